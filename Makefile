@@ -1,0 +1,47 @@
+# make demo    find modules in a simulated cohort          make test    lint, types, doctests and the whole suite
+# make install the private environment (.venv) alone       make format  let ruff tidy the sources
+# make figure1 Figure 1's numbers against the reference    make clean   remove .venv and caches
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+EXTRAS := anndata,plot,report,dask,dev
+
+# Real data and the larger golden set live outside the repository; tests that need them skip where they are absent.
+ifneq ($(wildcard ../shared/data),)
+export NETBIC_DATA ?= $(abspath ../shared/data)
+endif
+ifneq ($(wildcard ../shared/golden),)
+export NETBIC_GOLDEN ?= $(abspath ../shared/golden)
+endif
+
+.PHONY: demo test install format figure1 clean
+
+demo: install
+	$(BIN)/netbic demo
+
+test: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest -n 2 -q
+
+install: $(VENV)/.installed
+
+$(VENV)/.installed: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "netbic needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version). Try: make PYTHON=python3.12"; exit 1; }
+	@test -d $(VENV) || $(PYTHON) -m venv $(VENV) || \
+	  { echo "$(PYTHON) cannot make a virtual environment. On Debian or Ubuntu: apt install python3-venv"; exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$(EXTRAS)]"
+	@touch $@
+
+format: install
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+figure1: install
+	$(BIN)/python benchmarks/figure1.py
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,56 @@
+"""netbic: network-coherent biclusters by sparse graph-regularized SVD.
+
+>>> import netbic
+>>> netbic.SparseGraphSVD(n_components=1, n_rows=5, n_columns=5)
+SparseGraphSVD(n_columns=5, n_components=1, n_rows=5)
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0.dev0"
+
+if TYPE_CHECKING:
+    from netbic import graphs, penalties, simulate
+    from netbic.decomposition import SparseGraphSVD
+    from netbic.graphs import Graph
+    from netbic.methods import method
+    from netbic.penalties import L0, L1, SCAD, AdaptiveLasso, Dense, KeepSoft, L1Ball
+
+_HOMES = {
+    "SparseGraphSVD": "netbic.decomposition",
+    "Graph": "netbic.graphs",
+    "method": "netbic.methods",
+    **dict.fromkeys(["L0", "L1", "SCAD", "AdaptiveLasso", "Dense", "KeepSoft", "L1Ball"], "netbic.penalties"),
+}
+_ROOMS = {"graphs", "penalties", "simulate"}
+
+__all__ = [
+    "L0",
+    "L1",
+    "SCAD",
+    "AdaptiveLasso",
+    "Dense",
+    "Graph",
+    "KeepSoft",
+    "L1Ball",
+    "SparseGraphSVD",
+    "__version__",
+    "graphs",
+    "method",
+    "penalties",
+    "simulate",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name on first use, so that `import netbic` stays light."""
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    if name in _ROOMS:
+        return import_module(f"netbic.{name}")
+    raise AttributeError(f"module 'netbic' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

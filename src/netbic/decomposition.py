@@ -1,0 +1,396 @@
+"""SparseGraphSVD: validate, delegate to the solver, store."""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import AbstractContextManager
+from functools import cache
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, BiclusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import ThreadpoolController
+
+from netbic.graphs import TERMS, GraphTerm, match
+from netbic.operators import CENTERS, Corrected, DenseOperator, Preparation
+from netbic.penalties import L0, Dense, Penalty
+from netbic.solver import DEFLATIONS, SOLVERS, Axis, Module, ModuleSearch, Settings
+
+_DEFAULT_SMOOTHNESS = 0.2
+_GRAPH_SHARE_WARNING = 0.3
+_FEW_MATCHES = 0.05
+
+
+class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Sparse graph-regularized SVD: network-coherent biclusters, one after another.
+
+    Each module is a pair of sparse unit vectors u (samples) and v (features) that maximises
+
+        u'Xv + (su/2) |u|'M1|u| + (sv/2) |v|'M2|v| - penalties,
+
+    where M1 and M2 are graph terms that reward (or, as a Laplacian, penalise differences across) edges between chosen
+    samples and between chosen features. The next module is sought in what this one leaves of X.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Number of modules to look for.
+    n_rows, n_columns : int, optional
+        Keep exactly so many samples / features per module (the L0 penalty). None: all, or as the penalty says.
+    row_penalty, column_penalty : Penalty, optional
+        A penalty object instead: `netbic.L0`, `L1`, `L1Ball`, `KeepSoft`, `SCAD`, `AdaptiveLasso`.
+    row_graph, column_graph : Graph, sparse or dense array, networkx or igraph graph, or edge DataFrame, optional
+        Prior graph of the samples / features. Matched by name where both sides have names, otherwise by position.
+    row_smoothness, column_smoothness : float, optional
+        Weight of the graph. None means 0.2 where a graph is given and 0 otherwise.
+    smoothness_scale : {"relative", "absolute"}, default="relative"
+        "relative": in units of the leading singular value of what is left of X (and of the graph term's own scale),
+        so that rescaling X or exchanging the graph changes little. Sensible values run from 0 to about 0.5.
+        "absolute": sigma as in the paper.
+    graph_term : {"normalized", "adjacency", "laplacian", "normalized_laplacian"}, default="normalized"
+        M = D^-1/2 A D^-1/2, A, -L or minus the normalised Laplacian.
+    signs : {"absolute", "signed"}, default="absolute"
+        Whether the graph term sees magnitudes (sgSVD*) or signed entries (sgSVD).
+    center : {"columns", "rows", "both", "grand", None}, default="columns"
+    scale : bool, default=False
+        Bring columns to unit standard deviation.
+    missing : {"error"}, default="error"
+    solver : {"auto", "aisp", "monotone"}, default="auto"
+        "aisp" is the paper's iteration, which may cycle; "monotone" never lowers the objective but clings to its first
+        supports; "auto" takes the paper's step whenever it does not lower the objective and a safe one otherwise.
+    n_init : int, default=1
+        Starts per module: the leading singular pair, then random ones. The largest objective wins.
+    max_iter : int, default=500
+        Most rounds per start.
+    tol : float, default=1e-6
+        A module has converged when both vectors and the objective change by at most this much (relative) in a round.
+    deflation : {"hotelling", "projection", "schur"}, default="hotelling"
+        How a module is taken out of X: X - d uv', (I - uu')X(I - vv'), or X - (Xv)(X'u)'/d.
+    random_state : int, RandomState or None, default=None
+        Seed of the random starts.
+    n_jobs : int, optional
+        Threads over starts. The answer does not depend on it.
+    verbose : int, default=0
+        Print a line per module if positive.
+
+    Attributes
+    ----------
+    left_vectors_ : ndarray of shape (n_samples, n_components_)
+    components_ : ndarray of shape (n_components_, n_features)
+    singular_values_ : ndarray of shape (n_components_,)
+        d = u'Xv on the matrix the module was found in; never negative.
+    rows_, columns_ : bool ndarrays of shapes (n_components_, n_samples) and (n_components_, n_features)
+        Which samples and features belong to each module. `get_indices`, `get_shape` and `get_submatrix` read them.
+    n_components_ : int
+        Modules found. Fewer than asked for when X is exhausted; arrays are cut, never padded.
+    objectives_ : list of ndarray
+        The objective F after every round, per module (of the winning start).
+    n_iter_ : int
+        Most rounds any module took; `len(objectives_[k])` is module k's own number.
+    converged_ : bool ndarray of shape (n_components_,)
+    graph_share_ : ndarray of shape (n_components_,)
+        Share of the graph in the scores of the kept entries (the larger of the two sides). Above .3 the graph rather
+        than the data decides, and a warning says so.
+    explained_variance_ratio_ : ndarray of shape (n_components_,)
+        What each module adds to the share of variance that the features' vectors explain together (adjusted for
+        modules that are not orthogonal).
+    feature_names_in_, n_features_in_
+        As everywhere in scikit-learn.
+
+    Examples
+    --------
+    >>> import netbic
+    >>> toy = netbic.simulate.paper(0.04, random_state=0)
+    >>> model = netbic.SparseGraphSVD(
+    ...     n_components=1, n_rows=50, n_columns=50, row_graph=toy.row_graph, column_graph=toy.column_graph, center=None
+    ... ).fit(toy.X)
+    >>> float(model.columns_[0][toy.v != 0].mean())
+    1.0
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        n_rows: int | None = None,
+        n_columns: int | None = None,
+        row_penalty: Penalty | None = None,
+        column_penalty: Penalty | None = None,
+        row_graph: Any = None,
+        column_graph: Any = None,
+        row_smoothness: float | None = None,
+        column_smoothness: float | None = None,
+        smoothness_scale: str = "relative",
+        graph_term: str = "normalized",
+        signs: str = "absolute",
+        center: str | None = "columns",
+        scale: bool = False,
+        missing: str = "error",
+        solver: str = "auto",
+        n_init: int = 1,
+        max_iter: int = 500,
+        tol: float = 1e-6,
+        deflation: str = "hotelling",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.n_rows = n_rows
+        self.n_columns = n_columns
+        self.row_penalty = row_penalty
+        self.column_penalty = column_penalty
+        self.row_graph = row_graph
+        self.column_graph = column_graph
+        self.row_smoothness = row_smoothness
+        self.column_smoothness = column_smoothness
+        self.smoothness_scale = smoothness_scale
+        self.graph_term = graph_term
+        self.signs = signs
+        self.center = center
+        self.scale = scale
+        self.missing = missing
+        self.solver = solver
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.deflation = deflation
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    # ------------------------------------------------------------------------------------------------------------
+    # scikit-learn's verbs
+    # ------------------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find modules in X (samples in rows, features in columns).
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (n_samples, n_features)
+            Never written to.
+        y : ignored
+        """
+        self._check_words()
+        row_names = _row_names(X)
+        X = validate_data(self, X, dtype=[np.float64, np.float32])
+        rows = self._axis("row", X.shape[0], row_names)
+        columns = self._axis("column", X.shape[1], getattr(self, "feature_names_in_", None))
+        with _one_blas_thread():
+            data = DenseOperator(X)
+            self._preparation = Preparation.learn(data, self.center, self.scale)
+            operator = self._preparation.operator(data)
+            search = ModuleSearch(operator, rows, columns, self._settings(), data.epsilon)
+            modules = self._collect(search)
+            self._store(operator, modules, X.dtype)
+        self._report(modules, search.ended, rows, columns)
+        return self
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Least-squares scores of samples on the modules' features: (X - mean) V'(VV')^+."""
+        prepared = self._prepared(X)
+        return np.asarray(prepared @ self._scoring.astype(prepared.dtype, copy=False))
+
+    def inverse_transform(self, X: ArrayLike) -> NDArray[Any]:
+        """Rebuild samples from scores, in the units of the training data."""
+        check_is_fitted(self)
+        scores = np.asarray(X)
+        if scores.ndim != 2 or scores.shape[1] != self.n_components_:
+            raise ValueError(f"scores have shape {scores.shape}: (n_samples, {self.n_components_}) is needed")
+        return self._preparation.undo(scores @ self.components_)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Share of the variance of X (prepared as the training data were) that the modules reconstruct."""
+        prepared = self._prepared(X)
+        total = float(np.sum(prepared.astype(np.float64) ** 2))
+        residual = prepared - (prepared @ self._scoring.astype(prepared.dtype, copy=False)) @ self.components_
+        return 1 - float(np.sum(residual.astype(np.float64) ** 2)) / total if total > 0 else 0.0
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.n_components_)
+
+    def _prepared(self, X: Any) -> NDArray[Any]:
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        return self._preparation.apply(X)
+
+    # ------------------------------------------------------------------------------------------------------------
+    # What was asked for
+    # ------------------------------------------------------------------------------------------------------------
+
+    def _check_words(self) -> None:
+        for name, known in (
+            ("smoothness_scale", ("relative", "absolute")),
+            ("graph_term", TERMS),
+            ("signs", ("absolute", "signed")),
+            ("center", CENTERS),
+            ("missing", ("error",)),
+            ("solver", SOLVERS),
+            ("deflation", DEFLATIONS),
+        ):
+            value = getattr(self, name)
+            if value not in known:
+                raise ValueError(f"{name}={value!r} is not known: choose one of {', '.join(map(repr, known))}")
+        for name in ("n_components", "n_init", "max_iter"):
+            check_count(name, getattr(self, name))
+        if not isinstance(self.tol, (int, float, np.number)) or not self.tol >= 0:
+            raise ValueError(f"tol={self.tol!r}: a number of at least 0 is needed")
+
+    def _axis(self, axis: str, size: int, names: NDArray[Any] | None) -> Axis:
+        """Gather one axis' words: penalty, graph, smoothness."""
+        penalty = self._penalty(axis, size)
+        smoothness, term = self._graph_part(axis, size, names)
+        return Axis(penalty, term, smoothness, self.smoothness_scale == "relative", self.signs == "signed")
+
+    def _penalty(self, axis: str, size: int) -> Penalty:
+        count, penalty = getattr(self, f"n_{axis}s"), getattr(self, f"{axis}_penalty")
+        if count is not None and penalty is not None:
+            raise ValueError(f"n_{axis}s={count!r} and {axis}_penalty={penalty!r} are both given: give one of them")
+        if count is not None:
+            check_count(f"n_{axis}s", count)
+            if count > size:
+                raise ValueError(f"n_{axis}s={count} but X has {size} {axis}s: choose 1 to {size}")
+            return L0(int(count))
+        if penalty is None:
+            return Dense()
+        if not isinstance(penalty, Penalty):
+            raise TypeError(
+                f"{axis}_penalty={penalty!r} is not a penalty: use e.g. netbic.L0(50) or netbic.L1Ball(3.0)"
+            )
+        penalty.check(size, axis)
+        return penalty
+
+    def _graph_part(self, axis: str, size: int, names: NDArray[Any] | None) -> tuple[float, GraphTerm | None]:
+        smoothness, graph = getattr(self, f"{axis}_smoothness"), getattr(self, f"{axis}_graph")
+        if smoothness is not None and not (
+            isinstance(smoothness, (int, float, np.number)) and 0 <= smoothness < np.inf
+        ):
+            raise ValueError(f"{axis}_smoothness={smoothness!r}: a finite number of at least 0 is needed")
+        if graph is None:
+            if smoothness:
+                raise ValueError(f"{axis}_smoothness={smoothness} needs a {axis}_graph: give one, or leave it at None")
+            return 0.0, None
+        term = match(graph, size, names, axis).term(self.graph_term)
+        if term.is_empty:
+            warnings.warn(f"the {axis} graph has no edge between the {axis}s of X: it is ignored", stacklevel=4)
+            return 0.0, None
+        return _DEFAULT_SMOOTHNESS if smoothness is None else float(smoothness), term
+
+    def _settings(self) -> Settings:
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1)) if self.n_init > 1 else 0
+        return Settings(self.solver, self.n_init, self.max_iter, self.tol, self.deflation, seed, self.n_jobs)  # type: ignore[arg-type]
+
+    # ------------------------------------------------------------------------------------------------------------
+    # What was found
+    # ------------------------------------------------------------------------------------------------------------
+
+    def _collect(self, search: ModuleSearch) -> list[Module]:
+        found: list[Module] = []
+        for module in search:
+            found.append(module)
+            if self.verbose:
+                print(f"module {len(found)}: d = {module.d:.6g}, {len(module.objectives)} rounds, {module.outcome}")
+            if len(found) == self.n_components:
+                break
+        return found
+
+    def _store(self, operator: Corrected, modules: list[Module], dtype: Any) -> None:
+        n, p = operator.shape
+        left = np.array([module.u.full() for module in modules]).reshape(len(modules), n)
+        right = np.array([module.v.full() for module in modules]).reshape(len(modules), p)
+        self.n_components_ = len(modules)
+        self.left_vectors_ = np.ascontiguousarray(left.T, dtype=dtype)
+        self.components_ = right.astype(dtype)
+        self.singular_values_ = np.array([module.d for module in modules], dtype=dtype)
+        self.rows_, self.columns_ = left != 0, right != 0
+        self.objectives_ = [module.objectives for module in modules]
+        self.n_iter_ = max([1, *map(len, self.objectives_)])
+        self.converged_ = np.array([module.outcome == "converged" for module in modules], dtype=bool)
+        self.graph_share_ = np.array([module.graph_share for module in modules])
+        self._scoring = np.linalg.pinv(right)
+        self.explained_variance_ratio_ = _explained(operator, modules, right)
+
+    def _report(self, modules: list[Module], ended: str, rows: Axis, columns: Axis) -> None:
+        """Say what the user would otherwise find out too late."""
+        if len(modules) < self.n_components:
+            _say(f"found {len(modules)} of {self.n_components} modules: {ended}")
+        if unsettled := [k for k, module in enumerate(modules) if module.outcome != "converged"]:
+            how = "ran into a cycle" if modules[unsettled[0]].outcome == "cycle" else f"hit max_iter={self.max_iter}"
+            remedy = (
+                "use solver='auto'" if self.solver == "aisp" else "raise max_iter, or use a penalty with an objective"
+            )
+            _say(
+                f"modules {_listed(unsettled)} did not converge (module {unsettled[0]} {how}): {remedy}",
+                ConvergenceWarning,
+            )
+        for axis, asked, vectors in (
+            ("row", rows, [m.u for m in modules]),
+            ("column", columns, [m.v for m in modules]),
+        ):
+            size = asked.penalty.size()
+            if size and (short := [k for k, vector in enumerate(vectors) if vector.support.size < size]):
+                _say(f"modules {_listed(short)} hold fewer than {size} {axis}s: no other {axis} has a positive score")
+        if heavy := [k for k, module in enumerate(modules) if module.graph_share > _GRAPH_SHARE_WARNING]:
+            _say(
+                f"the graph makes up more than {_GRAPH_SHARE_WARNING:.0%} of the scores of modules {_listed(heavy)} "
+                "(graph_share_): lower the smoothness unless the graph is meant to decide"
+            )
+
+
+def check_count(name: str, value: Any) -> None:
+    """Raise unless `value` is an integer of at least 1."""
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise TypeError(f"{name}={value!r}: an integer is needed")
+    if value < 1:
+        raise ValueError(f"{name}={value}: at least 1 is needed")
+
+
+def _explained(operator: Corrected, modules: list[Module], right: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Adjusted shares of variance (Shen and Huang 2008): what projecting on one more v adds to |X V'(VV')^+ V|^2."""
+    if not modules:
+        return np.empty(0)
+    products = np.column_stack([operator.matvec(module.v.support, module.v.values) for module in modules])
+    spread, overlap = products.T @ products, right @ right.T
+    sizes = range(1, len(modules) + 1)
+    reached = [np.sum(np.linalg.pinv(overlap[:k, :k], hermitian=True) * spread[:k, :k]) for k in sizes]
+    return np.diff(reached, prepend=0.0) / operator.squared_norm
+
+
+def _row_names(X: Any) -> NDArray[Any] | None:
+    """Sample names: the index of a DataFrame, unless it only counts."""
+    if isinstance(X, pd.DataFrame) and not isinstance(X.index, pd.RangeIndex):
+        return np.asarray(X.index.to_numpy(), dtype=object)
+    return None
+
+
+def _listed(numbers: list[int]) -> str:
+    shown = ", ".join(map(str, numbers[:5]))
+    return shown if len(numbers) <= 5 else f"{shown}, ... ({len(numbers)} in all)"
+
+
+def _say(message: str, category: type[Warning] = UserWarning) -> None:
+    warnings.warn(message, category, stacklevel=4)
+
+
+@cache
+def _threads() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def _one_blas_thread() -> AbstractContextManager[Any]:
+    """The solver's products are small: more BLAS threads than one only get in each other's way."""
+    limit: AbstractContextManager[Any] = _threads().limit(limits=1, user_api="blas")
+    return limit

@@ -1,0 +1,117 @@
+"""Edges as arrays: checked, made canonical, rewired."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+def as_coo(weights: Any) -> sp.coo_array:
+    """A square numeric matrix, dense or sparse, as row, column and value of its entries."""
+    if not sp.issparse(weights):
+        weights = np.asarray(weights)
+        if weights.dtype == object or weights.dtype.kind in "USMm":
+            raise ValueError(f"a graph cannot be made from {type(weights).__name__} of {weights.dtype}: give weights")
+    if weights.ndim != 2 or weights.shape[0] != weights.shape[1]:
+        raise ValueError(f"graph weights have shape {weights.shape}: a square matrix is needed")
+    return sp.coo_array(weights)
+
+
+def canonical(
+    n_nodes: int, tails: NDArray[Any], heads: NDArray[Any], values: NDArray[Any], both_ways: bool
+) -> tuple[sp.csr_array, tuple[str, ...]]:
+    """Check weights, drop loops and repeats, symmetrise by the larger weight; say what was done.
+
+    `both_ways`: the source is a matrix, which lists each edge in both directions, so that only a difference between
+    the two is worth a word.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    _check_weights(values)
+    keep = (values > 0) & (tails != heads)
+    n_loops = int(np.sum((tails == heads) & (values > 0)))
+    low, high = np.minimum(tails, heads)[keep], np.maximum(tails, heads)[keep]
+    keys = low.astype(np.int64) * n_nodes + high
+    order = np.lexsort((-values[keep], keys))
+    keys, weights = keys[order], values[keep][order]
+    first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if keys.size else np.empty(0, np.intp)
+    counts = np.diff(np.append(first, keys.size))
+    notes = [f"dropped {n_loops:,} self-loops"] if n_loops else []
+    if both_ways:
+        lowest = np.minimum.reduceat(weights, first) if first.size else weights
+        n_uneven = int(np.sum((counts != 2) | (lowest != weights[first])))
+        notes += [f"made {n_uneven:,} one-sided or unequal pairs symmetric by the larger weight"] if n_uneven else []
+    elif keys.size > first.size:
+        notes += [f"dropped {keys.size - first.size:,} repeated edges, keeping the largest weight"]
+    rows, columns = keys[first] // max(n_nodes, 1), keys[first] % max(n_nodes, 1)
+    upper = sp.coo_array((weights[first], (rows, columns)), shape=(n_nodes, n_nodes))
+    matrix = sp.csr_array(upper + upper.T)
+    matrix.sort_indices()
+    return matrix, tuple(notes)
+
+
+def _check_weights(values: Floats) -> None:
+    if not np.isfinite(values).all():
+        raise ValueError("graph weights contain NaN or infinity: drop those edges or give them a weight")
+    if values.size and values.min() < 0:
+        raise ValueError(
+            f"graph weights contain {values.min():g}: weights must be non-negative (take absolute values, or drop them)"
+        )
+
+
+def edge_columns(edges: pd.DataFrame) -> tuple[Any, Any, Any | None]:
+    """Which columns of an edge table hold the two ends and, if any does, the weight."""
+    if edges.shape[1] < 2:
+        raise ValueError(f"an edge table needs two columns (source, target), this one has {edges.shape[1]}")
+    columns = list(edges.columns)
+    named = "source" in columns and "target" in columns
+    source, target = ("source", "target") if named else (columns[0], columns[1])
+    if "weight" in columns:
+        return source, target, "weight"
+    numeric_third = len(columns) == 3 and not named and pd.api.types.is_numeric_dtype(edges[columns[2]])
+    return source, target, columns[2] if numeric_third else None
+
+
+def node_labels(items: Any) -> NDArray[Any]:
+    """Node labels as they are: tuples stay tuples, integers stay integers."""
+    labels = list(items)
+    if all(isinstance(label, (int, np.integer)) and not isinstance(label, bool) for label in labels):
+        return np.array(labels, dtype=np.intp)
+    array = np.empty(len(labels), dtype=object)
+    array[:] = labels
+    return array
+
+
+def as_names(names: ArrayLike, size: int | None = None) -> NDArray[Any]:
+    """Names as an integer or object array; with `size`, that many and no two alike."""
+    array = names.to_numpy() if isinstance(names, (pd.Index, pd.Series)) else np.asarray(names)
+    if size is not None and array.shape != (size,):
+        raise ValueError(f"names have shape {array.shape} but the graph has {size} nodes: one name per node is needed")
+    if size is not None and not pd.Index(array).is_unique:
+        raise ValueError(f"node name {array[pd.Index(array).duplicated()][0]!r} occurs more than once")
+    return array if np.issubdtype(array.dtype, np.integer) else array.astype(object)
+
+
+def swap_sweep(tails: Indices, heads: Indices, n_nodes: int, generator: np.random.Generator) -> None:
+    """Propose one swap for each of n_edges / 2 random pairs of edges and carry out those that clash with nothing."""
+    n_pairs = tails.size // 2
+    order = generator.permutation(tails.size)
+    first, second = order[:n_pairs], order[n_pairs : 2 * n_pairs]
+    turned = second[generator.random(n_pairs) < 0.5]  # either end of the second edge may change places
+    tails[turned], heads[turned] = heads[turned].copy(), tails[turned].copy()
+    a, b, c, d = tails[first], heads[first], tails[second], heads[second]
+    proposed = np.concatenate([_edge_keys(a, d, n_nodes), _edge_keys(c, b, n_nodes)])
+    _, inverse, counts = np.unique(proposed, return_inverse=True, return_counts=True)
+    fresh = (counts[inverse] == 1) & ~np.isin(proposed, _edge_keys(tails, heads, n_nodes))
+    accept = fresh[:n_pairs] & fresh[n_pairs:] & (a != d) & (c != b)
+    heads[first[accept]], heads[second[accept]] = d[accept], b[accept]
+
+
+def _edge_keys(tails: Indices, heads: Indices, n_nodes: int) -> NDArray[np.int64]:
+    return np.minimum(tails, heads).astype(np.int64) * n_nodes + np.maximum(tails, heads)

@@ -1,0 +1,268 @@
+"""Prior graphs: node names, symmetric non-negative weights, and the graph terms of the model.
+
+A :class:`Graph` never changes after it is made, so clones and threads share one object and what is computed once
+(graph terms, eigenvalues) stays computed.
+"""
+
+from __future__ import annotations
+
+import warnings
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from netbic.graphs.edges import as_coo, as_names, canonical, edge_columns, node_labels, swap_sweep
+from netbic.graphs.terms import TERM_CLASSES, TERMS, GraphTerm
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+class Graph:
+    """An undirected graph with non-negative edge weights.
+
+    Parameters
+    ----------
+    weights : sparse array or matrix, or dense array, of shape (n_nodes, n_nodes)
+        Edge weights. An asymmetric matrix is made symmetric by the larger of the two entries; self-loops are dropped.
+        Both are said in a warning and kept in `notes`.
+    names : sequence of length n_nodes, optional
+        Node names. Without names a graph is matched to a matrix by position; integer names *are* positions.
+
+    Attributes
+    ----------
+    weights : scipy.sparse.csr_array
+        Symmetric, zero diagonal, no stored zeros. Treat as read-only.
+    names : ndarray or None
+    notes : tuple of str
+        What was dropped or changed when the graph was made.
+
+    Examples
+    --------
+    >>> import numpy as np, netbic
+    >>> path = netbic.Graph(np.diag([1.0, 1.0, 1.0], 1) + np.diag([1.0, 1.0, 1.0], -1), names=list("abcd"))
+    >>> path
+    Graph(4 nodes, 3 edges)
+    >>> path.align(["b", "c", "x"]).n_edges
+    1
+    """
+
+    weights: sp.csr_array
+    names: NDArray[Any] | None
+    notes: tuple[str, ...]
+
+    def __init__(self, weights: Any, names: ArrayLike | None = None) -> None:
+        matrix = as_coo(weights)
+        self._set(matrix.shape[0], matrix.row, matrix.col, matrix.data, names, both_ways=True)
+
+    def _set(
+        self,
+        n_nodes: int,
+        tails: NDArray[Any],
+        heads: NDArray[Any],
+        values: NDArray[Any],
+        names: ArrayLike | None,
+        both_ways: bool,
+    ) -> None:
+        self.weights, self.notes = canonical(n_nodes, tails, heads, values, both_ways)
+        self.names = None if names is None else as_names(names, n_nodes)
+        if self.notes:
+            warnings.warn(f"graph: {'; '.join(self.notes)}", UserWarning, stacklevel=3)
+
+    @classmethod
+    def _from_symmetric(cls, weights: sp.csr_array, names: NDArray[Any] | None, notes: tuple[str, ...] = ()) -> Self:
+        """Wrap weights that are canonical already."""
+        graph = cls.__new__(cls)
+        graph.weights, graph.names, graph.notes = weights, names, notes
+        return graph
+
+    @classmethod
+    def from_edges(cls, edges: pd.DataFrame, nodes: ArrayLike | None = None) -> Self:
+        """Make a graph from an edge table.
+
+        Parameters
+        ----------
+        edges : DataFrame
+            Columns `source` and `target` (otherwise the first two) and, if present, `weight` (or a numeric third of
+            exactly three columns). Repeated and reversed edges count once, with the largest weight.
+        nodes : sequence, optional
+            All node names, isolated ones included, in the wanted order. Default: the names that occur, sorted.
+
+        Examples
+        --------
+        >>> import pandas as pd, netbic
+        >>> netbic.Graph.from_edges(pd.DataFrame({"source": ["TP53", "MDM2"], "target": ["MDM2", "MDM4"]}))
+        Graph(3 nodes, 2 edges)
+        """
+        source, target, weight = edge_columns(edges)
+        both = pd.concat([edges[source], edges[target]], ignore_index=True)
+        if both.isna().any():
+            row = int(np.flatnonzero(both.isna().to_numpy())[0]) % len(edges)
+            raise ValueError(f"edge {row} has no partner (missing name): drop such rows, e.g. with edges.dropna()")
+        names = pd.Index(np.unique(both)) if nodes is None else pd.Index(as_names(nodes))
+        codes = names.get_indexer(pd.Index(both))
+        if (codes < 0).any():
+            raise ValueError(f"edge end {both[int(np.argmin(codes))]!r} is not among the nodes given")
+        values = np.ones(len(edges)) if weight is None else edges[weight].to_numpy(dtype=np.float64)
+        graph = cls.__new__(cls)
+        graph._set(len(names), codes[: len(edges)], codes[len(edges) :], values, names.to_numpy(), both_ways=False)
+        return graph
+
+    @classmethod
+    def from_networkx(cls, graph: Any) -> Self:
+        """Make a graph from a networkx graph; the edge attribute `weight` counts, direction does not."""
+        edges = list(graph.edges(data="weight", default=1.0))
+        table = pd.DataFrame(edges, columns=["source", "target", "weight"])
+        return cls.from_edges(table, nodes=node_labels(graph.nodes))
+
+    @classmethod
+    def from_igraph(cls, graph: Any) -> Self:
+        """Make a graph from an igraph graph; vertex attribute `name` and edge attribute `weight` count."""
+        ends = np.array(graph.get_edgelist(), dtype=np.intp).reshape(-1, 2)
+        values = np.array(graph.es["weight"]) if "weight" in graph.es.attributes() else np.ones(len(ends))
+        names = graph.vs["name"] if "name" in graph.vs.attributes() else None
+        made = cls.__new__(cls)
+        made._set(graph.vcount(), ends[:, 0], ends[:, 1], values, names, both_ways=False)
+        return made
+
+    @classmethod
+    def of(cls, graph: Any) -> Graph:
+        """Make a graph from whatever holds one: Graph, scipy, numpy, networkx, igraph or an edge DataFrame."""
+        if isinstance(graph, Graph):
+            return graph
+        if isinstance(graph, pd.DataFrame):
+            return cls.from_edges(graph)
+        if hasattr(graph, "get_edgelist"):
+            return cls.from_igraph(graph)
+        if hasattr(graph, "edges") and hasattr(graph, "nodes"):
+            return cls.from_networkx(graph)
+        return cls(graph)
+
+    def __repr__(self) -> str:
+        return f"Graph({self.n_nodes:,} nodes, {self.n_edges:,} edges)"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes, isolated ones included."""
+        return int(self.weights.shape[0])
+
+    @property
+    def n_edges(self) -> int:
+        """Number of undirected edges."""
+        return int(self.weights.nnz // 2)
+
+    @cached_property
+    def strengths(self) -> Floats:
+        """Sum of the edge weights at each node (the degree, where weights are 1)."""
+        return np.asarray(self.weights.sum(axis=1), dtype=np.float64).ravel()
+
+    @property
+    def degrees(self) -> Indices:
+        """Number of neighbours of each node."""
+        return np.diff(self.weights.indptr).astype(np.intp)
+
+    def edges(self) -> tuple[Indices, Indices, Floats]:
+        """Both ends (lower index first) and the weight of every edge, each edge once."""
+        upper = sp.triu(self.weights, k=1, format="coo")
+        return upper.row.astype(np.intp), upper.col.astype(np.intp), upper.data
+
+    def term(self, name: str = "normalized") -> GraphTerm:
+        """Return the graph term M of the model, one of `netbic.graphs.TERMS`; computed once."""
+        if name not in TERMS:
+            raise ValueError(f"graph_term={name!r} is not known: choose one of {', '.join(map(repr, TERMS))}")
+        if name not in self._terms:
+            self._terms[name] = TERM_CLASSES[name](self.weights)
+        return self._terms[name]
+
+    @cached_property
+    def _terms(self) -> dict[str, GraphTerm]:
+        return {}
+
+    def align(self, names: ArrayLike) -> Graph:
+        """Reorder to `names`: nodes without a name there are dropped, names without a node become isolated nodes.
+
+        Raises
+        ------
+        ValueError
+            If names repeat, or not one of them is a node of this graph.
+        """
+        if self.names is None:
+            raise ValueError("this graph has no node names: align by position, or make it with names=...")
+        wanted = pd.Index(as_names(names))
+        if not wanted.is_unique:
+            raise ValueError(f"name {wanted[wanted.duplicated()][0]!r} occurs more than once: make the names unique")
+        return self._reorder(pd.Index(self.names).get_indexer(wanted), wanted.to_numpy(), wanted)
+
+    def _reorder(self, nodes: NDArray[Any], names: NDArray[Any] | None, wanted: pd.Index[Any]) -> Graph:
+        """Take `nodes[i]` (or an isolated node where it is -1) as node i."""
+        found = np.flatnonzero(nodes >= 0)
+        if not found.size:
+            mine, theirs = ", ".join(map(str, (self.names or [])[:5])), ", ".join(map(str, wanted[:5]))
+            raise ValueError(
+                f"no node name of the graph matches: the graph has {mine}, ...; the data have {theirs}, ... "
+                "(rename one side, or drop the names to match by position)"
+            )
+        part = sp.coo_array(self.weights[nodes[found]][:, nodes[found]])
+        shape = (nodes.size, nodes.size)
+        placed = sp.csr_array((part.data, (found[part.row], found[part.col])), shape=shape)
+        placed.sort_indices()
+        return Graph._from_symmetric(placed, names, self.notes)
+
+    def rewire(self, random_state: Any = None, *, sweeps: int = 30) -> Graph:
+        """Return a random graph in which every node keeps its number of neighbours.
+
+        Edges a-b and c-d become a-d and c-b where that makes neither a loop nor a double edge. A sweep proposes one
+        swap for every pair of edges, all at once; proposals that clash are left out, so the graph stays simple and
+        degrees are exact. Weights travel with the first end of their edge.
+
+        Parameters
+        ----------
+        random_state : None, int or numpy.random.Generator
+        sweeps : int
+            Thirty propose 15 swaps per edge, beyond the ten per edge usually taken as well mixed.
+        """
+        generator = np.random.default_rng(random_state)
+        tails, heads, values = self.edges()
+        for _ in range(sweeps):
+            swap_sweep(tails, heads, self.n_nodes, generator)
+        matrix = sp.coo_array((values, (tails, heads)), shape=self.weights.shape)
+        weights = sp.csr_array(matrix + matrix.T)
+        weights.sort_indices()
+        return Graph._from_symmetric(weights, self.names)
+
+
+def match(graph: Any, size: int, names: NDArray[Any] | None, axis: str) -> Graph:
+    """Bring anything that holds a graph to the `size` rows or columns of a matrix.
+
+    Names decide where both sides have them; integer names are positions; otherwise node i is row or column i.
+    """
+    made = Graph.of(graph)
+    if made.names is not None and np.issubdtype(made.names.dtype, np.integer):
+        return _at_positions(made, size, axis)
+    if made.names is not None and names is not None:
+        return made if np.array_equal(made.names, names) else made.align(names)
+    if made.n_nodes != size:
+        raise ValueError(
+            f"the {axis} graph has {made.n_nodes} nodes but X has {size} {axis}s: "
+            "give a graph of that size, or names on both sides (a Graph with names, X as a DataFrame)"
+        )
+    return made
+
+
+def _at_positions(graph: Graph, size: int, axis: str) -> Graph:
+    positions = np.asarray(graph.names)
+    if positions.min(initial=0) < 0 or positions.max(initial=0) >= size:
+        worst = positions.min() if positions.min() < 0 else positions.max()
+        raise ValueError(f"the {axis} graph has a node {worst} but X has {axis}s 0 to {size - 1}")
+    if graph.n_nodes == size and np.array_equal(positions, np.arange(size)):
+        return graph
+    nodes = np.full(size, -1, dtype=np.intp)
+    nodes[positions] = np.arange(graph.n_nodes)
+    return graph._reorder(nodes, None, pd.RangeIndex(size))

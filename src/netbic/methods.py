@@ -1,0 +1,136 @@
+"""The literature's names for members of the family, in the paper's convention."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from netbic.decomposition import SparseGraphSVD
+from netbic.penalties import L0, SCAD, AdaptiveLasso, KeepSoft, Penalty
+
+
+@dataclass(frozen=True)
+class Method:
+    """One published method: how it thresholds (given k, or None) and how its graph term treats signs."""
+
+    summary: str
+    penalty: Callable[[int | None], Penalty | None]
+    signs: str = "absolute"
+    uses_graph: bool = False
+
+
+def _l0(k: int | None) -> Penalty | None:
+    return None if k is None else L0(k)
+
+
+def _keep_soft(k: int | None) -> Penalty | None:
+    return None if k is None else KeepSoft(k)
+
+
+def _adaptive_lasso(k: int | None) -> Penalty:
+    return AdaptiveLasso() if k is None else KeepSoft(k)
+
+
+def _scad(k: int | None) -> Penalty:
+    return SCAD(k)
+
+
+def _pmd(k: int | None) -> Penalty | None:
+    return None if k is None else KeepSoft(k, position=0.5)
+
+
+def _dense(k: int | None) -> Penalty | None:
+    return None
+
+
+_SGSVD_STAR = Method("keep k, graph on magnitudes (Algorithm 2)", _l0, uses_graph=True)
+_SGSVD = Method("keep k, graph on signed entries", _l0, signs="signed", uses_graph=True)
+
+METHODS: Final[dict[str, Method]] = {
+    "sgSVD*": _SGSVD_STAR,
+    "L0-sgSVD*": _SGSVD_STAR,
+    "L1-sgSVD*": Method("soft threshold, graph on magnitudes (Algorithm 1)", _keep_soft, uses_graph=True),
+    "sgSVD": _SGSVD,
+    "L0-sgSVD": _SGSVD,
+    "L1-sgSVD": Method("soft threshold, graph on signed entries", _keep_soft, signs="signed", uses_graph=True),
+    "L0SVD": Method("keep k, no graph", _l0),
+    "ALSVD": Method("adaptive lasso: BIC (Lee et al. 2010), or soft threshold tuned to k", _adaptive_lasso),
+    "SCADSVD": Method("SCAD threshold: BIC, or tuned to k", _scad),
+    "PMD": Method("L1 bounds (Witten et al. 2009), given as penalties or found for k", _pmd),
+    "SVD": Method("leading singular pairs", _dense),
+}
+
+
+def method(
+    name: str,
+    n_components: int = 1,
+    *,
+    n_rows: int | None = None,
+    n_columns: int | None = None,
+    row_graph: Any = None,
+    column_graph: Any = None,
+    row_sigma: float = 0.0,
+    column_sigma: float = 0.0,
+    **keywords: Any,
+) -> SparseGraphSVD:
+    """Return an unfitted estimator for a method by its published name, in the paper's convention.
+
+    That convention is: adjacency term, absolute sigma, no centring, `solver="aisp"`. Any keyword of
+    :class:`SparseGraphSVD` overrides it.
+
+    Parameters
+    ----------
+    name : str
+        "sgSVD*" (= "L0-sgSVD*"), "L1-sgSVD*", "sgSVD" (= "L0-sgSVD"), "L1-sgSVD", "L0SVD", "ALSVD", "SCADSVD", "PMD"
+        or "SVD".
+    n_components : int
+        Number of modules.
+    n_rows, n_columns : int, optional
+        How many samples and features to keep. The L1 methods, "ALSVD" and "SCADSVD" then threshold at the (k+1)-th
+        largest value and "PMD" half-way between the k-th and the (k+1)-th, which makes the result the PMD solution for
+        some pair of L1 bounds. Without them "ALSVD" and "SCADSVD" follow Lee et al.'s BIC rule; the others leave that
+        axis dense unless a penalty is passed.
+    row_graph, column_graph : graph-like, optional
+    row_sigma, column_sigma : float
+        The paper's sigma_u and sigma_v.
+    **keywords
+        Passed on, e.g. `row_penalty=netbic.L1Ball(3.0)`, `center="columns"`, `solver="auto"`.
+
+    Examples
+    --------
+    >>> import netbic
+    >>> toy = netbic.simulate.paper(0.03, random_state=0)
+    >>> model = netbic.method("L0SVD", n_rows=50, n_columns=50).fit(toy.X)
+    >>> int(model.columns_.sum())
+    50
+    """
+    if name not in METHODS:
+        raise ValueError(f"method {name!r} is not known: choose one of {', '.join(map(repr, METHODS))}")
+    chosen = METHODS[name]
+    if not chosen.uses_graph and (row_sigma or column_sigma):
+        raise ValueError(f"{name} has no graph term: leave out row_sigma and column_sigma, or use e.g. 'sgSVD*'")
+    settings: dict[str, Any] = {
+        "smoothness_scale": "absolute",
+        "graph_term": "adjacency",
+        "signs": chosen.signs,
+        "center": None,
+        "solver": "aisp",
+    }
+    for axis, k, graph, sigma in (
+        ("row", n_rows, row_graph, row_sigma),
+        ("column", n_columns, column_graph, column_sigma),
+    ):
+        settings |= _axis_settings(axis, chosen, k, keywords)
+        if chosen.uses_graph:
+            settings |= {f"{axis}_graph": graph, f"{axis}_smoothness": sigma}
+    return SparseGraphSVD(n_components, **(settings | keywords))
+
+
+def _axis_settings(axis: str, chosen: Method, k: int | None, keywords: dict[str, Any]) -> dict[str, Any]:
+    """n_rows/n_columns for a plain L0, a penalty otherwise; a penalty passed by the user takes the method's place."""
+    if chosen.penalty is _l0:
+        return {f"n_{axis}s": k}
+    if k is None and f"{axis}_penalty" in keywords:
+        return {}
+    return {f"{axis}_penalty": chosen.penalty(k)}

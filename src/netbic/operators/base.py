@@ -1,0 +1,42 @@
+"""What the solver asks of a matrix."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+class Operator(Protocol):
+    """A matrix X of shape (n, p) that is only ever multiplied. All results are double precision."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and columns."""
+
+    def matvec(self, support: Indices, values: Floats) -> Floats:
+        """X v for a v that is zero outside `support` (increasing column indices)."""
+
+    def rmatvec(self, support: Indices, values: Floats) -> Floats:
+        """X'u for a u that is zero outside `support` (increasing row indices)."""
+
+
+class DataOperator(Operator, Protocol):
+    """An operator over data as they came, which can also be summarised."""
+
+    @property
+    def epsilon(self) -> float:
+        """Relative rounding error of one stored entry or product."""
+
+    def row_sums(self) -> Floats:
+        """Sum of each row."""
+
+    def column_sums(self) -> Floats:
+        """Sum of each column."""
+
+    def column_squares(self, row_offsets: Floats, column_offsets: Floats) -> Floats:
+        """Sum over i of (x_ij - row_offsets[i] - column_offsets[j])^2, for each column j."""

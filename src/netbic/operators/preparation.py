@@ -1,0 +1,68 @@
+"""The user's words for centring and scaling, as corrections for training data and as arithmetic for new data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netbic.operators.base import DataOperator, Floats
+from netbic.operators.corrected import Corrected
+
+CENTERS: Final = (None, "columns", "rows", "both", "grand")
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """Subtract column offsets (and each row's own mean, if `rows`), then multiply columns by factors.
+
+    `offsets` are the column means ("columns", "both"), the grand mean ("grand") or zero. Under "both" the
+    row means are those of what is left after the column means, so that rows and columns both end with mean zero.
+    """
+
+    offsets: Floats
+    factors: Floats | None
+    rows: bool
+
+    @classmethod
+    def learn(cls, data: DataOperator, center: str | None, scale: bool) -> Self:
+        """Measure means and standard deviations (about the column mean, divided by n) of the training data."""
+        n, p = data.shape
+        means = data.column_sums() / n if center in ("columns", "both", "grand") or scale else np.zeros(p)
+        factors = None
+        if scale:
+            deviations = np.sqrt(data.column_squares(np.zeros(n), means) / n)
+            constant = deviations <= 10 * data.epsilon * np.abs(means)
+            factors = 1 / np.where(constant, 1.0, deviations)
+        offsets = {"columns": means, "both": means, "grand": np.full(p, means.mean())}.get(center or "", np.zeros(p))
+        return cls(offsets, factors, rows=center in ("rows", "both"))
+
+    def operator(self, data: DataOperator) -> Corrected:
+        """The prepared training matrix."""
+        n, p = data.shape
+        factors = np.ones(p) if self.factors is None else self.factors
+        row_means = data.row_sums() / p - self.offsets.mean() if self.rows else np.zeros(n)
+        squared_norm = float(data.column_squares(row_means, self.offsets) @ factors**2)
+        left, right = [], []
+        if self.offsets.any():
+            left, right = [np.ones(n)], [self.offsets * factors]
+        if row_means.any():
+            left, right = [*left, row_means], [*right, factors]
+        pairs = (np.column_stack(left), np.column_stack(right)) if left else (None, None)
+        return Corrected(data, squared_norm, self.factors, *pairs)
+
+    def apply(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Prepare new rows: the training columns' offsets and factors, the new rows' own means."""
+        prepared: NDArray[Any] = X - self.offsets.astype(X.dtype)
+        if self.rows:
+            prepared -= prepared.mean(axis=1, keepdims=True)
+        if self.factors is not None:
+            prepared *= self.factors.astype(X.dtype)
+        return prepared
+
+    def undo(self, prepared: NDArray[Any]) -> NDArray[Any]:
+        """Bring prepared rows back to the units of the data; row means are not known and stay zero."""
+        restored = prepared if self.factors is None else prepared / self.factors.astype(prepared.dtype)
+        return np.asarray(restored + self.offsets.astype(prepared.dtype))

@@ -1,0 +1,372 @@
+"""Sparsity penalties: one small class each.
+
+A penalty sees only magnitudes: the non-negative scores c of a half step. `threshold` answers which entries stay and
+how large they are before the vector is brought to unit length. Signs, graphs and data are the solver's business.
+
+`has_objective` says whether normalise(threshold(c)) maximises c'x - value(x) over the unit sphere. Only then does the
+solver's objective F exist and only then can it promise that F never falls.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+class Kept(NamedTuple):
+    """What a threshold leaves: indices in increasing order and their magnitudes, all positive."""
+
+    support: Indices
+    values: Floats
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """Base of all penalties, which are frozen dataclasses.
+
+    `nonnegative` (by keyword) restricts the vector to non-negative entries: the `upos`/`vpos` of PMD.
+    """
+
+    has_objective: ClassVar[bool] = True
+    nonnegative: bool = field(default=False, kw_only=True)
+
+    def threshold(self, magnitudes: Floats) -> Kept:
+        """Keep and shrink entries of a vector of scores; scores at or below zero are never kept."""
+        raise NotImplementedError
+
+    def value(self, magnitudes: Floats) -> float:
+        """What the objective F subtracts for a unit vector with these non-zero magnitudes."""
+        return 0.0
+
+    def check(self, size: int, axis: str) -> None:
+        """Raise ValueError if the penalty cannot be used on an axis ("row" or "column") of this size."""
+
+    def for_matrix(self, squared_norm: float, n_entries: int) -> Penalty:
+        """Return the penalty for a matrix of this squared Frobenius norm; only data-driven penalties differ."""
+        return self
+
+    def size(self) -> int | None:
+        """Return how many entries are asked for, or None if the penalty does not fix that."""
+        return None
+
+
+@dataclass(frozen=True)
+class Dense(Penalty):
+    """No sparsity: every entry with a positive score stays."""
+
+    def threshold(self, magnitudes: Floats) -> Kept:
+        """Keep all positive scores as they are."""
+        support = np.flatnonzero(magnitudes > 0)
+        return Kept(support, magnitudes[support])
+
+
+@dataclass(frozen=True)
+class L0(Penalty):
+    """Keep exactly the `k` largest entries (Eq. 20 of the paper); ties go to the lowest index.
+
+    Where fewer than `k` scores are positive, those are kept and the fit says so.
+
+    Examples
+    --------
+    >>> import numpy as np, netbic
+    >>> netbic.L0(2).threshold(np.array([3.0, 1.0, 2.0, 2.0])).support
+    array([0, 2])
+    """
+
+    k: int
+
+    def threshold(self, magnitudes: Floats) -> Kept:
+        """Keep the k largest positive scores unshrunk."""
+        support = largest(magnitudes, self.k)
+        return Kept(support, magnitudes[support])
+
+    def check(self, size: int, axis: str) -> None:
+        """k must be an integer from 1 to the size of the axis."""
+        _check_count(self, self.k, size, axis)
+
+    def size(self) -> int | None:
+        """Return k."""
+        return self.k
+
+
+@dataclass(frozen=True)
+class L1(Penalty):
+    """Subtract `alpha` times the sum of absolute values (Algorithm 1's lambda): soft-thresholding at alpha.
+
+    `alpha` is on the scale of X. If no score exceeds it the module is empty, and the fit says so.
+    """
+
+    alpha: float
+
+    def threshold(self, magnitudes: Floats) -> Kept:
+        """Soft-threshold at alpha: the exact maximiser on the sphere whenever some score exceeds alpha."""
+        return _soft(magnitudes, self.alpha)
+
+    def value(self, magnitudes: Floats) -> float:
+        """Alpha times the L1 norm."""
+        return self.alpha * float(magnitudes.sum())
+
+    def check(self, size: int, axis: str) -> None:
+        """Alpha must be a finite number of at least 0."""
+        _check_number(self, "alpha", self.alpha, 0.0)
+
+
+@dataclass(frozen=True)
+class L1Ball(Penalty):
+    """Bound the L1 norm of the unit vector by `bound` (PMD's constraint, Witten et al. 2009), solved exactly.
+
+    `bound` lies between 1 (a single entry) and the square root of the axis' size (no constraint).
+
+    Examples
+    --------
+    >>> import numpy as np, netbic
+    >>> kept = netbic.L1Ball(1.2).threshold(np.array([3.0, 2.0, 1.0]))
+    >>> unit = kept.values / np.linalg.norm(kept.values)
+    >>> round(float(unit.sum()), 12)
+    1.2
+    """
+
+    bound: float
+
+    def threshold(self, magnitudes: Floats) -> Kept:
+        """Soft-threshold at the level where the normalised result has L1 norm `bound`, found by sorting."""
+        order = _descending(magnitudes)
+        values = magnitudes[order]
+        if values.sum() <= self.bound * np.linalg.norm(values):
+            return _positive_part(order, values)
+        kept = order[: self._count(values)]
+        spread = magnitudes[kept] - magnitudes[kept].mean()
+        # (s1 - k delta)^2 = bound^2 (s2 - 2 delta s1 + k delta^2) solved for delta, written without cancellation
+        slack = max(kept.size * (kept.size - self.bound**2), np.finfo(np.float64).tiny)
+        values = spread + self.bound * np.sqrt(spread @ spread / slack)
+        if not spread.any():
+            kept, values = self._split_tie(kept)
+        return _positive_part(kept, values)
+
+    def _count(self, descending: Floats) -> int:
+        """How many entries stay: the smallest k for which thresholding at the next value gives an L1 norm >= bound."""
+        below = np.append(descending[1:], 0.0)
+        counts = np.arange(1, descending.size + 1)
+        sums, squares = np.cumsum(descending), np.cumsum(descending**2)
+        shrunk = sums - counts * below
+        norms = np.sqrt(np.maximum(squares - 2 * below * sums + counts * below**2, 0.0))
+        enough = np.flatnonzero((shrunk >= self.bound * norms) & (shrunk > 0) & (counts >= self.bound**2))
+        return int(enough[0]) + 1 if enough.size else descending.size
+
+    def _split_tie(self, tied: Indices) -> tuple[Indices, Floats]:
+        """Equal scores only: every unit vector of L1 norm `bound` on them is a maximiser; take the lowest indices."""
+        count = int(np.ceil(self.bound**2 - 1e-12))
+        tied = np.sort(tied)[:count]
+        values = np.full(count, self.bound / count)
+        spread = np.sqrt(max(1 - self.bound**2 / count, 0.0))
+        if count > 1:
+            values -= spread / np.sqrt(count * (count - 1))
+            values[0] = self.bound - values[1:].sum()
+        return tied, values
+
+    def check(self, size: int, axis: str) -> None:
+        """The bound must lie between 1 and the square root of the axis' size."""
+        _check_number(self, "bound", self.bound, 1.0)
+        if self.bound > np.sqrt(size) * (1 + 1e-12):
+            raise ValueError(
+                f"{self!r} but X has {size} {axis}s: the L1 bound must lie between 1 and "
+                f"sqrt({size}) = {np.sqrt(size):.4g}"
+            )
+
+
+@dataclass(frozen=True)
+class KeepSoft(Penalty):
+    """Keep the `k` largest entries, soft-thresholded at the (k+1)-th largest.
+
+    `position` moves the threshold from the (k+1)-th (0) towards the k-th largest value (1, exclusive). The result at a
+    fixed point is PMD's for the L1 bound it happens to have; with `position` = .5 it is netbic's "PMD tuned to k". The
+    threshold moves with the scores, so there is no objective: the iteration may cycle, and the fit says so if it does.
+    """
+
+    has_objective: ClassVar[bool] = False
+    k: int
+    position: float = 0.0
+
+    def threshold(self, magnitudes: Floats) -> Kept:
+        """Soft-threshold between the (k+1)-th and the k-th largest score; tied scores at the threshold all go."""
+        level = _order_statistic(magnitudes, self.k + 1)
+        if self.position:
+            level += self.position * (_order_statistic(magnitudes, self.k) - level)
+        return _soft(magnitudes, level)
+
+    def check(self, size: int, axis: str) -> None:
+        """k must be an integer from 1 to the axis' size, position in [0, 1)."""
+        _check_count(self, self.k, size, axis)
+        if not 0 <= self.position < 1:
+            raise ValueError(f"{self!r}: position must be at least 0 and below 1")
+
+    def size(self) -> int | None:
+        """Return k."""
+        return self.k
+
+
+@dataclass(frozen=True)
+class ChosenByBIC(Penalty):
+    """Base of penalties that choose their size by BIC in every half step (Lee et al. 2010).
+
+    Keeping the i largest of the scores c, thresholded at level_i, costs |c - threshold(c)|^2 / s2 + i log(np), where s2
+    estimates the noise from what the scores leave of X. The smaller size wins among equals.
+    """
+
+    has_objective: ClassVar[bool] = False
+    noise_source: tuple[float, int] | None = field(default=None, repr=False, kw_only=True)
+
+    def for_matrix(self, squared_norm: float, n_entries: int) -> Self:
+        """Tell the penalty the squared norm and the size of the matrix its noise level comes from."""
+        return replace(self, noise_source=(squared_norm, n_entries))
+
+    def _chosen_size(self, descending: Floats, residuals: Floats, n_scores: int) -> int:
+        """How many of the positive scores to keep, given the squared residuals for 1, 2, ... of them."""
+        if self.noise_source is None:
+            raise ValueError(f"{self!r} does not know its matrix: call for_matrix first")
+        squared_norm, n_entries = self.noise_source
+        left_over = abs(squared_norm - float(descending @ descending))
+        noise = max(left_over / max(n_entries - n_scores, 1), np.finfo(np.float64).tiny)
+        return int(np.argmin(residuals / noise + np.arange(1, descending.size + 1) * np.log(n_entries))) + 1
+
+
+@dataclass(frozen=True)
+class AdaptiveLasso(ChosenByBIC):
+    """Adaptive lasso whose size is chosen by BIC in every half step (Lee et al. 2010, "SSVD").
+
+    Each score c is soft-thresholded at level / c**gamma, with the level among the values of c**(gamma + 1). In the
+    paper's simulation the rule collapses to about one entry when noise is high. There is no objective.
+    """
+
+    gamma: float = 2.0
+
+    def threshold(self, magnitudes: Floats) -> Kept:
+        """Soft-threshold with weights at the level of the smallest BIC."""
+        order = _descending(magnitudes)
+        c = magnitudes[order]
+        if not c.size:
+            return Kept(order, c)
+        levels = np.append(c[1:] ** (self.gamma + 1), 0.0)
+        dropped = float(c @ c) - np.cumsum(c**2)
+        shrinkage = levels**2 * np.cumsum(c ** (-2 * self.gamma))
+        level = levels[self._chosen_size(c, dropped + shrinkage, magnitudes.size) - 1]
+        return _positive_part(order, c - level / c**self.gamma)
+
+    def check(self, size: int, axis: str) -> None:
+        """Gamma must be a finite number of at least 0."""
+        _check_number(self, "gamma", self.gamma, 0.0)
+
+
+@dataclass(frozen=True)
+class SCAD(ChosenByBIC):
+    """SCAD thresholding (Fan and Li 2001) at the (k+1)-th largest score, at a given `level`, or at BIC's choice.
+
+    Give `k`, or `level` (on the scale of X), or neither (BIC). There is no objective on the unit sphere.
+    """
+
+    k: int | None = None
+    level: float | None = None
+    a: float = 3.7
+
+    def threshold(self, magnitudes: Floats) -> Kept:
+        """Soft below 2 level, a straight line up to a * level, untouched above."""
+        order = _descending(magnitudes)
+        c = magnitudes[order]
+        if self.k is not None:
+            level = _order_statistic(magnitudes, self.k + 1)
+        elif self.level is not None:
+            level = self.level
+        else:
+            level = self._bic_level(c, magnitudes.size)
+        middle = ((self.a - 1) * c - self.a * level) / (self.a - 2)
+        shrunk = np.where(c <= 2 * level, c - level, np.where(c <= self.a * level, middle, c))
+        return _positive_part(order, shrunk)
+
+    def _bic_level(self, c: Floats, n_scores: int) -> float:
+        """The level among the scores themselves with the smallest BIC; sums over sorted scores, not over levels."""
+        if not c.size:
+            return 0.0
+        levels = np.append(c[1:], 0.0)
+        counts = np.arange(1, c.size + 1)
+        sums = np.stack([np.append(0.0, np.cumsum(c**power)) for power in (0, 1, 2)])
+        untouched = np.minimum(np.searchsorted(-c, -self.a * levels, side="left"), counts)
+        steep = np.minimum(np.searchsorted(-c, -2 * levels, side="left"), counts)
+        n_middle, c_middle, cc_middle = sums[:, steep] - sums[:, untouched]
+        middle = (self.a * levels) ** 2 * n_middle - 2 * self.a * levels * c_middle + cc_middle
+        dropped = sums[2, -1] - sums[2, counts]
+        residuals = dropped + middle / (self.a - 2) ** 2 + levels**2 * (counts - steep)
+        return float(levels[self._chosen_size(c, residuals, n_scores) - 1])
+
+    def check(self, size: int, axis: str) -> None:
+        """At most one of k and level; a above 2."""
+        if self.k is not None and self.level is not None:
+            raise ValueError(f"{self!r}: give at most one of k and level")
+        if self.k is not None:
+            _check_count(self, self.k, size, axis)
+        if self.level is not None:
+            _check_number(self, "level", self.level, 0.0)
+        if not self.a > 2:
+            raise ValueError(f"{self!r}: a must be above 2 (3.7 is the usual choice)")
+
+    def size(self) -> int | None:
+        """Return k, or None if it is not given."""
+        return self.k
+
+
+def largest(magnitudes: Floats, k: int) -> Indices:
+    """Indices (increasing) of the k largest positive entries; among ties at the edge the lowest indices."""
+    if k >= magnitudes.size:
+        return np.flatnonzero(magnitudes > 0)
+    edge = _order_statistic(magnitudes, k)
+    if edge <= 0:
+        return np.flatnonzero(magnitudes > 0)
+    kept = magnitudes >= edge
+    surplus = np.count_nonzero(kept) - k
+    if surplus:
+        kept[np.flatnonzero(magnitudes == edge)[-surplus:]] = False
+    return np.flatnonzero(kept)
+
+
+def _order_statistic(magnitudes: Floats, rank: int) -> float:
+    """The `rank`-th largest value; 0 beyond the last."""
+    if rank > magnitudes.size:
+        return 0.0
+    position = magnitudes.size - rank
+    return max(float(np.partition(magnitudes, position)[position]), 0.0)
+
+
+def _descending(magnitudes: Floats) -> Indices:
+    """Indices of the positive scores, largest first, ties in their order."""
+    return np.argsort(-magnitudes, kind="stable")[: np.count_nonzero(magnitudes > 0)]
+
+
+def _positive_part(order: Indices, values: Floats) -> Kept:
+    """What is positive, in increasing order of index."""
+    kept = np.flatnonzero(values > 0)
+    ascending = kept[np.argsort(order[kept])]
+    return Kept(order[ascending], values[ascending])
+
+
+def _soft(magnitudes: Floats, level: float) -> Kept:
+    support = np.flatnonzero(magnitudes > level)
+    return Kept(support, magnitudes[support] - level)
+
+
+def _check_count(penalty: Penalty, k: Any, size: int, axis: str) -> None:
+    if not isinstance(k, (int, np.integer)) or isinstance(k, bool):
+        raise TypeError(f"{penalty!r}: k must be an integer, got {k!r}")
+    if not 1 <= k <= size:
+        raise ValueError(f"{penalty!r} but X has {size} {axis}s: choose k from 1 to {size}")
+
+
+def _check_number(penalty: Penalty, name: str, value: Any, lowest: float) -> None:
+    if not isinstance(value, (int, float, np.number)) or isinstance(value, bool):
+        raise TypeError(f"{penalty!r}: {name} must be a number, got {value!r}")
+    if not lowest <= value < np.inf:
+        raise ValueError(f"{penalty!r}: {name} must be a finite number of at least {lowest:g}")

@@ -1,0 +1,216 @@
+r"""The algorithm of the paper, as an iterator of rounds.
+
+One module is a pair of unit vectors u (rows), v (columns). A round updates u, then v, each by a *half step* on
+
+    F(u, v) = u'Xv + (su/2) |u|'M1|u| + (sv/2) |v|'M2|v| - P1(u) - P2(v),        on the unit spheres,
+
+with a graph term M and a penalty P on each side (`signed` sides use u'M1u instead of |u|'M1|u|).
+
+The half step for u, with z = Xv and w = |u| (Algorithms 1 and 2; Eqs. 17-22 of the paper):
+
+    c = |z| + su (M1 + shift I) w;    threshold c;    normalise;    give it the signs of z, where sign(0) = +1.
+
+Why F cannot fall when N = M1 + shift I is positive semidefinite: on the sphere shift |w|^2 is a constant, and by
+convexity w'Nw >= 2 w0'Nw - w0'Nw0, with equality at the old point w0. So F - const is at least
+|z|'w + su w0'Nw - P(w) - const' = c'w - P(w) - const', again with equality at w0. The thresholds with `has_objective`
+maximise c'w - P(w) over the sphere, hence the new F is at least the old one.
+
+The three solvers differ only in the shift: "aisp" takes 0 (the paper; the largest diagonal entry on Laplacian terms,
+without which c turns negative and nothing settles), "monotone" the full bound, and "auto" 0 first and, if F would
+fall, doubled shifts up to the bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netbic.graphs import GraphTerm
+from netbic.operators import Operator
+from netbic.penalties import Penalty
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+SolverName = Literal["aisp", "monotone", "auto"]
+
+_SHIFTS = (0.0, 0.125, 0.25, 0.5, 1.0)  # what "auto" tries, in units of the bound
+_ROUNDING = 8 * float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class Vector:
+    """A unit vector by its non-zero entries; `smoothed` is the graph's product Mw with it, where there is a graph."""
+
+    size: int
+    support: Indices
+    values: Floats
+    smoothed: Floats | None = None
+
+    @classmethod
+    def of(cls, full: Floats) -> Vector:
+        """The direction of a full array (not zero)."""
+        support = np.flatnonzero(full)
+        return cls(full.size, support, full[support] / np.linalg.norm(full[support]))
+
+    def full(self) -> Floats:
+        """All entries, zeros included."""
+        entries = np.zeros(self.size)
+        entries[self.support] = self.values
+        return entries
+
+    def distance(self, other: Vector) -> float:
+        """Euclidean distance."""
+        if np.array_equal(self.support, other.support):
+            return float(np.linalg.norm(self.values - other.values))
+        return float(np.linalg.norm(self.full() - other.full()))
+
+    def __neg__(self) -> Vector:
+        return Vector(self.size, self.support, -self.values)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing survived the threshold."""
+        return self.support.size == 0
+
+
+@dataclass(frozen=True)
+class Side:
+    """All that a half step knows of its axis: penalty, graph term, its weight sigma, and how signs count."""
+
+    penalty: Penalty
+    term: GraphTerm | None = None
+    sigma: float = 0.0
+    signed: bool = False
+
+    @property
+    def has_graph(self) -> bool:
+        """Whether the graph has any say."""
+        return self.term is not None and self.sigma > 0
+
+    def weights(self, values: Floats) -> Floats:
+        """The w of the graph term: |u|, or u itself on a signed side."""
+        return values if self.signed else np.abs(values)
+
+    def smooth(self, vector: Vector) -> Vector:
+        """Attach the graph's product Mw, which the next half step and F both need."""
+        if self.term is None or self.sigma == 0 or vector.smoothed is not None:
+            return vector
+        return replace(vector, smoothed=self.term.product(vector.support, self.weights(vector.values)))
+
+    def graph_gain(self, vector: Vector) -> float:
+        """The graph part of F: (sigma / 2) w'Mw."""
+        if vector.smoothed is None:
+            return 0.0
+        return 0.5 * self.sigma * float(self.weights(vector.values) @ vector.smoothed[vector.support])
+
+    def gain(self, vector: Vector) -> float:
+        """What this side alone adds to F: graph part minus penalty."""
+        return self.graph_gain(vector) - self.penalty.value(np.abs(vector.values))
+
+    def objective(self, z: Floats, vector: Vector) -> float:
+        """F as a function of this side's vector alone, up to what the other side adds."""
+        return float(z[vector.support] @ vector.values) + self.gain(vector)
+
+    def shifts(self, solver: SolverName) -> Iterator[float]:
+        """Shifts to try, in order. The bound is asked for only when it is needed: it may cost an eigenvalue."""
+        if self.term is None or self.sigma == 0:
+            yield 0.0
+        elif solver == "aisp":
+            yield self.term.largest_diagonal
+        elif solver == "monotone":
+            yield self.term.shift_bound
+        else:
+            yield from (share and share * self.term.shift_bound for share in _SHIFTS)
+
+
+@dataclass(frozen=True)
+class State:
+    """Where a round ended: both vectors, d = u'Xv and the objective F."""
+
+    u: Vector
+    v: Vector
+    d: float
+    objective: float
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether a threshold left nothing of one of the vectors."""
+        return self.u.is_empty or self.v.is_empty
+
+
+def rounds(
+    operator: Operator,
+    rows: Side,
+    columns: Side,
+    u: Vector,
+    v: Vector,
+    solver: SolverName = "auto",
+    *,
+    feasible: bool = False,
+) -> Iterator[State]:
+    """Alternate half steps for ever (or until a vector is empty), rows first, each on the previous iterate (Jacobi).
+
+    Parameters
+    ----------
+    operator : Operator
+        The matrix X.
+    rows, columns : Side
+    u, v : Vector
+        The start. `feasible` says that it obeys the penalties, so that F must not fall from it either.
+    solver : {"aisp", "monotone", "auto"}
+    """
+    u, v = rows.smooth(u), columns.smooth(v)
+    while True:
+        z = operator.matvec(v.support, v.values)
+        u = half_step(rows, z, u, solver, feasible)
+        if u.is_empty:
+            yield State(u, v, 0.0, 0.0)
+            return
+        z = operator.rmatvec(u.support, u.values)
+        v = half_step(columns, z, v, solver, feasible)
+        d = float(z[v.support] @ v.values)
+        yield State(u, v, d, d + rows.gain(u) + columns.gain(v))
+        if v.is_empty:
+            return
+        feasible = True
+
+
+def half_step(side: Side, z: Floats, old: Vector, solver: SolverName, feasible: bool) -> Vector:
+    """Move one vector; under "auto" and "monotone" F does not fall from a feasible `old` (beyond rounding)."""
+    guarded = solver != "aisp" and feasible
+    level = side.objective(z, old) if guarded else -np.inf
+    for shift in side.shifts(solver):
+        new = side.smooth(candidate(side, z, old, shift))
+        if not guarded or _rises(side.objective(z, new), level, np.array_equal(new.support, old.support)):
+            return new
+    return old
+
+
+def _rises(new: float, old: float, same_support: bool) -> bool:
+    """Whether F rose.
+
+    On one support the last digits are left to rounding, or the vector could not settle fully; to another support F must
+    rise strictly, or two supports of equal F could take turns for ever.
+    """
+    return new > old - (_ROUNDING * abs(old) if same_support else 0.0)
+
+
+def candidate(side: Side, z: Floats, old: Vector, shift: float) -> Vector:
+    """Score, threshold, normalise, sign: Algorithm 2, lines 3-9 (Algorithm 1 with an L1 penalty)."""
+    folded = not (side.signed or side.penalty.nonnegative)
+    scores = np.abs(z) if folded else z.copy()
+    if old.smoothed is not None:
+        scores += side.sigma * old.smoothed
+        scores[old.support] += side.sigma * shift * side.weights(old.values)
+    magnitudes = np.abs(scores) if side.signed and not side.penalty.nonnegative else scores
+    kept = side.penalty.threshold(magnitudes)
+    if not kept.support.size:
+        return Vector(old.size, kept.support, kept.values)
+    values = kept.values / np.linalg.norm(kept.values)
+    if not side.penalty.nonnegative:
+        values = np.copysign(values, (z if folded else scores)[kept.support] + 0.0)
+    return Vector(old.size, kept.support, values)

@@ -1,0 +1,108 @@
+"""One module from one start: rounds until they settle, cycle, or run out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netbic.operators import Operator
+from netbic.solver.rounds import Side, SolverName, State, Vector, rounds
+
+Outcome = Literal["converged", "empty", "cycle", "max_iter"]
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The last state, how it ended, and F after every round."""
+
+    state: State
+    outcome: Outcome
+    objectives: NDArray[np.float64]
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """What restarts are compared by: any module beats none, then the larger F."""
+        return (not self.state.is_empty, self.state.objective)
+
+
+class IncompatibleSolver(ValueError):
+    """A solver was asked for a promise that a penalty cannot keep."""
+
+
+def solve(
+    operator: Operator,
+    rows: Side,
+    columns: Side,
+    start: tuple[Vector, Vector],
+    *,
+    solver: SolverName = "auto",
+    max_iter: int = 500,
+    tol: float = 1e-6,
+) -> Solution:
+    """Iterate from `start` until both vectors and F change by at most `tol` (relative).
+
+    Penalties without an objective are iterated as "aisp" does; "monotone" refuses them.
+    """
+    solver = _usable(solver, rows, columns)
+    u, v = start
+    objectives: list[float] = []
+    watch = CycleWatch(tol)
+    states = rounds(operator, rows, columns, u, v, solver)
+    state = State(u, v, 0.0, -np.inf)
+    while len(objectives) < max_iter:
+        previous, state = state, next(states)
+        objectives.append(state.objective)
+        if state.is_empty:
+            return Solution(state, "empty", np.array(objectives))
+        settled = _distance(state, previous) <= tol
+        if settled and abs(state.objective - previous.objective) <= tol * abs(state.objective):
+            if state.d >= 0:
+                return Solution(state, "converged", np.array(objectives))
+            # Signed terms may settle at d < 0; flipping u raises F by 2|d|.
+            states = rounds(operator, rows, columns, -state.u, state.v, solver, feasible=True)
+        elif solver == "aisp" and not settled and watch.seen(state):
+            return Solution(_upright(state), "cycle", np.array(objectives))
+    return Solution(_upright(state), "max_iter", np.array(objectives))
+
+
+def _usable(solver: SolverName, rows: Side, columns: Side) -> SolverName:
+    for axis, side in (("row", rows), ("column", columns)):
+        if not side.penalty.has_objective:
+            if solver == "monotone":
+                raise IncompatibleSolver(
+                    f"solver='monotone' cannot be used with {axis} penalty {side.penalty!r}: it has no objective, so "
+                    "there is nothing that could be monotone. Use solver='auto' or 'aisp', or a penalty with one "
+                    "(L0, L1, L1Ball)"
+                )
+            solver = "aisp"
+    return solver
+
+
+def _distance(one: State, other: State) -> float:
+    return max(one.u.distance(other.u), one.v.distance(other.v))
+
+
+def _upright(state: State) -> State:
+    """A pair that was stopped at d < 0, turned so that d > 0."""
+    return state if state.d >= 0 else State(-state.u, state.v, -state.d, state.objective - 2 * state.d)
+
+
+class CycleWatch:
+    """Brent's cycle finding: compares every state with one remembered at rounds 1, 2, 4, 8, ..."""
+
+    def __init__(self, tol: float) -> None:
+        self._tol = tol
+        self._remembered: State | None = None
+        self._age, self._span = 0, 1
+
+    def seen(self, state: State) -> bool:
+        """Whether `state` equals an earlier one (it is known to differ from the one just before)."""
+        if self._remembered is not None and _distance(state, self._remembered) <= self._tol:
+            return True
+        self._age += 1
+        if self._age >= self._span:
+            self._remembered, self._age, self._span = state, 0, 2 * self._span
+        return False
