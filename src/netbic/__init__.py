@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
-    from netbic import graphs, penalties, simulate
+    from netbic import enrichment, graphs, penalties, simulate
     from netbic.decomposition import SparseGraphSVD
     from netbic.graphs import Graph
     from netbic.methods import method
@@ -23,7 +23,7 @@ _HOMES = {
     "method": "netbic.methods",
     **dict.fromkeys(["L0", "L1", "SCAD", "AdaptiveLasso", "Dense", "KeepSoft", "L1Ball"], "netbic.penalties"),
 }
-_ROOMS = {"graphs", "penalties", "simulate"}
+_ROOMS = {"enrichment", "graphs", "penalties", "simulate"}
 
 __all__ = [
     "L0",
@@ -36,6 +36,7 @@ __all__ = [
     "L1Ball",
     "SparseGraphSVD",
     "__version__",
+    "enrichment",
     "graphs",
     "method",
     "penalties",

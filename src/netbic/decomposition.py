@@ -24,7 +24,6 @@ from netbic.solver import DEFLATIONS, SOLVERS, Axis, Module, ModuleSearch, Setti
 
 _DEFAULT_SMOOTHNESS = 0.2
 _GRAPH_SHARE_WARNING = 0.3
-_FEW_MATCHES = 0.05
 
 
 class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -106,7 +105,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     Examples
     --------
     >>> import netbic
-    >>> toy = netbic.simulate.paper(0.04, random_state=0)
+    >>> toy = netbic.simulate.paper(0.02, random_state=0)
     >>> model = netbic.SparseGraphSVD(
     ...     n_components=1, n_rows=50, n_columns=50, row_graph=toy.row_graph, column_graph=toy.column_graph, center=None
     ... ).fit(toy.X)

@@ -252,11 +252,12 @@ class AdaptiveLasso(ChosenByBIC):
         c = magnitudes[order]
         if not c.size:
             return Kept(order, c)
-        levels = np.append(c[1:] ** (self.gamma + 1), 0.0)
+        powers = c ** (self.gamma + 1)
+        levels = np.append(powers[1:], 0.0)
         dropped = float(c @ c) - np.cumsum(c**2)
         shrinkage = levels**2 * np.cumsum(c ** (-2 * self.gamma))
         level = levels[self._chosen_size(c, dropped + shrinkage, magnitudes.size) - 1]
-        return _positive_part(order, c - level / c**self.gamma)
+        return _positive_part(order, np.where(powers > level, c - level / c**self.gamma, 0.0))
 
     def check(self, size: int, axis: str) -> None:
         """Gamma must be a finite number of at least 0."""

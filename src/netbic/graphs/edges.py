@@ -91,11 +91,12 @@ def node_labels(items: Any) -> NDArray[Any]:
 def as_names(names: ArrayLike, size: int | None = None) -> NDArray[Any]:
     """Names as an integer or object array; with `size`, that many and no two alike."""
     array = names.to_numpy() if isinstance(names, (pd.Index, pd.Series)) else np.asarray(names)
+    array = array if np.issubdtype(array.dtype, np.integer) else array.astype(object)
     if size is not None and array.shape != (size,):
         raise ValueError(f"names have shape {array.shape} but the graph has {size} nodes: one name per node is needed")
     if size is not None and not pd.Index(array).is_unique:
         raise ValueError(f"node name {array[pd.Index(array).duplicated()][0]!r} occurs more than once")
-    return array if np.issubdtype(array.dtype, np.integer) else array.astype(object)
+    return array
 
 
 def swap_sweep(tails: Indices, heads: Indices, n_nodes: int, generator: np.random.Generator) -> None:

@@ -21,6 +21,8 @@ from netbic.graphs.terms import TERM_CLASSES, TERMS, GraphTerm
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
+_FEW_MATCHES = 0.05  # below this share of matched names a mix-up is more likely than a small graph
+
 
 class Graph:
     """An undirected graph with non-negative edge weights.
@@ -198,17 +200,18 @@ class Graph:
         wanted = pd.Index(as_names(names))
         if not wanted.is_unique:
             raise ValueError(f"name {wanted[wanted.duplicated()][0]!r} occurs more than once: make the names unique")
-        return self._reorder(pd.Index(self.names).get_indexer(wanted), wanted.to_numpy(), wanted)
-
-    def _reorder(self, nodes: NDArray[Any], names: NDArray[Any] | None, wanted: pd.Index[Any]) -> Graph:
-        """Take `nodes[i]` (or an isolated node where it is -1) as node i."""
-        found = np.flatnonzero(nodes >= 0)
-        if not found.size:
-            mine, theirs = ", ".join(map(str, (self.names or [])[:5])), ", ".join(map(str, wanted[:5]))
+        nodes = pd.Index(self.names).get_indexer(wanted)
+        if (nodes < 0).all():
+            mine, theirs = (", ".join(map(str, some[:5])) for some in (self.names, wanted))
             raise ValueError(
                 f"no node name of the graph matches: the graph has {mine}, ...; the data have {theirs}, ... "
                 "(rename one side, or drop the names to match by position)"
             )
+        return self._reorder(nodes, wanted.to_numpy())
+
+    def _reorder(self, nodes: NDArray[Any], names: NDArray[Any] | None) -> Graph:
+        """Take `nodes[i]` (or an isolated node where it is -1) as node i."""
+        found = np.flatnonzero(nodes >= 0)
         part = sp.coo_array(self.weights[nodes[found]][:, nodes[found]])
         shape = (nodes.size, nodes.size)
         placed = sp.csr_array((part.data, (found[part.row], found[part.col])), shape=shape)
@@ -247,13 +250,26 @@ def match(graph: Any, size: int, names: NDArray[Any] | None, axis: str) -> Graph
     if made.names is not None and np.issubdtype(made.names.dtype, np.integer):
         return _at_positions(made, size, axis)
     if made.names is not None and names is not None:
-        return made if np.array_equal(made.names, names) else made.align(names)
+        return made if np.array_equal(made.names, names) else _by_name(made, names, axis)
     if made.n_nodes != size:
         raise ValueError(
             f"the {axis} graph has {made.n_nodes} nodes but X has {size} {axis}s: "
             "give a graph of that size, or names on both sides (a Graph with names, X as a DataFrame)"
         )
     return made
+
+
+def _by_name(graph: Graph, names: NDArray[Any], axis: str) -> Graph:
+    aligned = graph.align(names)
+    known = np.asarray(graph.names)
+    matched = int(pd.Index(names).isin(known).sum())
+    if matched < _FEW_MATCHES * len(names):
+        warnings.warn(
+            f"only {matched:,} of {len(names):,} {axis}s are nodes of the {axis} graph: do both sides use the same "
+            f"kind of names? (graph: {known[0]}, ...; data: {names[0]}, ...)",
+            stacklevel=6,
+        )
+    return aligned
 
 
 def _at_positions(graph: Graph, size: int, axis: str) -> Graph:
@@ -265,4 +281,4 @@ def _at_positions(graph: Graph, size: int, axis: str) -> Graph:
         return graph
     nodes = np.full(size, -1, dtype=np.intp)
     nodes[positions] = np.arange(graph.n_nodes)
-    return graph._reorder(nodes, None, pd.RangeIndex(size))
+    return graph._reorder(nodes, None)

@@ -1,0 +1,14 @@
+"""Where tests find data that is not in the repository."""
+
+import os
+from pathlib import Path
+
+
+def outside_folder(variable: str) -> Path | None:
+    """The folder an environment variable names, or None; an error where data are required but not there."""
+    folder = os.environ.get(variable)
+    if folder and Path(folder).is_dir():
+        return Path(folder)
+    if os.environ.get("NETBIC_REQUIRE_DATA") == "1":
+        raise FileNotFoundError(f"NETBIC_REQUIRE_DATA=1 but {variable}={folder!r} is not a folder")
+    return None

@@ -1,0 +1,56 @@
+"""Random problems for the property tests."""
+
+import numpy as np
+from hypothesis import strategies as st
+
+from netbic import L0, L1, Dense, Graph, L1Ball
+from netbic.graphs import TERMS
+
+
+def random_graph(size, generator, weighted=False):
+    """A random graph, sometimes with hubs, isolated nodes or weights."""
+    popularity = generator.pareto(1.5, size) + 0.2
+    chance = np.minimum(np.outer(popularity, popularity) / popularity.sum() * generator.uniform(0.5, 3), 1)
+    upper = np.triu(generator.random((size, size)) < chance, 1).astype(float)
+    if weighted:
+        upper *= generator.uniform(0.2, 3, upper.shape)
+    upper[:, generator.random(size) < 0.1] = 0
+    if not upper.any():
+        upper[0, -1] = 1.0
+    return Graph(upper + upper.T)
+
+
+sizes = st.integers(3, 25)
+
+
+@st.composite
+def matrices(draw, n=sizes, p=sizes):
+    """Gaussian, heavy-tailed, integer (full of ties) or low-rank, with a generator for the rest of the problem."""
+    generator = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    shape = draw(n), draw(p)
+    kind = draw(st.sampled_from(["gaussian", "heavy", "integer", "low rank"]))
+    X = generator.standard_normal(shape)
+    if kind == "heavy":
+        X = generator.standard_t(2, shape)
+    elif kind == "integer":
+        X = generator.integers(-2, 3, shape).astype(float)
+    elif kind == "low rank":
+        X = X[:, :2] @ generator.standard_normal((2, shape[1]))
+    if not X.any():
+        X[0, 0] = 1.0
+    return X, generator
+
+
+def penalty_with_objective(size, generator, scale):
+    kinds = [
+        Dense(),
+        L0(int(generator.integers(1, size + 1))),
+        L1(float(generator.uniform(0, 0.3)) * scale),
+        L1Ball(float(generator.uniform(1, np.sqrt(size)))),
+        L0(int(generator.integers(1, size + 1)), nonnegative=True),
+    ]
+    return kinds[generator.integers(len(kinds))]
+
+
+terms = st.sampled_from(TERMS)
+signs = st.sampled_from(["absolute", "signed"])

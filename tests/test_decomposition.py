@@ -1,0 +1,378 @@
+"""SparseGraphSVD as a scikit-learn estimator, on good input and on bad."""
+
+import copy
+import pickle
+import warnings
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import netbic
+from netbic import L0, L1, Graph, L1Ball, SparseGraphSVD
+
+X = np.random.default_rng(0).standard_normal((30, 20)) + np.arange(20)
+
+
+def path_graph(size):
+    return sp.diags_array([np.ones(size - 1), np.ones(size - 1)], offsets=[-1, 1], shape=(size, size))
+
+
+class OnAPath(SparseGraphSVD):
+    """Builds graphs of the right size in fit, so that scikit-learn's checks run with graphs too."""
+
+    def fit(self, X, y=None):
+        n, p = np.asarray(X).shape if np.asarray(X).ndim == 2 else (1, 1)
+        self.row_graph = path_graph(n) if n > 1 else None
+        self.column_graph = path_graph(p) if p > 1 else None
+        try:
+            return super().fit(X, y)
+        finally:
+            self.row_graph = self.column_graph = None
+
+
+@pytest.mark.filterwarnings("ignore:found . of . modules", "ignore:the graph makes up")
+@parametrize_with_checks([SparseGraphSVD(), OnAPath(), SparseGraphSVD(n_columns=1, n_init=2)])
+def test_scikit_learn_compatibility(estimator, check):
+    check(estimator)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Fitted attributes
+# --------------------------------------------------------------------------------------------------------------------
+
+
+def test_shapes_and_memberships():
+    model = SparseGraphSVD(3, n_rows=5, n_columns=4, column_graph=path_graph(20)).fit(X)
+    assert model.n_components_ == 3
+    assert model.left_vectors_.shape == (30, 3)
+    assert model.components_.shape == (3, 20)
+    np.testing.assert_array_equal(model.rows_, model.left_vectors_.T != 0)
+    np.testing.assert_array_equal(model.columns_, model.components_ != 0)
+    assert model.rows_.sum(axis=1).tolist() == [5, 5, 5]
+    assert model.get_shape(1) == (5, 4)
+    assert model.get_submatrix(1, X).shape == (5, 4)
+    assert [len(trace) for trace in model.objectives_] == [len(trace) for trace in model.objectives_]
+    assert model.n_iter_ == max(map(len, model.objectives_))
+    assert model.converged_.tolist() == [True] * 3
+
+
+def test_dense_fit_is_pca():
+    model = SparseGraphSVD(3, tol=1e-13, max_iter=20000).fit(X)
+    pca = PCA(3).fit(X)
+    signs = np.sign(np.sum(model.components_ * pca.components_, axis=1))
+    np.testing.assert_allclose(model.components_, signs[:, None] * pca.components_, atol=1e-6)
+    np.testing.assert_allclose(model.singular_values_, pca.singular_values_, rtol=1e-9)
+    np.testing.assert_allclose(model.explained_variance_ratio_, pca.explained_variance_ratio_, rtol=1e-6)
+    np.testing.assert_allclose(model.transform(X), signs * pca.transform(X), atol=1e-5)
+    np.testing.assert_allclose(model.inverse_transform(model.transform(X)), pca.inverse_transform(pca.transform(X)))
+
+
+@pytest.mark.parametrize("center", [None, "columns", "rows", "both", "grand"])
+@pytest.mark.parametrize("scale", [False, True])
+def test_explained_variance_and_score_by_hand(center, scale):
+    model = SparseGraphSVD(3, n_columns=6, center=center, scale=scale).fit(X)
+    prepared = {
+        None: X,
+        "columns": X - X.mean(axis=0),
+        "rows": X - X.mean(axis=1, keepdims=True),
+        "both": X - X.mean(axis=0) - X.mean(axis=1, keepdims=True) + X.mean(),
+        "grand": X - X.mean(),
+    }[center] / (X.std(axis=0) if scale else 1)
+    reached = []
+    for k in range(1, 4):
+        V = model.components_[:k]
+        scores = np.linalg.lstsq(V.T, prepared.T, rcond=None)[0].T
+        reached.append(1 - np.sum((prepared - scores @ V) ** 2) / np.sum(prepared**2))
+    np.testing.assert_allclose(np.cumsum(model.explained_variance_ratio_), reached, rtol=1e-9)
+    assert model.score(X) == pytest.approx(reached[-1])
+    np.testing.assert_allclose(model.transform(X), scores, atol=1e-9)
+
+
+def test_explained_variance_counts_a_repeated_module_once():
+    """Under Hotelling's deflation a second module may lie in the span of the first: it then adds nothing."""
+    model = SparseGraphSVD(2, n_columns=1, n_rows=1, center=None)
+    data = np.zeros((6, 5))
+    data[:2, 0] = 3.0, 2.0
+    with pytest.warns(UserWarning, match="found 2 of 3 modules"):
+        model.set_params(n_components=3).fit(data)
+    np.testing.assert_allclose(model.explained_variance_ratio_, [1, 0], atol=1e-12)
+
+
+def test_graph_share_by_hand():
+    graph = Graph(path_graph(20))
+    model = SparseGraphSVD(
+        1, n_rows=10, n_columns=6, column_graph=graph, column_smoothness=0.5, smoothness_scale="absolute"
+    ).fit(X)
+    w = np.abs(model.components_[0])
+    pull = 0.5 * w @ graph.term("normalized").matrix @ w
+    assert model.graph_share_[0] == pytest.approx(pull / (pull + model.singular_values_[0]))
+    with pytest.warns(UserWarning, match=r"more than 30% of the scores of modules 0 \(graph_share_\)"):
+        SparseGraphSVD(1, n_columns=6, column_graph=graph, column_smoothness=3.0).fit(X)
+
+
+def test_relative_smoothness_is_in_units_of_the_leading_singular_value():
+    graph = Graph(path_graph(20))
+    leading = np.linalg.norm(X - X.mean(axis=0), 2)
+    for term in netbic.graphs.TERMS:
+        scale = graph.term(term).scale
+        keywords = {"n_rows": 10, "n_columns": 6, "column_graph": graph, "graph_term": term}
+        relative = SparseGraphSVD(1, column_smoothness=0.3, **keywords).fit(X)
+        sigma = 0.3 * leading / scale
+        absolute = SparseGraphSVD(1, column_smoothness=sigma, smoothness_scale="absolute", **keywords).fit(X)
+        np.testing.assert_allclose(relative.components_, absolute.components_, atol=1e-9)
+        default = SparseGraphSVD(1, **keywords).fit(X)
+        fifth = SparseGraphSVD(1, column_smoothness=0.2, **keywords).fit(X)
+        np.testing.assert_array_equal(default.components_, fifth.components_)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_precision_is_kept(dtype):
+    model = SparseGraphSVD(2, n_columns=5, column_graph=path_graph(20)).fit(X.astype(dtype))
+    for array in (model.left_vectors_, model.components_, model.singular_values_, model.transform(X.astype(dtype))):
+        assert array.dtype == dtype
+    exact = SparseGraphSVD(2, n_columns=5, column_graph=path_graph(20)).fit(X)
+    np.testing.assert_array_equal(model.columns_, exact.columns_)
+    np.testing.assert_allclose(model.components_, exact.components_, atol=1e-5)
+
+
+def test_input_is_never_written_to(tmp_path):
+    before = X.copy()
+    for data in (X, np.asfortranarray(X), pd.DataFrame(X, columns=[f"g{i}" for i in range(20)])):
+        SparseGraphSVD(2, n_columns=5, scale=True).fit(data).transform(data)
+    np.testing.assert_array_equal(X, before)
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    frozen = X.copy()
+    frozen.flags.writeable = False
+    for data in (mapped, frozen):
+        np.testing.assert_array_equal(
+            SparseGraphSVD(2, n_columns=5).fit(data).components_, SparseGraphSVD(2, n_columns=5).fit(X).components_
+        )
+
+
+def test_restarts_never_lower_the_objective_and_jobs_do_not_matter():
+    one = SparseGraphSVD(2, n_rows=5, n_columns=4).fit(X)
+    many = [SparseGraphSVD(2, n_rows=5, n_columns=4, n_init=8, random_state=3, n_jobs=jobs).fit(X) for jobs in (1, 2)]
+    assert many[0].objectives_[0][-1] >= one.objectives_[0][-1]
+    np.testing.assert_array_equal(many[0].components_, many[1].components_)
+    np.testing.assert_array_equal(many[0].left_vectors_, many[1].left_vectors_)
+
+
+def test_nonnegative_sides_never_die_of_a_wrong_sign():
+    for data in (X, -X):
+        both = SparseGraphSVD(
+            1,
+            row_penalty=L0(5, nonnegative=True),
+            column_penalty=L1Ball(2.0, nonnegative=True),
+        ).fit(data)
+        assert both.n_components_ == 1
+        assert (both.components_ >= 0).all()
+        assert (both.left_vectors_ >= 0).all()
+    # Here both signs of the leading pair leave no positive score: the largest entry is the last resort.
+    awkward = np.full((6, 6), -1.0)
+    awkward[2, 3] = 0.5
+    both = SparseGraphSVD(1, row_penalty=L0(2, nonnegative=True), column_penalty=L0(2, nonnegative=True), center=None)
+    with pytest.warns(UserWarning, match="hold fewer than 2"):
+        both.fit(awkward)
+    assert both.singular_values_[0] == pytest.approx(0.5)
+    with pytest.warns(UserWarning, match="found 0 of 1 modules: the .* penalty .* leaves no"):
+        both.fit(np.full((6, 6), -1.0))
+
+
+def test_names_match_the_graph_to_the_columns():
+    names = [f"g{i}" for i in range(20)]
+    frame = pd.DataFrame(X, columns=names, index=[f"s{i}" for i in range(30)])
+    order = np.random.default_rng(1).permutation(20)
+    graph = Graph(path_graph(20).tocsr()[order][:, order], names=np.array(names)[order])
+    plain = SparseGraphSVD(2, n_columns=5, column_graph=path_graph(20)).fit(X)
+    named = SparseGraphSVD(2, n_columns=5, column_graph=graph).fit(frame)
+    np.testing.assert_array_equal(plain.components_, named.components_)
+    assert named.feature_names_in_.tolist() == names
+    rows = nx.path_graph(30)
+    by_index = SparseGraphSVD(1, n_rows=5, row_graph=nx.relabel_nodes(rows, lambda i: f"s{i}")).fit(frame)
+    by_position = SparseGraphSVD(1, n_rows=5, row_graph=rows).fit(X)
+    np.testing.assert_array_equal(by_index.left_vectors_, by_position.left_vectors_)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# scikit-learn's world
+# --------------------------------------------------------------------------------------------------------------------
+
+
+def test_clone_pickle_and_copy():
+    model = SparseGraphSVD(2, n_columns=5, column_graph=Graph(path_graph(20)), column_penalty=None).fit(X)
+    assert clone(model).get_params()["column_graph"] is model.column_graph
+    for again in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        np.testing.assert_array_equal(again.transform(X), model.transform(X))
+
+
+def test_set_output_and_pipelines():
+    model = SparseGraphSVD(2, n_columns=5).set_output(transform="pandas")
+    scores = make_pipeline(StandardScaler(), model).fit(X).transform(X)
+    assert scores.columns.tolist() == ["sparsegraphsvd0", "sparsegraphsvd1"]
+    assert model.get_feature_names_out().tolist() == ["sparsegraphsvd0", "sparsegraphsvd1"]
+
+
+def test_grid_search_over_smoothness():
+    toy = netbic.simulate.paper(0.05, random_state=0)
+    model = SparseGraphSVD(1, n_columns=50, column_graph=toy.column_graph, center=None)
+    search = GridSearchCV(model, {"column_smoothness": [0.0, 0.2, 0.4]}, cv=3).fit(toy.X)
+    scores = search.cv_results_["mean_test_score"]
+    assert search.best_params_["column_smoothness"] > 0
+    assert scores[0] < scores.max()
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Bad input
+# --------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("keywords", "error", "words"),
+    [
+        ({"n_columns": 21}, ValueError, "n_columns=21 but X has 20 columns: choose 1 to 20"),
+        ({"n_rows": 31}, ValueError, "n_rows=31 but X has 30 rows: choose 1 to 30"),
+        ({"n_rows": 0}, ValueError, "n_rows=0: at least 1 is needed"),
+        ({"n_columns": -3}, ValueError, "n_columns=-3: at least 1 is needed"),
+        ({"n_columns": 2.5}, TypeError, "n_columns=2.5: an integer is needed"),
+        ({"n_columns": "many"}, TypeError, "n_columns='many': an integer is needed"),
+        ({"n_components": 0}, ValueError, "n_components=0: at least 1 is needed"),
+        ({"n_components": True}, TypeError, "n_components=True: an integer is needed"),
+        ({"n_init": 0}, ValueError, "n_init=0"),
+        ({"max_iter": 0}, ValueError, "max_iter=0"),
+        ({"tol": -1.0}, ValueError, "tol=-1.0: a number of at least 0"),
+        ({"tol": "fine"}, ValueError, "tol='fine'"),
+        ({"column_smoothness": 0.1}, ValueError, "column_smoothness=0.1 needs a column_graph"),
+        ({"row_smoothness": 0.1}, ValueError, "row_smoothness=0.1 needs a row_graph"),
+        ({"column_graph": path_graph(20), "column_smoothness": -0.1}, ValueError, "column_smoothness=-0.1: a finite"),
+        ({"column_graph": path_graph(20), "column_smoothness": np.nan}, ValueError, "column_smoothness=nan: a finite"),
+        ({"column_graph": path_graph(20), "column_smoothness": "a bit"}, ValueError, "column_smoothness='a bit'"),
+        ({"column_graph": path_graph(19)}, ValueError, "column graph has 19 nodes but X has 20 columns"),
+        ({"row_graph": path_graph(20)}, ValueError, "row graph has 20 nodes but X has 30 rows"),
+        ({"n_columns": 3, "column_penalty": L0(3)}, ValueError, "n_columns=3 and column_penalty=.* are both given"),
+        ({"column_penalty": "l1"}, TypeError, "column_penalty='l1' is not a penalty"),
+        ({"row_penalty": L0(31)}, ValueError, "but X has 30 rows: choose k from 1 to 30"),
+        ({"solver": "fast"}, ValueError, "solver='fast' is not known: choose one of 'auto', 'aisp', 'monotone'"),
+        ({"graph_term": "x"}, ValueError, "graph_term='x' is not known: choose one of 'adjacency', 'laplacian'"),
+        ({"signs": "both"}, ValueError, "signs='both' is not known: choose one of 'absolute', 'signed'"),
+        ({"center": True}, ValueError, "center=True is not known: choose one of None, 'columns'"),
+        ({"deflation": "x"}, ValueError, "deflation='x' is not known: choose one of 'hotelling'"),
+        ({"smoothness_scale": "x"}, ValueError, "smoothness_scale='x' is not known: choose one of 'relative'"),
+        ({"missing": "x"}, ValueError, "missing='x' is not known"),
+    ],
+)
+def test_bad_words(keywords, error, words):
+    with pytest.raises(error, match=words):
+        SparseGraphSVD(**keywords).fit(X)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (np.where(np.arange(20) == 3, np.nan, X), "NaN"),
+        (np.where(np.arange(20) == 3, np.inf, X), "infinity"),
+        (X[0], "2D array"),
+        (np.empty((0, 20)), "0 sample"),
+        (np.empty((30, 0)), r"0 feature"),
+        (np.full((3, 3), "a"), "could not convert"),
+    ],
+)
+def test_bad_matrices(data, words):
+    with pytest.raises(ValueError, match=words):
+        SparseGraphSVD().fit(data)
+
+
+def test_sparse_matrices_are_refused_for_now():
+    with pytest.raises(TypeError, match=r"[Ss]parse"):
+        SparseGraphSVD().fit(sp.csr_array(X))
+
+
+@pytest.mark.parametrize("data", [np.zeros((6, 5)), np.full((6, 5), 5.1), np.full((6, 5), 1e9 + 0.1)])
+def test_nothing_to_find(data):
+    with pytest.warns(UserWarning, match="found 0 of 2 modules: nothing but rounding error is left of X"):
+        model = SparseGraphSVD(n_rows=2, n_columns=2).fit(data)
+    assert model.n_components_ == 0
+    assert model.components_.shape == (0, 5)
+    assert model.left_vectors_.shape == (6, 0)
+    assert model.rows_.shape == (0, 6)
+    assert model.columns_.shape == (0, 5)
+    for array in (model.singular_values_, model.explained_variance_ratio_, model.converged_, model.graph_share_):
+        assert array.shape == (0,)
+    assert model.transform(data).shape == (6, 0)
+    assert model.score(data) == 0.0
+    np.testing.assert_allclose(model.inverse_transform(model.transform(data)), data)
+
+
+def test_fewer_modules_than_asked_for():
+    data = np.outer(np.arange(1.0, 7), np.arange(1.0, 6)) + np.outer(np.ones(6), [1.0, -1, 1, -1, 1])
+    with pytest.warns(UserWarning, match="found 2 of 4 modules"):
+        model = SparseGraphSVD(4, center=None).fit(data)
+    assert model.components_.shape == (2, 5)
+    assert model.explained_variance_ratio_.sum() == pytest.approx(1)
+
+
+def test_an_l1_penalty_that_leaves_nothing():
+    with pytest.warns(
+        UserWarning, match=r"found 0 of 1 modules: the column penalty L1\(.*alpha=1000.0\) leaves no column"
+    ):
+        model = SparseGraphSVD(1, column_penalty=L1(1000.0)).fit(X)
+    assert model.n_components_ == 0
+
+
+def test_unconverged_modules_are_said():
+    noisy = np.random.default_rng(1).standard_normal((40, 40))
+    with pytest.warns(ConvergenceWarning, match=r"modules 0, 1 did not converge \(module 0 hit max_iter=2\)"):
+        model = SparseGraphSVD(2, n_rows=5, n_columns=5, max_iter=2, tol=1e-12).fit(noisy)
+    assert not model.converged_.any()
+
+
+def test_a_graph_without_edges_is_ignored_with_a_word():
+    with pytest.warns(UserWarning, match="the column graph has no edge between the columns of X: it is ignored"):
+        model = SparseGraphSVD(1, n_columns=5, column_graph=sp.csr_array((20, 20))).fit(X)
+    np.testing.assert_array_equal(model.components_, SparseGraphSVD(1, n_columns=5).fit(X).components_)
+
+
+def test_names_that_do_not_match():
+    frame = pd.DataFrame(X, columns=[f"ENSG{i}" for i in range(20)])
+    graph = pd.DataFrame({"source": ["TP53", "MDM2"], "target": ["MDM2", "MDM4"]})
+    with pytest.raises(ValueError, match=r"the graph has MDM2, MDM4, TP53, \.\.\.; the data have ENSG0, ENSG1"):
+        SparseGraphSVD(column_graph=graph).fit(frame)
+
+
+def test_few_matches_are_said():
+    frame = pd.DataFrame(np.random.default_rng(0).standard_normal((10, 100)), columns=[f"g{i}" for i in range(100)])
+    graph = pd.DataFrame({"source": ["g1", "g2", "x"], "target": ["g2", "x", "y"]})
+    with pytest.warns(UserWarning, match="only 2 of 100 columns are nodes of the column graph"):
+        SparseGraphSVD(1, n_columns=5, column_graph=graph).fit(frame)
+
+
+def test_inverse_transform_of_the_wrong_shape():
+    model = SparseGraphSVD(2).fit(X)
+    with pytest.raises(ValueError, match=r"scores have shape \(4, 3\): \(n_samples, 2\) is needed"):
+        model.inverse_transform(np.ones((4, 3)))
+    with pytest.raises(NotFittedError):
+        SparseGraphSVD().inverse_transform(np.ones((4, 2)))
+
+
+def test_verbose_prints_a_line_per_module(capsys):
+    SparseGraphSVD(2, n_columns=4, verbose=1).fit(X)
+    assert [line.split(":")[0] for line in capsys.readouterr().out.splitlines()] == ["module 1", "module 2"]
+
+
+def test_settings_are_not_changed_by_fit():
+    model = SparseGraphSVD(2, n_columns=4, column_graph=path_graph(20))
+    before = model.get_params().copy()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.fit(X)
+    assert all(model.get_params()[name] is value for name, value in before.items())

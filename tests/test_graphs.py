@@ -1,0 +1,225 @@
+"""Graphs from every source, graph terms, eigenvalue bounds, alignment, rewiring."""
+
+import copy
+import pickle
+
+import igraph
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from scipy.sparse.csgraph import laplacian
+
+from netbic import Graph
+from netbic.graphs import TERMS, match
+
+A = np.array([[0, 1, 2, 0], [1, 0, 0, 0], [2, 0, 0, 0], [0, 0, 0, 0]], dtype=float)  # node 3 is isolated
+EDGES = pd.DataFrame({"source": ["a", "a"], "target": ["b", "c"], "weight": [1.0, 2.0]})
+
+
+def random_graph(size, seed, share=0.1):
+    upper = np.triu(np.random.default_rng(seed).random((size, size)) < share, 1)
+    return Graph((upper | upper.T).astype(float))
+
+
+def networkx_graph():
+    graph = nx.Graph()
+    graph.add_nodes_from("abcd")
+    graph.add_weighted_edges_from([("c", "a", 2.0), ("a", "b", 1.0)])
+    return graph
+
+
+def igraph_graph():
+    graph = igraph.Graph(n=4, edges=[(0, 1), (2, 0)])
+    graph.es["weight"] = [1.0, 2.0]
+    graph.vs["name"] = list("abcd")
+    return graph
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        A,
+        A.astype(int),
+        A.tolist(),
+        sp.csr_array(A),
+        sp.csc_matrix(A),
+        sp.coo_matrix(A),
+        networkx_graph(),
+        igraph_graph(),
+    ],
+    ids=["dense", "integers", "lists", "csr_array", "csc_matrix", "coo_matrix", "networkx", "igraph"],
+)
+def test_every_source_gives_the_same_graph(source):
+    graph = Graph.of(source)
+    np.testing.assert_array_equal(graph.weights.toarray(), A)
+    assert (graph.n_nodes, graph.n_edges) == (4, 2)
+    assert graph.degrees.tolist() == [2, 1, 1, 0]
+
+
+def test_edge_table():
+    graph = Graph.of(EDGES)
+    assert graph.names.tolist() == ["a", "b", "c"]
+    np.testing.assert_array_equal(graph.weights.toarray(), A[:3, :3])
+    plain = Graph.from_edges(EDGES[["source", "target"]].rename(columns={"source": "gene_a", "target": "gene_b"}))
+    np.testing.assert_array_equal(plain.weights.toarray(), A[:3, :3] > 0)
+    typed = EDGES[["source", "target"]].assign(types="in-complex-with")
+    assert Graph.from_edges(typed).weights.max() == 1
+
+
+def test_loops_and_repeats_are_dropped_and_said():
+    table = pd.DataFrame({"a": ["x", "y", "x", "z"], "b": ["y", "x", "y", "z"], "weight": [1.0, 3.0, 2.0, 1.0]})
+    with pytest.warns(UserWarning, match="dropped 1 self-loops; dropped 2 repeated edges, keeping the largest weight"):
+        graph = Graph.from_edges(table)
+    assert graph.n_edges == 1
+    assert graph.weights.max() == 3
+    with pytest.warns(UserWarning, match="made 1 one-sided or unequal pairs symmetric by the larger weight"):
+        upper = Graph(np.triu(A[:2, :2]))
+    np.testing.assert_array_equal(upper.weights.toarray(), A[:2, :2])
+    assert upper.notes == ("made 1 one-sided or unequal pairs symmetric by the larger weight",)
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        (np.array([[0, np.nan], [np.nan, 0]]), "NaN or infinity"),
+        (np.array([[0, np.inf], [np.inf, 0]]), "NaN or infinity"),
+        (np.array([[0, -1.0], [-1.0, 0]]), "contain -1: weights must be non-negative"),
+        (np.ones((2, 3)), r"shape \(2, 3\): a square matrix"),
+        (np.ones(3), "a square matrix"),
+        (np.array([["a", "b"], ["c", "d"]]), "cannot be made from"),
+    ],
+)
+def test_bad_weights_are_refused(weights, words):
+    with pytest.raises(ValueError, match=words):
+        Graph(weights)
+
+
+def test_bad_edge_tables_are_refused():
+    with pytest.raises(ValueError, match="two columns"):
+        Graph.from_edges(pd.DataFrame({"a": ["x"]}))
+    with pytest.raises(ValueError, match="edge 1 has no partner"):
+        Graph.from_edges(pd.DataFrame({"a": ["x", "y"], "b": ["y", None]}))
+    with pytest.raises(ValueError, match="'y' is not among the nodes"):
+        Graph.from_edges(pd.DataFrame({"a": ["x"], "b": ["y"]}), nodes=["x"])
+    with pytest.raises(ValueError, match="one name per node"):
+        Graph(A, names=["a"])
+    with pytest.raises(ValueError, match="'a' occurs more than once"):
+        Graph(A, names=["a", "a", "b", "c"])
+
+
+def test_terms_are_what_they_say():
+    graph = Graph(A)
+    degrees = A.sum(axis=1)
+    roots = np.where(degrees > 0, np.sqrt(degrees), 1)
+    np.testing.assert_array_equal(graph.term("adjacency").matrix.toarray(), A)
+    np.testing.assert_allclose(graph.term("laplacian").matrix.toarray(), -laplacian(A))
+    np.testing.assert_allclose(graph.term("normalized").matrix.toarray(), A / np.outer(roots, roots))
+    np.testing.assert_allclose(graph.term("normalized_laplacian").matrix.toarray(), -laplacian(A, normed=True))
+    assert graph.term("laplacian") is graph.term("laplacian")
+    with pytest.raises(ValueError, match="graph_term='bogus' is not known: choose one of 'adjacency'"):
+        graph.term("bogus")
+
+
+@pytest.mark.parametrize("size", [5, 60, 200])
+@pytest.mark.parametrize("name", TERMS)
+def test_shift_bound_makes_every_term_positive_semidefinite(name, size):
+    graph = random_graph(size, size)
+    term = graph.term(name)
+    values = np.linalg.eigvalsh(term.matrix.toarray())
+    assert values[0] + term.shift_bound >= -1e-10
+    assert term.shift_bound <= 2.2 * max(-values[0], 1.0)
+
+
+def test_relative_scales():
+    graph = random_graph(200, 1)
+    assert graph.term("adjacency").scale == pytest.approx(np.linalg.eigvalsh(graph.weights.toarray())[-1], rel=1e-7)
+    assert Graph(A).term("laplacian").scale == pytest.approx(2.0)
+    assert graph.term("normalized").scale == graph.term("normalized_laplacian").scale == 1
+
+
+@pytest.mark.parametrize("name", TERMS)
+@pytest.mark.parametrize("kept", [3, 70])
+def test_product_reads_only_the_support(name, kept):
+    term = random_graph(100, 2).term(name)
+    generator = np.random.default_rng(0)
+    support = np.sort(generator.choice(100, kept, replace=False))
+    values = generator.standard_normal(kept)
+    full = np.zeros(100)
+    full[support] = values
+    np.testing.assert_allclose(term.product(support, values), term.matrix.toarray() @ full, atol=1e-13)
+
+
+def test_star_has_known_eigenvalues():
+    star = Graph.of(nx.star_graph(100))
+    assert star.term("adjacency").shift_bound == pytest.approx(10, rel=0.02)
+    assert star.term("adjacency").shift_bound >= 10 - 1e-9
+    assert star.term("adjacency").scale == pytest.approx(10)
+
+
+def test_alignment_by_name():
+    graph = Graph.of(EDGES)
+    aligned = graph.align(["c", "x", "a"])
+    np.testing.assert_array_equal(aligned.weights.toarray(), [[0, 0, 2], [0, 0, 0], [2, 0, 0]])
+    with pytest.raises(ValueError, match=r"no node name .* the graph has a, b, c, \.\.\.; the data have x, y"):
+        graph.align(["x", "y"])
+    with pytest.raises(ValueError, match="'a' occurs more than once"):
+        graph.align(["a", "a"])
+    with pytest.raises(ValueError, match="no node names"):
+        Graph(A).align(["a"])
+
+
+def test_integer_names_are_positions():
+    graph = nx.Graph([(3, 1), (1, 0)])  # networkx keeps nodes in the order 3, 1, 0
+    matched = match(graph, 5, None, "column")
+    expected = np.zeros((5, 5))
+    expected[[3, 1, 1, 0], [1, 3, 0, 1]] = 1
+    np.testing.assert_array_equal(matched.weights.toarray(), expected)
+    with pytest.raises(ValueError, match="a node 3 but X has columns 0 to 2"):
+        match(graph, 3, None, "column")
+
+
+def test_matching_by_size():
+    with pytest.raises(ValueError, match="the row graph has 4 nodes but X has 7 rows"):
+        match(A, 7, None, "row")
+    named = Graph(A, names=list("abcd"))
+    assert match(named, 4, None, "column") is named
+    assert match(named, 4, np.array(list("abcd"), dtype=object), "column") is named
+
+
+def test_clones_share_and_pickles_keep():
+    graph = Graph(A, names=list("abcd"))
+    assert copy.deepcopy(graph) is graph
+    again = pickle.loads(pickle.dumps(graph))
+    np.testing.assert_array_equal(again.weights.toarray(), A)
+    assert repr(again) == "Graph(4 nodes, 2 edges)"
+
+
+def test_rewiring_keeps_degrees_and_mixes():
+    graph = Graph.of(nx.barabasi_albert_graph(300, 4, seed=1))
+    rewired = graph.rewire(0)
+    np.testing.assert_array_equal(rewired.degrees, graph.degrees)
+    assert rewired.weights.diagonal().sum() == 0
+    assert rewired.weights.max() == 1
+    assert (abs(rewired.weights - rewired.weights.T)).nnz == 0
+    kept = graph.weights.multiply(rewired.weights).nnz / graph.weights.nnz
+    # Random graphs with these degrees share the sum of the chances d_i d_j / 2m over the edges.
+    d = graph.degrees
+    rows, columns, _ = graph.edges()
+    chance = np.mean(np.minimum(d[rows] * d[columns] / d.sum(), 1))
+    assert kept == pytest.approx(chance, abs=0.04)
+    np.testing.assert_array_equal(rewired.weights.toarray(), graph.rewire(0).weights.toarray())
+
+
+def test_rewiring_carries_weights_along():
+    graph = Graph(random_graph(40, 3).weights * 2.5)
+    assert sorted(graph.rewire(1).edges()[2]) == sorted(graph.edges()[2])
+
+
+def test_graphs_without_edges():
+    empty = Graph(np.zeros((3, 3)))
+    assert empty.n_edges == 0
+    assert empty.rewire(0).n_edges == 0
+    for name in TERMS:
+        assert empty.term(name).is_empty
