@@ -116,7 +116,7 @@ def test_graph_share_by_hand():
     w = np.abs(model.components_[0])
     pull = 0.5 * w @ graph.term("normalized").matrix @ w
     assert model.graph_share_[0] == pytest.approx(pull / (pull + model.singular_values_[0]))
-    with pytest.warns(UserWarning, match=r"more than 30% of the scores of modules 0 \(graph_share_\)"):
+    with pytest.warns(UserWarning, match=r"more than 30% of the scores of module 0 \(graph_share_\)"):
         SparseGraphSVD(1, n_columns=6, column_graph=graph, column_smoothness=3.0).fit(X)
 
 
@@ -182,7 +182,7 @@ def test_nonnegative_sides_never_die_of_a_wrong_sign():
     awkward = np.full((6, 6), -1.0)
     awkward[2, 3] = 0.5
     both = SparseGraphSVD(1, row_penalty=L0(2, nonnegative=True), column_penalty=L0(2, nonnegative=True), center=None)
-    with pytest.warns(UserWarning, match="hold fewer than 2"):
+    with pytest.warns(UserWarning, match="holds fewer than 2"):
         both.fit(awkward)
     assert both.singular_values_[0] == pytest.approx(0.5)
     with pytest.warns(UserWarning, match="found 0 of 1 modules: the .* penalty .* leaves no"):

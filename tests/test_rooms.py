@@ -23,7 +23,7 @@ def imported_rooms(path: Path):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             names = [f"{node.module}.{alias.name}" for alias in node.names]
-        yield from filter(None, map(room_of, names))
+        yield from (room for room in map(room_of, names) if room not in (None, "__version__"))
 
 
 def test_every_room_imports_only_from_rooms_above():

@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, BiclusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
@@ -20,10 +19,9 @@ from threadpoolctl import ThreadpoolController
 from netbic.graphs import TERMS, GraphTerm, match
 from netbic.operators import CENTERS, Corrected, DenseOperator, Preparation
 from netbic.penalties import L0, Dense, Penalty
-from netbic.solver import DEFLATIONS, SOLVERS, Axis, Module, ModuleSearch, Settings
+from netbic.solver import DEFLATIONS, SOLVERS, Axis, Module, ModuleSearch, Settings, remarks
 
 _DEFAULT_SMOOTHNESS = 0.2
-_GRAPH_SHARE_WARNING = 0.3
 
 
 class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -182,14 +180,16 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         X = validate_data(self, X, dtype=[np.float64, np.float32])
         rows = self._axis("row", X.shape[0], row_names)
         columns = self._axis("column", X.shape[1], getattr(self, "feature_names_in_", None))
+        settings = self._settings()
         with _one_blas_thread():
             data = DenseOperator(X)
             self._preparation = Preparation.learn(data, self.center, self.scale)
             operator = self._preparation.operator(data)
-            search = ModuleSearch(operator, rows, columns, self._settings(), data.epsilon)
+            search = ModuleSearch(operator, rows, columns, settings, data.epsilon)
             modules = self._collect(search)
             self._store(operator, modules, X.dtype)
-        self._report(modules, search.ended, rows, columns)
+        for remark, category in remarks(modules, self.n_components, search.ended, rows, columns, settings):
+            warnings.warn(remark, category, stacklevel=2)
         return self
 
     def transform(self, X: Any) -> NDArray[Any]:
@@ -322,32 +322,6 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         self._scoring = np.linalg.pinv(right)
         self.explained_variance_ratio_ = _explained(operator, modules, right)
 
-    def _report(self, modules: list[Module], ended: str, rows: Axis, columns: Axis) -> None:
-        """Say what the user would otherwise find out too late."""
-        if len(modules) < self.n_components:
-            _say(f"found {len(modules)} of {self.n_components} modules: {ended}")
-        if unsettled := [k for k, module in enumerate(modules) if module.outcome != "converged"]:
-            how = "ran into a cycle" if modules[unsettled[0]].outcome == "cycle" else f"hit max_iter={self.max_iter}"
-            remedy = (
-                "use solver='auto'" if self.solver == "aisp" else "raise max_iter, or use a penalty with an objective"
-            )
-            _say(
-                f"modules {_listed(unsettled)} did not converge (module {unsettled[0]} {how}): {remedy}",
-                ConvergenceWarning,
-            )
-        for axis, asked, vectors in (
-            ("row", rows, [m.u for m in modules]),
-            ("column", columns, [m.v for m in modules]),
-        ):
-            size = asked.penalty.size()
-            if size and (short := [k for k, vector in enumerate(vectors) if vector.support.size < size]):
-                _say(f"modules {_listed(short)} hold fewer than {size} {axis}s: no other {axis} has a positive score")
-        if heavy := [k for k, module in enumerate(modules) if module.graph_share > _GRAPH_SHARE_WARNING]:
-            _say(
-                f"the graph makes up more than {_GRAPH_SHARE_WARNING:.0%} of the scores of modules {_listed(heavy)} "
-                "(graph_share_): lower the smoothness unless the graph is meant to decide"
-            )
-
 
 def check_count(name: str, value: Any) -> None:
     """Raise unless `value` is an integer of at least 1."""
@@ -373,15 +347,6 @@ def _row_names(X: Any) -> NDArray[Any] | None:
     if isinstance(X, pd.DataFrame) and not isinstance(X.index, pd.RangeIndex):
         return np.asarray(X.index.to_numpy(), dtype=object)
     return None
-
-
-def _listed(numbers: list[int]) -> str:
-    shown = ", ".join(map(str, numbers[:5]))
-    return shown if len(numbers) <= 5 else f"{shown}, ... ({len(numbers)} in all)"
-
-
-def _say(message: str, category: type[Warning] = UserWarning) -> None:
-    warnings.warn(message, category, stacklevel=4)
 
 
 @cache

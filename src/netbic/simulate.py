@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
 
 from netbic.graphs import Graph
 
@@ -112,7 +113,7 @@ def cohort(
     module_samples: int = 40,
     module_genes: int = 60,
     overlap: int = 10,
-    strength: float = 0.75,
+    strength: float = 0.7,
     mean_degree: float = 12.0,
     inside_share: float = 0.5,
     random_state: Any = None,
@@ -202,7 +203,7 @@ def _chung_lu(expected: Floats, generator: np.random.Generator) -> NDArray[np.in
 
 
 def recovery(found: Bools, planted: Bools) -> pd.DataFrame:
-    """Compare found with planted sets: each planted set with the found one of the largest F1.
+    """Compare found with planted sets, paired one to one so that the sum of F1 is largest.
 
     Parameters
     ----------
@@ -211,8 +212,8 @@ def recovery(found: Bools, planted: Bools) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row per planted set: `planted`, `found` (-1 if nothing overlaps), `sensitivity`, `specificity`, `precision`,
-        `f1`.
+        A row per planted set: `planted`, `found` (-1 if there is none left that overlaps), `sensitivity`,
+        `specificity`, `precision`, `f1`.
 
     Examples
     --------
@@ -224,17 +225,26 @@ def recovery(found: Bools, planted: Bools) -> pd.DataFrame:
     found, planted = np.atleast_2d(found).astype(bool), np.atleast_2d(planted).astype(bool)
     if found.shape[1] != planted.shape[1]:
         raise ValueError(f"found sets have {found.shape[1]} members to choose from, planted ones {planted.shape[1]}")
-    rows = [_best_match(found, truth, number) for number, truth in enumerate(planted)]
-    return pd.DataFrame(rows, columns=["planted", "found", "sensitivity", "specificity", "precision", "f1"])
+    shared = planted.astype(int) @ found.T.astype(int)
+    sizes = planted.sum(axis=1)[:, None] + found.sum(axis=1)
+    f1 = 2 * shared / np.maximum(sizes, 1)
+    partner = np.full(len(planted), -1)
+    rows, columns = linear_sum_assignment(-f1)
+    partner[rows] = np.where(shared[rows, columns] > 0, columns, -1)
+    scores = [
+        _agreement(found[at] if at >= 0 else np.zeros_like(truth), truth)
+        for truth, at in zip(planted, partner, strict=True)
+    ]
+    table = pd.DataFrame(scores, columns=["sensitivity", "specificity", "precision", "f1"])
+    table.insert(0, "planted", np.arange(len(planted)))
+    table.insert(1, "found", partner)
+    return table
 
 
-def _best_match(found: Bools, truth: Bools, number: int) -> tuple[int, int, float, float, float, float]:
-    shared = (found & truth).sum(axis=1)
-    f1 = 2 * shared / np.maximum(found.sum(axis=1) + truth.sum(), 1)
-    if not shared.any():
-        return number, -1, 0.0, 1.0, 0.0, 0.0
-    best = int(np.argmax(f1))
-    outside = (~truth).sum()
-    specificity = float((~found[best] & ~truth).sum() / outside) if outside else 1.0
-    sensitivity, precision = float(shared[best] / truth.sum()), float(shared[best] / found[best].sum())
-    return number, best, sensitivity, specificity, precision, float(f1[best])
+def _agreement(found: Bools, truth: Bools) -> tuple[float, float, float, float]:
+    """Sensitivity, specificity, precision and F1 of one set; 0 over 0 counts as 0."""
+    shared, outside = int((found & truth).sum()), int((~truth).sum())
+    sensitivity = shared / max(int(truth.sum()), 1)
+    specificity = int((~found & ~truth).sum()) / outside if outside else 1.0
+    precision = shared / max(int(found.sum()), 1)
+    return sensitivity, specificity, precision, 2 * shared / max(int(found.sum() + truth.sum()), 1)

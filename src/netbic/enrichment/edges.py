@@ -95,7 +95,8 @@ def _as_mask(module: Any, graph: Graph) -> NDArray[np.bool_]:
 def _positions(names: NDArray[Any], graph: Graph) -> NDArray[np.intp]:
     if graph.names is None:
         raise ValueError("modules are given by name but the graph has no node names: make it with names=...")
-    found = pd.Index(graph.names).get_indexer(pd.Index(names.astype(object)))
+    names = names.astype(object)
+    found = pd.Index(graph.names).get_indexer(pd.Index(names))
     if (found < 0).any():
         raise ValueError(
             f"module member {names[int(np.argmin(found))]!r} is not a node of the graph: drop or rename it"

@@ -1,6 +1,7 @@
 """The solver: rounds (the paper's algorithm), one module from one start, starts, and modules one after another."""
 
 from netbic.solver.modules import DEFLATIONS, SOLVERS, Axis, Module, ModuleSearch, Settings
+from netbic.solver.remarks import remarks
 from netbic.solver.rounds import Side, State, Vector, rounds
 from netbic.solver.solve import IncompatibleSolver, Solution, solve
 from netbic.solver.starts import leading_pair
@@ -18,6 +19,7 @@ __all__ = [
     "State",
     "Vector",
     "leading_pair",
+    "remarks",
     "rounds",
     "solve",
 ]

@@ -1,0 +1,5 @@
+"""`python -m netbic` is the command line."""
+
+from netbic.cli import main
+
+main()

@@ -1,0 +1,59 @@
+"""What a user should be told about modules that were found: short of number, unsettled, short of members, graph-driven."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sklearn.exceptions import ConvergenceWarning
+
+from netbic.solver.modules import Axis, Module, Settings
+from netbic.solver.rounds import Vector
+
+Remark = tuple[str, type[Warning]]
+
+_MUCH_GRAPH = 0.3
+
+
+def remarks(
+    modules: list[Module], n_asked: int, ended: str, rows: Axis, columns: Axis, settings: Settings
+) -> Iterator[Remark]:
+    """All that is worth a warning, as (message, category)."""
+    if len(modules) < n_asked:
+        yield f"found {len(modules)} of {n_asked} modules: {ended}", UserWarning
+    if unsettled := [k for k, module in enumerate(modules) if module.outcome != "converged"]:
+        first = unsettled[0]
+        how = "ran into a cycle" if modules[first].outcome == "cycle" else f"hit max_iter={settings.max_iter}"
+        what = f"{_listed(unsettled)} did not converge (module {first} {how}): {_remedy(rows, columns, settings)}"
+        yield what, ConvergenceWarning
+    yield from _short("row", rows, [module.u for module in modules])
+    yield from _short("column", columns, [module.v for module in modules])
+    if heavy := [k for k, module in enumerate(modules) if module.graph_share > _MUCH_GRAPH]:
+        yield (
+            f"the graph makes up more than {_MUCH_GRAPH:.0%} of the scores of {_listed(heavy)} (graph_share_): "
+            "lower the smoothness unless the graph is meant to decide",
+            UserWarning,
+        )
+
+
+def _remedy(rows: Axis, columns: Axis, settings: Settings) -> str:
+    for axis, asked in (("row", rows), ("column", columns)):
+        if not asked.penalty.has_objective:
+            return (
+                f"the {axis} penalty {asked.penalty!r} has no objective and promises nothing; "
+                "try a penalty with one (L0, L1, L1Ball)"
+            )
+    return "use solver='auto'" if settings.solver == "aisp" else "raise max_iter or tol"
+
+
+def _short(axis: str, asked: Axis, vectors: list[Vector]) -> Iterator[Remark]:
+    size = asked.penalty.size()
+    short = [k for k, vector in enumerate(vectors) if size and vector.support.size < size]
+    if short:
+        yield f"{_listed(short)} holds fewer than {size} {axis}s: no other {axis} has a positive score", UserWarning
+
+
+def _listed(numbers: list[int]) -> str:
+    if len(numbers) == 1:
+        return f"module {numbers[0]}"
+    shown = ", ".join(map(str, numbers[:5]))
+    return f"modules {shown}" if len(numbers) <= 5 else f"modules {shown}, ... ({len(numbers)} in all)"
