@@ -73,7 +73,7 @@ class _Adjacency(GraphTerm):
 
 
 class _Laplacian(GraphTerm):
-    """M = -L = A - D: differences across edges are penalised (the model as the paper writes it, its Eq. 6)."""
+    """M = -L = A - D: differences across edges are penalised (the model as the paper writes it, its Eq. 5)."""
 
     def _matrix(self, weights: sp.csr_array) -> sp.csr_array:
         return sp.csr_array(weights - sp.diags_array(self._strengths))

@@ -1,4 +1,4 @@
-"""What a user should be told about modules that were found: short of number, unsettled, short of members, graph-driven."""
+"""What a user should be told about what was found: too few modules, unsettled, too small, or driven by the graph."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ One module is a pair of unit vectors u (rows), v (columns). A round updates u, t
 
 with a graph term M and a penalty P on each side (`signed` sides use u'M1u instead of |u|'M1|u|).
 
-The half step for u, with z = Xv and w = |u| (Algorithms 1 and 2; Eqs. 17-22 of the paper):
+The half step for u, with z = Xv and w = |u| (Algorithms 1 and 2 of the paper; its Eqs. 13-14 for L1 and 19-21 for L0):
 
     c = |z| + su (M1 + shift I) w;    threshold c;    normalise;    give it the signs of z, where sign(0) = +1.
 
