@@ -1,7 +1,7 @@
 """Draw the README's picture: `make pictures`.
 
-Left: the demo's cohort, rows and columns ordered by the modules netbic found in it. Right: how much of the planted genes
-is found as the signal grows, with the graph, with a degree-preserving rewired one, and without.
+Left: the demo's cohort, rows and columns ordered by the modules netbic found in it. Right: how much of the planted
+genes is found as the signal grows, with the graph, with a degree-preserving rewired one, and without.
 """
 
 from pathlib import Path
