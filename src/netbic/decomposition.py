@@ -319,7 +319,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         self.n_iter_ = max([1, *map(len, self.objectives_)])
         self.converged_ = np.array([module.outcome == "converged" for module in modules], dtype=bool)
         self.graph_share_ = np.array([module.graph_share for module in modules])
-        self._scoring = np.linalg.pinv(right)
+        self._scoring = right.T @ np.linalg.pinv(right @ right.T, hermitian=True)
         self.explained_variance_ratio_ = _explained(operator, modules, right)
 
 

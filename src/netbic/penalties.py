@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
+_SAMPLE = 500  # scores looked at to guess where the k largest begin
+
 
 class Kept(NamedTuple):
     """What a threshold leaves: indices in increasing order and their magnitudes, all positive."""
@@ -324,14 +326,30 @@ def largest(magnitudes: Floats, k: int) -> Indices:
     """Indices (increasing) of the k largest positive entries; among ties at the edge the lowest indices."""
     if k >= magnitudes.size:
         return np.flatnonzero(magnitudes > 0)
-    edge = _order_statistic(magnitudes, k)
+    candidates = _above_a_guess(magnitudes, k)
+    scores = magnitudes[candidates]
+    edge = _order_statistic(scores, k)
     if edge <= 0:
         return np.flatnonzero(magnitudes > 0)
-    kept = magnitudes >= edge
-    surplus = np.count_nonzero(kept) - k
+    kept = candidates[scores >= edge]
+    surplus = kept.size - k
     if surplus:
-        kept[np.flatnonzero(magnitudes == edge)[-surplus:]] = False
-    return np.flatnonzero(kept)
+        tied = np.flatnonzero(magnitudes[kept] == edge)
+        kept = np.delete(kept, tied[-surplus:])
+    return kept
+
+
+def _above_a_guess(magnitudes: Floats, k: int) -> Indices:
+    """Indices among which the k largest are sure to be: a sample guesses how low to look, a count confirms it."""
+    stride = magnitudes.size // _SAMPLE
+    if stride < 4:
+        return np.arange(magnitudes.size)
+    sample = magnitudes[::stride]
+    rank = int(1.5 * k / stride) + 8
+    if rank >= sample.size:
+        return np.arange(magnitudes.size)
+    candidates = np.flatnonzero(magnitudes >= _order_statistic(sample, rank))
+    return candidates if candidates.size >= k else np.arange(magnitudes.size)
 
 
 def _order_statistic(magnitudes: Floats, rank: int) -> float:

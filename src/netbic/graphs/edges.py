@@ -24,6 +24,22 @@ def as_coo(weights: Any) -> sp.coo_array:
     return sp.coo_array(weights)
 
 
+def clean_csr(weights: Any) -> sp.csr_array | None:
+    """A copy of a CSR matrix that needs nothing done to it (the usual case, and ten times faster to see); else None."""
+    if not (isinstance(weights, (sp.csr_array, sp.csr_matrix)) and weights.ndim == 2 and weights.has_canonical_format):
+        return None
+    if weights.shape[0] != weights.shape[1] or weights.dtype.kind not in "fiu":
+        return None
+    data = weights.data
+    if data.size and not (np.isfinite(data.sum()) and data.min() > 0):
+        return None
+    turned = weights.T.tocsr()
+    same = (turned.indices == weights.indices).all() and (turned.data == data).all()
+    if not (same and (turned.indptr == weights.indptr).all()) or weights.diagonal().any():
+        return None
+    return sp.csr_array((data.astype(np.float64), weights.indices.copy(), weights.indptr.copy()), shape=weights.shape)
+
+
 def canonical(
     n_nodes: int, tails: NDArray[Any], heads: NDArray[Any], values: NDArray[Any], both_ways: bool
 ) -> tuple[sp.csr_array, tuple[str, ...]]:

@@ -15,7 +15,7 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from netbic.graphs.edges import as_coo, as_names, canonical, edge_columns, node_labels, swap_sweep
+from netbic.graphs.edges import as_coo, as_names, canonical, clean_csr, edge_columns, node_labels, swap_sweep
 from netbic.graphs.terms import TERM_CLASSES, TERMS, GraphTerm
 
 Floats = NDArray[np.float64]
@@ -58,6 +58,10 @@ class Graph:
     notes: tuple[str, ...]
 
     def __init__(self, weights: Any, names: ArrayLike | None = None) -> None:
+        if (clean := clean_csr(weights)) is not None:
+            self.weights, self.notes = clean, ()
+            self.names = None if names is None else as_names(names, clean.shape[0])
+            return
         matrix = as_coo(weights)
         self._set(matrix.shape[0], matrix.row, matrix.col, matrix.data, names, both_ways=True)
 

@@ -53,7 +53,17 @@ class GraphTerm:
             full = np.zeros(self.matrix.shape[0])
             full[support] = values
             return np.asarray(self.matrix @ full)
-        return np.asarray(self.matrix[support].T @ values)
+        lengths, columns, weights = self._rows(support)
+        sums = np.bincount(columns, weights * np.repeat(values, lengths), minlength=self.matrix.shape[0])
+        return sums.astype(np.float64, copy=False)
+
+    def _rows(self, support: Indices) -> tuple[Indices, Indices, Floats]:
+        """Lengths, columns and values of some rows, laid end to end (matrix[support] without making a matrix)."""
+        first = self.matrix.indptr[support]
+        lengths = self.matrix.indptr[support + 1] - first
+        ends = np.cumsum(lengths)
+        entries = np.arange(lengths.sum()) + np.repeat(first - ends + lengths, lengths)
+        return lengths, self.matrix.indices[entries], self.matrix.data[entries]
 
 
 class _Adjacency(GraphTerm):
@@ -135,7 +145,7 @@ def extreme_eigenvalue(matrix: sp.csr_array, which: Literal["LA", "SA"]) -> tupl
         value = float(values[-1] if which == "LA" else values[0])
         return value, 1e-12 * max(1.0, abs(value))
     start = np.ones(size) if which == "LA" else np.random.default_rng(0).standard_normal(size)
-    tolerance = 1e-8 if which == "LA" else 1e-2
+    tolerance = 1e-4 if which == "LA" else 1e-2  # the error of the value is the square of that of the vector
     values, vectors = eigsh(matrix, k=1, which=which, v0=start, tol=tolerance)
     residual = matrix @ vectors[:, 0] - values[0] * vectors[:, 0]
     return float(values[0]), float(np.linalg.norm(residual)) + 1e-12 * abs(float(values[0]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,9 @@ class Operator(Protocol):
 class DataOperator(Operator, Protocol):
     """An operator over data as they came, which can also be summarised."""
 
+    def for_one_start(self) -> Operator:
+        """The same matrix with a memory for one sequence of slowly changing supports (not for two threads)."""
+
     @property
     def epsilon(self) -> float:
         """Relative rounding error of one stored entry or product."""
@@ -37,6 +40,9 @@ class DataOperator(Operator, Protocol):
 
     def column_sums(self) -> Floats:
         """Sum of each column."""
+
+    def gram(self, on_rows: bool, factors: Floats, left: Floats, right: Floats, dtype: Any) -> NDArray[Any]:
+        """Y Y' (`on_rows`) or Y'Y for Y = X diag(factors) - left right'; the upper triangle counts, Fortran order."""
 
     def column_squares(self, row_offsets: Floats, column_offsets: Floats) -> Floats:
         """Sum over i of (x_ij - row_offsets[i] - column_offsets[j])^2, for each column j."""

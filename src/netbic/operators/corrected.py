@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Self
+import copy
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from netbic.operators.base import Floats, Indices, Operator
+from netbic.operators.base import DataOperator, Floats, Indices
+
+_SPARSE_SHARE = 0.2  # layers with fewer non-zeros than this share are kept by their non-zeros
 
 
 class Corrected:
@@ -14,7 +19,7 @@ class Corrected:
 
     Parameters
     ----------
-    base : Operator
+    base : DataOperator
         The data X.
     squared_norm : float
         Squared Frobenius norm of the corrected matrix; `minus` keeps it up to date.
@@ -26,7 +31,7 @@ class Corrected:
 
     def __init__(
         self,
-        base: Operator,
+        base: DataOperator,
         squared_norm: float,
         column_factors: Floats | None = None,
         left: Floats | None = None,
@@ -34,35 +39,93 @@ class Corrected:
     ) -> None:
         self.shape = base.shape
         self.squared_norm = max(squared_norm, 0.0)
-        self._base = base
+        self._base: Any = base
         self._factors = column_factors
         self._left = np.empty((self.shape[0], 0)) if left is None else left
         self._right = np.empty((self.shape[1], 0)) if right is None else right
+        self._sparse_left, self._sparse_right = SparseLayers(self.shape[0]), SparseLayers(self.shape[1])
+
+    def for_one_start(self) -> Self:
+        """The same operator with a memory for one sequence of slowly changing supports (not for two threads)."""
+        twin = copy.copy(self)
+        twin._base = self._base.for_one_start()
+        return twin
 
     def matvec(self, support: Indices, values: Floats) -> Floats:
         """Product with a supported vector on the right."""
         scaled = values if self._factors is None else values * self._factors[support]
-        return self._base.matvec(support, scaled) - self._left @ (values @ self._right[support])
+        product: Floats = self._base.matvec(support, scaled)
+        if self._right.shape[1]:
+            product -= self._left @ (values @ self._right[support])
+        if self._sparse_right.count:
+            product -= self._sparse_left.sum(self._sparse_right.inner(support, values))
+        return product
 
     def rmatvec(self, support: Indices, values: Floats) -> Floats:
         """Product with a supported vector on the left."""
-        product = self._base.rmatvec(support, values)
+        product: Floats = self._base.rmatvec(support, values)
         if self._factors is not None:
             product *= self._factors
-        return product - self._right @ (values @ self._left[support])
+        if self._left.shape[1]:
+            product -= self._right @ (values @ self._left[support])
+        if self._sparse_left.count:
+            product -= self._sparse_right.sum(self._sparse_left.inner(support, values))
+        return product
 
     def minus(self, left: Floats, right: Floats) -> Self:
         """Subtract one more rank-one matrix `left right'`: |Y - ab'|^2 = |Y|^2 - 2 a'Yb + |a|^2 |b|^2."""
         support = np.flatnonzero(right)
         overlap = float(left @ self.matvec(support, right[support]))
-        return type(self)(
-            self._base,
-            self.squared_norm - 2 * overlap + float(left @ left) * float(right @ right),
-            self._factors,
-            np.column_stack([self._left, left]),
-            np.column_stack([self._right, right]),
-        )
+        made = copy.copy(self)
+        made.squared_norm = max(self.squared_norm - 2 * overlap + float(left @ left) * float(right @ right), 0.0)
+        if np.count_nonzero(left) + support.size < _SPARSE_SHARE * sum(self.shape):
+            made._sparse_left, made._sparse_right = self._sparse_left.plus(left), self._sparse_right.plus(right)
+        else:
+            made._left, made._right = np.column_stack([self._left, left]), np.column_stack([self._right, right])
+        return made
+
+    def gram(self, on_rows: bool, factor: float, dtype: Any) -> NDArray[Any]:
+        """`factor`^2 times XX' (`on_rows`) or X'X before any layer was taken out; upper triangle, Fortran order."""
+        column_factors = np.full(self.shape[1], factor) if self._factors is None else factor * self._factors
+        gram: NDArray[Any] = self._base.gram(on_rows, column_factors, self._left, factor * self._right, dtype)
+        return gram
 
     def correction_norm(self) -> float:
-        """Frobenius norm of L R'."""
+        """Frobenius norm of the dense part of L R'."""
         return float(np.sqrt(max(np.sum((self._left.T @ self._left) * (self._right.T @ self._right)), 0.0)))
+
+
+@dataclass(frozen=True)
+class SparseLayers:
+    """One factor of many rank-one layers, by its non-zeros, layer after layer."""
+
+    size: int
+    indices: Indices = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    values: Floats = field(default_factory=lambda: np.empty(0))
+    bounds: Indices = field(default_factory=lambda: np.zeros(1, dtype=np.intp))
+
+    @property
+    def count(self) -> int:
+        """Number of layers."""
+        return self.bounds.size - 1
+
+    def plus(self, vector: Floats) -> SparseLayers:
+        """One layer more."""
+        support = np.flatnonzero(vector)
+        return SparseLayers(
+            self.size,
+            np.concatenate([self.indices, support]),
+            np.concatenate([self.values, vector[support]]),
+            np.append(self.bounds, self.bounds[-1] + support.size),
+        )
+
+    def inner(self, support: Indices, values: Floats) -> Floats:
+        """Inner product of every layer with a supported vector."""
+        full = np.zeros(self.size)
+        full[support] = values
+        return np.add.reduceat(self.values * full[self.indices], self.bounds[:-1])
+
+    def sum(self, weights: Floats) -> Floats:
+        """Weighted sum of the layers."""
+        weighted = self.values * np.repeat(weights, np.diff(self.bounds))
+        return np.bincount(self.indices, weighted, minlength=self.size).astype(np.float64, copy=False)

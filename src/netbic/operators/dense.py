@@ -6,47 +6,127 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import get_blas_funcs
 
 from netbic.operators.base import Floats, Indices
 
-_FULL_SHARE = 0.45  # above this share of kept rows or columns the full product beats gathering
-_BLOCK_ENTRIES = 1 << 18  # entries per block of a pass over the data: 2 MB in double precision
+_FULL_SHARE = 0.45  # above this share of kept lines the full product beats gathering
+_BLOCK_ENTRIES = 1 << 20  # entries per block of a pass over the data: 8 MB in double precision
 
 
 class DenseOperator:
-    """A dense array as an operator; never written to, and not copied in the memory order it already has."""
+    """A dense array as an operator; never written to, and not copied in the memory order it already has.
+
+    Parameters
+    ----------
+    X : array of shape (n, p), float32 or float64
+    """
 
     def __init__(self, X: NDArray[Any]) -> None:
         self.shape = (int(X.shape[0]), int(X.shape[1]))
         self.epsilon = float(np.finfo(X.dtype).eps)
-        self._by_row = np.ascontiguousarray(X)
-        self._by_column = np.ascontiguousarray(X.T)
+        self._rows = np.ascontiguousarray(X)
+        self._columns = np.ascontiguousarray(X.T)
+
+    def for_one_start(self) -> PackedOperator:
+        """A view with a memory for one sequence of slowly changing supports."""
+        return PackedOperator(self._rows, self._columns)
 
     def matvec(self, support: Indices, values: Floats) -> Floats:
         """X v, reading the supported columns only."""
-        return _combine(self._by_column, self._by_row, support, values)
+        return _combine(self._columns, self._rows, support, values)
 
     def rmatvec(self, support: Indices, values: Floats) -> Floats:
         """X'u, reading the supported rows only."""
-        return _combine(self._by_row, self._by_column, support, values)
+        return _combine(self._rows, self._columns, support, values)
 
     def row_sums(self) -> Floats:
         """Sum of each row, in double precision."""
-        return np.asarray(self._by_row.sum(axis=1, dtype=np.float64))
+        return np.asarray(self._rows.sum(axis=1, dtype=np.float64))
 
     def column_sums(self) -> Floats:
         """Sum of each column, in double precision."""
-        return np.asarray(self._by_column.sum(axis=1, dtype=np.float64))
+        return np.asarray(self._columns.sum(axis=1, dtype=np.float64))
 
     def column_squares(self, row_offsets: Floats, column_offsets: Floats) -> Floats:
         """Sum of squares of each column after subtracting both offsets, a block of rows at a time."""
         squares = np.zeros(self.shape[1])
-        step = max(1, _BLOCK_ENTRIES // self.shape[1])
-        for start in range(0, self.shape[0], step):
-            block = self._by_row[start : start + step] - column_offsets
-            block -= row_offsets[start : start + step, None]
+        for part in _blocks(self._rows):
+            block = self._rows[part] - column_offsets
+            block -= row_offsets[part, None]
             squares += np.einsum("ij,ij->j", block, block)
         return squares
+
+    def gram(self, on_rows: bool, factors: Floats, left: Floats, right: Floats, dtype: Any) -> NDArray[Any]:
+        """Y Y' or Y'Y for Y = X diag(factors) - left right', summed over blocks of the other axis."""
+        lines, inner, outer = (self._columns, left, right) if on_rows else (self._rows, right, left)
+        total = np.zeros((lines.shape[1], lines.shape[1]), dtype=dtype, order="F")
+        (syrk,) = get_blas_funcs(("syrk",), (total,))
+        plain = bool((factors == 1).all())
+        for part in _blocks(lines):
+            block = lines[part]
+            if not plain:
+                block = block * (factors[part, None] if on_rows else factors)
+            block = np.subtract(block, outer[part] @ inner.T, dtype=dtype, casting="same_kind")
+            total = syrk(1.0, block.T, beta=1.0, c=total, overwrite_c=True)
+        return total
+
+
+class PackedOperator:
+    """The same products, for supports that change little from call to call: kept lines stay packed side by side."""
+
+    def __init__(self, rows: NDArray[Any], columns: NDArray[Any]) -> None:
+        self.shape = (int(rows.shape[0]), int(rows.shape[1]))
+        self._rows, self._columns = PackedLines(rows), PackedLines(columns)
+
+    def matvec(self, support: Indices, values: Floats) -> Floats:
+        """X v."""
+        if support.size >= _FULL_SHARE * self.shape[1]:
+            return _combine(self._columns.lines, self._rows.lines, support, values)
+        return self._columns.combine(support, values)
+
+    def rmatvec(self, support: Indices, values: Floats) -> Floats:
+        """X'u."""
+        if support.size >= _FULL_SHARE * self.shape[0]:
+            return _combine(self._rows.lines, self._columns.lines, support, values)
+        return self._rows.combine(support, values)
+
+
+class PackedLines:
+    """Combinations of a few lines of an array. Lines that were in the last combination too are not read again."""
+
+    def __init__(self, lines: NDArray[Any]) -> None:
+        self.lines = lines
+        self._slot_of = np.full(lines.shape[0], -1, dtype=np.intp)
+        self._line_in = np.empty(0, dtype=np.intp)
+        self._packed = np.empty((0, lines.shape[1]), dtype=lines.dtype)
+
+    def combine(self, support: Indices, values: Floats) -> Floats:
+        """Sum of values[i] * lines[support[i]]."""
+        if support.size == self._line_in.size:
+            self._exchange(support)
+        else:
+            self._slot_of[self._line_in] = -1
+            self._line_in = support.copy()
+            self._slot_of[support] = np.arange(support.size)
+            self._packed = self.lines[support]
+        weights = np.empty(support.size, dtype=self.lines.dtype)
+        weights[self._slot_of[support]] = values
+        return np.asarray(weights @ self._packed, dtype=np.float64)
+
+    def _exchange(self, support: Indices) -> None:
+        """Put new lines into the slots of those that left."""
+        slots = self._slot_of[support]
+        new = support[slots < 0]
+        if not new.size:
+            return
+        free = np.ones(support.size, dtype=bool)
+        free[slots[slots >= 0]] = False
+        vacated = np.flatnonzero(free)
+        self._slot_of[self._line_in[vacated]] = -1
+        self._line_in[vacated] = new
+        self._slot_of[new] = vacated
+        self._packed[vacated] = self.lines[new]
 
 
 def _combine(lines: NDArray[Any], across: NDArray[Any], support: Indices, values: Floats) -> Floats:
@@ -57,3 +137,8 @@ def _combine(lines: NDArray[Any], across: NDArray[Any], support: Indices, values
     full = np.zeros(lines.shape[0], dtype=lines.dtype)
     full[support] = values
     return np.asarray(across @ full, dtype=np.float64)
+
+
+def _blocks(lines: NDArray[Any]) -> list[slice]:
+    step = max(1, _BLOCK_ENTRIES // lines.shape[1])
+    return [slice(start, start + step) for start in range(0, lines.shape[0], step)]

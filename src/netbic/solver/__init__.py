@@ -4,7 +4,6 @@ from netbic.solver.modules import DEFLATIONS, SOLVERS, Axis, Module, ModuleSearc
 from netbic.solver.remarks import remarks
 from netbic.solver.rounds import Side, State, Vector, rounds
 from netbic.solver.solve import IncompatibleSolver, Solution, solve
-from netbic.solver.starts import leading_pair
 
 __all__ = [
     "DEFLATIONS",
@@ -18,7 +17,6 @@ __all__ = [
     "Solution",
     "State",
     "Vector",
-    "leading_pair",
     "remarks",
     "rounds",
     "solve",

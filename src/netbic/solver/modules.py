@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,9 @@ from netbic.operators import Corrected
 from netbic.penalties import Penalty
 from netbic.solver.rounds import Side, SolverName, State, Vector
 from netbic.solver.solve import Outcome, Solution, solve
-from netbic.solver.starts import LeadingPair, largest_entry, leading_pair, random_pair
+from netbic.solver.starts import Direction, Starts, cut_start, largest_entry, paper_start, random_direction
 
+Floats = NDArray[np.float64]
 Deflation = Literal["hotelling", "projection", "schur"]
 SOLVERS: Final = ("auto", "aisp", "monotone")
 DEFLATIONS: Final = ("hotelling", "projection", "schur")
@@ -74,26 +75,29 @@ class ModuleSearch:
         self._rows, self._columns, self._settings = rows, columns, settings
         norm = np.sqrt(operator.squared_norm) + operator.correction_norm()
         self._noise = epsilon * (10 + np.sqrt(max(operator.shape))) * norm
+        self._starts = Starts(operator, exact=settings.solver == "aisp")
 
     def __iter__(self) -> Iterator[Module]:
         number = 0
         while True:
-            pair = leading_pair(self._residual) if self._residual.squared_norm > 0 else None
-            if pair is None or pair.value <= self._noise:
+            leading = self._starts.leading(self._residual) if self._residual.squared_norm > 0 else None
+            if leading is None or leading.value <= self._noise:
                 self.ended = "nothing but rounding error is left of X"
                 return
-            module = self._next(pair, number)
+            module = self._next(leading, number)
             if module is None:
                 return
             yield module
-            self._residual = deflate(self._residual, module, self._settings.deflation)
+            for left, right in layers(self._residual, module, self._settings.deflation):
+                self._starts.forget(self._residual, left, right)
+                self._residual = self._residual.minus(left, right)
             number += 1
 
-    def _next(self, pair: LeadingPair, number: int) -> Module | None:
+    def _next(self, leading: Direction, number: int) -> Module | None:
         n, p = self._residual.shape
-        rows = self._rows.side(pair.value, self._residual.squared_norm, n * p)
-        columns = self._columns.side(pair.value, self._residual.squared_norm, n * p)
-        solution = best_of_starts(self._residual, rows, columns, pair, number, self._settings)
+        rows = self._rows.side(leading.value, self._residual.squared_norm, n * p)
+        columns = self._columns.side(leading.value, self._residual.squared_norm, n * p)
+        solution = best_of_starts(self._residual, rows, columns, leading, number, self._settings)
         if solution.state.is_empty:
             axis, asked = ("row", self._rows) if solution.state.u.is_empty else ("column", self._columns)
             self.ended = f"the {axis} penalty {asked.penalty!r} leaves no {axis} at all"
@@ -107,41 +111,51 @@ class ModuleSearch:
 
 
 def best_of_starts(
-    operator: Corrected, rows: Side, columns: Side, pair: LeadingPair, number: int, settings: Settings
+    operator: Corrected, rows: Side, columns: Side, leading: Direction, number: int, settings: Settings
 ) -> Solution:
-    """Solve from the leading pair and n_init - 1 random starts; the largest F wins, the earliest among equals."""
+    """Solve from the leading direction and n_init - 1 random ones; the largest F wins, the earliest among equals."""
 
-    def attempt(index: int) -> Solution | None:
+    def attempt(index: int) -> Solution:
         generator = np.random.default_rng([settings.seed, number, index])
-        start = random_pair(operator, generator) if index else (pair.u, pair.v)
-        if start is None:
-            return None
-        keywords = {"solver": settings.solver, "max_iter": settings.max_iter, "tol": settings.tol}
-        return _solve_either_sign(operator, rows, columns, start, keywords)
+        direction = random_direction(leading, generator) if index else leading
+        return solve_either_sign(operator, rows, columns, direction, settings)
 
     if settings.n_init == 1:
-        attempts = [attempt(0)]
-    else:
-        run = Parallel(n_jobs=settings.n_jobs, prefer="threads")
-        attempts = run(delayed(attempt)(index) for index in range(settings.n_init))
-    return max((found for found in attempts if found is not None), key=lambda found: found.rank)
+        return attempt(0)
+    run = Parallel(n_jobs=settings.n_jobs, prefer="threads")
+    solutions: list[Solution] = run(delayed(attempt)(index) for index in range(settings.n_init))
+    return max(solutions, key=lambda solution: solution.rank)
 
 
-def _solve_either_sign(
-    operator: Corrected, rows: Side, columns: Side, start: tuple[Vector, Vector], keywords: dict[str, Any]
+def solve_either_sign(
+    operator: Corrected, rows: Side, columns: Side, direction: Direction, settings: Settings
 ) -> Solution:
-    """Solve from a start, which is defined up to its sign.
+    """Solve from a direction, which is defined up to its sign.
 
     The sign matters once a side is non-negative: then both are tried and the better one is kept. Where both die (a
     non-negative side can be left with no positive score at all), the column of the largest entry is a last start.
     """
-    u, v = start
-    solutions = [solve(operator, rows, columns, (u, v), **keywords)]
-    if rows.penalty.nonnegative or columns.penalty.nonnegative:
-        solutions.append(solve(operator, rows, columns, (-u, -v), **keywords))
-        if all(solution.state.is_empty for solution in solutions):
-            solutions.append(solve(operator, rows, columns, largest_entry(operator), **keywords))
+    operator = operator.for_one_start()
+
+    def attempt(start: tuple[Vector, Vector]) -> Solution:
+        solver, most, tol = settings.solver, settings.max_iter, settings.tol
+        return solve(operator, rows, columns, start, solver=solver, max_iter=most, tol=tol)
+
+    if not (rows.penalty.nonnegative or columns.penalty.nonnegative):
+        return attempt(start_from(operator, rows, columns, direction, settings))
+    signs = (direction, direction._replace(vector=-direction.vector))
+    solutions = [attempt(start_from(operator, rows, columns, signed, settings)) for signed in signs]
+    if all(solution.state.is_empty for solution in solutions):
+        solutions.append(attempt(largest_entry(operator)))
     return max(solutions, key=lambda solution: solution.rank)
+
+
+def start_from(
+    operator: Corrected, rows: Side, columns: Side, direction: Direction, settings: Settings
+) -> tuple[Vector, Vector]:
+    """The paper's start for the paper's solver (or where a cut start would be empty), otherwise a cut one."""
+    cut = None if settings.solver == "aisp" else cut_start(operator, rows, columns, direction)
+    return cut or paper_start(operator, direction)
 
 
 def graph_share(side: Side, vector: Vector, d: float) -> float:
@@ -150,19 +164,22 @@ def graph_share(side: Side, vector: Vector, d: float) -> float:
     return graph / (d + graph)
 
 
-def deflate(operator: Corrected, module: Module, how: Deflation) -> Corrected:
-    """Take a module out of the matrix, as rank-one corrections.
+def layers(operator: Corrected, module: Module, how: Deflation) -> Iterator[tuple[Floats, Floats]]:
+    """The rank-one matrices to subtract, one after another, to take a module out.
 
     hotelling: X - d uv'.  projection: (I - uu') X (I - vv').  schur: X - (Xv)(X'u)' / d.
     """
     u, v, d = module.u, module.v, module.d
     if how == "hotelling":
-        return operator.minus(d * u.full(), v.full())
+        yield d * u.full(), v.full()
+        return
     left = operator.matvec(v.support, v.values)
     right = operator.rmatvec(u.support, u.values)
     if how == "schur":
-        return operator.minus(left / d, right)
-    return operator.minus(u.full(), right).minus(left - d * u.full(), v.full())
+        yield left / d, right
+    else:
+        yield u.full(), right
+        yield left - d * u.full(), v.full()
 
 
 def _signed_by_convention(state: State, rows: Side, columns: Side) -> State:

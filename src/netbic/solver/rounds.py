@@ -181,7 +181,7 @@ def rounds(
 
 def half_step(side: Side, z: Floats, old: Vector, solver: SolverName, feasible: bool) -> Vector:
     """Move one vector; under "auto" and "monotone" F does not fall from a feasible `old` (beyond rounding)."""
-    guarded = solver != "aisp" and feasible
+    guarded = solver != "aisp" and feasible and side.has_graph  # without a graph the step is the exact maximiser
     level = side.objective(z, old) if guarded else -np.inf
     for shift in side.shifts(solver):
         new = side.smooth(candidate(side, z, old, shift))
@@ -206,11 +206,22 @@ def candidate(side: Side, z: Floats, old: Vector, shift: float) -> Vector:
     if old.smoothed is not None:
         scores += side.sigma * old.smoothed
         scores[old.support] += side.sigma * shift * side.weights(old.values)
+    return _thresholded(side, scores, z if folded else scores)
+
+
+def plain_step(side: Side, z: Floats) -> Vector:
+    """The half step as if there were no graph: the exact maximiser of z'u - P(u)."""
+    folded = not side.penalty.nonnegative
+    return _thresholded(side, np.abs(z) if folded else z, z)
+
+
+def _thresholded(side: Side, scores: Floats, signs: Floats) -> Vector:
+    """Threshold scores, normalise, and give what is left its signs (all +1 on a non-negative side)."""
     magnitudes = np.abs(scores) if side.signed and not side.penalty.nonnegative else scores
     kept = side.penalty.threshold(magnitudes)
     if not kept.support.size:
-        return Vector(old.size, kept.support, kept.values)
+        return Vector(scores.size, kept.support, kept.values)
     values = kept.values / np.linalg.norm(kept.values)
     if not side.penalty.nonnegative:
-        values = np.copysign(values, (z if folded else scores)[kept.support] + 0.0)
-    return Vector(old.size, kept.support, values)
+        values = np.copysign(values, signs[kept.support] + 0.0)  # + 0.0: the sign of -0.0 is + as well
+    return Vector(scores.size, kept.support, values)

@@ -57,7 +57,7 @@ def solve(
         objectives.append(state.objective)
         if state.is_empty:
             return Solution(state, "empty", np.array(objectives))
-        settled = _distance(state, previous) <= tol
+        settled = _same(state, previous, tol)
         if settled and abs(state.objective - previous.objective) <= tol * abs(state.objective):
             if state.d >= 0:
                 return Solution(state, "converged", np.array(objectives))
@@ -81,8 +81,8 @@ def _usable(solver: SolverName, rows: Side, columns: Side) -> SolverName:
     return solver
 
 
-def _distance(one: State, other: State) -> float:
-    return max(one.u.distance(other.u), one.v.distance(other.v))
+def _same(one: State, other: State, tol: float) -> bool:
+    return one.u.distance(other.u) <= tol and one.v.distance(other.v) <= tol
 
 
 def _upright(state: State) -> State:
@@ -100,7 +100,7 @@ class CycleWatch:
 
     def seen(self, state: State) -> bool:
         """Whether `state` equals an earlier one (it is known to differ from the one just before)."""
-        if self._remembered is not None and _distance(state, self._remembered) <= self._tol:
+        if self._remembered is not None and _same(state, self._remembered, self._tol):
             return True
         self._age += 1
         if self._age >= self._span:
