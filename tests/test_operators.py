@@ -88,6 +88,6 @@ def test_corrections_add_up_and_keep_the_norm():
     for _ in range(3):
         a, b = GENERATOR.standard_normal(30), GENERATOR.standard_normal(20)
         b[5:] = 0
-        operator, expected = operator.minus(a, b), expected - np.outer(a, b)
+        operator, expected = operator.minus(a, b, operator.matvec(np.arange(20), b)), expected - np.outer(a, b)
     np.testing.assert_allclose(written_out(operator), expected, atol=1e-10)
     assert operator.squared_norm == pytest.approx(np.sum(expected**2))

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import solve_triangular
 from sklearn.base import BaseEstimator, BiclusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -335,11 +336,16 @@ def _explained(operator: Corrected, modules: list[Module], right: NDArray[np.flo
     """Adjusted shares of variance (Shen and Huang 2008): what projecting on one more v adds to |X V'(VV')^+ V|^2."""
     if not modules:
         return np.empty(0)
-    products = np.column_stack([operator.matvec(module.v.support, module.v.values) for module in modules])
-    spread, overlap = products.T @ products, right @ right.T
-    sizes = range(1, len(modules) + 1)
-    reached = [np.sum(np.linalg.pinv(overlap[:k, :k], hermitian=True) * spread[:k, :k]) for k in sizes]
-    return np.diff(reached, prepend=0.0) / operator.squared_norm
+    products = np.array([operator.matvec(module.v.support, module.v.values) for module in modules])
+    overlap = right @ right.T
+    try:
+        # With overlap = LL', the rows of L^-1 V are the v made orthogonal one after another.
+        orthogonal = solve_triangular(np.linalg.cholesky(overlap), products, lower=True)
+        return np.asarray(np.einsum("ij,ij->i", orthogonal, orthogonal) / operator.squared_norm)
+    except np.linalg.LinAlgError:  # a module lies in the span of earlier ones
+        spread, sizes = products @ products.T, range(1, len(modules) + 1)
+        reached = [np.sum(np.linalg.pinv(overlap[:k, :k], hermitian=True) * spread[:k, :k]) for k in sizes]
+        return np.diff(reached, prepend=0.0) / operator.squared_norm
 
 
 def _row_names(X: Any) -> NDArray[Any] | None:

@@ -41,8 +41,9 @@ class Corrected:
         self.squared_norm = max(squared_norm, 0.0)
         self._base: Any = base
         self._factors = column_factors
-        self._left = np.empty((self.shape[0], 0)) if left is None else left
-        self._right = np.empty((self.shape[1], 0)) if right is None else right
+        # Kept as (r, n) and (r, p): a product then runs along memory.
+        self._left = np.empty((0, self.shape[0])) if left is None else np.ascontiguousarray(left.T)
+        self._right = np.empty((0, self.shape[1])) if right is None else np.ascontiguousarray(right.T)
         self._sparse_left, self._sparse_right = SparseLayers(self.shape[0]), SparseLayers(self.shape[1])
 
     def for_one_start(self) -> Self:
@@ -55,8 +56,8 @@ class Corrected:
         """Product with a supported vector on the right."""
         scaled = values if self._factors is None else values * self._factors[support]
         product: Floats = self._base.matvec(support, scaled)
-        if self._right.shape[1]:
-            product -= self._left @ (values @ self._right[support])
+        if len(self._right):
+            product -= (self._right[:, support] @ values) @ self._left
         if self._sparse_right.count:
             product -= self._sparse_left.sum(self._sparse_right.inner(support, values))
         return product
@@ -66,33 +67,33 @@ class Corrected:
         product: Floats = self._base.rmatvec(support, values)
         if self._factors is not None:
             product *= self._factors
-        if self._left.shape[1]:
-            product -= self._right @ (values @ self._left[support])
+        if len(self._left):
+            product -= (self._left[:, support] @ values) @ self._right
         if self._sparse_left.count:
             product -= self._sparse_right.sum(self._sparse_left.inner(support, values))
         return product
 
-    def minus(self, left: Floats, right: Floats) -> Self:
-        """Subtract one more rank-one matrix `left right'`: |Y - ab'|^2 = |Y|^2 - 2 a'Yb + |a|^2 |b|^2."""
-        support = np.flatnonzero(right)
-        overlap = float(left @ self.matvec(support, right[support]))
+    def minus(self, left: Floats, right: Floats, product: Floats) -> Self:
+        """Subtract one more rank-one matrix `left right'`; `product` is this operator times `right`."""
         made = copy.copy(self)
-        made.squared_norm = max(self.squared_norm - 2 * overlap + float(left @ left) * float(right @ right), 0.0)
-        if np.count_nonzero(left) + support.size < _SPARSE_SHARE * sum(self.shape):
+        # |Y - ab'|^2 = |Y|^2 - 2 a'Yb + |a|^2 |b|^2
+        change = float(left @ left) * float(right @ right) - 2 * float(left @ product)
+        made.squared_norm = max(self.squared_norm + change, 0.0)
+        if np.count_nonzero(left) + np.count_nonzero(right) < _SPARSE_SHARE * sum(self.shape):
             made._sparse_left, made._sparse_right = self._sparse_left.plus(left), self._sparse_right.plus(right)
         else:
-            made._left, made._right = np.column_stack([self._left, left]), np.column_stack([self._right, right])
+            made._left, made._right = np.vstack([self._left, left]), np.vstack([self._right, right])
         return made
 
     def gram(self, on_rows: bool, factor: float, dtype: Any) -> NDArray[Any]:
         """`factor`^2 times XX' (`on_rows`) or X'X before any layer was taken out; upper triangle, Fortran order."""
         column_factors = np.full(self.shape[1], factor) if self._factors is None else factor * self._factors
-        gram: NDArray[Any] = self._base.gram(on_rows, column_factors, self._left, factor * self._right, dtype)
+        gram: NDArray[Any] = self._base.gram(on_rows, column_factors, self._left.T, factor * self._right.T, dtype)
         return gram
 
     def correction_norm(self) -> float:
         """Frobenius norm of the dense part of L R'."""
-        return float(np.sqrt(max(np.sum((self._left.T @ self._left) * (self._right.T @ self._right)), 0.0)))
+        return float(np.sqrt(max(np.sum((self._left @ self._left.T) * (self._right @ self._right.T)), 0.0)))
 
 
 @dataclass(frozen=True)

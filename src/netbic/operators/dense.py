@@ -29,7 +29,7 @@ class DenseOperator:
         self._columns = np.ascontiguousarray(X.T)
 
     def for_one_start(self) -> PackedOperator:
-        """A view with a memory for one sequence of slowly changing supports."""
+        """The same products with a memory for one sequence of slowly changing supports."""
         return PackedOperator(self._rows, self._columns)
 
     def matvec(self, support: Indices, values: Floats) -> Floats:
@@ -53,7 +53,8 @@ class DenseOperator:
         squares = np.zeros(self.shape[1])
         for part in _blocks(self._rows):
             block = self._rows[part] - column_offsets
-            block -= row_offsets[part, None]
+            if row_offsets.any():
+                block -= row_offsets[part, None]
             squares += np.einsum("ij,ij->j", block, block)
         return squares
 
@@ -63,17 +64,23 @@ class DenseOperator:
         total = np.zeros((lines.shape[1], lines.shape[1]), dtype=dtype, order="F")
         (syrk,) = get_blas_funcs(("syrk",), (total,))
         plain = bool((factors == 1).all())
+        centred = inner.shape[1] == 1 and bool((inner == 1).all())  # the usual correction, without a product
         for part in _blocks(lines):
             block = lines[part]
             if not plain:
                 block = block * (factors[part, None] if on_rows else factors)
-            block = np.subtract(block, outer[part] @ inner.T, dtype=dtype, casting="same_kind")
+            offsets = outer[part] if centred else outer[part] @ inner.T
+            block = np.subtract(block, offsets, dtype=dtype, casting="same_kind")
             total = syrk(1.0, block.T, beta=1.0, c=total, overwrite_c=True)
         return total
 
 
 class PackedOperator:
     """The same products, for supports that change little from call to call: kept lines stay packed side by side."""
+
+    def for_one_start(self) -> PackedOperator:
+        """Another one, with a memory of its own."""
+        return PackedOperator(self._rows.lines, self._columns.lines)
 
     def __init__(self, rows: NDArray[Any], columns: NDArray[Any]) -> None:
         self.shape = (int(rows.shape[0]), int(rows.shape[1]))
@@ -103,30 +110,38 @@ class PackedLines:
 
     def combine(self, support: Indices, values: Floats) -> Floats:
         """Sum of values[i] * lines[support[i]]."""
-        if support.size == self._line_in.size:
-            self._exchange(support)
-        else:
-            self._slot_of[self._line_in] = -1
-            self._line_in = support.copy()
-            self._slot_of[support] = np.arange(support.size)
-            self._packed = self.lines[support]
+        self._pack(support)
         weights = np.empty(support.size, dtype=self.lines.dtype)
         weights[self._slot_of[support]] = values
         return np.asarray(weights @ self._packed, dtype=np.float64)
 
-    def _exchange(self, support: Indices) -> None:
-        """Put new lines into the slots of those that left."""
+    def _pack(self, support: Indices) -> None:
+        """Have the lines of `support` side by side, reading those only that are not there yet."""
         slots = self._slot_of[support]
         new = support[slots < 0]
-        if not new.size:
-            return
+        if support.size != self._line_in.size or 2 * new.size > support.size:
+            self._refill(support)
+        elif new.size:
+            self._exchange(support, slots, new)
+
+    def _refill(self, support: Indices) -> None:
+        if support.size != self._line_in.size:
+            self._packed = np.empty((support.size, self.lines.shape[1]), dtype=self.lines.dtype)
+        self._slot_of[self._line_in] = -1
+        self._line_in = support.copy()
+        self._slot_of[support] = np.arange(support.size)
+        np.take(self.lines, support, axis=0, out=self._packed, mode="clip")
+
+    def _exchange(self, support: Indices, slots: Indices, new: Indices) -> None:
+        """Put new lines into the slots of those that left."""
         free = np.ones(support.size, dtype=bool)
         free[slots[slots >= 0]] = False
         vacated = np.flatnonzero(free)
         self._slot_of[self._line_in[vacated]] = -1
         self._line_in[vacated] = new
         self._slot_of[new] = vacated
-        self._packed[vacated] = self.lines[new]
+        for slot, line in zip(vacated.tolist(), new.tolist(), strict=True):
+            self._packed[slot] = self.lines[line]
 
 
 def _combine(lines: NDArray[Any], across: NDArray[Any], support: Indices, values: Floats) -> Floats:

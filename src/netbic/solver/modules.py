@@ -71,7 +71,7 @@ class ModuleSearch:
 
     def __init__(self, operator: Corrected, rows: Axis, columns: Axis, settings: Settings, epsilon: float) -> None:
         self.ended = ""
-        self._residual = operator
+        self._residual = operator.for_one_start()
         self._rows, self._columns, self._settings = rows, columns, settings
         norm = np.sqrt(operator.squared_norm) + operator.correction_norm()
         self._noise = epsilon * (10 + np.sqrt(max(operator.shape))) * norm
@@ -89,9 +89,14 @@ class ModuleSearch:
                 return
             yield module
             for left, right in layers(self._residual, module, self._settings.deflation):
-                self._starts.forget(self._residual, left, right)
-                self._residual = self._residual.minus(left, right)
+                self._take_out(left, right)
             number += 1
+
+    def _take_out(self, left: Floats, right: Floats) -> None:
+        support = np.flatnonzero(right)
+        product = self._residual.matvec(support, right[support])
+        self._starts.forget(self._residual, left, right, product)
+        self._residual = self._residual.minus(left, right, product)
 
     def _next(self, leading: Direction, number: int) -> Module | None:
         n, p = self._residual.shape
@@ -114,14 +119,15 @@ def best_of_starts(
     operator: Corrected, rows: Side, columns: Side, leading: Direction, number: int, settings: Settings
 ) -> Solution:
     """Solve from the leading direction and n_init - 1 random ones; the largest F wins, the earliest among equals."""
+    if settings.n_init == 1:
+        return solve_either_sign(operator, rows, columns, leading, settings)
 
     def attempt(index: int) -> Solution:
         generator = np.random.default_rng([settings.seed, number, index])
         direction = random_direction(leading, generator) if index else leading
-        return solve_either_sign(operator, rows, columns, direction, settings)
+        # Each start packs for itself, so that no digit depends on what ran before it or beside it.
+        return solve_either_sign(operator.for_one_start(), rows, columns, direction, settings)
 
-    if settings.n_init == 1:
-        return attempt(0)
     run = Parallel(n_jobs=settings.n_jobs, prefer="threads")
     solutions: list[Solution] = run(delayed(attempt)(index) for index in range(settings.n_init))
     return max(solutions, key=lambda solution: solution.rank)
@@ -135,7 +141,6 @@ def solve_either_sign(
     The sign matters once a side is non-negative: then both are tried and the better one is kept. Where both die (a
     non-negative side can be left with no positive score at all), the column of the largest entry is a last start.
     """
-    operator = operator.for_one_start()
 
     def attempt(start: tuple[Vector, Vector]) -> Solution:
         solver, most, tol = settings.solver, settings.max_iter, settings.tol

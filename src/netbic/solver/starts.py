@@ -27,9 +27,8 @@ Floats = NDArray[np.float64]
 
 _EXACT_WORK = 2e8  # multiplications up to which the Gram matrix is made in double precision and solved to the end
 _LAPACK_SIZE = 300
-_LANCZOS_TOLERANCE = 1e-3  # fixed: another value gives other modules on real data
-_LANCZOS_STEPS = 60
-_LANCZOS_CYCLES = 50
+_GRAM_SIZE = 4096  # short sides up to this have a Gram matrix; beyond it products with X take its place
+_TOLERANCE = 1e-2  # relative residual of a start; fixed, since another value gives other modules on real data
 _SVD_SIZE = 16  # up to this many rows or columns the matrix is written out: ARPACK needs room
 
 Product = Callable[[NDArray[Any]], NDArray[Any]]
@@ -56,47 +55,119 @@ class Starts:
 
     def __init__(self, operator: Corrected, exact: bool) -> None:
         n, p = operator.shape
-        self._on_rows = n <= p
-        short, long = min(n, p), max(n, p)
-        self._exact = exact or short * short * long <= _EXACT_WORK
+        self._on_rows, short = n <= p, min(n, p)
+        self._exact = exact or short * short * max(n, p) <= _EXACT_WORK
         self._scale = _power_of_two(operator.squared_norm)
-        self._gram = operator.gram(self._on_rows, self._scale, np.float64 if self._exact else np.float32)
-        self._symv, self._syr2 = get_blas_funcs(("symv", "syr2"), (self._gram,))
+        self._gram: NDArray[Any] | None = None
+        dtype = np.float64 if self._exact or short > _GRAM_SIZE else np.float32
+        if short <= _GRAM_SIZE:
+            self._gram = operator.gram(self._on_rows, self._scale, dtype)
+            self._symv, self._syr2 = get_blas_funcs(("symv", "syr2"), (self._gram,))
         # What rounding may have left in the Gram matrix: below it only products with the operator tell the truth.
-        self._floor = (1e-12 if self._exact else 1e-5) * float(np.trace(self._gram))
-        self._first = np.random.default_rng(0).standard_normal(short).astype(self._gram.dtype)
+        self._floor = 10 * float(np.finfo(dtype).eps) * operator.squared_norm * self._scale**2
+        self._subspace = Subspace(np.random.default_rng(0).standard_normal(short).astype(dtype))
 
     def leading(self, operator: Corrected) -> Direction | None:
         """The leading direction of what is left; None if that is zero."""
-        if self._exact and self._gram.shape[0] <= _LAPACK_SIZE:
+        if self._gram is not None and self._exact and self._gram.shape[0] <= _LAPACK_SIZE:
             last = self._gram.shape[0] - 1
             values, vectors = eigh(self._gram, lower=False, subset_by_index=[last, last], check_finite=False)
             square, vector = float(values[0]), vectors[:, 0]
         else:
-            square, vector = lanczos(self._product, self._first, 1e-13 if self._exact else _LANCZOS_TOLERANCE)
+            tolerance, steps = (1e-13, 10_000) if self._exact else (_TOLERANCE, 40 if self._gram is not None else 4)
+            square, vector = self._subspace.leading(self._product(operator), tolerance, steps)
         if square <= self._floor:
             return exact_direction(operator, self._on_rows)
         return Direction(vector.astype(np.float64), self._on_rows, float(np.sqrt(square)) / self._scale)
 
-    def _product(self, vector: NDArray[Any]) -> NDArray[Any]:
-        return np.asarray(self._symv(1.0, self._gram, vector))
-
-    def forget(self, operator: Corrected, left: Floats, right: Floats) -> None:
-        """Follow X -> X - left right' (`operator` is X before): G -= w a' + a w', on the upper triangle only."""
+    def _product(self, operator: Corrected) -> Product:
+        """The product with XX' or X'X: by the Gram matrix, or by one pass over the data."""
+        if self._gram is not None:
+            return lambda q: np.asarray(self._symv(1.0, self._gram, q))
+        every_row, every_column = (np.arange(size) for size in operator.shape)
         if self._on_rows:
-            a, b = left, right
-            product = operator.matvec(*_nonzero(right))
-        else:
+            return lambda q: self._scale**2 * operator.matvec(every_column, operator.rmatvec(every_row, q))
+        return lambda q: self._scale**2 * operator.rmatvec(every_row, operator.matvec(every_column, q))
+
+    def forget(self, operator: Corrected, left: Floats, right: Floats, product: Floats) -> None:
+        """Follow X -> X - left right', where `operator` is X before and `product` is X right: G -= w a' + a w'."""
+        a, b = left, right
+        if not self._on_rows:
             a, b = right, left
-            product = operator.rmatvec(*_nonzero(left))
-        other = product - 0.5 * float(b @ b) * a
-        scaled = [(self._scale * x).astype(self._gram.dtype) for x in (other, a)]
-        self._gram = self._syr2(-1.0, *scaled, a=self._gram, overwrite_a=True)
+            support = np.flatnonzero(left)
+            product = operator.rmatvec(support, left[support])
+        w = self._scale * (product - 0.5 * float(b @ b) * a)
+        a = self._scale * a
+        if self._gram is not None:
+            w, a = w.astype(self._gram.dtype), a.astype(self._gram.dtype)
+            self._gram = self._syr2(-1.0, w, a, a=self._gram, overwrite_a=True)
+        self._subspace.forget(w, a)
 
 
-def _nonzero(vector: Floats) -> tuple[NDArray[np.intp], Floats]:
-    support = np.flatnonzero(vector)
-    return support, vector[support]
+class Subspace:
+    """A subspace in which leading eigenvectors of a slowly changing matrix G are sought.
+
+    Kept are an orthonormal basis and the products of G with it. When G loses a rank-two part those products are
+    corrected, not made again, so that the directions found on the way to one module serve the next ones too.
+    """
+
+    most, kept = 24, 10
+
+    def __init__(self, first: NDArray[Any]) -> None:
+        self._next = first
+        self._basis = np.empty((self.most, first.size), dtype=first.dtype)
+        self._products = np.empty_like(self._basis)
+        self._size = 0
+
+    def leading(self, product: Product, tolerance: float, steps: int) -> tuple[float, NDArray[Any]]:
+        """Largest eigenvalue and its vector, to a relative residual of `tolerance` or after so many products."""
+        if not self._size:
+            self._add(self._next, product)
+        value, vector, image = self._ritz()
+        for _ in range(steps):
+            residual = image - value * vector
+            if np.linalg.norm(residual) <= tolerance * abs(value) or not self._add(residual, product):
+                break
+            value, vector, image = self._ritz()
+        return value, vector
+
+    def _ritz(self) -> tuple[float, NDArray[Any], NDArray[Any]]:
+        """The best value in the subspace, its vector, and G times that vector."""
+        values, weights = self._projected()
+        best = weights[:, -1]
+        return float(values[-1]), best @ self._basis[: self._size], best @ self._products[: self._size]
+
+    def _projected(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        values, weights = np.linalg.eigh(self._basis[: self._size] @ self._products[: self._size].T)
+        return values, weights
+
+    def _add(self, vector: NDArray[Any], product: Product) -> bool:
+        """Extend the subspace by a vector; False if it lies in it already."""
+        if self._size == self.most:
+            self._compress()
+        basis = self._basis[: self._size]
+        length = np.linalg.norm(vector)
+        for _ in range(2):
+            vector = vector - (basis @ vector) @ basis
+        rest = np.linalg.norm(vector)
+        if not rest > 1e-4 * length:
+            return False
+        self._basis[self._size] = vector / rest
+        self._products[self._size] = product(self._basis[self._size])
+        self._size += 1
+        return True
+
+    def _compress(self) -> None:
+        """Keep the best directions only."""
+        best = self._projected()[1][:, -self.kept :].T
+        self._basis[: self.kept] = best @ self._basis
+        self._products[: self.kept] = best @ self._products
+        self._size = self.kept
+
+    def forget(self, w: NDArray[Any], a: NDArray[Any]) -> None:
+        """Follow G -> G - w a' - a w'."""
+        basis = self._basis[: self._size]
+        self._products[: self._size] -= np.outer(basis @ a, w) + np.outer(basis @ w, a)
 
 
 def _power_of_two(squared_norm: float) -> float:
@@ -174,36 +245,3 @@ def _arpack_svd(operator: Operator) -> tuple[Floats, float, Floats]:
     start = np.random.default_rng(0).standard_normal(min(n, p))
     left, values, right = svds(products, k=1, v0=start, tol=0)
     return left[:, 0], float(values[0]), right[0]
-
-
-def lanczos(product: Product, start: NDArray[Any], tolerance: float) -> tuple[float, NDArray[Any]]:
-    """Leading eigenpair of a positive semidefinite matrix, to a relative residual of `tolerance`."""
-    vector = start
-    for _ in range(_LANCZOS_CYCLES):
-        value, vector, residual = _lanczos_cycle(product, vector / np.linalg.norm(vector), tolerance)
-        if residual <= tolerance * value:
-            break
-    return value, vector
-
-
-def _lanczos_cycle(product: Product, start: NDArray[Any], tolerance: float) -> tuple[float, NDArray[Any], float]:
-    """Up to _LANCZOS_STEPS steps with full reorthogonalisation: Ritz value, Ritz vector, norm of its residual."""
-    steps = min(_LANCZOS_STEPS, start.size)
-    basis = np.empty((steps, start.size), dtype=start.dtype)
-    projected = np.zeros((steps, steps))
-    basis[0] = start
-    for j in range(steps):
-        w = product(basis[j])
-        projected[j, j] = basis[j] @ w
-        for _ in range(2):
-            w = w - (basis[: j + 1] @ w) @ basis[: j + 1]
-        length = float(np.linalg.norm(w))
-        last = j + 1 == steps or length <= np.finfo(basis.dtype).eps * projected[0, 0]
-        if last or j % 4 == 3:  # look at the projected matrix only now and then: it costs more than a step
-            values, vectors = np.linalg.eigh(projected[: j + 1, : j + 1])
-            residual = length * abs(float(vectors[-1, -1]))
-            if last or residual <= tolerance * values[-1]:
-                break
-        projected[j, j + 1] = projected[j + 1, j] = length
-        basis[j + 1] = w / length
-    return float(values[-1]), vectors[:, -1].astype(basis.dtype) @ basis[: j + 1], residual
