@@ -61,7 +61,6 @@ def test_shapes_and_memberships():
     assert model.rows_.sum(axis=1).tolist() == [5, 5, 5]
     assert model.get_shape(1) == (5, 4)
     assert model.get_submatrix(1, X).shape == (5, 4)
-    assert [len(trace) for trace in model.objectives_] == [len(trace) for trace in model.objectives_]
     assert model.n_iter_ == max(map(len, model.objectives_))
     assert model.converged_.tolist() == [True] * 3
 
@@ -96,6 +95,16 @@ def test_explained_variance_and_score_by_hand(center, scale):
     np.testing.assert_allclose(np.cumsum(model.explained_variance_ratio_), reached, rtol=1e-9)
     assert model.score(X) == pytest.approx(reached[-1])
     np.testing.assert_allclose(model.transform(X), scores, atol=1e-9)
+
+
+@pytest.mark.parametrize("noise", [1e-10, 1e-8, 1e-6, 1e-4])
+def test_explained_variance_of_nearly_parallel_modules(noise):
+    generator = np.random.default_rng(0)
+    data = np.outer(generator.standard_normal(12), generator.standard_normal(9))
+    data += noise * generator.standard_normal(data.shape)
+    model = SparseGraphSVD(3, n_rows=3, center=None).fit(data)
+    assert (model.explained_variance_ratio_ >= 0).all()
+    assert model.explained_variance_ratio_.sum() == pytest.approx(model.score(data), abs=1e-9)
 
 
 def test_explained_variance_counts_a_repeated_module_once():
@@ -143,6 +152,31 @@ def test_precision_is_kept(dtype):
     exact = SparseGraphSVD(2, n_columns=5, column_graph=path_graph(20)).fit(X)
     np.testing.assert_array_equal(model.columns_, exact.columns_)
     np.testing.assert_allclose(model.components_, exact.components_, atol=1e-5)
+
+
+@pytest.mark.parametrize("mean", [8.0, 1e3, 1e5])
+def test_single_precision_with_a_large_offset(mean):
+    generator = np.random.default_rng(3)
+    noise = generator.standard_normal((30, 40))
+    data = (noise + mean).astype(np.float32)
+    model = SparseGraphSVD(3, n_rows=10, n_columns=10).fit(data)
+    exact = SparseGraphSVD(3, n_rows=10, n_columns=10).fit(data.astype(np.float64))
+    assert model.converged_.all()
+    np.testing.assert_array_equal(model.columns_, exact.columns_)
+    np.testing.assert_allclose(model.singular_values_, exact.singular_values_, rtol=1e-4)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e160])
+def test_numbers_out_of_range_are_refused(scale):
+    with pytest.raises(ValueError, match="whose squares leave the range of numbers: rescale X"):
+        SparseGraphSVD().fit(X * scale)
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e100])
+def test_numbers_of_any_other_size_are_fine(scale):
+    one, other = (SparseGraphSVD(2, n_rows=5, n_columns=4).fit(data) for data in (X, X * scale))
+    np.testing.assert_array_equal(other.columns_, one.columns_)
+    np.testing.assert_allclose(other.singular_values_, scale * one.singular_values_, rtol=1e-5)
 
 
 def test_input_is_never_written_to(tmp_path):
@@ -250,8 +284,11 @@ def test_grid_search_over_smoothness():
         ({"n_components": True}, TypeError, "n_components=True: an integer is needed"),
         ({"n_init": 0}, ValueError, "n_init=0"),
         ({"max_iter": 0}, ValueError, "max_iter=0"),
-        ({"tol": -1.0}, ValueError, "tol=-1.0: a number of at least 0"),
+        ({"tol": -1.0}, ValueError, "tol=-1.0: a finite number of at least 0"),
         ({"tol": "fine"}, ValueError, "tol='fine'"),
+        ({"tol": np.inf}, ValueError, "tol=inf: a finite number"),
+        ({"scale": "yes"}, ValueError, "scale='yes' is not known: choose one of False, True"),
+        ({"center": np.arange(2)}, ValueError, "center=array.* is not known"),
         ({"column_smoothness": 0.1}, ValueError, "column_smoothness=0.1 needs a column_graph"),
         ({"row_smoothness": 0.1}, ValueError, "row_smoothness=0.1 needs a row_graph"),
         ({"column_graph": path_graph(20), "column_smoothness": -0.1}, ValueError, "column_smoothness=-0.1: a finite"),
@@ -279,7 +316,7 @@ def test_bad_words(keywords, error, words):
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (np.where(np.arange(20) == 3, np.nan, X), "NaN"),
+        (np.where(np.arange(20) == 3, np.nan, X), "NaN. Drop or impute"),
         (np.where(np.arange(20) == 3, np.inf, X), "infinity"),
         (X[0], "2D array"),
         (np.empty((0, 20)), "0 sample"),

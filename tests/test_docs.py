@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import netbic
@@ -13,14 +14,23 @@ from netbic.methods import METHODS
 ROOT = Path(__file__).parents[1]
 
 
-def test_the_readme_example_runs(capsys):
-    code = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL).group(1)
+def test_the_readme_examples_run(capsys, tmp_path, monkeypatch):
+    code = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     scope = {}
-    exec(code, scope)
+    exec(code[0], scope)
     assert scope["model"].converged_.all()
     assert len(scope["genes"]) == 60
     assert len(scope["samples"]) == 40
     assert "fold_change" in capsys.readouterr().out
+    # The second example is about files: give it files.
+    monkeypatch.chdir(tmp_path)
+    scope["X"].T.to_csv("expression.tsv", sep="\t")
+    tails, heads, _ = scope["network"].edges()
+    names = scope["network"].names
+    pd.DataFrame({"source": names[tails], "target": names[heads]}).to_csv("network.tsv", sep="\t", index=False)
+    exec(code[1], scope)
+    assert scope["model"].converged_.all()
+    assert len((tmp_path / "module1_genes.txt").read_text().split()) == 200
 
 
 def test_every_method_is_spelled_out():

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import fisher_exact
+from sklearn.exceptions import NotFittedError
 
 import netbic
 from netbic import Graph
@@ -37,8 +38,23 @@ def test_modules_may_be_indices_masks_names_or_a_model():
     tables = [edges([sets], graph) for sets in (np.arange(8), mask, [f"g{i}" for i in range(8)])]
     for table in tables[1:]:
         pd.testing.assert_frame_equal(table, tables[0])
-    assert edges(model, graph)["n_nodes"].tolist() == [8, 8]
+    with pytest.warns(UserWarning, match=r"the column graph has node names \(g0, ...\) but X has none"):
+        assert edges(model, graph)["n_nodes"].tolist() == [8, 8]
     assert edges(model, Graph(np.ones((10, 10)) - np.eye(10)), axis="rows")["n_edges"].tolist() == [6, 6]
+
+
+def test_a_models_graph_is_matched_by_name():
+    """Whatever the order of the edge table's nodes, and with genes that it lacks."""
+    graph = graph_and_names()
+    frame = pd.DataFrame(np.random.default_rng(1).standard_normal((10, 31)), columns=[*graph.names, "extra"])
+    frame = frame[frame.columns[np.random.default_rng(2).permutation(31)]]
+    model = netbic.SparseGraphSVD(2, n_rows=4, n_columns=8).fit(frame)
+    members = [frame.columns[mask].difference(["extra"]).tolist() for mask in model.columns_]
+    table = edges(model, graph)
+    assert table["n_edges"].tolist() == edges(members, graph)["n_edges"].tolist()
+    assert table["expected"].iloc[0] == pytest.approx(28 * graph.n_edges / (31 * 30 / 2))
+    with pytest.raises(NotFittedError):
+        edges(netbic.SparseGraphSVD(), graph)
 
 
 def test_modules_too_small_for_an_edge_and_graphs_without():
@@ -60,6 +76,12 @@ def test_bad_input():
         edges([np.ones(3, dtype=bool)], graph)
     with pytest.raises(ValueError, match="'TP53' is not a node of the graph"):
         edges([["g1", "TP53"]], graph)
+    with pytest.raises(ValueError, match="member -1 but the graph has nodes 0 to 29"):
+        edges([[-1, 3]], graph)
+    with pytest.raises(ValueError, match="members are of type float64"):
+        edges([[0.5, 3]], graph)
+    with pytest.raises(ValueError, match=r"array of shape \(3,\): give a list of modules"):
+        edges(np.arange(3), graph)
     with pytest.raises(ValueError, match="member 30 but the graph has nodes 0 to 29"):
         edges([[30]], graph)
     with pytest.raises(ValueError, match="the graph has no node names"):

@@ -68,6 +68,10 @@ def test_edge_table():
     assert Graph.from_edges(typed).weights.max() == 1
 
 
+def test_names_of_mixed_kinds():
+    assert Graph.from_edges(pd.DataFrame({"a": ["x", 1], "b": [1, 2]})).n_edges == 2
+
+
 def test_loops_and_repeats_are_dropped_and_said():
     table = pd.DataFrame({"a": ["x", "y", "x", "z"], "b": ["y", "x", "y", "z"], "weight": [1.0, 3.0, 2.0, 1.0]})
     with pytest.warns(UserWarning, match="dropped 1 self-loops; dropped 2 repeated edges, keeping the largest weight"):
@@ -103,6 +107,10 @@ def test_bad_edge_tables_are_refused():
         Graph.from_edges(pd.DataFrame({"a": ["x", "y"], "b": ["y", None]}))
     with pytest.raises(ValueError, match="'y' is not among the nodes"):
         Graph.from_edges(pd.DataFrame({"a": ["x"], "b": ["y"]}), nodes=["x"])
+    with pytest.raises(ValueError, match="edge 1 has weight 'strong': numbers are needed"):
+        Graph.from_edges(pd.DataFrame({"a": ["x", "y"], "b": ["y", "z"], "weight": [1, "strong"]}))
+    with pytest.raises(ValueError, match="'x' occurs more than once"):
+        Graph.from_edges(pd.DataFrame({"a": ["x"], "b": ["y"]}), nodes=["x", "x", "y"])
     with pytest.raises(ValueError, match="one name per node"):
         Graph(A, names=["a"])
     with pytest.raises(ValueError, match="'a' occurs more than once"):
@@ -180,11 +188,35 @@ def test_integer_names_are_positions():
         match(graph, 3, None, "column")
 
 
+def test_numbered_networkx_graphs_have_a_size():
+    shuffled = nx.Graph([(3, 1), (1, 0), (0, 2)])
+    np.testing.assert_array_equal(Graph.of(shuffled).weights.toarray()[3], [0, 1, 0, 0])
+    with pytest.raises(ValueError, match="the column graph has 20 nodes but X has 30 columns"):
+        match(nx.path_graph(20), 30, None, "column")
+
+
+def test_integers_can_be_names_too():
+    """Entrez ids: both sides have them, so they are matched as names."""
+    table = pd.DataFrame({"a": [7157, 4193], "b": [4193, 4194]})
+    matched = match(table, 3, np.array([4194, 7157, 4193]), "column")
+    np.testing.assert_array_equal(matched.weights.toarray(), [[0, 0, 1], [0, 0, 1], [1, 1, 0]])
+    with pytest.raises(ValueError, match="a node 7157 but X has columns 0 to 2: number nodes from 0, or give X as"):
+        match(table, 3, None, "column")
+
+
+def test_adjacency_tables():
+    frame = pd.DataFrame(A, index=list("abcd"), columns=list("abcd"))
+    graph = Graph.of(frame)
+    assert graph.names.tolist() == list("abcd")
+    np.testing.assert_array_equal(graph.weights.toarray(), A)
+
+
 def test_matching_by_size():
     with pytest.raises(ValueError, match="the row graph has 4 nodes but X has 7 rows"):
         match(A, 7, None, "row")
     named = Graph(A, names=list("abcd"))
-    assert match(named, 4, None, "column") is named
+    with pytest.warns(UserWarning, match=r"node names \(a, ...\) but X has none: its node i is taken for column i"):
+        assert match(named, 4, None, "column") is named
     assert match(named, 4, np.array(list("abcd"), dtype=object), "column") is named
 
 

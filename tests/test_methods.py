@@ -87,7 +87,9 @@ def test_a_penalty_takes_the_methods_place():
 def test_bad_names_and_pointless_sigmas():
     with pytest.raises(ValueError, match=r"method 'sgsvd' is not known: choose one of 'sgSVD\*', 'L0-sgSVD\*'"):
         netbic.method("sgsvd")
-    with pytest.raises(ValueError, match="L0SVD has no graph term"):
+    with pytest.warns(UserWarning, match="L0SVD has no graph term: row_sigma and column_sigma are ignored"):
         netbic.method("L0SVD", row_sigma=0.1)
+    with pytest.warns(UserWarning, match="SVD keeps every row and column: n_rows and n_columns are ignored"):
+        netbic.method("SVD", n_rows=3)
     with pytest.raises(ValueError, match=r"row_smoothness=0\.1 needs a row_graph"):
         netbic.method("sgSVD*", row_sigma=0.1).fit(TOY.X)

@@ -75,6 +75,16 @@ def test_l1_ball_on_ties_is_feasible_and_optimal(bound):
     assert (x >= 0).all()
 
 
+@given(st.integers(2, 9), st.integers(1, 15), st.integers(0, 2**32 - 1))
+def test_l1_ball_keeps_its_bound_on_near_ties(size, digits, seed):
+    generator = np.random.default_rng(seed)
+    c = 1 + 10.0**-digits * generator.standard_normal(size) * generator.integers(0, 2, size)
+    bound = generator.uniform(1, np.sqrt(size))
+    x = unit(L1Ball(bound).threshold(np.abs(c)), size)
+    assert x.sum() <= bound * (1 + 1e-9)
+    assert x.sum() >= min(bound, np.abs(c).sum() / np.linalg.norm(c)) * (1 - 1e-9)
+
+
 def test_l1_ball_at_its_ends():
     c = np.array([1.0, 3.0, 2.0])
     np.testing.assert_allclose(unit(L1Ball(1.0).threshold(c), 3), [0, 1, 0])
@@ -172,6 +182,8 @@ def test_supports_are_sorted_and_values_positive(penalty):
         (L1Ball(4.0), ValueError, r"between 1 and sqrt\(10\) = 3.162"),
         (SCAD(2, level=1.0), ValueError, "at most one of k and level"),
         (SCAD(2, a=2.0), ValueError, "a must be above 2"),
+        (SCAD(2, a="x"), TypeError, "a must be a number"),
+        (KeepSoft(2, position="x"), TypeError, "position must be a number"),
         (KeepSoft(2, position=1.0), ValueError, "position must be"),
         (AdaptiveLasso(-1.0), ValueError, "gamma must be"),
     ],
@@ -179,6 +191,21 @@ def test_supports_are_sorted_and_values_positive(penalty):
 def test_bad_penalties_say_what_is_wrong(penalty, error, words):
     with pytest.raises(error, match=words):
         penalty.check(10, "column")
+
+
+@pytest.mark.parametrize("scale", [1e-140, 1e140])
+def test_adaptive_lasso_at_any_scale(scale):
+    c = np.random.default_rng(1).exponential(size=40) + np.where(np.arange(40) < 8, 6, 0)
+    plain = AdaptiveLasso().for_matrix(3.0 * (c @ c), 2400).threshold(c)
+    scaled = AdaptiveLasso().for_matrix(3.0 * (c @ c) * scale**2, 2400).threshold(scale * c)
+    np.testing.assert_array_equal(scaled.support, plain.support)
+    np.testing.assert_allclose(scaled.values, scale * plain.values)
+
+
+def test_penalties_print_what_was_given():
+    assert repr(L0(3)) == "L0(k=3)"
+    assert repr(L1Ball(np.float64(2.5), nonnegative=True)) == "L1Ball(nonnegative=True, bound=2.5)"
+    assert repr(AdaptiveLasso().for_matrix(1.0, 10)) == "AdaptiveLasso()"
 
 
 def test_adaptive_lasso_needs_its_matrix():

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import netbic
 
-ROOMS = ["graphs", "operators", "penalties", "solver", "decomposition", "methods", "simulate", "enrichment", "cli"]
+ROOMS = ["graphs", "operators", "penalties", "solver", "projection", "decomposition", "methods", "simulate"]
+ROOMS += ["enrichment", "cli"]
 SOURCE = Path(netbic.__file__).parent
 
 

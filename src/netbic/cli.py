@@ -54,9 +54,7 @@ def _progress(console: Console) -> Progress:
 
 def _fit(study: Cohort, graph: Graph | None) -> SparseGraphSVD:
     n_modules, module_samples = len(study.samples), int(study.samples[0].sum())
-    model = SparseGraphSVD(
-        n_modules, n_rows=module_samples, n_columns=int(study.genes[0].sum()), column_graph=graph, random_state=0
-    )
+    model = SparseGraphSVD(n_modules, n_rows=module_samples, n_columns=int(study.genes[0].sum()), column_graph=graph)
     return model.fit(study.expression)
 
 

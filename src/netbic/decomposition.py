@@ -11,7 +11,6 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import solve_triangular
 from sklearn.base import BaseEstimator, BiclusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -20,6 +19,7 @@ from threadpoolctl import ThreadpoolController
 from netbic.graphs import TERMS, GraphTerm, match
 from netbic.operators import CENTERS, Corrected, DenseOperator, Preparation
 from netbic.penalties import L0, Dense, Penalty
+from netbic.projection import explained, scoring
 from netbic.solver import DEFLATIONS, SOLVERS, Axis, Module, ModuleSearch, Settings, remarks
 
 _DEFAULT_SMOOTHNESS = 0.2
@@ -67,7 +67,8 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     max_iter : int, default=500
         Most rounds per start.
     tol : float, default=1e-6
-        A module has converged when both vectors and the objective change by at most this much (relative) in a round.
+        A module has converged when both vectors and the objective change by at most this much (relative) in a round
+        (at least 4e-6 for float32 data).
     deflation : {"hotelling", "projection", "schur"}, default="hotelling"
         How a module is taken out of X: X - d uv', (I - uu')X(I - vv'), or X - (Xv)(X'u)'/d.
     random_state : int, RandomState or None, default=None
@@ -177,16 +178,15 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         y : ignored
         """
         self._check_words()
-        row_names = _row_names(X)
-        X = validate_data(self, X, dtype=[np.float64, np.float32])
+        row_names, column_names = (_names(getattr(X, part, None)) for part in ("index", "columns"))
+        X = self._validated(X, reset=True)
         rows = self._axis("row", X.shape[0], row_names)
-        columns = self._axis("column", X.shape[1], getattr(self, "feature_names_in_", None))
-        settings = self._settings()
+        columns = self._axis("column", X.shape[1], column_names)
+        self._names = {"rows": row_names, "columns": column_names}
+        settings = self._settings(X.dtype)
         with _one_blas_thread():
-            data = DenseOperator(X)
-            self._preparation = Preparation.learn(data, self.center, self.scale)
-            operator = self._preparation.operator(data)
-            search = ModuleSearch(operator, rows, columns, settings, data.epsilon)
+            operator, noise = self._operator(X)
+            search = ModuleSearch(operator, rows, columns, settings, noise)
             modules = self._collect(search)
             self._store(operator, modules, X.dtype)
         for remark, category in remarks(modules, self.n_components, search.ended, rows, columns, settings):
@@ -213,6 +213,11 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         residual = prepared - (prepared @ self._scoring.astype(prepared.dtype, copy=False)) @ self.components_
         return 1 - float(np.sum(residual.astype(np.float64) ** 2)) / total if total > 0 else 0.0
 
+    def names_in(self, axis: str) -> NDArray[Any] | None:
+        """The names of the "rows" or "columns" of the X given to `fit`, if it was a DataFrame with names."""
+        check_is_fitted(self)
+        return self._names[axis]
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
@@ -224,8 +229,18 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
 
     def _prepared(self, X: Any) -> NDArray[Any]:
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        return self._preparation.apply(X)
+        return self._preparation.apply(self._validated(X, reset=False))
+
+    def _validated(self, X: Any, reset: bool) -> NDArray[Any]:
+        try:
+            return np.asarray(validate_data(self, X, dtype=[np.float64, np.float32], reset=reset))
+        except ValueError as problem:
+            if "contains NaN" not in str(problem) and "infinity" not in str(problem):
+                raise
+            what = str(problem).splitlines()[0]
+            raise ValueError(
+                f"{what} Drop or impute what is missing first, e.g. with sklearn's SimpleImputer"
+            ) from None
 
     # ------------------------------------------------------------------------------------------------------------
     # What was asked for
@@ -237,17 +252,18 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
             ("graph_term", TERMS),
             ("signs", ("absolute", "signed")),
             ("center", CENTERS),
+            ("scale", (False, True)),
             ("missing", ("error",)),
             ("solver", SOLVERS),
             ("deflation", DEFLATIONS),
         ):
             value = getattr(self, name)
-            if value not in known:
+            if not any(value is word or (isinstance(value, str) and value == word) for word in known):
                 raise ValueError(f"{name}={value!r} is not known: choose one of {', '.join(map(repr, known))}")
         for name in ("n_components", "n_init", "max_iter"):
             check_count(name, getattr(self, name))
-        if not isinstance(self.tol, (int, float, np.number)) or not self.tol >= 0:
-            raise ValueError(f"tol={self.tol!r}: a number of at least 0 is needed")
+        if not is_number(self.tol) or not 0 <= self.tol < np.inf:
+            raise ValueError(f"tol={self.tol!r}: a finite number of at least 0 is needed")
 
     def _axis(self, axis: str, size: int, names: NDArray[Any] | None) -> Axis:
         """Gather one axis' words: penalty, graph, smoothness."""
@@ -275,9 +291,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
 
     def _graph_part(self, axis: str, size: int, names: NDArray[Any] | None) -> tuple[float, GraphTerm | None]:
         smoothness, graph = getattr(self, f"{axis}_smoothness"), getattr(self, f"{axis}_graph")
-        if smoothness is not None and not (
-            isinstance(smoothness, (int, float, np.number)) and 0 <= smoothness < np.inf
-        ):
+        if smoothness is not None and not (is_number(smoothness) and 0 <= smoothness < np.inf):
             raise ValueError(f"{axis}_smoothness={smoothness!r}: a finite number of at least 0 is needed")
         if graph is None:
             if smoothness:
@@ -289,9 +303,24 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
             return 0.0, None
         return _DEFAULT_SMOOTHNESS if smoothness is None else float(smoothness), term
 
-    def _settings(self) -> Settings:
+    def _settings(self, dtype: Any) -> Settings:
         seed = int(check_random_state(self.random_state).randint(2**31 - 1)) if self.n_init > 1 else 0
-        return Settings(self.solver, self.n_init, self.max_iter, self.tol, self.deflation, seed, self.n_jobs)  # type: ignore[arg-type]
+        tol = self.tol if dtype == np.float64 else max(self.tol, 32 * float(np.finfo(dtype).eps))
+        return Settings(self.solver, self.n_init, self.max_iter, tol, self.deflation, seed, self.n_jobs)  # type: ignore[arg-type]
+
+    def _operator(self, X: NDArray[Any]) -> tuple[Corrected, float]:
+        """The prepared matrix, and the size of what rounding alone can leave of it."""
+        data = DenseOperator(X)
+        with np.errstate(over="ignore"):
+            self._preparation = Preparation.learn(data, self.center, self.scale)
+            operator = self._preparation.operator(data)
+        if not 1e-250 < operator.squared_norm < np.inf:
+            _check_range(float(np.abs(X).max()))
+        noise = data.epsilon * (np.sqrt(operator.squared_norm) + operator.correction_norm())
+        if noise > 1e-6 * np.sqrt(operator.squared_norm) > 0:
+            # Offsets far beyond the spread: taking them off afterwards would lose the digits that matter.
+            operator = Corrected(DenseOperator(self._preparation.apply(X)), operator.squared_norm)
+        return operator, 4 * noise
 
     # ------------------------------------------------------------------------------------------------------------
     # What was found
@@ -320,8 +349,14 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         self.n_iter_ = max([1, *map(len, self.objectives_)])
         self.converged_ = np.array([module.outcome == "converged" for module in modules], dtype=bool)
         self.graph_share_ = np.array([module.graph_share for module in modules])
-        self._scoring = right.T @ np.linalg.pinv(right @ right.T, hermitian=True)
-        self.explained_variance_ratio_ = _explained(operator, modules, right)
+        self._scoring = scoring(right)
+        products = np.array([operator.matvec(module.v.support, module.v.values) for module in modules]).reshape(-1, n)
+        self.explained_variance_ratio_ = explained(right, products) / max(operator.squared_norm, np.finfo(float).tiny)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a plain number (True and False are not)."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 def check_count(name: str, value: Any) -> None:
@@ -332,27 +367,19 @@ def check_count(name: str, value: Any) -> None:
         raise ValueError(f"{name}={value}: at least 1 is needed")
 
 
-def _explained(operator: Corrected, modules: list[Module], right: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Adjusted shares of variance (Shen and Huang 2008): what projecting on one more v adds to |X V'(VV')^+ V|^2."""
-    if not modules:
-        return np.empty(0)
-    products = np.array([operator.matvec(module.v.support, module.v.values) for module in modules])
-    overlap = right @ right.T
-    try:
-        # With overlap = LL', the rows of L^-1 V are the v made orthogonal one after another.
-        orthogonal = solve_triangular(np.linalg.cholesky(overlap), products, lower=True)
-        return np.asarray(np.einsum("ij,ij->i", orthogonal, orthogonal) / operator.squared_norm)
-    except np.linalg.LinAlgError:  # a module lies in the span of earlier ones
-        spread, sizes = products @ products.T, range(1, len(modules) + 1)
-        reached = [np.sum(np.linalg.pinv(overlap[:k, :k], hermitian=True) * spread[:k, :k]) for k in sizes]
-        return np.diff(reached, prepend=0.0) / operator.squared_norm
+def _check_range(largest: float) -> None:
+    if largest and not 1e-120 < largest < 1e140:
+        raise ValueError(
+            f"X has entries up to {largest:.3g}, whose squares leave the range of numbers: rescale X, "
+            "e.g. X / np.abs(X).max()"
+        )
 
 
-def _row_names(X: Any) -> NDArray[Any] | None:
-    """Sample names: the index of a DataFrame, unless it only counts."""
-    if isinstance(X, pd.DataFrame) and not isinstance(X.index, pd.RangeIndex):
-        return np.asarray(X.index.to_numpy(), dtype=object)
-    return None
+def _names(index: Any) -> NDArray[Any] | None:
+    """The names of a DataFrame's rows or columns, unless they only count."""
+    if not isinstance(index, pd.Index) or isinstance(index, pd.RangeIndex):
+        return None
+    return index.to_numpy() if index.dtype.kind in "iu" else np.asarray(index.to_numpy(), dtype=object)
 
 
 @cache

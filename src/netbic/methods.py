@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,7 +15,6 @@ from netbic.penalties import L0, SCAD, AdaptiveLasso, KeepSoft, Penalty
 class Method:
     """One published method: how it thresholds (given k, or None) and how its graph term treats signs."""
 
-    summary: str
     penalty: Callable[[int | None], Penalty | None]
     signs: str = "absolute"
     uses_graph: bool = False
@@ -44,21 +44,21 @@ def _dense(k: int | None) -> Penalty | None:
     return None
 
 
-_SGSVD_STAR = Method("keep k, graph on magnitudes (Algorithm 2)", _l0, uses_graph=True)
-_SGSVD = Method("keep k, graph on signed entries", _l0, signs="signed", uses_graph=True)
+_SGSVD_STAR = Method(_l0, uses_graph=True)
+_SGSVD = Method(_l0, signs="signed", uses_graph=True)
 
 METHODS: Final[dict[str, Method]] = {
     "sgSVD*": _SGSVD_STAR,
     "L0-sgSVD*": _SGSVD_STAR,
-    "L1-sgSVD*": Method("soft threshold, graph on magnitudes (Algorithm 1)", _keep_soft, uses_graph=True),
+    "L1-sgSVD*": Method(_keep_soft, uses_graph=True),
     "sgSVD": _SGSVD,
     "L0-sgSVD": _SGSVD,
-    "L1-sgSVD": Method("soft threshold, graph on signed entries", _keep_soft, signs="signed", uses_graph=True),
-    "L0SVD": Method("keep k, no graph", _l0),
-    "ALSVD": Method("adaptive lasso: BIC (Lee et al. 2010), or soft threshold tuned to k", _adaptive_lasso),
-    "SCADSVD": Method("SCAD threshold: BIC, or tuned to k", _scad),
-    "PMD": Method("L1 bounds (Witten et al. 2009), given as penalties or found for k", _pmd),
-    "SVD": Method("leading singular pairs", _dense),
+    "L1-sgSVD": Method(_keep_soft, signs="signed", uses_graph=True),
+    "L0SVD": Method(_l0),
+    "ALSVD": Method(_adaptive_lasso),
+    "SCADSVD": Method(_scad),
+    "PMD": Method(_pmd),
+    "SVD": Method(_dense),
 }
 
 
@@ -92,6 +92,7 @@ def method(
         some pair of L1 bounds. Without them "ALSVD" and "SCADSVD" follow Lee et al.'s BIC rule; the others leave that
         axis dense unless a penalty is passed.
     row_graph, column_graph : graph-like, optional
+        Not used by methods without a graph term, so that one call fits all methods in a comparison.
     row_sigma, column_sigma : float
         The paper's sigma_u and sigma_v.
     **keywords
@@ -109,7 +110,9 @@ def method(
         raise ValueError(f"method {name!r} is not known: choose one of {', '.join(map(repr, METHODS))}")
     chosen = METHODS[name]
     if not chosen.uses_graph and (row_sigma or column_sigma):
-        raise ValueError(f"{name} has no graph term: leave out row_sigma and column_sigma, or use e.g. 'sgSVD*'")
+        warnings.warn(f"{name} has no graph term: row_sigma and column_sigma are ignored", stacklevel=2)
+    if chosen.penalty is _dense and not (n_rows is None and n_columns is None):
+        warnings.warn(f"{name} keeps every row and column: n_rows and n_columns are ignored", stacklevel=2)
     settings: dict[str, Any] = {
         "smoothness_scale": "absolute",
         "graph_term": "adjacency",

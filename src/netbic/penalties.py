@@ -9,7 +9,7 @@ solver's objective F exist and only then can it promise that F never falls.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -28,7 +28,7 @@ class Kept(NamedTuple):
     values: Floats
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Penalty:
     """Base of all penalties, which are frozen dataclasses.
 
@@ -37,6 +37,11 @@ class Penalty:
 
     has_objective: ClassVar[bool] = True
     nonnegative: bool = field(default=False, kw_only=True)
+
+    def __repr__(self) -> str:
+        given = ((f.name, getattr(self, f.name)) for f in fields(self) if f.repr and getattr(self, f.name) != f.default)
+        plain = ((name, value.item() if isinstance(value, np.generic) else value) for name, value in given)
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in plain)})"
 
     def threshold(self, magnitudes: Floats) -> Kept:
         """Keep and shrink entries of a vector of scores; scores at or below zero are never kept."""
@@ -58,7 +63,7 @@ class Penalty:
         return None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Dense(Penalty):
     """No sparsity: every entry with a positive score stays."""
 
@@ -68,7 +73,7 @@ class Dense(Penalty):
         return Kept(support, magnitudes[support])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class L0(Penalty):
     """Keep exactly the `k` largest entries (Eq. 20 of the paper); ties go to the lowest index.
 
@@ -97,7 +102,7 @@ class L0(Penalty):
         return self.k
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class L1(Penalty):
     """Subtract `alpha` times the sum of absolute values (Algorithm 1's lambda): soft-thresholding at alpha.
 
@@ -119,7 +124,7 @@ class L1(Penalty):
         _check_number(self, "alpha", self.alpha, 0.0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class L1Ball(Penalty):
     """Bound the L1 norm of the unit vector by `bound` (PMD's constraint, Witten et al. 2009), solved exactly.
 
@@ -142,24 +147,26 @@ class L1Ball(Penalty):
         values = magnitudes[order]
         if values.sum() <= self.bound * np.linalg.norm(values):
             return _positive_part(order, values)
-        kept = order[: self._count(values)]
-        spread = magnitudes[kept] - magnitudes[kept].mean()
-        # (s1 - k delta)^2 = bound^2 (s2 - 2 delta s1 + k delta^2) solved for delta, written without cancellation
-        slack = max(kept.size * (kept.size - self.bound**2), np.finfo(np.float64).tiny)
-        values = spread + self.bound * np.sqrt(spread @ spread / slack)
-        if not spread.any():
-            kept, values = self._split_tie(kept)
-        return _positive_part(kept, values)
+        # Everything by gaps to the largest score, whose differences lose no digits where scores are nearly equal.
+        gaps = (values[0] - values) / values[0]
+        tied = order[gaps == 0]
+        if tied.size >= self.bound**2:
+            return _positive_part(*self._split_tie(tied))
+        count = self._count(gaps)
+        spread = gaps[:count].mean() - gaps[:count]
+        # (s1 - k delta)^2 = bound^2 (s2 - 2 delta s1 + k delta^2) solved for delta, with s1 and s2 about the mean
+        rise = self.bound * np.sqrt(spread @ spread / (count * (count - self.bound**2)))
+        return _positive_part(order[:count], spread + rise)
 
-    def _count(self, descending: Floats) -> int:
+    def _count(self, gaps: Floats) -> int:
         """How many entries stay: the smallest k for which thresholding at the next value gives an L1 norm >= bound."""
-        below = np.append(descending[1:], 0.0)
-        counts = np.arange(1, descending.size + 1)
-        sums, squares = np.cumsum(descending), np.cumsum(descending**2)
-        shrunk = sums - counts * below
-        norms = np.sqrt(np.maximum(squares - 2 * below * sums + counts * below**2, 0.0))
-        enough = np.flatnonzero((shrunk >= self.bound * norms) & (shrunk > 0) & (counts >= self.bound**2))
-        return int(enough[0]) + 1 if enough.size else descending.size
+        next_gap = np.append(gaps[1:], 1.0)
+        counts = np.arange(1, gaps.size + 1)
+        shrunk = counts * next_gap - np.cumsum(gaps)
+        squares = counts * next_gap**2 - 2 * next_gap * np.cumsum(gaps) + np.cumsum(gaps**2)
+        enough = (shrunk >= self.bound * np.sqrt(np.maximum(squares, 0.0))) & (next_gap > 0)
+        enough &= counts > self.bound**2
+        return int(np.argmax(enough)) + 1 if enough.any() else gaps.size
 
     def _split_tie(self, tied: Indices) -> tuple[Indices, Floats]:
         """Equal scores only: every unit vector of L1 norm `bound` on them is a maximiser; take the lowest indices."""
@@ -182,7 +189,7 @@ class L1Ball(Penalty):
             )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class KeepSoft(Penalty):
     """Keep the `k` largest entries, soft-thresholded at the (k+1)-th largest.
 
@@ -205,7 +212,8 @@ class KeepSoft(Penalty):
     def check(self, size: int, axis: str) -> None:
         """k must be an integer from 1 to the axis' size, position in [0, 1)."""
         _check_count(self, self.k, size, axis)
-        if not 0 <= self.position < 1:
+        _check_number(self, "position", self.position, 0.0)
+        if self.position >= 1:
             raise ValueError(f"{self!r}: position must be at least 0 and below 1")
 
     def size(self) -> int | None:
@@ -213,7 +221,7 @@ class KeepSoft(Penalty):
         return self.k
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ChosenByBIC(Penalty):
     """Base of penalties that choose their size by BIC in every half step (Lee et al. 2010).
 
@@ -238,7 +246,7 @@ class ChosenByBIC(Penalty):
         return int(np.argmin(residuals / noise + np.arange(1, descending.size + 1) * np.log(n_entries))) + 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AdaptiveLasso(ChosenByBIC):
     """Adaptive lasso whose size is chosen by BIC in every half step (Lee et al. 2010, "SSVD").
 
@@ -254,19 +262,21 @@ class AdaptiveLasso(ChosenByBIC):
         c = magnitudes[order]
         if not c.size:
             return Kept(order, c)
+        scale, c = c[0], c / c[0]  # powers of scores of any size stay in range
         powers = c ** (self.gamma + 1)
         levels = np.append(powers[1:], 0.0)
         dropped = float(c @ c) - np.cumsum(c**2)
         shrinkage = levels**2 * np.cumsum(c ** (-2 * self.gamma))
-        level = levels[self._chosen_size(c, dropped + shrinkage, magnitudes.size) - 1]
-        return _positive_part(order, np.where(powers > level, c - level / c**self.gamma, 0.0))
+        residuals = scale**2 * (dropped + shrinkage)
+        level = levels[self._chosen_size(scale * c, residuals, magnitudes.size) - 1]
+        return _positive_part(order, np.where(powers > level, scale * (c - level / c**self.gamma), 0.0))
 
     def check(self, size: int, axis: str) -> None:
         """Gamma must be a finite number of at least 0."""
         _check_number(self, "gamma", self.gamma, 0.0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SCAD(ChosenByBIC):
     """SCAD thresholding (Fan and Li 2001) at the (k+1)-th largest score, at a given `level`, or at BIC's choice.
 
@@ -314,6 +324,7 @@ class SCAD(ChosenByBIC):
             _check_count(self, self.k, size, axis)
         if self.level is not None:
             _check_number(self, "level", self.level, 0.0)
+        _check_number(self, "a", self.a, 0.0)
         if not self.a > 2:
             raise ValueError(f"{self!r}: a must be above 2 (3.7 is the usual choice)")
 

@@ -23,6 +23,7 @@ from golden.peers import (
     vector,
 )
 from netbic import L0, L1, SCAD, AdaptiveLasso, Graph, KeepSoft, L1Ball
+from netbic.projection import explained
 from netbic.solver import Side
 from outside import outside_folder
 
@@ -89,6 +90,12 @@ def test_pmd(golden, task):
         return run(residual, plain(rows), plain(columns), (u, v), v_settles_in_l1(1e-7), most)
 
     states, _ = layers(X, starts.shape[1], fit)
+    if golden.has(task, "pve"):
+        vectors = np.array([state.v.full() for state in states])
+        shares = explained(vectors, vectors @ X.T) / np.sum(X**2)
+        np.testing.assert_allclose(np.cumsum(shares), golden.get(task, "pve"), rtol=1e-6)
+    if golden.has(task, "meanx") and "center1" in task:
+        assert golden.X.mean() == pytest.approx(float(golden.get(task, "meanx")), abs=1e-12)
     assert_pairs(states, golden.get(task, "u"), golden.get(task, "v"), golden.get(task, "d"), 1e-6, signs_known=True)
 
 
@@ -112,7 +119,7 @@ def test_ssvd(golden, task):
         return columns_first(residual, plain(known), plain(known), leading(residual), both_settle(tol), 100)
 
     states, paths = layers(golden.X, int(number_in(task, r"rank(\d)")), fit)
-    assert_pairs(states, golden.get(task, "u"), golden.get(task, "v"), golden.get(task, "d"), 1e-9)
+    assert_pairs(states, golden.get(task, "u"), golden.get(task, "v"), golden.get(task, "d"), 1e-10)
     np.testing.assert_array_equal([len(path) for path in paths], golden.get(task, "iter").ravel())
 
 
@@ -141,6 +148,17 @@ def test_five_starts(golden, task):
     starts = golden.get(task, "U0"), golden.get(task, "V0")
     state = best_of(golden.X, rows, columns, *starts, both_settle(1e-4))
     assert_pairs([state], golden.get(task, "u"), golden.get(task, "v"), golden.get(task, "d"), 1e-10, signs_known=True)
+
+
+@cases(r"ssvd_rank3_gam2")
+def test_ssvd_through_the_estimator(golden, task):
+    """The peer stops early (1e-4) and starts with the columns; the fixed points are the same."""
+    penalties = {"row_penalty": AdaptiveLasso(2.0), "column_penalty": AdaptiveLasso(2.0)}
+    model = netbic.method("ALSVD", 3, **penalties, tol=1e-12, max_iter=5000).fit(golden.X)
+    u, v = golden.get(task, "u"), golden.get(task, "v")
+    np.testing.assert_array_equal(model.rows_, u.T != 0)
+    np.testing.assert_array_equal(model.columns_, v.T != 0)
+    np.testing.assert_allclose(np.abs(model.components_.T), np.abs(v), atol=3e-4)
 
 
 def agsvd(golden, task):

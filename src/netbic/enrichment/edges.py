@@ -8,8 +8,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import false_discovery_control, hypergeom
+from sklearn.utils.validation import check_is_fitted
 
-from netbic.graphs import Graph
+from netbic.decomposition import SparseGraphSVD
+from netbic.graphs import Graph, match
 
 NULLS = ("hypergeometric",)
 
@@ -23,7 +25,8 @@ def edges(
     ----------
     modules : fitted model, or list of index arrays, boolean masks or node names
     graph : graph-like
-        All its nodes, isolated ones included, are the universe.
+        All its nodes, isolated ones included, are the universe. With a fitted model it is first matched to the
+        features (or samples) the model was fitted to, which then are the universe.
     null : {"hypergeometric"}
         The paper's: the module's pairs of nodes as draws without replacement from all pairs. Beware that it is circular
         on the graph a model was fitted with, and that it takes a set of hubs for a coherent module.
@@ -50,8 +53,8 @@ def edges(
     """
     if null not in NULLS:
         raise ValueError(f"null={null!r} is not known: choose one of {', '.join(map(repr, NULLS))}")
-    graph = Graph.of(graph)
-    members = [_as_mask(module, graph) for module in _module_list(modules, axis)]
+    graph, sets = _graph_and_sets(modules, graph, axis)
+    members = [_as_mask(module, graph) for module in sets]
     n_pairs = graph.n_nodes * (graph.n_nodes - 1) // 2
     rows = [_test(mask, graph, n_pairs) for mask in members]
     table = pd.DataFrame(rows, columns=["n_nodes", "n_edges", "expected", "fold_change", "p_value"])
@@ -70,10 +73,17 @@ def _test(mask: NDArray[np.bool_], graph: Graph, n_pairs: int) -> tuple[int, int
     return size, inside, expected, fold_change, p_value
 
 
-def _module_list(modules: Any, axis: str) -> list[Any]:
+def _graph_and_sets(modules: Any, graph: Any, axis: str) -> tuple[Graph, list[Any]]:
+    """The modules as a list, and the graph in the order they are counted in."""
     if axis not in ("columns", "rows"):
         raise ValueError(f"axis={axis!r} is not known: choose 'columns' or 'rows'")
-    return list(getattr(modules, f"{axis}_", modules))
+    if isinstance(modules, SparseGraphSVD):
+        check_is_fitted(modules)
+        masks = getattr(modules, f"{axis}_")
+        return match(graph, masks.shape[1], modules.names_in(axis), axis.removesuffix("s")), list(masks)
+    if isinstance(modules, np.ndarray) and modules.ndim == 1 and modules.dtype != object:
+        raise ValueError(f"modules is an array of shape {modules.shape}: give a list of modules, e.g. [members]")
+    return Graph.of(graph), list(modules)
 
 
 def _as_mask(module: Any, graph: Graph) -> NDArray[np.bool_]:
@@ -86,8 +96,11 @@ def _as_mask(module: Any, graph: Graph) -> NDArray[np.bool_]:
         return members
     if members.dtype.kind in "OUS" and members.size:
         members = _positions(members, graph)
-    if members.size and not 0 <= members.min() <= members.max() < graph.n_nodes:
-        raise ValueError(f"a module has member {members.max()} but the graph has nodes 0 to {graph.n_nodes - 1}")
+    if members.size and not np.issubdtype(members.dtype, np.integer):
+        raise ValueError(f"module members are of type {members.dtype}: give positions, names or a boolean mask")
+    outside = members[(members < 0) | (members >= graph.n_nodes)] if members.size else members
+    if outside.size:
+        raise ValueError(f"a module has member {outside[0]} but the graph has nodes 0 to {graph.n_nodes - 1}")
     mask[members.astype(np.intp)] = True
     return mask
 

@@ -17,8 +17,11 @@ def as_coo(weights: Any) -> sp.coo_array:
     """A square numeric matrix, dense or sparse, as row, column and value of its entries."""
     if not sp.issparse(weights):
         weights = np.asarray(weights)
-        if weights.dtype == object or weights.dtype.kind in "USMm":
-            raise ValueError(f"a graph cannot be made from {type(weights).__name__} of {weights.dtype}: give weights")
+    if weights.dtype.kind not in "fiub":
+        raise ValueError(
+            f"a graph cannot be made from an array of {weights.dtype}: give a square matrix of weights, "
+            "a DataFrame of edges (source, target[, weight]), or a networkx or igraph graph"
+        )
     if weights.ndim != 2 or weights.shape[0] != weights.shape[1]:
         raise ValueError(f"graph weights have shape {weights.shape}: a square matrix is needed")
     return sp.coo_array(weights)
@@ -81,6 +84,15 @@ def _check_weights(values: Floats) -> None:
         )
 
 
+def numeric(weights: pd.Series[Any]) -> Floats:
+    """Edge weights as numbers, or an error that names the first that is none."""
+    numbers = pd.to_numeric(weights, errors="coerce").to_numpy(dtype=np.float64)
+    bad = np.flatnonzero(np.isnan(numbers))
+    if bad.size:
+        raise ValueError(f"edge {bad[0]} has weight {weights.iloc[bad[0]]!r}: numbers are needed (NaN is none)")
+    return numbers
+
+
 def edge_columns(edges: pd.DataFrame) -> tuple[Any, Any, Any | None]:
     """Which columns of an edge table hold the two ends and, if any does, the weight."""
     if edges.shape[1] < 2:
@@ -105,13 +117,15 @@ def node_labels(items: Any) -> NDArray[Any]:
 
 
 def as_names(names: ArrayLike, size: int | None = None) -> NDArray[Any]:
-    """Names as an integer or object array; with `size`, that many and no two alike."""
+    """Names as an integer or object array; with `size`, that many; no two alike."""
     array = names.to_numpy() if isinstance(names, (pd.Index, pd.Series)) else np.asarray(names)
     array = array if np.issubdtype(array.dtype, np.integer) else array.astype(object)
     if size is not None and array.shape != (size,):
         raise ValueError(f"names have shape {array.shape} but the graph has {size} nodes: one name per node is needed")
-    if size is not None and not pd.Index(array).is_unique:
-        raise ValueError(f"node name {array[pd.Index(array).duplicated()][0]!r} occurs more than once")
+    if not pd.Index(array).is_unique:
+        raise ValueError(
+            f"name {array[pd.Index(array).duplicated()][0]!r} occurs more than once: make the names unique"
+        )
     return array
 
 

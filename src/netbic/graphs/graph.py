@@ -15,7 +15,7 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from netbic.graphs.edges import as_coo, as_names, canonical, clean_csr, edge_columns, node_labels, swap_sweep
+from netbic.graphs.edges import as_coo, as_names, canonical, clean_csr, edge_columns, node_labels, numeric, swap_sweep
 from netbic.graphs.terms import TERM_CLASSES, TERMS, GraphTerm
 
 Floats = NDArray[np.float64]
@@ -109,11 +109,11 @@ class Graph:
         if both.isna().any():
             row = int(np.flatnonzero(both.isna().to_numpy())[0]) % len(edges)
             raise ValueError(f"edge {row} has no partner (missing name): drop such rows, e.g. with edges.dropna()")
-        names = pd.Index(np.unique(both)) if nodes is None else pd.Index(as_names(nodes))
+        names = pd.Index(_sorted_names(both)) if nodes is None else pd.Index(as_names(nodes))
         codes = names.get_indexer(pd.Index(both))
         if (codes < 0).any():
             raise ValueError(f"edge end {both[int(np.argmin(codes))]!r} is not among the nodes given")
-        values = np.ones(len(edges)) if weight is None else edges[weight].to_numpy(dtype=np.float64)
+        values = np.ones(len(edges)) if weight is None else numeric(edges[weight])
         graph = cls.__new__(cls)
         graph._set(len(names), codes[: len(edges)], codes[len(edges) :], values, names.to_numpy(), both_ways=False)
         return graph
@@ -123,7 +123,13 @@ class Graph:
         """Make a graph from a networkx graph; the edge attribute `weight` counts, direction does not."""
         edges = list(graph.edges(data="weight", default=1.0))
         table = pd.DataFrame(edges, columns=["source", "target", "weight"])
-        return cls.from_edges(table, nodes=node_labels(graph.nodes))
+        labels = node_labels(graph.nodes)
+        if np.array_equal(np.sort(labels) if labels.dtype != object else [], np.arange(labels.size)):
+            # Numbered from 0: networkx keeps the order in which nodes were added, but node i is meant.
+            made = cls.from_edges(table, nodes=np.arange(labels.size))
+            made.names = None
+            return made
+        return cls.from_edges(table, nodes=labels)
 
     @classmethod
     def from_igraph(cls, graph: Any) -> Self:
@@ -141,7 +147,8 @@ class Graph:
         if isinstance(graph, Graph):
             return graph
         if isinstance(graph, pd.DataFrame):
-            return cls.from_edges(graph)
+            square = graph.shape[0] == graph.shape[1] and graph.index.equals(graph.columns)
+            return cls(graph.to_numpy(), names=graph.columns) if square else cls.from_edges(graph)
         if hasattr(graph, "get_edgelist"):
             return cls.from_igraph(graph)
         if hasattr(graph, "edges") and hasattr(graph, "nodes"):
@@ -202,8 +209,6 @@ class Graph:
         if self.names is None:
             raise ValueError("this graph has no node names: align by position, or make it with names=...")
         wanted = pd.Index(as_names(names))
-        if not wanted.is_unique:
-            raise ValueError(f"name {wanted[wanted.duplicated()][0]!r} occurs more than once: make the names unique")
         nodes = pd.Index(self.names).get_indexer(wanted)
         if (nodes < 0).all():
             mine, theirs = (", ".join(map(str, some[:5])) for some in (self.names, wanted))
@@ -245,16 +250,33 @@ class Graph:
         return Graph._from_symmetric(weights, self.names)
 
 
+def _sorted_names(ends: pd.Series[Any]) -> NDArray[Any]:
+    """The names that occur, in an order that does not depend on the order of edges."""
+    names = ends.unique()
+    try:
+        return np.sort(names)
+    except TypeError:  # numbers among strings
+        return np.array(sorted(names, key=lambda name: (str(type(name)), name)), dtype=object)
+
+
 def match(graph: Any, size: int, names: NDArray[Any] | None, axis: str) -> Graph:
     """Bring anything that holds a graph to the `size` rows or columns of a matrix.
 
-    Names decide where both sides have them; integer names are positions; otherwise node i is row or column i.
+    Names decide where both sides have them (of the same kind); otherwise integer names are positions, and a graph
+    without names has row or column i as its node i.
     """
     made = Graph.of(graph)
-    if made.names is not None and np.issubdtype(made.names.dtype, np.integer):
-        return _at_positions(made, size, axis)
-    if made.names is not None and names is not None:
+    numbered = made.names is not None and np.issubdtype(made.names.dtype, np.integer)
+    if made.names is not None and names is not None and numbered == np.issubdtype(names.dtype, np.integer):
         return made if np.array_equal(made.names, names) else _by_name(made, names, axis)
+    if numbered:
+        return _at_positions(made, size, axis)
+    if made.names is not None and made.n_nodes == size:
+        warnings.warn(
+            f"the {axis} graph has node names ({made.names[0]}, ...) but X has none: its node i is taken for {axis} i. "
+            "Give X as a DataFrame to match by name",
+            stacklevel=5,
+        )
     if made.n_nodes != size:
         raise ValueError(
             f"the {axis} graph has {made.n_nodes} nodes but X has {size} {axis}s: "
@@ -280,7 +302,10 @@ def _at_positions(graph: Graph, size: int, axis: str) -> Graph:
     positions = np.asarray(graph.names)
     if positions.min(initial=0) < 0 or positions.max(initial=0) >= size:
         worst = positions.min() if positions.min() < 0 else positions.max()
-        raise ValueError(f"the {axis} graph has a node {worst} but X has {axis}s 0 to {size - 1}")
+        raise ValueError(
+            f"the {axis} graph has a node {worst} but X has {axis}s 0 to {size - 1}: number nodes from 0, "
+            f"or give X as a DataFrame whose {axis} names are the nodes' names"
+        )
     if graph.n_nodes == size and np.array_equal(positions, np.arange(size)):
         return graph
     nodes = np.full(size, -1, dtype=np.intp)

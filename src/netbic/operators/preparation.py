@@ -55,7 +55,7 @@ class Preparation:
 
     def apply(self, X: NDArray[Any]) -> NDArray[Any]:
         """Prepare new rows: the training columns' offsets and factors, the new rows' own means."""
-        prepared: NDArray[Any] = X - self.offsets.astype(X.dtype)
+        prepared: NDArray[Any] = np.subtract(X, self.offsets, out=np.empty_like(X), casting="same_kind")
         if self.rows:
             prepared -= prepared.mean(axis=1, keepdims=True)
         if self.factors is not None:

@@ -36,7 +36,7 @@ class Axis:
     def side(self, leading_value: float, squared_norm: float, n_entries: int) -> Side:
         """Fix sigma and data-driven penalties for a residual with this leading singular value and squared norm."""
         sigma = self.smoothness
-        if self.relative and self.term is not None:
+        if self.relative and self.term is not None and sigma > 0:
             sigma *= leading_value / self.term.scale
         return Side(self.penalty.for_matrix(squared_norm, n_entries), self.term, sigma, self.signed)
 
@@ -69,12 +69,11 @@ class Module:
 class ModuleSearch:
     """Iterate over modules until `n_modules` are found or nothing is left; `ended` then says why it stopped early."""
 
-    def __init__(self, operator: Corrected, rows: Axis, columns: Axis, settings: Settings, epsilon: float) -> None:
+    def __init__(self, operator: Corrected, rows: Axis, columns: Axis, settings: Settings, noise: float) -> None:
         self.ended = ""
         self._residual = operator.for_one_start()
         self._rows, self._columns, self._settings = rows, columns, settings
-        norm = np.sqrt(operator.squared_norm) + operator.correction_norm()
-        self._noise = epsilon * (10 + np.sqrt(max(operator.shape))) * norm
+        self._noise = noise
         self._starts = Starts(operator, exact=settings.solver == "aisp")
 
     def __iter__(self) -> Iterator[Module]:
@@ -108,7 +107,7 @@ class ModuleSearch:
             self.ended = f"the {axis} penalty {asked.penalty!r} leaves no {axis} at all"
             return None
         if solution.state.d <= self._noise:
-            self.ended = "the best module left explains nothing (d = 0)"
+            self.ended = "the best module left explains nothing (d <= 0)"
             return None
         state = _signed_by_convention(solution.state, rows, columns)
         share = max(graph_share(rows, state.u, state.d), graph_share(columns, state.v, state.d))

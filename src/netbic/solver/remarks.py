@@ -49,7 +49,8 @@ def _short(axis: str, asked: Axis, vectors: list[Vector]) -> Iterator[Remark]:
     size = asked.penalty.size()
     short = [k for k, vector in enumerate(vectors) if size and vector.support.size < size]
     if short:
-        yield f"{_listed(short)} holds fewer than {size} {axis}s: no other {axis} has a positive score", UserWarning
+        why = "no other has a positive score" if asked.penalty.has_objective else "others are tied at the threshold"
+        yield f"{_listed(short)} holds fewer than {size} {axis}s: {why}", UserWarning
 
 
 def _listed(numbers: list[int]) -> str:

@@ -49,7 +49,7 @@ def solve(
     solver = _usable(solver, rows, columns)
     u, v = start
     objectives: list[float] = []
-    watch = CycleWatch(tol)
+    watch = CycleWatch()
     states = rounds(operator, rows, columns, u, v, solver)
     state = State(u, v, 0.0, -np.inf)
     while len(objectives) < max_iter:
@@ -59,13 +59,14 @@ def solve(
             return Solution(state, "empty", np.array(objectives))
         settled = _same(state, previous, tol)
         if settled and abs(state.objective - previous.objective) <= tol * abs(state.objective):
-            if state.d >= 0:
+            turned = upright(state, rows, columns)
+            if turned is state:
                 return Solution(state, "converged", np.array(objectives))
-            # Signed terms may settle at d < 0; flipping u raises F by 2|d|.
-            states = rounds(operator, rows, columns, -state.u, state.v, solver, feasible=True)
-        elif solver == "aisp" and not settled and watch.seen(state):
-            return Solution(_upright(state), "cycle", np.array(objectives))
-    return Solution(_upright(state), "max_iter", np.array(objectives))
+            # Signed terms may settle at d < 0; flipping one vector raises F by 2|d|.
+            states = rounds(operator, rows, columns, turned.u, turned.v, solver, feasible=True)
+        elif solver == "aisp" and watch.seen(state, previous):
+            return Solution(upright(state, rows, columns), "cycle", np.array(objectives))
+    return Solution(upright(state, rows, columns), "max_iter", np.array(objectives))
 
 
 def _usable(solver: SolverName, rows: Side, columns: Side) -> SolverName:
@@ -85,22 +86,31 @@ def _same(one: State, other: State, tol: float) -> bool:
     return one.u.distance(other.u) <= tol and one.v.distance(other.v) <= tol
 
 
-def _upright(state: State) -> State:
-    """A pair that was stopped at d < 0, turned so that d > 0."""
-    return state if state.d >= 0 else State(-state.u, state.v, -state.d, state.objective - 2 * state.d)
+def upright(state: State, rows: Side, columns: Side) -> State:
+    """The state itself, or where d < 0 the one with a vector flipped that is free to be (none if both must be >= 0)."""
+    if state.d >= 0 or (rows.penalty.nonnegative and columns.penalty.nonnegative):
+        return state
+    d, objective = -state.d, state.objective - 2 * state.d
+    return (
+        State(state.u, -state.v, d, objective) if rows.penalty.nonnegative else State(-state.u, state.v, d, objective)
+    )
 
 
 class CycleWatch:
-    """Brent's cycle finding: compares every state with one remembered at rounds 1, 2, 4, 8, ..."""
+    """Brent's cycle finding: compares every state with one remembered at rounds 1, 2, 4, 8, ...
 
-    def __init__(self, tol: float) -> None:
-        self._tol = tol
+    A state counts as seen if it has come back a million times closer than it moves in a round: an oscillation that dies
+    away slowly has not.
+    """
+
+    def __init__(self) -> None:
         self._remembered: State | None = None
         self._age, self._span = 0, 1
 
-    def seen(self, state: State) -> bool:
-        """Whether `state` equals an earlier one (it is known to differ from the one just before)."""
-        if self._remembered is not None and _same(state, self._remembered, self._tol):
+    def seen(self, state: State, previous: State) -> bool:
+        """Whether `state` equals an earlier one, although it differs from the one just before."""
+        step = max(state.u.distance(previous.u), state.v.distance(previous.v))
+        if self._remembered is not None and _same(state, self._remembered, 1e-6 * step):
             return True
         self._age += 1
         if self._age >= self._span:

@@ -1,0 +1,43 @@
+"""Projection on modules that are not orthogonal: least-squares scores and adjusted explained variance."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+_WELL_CONDITIONED = 1e-3  # smallest part of a v outside the earlier ones for which normal equations are safe
+_NOTHING_NEW = 1e-6  # a v closer than this to the span of earlier ones adds nothing
+
+
+def scoring(vectors: Floats) -> Floats:
+    """The matrix V'(VV')^+ that turns samples into scores; `vectors` has a row per module."""
+    triangle = _cholesky(vectors)
+    if triangle is None:
+        return np.asarray(np.linalg.pinv(vectors))
+    return np.asarray(np.linalg.solve(triangle, np.linalg.solve(triangle.T, vectors)).T)
+
+
+def explained(vectors: Floats, products: Floats) -> Floats:
+    """What each module adds to |X V'(VV')^+ V|^2 (Shen and Huang 2008); `products` has Xv as its rows.
+
+    The v are made orthogonal one after another, V' = QR, and each new direction q adds |Xq|^2.
+    """
+    triangle = _cholesky(vectors)
+    if triangle is None:
+        triangle = np.asarray(np.linalg.qr(vectors.T)[1])
+    images = np.zeros_like(products)
+    for k, product in enumerate(products):
+        if abs(triangle[k, k]) > _NOTHING_NEW:
+            images[k] = (product - triangle[:k, k] @ images[:k]) / triangle[k, k]
+    return np.asarray(np.einsum("ij,ij->i", images, images))
+
+
+def _cholesky(vectors: Floats) -> Floats | None:
+    """The upper triangle R with VV' = R'R; None where the v are too close to dependent for that."""
+    try:
+        triangle: Floats = np.linalg.cholesky(vectors @ vectors.T).T.astype(np.float64, copy=False)
+    except np.linalg.LinAlgError:
+        return None
+    return triangle if np.diag(triangle).min(initial=1.0) > _WELL_CONDITIONED else None

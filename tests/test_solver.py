@@ -1,0 +1,223 @@
+"""The solver's parts, one fact each."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from netbic import L0, Graph, L1Ball
+from netbic.operators import Corrected, DenseOperator
+from netbic.simulate import paper
+from netbic.solver import DEFLATIONS, Side, Solution, State, Vector, rounds, solve
+from netbic.solver.modules import Module, Settings, layers, solve_either_sign
+from netbic.solver.rounds import candidate, half_step
+from netbic.solver.starts import Direction, Starts, exact_direction
+from properties.problems import matrices, penalty_with_objective, random_graph, signs, terms
+
+PATH = Graph(np.diag(np.ones(5), 1) + np.diag(np.ones(5), -1))
+FAR_EDGE = Graph(np.array([[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]], dtype=float))
+
+
+def corrected(X):
+    return Corrected(DenseOperator(X), float(np.sum(X**2)))
+
+
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+def test_a_node_chosen_for_its_neighbours_alone_is_positive(zero):
+    old = Vector.of(np.array([0.0, -1.0, 0, 0, 0, 0]))
+    side = Side(L0(2), PATH.term("adjacency"), sigma=10.0)
+    new = candidate(side, np.array([zero, -1.0, 0, 0, 0, 0]), side.smooth(old), 0.0)
+    assert new.support.tolist() == [0, 2]
+    assert (new.values > 0).all()
+    assert np.linalg.norm(new.values) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("solver", ["auto", "monotone"])
+def test_supports_of_equal_objective_do_not_take_turns(solver):
+    side = Side(L0(1), FAR_EDGE.term("adjacency"), sigma=1.0)
+    old = side.smooth(Vector.of(np.array([0.0, 1.0, 0, 0])))
+    assert half_step(side, np.array([1.0, 1, 0, 0]), old, solver, feasible=True).support.tolist() == [1]
+    if solver == "auto":
+        assert half_step(side, np.array([1.0, 1, 0, 0]), old, solver, feasible=False).support.tolist() == [0]
+
+
+@settings(max_examples=300)
+@given(matrices(), terms, signs)
+def test_the_full_shift_never_lowers_the_objective_by_itself(problem, term, sign):
+    """The proof's step, without the guard that would hide a wrong bound."""
+    X, generator = problem
+    graph = random_graph(X.shape[1], generator, weighted=True)
+    penalty = penalty_with_objective(X.shape[1], generator, np.linalg.norm(X, 2))
+    side = Side(penalty, graph.term(term), float(generator.uniform(0, 5)), signed=sign == "signed")
+    z = X.T @ generator.standard_normal(X.shape[0])
+    start = Vector.of(generator.standard_normal(X.shape[1]))
+    old = side.smooth(candidate(side, z, side.smooth(start), 0.0))
+    for _ in range(3):
+        if old.is_empty:
+            return
+        new = side.smooth(candidate(side, z, old, side.term.shift_bound))
+        if new.is_empty:  # L1 alone may leave nothing; then the guard keeps the old vector
+            return
+        before, after = side.objective(z, old), side.objective(z, new)
+        assert after >= before - 1e-12 * (abs(before) + np.abs(z).max() + side.sigma * side.term.shift_bound)
+        old = new
+
+
+def test_without_the_shift_f_falls_on_a_star():
+    """All weight on the hub one step, on the leaves the next: no edge inside the support, F = 0."""
+    star = Graph(np.array([[0.0, 1, 1, 1, 1]] + [[1.0, 0, 0, 0, 0]] * 4))
+    side = Side(L0(3), star.term("adjacency"), sigma=1.0)
+    z = np.zeros(5)
+    old = side.smooth(Vector.of(np.array([0.9, 0.3, 0.3, 0, 0])))
+    plain, shifted = (side.smooth(candidate(side, z, old, shift)) for shift in (0.0, side.term.shift_bound))
+    assert side.objective(z, plain) == 0
+    assert side.objective(z, shifted) >= side.objective(z, old) > 0
+
+
+def test_auto_takes_the_papers_steps_where_they_do_not_lower_f():
+    agreed = 0
+    for seed in range(20):
+        toy = paper(0.04, random_state=seed)
+        sides = [Side(L0(50), graph.term("adjacency"), 0.1) for graph in (toy.row_graph, toy.column_graph)]
+        u, _, vt = np.linalg.svd(toy.X)
+        start = Vector.of(u[:, 0]), Vector.of(vt[0])
+        plain, auto, full = (
+            solve(DenseOperator(toy.X), *sides, start, solver=solver) for solver in ("aisp", "auto", "monotone")
+        )
+        if plain.outcome == "converged" and (np.diff(plain.objectives) >= 0).all():
+            agreed += 1
+            np.testing.assert_array_equal(auto.state.v.full(), plain.state.v.full())
+            assert len(auto.objectives) == len(plain.objectives)
+            assert len(full.objectives) > len(plain.objectives)
+    assert agreed >= 10
+
+
+def test_which_shifts_the_solvers_try():
+    assert list(Side(L0(2), PATH.term("normalized"), 1.0).shifts("monotone")) == [1.0]
+    assert list(Side(L0(2), PATH.term("normalized_laplacian"), 1.0).shifts("auto")) == [0.0, 0.25, 0.5, 1.0, 2.0]
+    assert list(Side(L0(2), PATH.term("laplacian"), 1.0).shifts("aisp")) == [2.0]
+    assert list(Side(L0(2), PATH.term("adjacency"), 1.0).shifts("aisp")) == [0.0]
+
+
+def test_restarts_are_ranked_by_f_and_any_module_beats_none():
+    u = Vector.of(np.ones(2))
+    none = Vector(2, np.empty(0, dtype=np.intp), np.empty(0))
+    high_f, high_d = (Solution(State(u, u, d, f), "converged", np.array([f])) for d, f in ((1.0, 5.0), (2.0, 3.0)))
+    empty = Solution(State(none, u, 0.0, 9.0), "empty", np.array([9.0]))
+    assert max([empty, high_d, high_f], key=lambda solution: solution.rank) is high_f
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_start_of_the_wrong_sign_is_turned(sign):
+    a, b = np.array([1.0, 2, 3]), np.array([1.0, -1, 2, 0.5])
+    X = np.outer(a, b)
+    rows, columns = Side(L0(2, nonnegative=True)), Side(L0(3))
+    direction = Direction(sign * a / np.linalg.norm(a), True, float(np.linalg.norm(X)))
+    solution = solve_either_sign(corrected(X), rows, columns, direction, Settings())
+    assert solution.outcome == "converged"
+    assert solution.state.u.support.tolist() == [1, 2]
+
+
+def test_nonnegative_sides_are_never_flipped():
+    """Signed terms can drag both vectors to one sign where d < 0; then there is no module, not a negative one."""
+    complete = Graph(np.ones((4, 4)) - np.eye(4)).term("adjacency")
+    sides = [Side(L0(2, nonnegative=True), complete, 5.0, signed=True) for _ in range(2)]
+    start = Vector.of(np.ones(4)), Vector.of(np.ones(4))
+    solution = solve(DenseOperator(-np.ones((4, 4))), *sides, start)
+    assert (solution.state.u.values >= 0).all()
+    assert (solution.state.v.values >= 0).all()
+    assert solution.state.d < 0
+    free = [sides[0], Side(L0(2), complete, 5.0, signed=True)]
+    turned = solve(DenseOperator(-np.ones((4, 4))), *free, start)
+    assert turned.state.d > 0
+    assert (turned.state.u.values >= 0).all()
+
+
+def written_out(operator):
+    return np.column_stack([operator.matvec(np.array([j]), np.ones(1)) for j in range(operator.shape[1])])
+
+
+@pytest.mark.parametrize("shape", [(12, 9), (40, 60)])
+@pytest.mark.parametrize("how", DEFLATIONS)
+def test_deflation_is_the_formula(how, shape):
+    generator = np.random.default_rng(0)
+    X = generator.standard_normal(shape)
+    u, v = np.zeros(shape[0]), np.zeros(shape[1])
+    u[1:4], v[2:6] = generator.standard_normal(3), generator.standard_normal(4)
+    u, v = u / np.linalg.norm(u), v / np.linalg.norm(v)
+    d = u @ X @ v
+    module = Module(Vector.of(u), Vector.of(v), d, "converged", np.array([d]), 0.0)
+    operator = corrected(X)
+    for left, right in layers(operator, module, how):
+        support = np.flatnonzero(right)
+        operator = operator.minus(left, right, operator.matvec(support, right[support]))
+    expected = {
+        "hotelling": X - d * np.outer(u, v),
+        "projection": (np.eye(shape[0]) - np.outer(u, u)) @ X @ (np.eye(shape[1]) - np.outer(v, v)),
+        "schur": X - np.outer(X @ v, X.T @ u) / d,
+    }[how]
+    np.testing.assert_allclose(written_out(operator), expected, atol=1e-12)
+    assert operator.squared_norm == pytest.approx(np.sum(expected**2))
+
+
+@pytest.mark.parametrize("shape", [(30, 50), (50, 30), (400, 500)])
+@pytest.mark.parametrize("exact", [True, False])
+def test_starts_follow_the_matrix_as_modules_are_taken_out(shape, exact):
+    generator = np.random.default_rng(1)
+    X = generator.standard_normal(shape) + 3 * np.outer(np.linspace(0, 1, shape[0]), np.linspace(1, 0, shape[1]))
+    operator = corrected(X)
+    starts = Starts(operator, exact)
+    for _ in range(4):
+        direction = starts.leading(operator)
+        u, values, vt = np.linalg.svd(X)
+        expected = u[:, 0] if direction.on_rows else vt[0]
+        assert direction.value == pytest.approx(values[0], rel=1e-3)
+        if exact or min(shape) < 100:
+            assert direction.value == pytest.approx(values[0], rel=1e-10)
+            assert abs(direction.vector @ expected) == pytest.approx(1, abs=1e-10)
+        left, right = np.zeros(shape[0]), np.zeros(shape[1])
+        left[:20], right[5:25] = 2 * u[:20, 0], values[0] * vt[0, 5:25]
+        starts.forget(operator, left, right, X @ right)
+        operator = operator.minus(left, right, X @ right)
+        X = X - np.outer(left, right)
+
+
+def test_starts_of_a_spent_matrix_are_found_by_products():
+    """Rounding in the Gram matrix must not be taken for signal."""
+    a, b = np.random.default_rng(2).standard_normal((2, 40))
+    X = np.outer(a, b)
+    operator = corrected(X)
+    starts = Starts(operator, exact=False)
+    starts.forget(operator, a, b, X @ b)
+    operator = operator.minus(a, b, X @ b)
+    rest = starts.leading(operator)
+    assert rest is None or rest.value < 1e-12
+    assert exact_direction(corrected(np.zeros((3, 4))), True) is None
+
+
+def test_an_oscillation_that_dies_away_is_not_a_cycle():
+    toy = paper(0.05, n_rows=40, n_columns=40, n_row_support=20, n_column_support=20, random_state=1)
+    outcomes = []
+    for seed in range(30):
+        toy = paper(0.05, n_rows=40, n_columns=40, n_row_support=20, n_column_support=20, random_state=seed)
+        sides = [Side(L0(20), graph.term("adjacency"), 0.3, True) for graph in (toy.row_graph, toy.column_graph)]
+        u, _, vt = np.linalg.svd(toy.X)
+        start = Vector.of(u[:, 0]), Vector.of(vt[0])
+        found = solve(DenseOperator(toy.X), *sides, start, solver="aisp", max_iter=2000)
+        states = rounds(DenseOperator(toy.X), *sides, *start, "aisp")
+        late = [next(states) for _ in range(2000)][-1]
+        if found.outcome == "cycle":
+            assert next(states).v.distance(late.v) > 1e-6
+        outcomes.append(found.outcome)
+    assert {"cycle", "converged"} <= set(outcomes)
+
+
+def test_l1_ball_modules_obey_their_bound_on_integers():
+    generator = np.random.default_rng(4)
+    for _ in range(60):
+        X = generator.integers(-1, 2, (8, 8)).astype(float)
+        bounds = generator.uniform(1, 2.8, 2)
+        sides = [Side(L1Ball(float(bound))) for bound in bounds]
+        u, _, vt = np.linalg.svd(X)
+        state = solve(DenseOperator(X), *sides, (Vector.of(u[:, 0]), Vector.of(vt[0]))).state
+        assert np.abs(state.u.values).sum() <= bounds[0] * (1 + 1e-9)
+        assert np.abs(state.v.values).sum() <= bounds[1] * (1 + 1e-9)
