@@ -196,7 +196,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     def transform(self, X: Any) -> NDArray[Any]:
         """Least-squares scores of samples on the modules' features: (X - mean) V'(VV')^+."""
         prepared = self._prepared(X)
-        return np.asarray(prepared @ self._scoring.astype(prepared.dtype, copy=False))
+        return np.asarray(prepared @ self._scoring(prepared.dtype))
 
     def inverse_transform(self, X: ArrayLike) -> NDArray[Any]:
         """Rebuild samples from scores, in the units of the training data."""
@@ -210,7 +210,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         """Share of the variance of X (prepared as the training data were) that the modules reconstruct."""
         prepared = self._prepared(X)
         total = float(np.sum(prepared.astype(np.float64) ** 2))
-        residual = prepared - (prepared @ self._scoring.astype(prepared.dtype, copy=False)) @ self.components_
+        residual = prepared - (prepared @ self._scoring(prepared.dtype)) @ self.components_
         return 1 - float(np.sum(residual.astype(np.float64) ** 2)) / total if total > 0 else 0.0
 
     def names_in(self, axis: str) -> NDArray[Any] | None:
@@ -230,6 +230,9 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     def _prepared(self, X: Any) -> NDArray[Any]:
         check_is_fitted(self)
         return self._preparation.apply(self._validated(X, reset=False))
+
+    def _scoring(self, dtype: Any) -> NDArray[Any]:
+        return scoring(self.components_.astype(np.float64)).astype(dtype, copy=False)
 
     def _validated(self, X: Any, reset: bool) -> NDArray[Any]:
         try:
@@ -349,7 +352,6 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         self.n_iter_ = max([1, *map(len, self.objectives_)])
         self.converged_ = np.array([module.outcome == "converged" for module in modules], dtype=bool)
         self.graph_share_ = np.array([module.graph_share for module in modules])
-        self._scoring = scoring(right)
         products = np.array([operator.matvec(module.v.support, module.v.values) for module in modules]).reshape(-1, n)
         self.explained_variance_ratio_ = explained(right, products) / max(operator.squared_norm, np.finfo(float).tiny)
 

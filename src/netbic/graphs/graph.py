@@ -171,11 +171,6 @@ class Graph:
         """Number of undirected edges."""
         return int(self.weights.nnz // 2)
 
-    @cached_property
-    def strengths(self) -> Floats:
-        """Sum of the edge weights at each node (the degree, where weights are 1)."""
-        return np.asarray(self.weights.sum(axis=1), dtype=np.float64).ravel()
-
     @property
     def degrees(self) -> Indices:
         """Number of neighbours of each node."""

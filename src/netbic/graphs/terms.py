@@ -14,28 +14,45 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 _EXACT_SIZE = 64  # below this LAPACK is faster than Lanczos and has no corner cases
+_FULL_SHARE = 1 / 3  # above this share of kept nodes the full product is faster
 
 
 class GraphTerm:
-    """The symmetric matrix M whose quadratic form (sigma / 2) w'Mw the objective rewards.
+    """The symmetric matrix M = S A S + E whose quadratic form (sigma / 2) w'Mw the objective rewards.
+
+    A holds the edge weights, S and E are diagonal. Subclasses say what S and E are, and know M's spectrum.
 
     Attributes
     ----------
-    matrix : scipy.sparse.csr_array
     is_empty : bool
         Whether the graph has no edges at all.
     largest_diagonal : float
         Largest absolute diagonal entry: the shift the plain AISP needs on Laplacian terms to keep scores non-negative.
     """
 
-    def __init__(self, weights: sp.csr_array) -> None:
-        self.is_empty = weights.nnz == 0
-        self._strengths = np.asarray(weights.sum(axis=1), dtype=np.float64).ravel()
-        self.matrix = self._matrix(weights)
-        self.largest_diagonal = float(np.abs(self.matrix.diagonal()).max(initial=0.0))
+    factors: Floats | None = None  # the diagonal of S; None: the identity
+    diagonal: Floats | None = None  # the diagonal of E; None: zero
 
-    def _matrix(self, weights: sp.csr_array) -> sp.csr_array:
-        raise NotImplementedError
+    def __init__(self, weights: sp.csr_array) -> None:
+        self._weights = weights
+        self._columns = weights.indices.astype(np.intp)
+        self._unweighted = bool((weights.data == 1).all())
+        self.is_empty = weights.nnz == 0
+        self.strengths = np.asarray(weights.sum(axis=1), dtype=np.float64).ravel()
+        self._describe()
+        self.largest_diagonal = 0.0 if self.diagonal is None else float(np.abs(self.diagonal).max(initial=0.0))
+
+    def _describe(self) -> None:
+        """Set `factors` and `diagonal`."""
+
+    @cached_property
+    def matrix(self) -> sp.csr_array:
+        """M itself."""
+        matrix = self._weights
+        if self.factors is not None:
+            scaling = sp.diags_array(self.factors)
+            matrix = sp.csr_array(scaling @ matrix @ scaling)
+        return matrix if self.diagonal is None else sp.csr_array(matrix + sp.diags_array(self.diagonal))
 
     @property
     def scale(self) -> float:
@@ -48,29 +65,36 @@ class GraphTerm:
         raise NotImplementedError
 
     def product(self, support: Indices, values: Floats) -> Floats:
-        """M w for a vector w that is zero outside `support`: reads the supported rows only (M is symmetric)."""
-        if 3 * support.size > self.matrix.shape[0]:
-            full = np.zeros(self.matrix.shape[0])
-            full[support] = values
-            return np.asarray(self.matrix @ full)
-        lengths, columns, weights = self._rows(support)
-        sums = np.bincount(columns, weights * np.repeat(values, lengths), minlength=self.matrix.shape[0])
-        return sums.astype(np.float64, copy=False)
+        """M w for a vector w that is zero outside `support`: reads the supported rows of A only."""
+        scaled = values if self.factors is None else values * self.factors[support]
+        if support.size > _FULL_SHARE * self._weights.shape[0]:
+            full = np.zeros(self._weights.shape[0])
+            full[support] = scaled
+            product = np.asarray(self._weights @ full)
+        else:
+            product = self._neighbour_sums(support, scaled)
+        if self.factors is not None:
+            product *= self.factors
+        if self.diagonal is not None:
+            product[support] += self.diagonal[support] * values
+        return product
 
-    def _rows(self, support: Indices) -> tuple[Indices, Indices, Floats]:
-        """Lengths, columns and values of some rows, laid end to end (matrix[support] without making a matrix)."""
-        first = self.matrix.indptr[support]
-        lengths = self.matrix.indptr[support + 1] - first
+    def _neighbour_sums(self, support: Indices, values: Floats) -> Floats:
+        """A w: the supported rows laid end to end, each entry's value added up by column."""
+        first = self._weights.indptr[support]
+        lengths = self._weights.indptr[support + 1] - first
         ends = np.cumsum(lengths)
-        entries = np.arange(lengths.sum()) + np.repeat(first - ends + lengths, lengths)
-        return lengths, self.matrix.indices[entries], self.matrix.data[entries]
+        entries = np.repeat(first - ends + lengths, lengths)
+        entries += np.arange(entries.size, dtype=entries.dtype)
+        terms = np.repeat(values, lengths)
+        if not self._unweighted:
+            terms *= self._weights.data[entries]
+        sums = np.bincount(self._columns[entries], terms, minlength=self._weights.shape[0])
+        return sums.astype(np.float64, copy=False)
 
 
 class _Adjacency(GraphTerm):
     """M = A: every edge between two chosen nodes is rewarded (what the published algorithm does)."""
-
-    def _matrix(self, weights: sp.csr_array) -> sp.csr_array:
-        return weights
 
     @cached_property
     def scale(self) -> float:
@@ -79,24 +103,24 @@ class _Adjacency(GraphTerm):
     @cached_property
     def shift_bound(self) -> float:
         value, error = extreme_eigenvalue(self.matrix, "SA")
-        return min(error - value, float(self._strengths.max(initial=0.0)))
+        return min(error - value, float(self.strengths.max(initial=0.0)))
 
 
 class _Laplacian(GraphTerm):
     """M = -L = A - D: differences across edges are penalised (the model as the paper writes it, its Eq. 5)."""
 
-    def _matrix(self, weights: sp.csr_array) -> sp.csr_array:
-        return sp.csr_array(weights - sp.diags_array(self._strengths))
+    def _describe(self) -> None:
+        self.diagonal = -self.strengths
 
     @cached_property
     def scale(self) -> float:
-        connected = self._strengths > 0
-        return float(self._strengths[connected].mean()) if connected.any() else 1.0
+        connected = self.strengths > 0
+        return float(self.strengths[connected].mean()) if connected.any() else 1.0
 
     @cached_property
     def shift_bound(self) -> float:
         value, error = extreme_eigenvalue(self.matrix, "SA")
-        return min(error - value, 2 * float(self._strengths.max(initial=0.0)))
+        return min(error - value, 2 * float(self.strengths.max(initial=0.0)))
 
 
 class _Normalized(GraphTerm):
@@ -104,19 +128,18 @@ class _Normalized(GraphTerm):
 
     shift_bound = 1.0  # the spectrum lies in [-1, 1]
 
-    def _matrix(self, weights: sp.csr_array) -> sp.csr_array:
-        return _normalized_adjacency(weights, self._strengths)
+    def _describe(self) -> None:
+        self.factors = 1 / np.sqrt(np.where(self.strengths > 0, self.strengths, np.inf))
 
 
-class _NormalizedLaplacian(GraphTerm):
+class _NormalizedLaplacian(_Normalized):
     """M = D^-1/2 A D^-1/2 - I (zero rows for isolated nodes)."""
 
     shift_bound = 2.0  # the normalised Laplacian's spectrum lies in [0, 2]
 
-    def _matrix(self, weights: sp.csr_array) -> sp.csr_array:
-        return sp.csr_array(
-            _normalized_adjacency(weights, self._strengths) - sp.diags_array((self._strengths > 0).astype(np.float64))
-        )
+    def _describe(self) -> None:
+        super()._describe()
+        self.diagonal = -(self.strengths > 0).astype(np.float64)
 
 
 TERM_CLASSES: Final[dict[str, type[GraphTerm]]] = {
@@ -126,11 +149,6 @@ TERM_CLASSES: Final[dict[str, type[GraphTerm]]] = {
     "normalized_laplacian": _NormalizedLaplacian,
 }
 TERMS: Final = tuple(TERM_CLASSES)
-
-
-def _normalized_adjacency(weights: sp.csr_array, strengths: Floats) -> sp.csr_array:
-    inverse_roots = sp.diags_array(1 / np.sqrt(np.where(strengths > 0, strengths, np.inf)))
-    return sp.csr_array(inverse_roots @ weights @ inverse_roots)
 
 
 def extreme_eigenvalue(matrix: sp.csr_array, which: Literal["LA", "SA"]) -> tuple[float, float]:
@@ -145,8 +163,7 @@ def extreme_eigenvalue(matrix: sp.csr_array, which: Literal["LA", "SA"]) -> tupl
         value = float(values[-1] if which == "LA" else values[0])
         return value, 1e-12 * max(1.0, abs(value))
     start = np.ones(size) if which == "LA" else np.random.default_rng(0).standard_normal(size)
-    values, vectors = eigsh(
-        matrix, k=1, which=which, v0=start, tol=1e-2, ncv=8
-    )  # the value's error is about the square
+    # The error of a Ritz value is about the square of that of its vector, which the tolerance is for.
+    values, vectors = eigsh(matrix, k=1, which=which, v0=start, tol=1e-2, ncv=8)
     residual = matrix @ vectors[:, 0] - values[0] * vectors[:, 0]
     return float(values[0]), float(np.linalg.norm(residual)) + 1e-12 * abs(float(values[0]))

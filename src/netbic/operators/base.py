@@ -44,5 +44,8 @@ class DataOperator(Operator, Protocol):
     def gram(self, on_rows: bool, factors: Floats, left: Floats, right: Floats, dtype: Any) -> NDArray[Any]:
         """Y Y' (`on_rows`) or Y'Y for Y = X diag(factors) - left right'; the upper triangle counts, Fortran order."""
 
+    def squared_norm(self, row_offsets: Floats, column_offsets: Floats, factors: Floats | None) -> float:
+        """Sum over i, j of ((x_ij - row_offsets[i] - column_offsets[j]) * factors[j])^2."""
+
     def column_squares(self, row_offsets: Floats, column_offsets: Floats) -> Floats:
         """Sum over i of (x_ij - row_offsets[i] - column_offsets[j])^2, for each column j."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -57,7 +58,7 @@ class Corrected:
         scaled = values if self._factors is None else values * self._factors[support]
         product: Floats = self._base.matvec(support, scaled)
         if len(self._right):
-            product -= (self._right[:, support] @ values) @ self._left
+            product -= (self._right.take(support, axis=1) @ values) @ self._left
         if self._sparse_right.count:
             product -= self._sparse_left.sum(self._sparse_right.inner(support, values))
         return product
@@ -68,7 +69,7 @@ class Corrected:
         if self._factors is not None:
             product *= self._factors
         if len(self._left):
-            product -= (self._left[:, support] @ values) @ self._right
+            product -= (self._left.take(support, axis=1) @ values) @ self._right
         if self._sparse_left.count:
             product -= self._sparse_right.sum(self._sparse_left.inner(support, values))
         return product
@@ -105,6 +106,10 @@ class SparseLayers:
     values: Floats = field(default_factory=lambda: np.empty(0))
     bounds: Indices = field(default_factory=lambda: np.zeros(1, dtype=np.intp))
 
+    @cached_property
+    def _lengths(self) -> Indices:
+        return np.diff(self.bounds)
+
     @property
     def count(self) -> int:
         """Number of layers."""
@@ -128,5 +133,5 @@ class SparseLayers:
 
     def sum(self, weights: Floats) -> Floats:
         """Weighted sum of the layers."""
-        weighted = self.values * np.repeat(weights, np.diff(self.bounds))
+        weighted = self.values * np.repeat(weights, self._lengths)
         return np.bincount(self.indices, weighted, minlength=self.size).astype(np.float64, copy=False)

@@ -27,6 +27,7 @@ class DenseOperator:
         self.epsilon = float(np.finfo(X.dtype).eps)
         self._rows = np.ascontiguousarray(X)
         self._columns = np.ascontiguousarray(X.T)
+        self._column_sums: Floats | None = None
 
     def for_one_start(self) -> PackedOperator:
         """The same products with a memory for one sequence of slowly changing supports."""
@@ -46,7 +47,9 @@ class DenseOperator:
 
     def column_sums(self) -> Floats:
         """Sum of each column, in double precision."""
-        return np.asarray(self._columns.sum(axis=1, dtype=np.float64))
+        if self._column_sums is None:
+            self._column_sums = np.asarray(self._columns.sum(axis=1, dtype=np.float64))
+        return self._column_sums
 
     def column_squares(self, row_offsets: Floats, column_offsets: Floats) -> Floats:
         """Sum of squares of each column after subtracting both offsets, a block of rows at a time."""
@@ -57,6 +60,17 @@ class DenseOperator:
                 block -= row_offsets[part, None]
             squares += np.einsum("ij,ij->j", block, block)
         return squares
+
+    def squared_norm(self, row_offsets: Floats, column_offsets: Floats, factors: Floats | None) -> float:
+        """Squared norm after offsets and factors; without a pass of its own where cancellation is no danger."""
+        if factors is None and not row_offsets.any() and self._rows.dtype == np.float64:
+            flat = self._rows.ravel()
+            raw = float(flat @ flat)
+            centred = raw - float(column_offsets @ (2 * self.column_sums() - self.shape[0] * column_offsets))
+            if centred > 1e-4 * raw:
+                return centred
+        squares = self.column_squares(row_offsets, column_offsets)
+        return float(squares.sum() if factors is None else squares @ factors**2)
 
     def gram(self, on_rows: bool, factors: Floats, left: Floats, right: Floats, dtype: Any) -> NDArray[Any]:
         """Y Y' or Y'Y for Y = X diag(factors) - left right', summed over blocks of the other axis."""

@@ -44,7 +44,7 @@ class Preparation:
         n, p = data.shape
         factors = np.ones(p) if self.factors is None else self.factors
         row_means = data.row_sums() / p - self.offsets.mean() if self.rows else np.zeros(n)
-        squared_norm = float(data.column_squares(row_means, self.offsets) @ factors**2)
+        squared_norm = data.squared_norm(row_means, self.offsets, self.factors)
         left, right = [], []
         if self.offsets.any():
             left, right = [np.ones(n)], [self.offsets * factors]

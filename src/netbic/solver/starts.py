@@ -111,7 +111,7 @@ class Subspace:
     corrected, not made again, so that the directions found on the way to one module serve the next ones too.
     """
 
-    most, kept = 24, 10
+    most, kept = 20, 8
 
     def __init__(self, first: NDArray[Any]) -> None:
         self._next = first
