@@ -154,6 +154,30 @@ def test_precision_is_kept(dtype):
     np.testing.assert_allclose(model.components_, exact.components_, atol=1e-5)
 
 
+@pytest.mark.parametrize("form", [sp.csr_array, sp.csr_matrix, sp.csc_array, sp.coo_array])
+@pytest.mark.parametrize("center", [None, "columns", "both"])
+def test_sparse_input_gives_the_dense_answer(form, center):
+    counts = np.random.default_rng(0).poisson(0.3, (60, 80)).astype(float)
+    graph = path_graph(80)
+    keywords = {"n_rows": 12, "n_columns": 10, "column_graph": graph, "center": center, "scale": True, "tol": 1e-10}
+    dense, sparse = (SparseGraphSVD(3, **keywords).fit(X) for X in (counts, form(counts)))
+    np.testing.assert_array_equal(sparse.columns_, dense.columns_)
+    np.testing.assert_allclose(sparse.components_, dense.components_, atol=1e-8)
+    np.testing.assert_allclose(sparse.left_vectors_, dense.left_vectors_, atol=1e-8)
+    np.testing.assert_allclose(sparse.explained_variance_ratio_, dense.explained_variance_ratio_, rtol=1e-8)
+    np.testing.assert_allclose(sparse.transform(form(counts)), dense.transform(counts), atol=1e-7)
+    assert sparse.score(form(counts)) == pytest.approx(dense.score(counts))
+
+
+def test_sparse_input_is_never_written_to():
+    counts = sp.csr_array(np.random.default_rng(0).poisson(0.3, (60, 80)).astype(float))
+    unsorted = sp.csr_array((counts.data[::-1].copy(), counts.indices[::-1].copy(), counts.indptr), shape=counts.shape)
+    before = unsorted.indices.copy(), unsorted.data.copy()
+    SparseGraphSVD(2, n_columns=5, scale=True).fit(unsorted)
+    np.testing.assert_array_equal(unsorted.indices, before[0])
+    np.testing.assert_array_equal(unsorted.data, before[1])
+
+
 @pytest.mark.parametrize("mean", [8.0, 1e3, 1e5])
 def test_single_precision_with_a_large_offset(mean):
     generator = np.random.default_rng(3)
@@ -327,11 +351,6 @@ def test_bad_words(keywords, error, words):
 def test_bad_matrices(data, words):
     with pytest.raises(ValueError, match=words):
         SparseGraphSVD().fit(data)
-
-
-def test_sparse_matrices_are_refused_for_now():
-    with pytest.raises(TypeError, match=r"[Ss]parse"):
-        SparseGraphSVD().fit(sp.csr_array(X))
 
 
 @pytest.mark.parametrize("data", [np.zeros((6, 5)), np.full((6, 5), 5.1), np.full((6, 5), 1e9 + 0.1)])

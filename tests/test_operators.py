@@ -1,13 +1,33 @@
-"""Operators against plain numpy."""
+"""Every operator against plain numpy, in one parametrised test each."""
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
-from netbic.operators import DenseOperator, Preparation
+from netbic.operators import DenseOperator, Preparation, SparseOperator
 from netbic.operators.dense import _BLOCK_ENTRIES
 
 GENERATOR = np.random.default_rng(0)
-X = GENERATOR.standard_normal((30, 20)) + 3 * GENERATOR.standard_normal(20) + 100
+COUNTS = GENERATOR.poisson(0.5, (30, 20)) * GENERATOR.uniform(1, 3, (30, 20)) + (np.arange(20) == 4) * 5.0
+
+
+def with_wide_indices(X):
+    matrix = sp.csr_array(X)
+    matrix.indices, matrix.indptr = matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
+    return matrix
+
+
+OPERATORS = {
+    "dense, row by row": lambda X: DenseOperator(np.ascontiguousarray(X)),
+    "dense, column by column": lambda X: DenseOperator(np.asfortranarray(X)),
+    "dense, packed": lambda X: DenseOperator(X).for_one_start(),
+    "sparse": lambda X: SparseOperator(sp.csr_array(X)),
+    "sparse, 64-bit indices": lambda X: SparseOperator(with_wide_indices(X)),
+}
+SUMMARISED = {name: make for name, make in OPERATORS.items() if "packed" not in name}
+
+every_operator = pytest.mark.parametrize("make", OPERATORS.values(), ids=OPERATORS)
+every_data_operator = pytest.mark.parametrize("make", SUMMARISED.values(), ids=SUMMARISED)
 
 
 def written_out(operator):
@@ -30,64 +50,116 @@ def prepared_by_hand(X, center, scale):
     return (X - offset) / deviations
 
 
+@every_operator
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("kept", [2, 18])
-def test_dense_products(dtype, order, kept):
-    data = np.asarray(X, dtype=dtype, order=order)
-    data.flags.writeable = False
-    operator = DenseOperator(data)
-    columns, rows = np.arange(kept), np.arange(kept) + 1
-    values = GENERATOR.standard_normal(kept)
-    tol = 1e-4 if dtype == np.float32 else 1e-12
-    np.testing.assert_allclose(operator.matvec(columns, values), X[:, columns] @ values, rtol=tol, atol=100 * tol)
-    np.testing.assert_allclose(operator.rmatvec(rows, values), X[rows].T @ values, rtol=tol, atol=100 * tol)
-    assert operator.matvec(columns, values).dtype == np.float64
+def test_products(make, dtype):
+    X = COUNTS.astype(dtype)
+    X.flags.writeable = False
+    operator = make(X)
+    tol = 1e-5 if dtype == np.float32 else 1e-13
+    generator = np.random.default_rng(1)
+    for kept in (1, 3, 3, 4, 18, 20):
+        columns, rows = (np.sort(generator.choice(size, kept, replace=False)) for size in (20, 30))
+        values = generator.standard_normal(kept)
+        product, transposed = operator.matvec(columns, values), operator.rmatvec(rows, values)
+        np.testing.assert_allclose(product, COUNTS[:, columns] @ values, atol=30 * tol)
+        np.testing.assert_allclose(transposed, COUNTS[rows].T @ values, atol=30 * tol)
+        assert product.dtype == transposed.dtype == np.float64
 
 
-def test_dense_sums():
-    operator = DenseOperator(X)
-    np.testing.assert_allclose(operator.row_sums(), X.sum(axis=1))
-    np.testing.assert_allclose(operator.column_sums(), X.sum(axis=0))
-    r, c = GENERATOR.standard_normal(30), GENERATOR.standard_normal(20)
-    expected = np.sum((X - r[:, None] - c) ** 2, axis=0)
-    np.testing.assert_allclose(operator.column_squares(r, c), expected)
+def test_packed_lines_survive_any_sequence_of_supports():
+    X = np.random.default_rng(2).standard_normal((40, 50))
+    operator = DenseOperator(X).for_one_start()
+    generator = np.random.default_rng(3)
+    support = np.sort(generator.choice(40, 8, replace=False))
+    for step in range(200):
+        if step % 20 == 0:
+            support = np.sort(generator.choice(40, generator.integers(1, 12), replace=False))
+        else:
+            swapped = generator.integers(support.size)
+            support = np.sort(
+                np.append(np.delete(support, swapped), generator.choice(np.setdiff1d(range(40), support)))
+            )
+        values = generator.standard_normal(support.size)
+        np.testing.assert_allclose(operator.rmatvec(support, values), X[support].T @ values, atol=1e-12)
+
+
+@every_data_operator
+def test_sums(make):
+    operator = make(COUNTS)
+    np.testing.assert_allclose(operator.row_sums(), COUNTS.sum(axis=1))
+    np.testing.assert_allclose(operator.column_sums(), COUNTS.sum(axis=0))
+    generator = np.random.default_rng(4)
+    for r, c in ((generator.random(30), generator.random(20)), (np.zeros(30), COUNTS.mean(axis=0))):
+        squares = (COUNTS - r[:, None] - c) ** 2
+        np.testing.assert_allclose(operator.column_squares(r, c), squares.sum(axis=0))
+        factors = generator.random(20)
+        assert operator.squared_norm(r, c, None) == pytest.approx(squares.sum())
+        assert operator.squared_norm(r, c, factors) == pytest.approx(np.sum(squares * factors**2))
+
+
+def test_squared_norm_of_a_matrix_far_from_zero():
+    X = 1e8 + np.random.default_rng(5).standard_normal((30, 20))
+    exact = np.sum((X - X.mean(axis=0)) ** 2)
+    assert DenseOperator(X).squared_norm(np.zeros(30), X.mean(axis=0), None) == pytest.approx(exact, rel=1e-6)
 
 
 def test_column_squares_in_blocks():
-    wide = GENERATOR.standard_normal((5, _BLOCK_ENTRIES // 2))
+    wide = np.random.default_rng(6).standard_normal((5, _BLOCK_ENTRIES // 2))
     squares = DenseOperator(wide).column_squares(np.zeros(5), np.zeros(wide.shape[1]))
     np.testing.assert_allclose(squares, np.sum(wide**2, axis=0))
 
 
+@every_data_operator
 @pytest.mark.parametrize("scale", [False, True])
 @pytest.mark.parametrize("center", [None, "columns", "rows", "both", "grand"])
-def test_preparation_is_the_arithmetic_it_says(center, scale):
-    data = DenseOperator(X)
+def test_preparation_is_the_arithmetic_it_says(make, center, scale):
+    data = make(COUNTS)
     preparation = Preparation.learn(data, center, scale)
     operator = preparation.operator(data)
-    expected = prepared_by_hand(X, center, scale)
+    expected = prepared_by_hand(COUNTS, center, scale)
     np.testing.assert_allclose(written_out(operator), expected, atol=1e-10)
+    np.testing.assert_allclose(written_out(operator.for_one_start()), expected, atol=1e-10)
     assert operator.squared_norm == pytest.approx(np.sum(expected**2))
-    np.testing.assert_allclose(preparation.apply(X), expected, atol=1e-10)
+    np.testing.assert_allclose(preparation.apply(COUNTS), expected, atol=1e-10)
+    directions = np.random.default_rng(7).standard_normal((20, 3))
+    for X in (COUNTS, sp.csr_array(COUNTS)):
+        np.testing.assert_allclose(preparation.project(X, directions), expected @ directions, atol=1e-9)
     if center not in ("rows", "both"):
-        np.testing.assert_allclose(preparation.undo(expected), X, atol=1e-10)
+        np.testing.assert_allclose(preparation.undo(expected), COUNTS, atol=1e-10)
+
+
+@every_data_operator
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("on_rows", [True, False])
+@pytest.mark.parametrize("center", [None, "columns", "both"])
+def test_gram(make, dtype, on_rows, center):
+    data = make(COUNTS)
+    operator = Preparation.learn(data, center, center == "both").operator(data)
+    Y = 4.0 * prepared_by_hand(COUNTS, center, center == "both")
+    expected = Y @ Y.T if on_rows else Y.T @ Y
+    gram = operator.gram(on_rows, 4.0, dtype)
+    assert gram.dtype == dtype
+    np.testing.assert_allclose(np.triu(gram), np.triu(expected), atol=1e-9 if dtype == np.float64 else 1e-2, rtol=1e-5)
 
 
 def test_constant_columns_are_not_blown_up_by_scaling():
-    data = X.copy()
-    data[:, 3] = 0.1
-    prepared = Preparation.learn(DenseOperator(data), "columns", True).apply(data)
+    X = COUNTS.copy()
+    X[:, 3] = 0.1
+    prepared = Preparation.learn(DenseOperator(X), "columns", True).apply(X)
     assert np.abs(prepared[:, 3]).max() < 1e-12
 
 
-def test_corrections_add_up_and_keep_the_norm():
-    data = DenseOperator(X)
+@every_data_operator
+def test_corrections_add_up_and_keep_the_norm(make):
+    data = make(COUNTS)
     operator = Preparation.learn(data, "columns", False).operator(data)
-    expected = X - X.mean(axis=0)
-    for _ in range(3):
-        a, b = GENERATOR.standard_normal(30), GENERATOR.standard_normal(20)
-        b[5:] = 0
-        operator, expected = operator.minus(a, b, operator.matvec(np.arange(20), b)), expected - np.outer(a, b)
+    expected = COUNTS - COUNTS.mean(axis=0)
+    generator = np.random.default_rng(8)
+    for kept in (20, 3, 3):
+        a, b = generator.standard_normal(30), generator.standard_normal(20)
+        a[kept:], b[kept:] = 0, 0
+        operator = operator.minus(a, b, operator.matvec(np.arange(20), b))
+        expected = expected - np.outer(a, b)
     np.testing.assert_allclose(written_out(operator), expected, atol=1e-10)
     assert operator.squared_norm == pytest.approx(np.sum(expected**2))

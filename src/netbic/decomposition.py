@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, BiclusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags, check_random_state
@@ -17,9 +18,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
 
 from netbic.graphs import TERMS, GraphTerm, match
-from netbic.operators import CENTERS, Corrected, DenseOperator, Preparation
+from netbic.operators import CENTERS, Corrected, DenseOperator, Preparation, as_operator
 from netbic.penalties import L0, Dense, Penalty
-from netbic.projection import explained, scoring
+from netbic.projection import explained, scoring, span
 from netbic.solver import DEFLATIONS, SOLVERS, Axis, Module, ModuleSearch, Settings, remarks
 
 _DEFAULT_SMOOTHNESS = 0.2
@@ -173,8 +174,8 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
 
         Parameters
         ----------
-        X : array or DataFrame of shape (n_samples, n_features)
-            Never written to.
+        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
+            Never written to. A sparse X is never made dense: centring and scaling are implicit.
         y : ignored
         """
         self._check_words()
@@ -195,8 +196,9 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Least-squares scores of samples on the modules' features: (X - mean) V'(VV')^+."""
-        prepared = self._prepared(X)
-        return np.asarray(prepared @ self._scoring(prepared.dtype))
+        check_is_fitted(self)
+        X = self._validated(X, reset=False)
+        return self._preparation.project(X, scoring(self.components_.astype(np.float64)).astype(X.dtype, copy=False))
 
     def inverse_transform(self, X: ArrayLike) -> NDArray[Any]:
         """Rebuild samples from scores, in the units of the training data."""
@@ -208,10 +210,11 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
 
     def score(self, X: Any, y: Any = None) -> float:
         """Share of the variance of X (prepared as the training data were) that the modules reconstruct."""
-        prepared = self._prepared(X)
-        total = float(np.sum(prepared.astype(np.float64) ** 2))
-        residual = prepared - (prepared @ self._scoring(prepared.dtype)) @ self.components_
-        return 1 - float(np.sum(residual.astype(np.float64) ** 2)) / total if total > 0 else 0.0
+        check_is_fitted(self)
+        X = self._validated(X, reset=False)
+        reached = self._preparation.project(X, span(self.components_.astype(np.float64)).astype(X.dtype, copy=False))
+        total = self._preparation.operator(as_operator(X)).squared_norm
+        return float(np.sum(reached.astype(np.float64) ** 2)) / total if total > 0 else 0.0
 
     def names_in(self, axis: str) -> NDArray[Any] | None:
         """The names of the "rows" or "columns" of the X given to `fit`, if it was a DataFrame with names."""
@@ -221,22 +224,16 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.input_tags.sparse = True
         return tags
 
     @property
     def _n_features_out(self) -> int:
         return int(self.n_components_)
 
-    def _prepared(self, X: Any) -> NDArray[Any]:
-        check_is_fitted(self)
-        return self._preparation.apply(self._validated(X, reset=False))
-
-    def _scoring(self, dtype: Any) -> NDArray[Any]:
-        return scoring(self.components_.astype(np.float64)).astype(dtype, copy=False)
-
-    def _validated(self, X: Any, reset: bool) -> NDArray[Any]:
+    def _validated(self, X: Any, reset: bool) -> Any:
         try:
-            return np.asarray(validate_data(self, X, dtype=[np.float64, np.float32], reset=reset))
+            return validate_data(self, X, dtype=[np.float64, np.float32], accept_sparse="csr", reset=reset)
         except ValueError as problem:
             if "contains NaN" not in str(problem) and "infinity" not in str(problem):
                 raise
@@ -311,16 +308,16 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         tol = self.tol if dtype == np.float64 else max(self.tol, 32 * float(np.finfo(dtype).eps))
         return Settings(self.solver, self.n_init, self.max_iter, tol, self.deflation, seed, self.n_jobs)  # type: ignore[arg-type]
 
-    def _operator(self, X: NDArray[Any]) -> tuple[Corrected, float]:
+    def _operator(self, X: Any) -> tuple[Corrected, float]:
         """The prepared matrix, and the size of what rounding alone can leave of it."""
-        data = DenseOperator(X)
+        data = as_operator(X)
         with np.errstate(over="ignore"):
             self._preparation = Preparation.learn(data, self.center, self.scale)
             operator = self._preparation.operator(data)
         if not 1e-250 < operator.squared_norm < np.inf:
-            _check_range(float(np.abs(X).max()))
+            _check_range(float(abs(X).max()))
         noise = data.epsilon * (np.sqrt(operator.squared_norm) + operator.correction_norm())
-        if noise > 1e-6 * np.sqrt(operator.squared_norm) > 0:
+        if not sp.issparse(X) and noise > 1e-6 * np.sqrt(operator.squared_norm) > 0:
             # Offsets far beyond the spread: taking them off afterwards would lose the digits that matter.
             operator = Corrected(DenseOperator(self._preparation.apply(X)), operator.squared_norm)
         return operator, 4 * noise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import orth
 
 Floats = NDArray[np.float64]
 
@@ -17,6 +18,11 @@ def scoring(vectors: Floats) -> Floats:
     if triangle is None:
         return np.asarray(np.linalg.pinv(vectors))
     return np.asarray(np.linalg.solve(triangle, np.linalg.solve(triangle.T, vectors)).T)
+
+
+def span(vectors: Floats) -> Floats:
+    """An orthonormal basis, a column each, of what the rows span; directions that are hardly there are left out."""
+    return np.asarray(orth(vectors.T, rcond=_NOTHING_NEW)) if len(vectors) else np.empty((vectors.shape[1], 0))
 
 
 def explained(vectors: Floats, products: Floats) -> Floats:

@@ -5,9 +5,28 @@ either side. :class:`Corrected` adds what must never touch the data: centring, s
 and low-rank corrections. :class:`Preparation` turns the user's words for centring and scaling into such corrections.
 """
 
-from netbic.operators.base import Operator
+from typing import Any
+
+import scipy.sparse as sp
+
+from netbic.operators.base import DataOperator, Operator
 from netbic.operators.corrected import Corrected
 from netbic.operators.dense import DenseOperator
 from netbic.operators.preparation import CENTERS, Preparation
+from netbic.operators.sparse import SparseOperator
 
-__all__ = ["CENTERS", "Corrected", "DenseOperator", "Operator", "Preparation"]
+__all__ = [
+    "CENTERS",
+    "Corrected",
+    "DataOperator",
+    "DenseOperator",
+    "Operator",
+    "Preparation",
+    "SparseOperator",
+    "as_operator",
+]
+
+
+def as_operator(X: Any) -> DataOperator:
+    """The operator for a validated array: dense or CSR."""
+    return SparseOperator(X) if sp.issparse(X) else DenseOperator(X)

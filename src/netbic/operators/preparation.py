@@ -62,6 +62,18 @@ class Preparation:
             prepared *= self.factors.astype(X.dtype)
         return prepared
 
+    def project(self, X: Any, directions: NDArray[Any]) -> NDArray[Any]:
+        """Product of prepared new rows with some directions (p, K); a sparse X stays sparse."""
+        if isinstance(X, np.ndarray):
+            return np.asarray(self.apply(X) @ directions)
+        dtype = directions.dtype
+        scaled = directions if self.factors is None else directions * self.factors[:, None].astype(dtype)
+        products: NDArray[Any] = np.asarray(X @ scaled) - (self.offsets @ scaled).astype(dtype)
+        if self.rows:
+            means = np.asarray(X.mean(axis=1)).ravel() - self.offsets.mean()
+            products -= np.outer(means, scaled.sum(axis=0)).astype(dtype)
+        return products
+
     def undo(self, prepared: NDArray[Any]) -> NDArray[Any]:
         """Bring prepared rows back to the units of the data; row means are not known and stay zero."""
         restored = prepared if self.factors is None else prepared / self.factors.astype(prepared.dtype)
