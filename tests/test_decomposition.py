@@ -340,7 +340,7 @@ def test_bad_words(keywords, error, words):
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (np.where(np.arange(20) == 3, np.nan, X), "NaN. Drop or impute"),
+        (np.where(np.arange(20) == 3, np.nan, X), r"NaN\. Drop such entries, or use missing='ignore'"),
         (np.where(np.arange(20) == 3, np.inf, X), "infinity"),
         (X[0], "2D array"),
         (np.empty((0, 20)), "0 sample"),

@@ -18,9 +18,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
 
 from netbic.graphs import TERMS, GraphTerm, match
-from netbic.operators import CENTERS, Corrected, DenseOperator, Preparation, as_operator
+from netbic.operators import CENTERS, Corrected, DenseOperator, Masked, Preparation, as_operator, learn_from_observed
 from netbic.penalties import L0, Dense, Penalty
-from netbic.projection import explained, scoring, span
+from netbic.projection import explained, observed_scores, scoring, span
 from netbic.solver import DEFLATIONS, SOLVERS, Axis, Module, ModuleSearch, Settings, remarks
 
 _DEFAULT_SMOOTHNESS = 0.2
@@ -59,7 +59,9 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     center : {"columns", "rows", "both", "grand", None}, default="columns"
     scale : bool, default=False
         Bring columns to unit standard deviation.
-    missing : {"error"}, default="error"
+    missing : {"error", "ignore", "impute"}, default="error"
+        What to do with NaN. "ignore": only observed entries count (as in PMD, holes hold the mean of what is observed).
+        "impute": holes are filled with what the modules predict, over and over, until that settles.
     solver : {"auto", "aisp", "monotone"}, default="auto"
         "aisp" is the paper's iteration, which may cycle; "monotone" never lowers the objective but clings to its first
         supports; "auto" takes the paper's step whenever it does not lower the objective and a safe one otherwise.
@@ -198,6 +200,8 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         """Least-squares scores of samples on the modules' features: (X - mean) V'(VV')^+."""
         check_is_fitted(self)
         X = self._validated(X, reset=False)
+        if self.missing != "error" and _has_holes(X):
+            return observed_scores(self._preparation.apply(X), self.components_)
         return self._preparation.project(X, scoring(self.components_.astype(np.float64)).astype(X.dtype, copy=False))
 
     def inverse_transform(self, X: ArrayLike) -> NDArray[Any]:
@@ -212,6 +216,10 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         """Share of the variance of X (prepared as the training data were) that the modules reconstruct."""
         check_is_fitted(self)
         X = self._validated(X, reset=False)
+        if self.missing != "error" and _has_holes(X):
+            prepared = self._preparation.apply(X)
+            residual = prepared - observed_scores(prepared, self.components_) @ self.components_
+            return 1 - float(np.nansum(np.square(residual)) / np.nansum(np.square(prepared)))
         reached = self._preparation.project(X, span(self.components_.astype(np.float64)).astype(X.dtype, copy=False))
         total = self._preparation.operator(as_operator(X)).squared_norm
         return float(np.sum(reached.astype(np.float64) ** 2)) / total if total > 0 else 0.0
@@ -225,6 +233,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self.missing != "error"
         return tags
 
     @property
@@ -233,14 +242,14 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
 
     def _validated(self, X: Any, reset: bool) -> Any:
         try:
-            return validate_data(self, X, dtype=[np.float64, np.float32], accept_sparse="csr", reset=reset)
+            finite: Any = True if self.missing == "error" else "allow-nan"
+            keywords = {"dtype": [np.float64, np.float32], "accept_sparse": "csr", "ensure_all_finite": finite}
+            return validate_data(self, X, reset=reset, **keywords)
         except ValueError as problem:
             if "contains NaN" not in str(problem) and "infinity" not in str(problem):
                 raise
             what = str(problem).splitlines()[0]
-            raise ValueError(
-                f"{what} Drop or impute what is missing first, e.g. with sklearn's SimpleImputer"
-            ) from None
+            raise ValueError(f"{what} Drop such entries, or use missing='ignore' or 'impute' for NaN") from None
 
     # ------------------------------------------------------------------------------------------------------------
     # What was asked for
@@ -253,7 +262,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
             ("signs", ("absolute", "signed")),
             ("center", CENTERS),
             ("scale", (False, True)),
-            ("missing", ("error",)),
+            ("missing", ("error", "ignore", "impute")),
             ("solver", SOLVERS),
             ("deflation", DEFLATIONS),
         ):
@@ -310,6 +319,8 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
 
     def _operator(self, X: Any) -> tuple[Corrected, float]:
         """The prepared matrix, and the size of what rounding alone can leave of it."""
+        if self.missing != "error" and _has_holes(X):
+            return self._masked(X)
         data = as_operator(X)
         with np.errstate(over="ignore"):
             self._preparation = Preparation.learn(data, self.center, self.scale)
@@ -321,6 +332,13 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
             # Offsets far beyond the spread: taking them off afterwards would lose the digits that matter.
             operator = Corrected(DenseOperator(self._preparation.apply(X)), operator.squared_norm)
         return operator, 4 * noise
+
+    def _masked(self, X: Any) -> tuple[Corrected, float]:
+        if sp.issparse(X):
+            raise ValueError("X is sparse and contains NaN: drop those entries (missing values need a dense X)")
+        self._preparation = learn_from_observed(X, self.center, self.scale)
+        operator = Masked(self._preparation.apply(X), self.missing == "impute")
+        return operator, 4 * float(np.finfo(X.dtype).eps) * float(np.sqrt(np.nansum(np.square(X, dtype=np.float64))))
 
     # ------------------------------------------------------------------------------------------------------------
     # What was found
@@ -364,6 +382,10 @@ def check_count(name: str, value: Any) -> None:
         raise TypeError(f"{name}={value!r}: an integer is needed")
     if value < 1:
         raise ValueError(f"{name}={value}: at least 1 is needed")
+
+
+def _has_holes(X: Any) -> bool:
+    return bool(np.isnan(X if isinstance(X, np.ndarray) else X.data).any())
 
 
 def _check_range(largest: float) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import orth
@@ -18,6 +20,15 @@ def scoring(vectors: Floats) -> Floats:
     if triangle is None:
         return np.asarray(np.linalg.pinv(vectors))
     return np.asarray(np.linalg.solve(triangle, np.linalg.solve(triangle.T, vectors)).T)
+
+
+def observed_scores(prepared: NDArray[Any], vectors: NDArray[Any]) -> NDArray[Any]:
+    """Least-squares scores from the observed entries of each row (a row without any gets zeros)."""
+    scores = np.zeros((len(prepared), len(vectors)), dtype=prepared.dtype)
+    for row, entries in enumerate(prepared):
+        seen = ~np.isnan(entries)
+        scores[row] = np.linalg.lstsq(vectors[:, seen].T, entries[seen], rcond=None)[0]
+    return scores
 
 
 def span(vectors: Floats) -> Floats:

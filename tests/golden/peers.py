@@ -46,7 +46,8 @@ def run(X, rows, columns, start, stop, most):
     u, v = start
     old = State(u, v, np.nan, np.nan)
     path = []
-    for new in rounds(DenseOperator(X), rows, columns, u, v, "aisp"):
+    operator = DenseOperator(X) if isinstance(X, np.ndarray) else X
+    for new in rounds(operator, rows, columns, u, v, "aisp"):
         path.append(new)
         if stop(new, old) or len(path) == most:
             return new, path

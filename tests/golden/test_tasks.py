@@ -23,11 +23,12 @@ from golden.peers import (
     vector,
 )
 from netbic import L0, L1, SCAD, AdaptiveLasso, Graph, KeepSoft, L1Ball
+from netbic.operators import Masked, learn_from_observed
 from netbic.projection import explained
 from netbic.solver import Side
 from outside import outside_folder
 
-LATER = r"input|cca|spc_orth1|pmd_na10pct.*|s4vd.*"  # other models, missing values, and R's random numbers
+LATER = r"input|cca|spc_orth1|s4vd.*"  # other models, and R's random numbers
 
 
 def golden_sets():
@@ -96,6 +97,25 @@ def test_pmd(golden, task):
         np.testing.assert_allclose(np.cumsum(shares), golden.get(task, "pve"), rtol=1e-6)
     if golden.has(task, "meanx") and "center1" in task:
         assert golden.X.mean() == pytest.approx(float(golden.get(task, "meanx")), abs=1e-12)
+    assert_pairs(states, golden.get(task, "u"), golden.get(task, "v"), golden.get(task, "d"), 1e-6, signs_known=True)
+
+
+@cases(r"pmd_na10pct_center1_niter\d+")
+def test_pmd_with_missing_values(golden, task):
+    (n, p), settings = golden.X.shape, golden.settings
+    X = np.where(golden.get(task, "is_na"), np.nan, golden.X)
+    preparation = learn_from_observed(X, "grand", False)
+    assert preparation.offsets[0] == pytest.approx(float(golden.get(task, "meanx")), abs=1e-12)
+    operator = Masked(preparation.apply(X), impute=False)
+    sides = plain(L1Ball(settings["sumabs"] * np.sqrt(n))), plain(L1Ball(settings["sumabs"] * np.sqrt(p)))
+    states = []
+    for v_init in golden.get(task, "v_init").T:
+        v = vector(v_init)
+        u = vector(operator.matvec(v.support, v.values))
+        state, _ = run(operator, *sides, (u, v), v_settles_in_l1(1e-7), 500)
+        states.append(state)
+        left, right = state.d * state.u.full(), state.v.full()
+        operator = operator.minus(left, right, operator.matvec(state.v.support, state.v.values))
     assert_pairs(states, golden.get(task, "u"), golden.get(task, "v"), golden.get(task, "d"), 1e-6, signs_known=True)
 
 

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from netbic.operators.base import DataOperator, Operator
 from netbic.operators.corrected import Corrected
 from netbic.operators.dense import DenseOperator
+from netbic.operators.masked import Masked, learn_from_observed
 from netbic.operators.preparation import CENTERS, Preparation
 from netbic.operators.sparse import SparseOperator
 
@@ -20,10 +21,12 @@ __all__ = [
     "Corrected",
     "DataOperator",
     "DenseOperator",
+    "Masked",
     "Operator",
     "Preparation",
     "SparseOperator",
     "as_operator",
+    "learn_from_observed",
 ]
 
 

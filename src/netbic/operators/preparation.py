@@ -57,7 +57,7 @@ class Preparation:
         """Prepare new rows: the training columns' offsets and factors, the new rows' own means."""
         prepared: NDArray[Any] = np.subtract(X, self.offsets, out=np.empty_like(X), casting="same_kind")
         if self.rows:
-            prepared -= prepared.mean(axis=1, keepdims=True)
+            prepared -= np.nanmean(prepared, axis=1, keepdims=True)
         if self.factors is not None:
             prepared *= self.factors.astype(X.dtype)
         return prepared

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
 from netbic.graphs import GraphTerm
-from netbic.operators import Corrected
+from netbic.operators import Corrected, Masked
 from netbic.penalties import Penalty
 from netbic.solver.rounds import Side, SolverName, State, Vector
 from netbic.solver.solve import Outcome, Solution, solve
@@ -20,6 +20,9 @@ from netbic.solver.starts import Direction, Starts, cut_start, largest_entry, pa
 Floats = NDArray[np.float64]
 Deflation = Literal["hotelling", "projection", "schur"]
 SOLVERS: Final = ("auto", "aisp", "monotone")
+_MOST_IMPUTATIONS = 50
+_IMPUTATION_TOLERANCE = 1e-4
+
 DEFLATIONS: Final = ("hotelling", "projection", "schur")
 
 
@@ -102,6 +105,8 @@ class ModuleSearch:
         rows = self._rows.side(leading.value, self._residual.squared_norm, n * p)
         columns = self._columns.side(leading.value, self._residual.squared_norm, n * p)
         solution = best_of_starts(self._residual, rows, columns, leading, number, self._settings)
+        if isinstance(self._residual, Masked) and self._residual.impute and not solution.state.is_empty:
+            solution = imputing(self._residual, rows, columns, solution, self._settings)
         if solution.state.is_empty:
             axis, asked = ("row", self._rows) if solution.state.u.is_empty else ("column", self._columns)
             self.ended = f"the {axis} penalty {asked.penalty!r} leaves no {axis} at all"
@@ -130,6 +135,21 @@ def best_of_starts(
     run = Parallel(n_jobs=settings.n_jobs, prefer="threads")
     solutions: list[Solution] = run(delayed(attempt)(index) for index in range(settings.n_init))
     return max(solutions, key=lambda solution: solution.rank)
+
+
+def imputing(operator: Masked, rows: Side, columns: Side, solution: Solution, settings: Settings) -> Solution:
+    """Fill the holes with what the module predicts and solve again, until the module stands still."""
+    for _ in range(_MOST_IMPUTATIONS):
+        before = solution.state
+        filled = operator.with_prediction(before.d * before.u.full(), before.v.full())
+        start = before.u, before.v
+        solution = solve(
+            filled, rows, columns, start, solver=settings.solver, max_iter=settings.max_iter, tol=settings.tol
+        )
+        after = solution.state
+        if after.is_empty or max(after.u.distance(before.u), after.v.distance(before.v)) <= _IMPUTATION_TOLERANCE:
+            break
+    return solution
 
 
 def solve_either_sign(

@@ -29,6 +29,7 @@ _EXACT_WORK = 2e8  # multiplications up to which the Gram matrix is made in doub
 _LAPACK_SIZE = 300
 _GRAM_SIZE = 4096  # short sides up to this have a Gram matrix; beyond it products with X take its place
 _TOLERANCE = 1e-2  # relative residual of a start; fixed, since another value gives other modules on real data
+_STEPS = (12, 3)  # passes over X for the first start, and for each later one
 _SVD_SIZE = 16  # up to this many rows or columns the matrix is written out: ARPACK needs room
 
 Product = Callable[[NDArray[Any]], NDArray[Any]]
@@ -74,11 +75,18 @@ class Starts:
             values, vectors = eigh(self._gram, lower=False, subset_by_index=[last, last], check_finite=False)
             square, vector = float(values[0]), vectors[:, 0]
         else:
-            tolerance, steps = (1e-13, 10_000) if self._exact else (_TOLERANCE, 40 if self._gram is not None else 4)
-            square, vector = self._subspace.leading(self._product(operator), tolerance, steps)
+            square, vector = self._subspace.leading(self._product(operator), *self._effort())
         if square <= self._floor:
             return exact_direction(operator, self._on_rows)
         return Direction(vector.astype(np.float64), self._on_rows, float(np.sqrt(square)) / self._scale)
+
+    def _effort(self) -> tuple[float, int]:
+        """Tolerance and most products for one direction (a product is a pass over X where there is no Gram matrix)."""
+        if self._exact:
+            return 1e-13, 10_000
+        if self._gram is not None:
+            return _TOLERANCE, 40
+        return _TOLERANCE, _STEPS[1] if self._subspace.size else _STEPS[0]
 
     def _product(self, operator: Corrected) -> Product:
         """The product with XX' or X'X: by the Gram matrix, or by one pass over the data."""
@@ -117,11 +125,11 @@ class Subspace:
         self._next = first
         self._basis = np.empty((self.most, first.size), dtype=first.dtype)
         self._products = np.empty_like(self._basis)
-        self._size = 0
+        self.size = 0
 
     def leading(self, product: Product, tolerance: float, steps: int) -> tuple[float, NDArray[Any]]:
         """Largest eigenvalue and its vector, to a relative residual of `tolerance` or after so many products."""
-        if not self._size:
+        if not self.size:
             self._add(self._next, product)
         value, vector, image = self._ritz()
         for _ in range(steps):
@@ -135,26 +143,26 @@ class Subspace:
         """The best value in the subspace, its vector, and G times that vector."""
         values, weights = self._projected()
         best = weights[:, -1]
-        return float(values[-1]), best @ self._basis[: self._size], best @ self._products[: self._size]
+        return float(values[-1]), best @ self._basis[: self.size], best @ self._products[: self.size]
 
     def _projected(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        values, weights = np.linalg.eigh(self._basis[: self._size] @ self._products[: self._size].T)
+        values, weights = np.linalg.eigh(self._basis[: self.size] @ self._products[: self.size].T)
         return values, weights
 
     def _add(self, vector: NDArray[Any], product: Product) -> bool:
         """Extend the subspace by a vector; False if it lies in it already."""
-        if self._size == self.most:
+        if self.size == self.most:
             self._compress()
-        basis = self._basis[: self._size]
+        basis = self._basis[: self.size]
         length = np.linalg.norm(vector)
         for _ in range(2):
             vector = vector - (basis @ vector) @ basis
         rest = np.linalg.norm(vector)
         if not rest > 1e-4 * length:
             return False
-        self._basis[self._size] = vector / rest
-        self._products[self._size] = product(self._basis[self._size])
-        self._size += 1
+        self._basis[self.size] = vector / rest
+        self._products[self.size] = product(self._basis[self.size])
+        self.size += 1
         return True
 
     def _compress(self) -> None:
@@ -162,12 +170,12 @@ class Subspace:
         best = self._projected()[1][:, -self.kept :].T
         self._basis[: self.kept] = best @ self._basis
         self._products[: self.kept] = best @ self._products
-        self._size = self.kept
+        self.size = self.kept
 
     def forget(self, w: NDArray[Any], a: NDArray[Any]) -> None:
         """Follow G -> G - w a' - a w'."""
-        basis = self._basis[: self._size]
-        self._products[: self._size] -= np.outer(basis @ a, w) + np.outer(basis @ w, a)
+        basis = self._basis[: self.size]
+        self._products[: self.size] -= np.outer(basis @ a, w) + np.outer(basis @ w, a)
 
 
 def _power_of_two(squared_norm: float) -> float:

@@ -1,0 +1,132 @@
+"""Dense matrices with missing entries ("holes").
+
+Means, deviations and norms are those of the observed entries; holes are filled with the mean of what is observed, and
+taking a module out touches observed entries only, as PMD does it. The matrix is then Y - (layers) + H, where Y is
+prepared and filled once, the layers are low-rank as ever, and H is sparse: it undoes the layers in the holes.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from netbic.operators.base import Floats, Indices
+from netbic.operators.corrected import Corrected
+from netbic.operators.dense import DenseOperator
+from netbic.operators.preparation import Preparation
+
+
+def learn_from_observed(X: NDArray[Any], center: str | None, scale: bool) -> Preparation:
+    """`Preparation.learn` from the observed entries of X."""
+    _check_observed(X)
+    means = np.asarray(np.nanmean(X, axis=0, dtype=np.float64))
+    factors = None
+    if scale:
+        deviations = np.nanstd(X, axis=0, dtype=np.float64)
+        constant = deviations <= 10 * np.finfo(X.dtype).eps * np.abs(means)
+        factors = 1 / np.where(constant, 1.0, deviations)
+    grand = np.full(X.shape[1], np.nanmean(X, dtype=np.float64))
+    offsets = {"columns": means, "both": means, "grand": grand}.get(center or "", np.zeros(X.shape[1]))
+    return Preparation(offsets, factors, rows=center in ("rows", "both"))
+
+
+def _check_observed(X: NDArray[Any]) -> None:
+    for axis, name in ((0, "column"), (1, "row")):
+        empty = np.flatnonzero(np.isnan(X).all(axis=axis))
+        if empty.size:
+            raise ValueError(f"{name} {empty[0]} of X has no observed entry ({empty.size} in all): drop it")
+
+
+class Masked(Corrected):
+    """A prepared matrix with holes.
+
+    Parameters
+    ----------
+    prepared : array of shape (n, p)
+        Prepared data with NaN in the holes; written to.
+    impute : bool
+        False: holes hold the mean of what is observed. True: holes hold what the modules predict (`with_prediction`).
+    """
+
+    def __init__(self, prepared: NDArray[Any], impute: bool) -> None:
+        rows, columns = np.nonzero(np.isnan(prepared))
+        self._observed_sum = float(np.nansum(prepared, dtype=np.float64))
+        self._n_observed = prepared.size - rows.size
+        self._observed_square = float(np.nansum(np.square(prepared, dtype=np.float64)))
+        self.impute = impute
+        self._first_fill = self._fill = 0.0 if impute else self._observed_sum / self._n_observed
+        prepared[rows, columns] = self._first_fill
+        super().__init__(DenseOperator(prepared), self._observed_square + rows.size * self._fill**2)
+        self._holes = Holes.at(rows, columns, self.shape)
+
+    def matvec(self, support: Indices, values: Floats) -> Floats:
+        """Product with a supported vector on the right."""
+        return super().matvec(support, values) + self._holes.matvec(support, values)
+
+    def rmatvec(self, support: Indices, values: Floats) -> Floats:
+        """Product with a supported vector on the left."""
+        return super().rmatvec(support, values) + self._holes.rmatvec(support, values)
+
+    def with_prediction(self, left: Floats, right: Floats) -> Self:
+        """The same matrix with `left right'` added in the holes: what the module under way predicts there."""
+        made = copy.copy(self)
+        made._holes = self._holes.plus(self._holes.at_holes(left, right))
+        return made
+
+    def minus(self, left: Floats, right: Floats, product: Floats) -> Self:
+        """Take `left right'` out of the observed entries; holes get the new mean of those (or stay predicted)."""
+        inside = self._holes.at_holes(left, right)
+        made = super().minus(left, right, product)
+        change = float(left.sum()) * float(right.sum()) - float(inside.sum())
+        made._observed_sum = self._observed_sum - change
+        # Sum over observed entries of (y - ab)^2; `product` counts the holes too, with what they hold now.
+        overlap = float(left @ product) - self._fill * float(inside.sum())
+        squares = float(left @ left) * float(right @ right) - float(inside @ inside)
+        made._observed_square = max(self._observed_square - 2 * overlap + squares, 0.0)
+        made._fill = 0.0 if self.impute else made._observed_sum / self._n_observed
+        made._holes = self._holes.plus(inside + (made._fill - self._fill))
+        made.squared_norm = made._observed_square + inside.size * made._fill**2
+        return made
+
+
+class Holes:
+    """A sparse matrix with a fixed pattern, by rows and by columns, whose values change."""
+
+    def __init__(self, by_row: sp.csr_array, by_column: sp.csc_array, order: Indices) -> None:
+        self._by_row, self._by_column, self._order = by_row, by_column, order
+        self._rows = np.repeat(np.arange(by_row.shape[0]), np.diff(by_row.indptr))
+
+    @classmethod
+    def at(cls, rows: Indices, columns: Indices, shape: tuple[int, int]) -> Holes:
+        """Zeros at the given places (row by row)."""
+        numbered = sp.csr_array((np.arange(rows.size, dtype=np.float64), (rows, columns)), shape=shape)
+        turned = numbered.tocsc()
+        order = turned.data.astype(np.intp)
+        zero = np.zeros(rows.size)
+        by_row = sp.csr_array((zero, numbered.indices, numbered.indptr), shape=shape)
+        by_column = sp.csc_array((zero, turned.indices, turned.indptr), shape=shape)
+        return cls(by_row, by_column, order)
+
+    def at_holes(self, left: Floats, right: Floats) -> Floats:
+        """The entries of `left right'` in the holes."""
+        return np.asarray(left[self._rows] * right[self._by_row.indices])
+
+    def plus(self, values: Floats) -> Holes:
+        """Add to the values."""
+        data = self._by_row.data + values
+        by_row = sp.csr_array((data, self._by_row.indices, self._by_row.indptr), shape=self._by_row.shape)
+        pattern = self._by_column
+        by_column = sp.csc_array((data[self._order], pattern.indices, pattern.indptr), shape=pattern.shape)
+        return Holes(by_row, by_column, self._order)
+
+    def matvec(self, support: Indices, values: Floats) -> Floats:
+        """Product with a supported vector on the right."""
+        return np.asarray(self._by_column[:, support] @ values)
+
+    def rmatvec(self, support: Indices, values: Floats) -> Floats:
+        """Product with a supported vector on the left."""
+        return np.asarray(self._by_row[support].T @ values)
