@@ -1,7 +1,7 @@
 # make demo    find modules in a simulated cohort          make test    lint, types, doctests and the whole suite
 # make install the private environment (.venv) alone       make format  let ruff tidy the sources
 # make figure1 Figure 1 against its reference values       make pictures  redraw the README's picture
-# make clean   remove .venv and caches
+# make bench   time it against its peers (minutes)         make clean   remove .venv and caches
 
 PYTHON ?= python3
 VENV   := .venv
@@ -16,7 +16,7 @@ ifneq ($(wildcard ../shared/golden),)
 export NETBIC_GOLDEN ?= $(abspath ../shared/golden)
 endif
 
-.PHONY: demo test install format figure1 pictures clean
+.PHONY: demo test install format figure1 bench pictures clean
 
 demo: install
 	$(BIN)/netbic demo
@@ -43,6 +43,9 @@ format: install
 
 figure1: install
 	$(BIN)/python benchmarks/figure1.py
+
+bench: install
+	$(BIN)/python benchmarks/speed.py
 
 pictures: install
 	$(BIN)/python docs/pictures.py

@@ -178,6 +178,15 @@ def test_sparse_input_is_never_written_to():
     np.testing.assert_array_equal(unsorted.data, before[1])
 
 
+def test_low_memory_gives_the_same_answer():
+    graph = path_graph(20)
+    for data in (X, np.asfortranarray(X)):
+        keywords = {"n_rows": 6, "n_columns": 5, "column_graph": graph, "tol": 1e-10}
+        plain, small = (SparseGraphSVD(3, low_memory=low, **keywords).fit(data) for low in (False, True))
+        np.testing.assert_array_equal(small.columns_, plain.columns_)
+        np.testing.assert_allclose(small.components_, plain.components_, atol=1e-9)
+
+
 @pytest.mark.parametrize("mean", [8.0, 1e3, 1e5])
 def test_single_precision_with_a_large_offset(mean):
     generator = np.random.default_rng(3)

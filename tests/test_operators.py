@@ -21,6 +21,8 @@ OPERATORS = {
     "dense, row by row": lambda X: DenseOperator(np.ascontiguousarray(X)),
     "dense, column by column": lambda X: DenseOperator(np.asfortranarray(X)),
     "dense, packed": lambda X: DenseOperator(X).for_one_start(),
+    "dense, low memory": lambda X: DenseOperator(X, low_memory=True),
+    "dense, low memory, packed": lambda X: DenseOperator(np.asfortranarray(X), low_memory=True).for_one_start(),
     "sparse": lambda X: SparseOperator(sp.csr_array(X)),
     "sparse, 64-bit indices": lambda X: SparseOperator(with_wide_indices(X)),
 }

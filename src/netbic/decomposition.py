@@ -80,6 +80,8 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         Threads over starts. The answer does not depend on it.
     verbose : int, default=0
         Print a line per module if positive.
+    low_memory : bool, default=False
+        Keep a dense X in one memory order instead of both: about half the memory, several times the time.
 
     Attributes
     ----------
@@ -142,6 +144,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
+        low_memory: bool = False,
     ) -> None:
         self.n_components = n_components
         self.n_rows = n_rows
@@ -166,6 +169,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.low_memory = low_memory
 
     # ------------------------------------------------------------------------------------------------------------
     # scikit-learn's verbs
@@ -221,7 +225,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
             residual = prepared - observed_scores(prepared, self.components_) @ self.components_
             return 1 - float(np.nansum(np.square(residual)) / np.nansum(np.square(prepared)))
         reached = self._preparation.project(X, span(self.components_.astype(np.float64)).astype(X.dtype, copy=False))
-        total = self._preparation.operator(as_operator(X)).squared_norm
+        total = self._preparation.operator(as_operator(X, low_memory=True)).squared_norm
         return float(np.sum(reached.astype(np.float64) ** 2)) / total if total > 0 else 0.0
 
     def names_in(self, axis: str) -> NDArray[Any] | None:
@@ -262,6 +266,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
             ("signs", ("absolute", "signed")),
             ("center", CENTERS),
             ("scale", (False, True)),
+            ("low_memory", (False, True)),
             ("missing", ("error", "ignore", "impute")),
             ("solver", SOLVERS),
             ("deflation", DEFLATIONS),
@@ -321,7 +326,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         """The prepared matrix, and the size of what rounding alone can leave of it."""
         if self.missing != "error" and _has_holes(X):
             return self._masked(X)
-        data = as_operator(X)
+        data = as_operator(X, self.low_memory)
         with np.errstate(over="ignore"):
             self._preparation = Preparation.learn(data, self.center, self.scale)
             operator = self._preparation.operator(data)

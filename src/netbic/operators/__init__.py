@@ -30,6 +30,6 @@ __all__ = [
 ]
 
 
-def as_operator(X: Any) -> DataOperator:
+def as_operator(X: Any, low_memory: bool = False) -> DataOperator:
     """The operator for a validated array: dense or CSR."""
-    return SparseOperator(X) if sp.issparse(X) else DenseOperator(X)
+    return SparseOperator(X) if sp.issparse(X) else DenseOperator(X, low_memory)

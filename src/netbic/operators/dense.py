@@ -11,6 +11,8 @@ from scipy.linalg import get_blas_funcs
 from netbic.operators.base import Floats, Indices
 
 _FULL_SHARE = 0.45  # above this share of kept lines the full product beats gathering
+_SMALL_CORRECTION = 1e-2  # offsets below this share of X may be taken off its Gram matrix afterwards
+_SUMMED_ENTRIES = 1 << 14  # squares summed in the data's own precision before double precision takes over
 _BLOCK_ENTRIES = 1 << 20  # entries per block of a pass over the data: 8 MB in double precision
 
 
@@ -20,13 +22,15 @@ class DenseOperator:
     Parameters
     ----------
     X : array of shape (n, p), float32 or float64
+    low_memory : bool
+        Keep the memory order X has and no other: gathering across it is then slow.
     """
 
-    def __init__(self, X: NDArray[Any]) -> None:
+    def __init__(self, X: NDArray[Any], low_memory: bool = False) -> None:
         self.shape = (int(X.shape[0]), int(X.shape[1]))
         self.epsilon = float(np.finfo(X.dtype).eps)
-        self._rows = np.ascontiguousarray(X)
-        self._columns = np.ascontiguousarray(X.T)
+        self._rows = X if low_memory else np.ascontiguousarray(X)
+        self._columns = X.T if low_memory else np.ascontiguousarray(X.T)
         self._column_sums: Floats | None = None
 
     def for_one_start(self) -> PackedOperator:
@@ -48,7 +52,7 @@ class DenseOperator:
     def column_sums(self) -> Floats:
         """Sum of each column, in double precision."""
         if self._column_sums is None:
-            self._column_sums = np.asarray(self._columns.sum(axis=1, dtype=np.float64))
+            self._column_sums = np.asarray(self._rows.sum(axis=0, dtype=np.float64))
         return self._column_sums
 
     def column_squares(self, row_offsets: Floats, column_offsets: Floats) -> Floats:
@@ -63,9 +67,9 @@ class DenseOperator:
 
     def squared_norm(self, row_offsets: Floats, column_offsets: Floats, factors: Floats | None) -> float:
         """Squared norm after offsets and factors; without a pass of its own where cancellation is no danger."""
-        if factors is None and not row_offsets.any() and self._rows.dtype == np.float64:
-            flat = self._rows.ravel()
-            raw = float(flat @ flat)
+        if factors is None and not row_offsets.any():
+            parts = np.array_split(self._rows.ravel(order="K"), 1 + self._rows.size // _SUMMED_ENTRIES)
+            raw = sum(float(part @ part) for part in parts)
             centred = raw - float(column_offsets @ (2 * self.column_sums() - self.shape[0] * column_offsets))
             if centred > 1e-4 * raw:
                 return centred
@@ -78,6 +82,12 @@ class DenseOperator:
         total = np.zeros((lines.shape[1], lines.shape[1]), dtype=dtype, order="F")
         (syrk,) = get_blas_funcs(("syrk",), (total,))
         plain = bool((factors == 1).all())
+        if plain and lines.dtype == dtype and lines.flags.c_contiguous:
+            raw = syrk(1.0, lines.T)
+            if np.sum(inner**2) * np.sum(outer**2) <= _SMALL_CORRECTION * np.trace(raw):
+                crossed = (outer.T.astype(dtype) @ lines).T @ inner.T
+                raw += (inner @ (outer.T @ outer) @ inner.T - crossed - crossed.T).astype(dtype)
+                return np.asfortranarray(raw)
         centred = inner.shape[1] == 1 and bool((inner == 1).all())  # the usual correction, without a product
         for part in _blocks(lines):
             block = lines[part]
@@ -144,7 +154,10 @@ class PackedLines:
         self._slot_of[self._line_in] = -1
         self._line_in = support.copy()
         self._slot_of[support] = np.arange(support.size)
-        np.take(self.lines, support, axis=0, out=self._packed, mode="clip")
+        if self.lines.flags.c_contiguous:
+            np.take(self.lines, support, axis=0, out=self._packed, mode="clip")
+        else:
+            self._packed[:] = self.lines[support]  # np.take would copy all of a strided array first
 
     def _exchange(self, support: Indices, slots: Indices, new: Indices) -> None:
         """Put new lines into the slots of those that left."""

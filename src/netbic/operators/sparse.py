@@ -57,14 +57,17 @@ class SparseOperator:
 
     def column_squares(self, row_offsets: Floats, column_offsets: Floats) -> Floats:
         """Sum over i of (x_ij - r_i - c_j)^2, multiplied out so that only stored entries are visited."""
-        n = self.shape[0]
-        squares = self._columns.multiply(self._columns).sum(axis=0, dtype=np.float64)
+        squares = np.array([part @ part for part in map(self._column, range(self.shape[1]))], dtype=np.float64)
         crossed = 2 * column_offsets * self.column_sums()
-        offsets = n * column_offsets**2
+        offsets = self.shape[0] * column_offsets**2
         if row_offsets.any():
             crossed += 2 * (self._columns.T @ row_offsets)
             offsets += 2 * column_offsets * row_offsets.sum() + row_offsets @ row_offsets
-        return np.maximum(np.asarray(squares).ravel() - crossed + offsets, 0.0)
+        return np.maximum(squares - crossed + offsets, 0.0)
+
+    def _column(self, j: int) -> NDArray[Any]:
+        """The stored entries of a column."""
+        return np.asarray(self._columns.data[self._columns.indptr[j] : self._columns.indptr[j + 1]])
 
     def squared_norm(self, row_offsets: Floats, column_offsets: Floats, factors: Floats | None) -> float:
         """Squared norm after offsets and factors."""

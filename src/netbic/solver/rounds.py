@@ -23,7 +23,7 @@ fall, doubled shifts up to the bound.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -99,7 +99,8 @@ class Side:
         """Attach the graph's product Mw, which the next half step and F both need."""
         if self.term is None or self.sigma == 0 or vector.smoothed is not None:
             return vector
-        return replace(vector, smoothed=self.term.product(vector.support, self.weights(vector.values)))
+        smoothed = self.term.product(vector.support, self.weights(vector.values))
+        return Vector(vector.size, vector.support, vector.values, smoothed)
 
     def graph_gain(self, vector: Vector) -> float:
         """The graph part of F: (sigma / 2) w'Mw."""
@@ -205,7 +206,8 @@ def candidate(side: Side, z: Floats, old: Vector, shift: float) -> Vector:
     scores = np.abs(z) if folded else z.copy()
     if old.smoothed is not None:
         scores += side.sigma * old.smoothed
-        scores[old.support] += side.sigma * shift * side.weights(old.values)
+        if shift:
+            scores[old.support] += side.sigma * shift * side.weights(old.values)
     return _thresholded(side, scores, z if folded else scores)
 
 

@@ -1,0 +1,240 @@
+"""netbic against its peers, side by side in one run: ratios, never seconds to compare with another machine's.
+
+make bench      (minutes; writes docs/benchmarks.md and docs/images/benchmarks.png)
+
+Every time is the smallest of several warm runs on one BLAS thread. Memory is the peak that tracemalloc sees during a
+fit, beyond the matrix itself.
+"""
+
+import os
+import shutil
+import time
+import tracemalloc
+import warnings
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from sklearn.cluster import SpectralBiclustering
+from sklearn.decomposition import MiniBatchSparsePCA, TruncatedSVD
+from threadpoolctl import threadpool_limits
+
+import netbic.decomposition
+from netbic import SparseGraphSVD
+from netbic.operators import SparseOperator
+from netbic.simulate import recovery
+from problems import cells, colorectal, literal_algorithm_2, planted, random_graph
+
+DOCS = Path(__file__).parents[1] / "docs"
+SETTINGS = {"n_rows": 50, "n_columns": 200, "graph_term": "adjacency"}
+
+
+def fastest(run, times=4):
+    """Seconds of the fastest run, and its result."""
+    best, result = np.inf, None
+    for _ in range(times):
+        start = time.perf_counter()
+        result = run()
+        best = min(best, time.perf_counter() - start)
+    return best, result
+
+
+def peak(run):
+    """Bytes allocated at the worst moment of a run."""
+    tracemalloc.start()
+    run()
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return most
+
+
+def against_peers(X, graph, literal_modules=2):
+    """Times relative to TruncatedSVD(40, randomized), a row per method."""
+    sigma = 0.2 * np.linalg.norm(X - X.mean(axis=0), 2) / graph.term("adjacency").scale
+    runs = {
+        "netbic, 40 modules": (lambda: SparseGraphSVD(40, column_graph=graph, **SETTINGS).fit(X), 5),
+        "TruncatedSVD(40, randomized)": (lambda: TruncatedSVD(40, random_state=0).fit(X), 5),
+        "TruncatedSVD(40, arpack)": (lambda: TruncatedSVD(40, algorithm="arpack").fit(X), 1),
+        "SpectralBiclustering(40)": (lambda: SpectralBiclustering(40, random_state=0).fit(X - X.min() + 1), 1),
+        "MiniBatchSparsePCA(2), 20 iterations": (lambda: MiniBatchSparsePCA(2, max_iter=20, random_state=0).fit(X), 1),
+        "Algorithm 2 as printed": (lambda: literal_algorithm_2(X, graph.weights, literal_modules, 50, 200, sigma), 1),
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        seconds = {name: fastest(run, times)[0] for name, (run, times) in runs.items()}
+    seconds["Algorithm 2 as printed"] *= 40 / literal_modules
+    table = pd.DataFrame({"method": seconds.keys(), "seconds": seconds.values()})
+    table["time / TruncatedSVD"] = table["seconds"] / seconds["TruncatedSVD(40, randomized)"]
+    table["time / netbic"] = table["seconds"] / seconds["netbic, 40 modules"]
+    return table.drop(columns="seconds")
+
+
+def precision_and_memory(X, graph):
+    """Single against double precision, and what each mode allocates."""
+    single = X.astype(np.float32)
+    runs = {
+        "float64": (X, {}),
+        "float32": (single, {}),
+        "float64, low_memory": (X, {"low_memory": True}),
+        "float32, low_memory": (single, {"low_memory": True}),
+    }
+    rows, models = [], {}
+    for name, (data, keywords) in runs.items():
+        model = SparseGraphSVD(40, column_graph=graph, **SETTINGS, **keywords)
+        seconds, _ = fastest(lambda model=model, data=data: model.fit(data))
+        models[name] = model
+        rows.append((name, seconds, peak(lambda model=model, data=data: model.fit(data)) / data.nbytes))
+    table = pd.DataFrame(rows, columns=["mode", "seconds", "peak beyond X / X"])
+    table["time / float64"] = table["seconds"] / table["seconds"][0]
+    same = [np.array_equal(models[name].columns_, models["float64"].columns_) for name in table["mode"]]
+    table["same supports"] = same
+    return table.drop(columns="seconds")
+
+
+class CountingOperator(SparseOperator):
+    """Counts passes: a pass is one X v and one X'u with full vectors; a gathered product is its share of that."""
+
+    passes = 0.0
+
+    def matvec(self, support, values):
+        self._count(support.size / self.shape[1])
+        return super().matvec(support, values)
+
+    def rmatvec(self, support, values):
+        self._count(support.size / self.shape[0])
+        return super().rmatvec(support, values)
+
+    def _count(self, share):
+        CountingOperator.passes += 0.5 * (share if share < 0.3 else 1.0)
+
+
+def sparse_passes():
+    """Passes, memory and recovery on a large sparse matrix."""
+    X, truth = cells()
+    size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
+    netbic.decomposition.as_operator = lambda X, low_memory=False: CountingOperator(X)
+    model = SparseGraphSVD(10, n_rows=500, n_columns=200)
+    most = peak(lambda: model.fit(X))
+    found = recovery(model.columns_, truth)["f1"]
+    return {
+        "shape": f"{X.shape[0]:,} x {X.shape[1]:,}, {X.nnz / np.prod(X.shape):.1%} filled",
+        "passes (products)": round(CountingOperator.passes, 1),
+        "peak memory beyond X / X": round(most / size, 2),
+        "planted modules found (F1 > .9)": f"{int((found > 0.9).sum())} of {len(found)}",
+    }
+
+
+def restarts(X, graph):
+    """How much longer 64 starts take than 16."""
+    times = []
+    for n_init in (16, 64):
+        model = SparseGraphSVD(2, column_graph=graph, n_init=n_init, random_state=0, **SETTINGS)
+        times.append(fastest(lambda model=model: model.fit(X), 2)[0])
+    return times[1] / times[0]
+
+
+def cost_per_round():
+    """Seconds per round against n k_v + p k_u, over sizes and supports."""
+    points = []
+    for n, p, k_u, k_v in (
+        (500, 4_000, 20, 50), (500, 4_000, 60, 200), (500, 4_000, 150, 800), (1_000, 8_000, 40, 100),
+        (1_000, 8_000, 120, 400), (1_000, 8_000, 300, 1_600), (2_000, 16_000, 80, 200), (2_000, 16_000, 240, 800),
+        (2_000, 16_000, 600, 3_200),
+    ):  # fmt: skip
+        X = planted(n, p, modules=4, rows=k_u, columns=k_v, height=0.6)
+        few, many = (SparseGraphSVD(1, n_rows=k_u, n_columns=k_v, tol=0.0, max_iter=rounds) for rounds in (5, 45))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            seconds = fastest(lambda many=many, X=X: many.fit(X), 3)[0] - fastest(lambda few=few, X=X: few.fit(X), 3)[0]
+            rounds = len(many.objectives_[0]) - len(few.objectives_[0])
+        points.append((n * k_v + p * k_u, n * p, seconds / max(rounds, 1)))
+    return np.array(points)
+
+
+def slope(points):
+    """Slope of log time against log work, and against log(np), together in one regression."""
+    design = np.column_stack([np.log(points[:, 0]), np.log(points[:, 1]), np.ones(len(points))])
+    return np.linalg.lstsq(design, np.log(points[:, 2]), rcond=None)[0]
+
+
+def growth():
+    """Time and memory of 10 modules as one size grows, relative to the smallest."""
+    base = {"n": 400, "p": 5_000, "k": 100, "edges": 50_000}
+    grown = {name: (value, 2 * value, 4 * value) for name, value in base.items()}
+    rows = []
+    for what, values in grown.items():
+        for value in values:
+            at = base | {what: value}
+            X = planted(at["n"], at["p"], modules=10, rows=40, columns=at["k"])
+            model = SparseGraphSVD(10, n_rows=40, n_columns=at["k"], column_graph=random_graph(at["p"], at["edges"]))
+            seconds, _ = fastest(lambda model=model, X=X: model.fit(X), 3)
+            rows.append((what, value, seconds, peak(lambda model=model, X=X: model.fit(X)) / 1e6))
+    return pd.DataFrame(rows, columns=["grown", "value", "seconds", "MB beyond X"])
+
+
+def draw(points, slopes, table, path):
+    figure, axes = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
+    axes[0].loglog(points[:, 0], 1e3 * points[:, 2], "o", color="#0072B2")
+    line = np.sort(points[:, 0])
+    axes[0].loglog(line, 1e3 * points[:, 2].max() * line / line[-1], ":", color="#777777", label="slope 1")
+    axes[0].set(xlabel="n k_v + p k_u", ylabel="milliseconds per round")
+    axes[0].set_title(f"Log slope {slopes[0]:.2f} in the supports, {slopes[1]:.2f} in np", loc="left", size=10)
+    axes[0].legend(frameon=False)
+    for ax, column in zip(axes[1:], ("seconds", "MB beyond X"), strict=True):
+        for (what, rows), mark in zip(table.groupby("grown", sort=False), "osv^", strict=True):
+            times, sizes = (rows[name] / rows[name].iloc[0] for name in (column, "value"))
+            ax.loglog(sizes, times, marker=mark, label=what)
+        ax.set(xlabel="times the smallest size", ylabel=f"times the smallest: {column}")
+        ax.legend(frameon=False)
+    axes[1].set_title("Time of 10 modules as one size grows", loc="left", size=10)
+    axes[2].set_title("Memory of 10 modules as one size grows", loc="left", size=10)
+    figure.savefig(path, dpi=130)
+
+
+def markdown(table):
+    cells = table.map(lambda value: f"{value:.2f}" if isinstance(value, float) else str(value))
+    rows = [table.columns, ["---"] * len(table.columns), *cells.to_numpy()]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+INTRODUCTION = """# Benchmarks
+
+Written by `make bench`: ratios measured side by side in one run, warm, the fastest of several, on one BLAS thread.
+Seconds are left out on purpose: they would say more of the machine than of the methods. Algorithm 2 as printed (a full
+SVD per module, dense products) is timed on two modules and scaled to forty.
+"""
+
+
+def sections():
+    X, graph = planted(), random_graph(13_321, 262_462)
+    title = "Planted: 641 x 13,321, 40 modules of 50 x 200, 262,462 edges, adjacency term"
+    yield title, markdown(against_peers(X, graph))
+    if folder := os.environ.get("NETBIC_DATA"):
+        yield "TCGA colorectal tumours with Pathway Commons", markdown(against_peers(*colorectal(Path(folder))))
+    yield "Precision and memory (planted)", markdown(precision_and_memory(X, graph))
+    yield "Restarts", f"64 starts take {restarts(X, graph):.1f} times as long as 16: they share one set-up."
+    del X
+    points, table = cost_per_round(), growth()
+    slopes = slope(points)
+    draw(points, slopes, table, DOCS / "images" / "benchmarks.png")
+    text = f"The time of a round follows n k_v + p k_u (log slope {slopes[0]:.2f}), not np ({slopes[1]:.2f})."
+    yield "Cost of a round, time and memory", f"{text}\n\n![Cost](images/benchmarks.png)"
+    facts = sparse_passes().items()
+    yield "A large sparse matrix, centred implicitly", "\n".join(f"- {name}: {value}" for name, value in facts)
+    if shutil.which("Rscript") is None:
+        yield "R peers", "No R was found where this was run: PMA and s4vd were not timed."
+
+
+def main():
+    page = INTRODUCTION
+    with threadpool_limits(1, user_api="blas"):
+        for title, text in sections():
+            section = f"\n## {title}\n\n{text}\n"
+            print(section, flush=True)
+            page += section
+    (DOCS / "benchmarks.md").write_text(page)
+
+
+if __name__ == "__main__":
+    main()
