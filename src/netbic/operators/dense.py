@@ -83,11 +83,9 @@ class DenseOperator:
         (syrk,) = get_blas_funcs(("syrk",), (total,))
         plain = bool((factors == 1).all())
         if plain and lines.dtype == dtype and lines.flags.c_contiguous:
-            raw = syrk(1.0, lines.T)
+            raw = syrk(1.0, (self._rows if on_rows else self._columns).T, trans=1)
             if np.sum(inner**2) * np.sum(outer**2) <= _SMALL_CORRECTION * np.trace(raw):
-                crossed = (outer.T.astype(dtype) @ lines).T @ inner.T
-                raw += (inner @ (outer.T @ outer) @ inner.T - crossed - crossed.T).astype(dtype)
-                return np.asfortranarray(raw)
+                return _minus_offsets(raw, inner, outer, outer.T.astype(dtype) @ lines)
         centred = inner.shape[1] == 1 and bool((inner == 1).all())  # the usual correction, without a product
         for part in _blocks(lines):
             block = lines[part]
@@ -169,6 +167,16 @@ class PackedLines:
         self._slot_of[new] = vacated
         for slot, line in zip(vacated.tolist(), new.tolist(), strict=True):
             self._packed[slot] = self.lines[line]
+
+
+def _minus_offsets(gram: NDArray[Any], inner: Floats, outer: Floats, images: NDArray[Any]) -> NDArray[Any]:
+    """The upper triangle of a Gram matrix after subtracting `inner outer'`; `images` are products with `outer`."""
+    (syr2,) = get_blas_funcs(("syr2",), (gram,))
+    squares = outer.T @ outer
+    for k, image in enumerate(images):
+        other = image - 0.5 * (squares[k] @ inner.T)
+        gram = syr2(-1.0, other.astype(gram.dtype), inner[:, k].astype(gram.dtype), a=gram, overwrite_a=True)
+    return gram
 
 
 def _combine(lines: NDArray[Any], across: NDArray[Any], support: Indices, values: Floats) -> Floats:

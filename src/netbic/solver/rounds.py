@@ -41,7 +41,7 @@ _SHIFTS = (0.0, 0.125, 0.25, 0.5, 1.0)  # what "auto" tries, in units of the bou
 _ROUNDING = 8 * float(np.finfo(np.float64).eps)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Vector:
     """A unit vector by its non-zero entries; `smoothed` is the graph's product Mw with it, where there is a graph."""
 
@@ -128,7 +128,7 @@ class Side:
             yield from (share and share * self.term.shift_bound for share in _SHIFTS)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class State:
     """Where a round ended: both vectors, d = u'Xv and the objective F."""
 
@@ -223,7 +223,7 @@ def _thresholded(side: Side, scores: Floats, signs: Floats) -> Vector:
     kept = side.penalty.threshold(magnitudes)
     if not kept.support.size:
         return Vector(scores.size, kept.support, kept.values)
-    values = kept.values / np.linalg.norm(kept.values)
+    values = kept.values / np.sqrt(kept.values @ kept.values)
     if not side.penalty.nonnegative:
         values = np.copysign(values, signs[kept.support] + 0.0)  # + 0.0: the sign of -0.0 is + as well
     return Vector(scores.size, kept.support, values)
