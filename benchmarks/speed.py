@@ -16,6 +16,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.ticker import FixedLocator, NullLocator
 from sklearn.cluster import SpectralBiclustering
 from sklearn.decomposition import MiniBatchSparsePCA, TruncatedSVD
 from threadpoolctl import threadpool_limits

@@ -33,6 +33,13 @@ def test_the_readme_examples_run(capsys, tmp_path, monkeypatch):
     assert len((tmp_path / "module1_genes.txt").read_text().split()) == 200
 
 
+def test_the_missing_values_example_runs():
+    code = re.search(r"```python\n(.*?)```", (ROOT / "docs/large-data.md").read_text(), re.DOTALL).group(1)
+    scope = {}
+    exec(code, scope)
+    assert scope["model"].columns_[0][:50].mean() > 0.9
+
+
 def test_every_method_is_spelled_out():
     pages = (ROOT / "docs/methods.md").read_text() + (ROOT / "README.md").read_text()
     for name in METHODS:

@@ -81,7 +81,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     verbose : int, default=0
         Print a line per module if positive.
     low_memory : bool, default=False
-        Keep a dense X in one memory order instead of both: about half the memory, several times the time.
+        Keep a dense X in one memory order instead of both: a third of X beyond X itself, about 1.3 times the time.
 
     Attributes
     ----------
