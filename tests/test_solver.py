@@ -8,8 +8,8 @@ from netbic import L0, Graph, L1Ball
 from netbic.operators import Corrected, DenseOperator
 from netbic.simulate import paper
 from netbic.solver import DEFLATIONS, Side, Solution, State, Vector, rounds, solve
+from netbic.solver.half_steps import candidate, half_step
 from netbic.solver.modules import Module, Settings, layers, solve_either_sign
-from netbic.solver.rounds import candidate, half_step
 from netbic.solver.starts import Direction, Starts, exact_direction
 from properties.problems import matrices, penalty_with_objective, random_graph, signs, terms
 

@@ -53,26 +53,38 @@ def canonical(
     """
     values = np.asarray(values, dtype=np.float64)
     _check_weights(values)
-    keep = (values > 0) & (tails != heads)
-    n_loops = int(np.sum((tails == heads) & (values > 0)))
-    low, high = np.minimum(tails, heads)[keep], np.maximum(tails, heads)[keep]
-    keys = low.astype(np.int64) * n_nodes + high
-    order = np.lexsort((-values[keep], keys))
-    keys, weights = keys[order], values[keep][order]
-    first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if keys.size else np.empty(0, np.intp)
-    counts = np.diff(np.append(first, keys.size))
+    stored = values > 0
+    n_loops = int(np.sum(stored & (tails == heads)))
+    keep = stored & (tails != heads)
+    keys, weights, first = _grouped(edge_keys(tails[keep], heads[keep], n_nodes), values[keep])
     notes = [f"dropped {n_loops:,} self-loops"] if n_loops else []
     if both_ways:
-        lowest = np.minimum.reduceat(weights, first) if first.size else weights
-        n_uneven = int(np.sum((counts != 2) | (lowest != weights[first])))
+        n_uneven = _count_uneven(weights, first, keys.size)
         notes += [f"made {n_uneven:,} one-sided or unequal pairs symmetric by the larger weight"] if n_uneven else []
     elif keys.size > first.size:
         notes += [f"dropped {keys.size - first.size:,} repeated edges, keeping the largest weight"]
-    rows, columns = keys[first] // max(n_nodes, 1), keys[first] % max(n_nodes, 1)
+    rows, columns = np.divmod(keys[first], max(n_nodes, 1))
     upper = sp.coo_array((weights[first], (rows, columns)), shape=(n_nodes, n_nodes))
     matrix = sp.csr_array(upper + upper.T)
     matrix.sort_indices()
     return matrix, tuple(notes)
+
+
+def _grouped(keys: NDArray[np.int64], weights: Floats) -> tuple[NDArray[np.int64], Floats, Indices]:
+    """Edges sorted by key, the heaviest first among equals, and where each key begins."""
+    order = np.lexsort((-weights, keys))
+    keys, weights = keys[order], weights[order]
+    new = np.ones(keys.size, dtype=bool)
+    new[1:] = keys[1:] != keys[:-1]
+    return keys, weights, np.flatnonzero(new)
+
+
+def _count_uneven(weights: Floats, first: Indices, size: int) -> int:
+    """How many pairs of a matrix are not stored twice with one weight."""
+    if not first.size:
+        return 0
+    counts = np.diff(np.append(first, size))
+    return int(np.sum((counts != 2) | (np.minimum.reduceat(weights, first) != weights[first])))
 
 
 def _check_weights(values: Floats) -> None:
@@ -137,12 +149,12 @@ def swap_sweep(tails: Indices, heads: Indices, n_nodes: int, generator: np.rando
     turned = second[generator.random(n_pairs) < 0.5]  # either end of the second edge may change places
     tails[turned], heads[turned] = heads[turned].copy(), tails[turned].copy()
     a, b, c, d = tails[first], heads[first], tails[second], heads[second]
-    proposed = np.concatenate([_edge_keys(a, d, n_nodes), _edge_keys(c, b, n_nodes)])
+    proposed = np.concatenate([edge_keys(a, d, n_nodes), edge_keys(c, b, n_nodes)])
     _, inverse, counts = np.unique(proposed, return_inverse=True, return_counts=True)
-    fresh = (counts[inverse] == 1) & ~np.isin(proposed, _edge_keys(tails, heads, n_nodes))
+    fresh = (counts[inverse] == 1) & ~np.isin(proposed, edge_keys(tails, heads, n_nodes))
     accept = fresh[:n_pairs] & fresh[n_pairs:] & (a != d) & (c != b)
     heads[first[accept]], heads[second[accept]] = d[accept], b[accept]
 
 
-def _edge_keys(tails: Indices, heads: Indices, n_nodes: int) -> NDArray[np.int64]:
+def edge_keys(tails: Indices, heads: Indices, n_nodes: int) -> NDArray[np.int64]:
     return np.minimum(tails, heads).astype(np.int64) * n_nodes + np.maximum(tails, heads)

@@ -13,8 +13,8 @@ from sklearn.utils.parallel import Parallel, delayed
 from netbic.graphs import GraphTerm
 from netbic.operators import Corrected, Masked
 from netbic.penalties import Penalty
-from netbic.solver.rounds import Side, SolverName, State, Vector
-from netbic.solver.solve import Outcome, Solution, solve
+from netbic.solver.half_steps import Side, SolverName, State, Vector
+from netbic.solver.one_start import Outcome, Solution, solve
 from netbic.solver.starts import Direction, Starts, cut_start, largest_entry, paper_start, random_direction
 
 Floats = NDArray[np.float64]

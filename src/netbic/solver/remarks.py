@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from sklearn.exceptions import ConvergenceWarning
 
+from netbic.solver.half_steps import Vector
 from netbic.solver.modules import Axis, Module, Settings
-from netbic.solver.rounds import Vector
 
 Remark = tuple[str, type[Warning]]
 

@@ -21,7 +21,7 @@ from scipy.linalg import eigh, get_blas_funcs
 from scipy.sparse.linalg import LinearOperator, svds
 
 from netbic.operators import Corrected, Operator
-from netbic.solver.rounds import Side, Vector, plain_step
+from netbic.solver.half_steps import Side, Vector, plain_step
 
 Floats = NDArray[np.float64]
 

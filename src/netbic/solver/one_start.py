@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netbic.operators import Operator
-from netbic.solver.rounds import Side, SolverName, State, Vector, rounds
+from netbic.solver.half_steps import Side, SolverName, State, Vector, rounds
 
 Outcome = Literal["converged", "empty", "cycle", "max_iter"]
 
