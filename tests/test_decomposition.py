@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import tracemalloc
 import warnings
 
 import networkx as nx
@@ -178,6 +179,51 @@ def test_sparse_input_is_never_written_to():
     np.testing.assert_array_equal(unsorted.data, before[1])
 
 
+@pytest.mark.parametrize("deflation", ["hotelling", "projection", "schur"])
+def test_more_modules_than_columns(deflation):
+    data = np.random.default_rng(0).standard_normal((60, 20))
+    for X in (data, sp.csr_array(data)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # under "schur" every module lowers the rank: 20 are all there are
+            model = SparseGraphSVD(25, n_rows=10, n_columns=5, deflation=deflation).fit(X)
+        assert model.n_components_ == (20 if deflation == "schur" else 25)
+        assert model.explained_variance_ratio_.sum() == pytest.approx(model.score(X))
+        assert (model.explained_variance_ratio_ >= 0).all()
+
+
+def test_a_module_that_stands_alone_leaves_an_empty_layer():
+    data = np.diag(np.arange(20.0, 0, -1))
+    model = SparseGraphSVD(5, n_rows=1, n_columns=1, center=None, deflation="projection").fit(data)
+    assert model.singular_values_.tolist() == [20, 19, 18, 17, 16]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("low_memory", [False, True])
+@pytest.mark.parametrize("mean", [0.0, 30.0])
+def test_memory_of_a_dense_fit(dtype, low_memory, mean):
+    """At most 2.5 times X beyond X itself, 1.4 times with low_memory, centred copies included."""
+    data = (np.random.default_rng(0).standard_normal((300, 6000)) + mean).astype(dtype)
+    model = SparseGraphSVD(3, n_rows=20, n_columns=50, low_memory=low_memory).fit(data)
+    tracemalloc.start()
+    model.fit(data)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most / data.nbytes <= (1.4 if low_memory else 2.5)
+
+
+def test_sparse_data_far_from_zero_give_the_dense_answer():
+    data = np.random.default_rng(0).standard_normal((60, 20)) + 1e5
+    dense, sparse = (SparseGraphSVD(3, n_rows=20, n_columns=6, tol=1e-8).fit(X) for X in (data, sp.csr_array(data)))
+    np.testing.assert_array_equal(sparse.columns_, dense.columns_)
+    np.testing.assert_allclose(sparse.singular_values_, dense.singular_values_, rtol=1e-6)
+    np.testing.assert_allclose(sparse.explained_variance_ratio_, dense.explained_variance_ratio_, rtol=1e-6)
+
+
+def test_numpy_words_and_generators_are_welcome():
+    model = SparseGraphSVD(1, n_columns=4, scale=np.True_, n_init=3, random_state=np.random.default_rng(0)).fit(X)
+    assert model.n_components_ == 1
+
+
 def test_low_memory_gives_the_same_answer():
     graph = path_graph(20)
     for data in (X, np.asfortranarray(X)):
@@ -200,9 +246,12 @@ def test_single_precision_with_a_large_offset(mean):
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e160])
-def test_numbers_out_of_range_are_refused(scale):
+@pytest.mark.parametrize("kind", ["dense", "scaled", "sparse", "masked"])
+def test_numbers_out_of_range_are_refused(scale, kind):
+    data = np.where(np.arange(20) == np.arange(30)[:, None], np.nan, X) if kind == "masked" else X
+    data = sp.csr_array(data * scale) if kind == "sparse" else data * scale
     with pytest.raises(ValueError, match="whose squares leave the range of numbers: rescale X"):
-        SparseGraphSVD().fit(X * scale)
+        SparseGraphSVD(missing="ignore", scale=kind == "scaled").fit(data)
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1e100])

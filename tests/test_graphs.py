@@ -188,6 +188,15 @@ def test_integer_names_are_positions():
         match(graph, 3, None, "column")
 
 
+def test_small_asymmetries_beside_large_weights_are_seen():
+    W = np.zeros((4, 4))
+    W[0, 1] = W[1, 0] = W[2, 3] = W[3, 2] = 1e12
+    W[0, 2] = 1.0
+    with pytest.warns(UserWarning, match="made 1 one-sided"):
+        graph = Graph(sp.csr_array(W))
+    assert graph.n_edges == 3
+
+
 def test_numbered_networkx_graphs_have_a_size():
     shuffled = nx.Graph([(3, 1), (1, 0), (0, 2)])
     np.testing.assert_array_equal(Graph.of(shuffled).weights.toarray()[3], [0, 1, 0, 0])

@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 
 import netbic
 from netbic import SparseGraphSVD
 from netbic.operators import DenseOperator, Masked, Preparation, learn_from_observed
+from netbic.solver.starts import Starts
 
 GENERATOR = np.random.default_rng(0)
 X = GENERATOR.standard_normal((30, 20)) + 5
@@ -94,6 +96,47 @@ def test_imputation_recovers_a_low_rank_matrix():
         errors[missing] = np.linalg.norm(guess - truth) / np.linalg.norm(truth)
     assert errors["impute"] < 1e-3
     assert errors["ignore"] > 0.1
+
+
+@pytest.mark.parametrize("missing", ["ignore", "impute"])
+@pytest.mark.parametrize("deflation", ["hotelling", "projection", "schur"])
+def test_later_modules_shrink_under_every_deflation(missing, deflation):
+    generator = np.random.default_rng(3)
+    data = 3 * np.outer(generator.standard_normal(40), generator.standard_normal(30))
+    data += 0.5 * generator.standard_normal(data.shape)
+    holed = np.where(generator.random(data.shape) < 0.3, np.nan, data)
+    model = SparseGraphSVD(5, n_rows=20, n_columns=15, missing=missing, deflation=deflation, center=None).fit(holed)
+    assert model.converged_.all()
+    assert model.singular_values_[0] > 2 * model.singular_values_[1:].max()
+    assert 0 < model.score(holed) <= 1
+
+
+def test_sigma_is_relative_to_what_is_left_with_holes_too():
+    """The second module's sigma follows the leading singular value of the matrix it is sought in."""
+    operator = Masked(HOLED - 5, impute=False)
+    starts = Starts(operator, exact=False)
+    for _ in range(3):
+        leading = starts.leading(operator)
+        assert leading.value == pytest.approx(np.linalg.norm(written_out(operator), 2))
+        left, right = np.where(np.arange(30) < 8, leading.vector[:30] if leading.on_rows else 1.0, 0.0), np.ones(20)
+        product = operator.matvec(np.arange(20), right)
+        starts.forget(operator, left, right, product)
+        operator = operator.minus(left, right, product)
+
+
+def test_imputation_that_does_not_settle_says_so():
+    generator = np.random.default_rng(4)
+    holed = np.where(generator.random((40, 30)) < 0.7, np.nan, generator.standard_normal((40, 30)))
+    with pytest.warns(ConvergenceWarning, match="did not converge"):
+        model = SparseGraphSVD(2, missing="impute", max_iter=5, center=None).fit(holed)
+    assert not model.converged_.all()
+
+
+def test_rows_without_an_entry_score_zero():
+    model = SparseGraphSVD(2, n_columns=8, missing="ignore", center="both").fit(HOLED)
+    nothing = HOLED.copy()
+    nothing[3] = np.nan
+    assert model.transform(nothing)[3].tolist() == [0, 0]
 
 
 def test_scores_come_from_what_is_observed():

@@ -145,11 +145,34 @@ def test_gram(make, dtype, on_rows, center):
     np.testing.assert_allclose(np.triu(gram), np.triu(expected), atol=1e-9 if dtype == np.float64 else 1e-2, rtol=1e-5)
 
 
-def test_constant_columns_are_not_blown_up_by_scaling():
-    X = COUNTS.copy()
+@pytest.mark.parametrize("on_rows", [True, False])
+@pytest.mark.parametrize("center", ["columns", "both"])
+def test_gram_of_data_that_are_almost_centred(on_rows, center):
+    """Small offsets are taken off the Gram matrix instead of the data."""
+    X = np.random.default_rng(9).standard_normal((30, 20)) + 0.05
+    for dtype in (np.float64, np.float32):
+        data = DenseOperator(X.astype(dtype))
+        gram = Preparation.learn(data, center, False).operator(data).gram(on_rows, 1.0, dtype)
+        Y = prepared_by_hand(X, center, False)
+        expected = Y @ Y.T if on_rows else Y.T @ Y
+        np.testing.assert_allclose(np.triu(gram), np.triu(expected), atol=1e-10 if dtype == np.float64 else 1e-4)
+
+
+@every_data_operator
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_constant_columns_are_not_blown_up_by_scaling(make, dtype):
+    X = COUNTS.astype(dtype)
     X[:, 3] = 0.1
-    prepared = Preparation.learn(DenseOperator(X), "columns", True).apply(X)
-    assert np.abs(prepared[:, 3]).max() < 1e-12
+    preparation = Preparation.learn(make(X), "columns", True)
+    assert preparation.factors[3] == 1
+    assert np.abs(preparation.apply(X)[:, 3]).max() < 1e-6
+
+
+@every_data_operator
+@pytest.mark.parametrize("scale", [1e20, 1e-25])
+def test_single_precision_squares_do_not_overflow(make, scale):
+    squares = make((scale * COUNTS).astype(np.float32)).column_squares(np.zeros(30), np.zeros(20))
+    np.testing.assert_allclose(squares, scale**2 * np.sum(COUNTS**2, axis=0), rtol=1e-5)
 
 
 @every_data_operator

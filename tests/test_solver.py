@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 
-from netbic import L0, Graph, L1Ball
+from netbic import L0, Graph, L1Ball, SparseGraphSVD
 from netbic.operators import Corrected, DenseOperator
 from netbic.simulate import paper
 from netbic.solver import DEFLATIONS, Side, Solution, State, Vector, rounds, solve
@@ -179,6 +180,35 @@ def test_starts_follow_the_matrix_as_modules_are_taken_out(shape, exact):
         starts.forget(operator, left, right, X @ right)
         operator = operator.minus(left, right, X @ right)
         X = X - np.outer(left, right)
+
+
+def test_starts_by_passes_over_a_matrix_with_two_long_sides(monkeypatch):
+    """Without a Gram matrix: a few passes a module, with all that earlier ones have taught."""
+    monkeypatch.setattr("netbic.solver.starts._GRAM_SIZE", 10)
+    monkeypatch.setattr("netbic.solver.starts._EXACT_WORK", 0)
+    generator = np.random.default_rng(5)
+    U, V = (np.linalg.qr(generator.standard_normal((size, 6)))[0] for size in (80, 120))
+    X = (U * [60, 50, 40, 30, 25, 20]) @ V.T + 0.3 * generator.standard_normal((80, 120))
+    operator = corrected(X)
+    starts = Starts(operator, exact=False)
+    for k in range(5):
+        direction = starts.leading(operator)
+        assert direction.value == pytest.approx(np.linalg.norm(X, 2), rel=1e-3)
+        assert abs(direction.vector @ U[:, k]) > 0.99
+        left, right = direction.value * direction.vector, X.T @ direction.vector / direction.value
+        starts.forget(operator, left, right, X @ right)
+        operator = operator.minus(left, right, X @ right)
+        X = X - np.outer(left, right)
+
+
+def test_an_exhausted_matrix_of_some_size_ends_the_search():
+    for seed in range(6):
+        generator = np.random.default_rng(seed)
+        X = np.zeros((40, 50))
+        X[generator.choice(40, 6, False), generator.choice(50, 6, False)] = generator.standard_normal(6)
+        for data in (X, sp.csr_array(X)):
+            with pytest.warns(UserWarning, match="found 6 of 30 modules"):
+                SparseGraphSVD(30, n_rows=1, n_columns=1, center=None).fit(data)
 
 
 def test_starts_of_a_spent_matrix_are_found_by_products():

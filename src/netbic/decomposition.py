@@ -71,10 +71,10 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         Most rounds per start.
     tol : float, default=1e-6
         A module has converged when both vectors and the objective change by at most this much (relative) in a round
-        (at least 4e-6 for float32 data).
+        (at least 1e-5 for float32 data).
     deflation : {"hotelling", "projection", "schur"}, default="hotelling"
         How a module is taken out of X: X - d uv', (I - uu')X(I - vv'), or X - (Xv)(X'u)'/d.
-    random_state : int, RandomState or None, default=None
+    random_state : int, RandomState, Generator or None, default=None
         Seed of the random starts.
     n_jobs : int, optional
         Threads over starts. The answer does not depend on it.
@@ -103,7 +103,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         than the data decides, and a warning says so.
     explained_variance_ratio_ : ndarray of shape (n_components_,)
         What each module adds to the share of variance that the features' vectors explain together (adjusted for
-        modules that are not orthogonal).
+        modules that are not orthogonal). With missing entries, of the matrix with its holes filled.
     feature_names_in_, n_features_in_
         As everywhere in scikit-learn.
 
@@ -223,7 +223,8 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         if self.missing != "error" and _has_holes(X):
             prepared = self._preparation.apply(X)
             residual = prepared - observed_scores(prepared, self.components_) @ self.components_
-            return 1 - float(np.nansum(np.square(residual)) / np.nansum(np.square(prepared)))
+            total = float(np.nansum(np.square(prepared)))
+            return 1 - float(np.nansum(np.square(residual))) / total if total > 0 else 0.0
         reached = self._preparation.project(X, span(self.components_.astype(np.float64)).astype(X.dtype, copy=False))
         total = self._preparation.operator(as_operator(X, low_memory=True)).squared_norm
         return float(np.sum(reached.astype(np.float64) ** 2)) / total if total > 0 else 0.0
@@ -272,6 +273,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
             ("deflation", DEFLATIONS),
         ):
             value = getattr(self, name)
+            value = bool(value) if isinstance(value, np.bool_) else value
             if not any(value is word or (isinstance(value, str) and value == word) for word in known):
                 raise ValueError(f"{name}={value!r} is not known: choose one of {', '.join(map(repr, known))}")
         for name in ("n_components", "n_init", "max_iter"):
@@ -318,32 +320,41 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         return _DEFAULT_SMOOTHNESS if smoothness is None else float(smoothness), term
 
     def _settings(self, dtype: Any) -> Settings:
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1)) if self.n_init > 1 else 0
-        tol = self.tol if dtype == np.float64 else max(self.tol, 32 * float(np.finfo(dtype).eps))
+        seed = 0
+        if isinstance(self.random_state, np.random.Generator):
+            seed = int(self.random_state.integers(2**31 - 1))
+        elif self.n_init > 1:
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        tol = self.tol if dtype == np.float64 else max(self.tol, 1e-5)  # products carry six digits
         return Settings(self.solver, self.n_init, self.max_iter, tol, self.deflation, seed, self.n_jobs)  # type: ignore[arg-type]
 
     def _operator(self, X: Any) -> tuple[Corrected, float]:
         """The prepared matrix, and the size of what rounding alone can leave of it."""
         if self.missing != "error" and _has_holes(X):
             return self._masked(X)
-        data = as_operator(X, self.low_memory)
-        with np.errstate(over="ignore"):
+        data = as_operator(X, low_memory=True)
+        with np.errstate(over="ignore", invalid="ignore"):
             self._preparation = Preparation.learn(data, self.center, self.scale)
             operator = self._preparation.operator(data)
         if not 1e-250 < operator.squared_norm < np.inf:
             _check_range(float(abs(X).max()))
         noise = data.epsilon * (np.sqrt(operator.squared_norm) + operator.correction_norm())
-        if not sp.issparse(X) and noise > 1e-6 * np.sqrt(operator.squared_norm) > 0:
+        if sp.issparse(X):
+            return operator, 4 * noise
+        if noise > 1e-6 * np.sqrt(operator.squared_norm) > 0:
             # Offsets far beyond the spread: taking them off afterwards would lose the digits that matter.
-            operator = Corrected(DenseOperator(self._preparation.apply(X)), operator.squared_norm)
-        return operator, 4 * noise
+            centred = DenseOperator(self._preparation.apply(X), self.low_memory)
+            return Corrected(centred, operator.squared_norm), 4 * noise
+        return operator if self.low_memory else operator.on(DenseOperator(X)), 4 * noise
 
     def _masked(self, X: Any) -> tuple[Corrected, float]:
         if sp.issparse(X):
             raise ValueError("X is sparse and contains NaN: drop those entries (missing values need a dense X)")
+        _check_range(float(np.nanmax(np.abs(X))))
         self._preparation = learn_from_observed(X, self.center, self.scale)
-        operator = Masked(self._preparation.apply(X), self.missing == "impute")
-        return operator, 4 * float(np.finfo(X.dtype).eps) * float(np.sqrt(np.nansum(np.square(X, dtype=np.float64))))
+        operator = Masked(self._preparation.apply(X), self.missing == "impute", self.low_memory)
+        offsets = np.linalg.norm(self._preparation.offsets) * np.sqrt(X.shape[0])
+        return operator, 4 * float(np.finfo(X.dtype).eps) * (float(np.sqrt(operator.squared_norm)) + float(offsets))
 
     # ------------------------------------------------------------------------------------------------------------
     # What was found

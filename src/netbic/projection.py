@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import orth
+from scipy.linalg import orth, solve_triangular
 
 Floats = NDArray[np.float64]
 
@@ -39,16 +39,29 @@ def span(vectors: Floats) -> Floats:
 def explained(vectors: Floats, products: Floats) -> Floats:
     """What each module adds to |X V'(VV')^+ V|^2 (Shen and Huang 2008); `products` has Xv as its rows.
 
-    The v are made orthogonal one after another, V' = QR, and each new direction q adds |Xq|^2.
+    The v are made orthogonal one after another and each new direction q adds |Xq|^2; one that is not new adds nothing.
     """
     triangle = _cholesky(vectors)
-    if triangle is None:
-        triangle = np.asarray(np.linalg.qr(vectors.T)[1])
-    images = np.zeros_like(products)
-    for k, product in enumerate(products):
-        if abs(triangle[k, k]) > _NOTHING_NEW:
-            images[k] = (product - triangle[:k, k] @ images[:k]) / triangle[k, k]
+    images = _images_one_by_one(vectors, products) if triangle is None else solve_lower(triangle.T, products)
     return np.asarray(np.einsum("ij,ij->i", images, images))
+
+
+def solve_lower(triangle: Floats, right: Floats) -> Floats:
+    """Solve a lower triangular system."""
+    return np.asarray(solve_triangular(triangle, right, lower=True), dtype=np.float64)
+
+
+def _images_one_by_one(vectors: Floats, products: Floats) -> Floats:
+    """Xq for the v made orthogonal by Gram-Schmidt, twice over; zero where a v lies in the span of earlier ones."""
+    basis, images = np.zeros_like(vectors), np.zeros_like(products)
+    for k, (rest, image) in enumerate(zip(vectors, products, strict=True)):
+        for _ in range(2):
+            along = basis[:k] @ rest
+            rest, image = rest - along @ basis[:k], image - along @ images[:k]
+        length = np.linalg.norm(rest)
+        if length > _NOTHING_NEW:
+            basis[k], images[k] = rest / length, image / length
+    return images
 
 
 def _cholesky(vectors: Floats) -> Floats | None:

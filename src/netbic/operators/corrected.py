@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,15 @@ class Corrected:
         self._right = np.empty((0, self.shape[1])) if right is None else np.ascontiguousarray(right.T)
         self._sparse_left, self._sparse_right = SparseLayers(self.shape[0]), SparseLayers(self.shape[1])
 
+    imputes: bool = False  # whether there are holes that `with_prediction` fills
+    tracks_gram: ClassVar[bool] = True  # whether `minus` changes the matrix by that layer and nothing else
+
+    def on(self, base: DataOperator) -> Self:
+        """The same corrections on another copy of the data."""
+        twin = copy.copy(self)
+        twin._base = base
+        return twin
+
     def for_one_start(self) -> Self:
         """The same operator with a memory for one sequence of slowly changing supports (not for two threads)."""
         twin = copy.copy(self)
@@ -74,9 +83,15 @@ class Corrected:
             product -= self._sparse_right.sum(self._sparse_left.inner(support, values))
         return product
 
+    def with_prediction(self, left: Floats, right: Floats) -> Self:
+        """The same matrix with `left right'` added in its holes: here there are none."""
+        return self
+
     def minus(self, left: Floats, right: Floats, product: Floats) -> Self:
         """Subtract one more rank-one matrix `left right'`; `product` is this operator times `right`."""
         made = copy.copy(self)
+        if not (left.any() and right.any()):
+            return made
         # |Y - ab'|^2 = |Y|^2 - 2 a'Yb + |a|^2 |b|^2
         change = float(left @ left) * float(right @ right) - 2 * float(left @ product)
         made.squared_norm = max(self.squared_norm + change, 0.0)

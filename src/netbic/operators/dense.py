@@ -17,7 +17,7 @@ _BLOCK_ENTRIES = 1 << 20  # entries per block of a pass over the data: 8 MB in d
 
 
 class DenseOperator:
-    """A dense array as an operator; never written to, and not copied in the memory order it already has.
+    """A dense array as an operator; never written to, and not copied in a contiguous memory order it already has.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class DenseOperator:
             parts = np.array_split(self._rows.ravel(order="K"), 1 + self._rows.size // _SUMMED_ENTRIES)
             raw = sum(float(part @ part) for part in parts)
             centred = raw - float(column_offsets @ (2 * self.column_sums() - self.shape[0] * column_offsets))
-            if centred > 1e-4 * raw:
+            if centred > 1e-2 * raw:
                 return centred
         squares = self.column_squares(row_offsets, column_offsets)
         return float(squares.sum() if factors is None else squares @ factors**2)
@@ -100,13 +100,13 @@ class DenseOperator:
 class PackedOperator:
     """The same products, for supports that change little from call to call: kept lines stay packed side by side."""
 
-    def for_one_start(self) -> PackedOperator:
-        """Another one, with a memory of its own."""
-        return PackedOperator(self._rows.lines, self._columns.lines)
-
     def __init__(self, rows: NDArray[Any], columns: NDArray[Any]) -> None:
         self.shape = (int(rows.shape[0]), int(rows.shape[1]))
         self._rows, self._columns = PackedLines(rows), PackedLines(columns)
+
+    def for_one_start(self) -> PackedOperator:
+        """Another one, with a memory of its own."""
+        return PackedOperator(self._rows.lines, self._columns.lines)
 
     def matvec(self, support: Indices, values: Floats) -> Floats:
         """X v."""
@@ -190,5 +190,5 @@ def _combine(lines: NDArray[Any], across: NDArray[Any], support: Indices, values
 
 
 def _blocks(lines: NDArray[Any]) -> list[slice]:
-    step = max(1, _BLOCK_ENTRIES // lines.shape[1])
+    step = max(1, min(_BLOCK_ENTRIES, lines.size // 16) // lines.shape[1])  # a block stays small beside X
     return [slice(start, start + step) for start in range(0, lines.shape[0], step)]

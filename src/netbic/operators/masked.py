@@ -24,14 +24,9 @@ def learn_from_observed(X: NDArray[Any], center: str | None, scale: bool) -> Pre
     """`Preparation.learn` from the observed entries of X."""
     _check_observed(X)
     means = np.asarray(np.nanmean(X, axis=0, dtype=np.float64))
-    factors = None
-    if scale:
-        deviations = np.nanstd(X, axis=0, dtype=np.float64)
-        constant = deviations <= 10 * np.finfo(X.dtype).eps * np.abs(means)
-        factors = 1 / np.where(constant, 1.0, deviations)
-    grand = np.full(X.shape[1], np.nanmean(X, dtype=np.float64))
-    offsets = {"columns": means, "both": means, "grand": grand}.get(center or "", np.zeros(X.shape[1]))
-    return Preparation(offsets, factors, rows=center in ("rows", "both"))
+    deviations = np.asarray(np.nanstd(X, axis=0, dtype=np.float64)) if scale else None
+    grand = float(np.nanmean(X, dtype=np.float64))
+    return Preparation.from_moments(means, grand, deviations, center, float(np.finfo(X.dtype).eps))
 
 
 def _check_observed(X: NDArray[Any]) -> None:
@@ -50,17 +45,24 @@ class Masked(Corrected):
         Prepared data with NaN in the holes; written to.
     impute : bool
         False: holes hold the mean of what is observed. True: holes hold what the modules predict (`with_prediction`).
+    low_memory : bool
+        As for `DenseOperator`.
     """
 
-    def __init__(self, prepared: NDArray[Any], impute: bool) -> None:
+    tracks_gram = False
+
+    def __init__(self, prepared: NDArray[Any], impute: bool, low_memory: bool = False) -> None:
         rows, columns = np.nonzero(np.isnan(prepared))
-        self._observed_sum = float(np.nansum(prepared, dtype=np.float64))
+        prepared[rows, columns] = 0
+        data = DenseOperator(prepared, low_memory=True)
+        nothing = np.zeros(prepared.shape[0]), np.zeros(prepared.shape[1])
         self._n_observed = prepared.size - rows.size
-        self._observed_square = float(np.nansum(np.square(prepared, dtype=np.float64)))
-        self.impute = impute
-        self._first_fill = self._fill = 0.0 if impute else self._observed_sum / self._n_observed
-        prepared[rows, columns] = self._first_fill
-        super().__init__(DenseOperator(prepared), self._observed_square + rows.size * self._fill**2)
+        self._observed_sum = float(data.column_sums().sum())
+        self._observed_square = float(data.column_squares(*nothing).sum())
+        self.imputes = impute
+        self._fill = 0.0 if impute else self._observed_sum / self._n_observed
+        prepared[rows, columns] = self._fill
+        super().__init__(DenseOperator(prepared, low_memory), self._observed_square + rows.size * self._fill**2)
         self._holes = Holes.at(rows, columns, self.shape)
 
     def matvec(self, support: Indices, values: Floats) -> Floats:
@@ -87,7 +89,7 @@ class Masked(Corrected):
         overlap = float(left @ product) - self._fill * float(inside.sum())
         squares = float(left @ left) * float(right @ right) - float(inside @ inside)
         made._observed_square = max(self._observed_square - 2 * overlap + squares, 0.0)
-        made._fill = 0.0 if self.impute else made._observed_sum / self._n_observed
+        made._fill = 0.0 if self.imputes else made._observed_sum / self._n_observed
         made._holes = self._holes.plus(inside + (made._fill - self._fill))
         made.squared_norm = made._observed_square + inside.size * made._fill**2
         return made

@@ -19,7 +19,8 @@ class Preparation:
     """Subtract column offsets (and each row's own mean, if `rows`), then multiply columns by factors.
 
     `offsets` are the column means ("columns", "both"), the grand mean ("grand") or zero. Under "both" the
-    row means are those of what is left after the column means, so that rows and columns both end with mean zero.
+    row means are those of what is left after the column means, so that in complete data (before any scaling) rows and
+    columns both end with mean zero.
     """
 
     offsets: Floats
@@ -30,14 +31,22 @@ class Preparation:
     def learn(cls, data: DataOperator, center: str | None, scale: bool) -> Self:
         """Measure means and standard deviations (about the column mean, divided by n) of the training data."""
         n, p = data.shape
-        means = data.column_sums() / n if center in ("columns", "both", "grand") or scale else np.zeros(p)
+        wanted = center in ("columns", "both", "grand") or scale
+        means = data.column_sums() / n if wanted else np.zeros(p)
+        deviations = np.sqrt(data.column_squares(np.zeros(n), means) / n) if scale else None
+        return cls.from_moments(means, float(means.mean()), deviations, center, data.epsilon)
+
+    @classmethod
+    def from_moments(
+        cls, means: Floats, grand: float, deviations: Floats | None, center: str | None, epsilon: float
+    ) -> Self:
+        """What to subtract and multiply by, from column means, grand mean and column deviations."""
         factors = None
-        if scale:
-            deviations = np.sqrt(data.column_squares(np.zeros(n), means) / n)
-            constant = deviations <= 10 * data.epsilon * np.abs(means)
+        if deviations is not None:
+            constant = deviations <= 10 * epsilon * np.abs(means)
             factors = 1 / np.where(constant, 1.0, deviations)
-        offsets = {"columns": means, "both": means, "grand": np.full(p, means.mean())}.get(center or "", np.zeros(p))
-        return cls(offsets, factors, rows=center in ("rows", "both"))
+        offsets = {"columns": means, "both": means, "grand": np.full_like(means, grand)}.get(center or "")
+        return cls(np.zeros_like(means) if offsets is None else offsets, factors, rows=center in ("rows", "both"))
 
     def operator(self, data: DataOperator) -> Corrected:
         """The prepared training matrix."""
@@ -57,9 +66,10 @@ class Preparation:
         """Prepare new rows: the training columns' offsets and factors, the new rows' own means."""
         prepared: NDArray[Any] = np.subtract(X, self.offsets, out=np.empty_like(X), casting="same_kind")
         if self.rows:
-            prepared -= np.nanmean(prepared, axis=1, keepdims=True)
+            seen = np.maximum(np.sum(~np.isnan(prepared), axis=1, keepdims=True), 1)
+            prepared -= np.nansum(prepared, axis=1, keepdims=True) / seen
         if self.factors is not None:
-            prepared *= self.factors.astype(X.dtype)
+            np.multiply(prepared, self.factors, out=prepared, casting="same_kind")
         return prepared
 
     def project(self, X: Any, directions: NDArray[Any]) -> NDArray[Any]:

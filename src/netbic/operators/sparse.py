@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from netbic.operators.base import Floats, Indices
 
 _FULL_SHARE = 0.3  # above this share of kept rows or columns the full product beats gathering
+_BLOCK_ENTRIES = 1 << 20  # stored entries visited at a time
 _GRAM_BLOCK = 256  # lines of the Gram matrix made at a time
 
 
@@ -56,18 +57,21 @@ class SparseOperator:
         return np.asarray(self._columns.sum(axis=0, dtype=np.float64)).ravel()
 
     def column_squares(self, row_offsets: Floats, column_offsets: Floats) -> Floats:
-        """Sum over i of (x_ij - r_i - c_j)^2, multiplied out so that only stored entries are visited."""
-        squares = np.array([part @ part for part in map(self._column, range(self.shape[1]))], dtype=np.float64)
-        crossed = 2 * column_offsets * self.column_sums()
-        offsets = self.shape[0] * column_offsets**2
-        if row_offsets.any():
-            crossed += 2 * (self._columns.T @ row_offsets)
-            offsets += 2 * column_offsets * row_offsets.sum() + row_offsets @ row_offsets
-        return np.maximum(squares - crossed + offsets, 0.0)
-
-    def _column(self, j: int) -> NDArray[Any]:
-        """The stored entries of a column."""
-        return np.asarray(self._columns.data[self._columns.indptr[j] : self._columns.indptr[j + 1]])
+        """Sum over i of (x_ij - r_i - c_j)^2: stored entries one by one, the zeros between them all at once."""
+        ends = self._columns.indptr
+        stored, r_sum, r_square = (np.zeros(self.shape[1]) for _ in range(3))
+        step = max(1, int(_BLOCK_ENTRIES * self.shape[1] / max(self._columns.nnz, 1)))
+        for first in range(0, self.shape[1], step):
+            last = min(first + step, self.shape[1])
+            part = slice(ends[first], ends[last])
+            column = np.repeat(np.arange(last - first), np.diff(ends[first : last + 1]))
+            r = row_offsets[self._columns.indices[part]]
+            rest = self._columns.data[part] - r - column_offsets[first + column]
+            for sums, terms in ((stored, rest**2), (r_sum, r), (r_square, r**2)):
+                sums[first:last] = np.bincount(column, terms, minlength=last - first)
+        zeros = (self.shape[0] - np.diff(ends)) * column_offsets**2
+        zeros += 2 * column_offsets * (row_offsets.sum() - r_sum) + (row_offsets @ row_offsets - r_square)
+        return np.maximum(stored + zeros, 0.0)
 
     def squared_norm(self, row_offsets: Floats, column_offsets: Floats, factors: Floats | None) -> float:
         """Squared norm after offsets and factors."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
 from netbic.graphs import GraphTerm
-from netbic.operators import Corrected, Masked
+from netbic.operators import Corrected
 from netbic.penalties import Penalty
 from netbic.solver.half_steps import Side, SolverName, State, Vector
 from netbic.solver.one_start import Outcome, Solution, solve
@@ -20,9 +20,6 @@ from netbic.solver.starts import Direction, Starts, cut_start, largest_entry, pa
 Floats = NDArray[np.float64]
 Deflation = Literal["hotelling", "projection", "schur"]
 SOLVERS: Final = ("auto", "aisp", "monotone")
-_MOST_IMPUTATIONS = 50
-_IMPUTATION_TOLERANCE = 1e-4
-
 DEFLATIONS: Final = ("hotelling", "projection", "schur")
 
 
@@ -74,7 +71,7 @@ class ModuleSearch:
 
     def __init__(self, operator: Corrected, rows: Axis, columns: Axis, settings: Settings, noise: float) -> None:
         self.ended = ""
-        self._residual = operator.for_one_start()
+        self._residual = self._filled = operator.for_one_start()
         self._rows, self._columns, self._settings = rows, columns, settings
         self._noise = noise
         self._starts = Starts(operator, exact=settings.solver == "aisp")
@@ -90,7 +87,7 @@ class ModuleSearch:
             if module is None:
                 return
             yield module
-            for left, right in layers(self._residual, module, self._settings.deflation):
+            for left, right in layers(self._filled, module, self._settings.deflation):
                 self._take_out(left, right)
             number += 1
 
@@ -105,8 +102,9 @@ class ModuleSearch:
         rows = self._rows.side(leading.value, self._residual.squared_norm, n * p)
         columns = self._columns.side(leading.value, self._residual.squared_norm, n * p)
         solution = best_of_starts(self._residual, rows, columns, leading, number, self._settings)
-        if isinstance(self._residual, Masked) and self._residual.impute and not solution.state.is_empty:
-            solution = imputing(self._residual, rows, columns, solution, self._settings)
+        self._filled = self._residual
+        if self._residual.imputes and not solution.state.is_empty:
+            solution, self._filled = imputing(self._residual, rows, columns, solution, self._settings)
         if solution.state.is_empty:
             axis, asked = ("row", self._rows) if solution.state.u.is_empty else ("column", self._columns)
             self.ended = f"the {axis} penalty {asked.penalty!r} leaves no {axis} at all"
@@ -137,19 +135,27 @@ def best_of_starts(
     return max(solutions, key=lambda solution: solution.rank)
 
 
-def imputing(operator: Masked, rows: Side, columns: Side, solution: Solution, settings: Settings) -> Solution:
-    """Fill the holes with what the module predicts and solve again, until the module stands still."""
-    for _ in range(_MOST_IMPUTATIONS):
+def imputing(
+    operator: Corrected, rows: Side, columns: Side, solution: Solution, settings: Settings
+) -> tuple[Solution, Corrected]:
+    """Fill the holes with what the module predicts and solve again, until it stands still; also the filled matrix."""
+    filled = operator
+    for _ in range(settings.max_iter):
         before = solution.state
         filled = operator.with_prediction(before.d * before.u.full(), before.v.full())
-        start = before.u, before.v
-        solution = solve(
-            filled, rows, columns, start, solver=settings.solver, max_iter=settings.max_iter, tol=settings.tol
-        )
+        solution = solve_with(filled, rows, columns, (before.u, before.v), settings)
         after = solution.state
-        if after.is_empty or max(after.u.distance(before.u), after.v.distance(before.v)) <= _IMPUTATION_TOLERANCE:
-            break
-    return solution
+        if after.is_empty or max(after.u.distance(before.u), after.v.distance(before.v)) <= settings.tol:
+            return solution, filled
+    return replace(solution, outcome="max_iter"), filled
+
+
+def solve_with(
+    operator: Corrected, rows: Side, columns: Side, start: tuple[Vector, Vector], settings: Settings
+) -> Solution:
+    """`solve` with the user's solver, limits and tolerance."""
+    solver, most, tol = settings.solver, settings.max_iter, settings.tol
+    return solve(operator, rows, columns, start, solver=solver, max_iter=most, tol=tol)
 
 
 def solve_either_sign(
@@ -162,8 +168,7 @@ def solve_either_sign(
     """
 
     def attempt(start: tuple[Vector, Vector]) -> Solution:
-        solver, most, tol = settings.solver, settings.max_iter, settings.tol
-        return solve(operator, rows, columns, start, solver=solver, max_iter=most, tol=tol)
+        return solve_with(operator, rows, columns, start, settings)
 
     if not (rows.penalty.nonnegative or columns.penalty.nonnegative):
         return attempt(start_from(operator, rows, columns, direction, settings))

@@ -61,15 +61,18 @@ class Starts:
         self._scale = _power_of_two(operator.squared_norm)
         self._gram: NDArray[Any] | None = None
         dtype = np.float64 if self._exact or short > _GRAM_SIZE else np.float32
-        if short <= _GRAM_SIZE:
+        if short <= _GRAM_SIZE and operator.tracks_gram:
             self._gram = operator.gram(self._on_rows, self._scale, dtype)
             self._symv, self._syr2 = get_blas_funcs(("symv", "syr2"), (self._gram,))
         # What rounding may have left in the Gram matrix: below it only products with the operator tell the truth.
-        self._floor = 10 * float(np.finfo(dtype).eps) * operator.squared_norm * self._scale**2
+        size = operator.squared_norm + operator.correction_norm() ** 2
+        self._floor = 10 * float(np.finfo(dtype).eps) * size * self._scale**2
         self._subspace = Subspace(np.random.default_rng(0).standard_normal(short).astype(dtype))
 
     def leading(self, operator: Corrected) -> Direction | None:
         """The leading direction of what is left; None if that is zero."""
+        if not operator.tracks_gram:
+            return exact_direction(operator, self._on_rows)
         if self._gram is not None and self._exact and self._gram.shape[0] <= _LAPACK_SIZE:
             last = self._gram.shape[0] - 1
             values, vectors = eigh(self._gram, lower=False, subset_by_index=[last, last], check_finite=False)
@@ -99,6 +102,8 @@ class Starts:
 
     def forget(self, operator: Corrected, left: Floats, right: Floats, product: Floats) -> None:
         """Follow X -> X - left right', where `operator` is X before and `product` is X right: G -= w a' + a w'."""
+        if not operator.tracks_gram:
+            return
         a, b = left, right
         if not self._on_rows:
             a, b = right, left
@@ -225,8 +230,10 @@ def largest_entry(operator: Operator) -> tuple[Vector, Vector]:
 def exact_direction(operator: Operator, on_rows: bool) -> Direction | None:
     """The leading direction by products with the operator alone, to machine precision; None for a zero matrix."""
     n, p = operator.shape
-    left, value, right = _small_svd(operator) if min(n, p) <= _SVD_SIZE else _arpack_svd(operator)
-    return Direction(left if on_rows else right, on_rows, value) if value > 0 else None
+    found = _small_svd(operator) if min(n, p) <= _SVD_SIZE else _arpack_svd(operator)
+    if found is None or not found[1] > 0:
+        return None
+    return Direction(found[0] if on_rows else found[2], on_rows, found[1])
 
 
 def _small_svd(operator: Operator) -> tuple[Floats, float, Floats]:
@@ -241,9 +248,12 @@ def _small_svd(operator: Operator) -> tuple[Floats, float, Floats]:
     return left[:, 0], float(values[0]), right[0]
 
 
-def _arpack_svd(operator: Operator) -> tuple[Floats, float, Floats]:
+def _arpack_svd(operator: Operator) -> tuple[Floats, float, Floats] | None:
     n, p = operator.shape
     every_row, every_column = np.arange(n), np.arange(p)
+    probe = np.random.default_rng(1).standard_normal(p)
+    if not operator.matvec(every_column, probe).any():  # ARPACK cannot start on a zero matrix
+        return None
     products = LinearOperator(
         shape=(n, p),
         dtype=np.float64,
