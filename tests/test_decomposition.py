@@ -219,6 +219,18 @@ def test_sparse_data_far_from_zero_give_the_dense_answer():
     np.testing.assert_allclose(sparse.explained_variance_ratio_, dense.explained_variance_ratio_, rtol=1e-6)
 
 
+@pytest.mark.parametrize("scale", [1e-25, 1e20, 1e30])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("center", ["columns", "both"])
+def test_single_precision_at_any_scale(scale, form, center):
+    """Squares leave the range of single precision long before the data do."""
+    data = np.random.default_rng(0).standard_normal((60, 40)).astype(np.float32) + 1
+    for shape in (data, data.T.copy()):
+        plain = SparseGraphSVD(3, n_rows=10, n_columns=8, center=center).fit(shape.astype(np.float64))
+        scaled = SparseGraphSVD(3, n_rows=10, n_columns=8, center=center).fit(form(shape * np.float32(scale)))
+        np.testing.assert_array_equal(scaled.columns_, plain.columns_)
+
+
 def test_numpy_words_and_generators_are_welcome():
     model = SparseGraphSVD(1, n_columns=4, scale=np.True_, n_init=3, random_state=np.random.default_rng(0)).fit(X)
     assert model.n_components_ == 1

@@ -16,7 +16,7 @@ _SPARSE_SHARE = 0.2  # layers with fewer non-zeros than this share are kept by t
 
 
 class Corrected:
-    """The operator X S^-1 - L R'.
+    """The operator X S^-1 - 1 c' - L R'.
 
     Parameters
     ----------
@@ -26,29 +26,32 @@ class Corrected:
         Squared Frobenius norm of the corrected matrix; `minus` keeps it up to date.
     column_factors : array of shape (p,), optional
         The diagonal of S^-1.
+    column_offsets : array of shape (p,), optional
+        The c to subtract from every row, after the factors.
     left, right : arrays of shape (n, r) and (p, r), optional
         The low-rank correction L R'.
     """
+
+    imputes: bool = False  # whether there are holes that `with_prediction` fills
+    tracks_gram: ClassVar[bool] = True  # whether `minus` changes the matrix by that layer and nothing else
 
     def __init__(
         self,
         base: DataOperator,
         squared_norm: float,
         column_factors: Floats | None = None,
+        column_offsets: Floats | None = None,
         left: Floats | None = None,
         right: Floats | None = None,
     ) -> None:
         self.shape = base.shape
         self.squared_norm = max(squared_norm, 0.0)
         self._base: Any = base
-        self._factors = column_factors
+        self._factors, self._offsets = column_factors, column_offsets
         # Kept as (r, n) and (r, p): a product then runs along memory.
         self._left = np.empty((0, self.shape[0])) if left is None else np.ascontiguousarray(left.T)
         self._right = np.empty((0, self.shape[1])) if right is None else np.ascontiguousarray(right.T)
         self._sparse_left, self._sparse_right = SparseLayers(self.shape[0]), SparseLayers(self.shape[1])
-
-    imputes: bool = False  # whether there are holes that `with_prediction` fills
-    tracks_gram: ClassVar[bool] = True  # whether `minus` changes the matrix by that layer and nothing else
 
     def on(self, base: DataOperator) -> Self:
         """The same corrections on another copy of the data."""
@@ -66,6 +69,8 @@ class Corrected:
         """Product with a supported vector on the right."""
         scaled = values if self._factors is None else values * self._factors[support]
         product: Floats = self._base.matvec(support, scaled)
+        if self._offsets is not None:
+            product -= self._offsets.take(support) @ values
         if len(self._right):
             product -= (self._right.take(support, axis=1) @ values) @ self._left
         if self._sparse_right.count:
@@ -77,6 +82,8 @@ class Corrected:
         product: Floats = self._base.rmatvec(support, values)
         if self._factors is not None:
             product *= self._factors
+        if self._offsets is not None:
+            product -= values.sum() * self._offsets
         if len(self._left):
             product -= (self._left.take(support, axis=1) @ values) @ self._right
         if self._sparse_left.count:
@@ -104,12 +111,20 @@ class Corrected:
     def gram(self, on_rows: bool, factor: float, dtype: Any) -> NDArray[Any]:
         """`factor`^2 times XX' (`on_rows`) or X'X before any layer was taken out; upper triangle, Fortran order."""
         column_factors = np.full(self.shape[1], factor) if self._factors is None else factor * self._factors
-        gram: NDArray[Any] = self._base.gram(on_rows, column_factors, self._left.T, factor * self._right.T, dtype)
+        left, right = self._dense_layers()
+        gram: NDArray[Any] = self._base.gram(on_rows, column_factors, left.T, factor * right.T, dtype)
         return gram
 
+    def _dense_layers(self) -> tuple[Floats, Floats]:
+        """Both factors of 1 c' + L R', a row per layer."""
+        if self._offsets is None:
+            return self._left, self._right
+        return np.vstack([np.ones(self.shape[0]), self._left]), np.vstack([self._offsets, self._right])
+
     def correction_norm(self) -> float:
-        """Frobenius norm of the dense part of L R'."""
-        return float(np.sqrt(max(np.sum((self._left @ self._left.T) * (self._right @ self._right.T)), 0.0)))
+        """Frobenius norm of 1 c' and the dense part of L R'."""
+        left, right = self._dense_layers()
+        return float(np.sqrt(max(np.sum((left @ left.T) * (right @ right.T)), 0.0)))
 
 
 @dataclass(frozen=True)

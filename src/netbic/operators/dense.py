@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ from scipy.linalg import get_blas_funcs
 from netbic.operators.base import Floats, Indices
 
 _FULL_SHARE = 0.45  # above this share of kept lines the full product beats gathering
+_LONG_LINE = 4096
 _SMALL_CORRECTION = 1e-2  # offsets below this share of X may be taken off its Gram matrix afterwards
-_SUMMED_ENTRIES = 1 << 14  # squares summed in the data's own precision before double precision takes over
+_SUMMED_ENTRIES, _SUMMED_ROWS = 1 << 15, 64  # summed in the data's own precision before double precision takes over
 _BLOCK_ENTRIES = 1 << 20  # entries per block of a pass over the data: 8 MB in double precision
 
 
@@ -52,8 +54,27 @@ class DenseOperator:
     def column_sums(self) -> Floats:
         """Sum of each column, in double precision."""
         if self._column_sums is None:
-            self._column_sums = np.asarray(self._rows.sum(axis=0, dtype=np.float64))
+            self._column_sums = self._quick_sums()
         return self._column_sums
+
+    def _quick_sums(self) -> Floats:
+        """Short sums in the data's own precision, added up in double precision.
+
+        Single precision is not enough where the means make up most of X: then every entry is widened first.
+        """
+        sums = np.zeros(self.shape[1])
+        for start in range(0, self.shape[0], _SUMMED_ROWS):
+            block = self._rows[start : start + _SUMMED_ROWS]
+            sums += np.ones(len(block), dtype=block.dtype) @ block
+        if self._rows.dtype == np.float64 or sums @ sums <= 0.5 * self.shape[0] * self._raw_square:
+            return sums
+        return np.asarray(self._rows.sum(axis=0, dtype=np.float64))
+
+    @cached_property
+    def _raw_square(self) -> float:
+        """Sum of squares, short sums first."""
+        parts = np.array_split(self._rows.ravel(order="K"), 1 + self._rows.size // _SUMMED_ENTRIES)
+        return sum(float(part @ part) for part in parts)
 
     def column_squares(self, row_offsets: Floats, column_offsets: Floats) -> Floats:
         """Sum of squares of each column after subtracting both offsets, a block of rows at a time."""
@@ -68,8 +89,7 @@ class DenseOperator:
     def squared_norm(self, row_offsets: Floats, column_offsets: Floats, factors: Floats | None) -> float:
         """Squared norm after offsets and factors; without a pass of its own where cancellation is no danger."""
         if factors is None and not row_offsets.any():
-            parts = np.array_split(self._rows.ravel(order="K"), 1 + self._rows.size // _SUMMED_ENTRIES)
-            raw = sum(float(part @ part) for part in parts)
+            raw = self._raw_square
             centred = raw - float(column_offsets @ (2 * self.column_sums() - self.shape[0] * column_offsets))
             if centred > 1e-2 * raw:
                 return centred
@@ -165,7 +185,10 @@ class PackedLines:
         self._slot_of[self._line_in[vacated]] = -1
         self._line_in[vacated] = new
         self._slot_of[new] = vacated
-        for slot, line in zip(vacated.tolist(), new.tolist(), strict=True):
+        if self.lines.shape[1] < _LONG_LINE:
+            self._packed[vacated] = self.lines[new]
+            return
+        for slot, line in zip(vacated.tolist(), new.tolist(), strict=True):  # long lines are copied once only
             self._packed[slot] = self.lines[line]
 
 

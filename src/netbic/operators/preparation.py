@@ -54,13 +54,9 @@ class Preparation:
         factors = np.ones(p) if self.factors is None else self.factors
         row_means = data.row_sums() / p - self.offsets.mean() if self.rows else np.zeros(n)
         squared_norm = data.squared_norm(row_means, self.offsets, self.factors)
-        left, right = [], []
-        if self.offsets.any():
-            left, right = [np.ones(n)], [self.offsets * factors]
-        if row_means.any():
-            left, right = [*left, row_means], [*right, factors]
-        pairs = (np.column_stack(left), np.column_stack(right)) if left else (None, None)
-        return Corrected(data, squared_norm, self.factors, *pairs)
+        offsets = self.offsets * factors if self.offsets.any() else None
+        pairs = (row_means[:, None], factors[:, None]) if row_means.any() else (None, None)
+        return Corrected(data, squared_norm, self.factors, offsets, *pairs)
 
     def apply(self, X: NDArray[Any]) -> NDArray[Any]:
         """Prepare new rows: the training columns' offsets and factors, the new rows' own means."""

@@ -15,7 +15,7 @@ from netbic.operators import Corrected
 from netbic.penalties import Penalty
 from netbic.solver.half_steps import Side, SolverName, State, Vector
 from netbic.solver.one_start import Outcome, Solution, solve
-from netbic.solver.starts import Direction, Starts, cut_start, largest_entry, paper_start, random_direction
+from netbic.solver.starts import Direction, Starts, cut_start, image, largest_entry, paper_start, random_direction
 
 Floats = NDArray[np.float64]
 Deflation = Literal["hotelling", "projection", "schur"]
@@ -92,8 +92,7 @@ class ModuleSearch:
             number += 1
 
     def _take_out(self, left: Floats, right: Floats) -> None:
-        support = np.flatnonzero(right)
-        product = self._residual.matvec(support, right[support])
+        product = image(self._residual.matvec, right)
         self._starts.forget(self._residual, left, right, product)
         self._residual = self._residual.minus(left, right, product)
 

@@ -24,6 +24,7 @@ from netbic.operators import Corrected, Operator
 from netbic.solver.half_steps import Side, Vector, plain_step
 
 Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 _EXACT_WORK = 2e8  # multiplications up to which the Gram matrix is made in double precision and solved to the end
 _LAPACK_SIZE = 300
@@ -107,8 +108,7 @@ class Starts:
         a, b = left, right
         if not self._on_rows:
             a, b = right, left
-            support = np.flatnonzero(left)
-            product = operator.rmatvec(support, left[support])
+            product = image(operator.rmatvec, left)
         w = self._scale * (product - 0.5 * float(b @ b) * a)
         a = self._scale * a
         if self._gram is not None:
@@ -188,6 +188,12 @@ def _power_of_two(squared_norm: float) -> float:
     if 1e-10 <= squared_norm <= 1e10:
         return 1.0
     return float(2.0 ** -np.round(np.log2(squared_norm) / 2)) if squared_norm > 0 else 1.0
+
+
+def image(product: Callable[[Indices, Floats], Floats], vector: Floats) -> Floats:
+    """A product with a vector of any length, made with its direction: single precision has little room above X."""
+    support, length = np.flatnonzero(vector), float(np.linalg.norm(vector))
+    return length * product(support, vector[support] / length) if length else product(support, vector[support])
 
 
 def paper_start(operator: Operator, direction: Direction) -> tuple[Vector, Vector]:
