@@ -15,7 +15,7 @@ from netbic.simulate import cohort, recovery
 IMAGES = Path(__file__).parent / "images"
 COLOURS = {"with the graph": "#0072B2", "rewired graph": "#E69F00", "no graph": "#777777"}
 STRENGTHS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-SEEDS = range(4)
+SEEDS = range(16)
 
 
 def fit(study, graph):
