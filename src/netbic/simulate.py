@@ -113,7 +113,7 @@ def cohort(
     module_samples: int = 40,
     module_genes: int = 60,
     overlap: int = 10,
-    strength: float = 0.7,
+    strength: float = 0.75,
     mean_degree: float = 12.0,
     inside_share: float = 0.5,
     random_state: Any = None,
