@@ -12,14 +12,13 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.decomposition import PCA
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import netbic
-from netbic import L0, L1, Graph, L1Ball, SparseGraphSVD
+from netbic import L0, Graph, L1Ball, SparseGraphSVD
 
 X = np.random.default_rng(0).standard_normal((30, 20)) + np.arange(20)
 
@@ -358,147 +357,3 @@ def test_grid_search_over_smoothness():
     scores = search.cv_results_["mean_test_score"]
     assert search.best_params_["column_smoothness"] > 0
     assert scores[0] < scores.max()
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# Bad input
-# --------------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("keywords", "error", "words"),
-    [
-        ({"n_columns": 21}, ValueError, "n_columns=21 but X has 20 columns: choose 1 to 20"),
-        ({"n_rows": 31}, ValueError, "n_rows=31 but X has 30 rows: choose 1 to 30"),
-        ({"n_rows": 0}, ValueError, "n_rows=0: at least 1 is needed"),
-        ({"n_columns": -3}, ValueError, "n_columns=-3: at least 1 is needed"),
-        ({"n_columns": 2.5}, TypeError, "n_columns=2.5: an integer is needed"),
-        ({"n_columns": "many"}, TypeError, "n_columns='many': an integer is needed"),
-        ({"n_components": 0}, ValueError, "n_components=0: at least 1 is needed"),
-        ({"n_components": True}, TypeError, "n_components=True: an integer is needed"),
-        ({"n_init": 0}, ValueError, "n_init=0"),
-        ({"max_iter": 0}, ValueError, "max_iter=0"),
-        ({"tol": -1.0}, ValueError, "tol=-1.0: a finite number of at least 0"),
-        ({"tol": "fine"}, ValueError, "tol='fine'"),
-        ({"tol": np.inf}, ValueError, "tol=inf: a finite number"),
-        ({"scale": "yes"}, ValueError, "scale='yes' is not known: choose one of False, True"),
-        ({"center": np.arange(2)}, ValueError, "center=array.* is not known"),
-        ({"column_smoothness": 0.1}, ValueError, "column_smoothness=0.1 needs a column_graph"),
-        ({"row_smoothness": 0.1}, ValueError, "row_smoothness=0.1 needs a row_graph"),
-        ({"column_graph": path_graph(20), "column_smoothness": -0.1}, ValueError, "column_smoothness=-0.1: a finite"),
-        ({"column_graph": path_graph(20), "column_smoothness": np.nan}, ValueError, "column_smoothness=nan: a finite"),
-        ({"column_graph": path_graph(20), "column_smoothness": "a bit"}, ValueError, "column_smoothness='a bit'"),
-        ({"column_graph": path_graph(19)}, ValueError, "column graph has 19 nodes but X has 20 columns"),
-        ({"row_graph": path_graph(20)}, ValueError, "row graph has 20 nodes but X has 30 rows"),
-        ({"n_columns": 3, "column_penalty": L0(3)}, ValueError, "n_columns=3 and column_penalty=.* are both given"),
-        ({"column_penalty": "l1"}, TypeError, "column_penalty='l1' is not a penalty"),
-        ({"row_penalty": L0(31)}, ValueError, "but X has 30 rows: choose k from 1 to 30"),
-        ({"solver": "fast"}, ValueError, "solver='fast' is not known: choose one of 'auto', 'aisp', 'monotone'"),
-        ({"graph_term": "x"}, ValueError, "graph_term='x' is not known: choose one of 'adjacency', 'laplacian'"),
-        ({"signs": "both"}, ValueError, "signs='both' is not known: choose one of 'absolute', 'signed'"),
-        ({"center": True}, ValueError, "center=True is not known: choose one of None, 'columns'"),
-        ({"deflation": "x"}, ValueError, "deflation='x' is not known: choose one of 'hotelling'"),
-        ({"smoothness_scale": "x"}, ValueError, "smoothness_scale='x' is not known: choose one of 'relative'"),
-        ({"missing": "x"}, ValueError, "missing='x' is not known"),
-    ],
-)
-def test_bad_words(keywords, error, words):
-    with pytest.raises(error, match=words):
-        SparseGraphSVD(**keywords).fit(X)
-
-
-@pytest.mark.parametrize(
-    ("data", "words"),
-    [
-        (np.where(np.arange(20) == 3, np.nan, X), r"NaN\. Drop such entries, or use missing='ignore'"),
-        (np.where(np.arange(20) == 3, np.inf, X), "infinity"),
-        (X[0], "2D array"),
-        (np.empty((0, 20)), "0 sample"),
-        (np.empty((30, 0)), r"0 feature"),
-        (np.full((3, 3), "a"), "could not convert"),
-    ],
-)
-def test_bad_matrices(data, words):
-    with pytest.raises(ValueError, match=words):
-        SparseGraphSVD().fit(data)
-
-
-@pytest.mark.parametrize("data", [np.zeros((6, 5)), np.full((6, 5), 5.1), np.full((6, 5), 1e9 + 0.1)])
-def test_nothing_to_find(data):
-    with pytest.warns(UserWarning, match="found 0 of 2 modules: nothing but rounding error is left of X"):
-        model = SparseGraphSVD(n_rows=2, n_columns=2).fit(data)
-    assert model.n_components_ == 0
-    assert model.components_.shape == (0, 5)
-    assert model.left_vectors_.shape == (6, 0)
-    assert model.rows_.shape == (0, 6)
-    assert model.columns_.shape == (0, 5)
-    for array in (model.singular_values_, model.explained_variance_ratio_, model.converged_, model.graph_share_):
-        assert array.shape == (0,)
-    assert model.transform(data).shape == (6, 0)
-    assert model.score(data) == 0.0
-    np.testing.assert_allclose(model.inverse_transform(model.transform(data)), data)
-
-
-def test_fewer_modules_than_asked_for():
-    data = np.outer(np.arange(1.0, 7), np.arange(1.0, 6)) + np.outer(np.ones(6), [1.0, -1, 1, -1, 1])
-    with pytest.warns(UserWarning, match="found 2 of 4 modules"):
-        model = SparseGraphSVD(4, center=None).fit(data)
-    assert model.components_.shape == (2, 5)
-    assert model.explained_variance_ratio_.sum() == pytest.approx(1)
-
-
-def test_an_l1_penalty_that_leaves_nothing():
-    with pytest.warns(
-        UserWarning, match=r"found 0 of 1 modules: the column penalty L1\(.*alpha=1000.0\) leaves no column"
-    ):
-        model = SparseGraphSVD(1, column_penalty=L1(1000.0)).fit(X)
-    assert model.n_components_ == 0
-
-
-def test_unconverged_modules_are_said():
-    noisy = np.random.default_rng(1).standard_normal((40, 40))
-    with pytest.warns(ConvergenceWarning, match=r"modules 0, 1 did not converge \(module 0 hit max_iter=2\)"):
-        model = SparseGraphSVD(2, n_rows=5, n_columns=5, max_iter=2, tol=1e-12).fit(noisy)
-    assert not model.converged_.any()
-
-
-def test_a_graph_without_edges_is_ignored_with_a_word():
-    with pytest.warns(UserWarning, match="the column graph has no edge between the columns of X: it is ignored"):
-        model = SparseGraphSVD(1, n_columns=5, column_graph=sp.csr_array((20, 20))).fit(X)
-    np.testing.assert_array_equal(model.components_, SparseGraphSVD(1, n_columns=5).fit(X).components_)
-
-
-def test_names_that_do_not_match():
-    frame = pd.DataFrame(X, columns=[f"ENSG{i}" for i in range(20)])
-    graph = pd.DataFrame({"source": ["TP53", "MDM2"], "target": ["MDM2", "MDM4"]})
-    with pytest.raises(ValueError, match=r"the graph has MDM2, MDM4, TP53, \.\.\.; the data have ENSG0, ENSG1"):
-        SparseGraphSVD(column_graph=graph).fit(frame)
-
-
-def test_few_matches_are_said():
-    frame = pd.DataFrame(np.random.default_rng(0).standard_normal((10, 100)), columns=[f"g{i}" for i in range(100)])
-    graph = pd.DataFrame({"source": ["g1", "g2", "x"], "target": ["g2", "x", "y"]})
-    with pytest.warns(UserWarning, match="only 2 of 100 columns are nodes of the column graph"):
-        SparseGraphSVD(1, n_columns=5, column_graph=graph).fit(frame)
-
-
-def test_inverse_transform_of_the_wrong_shape():
-    model = SparseGraphSVD(2).fit(X)
-    with pytest.raises(ValueError, match=r"scores have shape \(4, 3\): \(n_samples, 2\) is needed"):
-        model.inverse_transform(np.ones((4, 3)))
-    with pytest.raises(NotFittedError):
-        SparseGraphSVD().inverse_transform(np.ones((4, 2)))
-
-
-def test_verbose_prints_a_line_per_module(capsys):
-    SparseGraphSVD(2, n_columns=4, verbose=1).fit(X)
-    assert [line.split(":")[0] for line in capsys.readouterr().out.splitlines()] == ["module 1", "module 2"]
-
-
-def test_settings_are_not_changed_by_fit():
-    model = SparseGraphSVD(2, n_columns=4, column_graph=path_graph(20))
-    before = model.get_params().copy()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model.fit(X)
-    assert all(model.get_params()[name] is value for name, value in before.items())

@@ -9,19 +9,12 @@ import netbic
 from netbic import SparseGraphSVD
 from netbic.operators import DenseOperator, Masked, Preparation, learn_from_observed
 from netbic.solver.starts import Starts
+from writing import written_out
 
 GENERATOR = np.random.default_rng(0)
 X = GENERATOR.standard_normal((30, 20)) + 5
 HOLES = GENERATOR.random((30, 20)) < 0.2
 HOLED = np.where(HOLES, np.nan, X)
-
-
-def written_out(operator):
-    n, p = operator.shape
-    by_columns = np.column_stack([operator.matvec(np.array([j]), np.ones(1)) for j in range(p)])
-    by_rows = np.array([operator.rmatvec(np.array([i]), np.ones(1)) for i in range(n)])
-    np.testing.assert_allclose(by_rows, by_columns, atol=1e-12)
-    return by_columns
 
 
 @pytest.mark.parametrize("impute", [False, True])

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 from netbic.operators import DenseOperator, Preparation, SparseOperator
 from netbic.operators.dense import _BLOCK_ENTRIES
+from writing import written_out
 
 GENERATOR = np.random.default_rng(0)
 COUNTS = GENERATOR.poisson(0.5, (30, 20)) * GENERATOR.uniform(1, 3, (30, 20)) + (np.arange(20) == 4) * 5.0
@@ -30,14 +31,6 @@ SUMMARISED = {name: make for name, make in OPERATORS.items() if "packed" not in 
 
 every_operator = pytest.mark.parametrize("make", OPERATORS.values(), ids=OPERATORS)
 every_data_operator = pytest.mark.parametrize("make", SUMMARISED.values(), ids=SUMMARISED)
-
-
-def written_out(operator):
-    n, p = operator.shape
-    by_columns = np.column_stack([operator.matvec(np.array([j]), np.ones(1)) for j in range(p)])
-    by_rows = np.array([operator.rmatvec(np.array([i]), np.ones(1)) for i in range(n)])
-    np.testing.assert_allclose(by_rows, by_columns, atol=1e-10)
-    return by_columns
 
 
 def prepared_by_hand(X, center, scale):

@@ -13,6 +13,7 @@ from netbic.solver.half_steps import candidate, half_step
 from netbic.solver.modules import Module, Settings, layers, solve_either_sign
 from netbic.solver.starts import Direction, Starts, exact_direction
 from properties.problems import matrices, penalty_with_objective, random_graph, signs, terms
+from writing import written_out
 
 PATH = Graph(np.diag(np.ones(5), 1) + np.diag(np.ones(5), -1))
 FAR_EDGE = Graph(np.array([[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]], dtype=float))
@@ -131,10 +132,6 @@ def test_nonnegative_sides_are_never_flipped():
     turned = solve(DenseOperator(-np.ones((4, 4))), *free, start)
     assert turned.state.d > 0
     assert (turned.state.u.values >= 0).all()
-
-
-def written_out(operator):
-    return np.column_stack([operator.matvec(np.array([j]), np.ones(1)) for j in range(operator.shape[1])])
 
 
 @pytest.mark.parametrize("shape", [(12, 9), (40, 60)])

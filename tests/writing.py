@@ -1,0 +1,12 @@
+"""An operator as the matrix it stands for."""
+
+import numpy as np
+
+
+def written_out(operator):
+    """All entries, by products with unit vectors from either side."""
+    n, p = operator.shape
+    by_columns = np.column_stack([operator.matvec(np.array([j]), np.ones(1)) for j in range(p)])
+    by_rows = np.array([operator.rmatvec(np.array([i]), np.ones(1)) for i in range(n)])
+    np.testing.assert_allclose(by_rows, by_columns, atol=1e-10)
+    return by_columns
