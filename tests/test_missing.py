@@ -151,5 +151,7 @@ def test_bad_input():
         SparseGraphSVD(missing="ignore").fit(np.where(HOLES, np.inf, X))
     with pytest.raises(ValueError, match="X is sparse and contains NaN"):
         SparseGraphSVD(missing="ignore").fit(sp.csr_array(HOLED))
+    with pytest.raises(ValueError, match="X is sparse and contains NaN"):
+        SparseGraphSVD(missing="ignore").fit(sp.csr_array(X)).transform(sp.csr_array(HOLED))
     with pytest.raises(ValueError, match="use missing='ignore' or 'impute' for NaN"):
         SparseGraphSVD().fit(HOLED)

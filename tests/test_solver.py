@@ -222,7 +222,6 @@ def test_starts_of_a_spent_matrix_are_found_by_products():
 
 
 def test_an_oscillation_that_dies_away_is_not_a_cycle():
-    toy = paper(0.05, n_rows=40, n_columns=40, n_row_support=20, n_column_support=20, random_state=1)
     outcomes = []
     for seed in range(30):
         toy = paper(0.05, n_rows=40, n_columns=40, n_row_support=20, n_column_support=20, random_state=seed)

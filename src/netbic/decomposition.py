@@ -26,6 +26,7 @@ from netbic.solver import DEFLATIONS, SOLVERS, Axis, Module, ModuleSearch, Setti
 _DEFAULT_SMOOTHNESS = 0.2
 
 
+# scikit-learn has no types: its bases are Any to mypy.
 class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Sparse graph-regularized SVD: network-coherent biclusters, one after another.
 
@@ -249,12 +250,15 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         try:
             finite: Any = True if self.missing == "error" else "allow-nan"
             keywords = {"dtype": [np.float64, np.float32], "accept_sparse": "csr", "ensure_all_finite": finite}
-            return validate_data(self, X, reset=reset, **keywords)
+            X = validate_data(self, X, reset=reset, **keywords)
         except ValueError as problem:
             if "contains NaN" not in str(problem) and "infinity" not in str(problem):
                 raise
             what = str(problem).splitlines()[0]
             raise ValueError(f"{what} Drop such entries, or use missing='ignore' or 'impute' for NaN") from None
+        if sp.issparse(X) and self.missing != "error" and _has_holes(X):
+            raise ValueError("X is sparse and contains NaN: drop those entries (missing values need a dense X)")
+        return X
 
     # ------------------------------------------------------------------------------------------------------------
     # What was asked for
@@ -321,11 +325,12 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
 
     def _settings(self, dtype: Any) -> Settings:
         seed = 0
-        if isinstance(self.random_state, np.random.Generator):
+        if self.n_init > 1 and isinstance(self.random_state, np.random.Generator):
             seed = int(self.random_state.integers(2**31 - 1))
         elif self.n_init > 1:
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         tol = self.tol if dtype == np.float64 else max(self.tol, 1e-5)  # products carry six digits
+        # The words are plain strings to mypy; _check_words has made sure that they are the known ones.
         return Settings(self.solver, self.n_init, self.max_iter, tol, self.deflation, seed, self.n_jobs)  # type: ignore[arg-type]
 
     def _operator(self, X: Any) -> tuple[Corrected, float]:
@@ -348,8 +353,6 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         return operator if self.low_memory else operator.on(DenseOperator(X)), 4 * noise
 
     def _masked(self, X: Any) -> tuple[Corrected, float]:
-        if sp.issparse(X):
-            raise ValueError("X is sparse and contains NaN: drop those entries (missing values need a dense X)")
         _check_range(float(np.nanmax(np.abs(X))))
         self._preparation = learn_from_observed(X, self.center, self.scale)
         operator = Masked(self._preparation.apply(X), self.missing == "impute", self.low_memory)

@@ -67,7 +67,7 @@ class Module:
 
 
 class ModuleSearch:
-    """Iterate over modules until `n_modules` are found or nothing is left; `ended` then says why it stopped early."""
+    """Iterate over modules for as long as anything is left; `ended` then says why there are no more."""
 
     def __init__(self, operator: Corrected, rows: Axis, columns: Axis, settings: Settings, noise: float) -> None:
         self.ended = ""

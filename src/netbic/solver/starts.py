@@ -1,13 +1,14 @@
 """Where a module's iteration begins.
 
 The leading singular direction comes from the Gram matrix of the short side (XX' or X'X), which is made once and updated
-in place when a module is taken out. From there:
+in place when a module is taken out; where both sides are long, from a few passes over X; and where entries are missing
+(so that taking a module out is no low-rank change), afresh for every module. From there:
 
 - `paper_start`: the full leading pair, as the paper's algorithms begin;
 - `cut_start` (default): the first round without the graph. Its first half is free, because Xv = sigma_1 u for the
   leading pair, and the other half reads the kept lines only.
 
-Restarts do the same from a random direction. A start is one function of (X, seed), whatever operator holds X.
+Restarts do the same from a random direction. A start depends on X and the seed, not on what operator holds X.
 """
 
 from __future__ import annotations
