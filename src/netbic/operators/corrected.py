@@ -97,13 +97,15 @@ class Corrected:
     def minus(self, left: Floats, right: Floats, product: Floats) -> Self:
         """Subtract one more rank-one matrix `left right'`; `product` is this operator times `right`."""
         made = copy.copy(self)
-        if not (left.any() and right.any()):
+        rows, columns = np.flatnonzero(left), np.flatnonzero(right)
+        if not (rows.size and columns.size):
             return made
         # |Y - ab'|^2 = |Y|^2 - 2 a'Yb + |a|^2 |b|^2
         change = float(left @ left) * float(right @ right) - 2 * float(left @ product)
         made.squared_norm = max(self.squared_norm + change, 0.0)
-        if np.count_nonzero(left) + np.count_nonzero(right) < _SPARSE_SHARE * sum(self.shape):
-            made._sparse_left, made._sparse_right = self._sparse_left.plus(left), self._sparse_right.plus(right)
+        if rows.size + columns.size < _SPARSE_SHARE * sum(self.shape):
+            made._sparse_left = self._sparse_left.plus(rows, left[rows])
+            made._sparse_right = self._sparse_right.plus(columns, right[columns])
         else:
             made._left, made._right = np.vstack([self._left, left]), np.vstack([self._right, right])
         return made
@@ -145,14 +147,13 @@ class SparseLayers:
         """Number of layers."""
         return self.bounds.size - 1
 
-    def plus(self, vector: Floats) -> SparseLayers:
+    def plus(self, support: Indices, values: Floats) -> SparseLayers:
         """One layer more."""
-        support = np.flatnonzero(vector)
         return SparseLayers(
             self.size,
             np.concatenate([self.indices, support]),
-            np.concatenate([self.values, vector[support]]),
-            np.append(self.bounds, self.bounds[-1] + support.size),
+            np.concatenate([self.values, values]),
+            np.concatenate([self.bounds, self.bounds[-1:] + support.size]),
         )
 
     def inner(self, support: Indices, values: Floats) -> Floats:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh, get_blas_funcs
+from scipy.linalg import eigh, get_blas_funcs, get_lapack_funcs
 from scipy.sparse.linalg import LinearOperator, svds
 
 from netbic.operators import Corrected, Operator
@@ -141,6 +141,7 @@ class Subspace:
         self._first, self.most, self.kept = first, most, kept
         self._basis = np.empty((self.most, first.size), dtype=first.dtype)
         self._products = np.empty_like(self._basis)
+        self._syevr: Any = get_lapack_funcs("syevr", (self._basis,))
         self.size = 0
 
     def leading(self, product: Product, tolerance: float, steps: int) -> tuple[float, NDArray[Any]]:
@@ -157,13 +158,16 @@ class Subspace:
 
     def _ritz(self) -> tuple[float, NDArray[Any], NDArray[Any]]:
         """The best value in the subspace, its vector, and G times that vector."""
-        values, weights = self._projected()
-        best = weights[:, -1]
-        return float(values[-1]), best @ self._basis[: self.size], best @ self._products[: self.size]
+        values, weights = self._projected(1)
+        best = weights[:, 0]
+        return float(values[0]), best @ self._basis[: self.size], best @ self._products[: self.size]
 
-    def _projected(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        values, weights = np.linalg.eigh(self._basis[: self.size] @ self._products[: self.size].T)
-        return values, weights
+    def _projected(self, count: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The largest eigenvalues of G within the subspace, in increasing order, and their vectors."""
+        inside = self._basis[: self.size] @ self._products[: self.size].T
+        lowest = self.size - count + 1
+        values, weights, *_ = self._syevr(inside, range="I", il=lowest, iu=self.size)
+        return values[:count], weights
 
     def _add(self, vector: NDArray[Any], product: Product) -> bool:
         """Extend the subspace by a vector; False if it lies in it already."""
@@ -171,8 +175,7 @@ class Subspace:
             self._compress()
         basis = self._basis[: self.size]
         length = np.linalg.norm(vector)
-        for _ in range(2):
-            vector = vector - (basis @ vector) @ basis
+        vector = vector - (basis @ vector) @ basis  # once is enough: what is added is a residual, orthogonal already
         rest = np.linalg.norm(vector)
         if not rest > 1e-4 * length:
             return False
@@ -183,7 +186,7 @@ class Subspace:
 
     def _compress(self) -> None:
         """Keep the best directions only."""
-        best = self._projected()[1][:, -self.kept :].T
+        best = self._projected(self.kept)[1].T
         self._basis[: self.kept] = best @ self._basis
         self._products[: self.kept] = best @ self._products
         self.size = self.kept
