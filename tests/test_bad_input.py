@@ -144,7 +144,7 @@ def test_inverse_transform_of_the_wrong_shape():
 
 def test_verbose_prints_a_line_per_module(capsys):
     SparseGraphSVD(2, n_columns=4, verbose=1).fit(X)
-    assert [line.split(":")[0] for line in capsys.readouterr().out.splitlines()] == ["module 1", "module 2"]
+    assert [line.split(":")[0] for line in capsys.readouterr().out.splitlines()] == ["module 0", "module 1"]
 
 
 def test_settings_are_not_changed_by_fit():

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
+from itertools import islice
 from numbers import Integral
 from typing import Any, Self
 
@@ -185,6 +187,32 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
             Never written to. A sparse X is never made dense: centring and scaling are implicit.
         y : ignored
         """
+        for _ in self.iter_fit(X):
+            pass
+        return self
+
+    def iter_fit(self, X: Any, known: Sequence[Module] = ()) -> Iterator[Module]:
+        """Fit like `fit`, but hand out every module as soon as it is found, to be kept or shown.
+
+        The estimator is fitted when the iteration has come to its end.
+
+        Parameters
+        ----------
+        X : as for `fit`
+        known : sequence of Module, optional
+            The first modules of an earlier iteration over the same X with the same settings (`random_state` an integer).
+            They are not sought again, nor handed out; the others come out the same, to the last bit.
+
+        Examples
+        --------
+        >>> import netbic
+        >>> toy = netbic.simulate.paper(0.02, random_state=0)
+        >>> model = netbic.SparseGraphSVD(2, n_rows=50, n_columns=50)
+        >>> for number, module in enumerate(model.iter_fit(toy.X)):
+        ...     print(number, module.u.support.size, module.v.support.size)
+        0 50 50
+        1 50 50
+        """
         self._check_words()
         row_names, column_names = (_names(getattr(X, part, None)) for part in ("index", "columns"))
         X = self._validated(X, reset=True)
@@ -194,12 +222,16 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         settings = self._settings(X.dtype)
         with _one_blas_thread():
             operator, noise = self._operator(X)
-            search = ModuleSearch(operator, rows, columns, settings, noise)
-            modules = self._collect(search)
+            search = ModuleSearch(operator, rows, columns, settings, noise, known)
+            modules: list[Module] = []
+            for module in islice(search, self.n_components):
+                modules.append(module)
+                if len(modules) > len(known):
+                    self._report(module, len(modules) - 1)
+                    yield module
             self._store(operator, modules, X.dtype)
         for remark, category in remarks(modules, self.n_components, search.ended, rows, columns, settings):
-            warnings.warn(remark, category, stacklevel=2)
-        return self
+            warnings.warn(remark, category, stacklevel=3)
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Least-squares scores of samples on the modules' features: (X - mean) V'(VV')^+."""
@@ -319,7 +351,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
             return 0.0, None
         term = match(graph, size, names, axis).term(self.graph_term)
         if term.is_empty:
-            warnings.warn(f"the {axis} graph has no edge between the {axis}s of X: it is ignored", stacklevel=4)
+            warnings.warn(f"the {axis} graph has no edge between the {axis}s of X: it is ignored", stacklevel=5)
             return 0.0, None
         return _DEFAULT_SMOOTHNESS if smoothness is None else float(smoothness), term
 
@@ -363,15 +395,9 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     # What was found
     # ------------------------------------------------------------------------------------------------------------
 
-    def _collect(self, search: ModuleSearch) -> list[Module]:
-        found: list[Module] = []
-        for module in search:
-            found.append(module)
-            if self.verbose:
-                print(f"module {len(found)}: d = {module.d:.6g}, {len(module.objectives)} rounds, {module.outcome}")
-            if len(found) == self.n_components:
-                break
-        return found
+    def _report(self, module: Module, number: int) -> None:
+        if self.verbose:
+            print(f"module {number}: d = {module.d:.6g}, {len(module.objectives)} rounds, {module.outcome}")
 
     def _store(self, operator: Corrected, modules: list[Module], dtype: Any) -> None:
         n, p = operator.shape

@@ -270,7 +270,7 @@ def match(graph: Any, size: int, names: NDArray[Any] | None, axis: str) -> Graph
         warnings.warn(
             f"the {axis} graph has node names ({made.names[0]}, ...) but X has none: its node i is taken for {axis} i. "
             "Give X as a DataFrame to match by name",
-            stacklevel=5,
+            stacklevel=6,
         )
     if made.n_nodes != size:
         raise ValueError(
@@ -288,7 +288,7 @@ def _by_name(graph: Graph, names: NDArray[Any], axis: str) -> Graph:
         warnings.warn(
             f"only {matched:,} of {len(names):,} {axis}s are nodes of the {axis} graph: do both sides use the same "
             f"kind of names? (graph: {known[0]}, ...; data: {names[0]}, ...)",
-            stacklevel=6,
+            stacklevel=7,
         )
     return aligned
 

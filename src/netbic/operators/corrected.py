@@ -65,6 +65,11 @@ class Corrected:
         twin._base = self._base.for_one_start()
         return twin
 
+    def forget(self) -> None:
+        """Make what follows independent, to the last digit, of what was multiplied before."""
+        if hasattr(self._base, "forget"):
+            self._base.forget()
+
     def matvec(self, support: Indices, values: Floats) -> Floats:
         """Product with a supported vector on the right."""
         scaled = values if self._factors is None else values * self._factors[support]

@@ -128,6 +128,11 @@ class PackedOperator:
         """Another one, with a memory of its own."""
         return PackedOperator(self._rows.lines, self._columns.lines)
 
+    def forget(self) -> None:
+        """Make what follows independent, to the last digit, of what was multiplied before."""
+        self._rows.forget()
+        self._columns.forget()
+
     def matvec(self, support: Indices, values: Floats) -> Floats:
         """X v."""
         if support.size >= _FULL_SHARE * self.shape[1]:
@@ -150,6 +155,11 @@ class PackedLines:
         self._line_in = np.empty(0, dtype=np.intp)
         self._packed = np.empty((0, lines.shape[1]), dtype=lines.dtype)
 
+    def forget(self) -> None:
+        """Hold no line: the order in which lines lie side by side, and so in which they are added up, starts afresh."""
+        self._slot_of[self._line_in] = -1
+        self._line_in = np.empty(0, dtype=np.intp)
+
     def combine(self, support: Indices, values: Floats) -> Floats:
         """Sum of values[i] * lines[support[i]]."""
         self._pack(support)
@@ -167,7 +177,7 @@ class PackedLines:
             self._exchange(support, slots, new)
 
     def _refill(self, support: Indices) -> None:
-        if support.size != self._line_in.size:
+        if support.size != len(self._packed):
             self._packed = np.empty((support.size, self.lines.shape[1]), dtype=self.lines.dtype)
         self._slot_of[self._line_in] = -1
         self._line_in = support.copy()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -67,11 +67,24 @@ class Module:
 
 
 class ModuleSearch:
-    """Iterate over modules for as long as anything is left; `ended` then says why there are no more."""
+    """Iterate over modules for as long as anything is left; `ended` then says why there are no more.
 
-    def __init__(self, operator: Corrected, rows: Axis, columns: Axis, settings: Settings, noise: float) -> None:
+    Modules that are `known` already, the first ones of an earlier search, are taken as they are. No digit of a module
+    depends on how those before it were found, so the search then goes on to the same numbers.
+    """
+
+    def __init__(
+        self,
+        operator: Corrected,
+        rows: Axis,
+        columns: Axis,
+        settings: Settings,
+        noise: float,
+        known: Sequence[Module] = (),
+    ) -> None:
         self.ended = ""
-        self._residual = self._filled = operator.for_one_start()
+        self._known = known
+        self._residual = operator.for_one_start()
         self._rows, self._columns, self._settings = rows, columns, settings
         self._noise = noise
         self._starts = Starts(operator, exact=settings.solver == "aisp")
@@ -83,13 +96,21 @@ class ModuleSearch:
             if leading is None or leading.value <= self._noise:
                 self.ended = "nothing but rounding error is left of X"
                 return
-            module = self._next(leading, number)
+            self._residual.forget()
+            module = self._known[number] if number < len(self._known) else self._next(leading, number)
             if module is None:
                 return
             yield module
-            for left, right in layers(self._filled, module, self._settings.deflation):
+            self._residual.forget()
+            for left, right in layers(self._filled(module), module, self._settings.deflation):
                 self._take_out(left, right)
             number += 1
+
+    def _filled(self, module: Module) -> Corrected:
+        """What a module is taken out of: holes, where they are imputed, hold what it predicts."""
+        if not self._residual.imputes:
+            return self._residual
+        return self._residual.with_prediction(module.d * module.u.full(), module.v.full())
 
     def _take_out(self, left: Floats, right: Floats) -> None:
         product = image(self._residual.matvec, right)
@@ -101,9 +122,8 @@ class ModuleSearch:
         rows = self._rows.side(leading.value, self._residual.squared_norm, n * p)
         columns = self._columns.side(leading.value, self._residual.squared_norm, n * p)
         solution = best_of_starts(self._residual, rows, columns, leading, number, self._settings)
-        self._filled = self._residual
         if self._residual.imputes and not solution.state.is_empty:
-            solution, self._filled = imputing(self._residual, rows, columns, solution, self._settings)
+            solution = imputing(self._residual, rows, columns, solution, self._settings)
         if solution.state.is_empty:
             axis, asked = ("row", self._rows) if solution.state.u.is_empty else ("column", self._columns)
             self.ended = f"the {axis} penalty {asked.penalty!r} leaves no {axis} at all"
@@ -134,19 +154,16 @@ def best_of_starts(
     return max(solutions, key=lambda solution: solution.rank)
 
 
-def imputing(
-    operator: Corrected, rows: Side, columns: Side, solution: Solution, settings: Settings
-) -> tuple[Solution, Corrected]:
-    """Fill the holes with what the module predicts and solve again, until it stands still; also the filled matrix."""
-    filled = operator
+def imputing(operator: Corrected, rows: Side, columns: Side, solution: Solution, settings: Settings) -> Solution:
+    """Fill the holes with what the module predicts and solve again, until it stands still."""
     for _ in range(settings.max_iter):
         before = solution.state
         filled = operator.with_prediction(before.d * before.u.full(), before.v.full())
         solution = solve_with(filled, rows, columns, (before.u, before.v), settings)
         after = solution.state
         if after.is_empty or max(after.u.distance(before.u), after.v.distance(before.v)) <= settings.tol:
-            return solution, filled
-    return replace(solution, outcome="max_iter"), filled
+            return solution
+    return replace(solution, outcome="max_iter")
 
 
 def solve_with(

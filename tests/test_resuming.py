@@ -1,0 +1,47 @@
+"""A search that goes on from known modules comes to the same numbers, to the last bit."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from netbic import L1, SparseGraphSVD
+from netbic.simulate import cohort
+
+study = cohort(150, 700, n_modules=4, module_genes=60, module_samples=30, random_state=3)
+expression = study.expression.to_numpy()
+holes = np.where(np.random.default_rng(0).random(expression.shape) < 0.1, np.nan, expression)
+graph = {"column_graph": study.network.weights}
+
+CASES = {
+    "dense": (expression, graph),
+    "single precision": (expression.astype(np.float32), graph),
+    "sparse": (sp.csr_array(np.where(np.abs(expression) > 1.5, expression, 0)), graph),
+    "holes ignored": (holes, {"missing": "ignore"}),
+    "holes imputed": (holes, {"missing": "impute"}),
+    "projection": (expression, {"deflation": "projection"}),
+    "schur": (expression, {"deflation": "schur"}),
+    "restarts": (expression, graph | {"n_init": 4, "random_state": 0}),
+    "as published": (expression, graph | {"solver": "aisp"}),
+    "soft": (expression, {"n_columns": None, "column_penalty": L1(2.0)}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_modules_after_known_ones_come_out_the_same(case):
+    X, words = CASES[case]
+    whole = SparseGraphSVD(5, **({"n_rows": 20, "n_columns": 60} | words))
+    modules = list(whole.iter_fit(X))
+    for number in (1, 3, 5):
+        rest = SparseGraphSVD(**whole.get_params())
+        new = list(rest.iter_fit(X, known=modules[:number]))
+        assert len(new) == 5 - number
+        for name in ("left_vectors_", "components_", "singular_values_", "explained_variance_ratio_", "graph_share_"):
+            assert getattr(rest, name).tobytes() == getattr(whole, name).tobytes(), (number, name)
+        for mine, theirs in zip(rest.objectives_, whole.objectives_, strict=True):
+            assert mine.tobytes() == theirs.tobytes()
+
+
+def test_an_iteration_broken_off_leaves_the_estimator_unfitted():
+    model = SparseGraphSVD(3, n_columns=60)
+    next(model.iter_fit(expression))
+    assert not hasattr(model, "components_")
