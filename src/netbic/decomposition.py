@@ -200,8 +200,8 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         ----------
         X : as for `fit`
         known : sequence of Module, optional
-            The first modules of an earlier iteration over the same X with the same settings (`random_state` an integer).
-            They are not sought again, nor handed out; the others come out the same, to the last bit.
+            The first modules of an earlier iteration over the same X with the same settings (`random_state` an
+            integer). They are not sought again, nor handed out; the others come out the same, to the last bit.
 
         Examples
         --------
