@@ -8,7 +8,7 @@ from pathlib import Path
 import netbic
 
 ROOMS = ["graphs", "operators", "penalties", "solver", "projection", "decomposition", "methods", "simulate"]
-ROOMS += ["enrichment", "cli"]
+ROOMS += ["io", "enrichment", "cli"]
 SOURCE = Path(netbic.__file__).parent
 
 

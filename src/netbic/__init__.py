@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
-    from netbic import enrichment, graphs, penalties, simulate
+    from netbic import enrichment, graphs, io, penalties, simulate
     from netbic.decomposition import SparseGraphSVD
     from netbic.graphs import Graph
+    from netbic.io import InputError, load, save
     from netbic.methods import method
     from netbic.penalties import L0, L1, SCAD, AdaptiveLasso, Dense, KeepSoft, L1Ball
 
@@ -21,9 +22,10 @@ _HOMES = {
     "SparseGraphSVD": "netbic.decomposition",
     "Graph": "netbic.graphs",
     "method": "netbic.methods",
+    **dict.fromkeys(["InputError", "load", "save"], "netbic.io"),
     **dict.fromkeys(["L0", "L1", "SCAD", "AdaptiveLasso", "Dense", "KeepSoft", "L1Ball"], "netbic.penalties"),
 }
-_ROOMS = {"enrichment", "graphs", "penalties", "simulate"}
+_ROOMS = {"enrichment", "graphs", "io", "penalties", "simulate"}
 
 __all__ = [
     "L0",
@@ -32,14 +34,18 @@ __all__ = [
     "AdaptiveLasso",
     "Dense",
     "Graph",
+    "InputError",
     "KeepSoft",
     "L1Ball",
     "SparseGraphSVD",
     "__version__",
     "enrichment",
     "graphs",
+    "io",
+    "load",
     "method",
     "penalties",
+    "save",
     "simulate",
 ]
 

@@ -107,6 +107,10 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     explained_variance_ratio_ : ndarray of shape (n_components_,)
         What each module adds to the share of variance that the features' vectors explain together (adjusted for
         modules that are not orthogonal). With missing entries, of the matrix with its holes filled.
+    names_ : dict
+        Names of the "rows" and "columns" of X, None where it had none.
+    preparation_ : Preparation
+        The offsets and factors by which X was centred and scaled.
     feature_names_in_, n_features_in_
         As everywhere in scikit-learn.
 
@@ -191,7 +195,9 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
             pass
         return self
 
-    def iter_fit(self, X: Any, known: Sequence[Module] = ()) -> Iterator[Module]:
+    def iter_fit(
+        self, X: Any, known: Sequence[Module] = (), names: tuple[Sequence[Any], Sequence[Any]] | None = None
+    ) -> Iterator[Module]:
         """Fit like `fit`, but hand out every module as soon as it is found, to be kept or shown.
 
         The estimator is fitted when the iteration has come to its end.
@@ -202,6 +208,8 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         known : sequence of Module, optional
             The first modules of an earlier iteration over the same X with the same settings (`random_state` an
             integer). They are not sought again, nor handed out; the others come out the same, to the last bit.
+        names : pair of sequences, optional
+            Names of the rows and columns of an X that cannot carry them itself (a sparse matrix).
 
         Examples
         --------
@@ -214,11 +222,12 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         1 50 50
         """
         self._check_words()
-        row_names, column_names = (_names(getattr(X, part, None)) for part in ("index", "columns"))
+        parts = (getattr(X, part, None) for part in ("index", "columns")) if names is None else map(pd.Index, names)
+        row_names, column_names = map(_names, parts)
         X = self._validated(X, reset=True)
         rows = self._axis("row", X.shape[0], row_names)
         columns = self._axis("column", X.shape[1], column_names)
-        self._names = {"rows": row_names, "columns": column_names}
+        self.names_ = {"rows": row_names, "columns": column_names}
         settings = self._settings(X.dtype)
         with _one_blas_thread():
             operator, noise = self._operator(X)
@@ -238,8 +247,8 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         check_is_fitted(self)
         X = self._validated(X, reset=False)
         if self.missing != "error" and _has_holes(X):
-            return observed_scores(self._preparation.apply(X), self.components_)
-        return self._preparation.project(X, scoring(self.components_.astype(np.float64)).astype(X.dtype, copy=False))
+            return observed_scores(self.preparation_.apply(X), self.components_)
+        return self.preparation_.project(X, scoring(self.components_.astype(np.float64)).astype(X.dtype, copy=False))
 
     def inverse_transform(self, X: ArrayLike) -> NDArray[Any]:
         """Rebuild samples from scores, in the units of the training data."""
@@ -247,25 +256,20 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         scores = np.asarray(X)
         if scores.ndim != 2 or scores.shape[1] != self.n_components_:
             raise ValueError(f"scores have shape {scores.shape}: (n_samples, {self.n_components_}) is needed")
-        return self._preparation.undo(scores @ self.components_)
+        return self.preparation_.undo(scores @ self.components_)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Share of the variance of X (prepared as the training data were) that the modules reconstruct."""
         check_is_fitted(self)
         X = self._validated(X, reset=False)
         if self.missing != "error" and _has_holes(X):
-            prepared = self._preparation.apply(X)
+            prepared = self.preparation_.apply(X)
             residual = prepared - observed_scores(prepared, self.components_) @ self.components_
             total = float(np.nansum(np.square(prepared)))
             return 1 - float(np.nansum(np.square(residual))) / total if total > 0 else 0.0
-        reached = self._preparation.project(X, span(self.components_.astype(np.float64)).astype(X.dtype, copy=False))
-        total = self._preparation.operator(as_operator(X, low_memory=True)).squared_norm
+        reached = self.preparation_.project(X, span(self.components_.astype(np.float64)).astype(X.dtype, copy=False))
+        total = self.preparation_.operator(as_operator(X, low_memory=True)).squared_norm
         return float(np.sum(reached.astype(np.float64) ** 2)) / total if total > 0 else 0.0
-
-    def names_in(self, axis: str) -> NDArray[Any] | None:
-        """The names of the "rows" or "columns" of the X given to `fit`, if it was a DataFrame with names."""
-        check_is_fitted(self)
-        return self._names[axis]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -371,8 +375,8 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
             return self._masked(X)
         data = as_operator(X, low_memory=True)
         with np.errstate(over="ignore", invalid="ignore"):
-            self._preparation = Preparation.learn(data, self.center, self.scale)
-            operator = self._preparation.operator(data)
+            self.preparation_ = Preparation.learn(data, self.center, self.scale)
+            operator = self.preparation_.operator(data)
         if not 1e-250 < operator.squared_norm < np.inf:
             _check_range(float(abs(X).max()))
         noise = data.epsilon * (np.sqrt(operator.squared_norm) + operator.correction_norm())
@@ -380,15 +384,15 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
             return operator, 4 * noise
         if noise > 1e-6 * np.sqrt(operator.squared_norm) > 0:
             # Offsets far beyond the spread: taking them off afterwards would lose the digits that matter.
-            centred = DenseOperator(self._preparation.apply(X), self.low_memory)
+            centred = DenseOperator(self.preparation_.apply(X), self.low_memory)
             return Corrected(centred, operator.squared_norm), 4 * noise
         return operator if self.low_memory else operator.on(DenseOperator(X)), 4 * noise
 
     def _masked(self, X: Any) -> tuple[Corrected, float]:
         _check_range(float(np.nanmax(np.abs(X))))
-        self._preparation = learn_from_observed(X, self.center, self.scale)
-        operator = Masked(self._preparation.apply(X), self.missing == "impute", self.low_memory)
-        offsets = np.linalg.norm(self._preparation.offsets) * np.sqrt(X.shape[0])
+        self.preparation_ = learn_from_observed(X, self.center, self.scale)
+        operator = Masked(self.preparation_.apply(X), self.missing == "impute", self.low_memory)
+        offsets = np.linalg.norm(self.preparation_.offsets) * np.sqrt(X.shape[0])
         return operator, 4 * float(np.finfo(X.dtype).eps) * (float(np.sqrt(operator.squared_norm)) + float(offsets))
 
     # ------------------------------------------------------------------------------------------------------------

@@ -80,7 +80,7 @@ def _graph_and_sets(modules: Any, graph: Any, axis: str) -> tuple[Graph, list[An
     if isinstance(modules, SparseGraphSVD):
         check_is_fitted(modules)
         masks = getattr(modules, f"{axis}_")
-        return match(graph, masks.shape[1], modules.names_in(axis), axis.removesuffix("s")), list(masks)
+        return match(graph, masks.shape[1], modules.names_[axis], axis.removesuffix("s")), list(masks)
     if isinstance(modules, np.ndarray) and modules.ndim == 1 and modules.dtype != object:
         raise ValueError(f"modules is an array of shape {modules.shape}: give a list of modules, e.g. [members]")
     return Graph.of(graph), list(modules)

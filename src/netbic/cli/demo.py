@@ -1,29 +1,26 @@
-"""The command line. Each command is a few lines that call the rooms above."""
+"""netbic demo: what it does, seen on simulated data."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
-import pandas as pd
-from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
-from netbic import __version__
-from netbic.decomposition import SparseGraphSVD
-from netbic.graphs import Graph
-from netbic.simulate import Cohort, cohort, recovery
+import netbic
+from netbic.cli.command import Command
 
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Console
+    from rich.progress import Progress
+    from rich.table import Table
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="netbic")
-def main() -> None:
-    """Find network-coherent biclusters: genes that act together in some samples and hang together in a graph."""
+    from netbic.decomposition import SparseGraphSVD
+    from netbic.graphs import Graph
+    from netbic.simulate import Cohort
 
 
-@main.command()
+@click.command(cls=Command)
 @click.option("--samples", default=400, show_default=True, type=click.IntRange(100), help="Samples to simulate.")
 @click.option("--genes", default=3000, show_default=True, type=click.IntRange(500), help="Genes to simulate.")
 @click.option("--modules", default=5, show_default=True, type=click.IntRange(1, 8), help="Modules to plant and find.")
@@ -34,25 +31,27 @@ def demo(samples: int, genes: int, modules: int, cohorts: int, seed: int) -> Non
 
     The table is about the first cohort; one cohort is an anecdote, so the verdict is over several.
     """
+    from rich.console import Console
+
     console = Console()
     with _progress(console) as progress:
         step = progress.add_task("simulating and fitting", total=cohorts)
         for number in range(cohorts):
             study = _simulated(samples, genes, modules, seed + number)
             models = _fits(study, seed + number)
-            scores = {name: recovery(model.columns_, study.genes) for name, model in models.items()}
+            scores = {name: netbic.simulate.recovery(model.columns_, study.genes) for name, model in models.items()}
             if number == 0:
                 first, means = (study, models, scores), dict.fromkeys(scores, 0.0)
             means = {name: mean + float(scores[name]["f1"].mean()) / cohorts for name, mean in means.items()}
             progress.advance(step)
     _show_demo(console, *first)
     console.print(f"Over {cohorts} such cohorts, mean F1 of the genes: {_verdict(means)}")
-    console.print("Your own data: netbic.SparseGraphSVD(5, n_rows=40, n_columns=200, column_graph=edges).fit(X)")
+    console.print("Your own data: netbic fit expression.tsv --graph network.sif --out modules")
 
 
 def _simulated(samples: int, genes: int, modules: int, seed: int) -> Cohort:
     try:
-        return cohort(samples, genes, n_modules=modules, random_state=seed)
+        return netbic.simulate.cohort(samples, genes, n_modules=modules, random_state=seed)
     except ValueError as problem:
         raise click.ClickException(f"{problem}: ask for fewer --modules, or more --genes and --samples") from None
 
@@ -63,13 +62,17 @@ def _fits(study: Cohort, seed: int) -> dict[str, SparseGraphSVD]:
 
 
 def _progress(console: Console) -> Progress:
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
     columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
     return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 
 def _fit(study: Cohort, graph: Graph | None) -> SparseGraphSVD:
     n_modules, module_samples = len(study.samples), int(study.samples[0].sum())
-    model = SparseGraphSVD(n_modules, n_rows=module_samples, n_columns=int(study.genes[0].sum()), column_graph=graph)
+    model = netbic.SparseGraphSVD(
+        n_modules, n_rows=module_samples, n_columns=int(study.genes[0].sum()), column_graph=graph
+    )
     return model.fit(study.expression)
 
 
@@ -87,6 +90,8 @@ def _show_demo(
 
 def _module_table(study: Cohort, model: SparseGraphSVD, genes: dict[str, pd.DataFrame]) -> Table:
     """A row per planted module: what was found of it, under each graph."""
+    from rich.table import Table
+
     table = Table(
         title="How much of each planted module was found (F1; 1 = all of it and nothing else)", title_justify="left"
     )
@@ -99,16 +104,16 @@ def _module_table(study: Cohort, model: SparseGraphSVD, genes: dict[str, pd.Data
         *(f"genes, {name}" for name in genes),
     ):
         table.add_column(heading, justify="right")
-    samples = recovery(model.rows_, study.samples)["f1"]
+    samples = netbic.simulate.recovery(model.rows_, study.samples)["f1"]
     found = genes["with the graph"]["found"]
     for k in range(len(study.genes)):
         at = int(found[k])
         facts: tuple[Any, ...] = ("-", "-", "-")
         if at >= 0:
             rounds = len(model.objectives_[at])
-            facts = f"module {at + 1}", f"{model.singular_values_[at]:.1f}", f"{rounds}"
+            facts = f"module {at}", f"{model.singular_values_[at]:.1f}", f"{rounds}"
         table.add_row(f"{k + 1}", *facts, f"{samples[k]:.2f}", *(f"{scores['f1'][k]:.2f}" for scores in genes.values()))
-    means = [np.mean(samples), *(scores["f1"].mean() for scores in genes.values())]
+    means = [samples.mean(), *(scores["f1"].mean() for scores in genes.values())]
     table.add_section()
     table.add_row("mean", "", "", "", *(f"[bold]{mean:.2f}[/]" for mean in means))
     return table

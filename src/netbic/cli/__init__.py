@@ -1,0 +1,26 @@
+"""The command line. Each command is a few lines that call the rooms above, which are loaded only when it runs."""
+
+import click
+
+from netbic import __version__
+from netbic.cli.align import align
+from netbic.cli.demo import demo
+from netbic.cli.fit import fit
+from netbic.cli.simulate import simulate
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="netbic")
+def main() -> None:
+    """Find network-coherent biclusters: genes that act together in some samples and hang together in a graph.
+
+    \b
+    netbic demo                              see it work on simulated data
+    netbic simulate DIR                      files to try the other commands on
+    netbic align EXPR --graph NET            what of the network matches the data
+    netbic fit EXPR --graph NET --out DIR    modules, by name, in open files
+    """
+
+
+for command in (demo, simulate, align, fit):
+    main.add_command(command)

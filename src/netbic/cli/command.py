@@ -1,0 +1,100 @@
+"""What all commands share: errors in one line, exit codes, options for reading files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+File = click.Path(exists=True, path_type=str)
+
+
+class Command(click.Command):
+    """A command whose errors are one line each; `--debug` shows where they come from.
+
+    Exit codes: 0 done, 1 failed, 2 wrong use.
+    """
+
+    def __init__(self, *args: Any, **keywords: Any) -> None:
+        super().__init__(*args, **keywords)
+        self.params.append(click.Option(["--debug"], is_flag=True, help="Show where an error comes from."))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        debug = ctx.params.pop("debug")
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except KeyboardInterrupt:
+            raise click.ClickException("interrupted") from None
+        except Exception as problem:
+            if debug:
+                raise
+            raise _in_one_line(problem) from None
+
+
+def _in_one_line(problem: Exception) -> click.ClickException:
+    from netbic.io import FolderInUse
+
+    text = " ".join(str(problem).split())
+    if isinstance(problem, FolderInUse):
+        return click.UsageError(text)
+    if isinstance(problem, (ValueError, OSError)):
+        return click.ClickException(text)
+    if isinstance(problem, MemoryError):
+        return click.ClickException(
+            "there is not enough memory: keep fewer genes (--top-genes), or use a sparse format"
+        )
+    return click.ClickException(
+        f"{type(problem).__name__}: {text} (this is a bug: please report it with --debug's output)"
+    )
+
+
+_READING = [
+    click.option("--samples-in-rows", is_flag=True, help="The table has samples in rows (default: genes in rows)."),
+    click.option("--layer", help="Layer of an .h5ad file to use instead of X."),
+    click.option(
+        "--gene-names", metavar="COLUMN", help="Column of an .h5ad file's var with the genes' names; 10x: id or symbol."
+    ),
+    click.option(
+        "--skip-columns", metavar="NAME,...", default="", help="Columns of the table that hold no expression."
+    ),
+    click.option("--relations", metavar="NAME,...", default="", help="Keep edges of these relations only."),
+    click.option("--min-score", type=float, help="Keep edges of at least this weight (STRING: 0 to 1000)."),
+    click.option("--string-info", type=File, help="STRING's protein.info, to name proteins by their genes."),
+    click.option("--graph-names", type=File, help="Node names of an .npz network, a line each."),
+    click.option(
+        "--header/--no-header", default=None, help="Whether the edge table has a header line (default: guessed)."
+    ),
+    click.option("--id-map", type=File, help="Two-column table from the data's gene names to the network's."),
+    click.option("--strip-versions", is_flag=True, help="Drop the versions of Ensembl ids (ENSG00000141510.5)."),
+    click.option(
+        "--duplicates",
+        type=click.Choice(["highest", "mean", "error"]),
+        default="highest",
+        show_default=True,
+        help="Several genes of one name: keep that of the highest mean, average them, or refuse.",
+    ),
+    click.option("--cpm", is_flag=True, help="Scale samples to counts per million."),
+    click.option("--log1p", is_flag=True, help="Take log(1 + x)."),
+    click.option(
+        "--top-genes", "n_variable", type=click.IntRange(2), metavar="N", help="Keep the N most variable genes."
+    ),
+    click.option("--matched-only", is_flag=True, help="Drop genes that are not in the network."),
+]
+
+
+def reads_a_study(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say how to read, prepare and match an expression matrix and a network."""
+    for option in reversed(_READING):
+        command = option(command)
+    return command
+
+
+def listed(words: dict[str, Any]) -> dict[str, Any]:
+    """Options with comma-separated values as lists."""
+    for name in ("skip_columns", "relations"):
+        words[name] = [word.strip() for word in words[name].split(",") if word.strip()]
+    return words

@@ -1,0 +1,177 @@
+"""netbic fit: from files to modules by name."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import netbic
+from netbic.cli.command import Command, File, listed, reads_a_study
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from netbic.decomposition import SparseGraphSVD
+    from netbic.io import Study
+
+
+_TERMS = ["normalized", "adjacency", "laplacian", "normalized_laplacian"]
+_CENTERS = {"genes": "columns", "samples": "rows", "none": None}
+
+
+@click.command(cls=Command)
+@click.argument("expression", type=File)
+@click.option("--graph", type=File, help="The network: SIF, edge table, STRING, GraphML, Parquet or .npz.")
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for the results.")
+@click.option("--modules", default=10, show_default=True, type=click.IntRange(1), help="Modules to look for.")
+@click.option("--genes", type=click.IntRange(1), help="Genes per module [default: 200, at most a fifth of all].")
+@click.option("--samples", type=click.IntRange(1), help="Samples per module [default: 50, at most a fifth of all].")
+@click.option(
+    "--smoothness", type=click.FloatRange(0), help="Weight of the network [default: 0.2]; with --method, sigma."
+)
+@click.option("--method", help="A method of the literature, such as sgSVD*, L0SVD or PMD, in the paper's convention.")
+@click.option("--graph-term", type=click.Choice(_TERMS), help="How the network counts [default: normalized].")
+@click.option(
+    "--center",
+    type=click.Choice(["genes", "samples", "both", "grand", "none"]),
+    default="genes",
+    show_default=True,
+    help="Which means to subtract.",
+)
+@click.option("--zscore", is_flag=True, help="Bring genes to unit standard deviation.")
+@click.option(
+    "--missing",
+    type=click.Choice(["error", "ignore", "impute"]),
+    default="error",
+    show_default=True,
+    help="Missing values.",
+)
+@click.option("--restarts", default=1, show_default=True, type=click.IntRange(1), help="Starts per module.")
+@click.option("--jobs", type=int, help="Threads over restarts; the result does not depend on it.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of the restarts.")
+@reads_a_study
+@click.option("--resume", is_flag=True, help="Go on with an interrupted fit in the same folder.")
+@click.option("--force", is_flag=True, help="Replace what an earlier fit wrote into the folder.")
+@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+@click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON, and nothing else.")
+def fit(
+    expression: str, graph: str | None, out: Path, quiet: bool, as_json: bool, resume: bool, force: bool, **words: Any
+) -> None:
+    """Find modules in EXPRESSION and write them to a folder.
+
+    EXPRESSION is a table (.tsv, .csv, .parquet; genes in rows), an .h5ad file or a 10x folder.
+
+    \b
+    DIR/modules.tsv      genes and samples of every module, with weights
+    DIR/summary.tsv      a row per module
+    DIR/alignment.json   what of the network matched
+    DIR/model/           the fitted model: netbic.load("DIR")
+    """
+    netbic.io.check_folder(out, resume=resume, force=force)
+    modelling = {name: words.pop(name) for name in _MODELLING}
+    study = netbic.io.open_study(expression, graph, **listed(words))
+    silent = quiet or as_json
+    for line in [] if silent else study.alignment.lines():
+        click.echo(line)
+    model = _estimator(study, **modelling)
+    settings = {name: value for name, value in modelling.items() if name != "jobs"}
+    run = netbic.io.Run.open(out, settings, study.fingerprint(), resume=resume, force=force)
+    if run is None:
+        _say(f"{out} is finished already: nothing to do", silent)
+    else:
+        if run.known:
+            _say(f"going on after {len(run.known)} modules", silent)
+        with _progress(model.n_components, len(run.known), silent) as advance:
+            remarks = run.fit(model, study, advance)
+        for remark in remarks:
+            click.echo(f"warning: {remark}", err=True)
+    _conclude(out, as_json, silent)
+
+
+_MODELLING = ["modules", "genes", "samples", "smoothness", "method", "graph_term", "center", "zscore", "missing"]
+_MODELLING += ["restarts", "jobs", "seed"]
+
+
+def _estimator(
+    study: Study,
+    *,
+    modules: int,
+    genes: int | None,
+    samples: int | None,
+    smoothness: float | None,
+    method: str | None,
+    graph_term: str | None,
+    center: str,
+    zscore: bool,
+    missing: str,
+    restarts: int,
+    jobs: int | None,
+    seed: int,
+) -> SparseGraphSVD:
+    """The estimator that the options describe."""
+    n_samples, n_genes = study.expression.shape
+    if smoothness and study.graph is None:
+        raise click.UsageError("--smoothness needs a network: give one by --graph")
+    words: dict[str, Any] = {
+        "n_rows": _size("--samples", samples, n_samples, 50),
+        "n_columns": _size("--genes", genes, n_genes, 200),
+        "column_graph": study.graph,
+        "center": _CENTERS.get(center, center),
+        "scale": zscore,
+        "missing": missing,
+        "n_init": restarts,
+        "n_jobs": jobs,
+        "random_state": seed,
+    }
+    if graph_term is not None:
+        words["graph_term"] = graph_term
+    if method is None:
+        return netbic.SparseGraphSVD(modules, column_smoothness=smoothness, **words)
+    try:
+        return netbic.method(method, modules, column_sigma=smoothness or 0.0, **words)
+    except ValueError as problem:
+        raise click.UsageError(f"--method {method}: {problem}") from None
+
+
+def _size(option: str, asked: int | None, available: int, usual: int) -> int:
+    if asked is None:
+        return min(usual, max(2, available // 5))
+    if asked > available:
+        raise click.UsageError(f"{option} {asked:,} but the data have {available:,}: choose 1 to {available:,}")
+    return asked
+
+
+def _say(line: str, silent: bool) -> None:
+    if not silent:
+        click.echo(line)
+
+
+@contextmanager
+def _progress(n_modules: int, n_known: int, silent: bool) -> Iterator[Callable[[], None]]:
+    """A bar over the modules, on a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    columns = TextColumn("modules"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=console, transient=True, disable=silent or not console.is_terminal) as progress:
+        task = progress.add_task("modules", total=n_modules, completed=n_known)
+        yield lambda: progress.advance(task)
+
+
+def _conclude(out: Path, as_json: bool, silent: bool) -> None:
+    """Say what was found."""
+    summary = netbic.io.read_table(out / "summary.tsv")
+    if as_json:
+        facts = {"out": str(out), "modules": json.loads(summary.to_json(orient="records"))}
+        click.echo(json.dumps(facts, indent=1))
+    if silent:
+        return
+    variance = summary["explained_variance_ratio"].sum()
+    click.echo(f"{len(summary)} modules, {variance:.1%} of the variance: {out}/modules.tsv, {out}/summary.tsv")
+    for row in summary.head(3).itertuples():
+        click.echo(f"  module {row.module}: {row.n_samples} samples, {row.n_genes} genes ({row.top_genes}, ...)")

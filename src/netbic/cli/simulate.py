@@ -1,0 +1,28 @@
+"""netbic simulate: files to try the other commands on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+import netbic
+from netbic.cli.command import Command
+
+
+@click.command(cls=Command)
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--samples", default=400, show_default=True, type=click.IntRange(20), help="Samples to simulate.")
+@click.option("--genes", default=3000, show_default=True, type=click.IntRange(50), help="Genes to simulate.")
+@click.option("--modules", default=5, show_default=True, type=click.IntRange(1), help="Modules to plant.")
+@click.option("--strength", default=0.75, show_default=True, help="Strength of the modules; .5 is hard to see.")
+@click.option("--seed", default=0, show_default=True, help="Seed.")
+def simulate(folder: Path, samples: int, genes: int, modules: int, strength: float, seed: int) -> None:
+    """Write a simulated cohort into FOLDER: expression.tsv.gz, network.sif and the planted truth.tsv."""
+    study = netbic.simulate.cohort(samples, genes, n_modules=modules, strength=strength, random_state=seed)
+    netbic.io.write_cohort(study, folder)
+    click.echo(f"{folder}: expression.tsv.gz ({samples:,} samples x {genes:,} genes), network.sif, truth.tsv")
+    kept = f"--modules {modules} --genes {study.genes[0].sum()} --samples {study.samples[0].sum()}"
+    click.echo(
+        f"next: netbic fit {folder}/expression.tsv.gz --graph {folder}/network.sif {kept} --out {folder}/modules"
+    )

@@ -1,0 +1,40 @@
+"""Files: expression matrices, networks and gene sets in, results and checkpoints out."""
+
+from netbic.io.alignment import Alignment, align
+from netbic.io.cohorts import write_cohort
+from netbic.io.errors import InputError
+from netbic.io.expression import Expression, read_expression
+from netbic.io.files import read_table
+from netbic.io.gene_sets import GeneSets, read_gene_sets
+from netbic.io.networks import Network, NetworkAccount, read_network
+from netbic.io.preparing import Prepared, prepare
+from netbic.io.results import load, modules_table, save, summary_table
+from netbic.io.runs import FolderInUse, Run, check_folder
+from netbic.io.study import Study, match_study, open_study
+
+__all__ = [
+    "Alignment",
+    "Expression",
+    "FolderInUse",
+    "GeneSets",
+    "InputError",
+    "Network",
+    "NetworkAccount",
+    "Prepared",
+    "Run",
+    "Study",
+    "align",
+    "check_folder",
+    "load",
+    "match_study",
+    "modules_table",
+    "open_study",
+    "prepare",
+    "read_expression",
+    "read_gene_sets",
+    "read_network",
+    "read_table",
+    "save",
+    "summary_table",
+    "write_cohort",
+]

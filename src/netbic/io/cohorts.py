@@ -1,0 +1,37 @@
+"""Simulated cohorts as files, to try everything else on."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from netbic.io.files import write_table, write_whole
+from netbic.simulate import Cohort
+
+
+def write_cohort(study: Cohort, folder: Path | str) -> None:
+    """Write expression.tsv.gz (genes in rows), network.sif and the planted modules (truth.tsv)."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    table = study.expression.T.rename_axis("gene").to_csv(sep="\t", float_format="%.5g")
+    write_whole(folder / "expression.tsv.gz", lambda file: file.write(gzip.compress(table.encode(), mtime=0)))
+    genes = np.asarray(study.expression.columns)
+    tails, heads, _ = study.network.edges()
+    lines = "".join(f"{genes[a]}\tbinds\t{genes[b]}\n" for a, b in zip(tails, heads, strict=True))
+    write_whole(folder / "network.sif", lambda file: file.write(lines.encode()))
+    write_table(folder / "truth.tsv", _truth(study))
+
+
+def _truth(study: Cohort) -> pd.DataFrame:
+    parts = []
+    for axis, masks, names in (
+        ("gene", study.genes, study.expression.columns),
+        ("sample", study.samples, study.expression.index),
+    ):
+        for module, mask in enumerate(masks):
+            weights = study.weights[module, mask] if axis == "gene" else np.ones(int(mask.sum()))
+            parts.append(pd.DataFrame({"module": module, "axis": axis, "name": names[mask], "weight": weights}))
+    return pd.concat(parts).sort_values(["module", "axis"], kind="stable", ignore_index=True)

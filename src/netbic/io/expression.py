@@ -1,0 +1,242 @@
+"""Expression matrices from files: samples in rows, genes in columns, names on both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.io
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from netbic.io.errors import InputError, extra, one_line, shown, unusable
+from netbic.io.tables import Names, NumberTable, read_columns, read_numbers
+from netbic.io.text import checked_file, read_bytes
+
+
+@dataclass(frozen=True)
+class Expression:
+    """Values of genes (columns) in samples (rows), dense or CSR, and the names of both."""
+
+    matrix: Any
+    samples: Names
+    genes: Names
+
+    def __post_init__(self) -> None:
+        assert self.matrix.shape == (self.samples.size, self.genes.size)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Samples and genes."""
+        return int(self.samples.size), int(self.genes.size)
+
+    def of_genes(self, kept: NDArray[Any]) -> Expression:
+        """Some genes only, by index or mask."""
+        return replace(self, matrix=self.matrix[:, kept], genes=self.genes[kept])
+
+    def frame(self) -> pd.DataFrame:
+        """As a DataFrame of dense numbers, samples in rows."""
+        values = self.matrix if isinstance(self.matrix, np.ndarray) else self.matrix.toarray()
+        return pd.DataFrame(values, index=self.samples, columns=self.genes)
+
+
+def read_expression(
+    path: Path | str,
+    *,
+    samples_in_rows: bool = False,
+    layer: str | None = None,
+    gene_names: str | None = None,
+    skip_columns: Sequence[str] = (),
+) -> Expression:
+    r"""Read an expression matrix.
+
+    Parameters
+    ----------
+    path : path
+        A text table (.tsv, .csv, .txt, gzip or not; the separator is guessed), .parquet, .h5ad, or a folder in 10x
+        format (matrix.mtx, barcodes.tsv and features.tsv or genes.tsv, each gzip or not).
+    samples_in_rows : bool
+        Text and Parquet tables have genes in rows unless this is set. The other formats have rules of their own.
+    layer : str, optional
+        Layer of an .h5ad file to take instead of X.
+    gene_names : str, optional
+        Column of an .h5ad file's `var` that holds the genes' names (default: its index); for a 10x folder "id" or
+        "symbol" (the default).
+    skip_columns : sequence of str
+        Columns of a table to leave out.
+
+    Examples
+    --------
+    >>> import tempfile, netbic.io
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".tsv") as file:
+    ...     _ = file.write("gene\ts1\ts2\nTP53\t1.5\t2\nMDM2\t0\t3\n")
+    ...     file.flush()
+    ...     netbic.io.read_expression(file.name).frame()
+        TP53  MDM2
+    s1   1.5   0.0
+    s2   2.0   3.0
+    """
+    path = Path(path)
+    if path.is_dir():
+        expression = _from_10x(path, gene_names)
+    elif path.suffix == ".h5ad":
+        expression = _from_h5ad(checked_file(path), layer, gene_names)
+    elif path.suffix in (".parquet", ".pq"):
+        expression = _oriented(_from_parquet(checked_file(path), skip_columns), samples_in_rows)
+    else:
+        expression = _oriented(read_numbers(path, skip_columns), samples_in_rows)
+    _check(path, expression)
+    return expression
+
+
+def _oriented(table: NumberTable, samples_in_rows: bool) -> Expression:
+    if samples_in_rows:
+        return Expression(table.numbers, table.lines, table.columns)
+    return Expression(np.ascontiguousarray(table.numbers.T), table.columns, table.lines)
+
+
+def _from_parquet(path: Path, skip_columns: Sequence[str]) -> NumberTable:
+    frame = read_parquet(path)
+    missing = [name for name in skip_columns if name not in frame.columns]
+    if missing:
+        raise unusable(
+            path, f"has no column {shown(missing[0])} to skip", f"it has {', '.join(map(str, frame.columns[:5]))}"
+        )
+    frame = frame.drop(columns=list(skip_columns))
+    if isinstance(frame.index, pd.RangeIndex):
+        if not frame.shape[1] or pd.api.types.is_numeric_dtype(frame.dtypes.iloc[0]):
+            raise unusable(path, "has no names: neither an index nor a first column of text", "write it with its index")
+        frame = frame.set_index(frame.columns[0])
+    for name, kind in frame.dtypes.items():
+        if not pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind):
+            raise unusable(path, "holds text, not numbers", "leave it out (--skip-columns)", column=shown(str(name)))
+    if not frame.size:
+        raise unusable(path, f"has {frame.shape[0]} lines and {frame.shape[1]} columns of numbers", "write it again")
+    names = (np.array([str(name).strip() for name in part], dtype=object) for part in (frame.index, frame.columns))
+    return NumberTable(_as_float(frame.to_numpy()), *names)
+
+
+def read_parquet(path: Path) -> pd.DataFrame:
+    """A Parquet file as a DataFrame."""
+    try:
+        return pd.read_parquet(checked_file(path))
+    except InputError:
+        raise
+    except Exception as problem:  # pyarrow has many ways to say that a file is damaged
+        what = f"cannot be read as Parquet ({one_line(str(problem), 120)})"
+        raise unusable(path, what, "check that it is one, or write it again") from None
+
+
+def _as_float(values: NDArray[Any]) -> NDArray[Any]:
+    """Floats stay as they are (but for half precision); small integers fit single precision exactly."""
+    if values.dtype in (np.float32, np.float64):
+        return values
+    small = values.dtype.kind in "iub" and values.dtype.itemsize <= 2
+    return values.astype(np.float32 if small or values.dtype == np.float16 else np.float64)
+
+
+def _from_h5ad(path: Path, layer: str | None, gene_names: str | None) -> Expression:
+    anndata = extra("anndata", "anndata", "an .h5ad file")
+    try:
+        data = anndata.read_h5ad(path)
+    except Exception as problem:  # h5py and anndata have many ways to say that a file is damaged
+        what = f"cannot be read as .h5ad ({one_line(str(problem), 120)})"
+        raise unusable(path, what, "check that it is one, or write it again") from None
+    if layer is not None and layer not in data.layers:
+        raise unusable(path, f"has no layer {shown(layer)}", f"its layers are {', '.join(data.layers) or 'none'}")
+    values = data.X if layer is None else data.layers[layer]
+    if values is None:
+        raise unusable(path, "has no X", f"name a layer: {', '.join(data.layers) or 'there is none'}")
+    return Expression(as_matrix(values), _as_text(data.obs_names), _as_text(gene_column(data, gene_names, path)))
+
+
+def gene_column(data: Any, column: str | None, path: Path | str) -> Any:
+    """The genes' names in an AnnData object: its index, or a column of `var`."""
+    if column is None:
+        return data.var_names
+    if column not in data.var.columns:
+        raise unusable(
+            path, f"has no column {shown(column)} in var", f"it has {', '.join(map(str, data.var.columns)) or 'none'}"
+        )
+    return data.var[column]
+
+
+def as_matrix(values: Any) -> Any:
+    """A dense array or CSR matrix of floats."""
+    sparse: Any = values if sp.issparse(values) else None
+    if sparse is None:
+        return _as_float(np.asarray(values))
+    matrix = sp.csr_array(sparse)
+    return matrix if matrix.dtype in (np.float32, np.float64) else matrix.astype(_as_float(matrix.data[:0]).dtype)
+
+
+def stored_numbers(matrix: Any) -> NDArray[Any]:
+    """All entries of a dense matrix, the stored ones of a sparse one."""
+    return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.data)
+
+
+def _as_text(names: Any) -> Names:
+    return np.array([str(name).strip() for name in names], dtype=object)
+
+
+def _from_10x(folder: Path, gene_names: str | None) -> Expression:
+    if gene_names not in (None, "id", "symbol"):
+        raise InputError(f"gene names {gene_names!r} are not known for a 10x folder: choose 'id' or 'symbol'")
+    matrix_file = _part(folder, "matrix.mtx")
+    try:
+        counts = sp.csr_array(scipy.io.mmread(checked_file(matrix_file)).T)  # the file has genes in rows
+    except InputError:
+        raise
+    except Exception as problem:  # the parser's own errors, truncated gzip, text among numbers
+        what = f"cannot be read as a MatrixMarket file ({one_line(str(problem), 120)})"
+        raise unusable(matrix_file, what, "download it again") from None
+    barcodes = read_lines(_part(folder, "barcodes.tsv"))
+    features_file = _part(folder, "features.tsv", "genes.tsv")
+    features = read_columns(features_file, header=False).frame
+    at = 1 if gene_names != "id" and features.shape[1] > 1 else 0
+    genes = _as_text(features.iloc[:, at])
+    if counts.shape != (barcodes.size, genes.size):
+        what = f"has {counts.shape[1]:,} genes x {counts.shape[0]:,} cells, but there are {genes.size:,} features"
+        raise unusable(matrix_file, f"{what} and {barcodes.size:,} barcodes", "the files do not belong together")
+    return Expression(as_matrix(counts), barcodes, genes)
+
+
+def _part(folder: Path, *names: str) -> Path:
+    for name in names:
+        for candidate in (folder / f"{name}.gz", folder / name):
+            if candidate.exists():
+                return candidate
+    needed = "matrix.mtx, barcodes.tsv and features.tsv (or genes.tsv), each with or without .gz"
+    raise unusable(folder, f"is a folder without {' or '.join(names)}", f"a 10x folder has {needed}")
+
+
+def _check(path: Path, expression: Expression) -> None:
+    """At least two samples and two genes, unique samples, no infinity."""
+    n_samples, n_genes = expression.shape
+    if n_samples < 2 or n_genes < 2:
+        raise unusable(path, f"has {n_samples} samples and {n_genes} genes", "at least two of each are needed")
+    twice = pd.Index(expression.samples).duplicated()
+    if twice.any():
+        name = expression.samples[twice][0]
+        raise unusable(path, f"sample {shown(name)} occurs more than once", "rename or remove the copies")
+    numbers = stored_numbers(expression.matrix)
+    if np.isinf(numbers).any():
+        raise unusable(path, f"holds infinite values{_place(expression)}", "remove them, or give missing values as NA")
+
+
+def _place(expression: Expression) -> str:
+    """Where the first infinite value is."""
+    rows, columns = (expression.matrix == np.inf).nonzero()
+    if not len(rows):
+        rows, columns = (expression.matrix == -np.inf).nonzero()
+    return f" (gene {shown(expression.genes[columns[0]])}, sample {shown(expression.samples[rows[0]])})"
+
+
+def read_lines(path: Path | str) -> Names:
+    """The lines of a text file as names."""
+    lines = [line.strip() for line in read_bytes(path).decode().splitlines()]
+    return np.array([line.split("\t")[0] for line in lines if line], dtype=object)

@@ -1,0 +1,62 @@
+"""Writing files so that a half-written one is never taken for a whole one."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+import pandas as pd
+
+from netbic.io.errors import unusable
+
+TEMPORARY = ".unfinished-"
+
+
+def write_whole(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
+    """Write beside the target, wait until it is on disk, then take its place in one step."""
+    handle, name = tempfile.mkstemp(prefix=TEMPORARY, dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o666 & ~_umask())
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def write_json(path: Path, content: Any) -> None:
+    """JSON with one line per entry."""
+    text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
+    write_whole(path, lambda file: file.write(f"{text}\n".encode()))
+
+
+def read_json(path: Path) -> Any:
+    """What a JSON file holds."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as problem:
+        raise unusable(path, f"cannot be read ({problem})", "it is damaged or not netbic's: fit again") from None
+
+
+def read_table(path: Path | str) -> pd.DataFrame:
+    """A table of results, numbers to the last bit."""
+    return pd.read_csv(path, sep="\t", float_precision="round_trip", keep_default_na=False)
+
+
+def write_table(path: Path, table: pd.DataFrame) -> None:
+    """A tab-separated table whose numbers read back to the same bits."""
+    text = table.to_csv(sep="\t", index=False, lineterminator="\n")
+    write_whole(path, lambda file: file.write(text.encode()))

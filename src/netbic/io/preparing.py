@@ -1,0 +1,190 @@
+"""What is done to an expression matrix before modules are sought, step by step and on record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from netbic.io.errors import InputError, shown
+from netbic.io.expression import Expression, stored_numbers
+
+Steps = list[dict[str, Any]]
+DUPLICATES = ("highest", "mean", "error")
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The matrix as it goes into the fit, and what was done to it, in order."""
+
+    expression: Expression
+    steps: Steps
+
+
+def prepare(
+    expression: Expression,
+    *,
+    rename: Callable[[str], str] | None = None,
+    duplicates: str = "highest",
+    cpm: bool = False,
+    log1p: bool = False,
+    n_variable: int | None = None,
+    only: Any = None,
+) -> Prepared:
+    """Bring an expression matrix into the form modules are sought in.
+
+    In this order: genes renamed, nameless genes dropped, genes of one name made one, counts per million, log(1 + x),
+    genes outside `only` dropped, constant genes dropped, the most variable ones kept.
+
+    Parameters
+    ----------
+    expression : Expression
+    rename : function, optional
+        From a gene's name in the data to the name to use.
+    duplicates : {"highest", "mean", "error"}
+        What to do with several genes of one name: keep that with the highest mean, average them, or refuse.
+    cpm, log1p : bool
+        Scale every sample to a sum of a million; take log(1 + x).
+    n_variable : int, optional
+        Keep so many genes, those of the largest variance.
+    only : collection of names, optional
+        Drop all other genes.
+    """
+    steps: Steps = []
+    if rename is not None:
+        named = np.array([rename(gene) for gene in expression.genes], dtype=object)
+        steps.append({"step": "rename", "genes": int(np.count_nonzero(named != expression.genes))})
+        expression = replace(expression, genes=named)
+    expression = _named(expression, steps)
+    expression = _distinct(expression, duplicates, steps)
+    if cpm:
+        expression = _cpm(expression, steps)
+    if log1p:
+        expression = _log1p(expression, steps)
+    if only is not None:
+        expression = _restricted(expression, only, steps)
+    expression = _varying(expression, steps)
+    if n_variable is not None and n_variable < expression.shape[1]:
+        order = np.argsort(-variances(expression.matrix), kind="stable")[:n_variable]
+        expression = expression.of_genes(np.sort(order))
+        steps.append({"step": "most variable", "genes": int(n_variable)})
+    return Prepared(expression, steps)
+
+
+def _named(expression: Expression, steps: Steps) -> Expression:
+    known = np.array([bool(gene) for gene in expression.genes])
+    if known.all():
+        return expression
+    steps.append({"step": "drop nameless", "genes": int(np.count_nonzero(~known))})
+    return expression.of_genes(np.flatnonzero(known))
+
+
+def _distinct(expression: Expression, how: str, steps: Steps) -> Expression:
+    """One column per gene name."""
+    if how not in DUPLICATES:
+        raise InputError(f"duplicates={how!r} is not known: choose one of {', '.join(map(repr, DUPLICATES))}")
+    genes = pd.Index(expression.genes)
+    if genes.is_unique:
+        return expression
+    repeated = [str(gene) for gene in dict.fromkeys(genes[genes.duplicated()])]
+    if how == "error":
+        raise InputError(
+            f"gene {shown(repeated[0])} occurs {int((genes == repeated[0]).sum())} times (as do {len(repeated) - 1} "
+            "others): remove the copies, or keep the highest or the mean of them"
+        )
+    steps.append({"step": f"duplicates: {how}", "genes": len(repeated), "named": repeated[:20]})
+    if how == "mean":
+        codes, names = pd.factorize(genes)
+        shares = sp.csr_array((1 / np.bincount(codes)[codes], (np.arange(codes.size), codes)))
+        matrix = expression.matrix @ shares.astype(expression.matrix.dtype)
+        return replace(expression, matrix=matrix, genes=np.asarray(names, dtype=object))
+    means = column_means(expression.matrix)
+    order = np.lexsort((np.arange(means.size), -np.nan_to_num(means, nan=-np.inf)))
+    first = ~pd.Index(genes[order]).duplicated()
+    return expression.of_genes(np.sort(order[first]))
+
+
+def _cpm(expression: Expression, steps: Steps) -> Expression:
+    _check_counts(expression, "counts per million")
+    sums = np.asarray(expression.matrix.sum(axis=1, dtype=np.float64)).ravel()
+    if not (sums > 0).all():
+        raise InputError(f"sample {shown(expression.samples[int(np.argmin(sums))])} has a sum of zero: remove it")
+    steps.append({"step": "counts per million"})
+    return replace(expression, matrix=_rows_times(expression.matrix, 1e6 / sums))
+
+
+def _rows_times(matrix: Any, factors: NDArray[np.float64]) -> Any:
+    factors = factors.astype(matrix.dtype)
+    if isinstance(matrix, np.ndarray):
+        return matrix * factors[:, None]
+    made = matrix.copy()
+    made.data *= np.repeat(factors, np.diff(matrix.indptr))
+    return made
+
+
+def _log1p(expression: Expression, steps: Steps) -> Expression:
+    _check_counts(expression, "log1p")
+    steps.append({"step": "log1p"})
+    matrix = expression.matrix
+    return replace(expression, matrix=np.log1p(matrix) if isinstance(matrix, np.ndarray) else matrix.log1p())
+
+
+def _check_counts(expression: Expression, step: str) -> None:
+    lowest = float(np.nanmin(stored_numbers(expression.matrix), initial=0.0))
+    if lowest < 0:
+        raise InputError(
+            f"{step} needs values of at least 0, the smallest is {lowest:g}: are these logarithms already?"
+        )
+
+
+def _restricted(expression: Expression, only: Any, steps: Steps) -> Expression:
+    inside = pd.Index(expression.genes).isin(list(only))
+    steps.append({"step": "only genes of the network", "dropped": int(np.count_nonzero(~inside))})
+    if not inside.any():
+        raise InputError("no gene of the data is in the network: nothing would be left")
+    return expression.of_genes(np.flatnonzero(inside))
+
+
+def _varying(expression: Expression, steps: Steps) -> Expression:
+    varying = ~constant_columns(expression.matrix)
+    if varying.all():
+        return expression
+    if np.count_nonzero(varying) < 2:
+        raise InputError("fewer than two genes vary: there is nothing to find")
+    named = [str(gene) for gene in expression.genes[~varying]]
+    steps.append({"step": "drop constant", "genes": len(named), "named": named})
+    return expression.of_genes(np.flatnonzero(varying))
+
+
+def constant_columns(matrix: Any) -> NDArray[np.bool_]:
+    """Columns in which nothing varies (NaN aside)."""
+    if isinstance(matrix, np.ndarray):
+        with np.errstate(invalid="ignore"):
+            largest, smallest = np.fmax.reduce(matrix, axis=0), np.fmin.reduce(matrix, axis=0)
+        return np.asarray(~(largest > smallest))
+    largest, smallest = (getattr(matrix, name)(axis=0).toarray().ravel() for name in ("max", "min"))
+    return np.asarray(largest == smallest)
+
+
+def column_means(matrix: Any) -> NDArray[np.float64]:
+    """Mean of each column, NaN left out."""
+    if not isinstance(matrix, np.ndarray):
+        return np.asarray(matrix.mean(axis=0, dtype=np.float64)).ravel()
+    seen = np.maximum(np.count_nonzero(~np.isnan(matrix), axis=0), 1)
+    return np.asarray(np.nansum(matrix, axis=0, dtype=np.float64) / seen)
+
+
+def variances(matrix: Any) -> NDArray[np.float64]:
+    """Variance of each column, NaN left out; a sparse matrix stays sparse."""
+    means = column_means(matrix)
+    if isinstance(matrix, np.ndarray):
+        seen = np.maximum(np.count_nonzero(~np.isnan(matrix), axis=0), 1)
+        return np.asarray(np.nansum(np.square(matrix - means), axis=0) / seen)
+    squares = matrix.astype(np.float64)
+    squares.data **= 2
+    return np.asarray(squares.mean(axis=0)).ravel() - means**2

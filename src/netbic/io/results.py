@@ -1,0 +1,217 @@
+"""Fitted models on disk (arrays and JSON, never pickle) and as tables."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from netbic import __version__
+from netbic.decomposition import SparseGraphSVD
+from netbic.graphs import Graph
+from netbic.io.errors import one_line, unusable
+from netbic.io.files import read_json, write_json, write_whole
+from netbic.io.state import ModelState, matched_graph, model_from, state_of
+
+FORMAT = 1
+
+
+def save(model: SparseGraphSVD, folder: Path | str) -> None:
+    """Write a fitted model into a folder: model.json, names.json and arrays, in open formats.
+
+    Parameters
+    ----------
+    model : SparseGraphSVD
+        Fitted. What JSON cannot hold (a random generator, a penalty of your own) is described there, not kept.
+    folder : path
+        Made if it is not there.
+
+    Examples
+    --------
+    >>> import tempfile, netbic
+    >>> toy = netbic.simulate.paper(0.02, random_state=0)
+    >>> model = netbic.SparseGraphSVD(1, n_rows=50, n_columns=50).fit(toy.X)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     netbic.save(model, folder)
+    ...     again = netbic.load(folder)
+    >>> bool((again.components_ == model.components_).all())
+    True
+    """
+    folder, state = Path(folder), state_of(model)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "model.json").unlink(missing_ok=True)  # it comes last: without it there is no model
+    parts = {"arrays.npz": _packed(state.arrays)}
+    parts |= {f"{name}.npz": _packed(_graph_arrays(graph)) for name, graph in state.graphs.items()}
+    for name, content in parts.items():
+        write_whole(folder / name, lambda file, content=content: file.write(content))  # type: ignore[misc]
+    names = state.names | {name: _listed(graph.names) for name, graph in state.graphs.items()}
+    write_json(folder / "names.json", names)
+    digests = {name: hashlib.blake2b(content, digest_size=16).hexdigest() for name, content in parts.items()}
+    header = {"format": FORMAT, "netbic": __version__, "class": type(model).__name__}
+    write_json(folder / "model.json", header | {"settings": state.settings, "files": digests})
+
+
+def load(folder: Path | str) -> SparseGraphSVD:
+    """Load a fitted model that `save` or `netbic fit` wrote.
+
+    Parameters
+    ----------
+    folder : path
+        The output folder of `netbic fit`, or the one given to `save`.
+
+    Returns
+    -------
+    SparseGraphSVD
+        Fitted: `transform`, `score` and all attributes work as before.
+    """
+    folder = _model_folder(Path(folder))
+    header = read_json(folder / "model.json")
+    _check_format(folder, header)
+    contents = {name: _unpacked(folder / name, digest) for name, digest in header["files"].items()}
+    names = read_json(folder / "names.json")
+    graphs = {
+        name: _graph_from(contents[f"{name}.npz"], names[name])
+        for name in ("row_graph", "column_graph")
+        if f"{name}.npz" in contents
+    }
+    return model_from(ModelState(header["settings"], contents["arrays.npz"], names, graphs))
+
+
+def _model_folder(folder: Path) -> Path:
+    if (folder / "run.json").exists() and read_json(folder / "run.json").get("state") != "finished":
+        raise unusable(folder, "holds a fit that is not finished", "go on with netbic fit ... --resume")
+    for candidate in (folder, folder / "model"):
+        if (candidate / "model.json").exists():
+            return candidate
+    if not folder.exists():
+        raise unusable(folder, "does not exist", "give the folder netbic fit wrote to (--out)")
+    raise unusable(folder, "holds no model", "give the folder netbic fit wrote to (--out)")
+
+
+def _check_format(folder: Path, header: Any) -> None:
+    if not isinstance(header, dict) or not isinstance(header.get("format"), int) or "settings" not in header:
+        raise unusable(folder / "model.json", "is not a model of netbic", "give the folder netbic fit wrote to")
+    if header["format"] > FORMAT:
+        made = f"was written by netbic {header.get('netbic')} in format {header['format']}"
+        raise unusable(folder, f"{made}; netbic {__version__} reads up to {FORMAT}", "upgrade netbic")
+
+
+def _packed(arrays: dict[str, Any]) -> bytes:
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def _unpacked(path: Path, digest: str) -> dict[str, Any]:
+    try:
+        content = path.read_bytes()
+    except OSError as problem:
+        raise unusable(path, f"cannot be read ({problem.strerror})", "it is part of the model: fit again") from None
+    if hashlib.blake2b(content, digest_size=16).hexdigest() != digest:
+        raise unusable(path, "is not what was written with the model", "it is damaged or was exchanged: fit again")
+    return unpacked(path, content)
+
+
+def unpacked(path: Path, content: bytes) -> dict[str, Any]:
+    """The arrays of an .npz file; never runs code (no pickle)."""
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
+            return dict(file)
+    except Exception as problem:  # zip and numpy each have their own ways to say that a file is damaged
+        raise unusable(path, f"cannot be read ({one_line(str(problem), 80)})", "it is damaged: fit again") from None
+
+
+def _graph_arrays(graph: Graph) -> dict[str, Any]:
+    weights = graph.weights
+    return {"data": weights.data, "indices": weights.indices, "indptr": weights.indptr, "size": np.int64(graph.n_nodes)}
+
+
+def _graph_from(arrays: dict[str, Any], names: list[Any] | None) -> Graph:
+    size = int(arrays["size"])
+    weights = sp.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=(size, size))
+    return Graph(
+        weights,
+        None if names is None else np.array(names, dtype=object if names and isinstance(names[0], str) else None),
+    )
+
+
+def _listed(names: Any) -> list[Any] | None:
+    return None if names is None else names.tolist()
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Tables
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def modules_table(model: SparseGraphSVD) -> pd.DataFrame:
+    """Members of every module by name: columns `module`, `axis` (gene or sample), `name`, `weight`, heaviest first.
+
+    Examples
+    --------
+    >>> import netbic, netbic.io
+    >>> toy = netbic.simulate.paper(0.02, random_state=0)
+    >>> model = netbic.SparseGraphSVD(1, n_rows=50, n_columns=50).fit(toy.X)
+    >>> netbic.io.modules_table(model)["axis"].value_counts().to_dict()
+    {'gene': 50, 'sample': 50}
+    """
+    parts = []
+    for module in range(model.n_components_):
+        for axis, vector, names in (
+            ("gene", model.components_[module], names_of(model, "columns")),
+            ("sample", model.left_vectors_[:, module], names_of(model, "rows")),
+        ):
+            members = np.flatnonzero(vector)
+            members = members[np.argsort(-np.abs(vector[members]), kind="stable")]
+            part = {"module": module, "axis": axis, "name": names[members], "weight": vector[members]}
+            parts.append(pd.DataFrame(part))
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["module", "axis", "name", "weight"])
+
+
+def summary_table(model: SparseGraphSVD) -> pd.DataFrame:
+    """A row per module: singular value, sizes, variance explained, graph share, rounds, edges inside, top genes."""
+    genes = names_of(model, "columns")
+    edges = _edges_inside(model)
+    rows = []
+    for module in range(model.n_components_):
+        vector = model.components_[module]
+        top = np.argsort(-np.abs(vector), kind="stable")[: min(5, int(np.count_nonzero(vector)))]
+        rows.append(
+            {
+                "module": module,
+                "singular_value": model.singular_values_[module],
+                "n_genes": int(model.columns_[module].sum()),
+                "n_samples": int(model.rows_[module].sum()),
+                "explained_variance_ratio": model.explained_variance_ratio_[module],
+                "n_edges": edges[module],
+                "graph_share": model.graph_share_[module],
+                "rounds": len(model.objectives_[module]),
+                "converged": bool(model.converged_[module]),
+                "top_genes": ", ".join(map(str, genes[top])),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _edges_inside(model: SparseGraphSVD) -> list[int]:
+    """Edges of the genes' graph between members of each module; 0 without a graph."""
+    graph = matched_graph(model, "column")
+    if graph is None:
+        return [0] * model.n_components_
+    counts = []
+    for mask in model.columns_:
+        members = np.flatnonzero(mask)
+        counts.append(int(graph.weights[members][:, members].nnz // 2))
+    return counts
+
+
+def names_of(model: SparseGraphSVD, axis: str) -> Any:
+    """Names of the rows or columns; their numbers where there are none."""
+    known = model.names_[axis]
+    size = model.left_vectors_.shape[0] if axis == "rows" else model.components_.shape[1]
+    return np.arange(size) if known is None else known

@@ -1,0 +1,119 @@
+"""A fitted model as plain values (settings, arrays, names, graphs) and back: every way of keeping one builds on it."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from netbic import penalties
+from netbic.decomposition import SparseGraphSVD
+from netbic.graphs import Graph, match
+from netbic.io.errors import InputError
+from netbic.operators import Preparation
+
+_ARRAYS = ("left_vectors", "components", "singular_values", "explained_variance_ratio", "graph_share", "converged")
+_GRAPHS = ("row_graph", "column_graph")
+
+
+@dataclass(frozen=True)
+class ModelState:
+    """All of a fitted model; `settings` and `names` hold what JSON can."""
+
+    settings: dict[str, Any]
+    arrays: dict[str, NDArray[Any]]
+    names: dict[str, list[Any] | None]
+    graphs: dict[str, Graph] = field(default_factory=dict)
+
+
+def state_of(model: SparseGraphSVD) -> ModelState:
+    """Take a fitted model apart."""
+    check_is_fitted(model)
+    parameters = model.get_params(deep=False)
+    graphs = {f"{axis}_graph": graph for axis in ("row", "column") if (graph := matched_graph(model, axis)) is not None}
+    arrays = {name: np.asarray(getattr(model, f"{name}_")) for name in _ARRAYS}
+    arrays["objectives"] = np.concatenate([*model.objectives_, np.empty(0)])
+    arrays["rounds"] = np.array([len(values) for values in model.objectives_], dtype=np.int64)
+    arrays["offsets"] = model.preparation_.offsets
+    if model.preparation_.factors is not None:
+        arrays["factors"] = model.preparation_.factors
+    names = {axis: None if known is None else known.tolist() for axis, known in model.names_.items()}
+    return ModelState(settings_of(parameters), arrays, names, graphs)
+
+
+def matched_graph(model: SparseGraphSVD, axis: str) -> Graph | None:
+    """The graph of a fitted model's rows or columns ("row", "column"), a node for each of them."""
+    graph = getattr(model, f"{axis}_graph")
+    if graph is None:
+        return None
+    size = model.left_vectors_.shape[0] if axis == "row" else model.components_.shape[1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the fit has said it all
+        return match(graph, size, model.names_[f"{axis}s"], axis)
+
+
+def settings_of(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of an estimator as JSON has them; graphs left out."""
+    return {name: _plain(value) for name, value in sorted(parameters.items()) if name not in _GRAPHS}
+
+
+def model_from(state: ModelState) -> SparseGraphSVD:
+    """Put a fitted model together."""
+    known = SparseGraphSVD().get_params(deep=False)
+    unknown = set(state.settings) - set(known)
+    if unknown:
+        raise InputError(
+            f"the model has settings this version does not know ({', '.join(sorted(unknown))}): upgrade netbic"
+        )
+    words: dict[str, Any] = {name: _revived(value) for name, value in state.settings.items()} | state.graphs
+    model = SparseGraphSVD(**words)
+    for name in _ARRAYS:
+        setattr(model, f"{name}_", state.arrays[name])
+    model.n_components_, model.n_features_in_ = model.components_.shape
+    model.rows_, model.columns_ = model.left_vectors_.T != 0, model.components_ != 0
+    bounds = np.cumsum(state.arrays["rounds"])[:-1]
+    model.objectives_ = np.split(state.arrays["objectives"], bounds) if model.n_components_ else []
+    model.n_iter_ = int(state.arrays["rounds"].max(initial=1))
+    rows = model.center in ("rows", "both")
+    model.preparation_ = Preparation(state.arrays["offsets"], state.arrays.get("factors"), rows)
+    model.names_ = {axis: _name_array(state.names.get(axis)) for axis in ("rows", "columns")}
+    columns = model.names_["columns"]
+    if columns is not None and columns.dtype == object:
+        model.feature_names_in_ = columns
+    return model
+
+
+def _name_array(names: list[Any] | None) -> NDArray[Any] | None:
+    if names is None:
+        return None
+    array = np.empty(len(names), dtype=object)
+    array[:] = names
+    return array.astype(np.int64) if all(isinstance(name, int) for name in names) else array
+
+
+def _plain(value: Any) -> Any:
+    """A parameter's value as JSON has it; what JSON cannot hold is described, and comes back as None."""
+    if isinstance(value, penalties.Penalty) and type(value).__name__ in vars(penalties):
+        return {"penalty": type(value).__name__} | {
+            f.name: _plain(getattr(value, f.name)) for f in fields(value) if f.init
+        }
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return {"not saved": repr(value)}
+
+
+def _revived(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    if "penalty" not in value:
+        return None
+    kind = getattr(penalties, str(value["penalty"]), None)
+    if not (isinstance(kind, type) and issubclass(kind, penalties.Penalty)):
+        raise InputError(f"the model has a penalty this version does not know ({value['penalty']}): upgrade netbic")
+    return kind(**{name: _revived(part) for name, part in value.items() if name != "penalty"})

@@ -1,0 +1,211 @@
+"""Text tables parsed in bulk: a matrix of numbers with names, or columns of text."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as arrow_csv
+from numpy.typing import NDArray
+
+from netbic.io.errors import one_line, shown, unusable
+from netbic.io.text import MISSING, Layout, first_problem, is_number, read_bytes
+
+Names = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class NumberTable:
+    """A table of numbers with a name for every line and column; missing values are NaN."""
+
+    numbers: NDArray[Any]
+    lines: Names
+    columns: Names
+
+
+def read_numbers(path: Path | str, skip_columns: Sequence[str] = ()) -> NumberTable:
+    """Read a table with names in its first line and first column and numbers elsewhere.
+
+    Parameters
+    ----------
+    path : path
+        Tabs, commas, semicolons or spaces; gzip or not. The first line may lack a name for the column of names (as R
+        writes it).
+    skip_columns : sequence of str
+        Columns (beyond the first) to leave out, such as descriptions.
+    """
+    data = read_bytes(path)
+    layout = Layout.of(path, data)
+    header = _header(layout)
+    skipped = [header.index(name, 1) if name in header[1:] else -1 for name in skip_columns]
+    if -1 in skipped:
+        name = skip_columns[skipped.index(-1)]
+        raise unusable(path, f"has no column {shown(name)} to skip", f"its columns are {_some(header[1:])}")
+    kept = [position for position in range(1, layout.n_fields) if position not in set(skipped)]
+    if not kept:
+        raise unusable(path, "has no column of numbers left", "skip fewer columns")
+    types = {0: pa.string()} | dict.fromkeys(kept, pa.float64()) | dict.fromkeys(skipped, pa.string())
+    table = _parsed(layout, data, types, header)
+    values = np.empty((table.num_rows, len(kept)))
+    for at, position in enumerate(kept):
+        values[:, at] = table.column(position).to_numpy(zero_copy_only=False)
+    return NumberTable(values, _text(table.column(0)), np.array([header[at].strip() for at in kept], dtype=object))
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """Columns of text, and how many header lines were above them."""
+
+    frame: pd.DataFrame
+    n_header: int
+
+
+def read_columns(path: Path | str, header: bool | None, data: bytes | None = None) -> TextTable:
+    """Read a table of text columns, each as categories; a header line, where there is one, names them.
+
+    `header` None: the first line is one if it has a number-free field above numbers, or a usual word for an edge's end.
+    """
+    data = read_bytes(path) if data is None else data
+    layout = Layout.of(path, data)
+    has_header = looks_like_header(layout, data) if header is None else header
+    n_fields = layout.n_fields
+    if has_header and len(layout.first) != n_fields:
+        what = f"names {len(layout.first)} columns but the lines below have {n_fields} fields"
+        raise unusable(path, what, "make them agree", line=layout.n_skipped + 1)
+    names = [field.lstrip("#").strip() for field in layout.first] if has_header else [str(k) for k in range(n_fields)]
+    table = _parsed(layout, data, dict.fromkeys(range(n_fields), pa.string()), names, skip_first=has_header)
+    if not table.num_rows:
+        raise unusable(path, "has a header and nothing else", "write or download it again")
+    frame = pd.DataFrame({at: _categories(table.column(at)) for at in range(n_fields)})
+    return TextTable(frame.set_axis(pd.Index(names, dtype=object), axis=1), int(has_header))
+
+
+_END_WORDS = {"source", "target", "from", "to", "node1", "node2", "gene_a", "gene_b", "gene1", "gene2", "protein1"}
+_END_WORDS |= {
+    "protein2",
+    "participant_a",
+    "participant_b",
+    "interactor_a",
+    "interactor_b",
+    "a",
+    "b",
+    "x",
+    "y",
+    "node_a",
+}
+_END_WORDS |= {"node_b", "partner1", "partner2", "genea", "geneb", "symbol_a", "symbol_b", "name_a", "name_b", "tf"}
+_END_WORDS |= {"regulator", "weight", "score", "combined_score", "interaction", "interaction_type", "relation", "edge"}
+_END_WORDS |= {"gene", "symbol", "name", "id", "alias", "old", "new", "ensembl", "entrez", "string_protein_id"}
+_END_WORDS |= {
+    "gene_id",
+    "gene_name",
+    "gene_symbol",
+    "ensembl_gene_id",
+    "preferred_name",
+    "official symbol interactor a",
+}
+
+
+def looks_like_header(layout: Layout, data: bytes) -> bool:
+    """Whether the first line names columns: words for ends of edges, or text above numbers."""
+    words = [field.lstrip("#").strip().lower() for field in layout.first]
+    if layout.first[0].startswith("#") or len(_END_WORDS.intersection(words)) >= 2:
+        return True
+    second = next(layout.rows(data, skip=1), (0, []))[1]
+    return any(is_number(below) and not is_number(above) for above, below in zip(words[2:], second[2:], strict=False))
+
+
+def _header(layout: Layout) -> list[str]:
+    """A name for every column of a table of numbers."""
+    first, n_fields = list(layout.first), layout.n_fields
+    if len(first) == n_fields - 1:
+        first = ["", *first]
+    line = layout.n_skipped + 1
+    if len(first) != n_fields:
+        what = f"names {len(first)} columns but the lines below have {n_fields} fields (separator: {layout.spelled})"
+        raise unusable(layout.path, what, "make them agree", line=line)
+    fractions = [field for field in first[1:] if is_number(field) and not field.strip().lstrip("+-").isdigit()]
+    if fractions:
+        what = f"the first line holds numbers ({shown(fractions[0])}) where names of columns are expected"
+        raise unusable(layout.path, what, "add a header line with a name for every column", line=line)
+    blank = next((at for at, field in enumerate(first) if at and not field.strip()), None)
+    if blank is not None:
+        raise unusable(layout.path, f"column {blank + 1} has no name", "name it, or remove the column", line=line)
+    return first
+
+
+def _parsed(
+    layout: Layout, data: bytes, types: dict[int, Any], names: Sequence[str], skip_first: bool = True
+) -> pa.Table:
+    """All lines, each column with its type; where that fails, the first problem in words."""
+    skip = 1 if skip_first else 0
+    if next(layout.rows(data, skip), None) is None:
+        raise unusable(layout.path, "has a header and nothing else", "write or download it again")
+    if layout.separator == " " and (b"  " in data or b" \n" in data or b"\n " in data or b"\t" in data):
+        data = b"\n".join(b" ".join(line.split()) for line in data.splitlines())
+    try:
+        return _by_arrow(layout, data, types, skip)
+    except pa.ArrowException as problem:
+        numeric = [at for at, kind in types.items() if kind != pa.string()]
+        wrong = first_problem(layout, data, len(types), skip, numeric, names)
+        if wrong is not None:
+            raise wrong from None
+        return _by_pandas(layout, data, types, skip, one_line(str(problem), 200))
+
+
+def _by_arrow(layout: Layout, data: bytes, types: dict[int, Any], skip: int) -> pa.Table:
+    longest = max(map(len, data[: 1 << 20].splitlines()), default=0)  # a block must hold a line, and better many
+    reading = arrow_csv.ReadOptions(
+        skip_rows=layout.n_skipped + skip, autogenerate_column_names=True, block_size=max(1 << 22, 32 * longest)
+    )
+    converting = arrow_csv.ConvertOptions(
+        column_types={f"f{at}": kind for at, kind in types.items()},
+        null_values=list(MISSING),
+        strings_can_be_null=False,
+    )
+    parsing = arrow_csv.ParseOptions(delimiter=layout.separator)
+    return arrow_csv.read_csv(pa.BufferReader(data), reading, parsing, converting)
+
+
+def _by_pandas(layout: Layout, data: bytes, types: dict[int, Any], skip: int, problem: str) -> pa.Table:
+    """The slow way, which also takes blanks around numbers and stray quotes."""
+    kinds: Any = {at: str if kind == pa.string() else np.float64 for at, kind in types.items()}
+    holes: Any = {at: list(MISSING) for at, kind in types.items() if kind != pa.string()}
+    try:
+        frame = pd.read_csv(
+            io.BytesIO(data),
+            sep=layout.separator,
+            header=None,
+            skiprows=layout.n_skipped + skip,
+            dtype=kinds,
+            na_values=holes,
+            keep_default_na=False,
+            skipinitialspace=True,
+        )
+        return pa.Table.from_pandas(frame.rename(columns=lambda at: f"f{at}"), preserve_index=False)
+    except (ValueError, pa.ArrowException):
+        raise unusable(layout.path, f"cannot be parsed ({problem})", "check its separators and quotes") from None
+
+
+def _text(column: pa.ChunkedArray) -> Names:
+    """A column of text without blanks around it."""
+    return np.asarray(pc.utf8_trim_whitespace(column).to_numpy(zero_copy_only=False), dtype=object)
+
+
+def _categories(column: pa.ChunkedArray) -> pd.Categorical:
+    encoded = pc.utf8_trim_whitespace(column).dictionary_encode().combine_chunks()
+    if isinstance(encoded, pa.ChunkedArray):  # no rows
+        encoded = encoded.chunk(0)
+    labels = np.asarray(encoded.dictionary.to_numpy(zero_copy_only=False), dtype=object)
+    return pd.Categorical.from_codes(encoded.indices.to_numpy(zero_copy_only=False), categories=pd.Index(labels))
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(map(shown, names[:5])) + (", ..." if len(names) > 5 else "")

@@ -1,0 +1,192 @@
+"""Text files: unpacked, decoded, and their layout guessed."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from netbic.io.errors import InputError, shown, unusable
+
+MISSING = ("", "NA", "NaN", "nan", "N/A", "n/a", "null", "NULL", "None", "#N/A")  # how tables spell a missing value
+_SEPARATORS = {"\t": "tab", ",": "comma", ";": "semicolon", " ": "space"}
+_LOOKED_AT = 30  # lines from which the layout is guessed
+_PACKED = {b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+
+
+def checked_file(path: Path | str) -> Path:
+    """The path of a file that is there and not empty."""
+    path = Path(path)
+    try:
+        if path.is_dir():
+            raise unusable(path, "is a folder", "name the file in it")
+        if not path.exists():
+            raise unusable(path, "does not exist", "check the spelling and the folder")
+        if path.stat().st_size == 0:
+            raise unusable(path, "is empty", "write or download it again")
+    except (OSError, ValueError) as problem:  # names that cannot be names, folders that may not be entered
+        if isinstance(problem, InputError):
+            raise
+        raise unusable(path, "cannot be opened", f"{problem}") from None
+    return path
+
+
+def read_bytes(path: Path | str) -> bytes:
+    """The text of a file as UTF-8 bytes without a byte-order mark; gzip is unpacked whatever the file is called."""
+    path = checked_file(path)
+    try:
+        data = path.read_bytes()
+    except OSError as problem:
+        raise unusable(path, f"cannot be read ({problem.strerror})", "check its permissions") from None
+    if data[:2] == b"\x1f\x8b":
+        data = _unpacked(path)
+    for mark, kind in _PACKED.items():
+        if data.startswith(mark):
+            raise unusable(path, f"is packed with {kind}", "unpack it first, or pack it with gzip")
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise unusable(path, "is encoded as UTF-16", "save it as UTF-8")
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    if not data.strip():
+        raise unusable(path, "holds nothing but blanks", "write or download it again")
+    _check_encoding(path, data)
+    return data
+
+
+def _unpacked(path: Path) -> bytes:
+    try:
+        with gzip.open(path) as packed:
+            return packed.read()
+    except (EOFError, zlib.error, gzip.BadGzipFile, OSError):
+        raise unusable(path, "is a gzip file that breaks off or is damaged", "download or pack it again") from None
+
+
+def _check_encoding(path: Path, data: bytes) -> None:
+    zero = data.find(b"\0")
+    if zero >= 0:
+        raise unusable(path, "holds binary data", "a text file is needed here", line=data.count(b"\n", 0, zero) + 1)
+    if data.isascii():
+        return
+    try:
+        data.decode()
+    except UnicodeDecodeError as problem:
+        line = data.count(b"\n", 0, problem.start) + 1
+        what = f"byte {data[problem.start]:#04x} is not UTF-8"
+        raise unusable(path, what, "convert it, e.g. iconv -f latin1 -t utf-8", line=line) from None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a text table is laid out: separator, comment lines before it, and fields per line."""
+
+    path: Path
+    separator: str
+    n_skipped: int
+    first: list[str]
+    n_fields: int  # of the lines after the first
+
+    @classmethod
+    def of(cls, path: Path | str, data: bytes) -> Layout:
+        """Guess the layout from the first lines."""
+        lines = _first_lines(data)
+        separator = _separator([line for line in lines if not line.startswith("#")] or lines)
+        if separator is None:
+            raise unusable(path, "has one column only", "separate columns by tabs, commas, semicolons or spaces")
+        rows = [split(line, separator) for line in lines]
+        n_skipped = _comments(lines, rows)
+        rest = [row for row, line in zip(rows[n_skipped + 1 :], lines[n_skipped + 1 :], strict=True) if line.strip()]
+        n_fields = Counter(map(len, rest)).most_common(1)[0][0] if rest else len(rows[n_skipped])
+        return cls(Path(path), separator, n_skipped, rows[n_skipped], n_fields)
+
+    @property
+    def spelled(self) -> str:
+        """The separator in words."""
+        return _SEPARATORS[self.separator]
+
+    def rows(self, data: bytes, skip: int = 0) -> Iterator[tuple[int, list[str]]]:
+        """Line number and fields of every line after the comments (and `skip` more) that is not blank."""
+        text = io.StringIO(data.decode(), newline=None)
+        for number, line in enumerate(text, start=1):
+            if number > self.n_skipped + skip and line.strip():
+                yield number, split(line.rstrip("\n"), self.separator)
+
+
+def _first_lines(data: bytes) -> list[str]:
+    start = data[: 1 << 16]
+    while start.count(b"\n") < _LOOKED_AT and len(start) < len(data):
+        start = data[: 4 * len(start)]
+    lines = start.decode(errors="ignore").splitlines()
+    if len(start) < len(data) and len(lines) > 1:
+        lines.pop()  # it may be cut
+    return lines[:_LOOKED_AT]
+
+
+def _comments(lines: Sequence[str], rows: Sequence[list[str]]) -> int:
+    """How many lines at the top are comments or blank; a line with # is none if it has as many fields as the next."""
+    for number, line in enumerate(lines):
+        following = rows[number + 1] if number + 1 < len(rows) else []
+        if line.strip() and not (line.startswith("#") and len(rows[number]) != len(following)):
+            return number
+    return 0
+
+
+def _separator(lines: Sequence[str]) -> str | None:
+    """The separator that splits most lines into the same number of fields, the more of them the better."""
+    best: tuple[bool, int] = (False, 1)
+    found = None
+    for separator in _SEPARATORS:
+        counts = [len(split(line, separator)) for line in lines if line.strip()]
+        if not counts:
+            continue
+        usual, times = Counter(counts).most_common(1)[0]
+        key = (2 * times > len(counts) and counts[0] > 1, usual)
+        if usual > 1 and key > best:
+            best, found = key, separator
+    return found
+
+
+def split(line: str, separator: str) -> list[str]:
+    """The fields of one line, quotes removed; runs of spaces count as one separator."""
+    if separator == " ":
+        line = " ".join(line.split())
+    if '"' not in line:
+        return line.split(separator)
+    try:
+        return next(csv.reader([line], delimiter=separator), [])
+    except csv.Error:
+        return line.split(separator)
+
+
+def is_number(field: str) -> bool:
+    """Whether a field holds a number."""
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return "_" not in field
+
+
+def first_problem(
+    layout: Layout, data: bytes, n_fields: int, skip: int, numeric: Sequence[int], names: Sequence[str]
+) -> InputError | None:
+    """The first line that is too long or too short, or the first text where numbers are expected."""
+    for line, fields in layout.rows(data, skip):
+        if len(fields) != n_fields:
+            what = f"has {len(fields)} fields where {n_fields} are expected (separator: {layout.spelled})"
+            return unusable(layout.path, what, "make all lines equally long", line=line)
+        for position in numeric:
+            field = fields[position].strip()
+            if field not in MISSING and not is_number(field):
+                return _not_a_number(layout, line, position, field, names[position])
+    return None
+
+
+def _not_a_number(layout: Layout, line: int, position: int, field: str, name: str) -> InputError:
+    comma = layout.separator != "," and is_number(field.replace(",", "."))
+    remedy = "write decimals with a point" if comma else "correct it, or leave the column out (--skip-columns)"
+    where = f"{position + 1} ({name})" if name else f"{position + 1}"
+    return unusable(layout.path, f"{shown(field)} is not a number", remedy, line=line, column=where)
