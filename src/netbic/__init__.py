@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
-    from netbic import enrichment, graphs, io, penalties, simulate
+    from netbic import enrichment, graphs, io, methods, penalties, simulate, tl
     from netbic.decomposition import SparseGraphSVD
     from netbic.graphs import Graph
     from netbic.io import InputError, load, save
@@ -25,7 +25,7 @@ _HOMES = {
     **dict.fromkeys(["InputError", "load", "save"], "netbic.io"),
     **dict.fromkeys(["L0", "L1", "SCAD", "AdaptiveLasso", "Dense", "KeepSoft", "L1Ball"], "netbic.penalties"),
 }
-_ROOMS = {"enrichment", "graphs", "io", "penalties", "simulate"}
+_ROOMS = {"enrichment", "graphs", "io", "methods", "penalties", "simulate", "tl"}
 
 __all__ = [
     "L0",
@@ -44,9 +44,11 @@ __all__ = [
     "io",
     "load",
     "method",
+    "methods",
     "penalties",
     "save",
     "simulate",
+    "tl",
 ]
 
 

@@ -137,3 +137,8 @@ def _axis_settings(axis: str, chosen: Method, k: int | None, keywords: dict[str,
     if k is None and f"{axis}_penalty" in keywords:
         return {}
     return {f"{axis}_penalty": chosen.penalty(k)}
+
+
+def usual_sizes(n_samples: int, n_features: int) -> tuple[int, int]:
+    """Samples and features per module where nobody says: a tenth of the samples, 200 features (at most a fifth)."""
+    return max(2, n_samples // 10), min(200, max(2, n_features // 5))

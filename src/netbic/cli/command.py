@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -22,9 +23,17 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
-        debug = ctx.params.pop("debug")
+        debug, quiet = ctx.params.pop("debug"), ctx.params.get("quiet", False)
+
+        def show(message: Any, *_: Any, **__: Any) -> None:
+            if not quiet:
+                click.echo(f"warning: {message}", err=True)
+
         try:
-            return super().invoke(ctx)
+            with warnings.catch_warnings():
+                warnings.simplefilter("always", UserWarning)
+                warnings.showwarning = show
+                return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except KeyboardInterrupt:

@@ -28,8 +28,8 @@ _CENTERS = {"genes": "columns", "samples": "rows", "none": None}
 @click.option("--graph", type=File, help="The network: SIF, edge table, STRING, GraphML, Parquet or .npz.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for the results.")
 @click.option("--modules", default=10, show_default=True, type=click.IntRange(1), help="Modules to look for.")
-@click.option("--genes", type=click.IntRange(1), help="Genes per module [default: 200, at most a fifth of all].")
-@click.option("--samples", type=click.IntRange(1), help="Samples per module [default: 50, at most a fifth of all].")
+@click.option("--genes", type=click.IntRange(1), help="Genes per module [default: 200, at most a fifth].")
+@click.option("--samples", type=click.IntRange(1), help="Samples per module [default: a tenth].")
 @click.option(
     "--smoothness", type=click.FloatRange(0), help="Weight of the network [default: 0.2]; with --method, sigma."
 )
@@ -86,9 +86,7 @@ def fit(
         if run.known:
             _say(f"going on after {len(run.known)} modules", silent)
         with _progress(model.n_components, len(run.known), silent) as advance:
-            remarks = run.fit(model, study, advance)
-        for remark in remarks:
-            click.echo(f"warning: {remark}", err=True)
+            run.fit(model, study, advance)
     _conclude(out, as_json, silent)
 
 
@@ -114,11 +112,12 @@ def _estimator(
 ) -> SparseGraphSVD:
     """The estimator that the options describe."""
     n_samples, n_genes = study.expression.shape
+    usual_samples, usual_genes = netbic.methods.usual_sizes(n_samples, n_genes)
     if smoothness and study.graph is None:
         raise click.UsageError("--smoothness needs a network: give one by --graph")
     words: dict[str, Any] = {
-        "n_rows": _size("--samples", samples, n_samples, 50),
-        "n_columns": _size("--genes", genes, n_genes, 200),
+        "n_rows": _size("--samples", samples, n_samples, usual_samples),
+        "n_columns": _size("--genes", genes, n_genes, usual_genes),
         "column_graph": study.graph,
         "center": _CENTERS.get(center, center),
         "scale": zscore,
@@ -139,7 +138,7 @@ def _estimator(
 
 def _size(option: str, asked: int | None, available: int, usual: int) -> int:
     if asked is None:
-        return min(usual, max(2, available // 5))
+        return usual
     if asked > available:
         raise click.UsageError(f"{option} {asked:,} but the data have {available:,}: choose 1 to {available:,}")
     return asked

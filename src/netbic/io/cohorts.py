@@ -17,11 +17,11 @@ def write_cohort(study: Cohort, folder: Path | str) -> None:
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     table = study.expression.T.rename_axis("gene").to_csv(sep="\t", float_format="%.5g")
-    write_whole(folder / "expression.tsv.gz", lambda file: file.write(gzip.compress(table.encode(), mtime=0)))
+    write_whole(folder / "expression.tsv.gz", gzip.compress(table.encode(), mtime=0))
     genes = np.asarray(study.expression.columns)
     tails, heads, _ = study.network.edges()
     lines = "".join(f"{genes[a]}\tbinds\t{genes[b]}\n" for a, b in zip(tails, heads, strict=True))
-    write_whole(folder / "network.sif", lambda file: file.write(lines.encode()))
+    write_whole(folder / "network.sif", lines.encode())
     write_table(folder / "truth.tsv", _truth(study))
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pandas as pd
 
@@ -16,12 +15,12 @@ from netbic.io.errors import unusable
 TEMPORARY = ".unfinished-"
 
 
-def write_whole(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
+def write_whole(path: Path, content: bytes) -> None:
     """Write beside the target, wait until it is on disk, then take its place in one step."""
     handle, name = tempfile.mkstemp(prefix=TEMPORARY, dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
-            write(file)
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.chmod(name, 0o666 & ~_umask())
@@ -40,7 +39,7 @@ def _umask() -> int:
 def write_json(path: Path, content: Any) -> None:
     """JSON with one line per entry."""
     text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
-    write_whole(path, lambda file: file.write(f"{text}\n".encode()))
+    write_whole(path, f"{text}\n".encode())
 
 
 def read_json(path: Path) -> Any:
@@ -59,4 +58,4 @@ def read_table(path: Path | str) -> pd.DataFrame:
 def write_table(path: Path, table: pd.DataFrame) -> None:
     """A tab-separated table whose numbers read back to the same bits."""
     text = table.to_csv(sep="\t", index=False, lineterminator="\n")
-    write_whole(path, lambda file: file.write(text.encode()))
+    write_whole(path, text.encode())

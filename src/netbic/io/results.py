@@ -47,13 +47,14 @@ def save(model: SparseGraphSVD, folder: Path | str) -> None:
     (folder / "model.json").unlink(missing_ok=True)  # it comes last: without it there is no model
     parts = {"arrays.npz": _packed(state.arrays)}
     parts |= {f"{name}.npz": _packed(_graph_arrays(graph)) for name, graph in state.graphs.items()}
-    for name, content in parts.items():
-        write_whole(folder / name, lambda file, content=content: file.write(content))  # type: ignore[misc]
+    for name, part in parts.items():
+        write_whole(folder / name, part)
     names = state.names | {name: _listed(graph.names) for name, graph in state.graphs.items()}
     write_json(folder / "names.json", names)
-    digests = {name: hashlib.blake2b(content, digest_size=16).hexdigest() for name, content in parts.items()}
+    digests = {name: hashlib.blake2b(part, digest_size=16).hexdigest() for name, part in parts.items()}
     header = {"format": FORMAT, "netbic": __version__, "class": type(model).__name__}
-    write_json(folder / "model.json", header | {"settings": state.settings, "files": digests})
+    content = {"settings": state.settings, "feature_names": state.feature_names, "files": digests}
+    write_json(folder / "model.json", header | content)
 
 
 def load(folder: Path | str) -> SparseGraphSVD:
@@ -79,7 +80,7 @@ def load(folder: Path | str) -> SparseGraphSVD:
         for name in ("row_graph", "column_graph")
         if f"{name}.npz" in contents
     }
-    return model_from(ModelState(header["settings"], contents["arrays.npz"], names, graphs))
+    return model_from(ModelState(header["settings"], contents["arrays.npz"], names, graphs, header["feature_names"]))
 
 
 def _model_folder(folder: Path) -> Path:

@@ -91,25 +91,19 @@ class Run:
         """Write a module as soon as it is found."""
         buffer = io.BytesIO()
         np.savez(buffer, run=np.array(self._digest), **_module_arrays(module))
-        write_whole(_module_file(self.folder / "checkpoint", number), lambda file: file.write(buffer.getvalue()))
+        write_whole(_module_file(self.folder / "checkpoint", number), buffer.getvalue())
 
-    def fit(self, model: SparseGraphSVD, study: Study, found: Callable[[], Any] = lambda: None) -> list[str]:
-        """Fit a model, each module kept as soon as it is found, and finish.
-
-        Returns
-        -------
-        list of str
-            What the fit had to remark.
-        """
+    def fit(self, model: SparseGraphSVD, study: Study, found: Callable[[], Any] = lambda: None) -> None:
+        """Fit a model, each module kept as soon as it is found, and finish; what is remarked is kept too."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             modules = model.iter_fit(study.X, self.known, study.names)
             for number, module in enumerate(modules, start=len(self.known)):
                 self.keep(number, module)
                 found()
-        remarks = [str(warning.message) for warning in caught]
-        self.finish(model, study.alignment.to_dict(), remarks)
-        return remarks
+        self.finish(model, study.alignment.to_dict(), [str(warning.message) for warning in caught])
+        for warning in caught:
+            warnings.warn(warning.message, stacklevel=2)
 
     def finish(self, model: SparseGraphSVD, alignment: dict[str, Any], remarks: list[str]) -> None:
         """Write tables and model; only then is the run called finished and the checkpoint removed."""
@@ -122,7 +116,7 @@ class Run:
 
 
 def check_folder(folder: Path | str, *, resume: bool, force: bool) -> dict[str, Any] | None:
-    """Refuse a folder that is in use, unless it is to be gone on with or overwritten; what an earlier run says of it."""
+    """Refuse a folder in use, unless it is to be gone on with or overwritten; return what an earlier run left."""
     folder = Path(folder)
     if folder.exists() and not folder.is_dir():
         raise FolderInUse(f"{folder} is a file: name a folder for the results")

@@ -28,6 +28,7 @@ class ModelState:
     arrays: dict[str, NDArray[Any]]
     names: dict[str, list[Any] | None]
     graphs: dict[str, Graph] = field(default_factory=dict)
+    feature_names: bool = False  # whether scikit-learn has noted the features' names
 
 
 def state_of(model: SparseGraphSVD) -> ModelState:
@@ -42,7 +43,7 @@ def state_of(model: SparseGraphSVD) -> ModelState:
     if model.preparation_.factors is not None:
         arrays["factors"] = model.preparation_.factors
     names = {axis: None if known is None else known.tolist() for axis, known in model.names_.items()}
-    return ModelState(settings_of(parameters), arrays, names, graphs)
+    return ModelState(settings_of(parameters), arrays, names, graphs, hasattr(model, "feature_names_in_"))
 
 
 def matched_graph(model: SparseGraphSVD, axis: str) -> Graph | None:
@@ -81,9 +82,8 @@ def model_from(state: ModelState) -> SparseGraphSVD:
     rows = model.center in ("rows", "both")
     model.preparation_ = Preparation(state.arrays["offsets"], state.arrays.get("factors"), rows)
     model.names_ = {axis: _name_array(state.names.get(axis)) for axis in ("rows", "columns")}
-    columns = model.names_["columns"]
-    if columns is not None and columns.dtype == object:
-        model.feature_names_in_ = columns
+    if state.feature_names:
+        model.feature_names_in_ = model.names_["columns"]
     return model
 
 

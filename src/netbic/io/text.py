@@ -97,7 +97,8 @@ class Layout:
         if separator is None:
             raise unusable(path, "has one column only", "separate columns by tabs, commas, semicolons or spaces")
         rows = [split(line, separator) for line in lines]
-        n_skipped = _comments(lines, rows)
+        usual = Counter(len(row) for row, line in zip(rows, lines, strict=True) if line.strip() and line[0] != "#")
+        n_skipped = _comments(lines, rows, usual.most_common(1)[0][0] if usual else 0)
         rest = [row for row, line in zip(rows[n_skipped + 1 :], lines[n_skipped + 1 :], strict=True) if line.strip()]
         n_fields = Counter(map(len, rest)).most_common(1)[0][0] if rest else len(rows[n_skipped])
         return cls(Path(path), separator, n_skipped, rows[n_skipped], n_fields)
@@ -125,11 +126,10 @@ def _first_lines(data: bytes) -> list[str]:
     return lines[:_LOOKED_AT]
 
 
-def _comments(lines: Sequence[str], rows: Sequence[list[str]]) -> int:
-    """How many lines at the top are comments or blank; a line with # is none if it has as many fields as the next."""
+def _comments(lines: Sequence[str], rows: Sequence[list[str]], n_fields: int) -> int:
+    """How many lines at the top are blank or comments; one with # is a header if it has as many fields as the rest."""
     for number, line in enumerate(lines):
-        following = rows[number + 1] if number + 1 < len(rows) else []
-        if line.strip() and not (line.startswith("#") and len(rows[number]) != len(following)):
+        if line.strip() and (line[0] != "#" or len(rows[number]) == n_fields):
             return number
     return 0
 

@@ -1,0 +1,293 @@
+"""Tools for AnnData: modules of cells and genes, stored where scanpy users look for them.
+
+With `key_added="netbic"` an object gets
+
+- `obsm["X_netbic"]`: scores of all cells (least squares), `obsm["netbic"]`: weights of the cells in each module;
+- `varm["netbic"]`: weights of the genes, `varm["netbic_preparation"]`: the means and scales taken off;
+- `obsm["netbic_members"]`, `varm["netbic_members"]`: who belongs to which module;
+- `varp["netbic"]`: the graph, brought to the genes;
+- `uns["netbic"]`: settings, singular values, and the account of how each module was found.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from netbic import __version__
+from netbic.decomposition import SparseGraphSVD
+from netbic.graphs import Graph
+from netbic.io import InputError, align
+from netbic.io.errors import extra, shown
+from netbic.io.expression import as_matrix
+from netbic.io.results import names_of
+from netbic.io.state import ModelState, matched_graph, model_from, state_of
+from netbic.methods import usual_sizes
+from netbic.operators import Preparation
+from netbic.projection import scoring
+
+_PER_MODULE = ("singular_values", "explained_variance_ratio", "graph_share", "converged", "rounds")
+
+
+def modules(
+    adata: Any,
+    graph: Any = None,
+    n_components: int = 10,
+    *,
+    n_rows: int | None = None,
+    n_columns: int | None = None,
+    layer: str | None = None,
+    mask_var: Any = None,
+    key_added: str = "netbic",
+    copy: bool = False,
+    **keywords: Any,
+) -> Any:
+    """Find modules of cells and genes and store them in an AnnData object.
+
+    Parameters
+    ----------
+    adata : AnnData
+        Expression as it is to be analysed (usually normalised and logarithmic). Sparse matrices stay sparse, centring
+        is implicit. A backed matrix is read into memory.
+    graph : graph-like, optional
+        Prior graph of the genes: Graph, networkx, igraph, edge DataFrame (matched by `var_names`), or a square matrix
+        with a row per gene of `adata`.
+    n_components : int
+        Modules to look for.
+    n_rows, n_columns : int, optional
+        Cells and genes per module. Default: a tenth of the cells, 200 genes (at most a fifth of all).
+    layer : str, optional
+        Layer to use instead of X.
+    mask_var : str or boolean array, optional
+        Genes to use: a mask, or the name of a boolean column of `var` such as "highly_variable".
+    key_added : str
+        Name of what is stored, see the module's documentation.
+    copy : bool
+        Return a copy with the results instead of writing them into `adata`.
+    **keywords
+        Passed on to :class:`netbic.SparseGraphSVD`.
+
+    Returns
+    -------
+    AnnData or None
+
+    Examples
+    --------
+    >>> import anndata, netbic, numpy as np
+    >>> study = netbic.simulate.cohort(150, 700, n_modules=2, random_state=0)
+    >>> adata = anndata.AnnData(study.expression)
+    >>> netbic.tl.modules(adata, study.network, n_components=2, n_rows=40, n_columns=60)
+    >>> adata.obsm["X_netbic"].shape, adata.varm["netbic_members"].sum(axis=0).tolist()
+    ((150, 2), [60, 60])
+    """
+    _check_anndata(adata)
+    if copy and adata.isbacked:
+        raise InputError("copy=True needs the data in memory: use adata.to_memory(), or copy=False")
+    if copy:
+        adata = adata.copy()
+    kept = _mask(adata, mask_var)
+    X = _matrix(adata, layer, kept)
+    genes = np.asarray(adata.var_names[kept], dtype=object)
+    usual = usual_sizes(*X.shape)
+    model = SparseGraphSVD(
+        n_components,
+        n_rows=_unless_penalised(keywords, "row", n_rows, usual[0]),
+        n_columns=_unless_penalised(keywords, "column", n_columns, usual[1]),
+        column_graph=None if graph is None else _aligned(adata, graph, genes),
+        **keywords,
+    )
+    for _ in model.iter_fit(X, names=(adata.obs_names, pd.Index(genes))):
+        pass
+    store(adata, model, key_added, kept, layer)
+    adata.obsm[f"X_{key_added}"] = model.transform(X)
+    return adata if copy else None
+
+
+def score(
+    adata: Any, reference: Any = None, *, key: str = "netbic", layer: str | None = None, copy: bool = False
+) -> Any:
+    """Project cells on modules that were found in other cells.
+
+    Parameters
+    ----------
+    adata : AnnData
+        The cells, prepared as those were in which the modules were found. Genes are matched by name; where some of the
+        modules' genes are missing they are taken to be at their mean, and a warning says how many.
+    reference : AnnData or SparseGraphSVD, optional
+        Where the modules are. Default: in `adata` itself.
+    key : str
+        The modules' key in `reference`; scores are stored as `obsm["X_" + key]`.
+    layer : str, optional
+        Layer to use instead of X.
+    copy : bool
+        Return a copy with the scores instead of writing them into `adata`.
+    """
+    _check_anndata(adata)
+    if copy:
+        adata = adata.copy()
+    model = (
+        reference
+        if isinstance(reference, SparseGraphSVD)
+        else from_anndata(adata if reference is None else reference, key)
+    )
+    genes = pd.Index(names_of(model, "columns"))
+    at = pd.Index(adata.var_names).get_indexer(genes)
+    known = at >= 0
+    used = model.columns_.any(axis=0)
+    if not (used & known).any():
+        mine, theirs = ", ".join(map(str, adata.var_names[:5])), ", ".join(map(str, genes[used][:5]))
+        raise InputError(f"no gene of the modules is in these data (modules: {theirs}; data: {mine})")
+    if missing := int(np.count_nonzero(used & ~known)):
+        warnings.warn(
+            f"{missing:,} of the modules' {np.count_nonzero(used):,} genes are not here: they count as average",
+            stacklevel=2,
+        )
+    X = _matrix(adata, layer, at[known])
+    factors = model.preparation_.factors
+    preparation = Preparation(
+        model.preparation_.offsets[known], None if factors is None else factors[known], model.preparation_.rows
+    )
+    directions = scoring(model.components_.astype(np.float64)).astype(X.dtype)
+    adata.obsm[f"X_{key}"] = preparation.project(X, directions[known])
+    return adata if copy else None
+
+
+def to_anndata(model: SparseGraphSVD, X: Any = None, key: str = "netbic") -> Any:
+    """A fitted model as an AnnData object of its samples and features (with the data, if X is given)."""
+    anndata = extra("anndata", "anndata", "an AnnData object")
+    rows, columns = (pd.Index([str(name) for name in names_of(model, axis)]) for axis in ("rows", "columns"))
+    values = X if X is None or sp.issparse(X) else np.asarray(X)
+    adata = anndata.AnnData(values, obs=pd.DataFrame(index=rows), var=pd.DataFrame(index=columns))
+    store(adata, model, key, np.arange(len(columns)), None)
+    if X is not None:
+        adata.obsm[f"X_{key}"] = model.transform(X)
+    return adata
+
+
+def store(adata: Any, model: SparseGraphSVD, key: str, kept: NDArray[Any], layer: str | None) -> None:
+    """Write a fitted model into an AnnData object, whose genes `kept` it was fitted to."""
+    state = state_of(model)
+    adata.obsm[key] = model.left_vectors_
+    adata.obsm[f"{key}_members"] = model.rows_.T
+    factors = model.preparation_.factors
+    per_gene = [model.preparation_.offsets, np.ones_like(model.preparation_.offsets) if factors is None else factors]
+    adata.varm[key] = _spread(model.components_.T, kept, adata.n_vars)
+    adata.varm[f"{key}_members"] = _spread(model.columns_.T, kept, adata.n_vars)
+    adata.varm[f"{key}_preparation"] = _spread(np.column_stack(per_gene), kept, adata.n_vars)
+    graph = matched_graph(model, "column")
+    if graph is not None:
+        adata.varp[key] = _spread_square(graph.weights, kept, adata.n_vars)
+    used = np.zeros(adata.n_vars, dtype=bool)
+    used[kept] = True
+    adata.uns[key] = {name: state.arrays[name] for name in (*_PER_MODULE, "objectives")} | {
+        "settings": json.dumps(state.settings),
+        "layer": layer or "X",
+        "genes_used": used,
+        "netbic": __version__,
+    }
+
+
+def from_anndata(adata: Any, key: str = "netbic") -> SparseGraphSVD:
+    """The fitted model that `modules` or `to_anndata` stored in an AnnData object."""
+    _check_anndata(adata)
+    if key not in adata.uns or key not in adata.varm:
+        known = ", ".join(name for name in adata.uns if name in adata.varm) or "none"
+        raise InputError(
+            f"there are no modules {shown(key)} in this AnnData object (there are: {known}): run tl.modules"
+        )
+    found = adata.uns[key]
+    used = np.asarray(found["genes_used"], dtype=bool)
+    if used.size != adata.n_vars:
+        raise InputError(
+            f"{key!r} was found with {used.size:,} genes, this object has {adata.n_vars:,}: select cells only"
+        )
+    preparation = np.asarray(adata.varm[f"{key}_preparation"])[used]
+    arrays = {name: np.asarray(found[name]) for name in (*_PER_MODULE, "objectives")} | {
+        "left_vectors": np.asarray(adata.obsm[key]),
+        "components": np.ascontiguousarray(np.asarray(adata.varm[key])[used].T),
+        "offsets": np.ascontiguousarray(preparation[:, 0]),
+    }
+    settings = json.loads(str(found["settings"]))
+    if settings["scale"]:
+        arrays["factors"] = np.ascontiguousarray(preparation[:, 1])
+    genes = adata.var_names[used]
+    graphs = {}
+    if key in adata.varp:
+        weights = sp.csr_array(adata.varp[key])[used][:, used]
+        graphs["column_graph"] = Graph(weights, np.asarray(genes, dtype=object))
+    return model_from(ModelState(settings, arrays, {"rows": list(adata.obs_names), "columns": list(genes)}, graphs))
+
+
+def _check_anndata(adata: Any) -> None:
+    anndata = extra("anndata", "anndata", "an AnnData object")
+    if not isinstance(adata, anndata.AnnData):
+        raise TypeError(
+            f"an AnnData object is needed, got {type(adata).__name__}: for arrays use netbic.SparseGraphSVD"
+        )
+
+
+def _mask(adata: Any, mask_var: Any) -> NDArray[np.intp]:
+    """Indices of the genes to use."""
+    if mask_var is None:
+        return np.arange(adata.n_vars)
+    if isinstance(mask_var, str):
+        if mask_var not in adata.var.columns:
+            known = ", ".join(map(str, adata.var.columns)) or "none"
+            raise InputError(f"mask_var={mask_var!r} is no column of var (there are: {known})")
+        mask_var = adata.var[mask_var]
+    mask = np.asarray(mask_var)
+    if mask.dtype != bool or mask.shape != (adata.n_vars,):
+        raise InputError(
+            f"mask_var must be {adata.n_vars} truth values, one per gene; it is {mask.dtype} of shape {mask.shape}"
+        )
+    if mask.sum() < 2:
+        raise InputError(f"mask_var keeps {mask.sum()} genes: at least two are needed")
+    return np.flatnonzero(mask)
+
+
+def _matrix(adata: Any, layer: str | None, kept: NDArray[np.intp]) -> Any:
+    """The expression matrix in memory, dense or CSR, some genes of it."""
+    if layer is not None and layer not in adata.layers:
+        raise InputError(f"layer={layer!r} is not there (there are: {', '.join(adata.layers) or 'none'})")
+    values = adata.X if layer is None else adata.layers[layer]
+    if values is None:
+        raise InputError(f"this AnnData object has no X: name a layer ({', '.join(adata.layers) or 'there is none'})")
+    if hasattr(values, "to_memory"):  # a sparse matrix on disk
+        values = values.to_memory()
+    elif not isinstance(values, np.ndarray) and not sp.issparse(values):
+        values = np.asarray(values[...] if hasattr(values, "chunks") else values)
+    matrix = as_matrix(values)
+    return matrix if kept.size == matrix.shape[1] and np.array_equal(kept, np.arange(kept.size)) else matrix[:, kept]
+
+
+def _aligned(adata: Any, graph: Any, genes: NDArray[Any]) -> Graph:
+    made = Graph.of(graph)
+    if made.names is None or np.issubdtype(made.names.dtype, np.integer):
+        if made.n_nodes != adata.n_vars:
+            raise InputError(
+                f"the graph has {made.n_nodes} nodes without names but there are {adata.n_vars} genes: name them"
+            )
+        made = Graph(made.weights, np.asarray(adata.var_names, dtype=object))
+    return align(genes, made, samples=list(adata.obs_names))[0]
+
+
+def _unless_penalised(keywords: dict[str, Any], axis: str, asked: int | None, usual: int) -> int | None:
+    return usual if asked is None and keywords.get(f"{axis}_penalty") is None else asked
+
+
+def _spread(values: NDArray[Any], kept: NDArray[Any], size: int) -> NDArray[Any]:
+    """Rows for all genes, zeros for those that were not used."""
+    full = np.zeros((size, values.shape[1]), dtype=values.dtype)
+    full[kept] = values
+    return full
+
+
+def _spread_square(weights: sp.csr_array, kept: NDArray[Any], size: int) -> sp.csr_matrix:
+    entries = sp.coo_array(weights)
+    return sp.csr_matrix((entries.data, (kept[entries.row], kept[entries.col])), shape=(size, size))

@@ -1,0 +1,190 @@
+"""Expression matrices come out of every format alike, and a bad file gets one line that says what and where."""
+
+import gzip
+
+import anndata
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.io
+import scipy.sparse as sp
+
+from netbic.io import InputError, read_expression
+
+GENES, SAMPLES = ["TP53", "MDM2", "EGFR", "MYC"], ["s1", "s2", "s3"]
+VALUES = np.array([[1.5, 2.0, -3.25], [0.0, 4.5, 1e-3], [7.0, 8.0, 9.0], [1e5, 0.1, 0.2]])
+TABLE = pd.DataFrame(VALUES, index=pd.Index(GENES, name="gene"), columns=SAMPLES)
+
+
+def agrees(expression):
+    np.testing.assert_array_equal(np.asarray(expression.frame()), VALUES.T)
+    assert expression.genes.tolist() == GENES
+    assert expression.samples.tolist() == SAMPLES
+
+
+@pytest.mark.parametrize("separator", ["\t", ",", ";", " "])
+@pytest.mark.parametrize("packed", [False, True])
+def test_text_tables_of_any_separator(tmp_path, separator, packed):
+    path = tmp_path / ("table.txt.gz" if packed else "table.txt")
+    TABLE.to_csv(path, sep=separator)
+    agrees(read_expression(path))
+
+
+@pytest.mark.parametrize(
+    "edit",
+    {
+        "as R writes it": lambda text: text.removeprefix("gene\t"),
+        "byte-order mark": lambda text: "\ufeff" + text,
+        "Windows line ends": lambda text: text.replace("\n", "\r\n"),
+        "no last line end": lambda text: text.rstrip("\n"),
+        "comments and blank lines": lambda text: "# made by hand\n#\n" + text.replace("\nMYC", "\n\nMYC"),
+        "header begins with a hash": lambda text: "#" + text,
+        "quoted": lambda text: text.replace("TP53", '"TP53"').replace("s2", '"s2"'),
+        "blanks around fields": lambda text: text.replace("\t", " \t ").replace("TP53", " TP53"),
+    }.items(),
+    ids=lambda item: item[0],
+)
+def test_text_tables_as_programs_write_them(tmp_path, edit):
+    path = tmp_path / "table.tsv"
+    path.write_bytes(edit[1](TABLE.to_csv(sep="\t", lineterminator="\n")).encode())
+    agrees(read_expression(path))
+
+
+def test_samples_in_rows(tmp_path):
+    TABLE.T.to_csv(tmp_path / "turned.csv")
+    agrees(read_expression(tmp_path / "turned.csv", samples_in_rows=True))
+    TABLE.T.to_parquet(tmp_path / "turned.parquet")
+    agrees(read_expression(tmp_path / "turned.parquet", samples_in_rows=True))
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+def test_parquet_with_names_in_the_index_or_the_first_column(tmp_path, indexed):
+    path = tmp_path / "table.parquet"
+    (TABLE if indexed else TABLE.reset_index()).to_parquet(path, index=indexed)
+    agrees(read_expression(path))
+
+
+def test_precision_is_kept(tmp_path):
+    TABLE.astype(np.float32).to_parquet(tmp_path / "single.parquet")
+    assert read_expression(tmp_path / "single.parquet").matrix.dtype == np.float32
+    (TABLE * 0).astype(np.int16).to_parquet(tmp_path / "counts.parquet")
+    assert read_expression(tmp_path / "counts.parquet").matrix.dtype == np.float32
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix, sp.csc_matrix])
+def test_h5ad_and_its_layers(tmp_path, kind):
+    data = anndata.AnnData(kind(VALUES.T), obs=pd.DataFrame(index=SAMPLES), var=pd.DataFrame(index=GENES))
+    data.var["other"] = [f"ENSG{k}" for k in range(4)]
+    data.layers["double"] = data.X * 2
+    data.write_h5ad(tmp_path / "cells.h5ad")
+    expression = read_expression(tmp_path / "cells.h5ad")
+    agrees(expression)
+    assert sp.issparse(expression.matrix) == (kind is not np.asarray)
+    doubled = read_expression(tmp_path / "cells.h5ad", layer="double", gene_names="other")
+    np.testing.assert_array_equal(np.asarray(doubled.frame()), 2 * VALUES.T)
+    assert doubled.genes[0] == "ENSG0"
+    for words, said in (({"layer": "raw"}, "its layers are double"), ({"gene_names": "symbol"}, "it has other")):
+        with pytest.raises(InputError, match=said):
+            read_expression(tmp_path / "cells.h5ad", **words)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_10x_folder(tmp_path, packed):
+    scipy.io.mmwrite(tmp_path / "matrix.mtx", sp.coo_matrix(VALUES))
+    (tmp_path / "barcodes.tsv").write_text("\n".join(SAMPLES))
+    (tmp_path / "features.tsv").write_text("".join(f"ENSG{k}\t{g}\tGene Expression\n" for k, g in enumerate(GENES)))
+    if packed:
+        for path in list(tmp_path.iterdir()):
+            path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+            path.unlink()
+    agrees(read_expression(tmp_path))
+    assert read_expression(tmp_path, gene_names="id").genes.tolist() == ["ENSG0", "ENSG1", "ENSG2", "ENSG3"]
+
+
+def test_columns_that_hold_no_expression_can_be_skipped(tmp_path):
+    with_words = TABLE.copy()
+    with_words.insert(0, "description", ["guardian", "ubiquitin", "receptor", "factor"])
+    with_words.to_csv(tmp_path / "table.tsv", sep="\t")
+    with pytest.raises(InputError, match=r"line 2, column 2 \(description\): 'guardian' is not a number"):
+        read_expression(tmp_path / "table.tsv")
+    agrees(read_expression(tmp_path / "table.tsv", skip_columns=["description"]))
+    with pytest.raises(InputError, match="no column 'words' to skip"):
+        read_expression(tmp_path / "table.tsv", skip_columns=["words"])
+
+
+def test_missing_values_stay_missing(tmp_path):
+    (tmp_path / "table.tsv").write_text("g\ta\tb\tc\nx\t1\tNA\t3\ny\t\t5\tnan\n")
+    np.testing.assert_array_equal(
+        np.asarray(read_expression(tmp_path / "table.tsv").frame()), [[1, np.nan], [np.nan, 5], [3, np.nan]]
+    )
+
+
+TEXT = "gene\ta\tb\tc\nx\t1\t2\t3\ny\t4\t5\t6\nz\t7\t8\t9\n"
+BAD = {
+    "text among numbers": (TEXT.replace("5", "five").encode(), r"line 3, column 3 \(b\): 'five' is not a number"),
+    "decimal commas": (TEXT.replace("5", "5,5").encode(), "line 3.*'5,5'.*decimals with a point"),
+    "ragged": (TEXT.replace("\t6", "").encode(), "line 3: has 3 fields where 4 are expected"),
+    "too long a line": (TEXT.replace("6", "6\t7").encode(), "line 3: has 5 fields where 4 are expected"),
+    "header too short": (TEXT.replace("\tb\tc", "").encode(), "line 1: names 2 columns"),
+    "empty": (b"", "is empty"),
+    "blank": (b"\n  \n\t\n", "nothing but blanks"),
+    "header only": (b"gene\ta\tb\n", "a header and nothing else"),
+    "no header": (b"x\t1.5\t2.5\ny\t3.5\t4.5\n", "add a header line"),
+    "one column": (b"gene\nx\ny\n", "one column only"),
+    "latin-1": (TEXT.replace("x", "\xe9").encode("latin-1"), "line 2: byte 0xe9 is not UTF-8.*iconv"),
+    "UTF-16": (TEXT.encode("utf-16"), "UTF-16"),
+    "binary": (TEXT.encode() + b"\0\0\0", "line 5: holds binary data"),
+    "zip": (b"PK\x03\x04" + bytes(40), "packed with zip"),
+    "truncated gzip": (gzip.compress(TEXT.encode() * 50)[:60], "breaks off"),
+    "damaged gzip": (gzip.compress(TEXT.encode())[:12] + b"garbage", "breaks off or is damaged"),
+    "duplicated samples": (TEXT.replace("\tb", "\ta").encode(), "sample 'a' occurs more than once"),
+    "infinite": (TEXT.replace("5", "inf").encode(), r"infinite values \(gene 'y', sample 'b'\)"),
+    "nameless sample": (TEXT.replace("\tb", "\t").encode(), "column 3 has no name"),
+    "one gene": (b"gene\ta\tb\nx\t1\t2\n", "1 genes"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_bad_table_says_what_and_where(tmp_path, case):
+    content, said = BAD[case]
+    path = tmp_path / "table.tsv"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=said) as caught:
+        read_expression(path)
+    message = str(caught.value)
+    assert message.startswith(str(path))
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("cells.h5ad", "is empty"),
+        ("table.parquet", "is empty"),
+        ("gone.tsv", "does not exist"),
+        (".", "a folder without"),
+    ],
+)
+def test_files_that_are_none(tmp_path, name, said):
+    if name.endswith(("h5ad", "parquet")):
+        (tmp_path / name).touch()
+    with pytest.raises(InputError, match=said):
+        read_expression(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["cells.h5ad", "table.parquet"])
+def test_files_of_another_kind_than_their_name_says(tmp_path, name):
+    (tmp_path / name).write_text(TEXT)
+    with pytest.raises(InputError, match="cannot be read as"):
+        read_expression(tmp_path / name)
+
+
+def test_10x_files_that_do_not_belong_together(tmp_path):
+    scipy.io.mmwrite(tmp_path / "matrix.mtx", sp.coo_matrix(VALUES))
+    (tmp_path / "barcodes.tsv").write_text("only\n")
+    (tmp_path / "genes.tsv").write_text("".join(f"{gene}\t{gene}\n" for gene in GENES))
+    with pytest.raises(InputError, match="do not belong together"):
+        read_expression(tmp_path)
+    (tmp_path / "matrix.mtx").write_text("not a matrix")
+    with pytest.raises(InputError, match="MatrixMarket"):
+        read_expression(tmp_path)

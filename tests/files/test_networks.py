@@ -1,0 +1,180 @@
+"""Networks come out of every format alike, with a true account of what was dropped."""
+
+import gzip
+
+import igraph
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from netbic import Graph
+from netbic.io import InputError, read_network
+
+EDGES = [("TP53", "MDM2"), ("MDM2", "MDM4"), ("EGFR", "GRB2"), ("GRB2", "SOS1")]
+RELATIONS = ["controls", "binds", "binds", "controls"]
+WEIGHTS = [1.0, 0.5, 2.0, 0.25]
+
+
+def named_edges(graph):
+    tails, heads, _ = graph.edges()
+    return {frozenset((graph.names[a], graph.names[b])) for a, b in zip(tails, heads, strict=True)}
+
+
+def weight(graph, one, other):
+    at = {name: k for k, name in enumerate(graph.names)}
+    return graph.weights[[at[one]], [at[other]]].item()
+
+
+def lines(*columns, separator="\t"):
+    return "".join(f"{separator.join(map(str, row))}\n" for row in zip(*columns, strict=True))
+
+
+A, B = zip(*EDGES, strict=True)
+TEXTS = {
+    "pairs": ("net.tsv", lines(A, B)),
+    "pairs with a header": ("net.tsv", "gene_a\tgene_b\n" + lines(A, B)),
+    "pairs by commas": ("net.csv", "source,target\n" + lines(A, B, separator=",")),
+    "pairs by spaces": ("net.txt", lines(A, B, separator="  ")),
+    "sif": ("net.sif", lines(A, RELATIONS, B)),
+    "sif by spaces": ("net.sif", lines(A, RELATIONS, B, separator=" ")),
+    "sif with several targets": ("net.sif", "TP53\tcontrols\tMDM2\nMDM2 \tbinds\tMDM4\nGRB2\tx\tEGFR\tSOS1\nALONE\n"),
+    "extended sif": ("net.sif", "PARTICIPANT_A\tINTERACTION_TYPE\tPARTICIPANT_B\n" + lines(A, RELATIONS, B)),
+    "relation last": ("net.tsv", lines(A, B, ["binds"] * 4)),
+    "relation in the middle": ("net.tsv", lines(A, ["binds"] * 4, B)),
+    "repeats and loops": ("net.tsv", lines(A, B) + lines(B, A) + "TP53\tTP53\n"),
+    "comments": ("net.tsv", "# a network\n" + lines(A, B)),
+}
+
+
+@pytest.mark.parametrize("case", TEXTS)
+@pytest.mark.parametrize("packed", [False, True])
+def test_text_networks(tmp_path, case, packed):
+    name, text = TEXTS[case]
+    path = tmp_path / (f"{name}.gz" if packed else name)
+    path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
+    assert named_edges(read_network(path).graph) == set(map(frozenset, EDGES))
+
+
+def test_the_account_counts_what_is_dropped(tmp_path):
+    (tmp_path / "net.tsv").write_text(lines(A, B) + lines(B, A) + "TP53\tTP53\nTP53\tCHEBI:1\n")
+    account = read_network(tmp_path / "net.tsv").account
+    assert (account.edges_in_file, account.duplicates, account.self_loops) == (10, 4, 1)
+    assert (account.not_genes, account.not_genes_named) == (1, ("CHEBI:1",))
+
+
+@pytest.mark.parametrize("header", ["", "source\ttarget\tweight\n", "x1\tx2\tcombined\n"])
+def test_weights_in_the_third_column(tmp_path, header):
+    path = tmp_path / "net.tsv"
+    path.write_text(header + lines(A, B, WEIGHTS) + "MDM2\tTP53\t3.5\n")
+    graph = read_network(path).graph
+    assert weight(graph, "TP53", "MDM2") == 3.5  # the larger of the two
+    assert weight(graph, "SOS1", "GRB2") == 0.25
+    assert read_network(path, min_score=0.5).graph.n_edges == 3
+    assert weight(read_network(path, weighted=False).graph, "TP53", "MDM2") == 1
+
+
+def test_relations_are_counted_and_can_be_chosen(tmp_path):
+    path = tmp_path / "net.sif"
+    path.write_text(lines(A, RELATIONS, B))
+    assert read_network(path).account.relations == {"controls": 2, "binds": 2}
+    chosen = read_network(path, relations=["binds"])
+    assert named_edges(chosen.graph) == {frozenset(EDGES[1]), frozenset(EDGES[2])}
+    assert chosen.account.filtered == 2
+    pd.DataFrame({"gene_a": A, "gene_b": B, "types": ["a;b", "b", "c", "a"]}).to_parquet(tmp_path / "net.parquet")
+    assert read_network(tmp_path / "net.parquet", relations=["a"]).graph.n_edges == 2
+    with pytest.raises(InputError, match="has no relation 'd'.*it has a, b, c"):
+        read_network(tmp_path / "net.parquet", relations=["d"])
+
+
+def test_string_links_and_info(tmp_path):
+    proteins = {name: f"9606.ENSP{k:011d}" for k, name in enumerate({*A, *B})}
+    ends = [proteins[name] for name in A], [proteins[name] for name in B]
+    links, info = tmp_path / "9606.protein.links.txt.gz", tmp_path / "9606.protein.info.txt"
+    header = "protein1 protein2 combined_score\n"
+    text = header + lines(*ends, [900, 150, 800, 700], separator=" ") + lines(*ends[::-1], [900, 150, 800, 700], separator=" ")
+    links.write_bytes(gzip.compress(text.encode()))
+    info.write_text(
+        "#string_protein_id\tpreferred_name\tprotein_size\tannotation\n"
+        + "".join(f'{protein}\t{name}\t100\tA protein; with "quotes", commas\n' for name, protein in proteins.items())
+    )
+    graph, account = read_network(links, min_score=700, string_info=info)
+    assert named_edges(graph) == {frozenset(EDGES[k]) for k in (0, 2, 3)}
+    assert set(graph.weights.data) == {1.0}  # the score chooses, it does not weigh
+    assert (account.filtered, account.duplicates) == (2, 3)
+    assert weight(read_network(links, string_info=info, weighted=True).graph, "TP53", "MDM2") == 900
+
+
+@pytest.mark.parametrize("writer", ["networkx", "igraph"])
+def test_graphml_as_others_write_it(tmp_path, writer):
+    path = tmp_path / "net.graphml"
+    if writer == "networkx":
+        graph = nx.Graph()
+        graph.add_weighted_edges_from((a, b, w) for (a, b), w in zip(EDGES, WEIGHTS, strict=True))
+        nx.write_graphml(graph, path)
+    else:
+        graph = igraph.Graph.TupleList([(a, b, w) for (a, b), w in zip(EDGES, WEIGHTS, strict=True)], weights=True)
+        graph.write_graphml(str(path))
+    read = read_network(path).graph
+    assert named_edges(read) == set(map(frozenset, EDGES))
+    assert weight(read, "EGFR", "GRB2") == 2
+
+
+def test_sparse_matrices_with_and_without_names(tmp_path):
+    names = sorted({*A, *B})
+    at = {name: k for k, name in enumerate(names)}
+    upper = sp.coo_array((WEIGHTS, ([at[a] for a in A], [at[b] for b in B])), shape=(6, 6))
+    sp.save_npz(tmp_path / "net.npz", sp.csr_array(upper + upper.T))
+    (tmp_path / "names.txt").write_text("\n".join(names))
+    graph, account = read_network(tmp_path / "net.npz", names=tmp_path / "names.txt")
+    assert named_edges(graph) == set(map(frozenset, EDGES))
+    assert (account.edges_in_file, account.duplicates) == (4, 0)
+    assert read_network(tmp_path / "net.npz").graph.names.tolist() == list(range(6))
+
+
+def test_a_network_does_not_depend_on_its_format(tmp_path):
+    frame = pd.DataFrame({"source": A, "target": B, "weight": WEIGHTS})
+    frame.to_parquet(tmp_path / "net.parquet")
+    frame.to_csv(tmp_path / "net.csv", index=False)
+    expected = Graph.from_edges(frame)
+    for name in ("net.parquet", "net.csv"):
+        graph = read_network(tmp_path / name).graph
+        assert graph.names.tolist() == expected.names.tolist()
+        np.testing.assert_array_equal(graph.weights.toarray(), expected.weights.toarray())
+
+
+BAD = {
+    "two columns": ("net.sif", "TP53\tbinds\tMDM2\nMDM2\tMDM4\n", "line 2: has two fields where A, relation and B"),
+    "two columns throughout": ("net.sif", lines(A, B), "line 1: has two fields"),
+    "missing partner": ("net.tsv", lines(A, B) + "\nTP53\t\n", r"line 6: edge 5 \('TP53'\) has no partner"),
+    "missing partner, header": ("net.tsv", "source\ttarget\n" + lines(A, B) + "\tTP53\n", "line 6: edge 5"),
+    "ragged": ("net.tsv", lines(A, B) + "TP53\n", "line 5: has 1 fields where 2 are expected"),
+    "text as weight": ("net.tsv", lines(A, B, WEIGHTS) + "TP53\tSOS1\thigh\n", "line 5: edge 5 has the weight 'high'"),
+    "negative weight": ("net.tsv", lines(A, B, WEIGHTS) + "TP53\tSOS1\t-1\n", "line 5: edge 5 has the weight '-1'"),
+    "header only": ("net.tsv", "source\ttarget\n", "a header and nothing else"),
+    "loops only": ("net.tsv", "TP53\tTP53\nMDM2\tMDM2\n", "leaves no edge"),
+    "one column": ("net.tsv", "TP53\nMDM2\n", "one column only"),
+    "broken xml": ("net.graphml", "<graphml><node id=", "is not valid XML"),
+    "no edges in xml": ("net.graphml", "<graphml/>", "holds no edge"),
+    "no matrix": ("net.npz", "TP53\tMDM2\n", "cannot be read as a sparse matrix"),
+    "no parquet": ("net.parquet", "TP53\tMDM2\n", "cannot be read as Parquet"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_bad_network_says_what_and_where(tmp_path, case):
+    name, text, said = BAD[case]
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError, match=said) as caught:
+        read_network(tmp_path / name)
+    assert str(caught.value).startswith(str(tmp_path / name))
+    assert "\n" not in str(caught.value)
+
+
+def test_scores_that_are_not_there(tmp_path):
+    (tmp_path / "net.tsv").write_text(lines(A, B))
+    with pytest.raises(InputError, match="no column of scores"):
+        read_network(tmp_path / "net.tsv", min_score=1)
+    with pytest.raises(InputError, match="no column of relations"):
+        read_network(tmp_path / "net.tsv", relations=["binds"])
