@@ -84,7 +84,7 @@ def test_relations_are_counted_and_can_be_chosen(tmp_path):
     assert chosen.account.filtered == 2
     pd.DataFrame({"gene_a": A, "gene_b": B, "types": ["a;b", "b", "c", "a"]}).to_parquet(tmp_path / "net.parquet")
     assert read_network(tmp_path / "net.parquet", relations=["a"]).graph.n_edges == 2
-    with pytest.raises(InputError, match="has no relation 'd'.*it has a, b, c"):
+    with pytest.raises(InputError, match=r"has no relation 'd'.*it has a, b, c"):
         read_network(tmp_path / "net.parquet", relations=["d"])
 
 
@@ -93,7 +93,11 @@ def test_string_links_and_info(tmp_path):
     ends = [proteins[name] for name in A], [proteins[name] for name in B]
     links, info = tmp_path / "9606.protein.links.txt.gz", tmp_path / "9606.protein.info.txt"
     header = "protein1 protein2 combined_score\n"
-    text = header + lines(*ends, [900, 150, 800, 700], separator=" ") + lines(*ends[::-1], [900, 150, 800, 700], separator=" ")
+    text = (
+        header
+        + lines(*ends, [900, 150, 800, 700], separator=" ")
+        + lines(*ends[::-1], [900, 150, 800, 700], separator=" ")
+    )
     links.write_bytes(gzip.compress(text.encode()))
     info.write_text(
         "#string_protein_id\tpreferred_name\tprotein_size\tannotation\n"
@@ -170,6 +174,12 @@ def test_a_bad_network_says_what_and_where(tmp_path, case):
         read_network(tmp_path / name)
     assert str(caught.value).startswith(str(tmp_path / name))
     assert "\n" not in str(caught.value)
+
+
+def test_short_names_are_not_taken_for_a_header(tmp_path):
+    (tmp_path / "net.tsv").write_text("A\tB\nB\tC\n")
+    assert read_network(tmp_path / "net.tsv").graph.n_edges == 2
+    assert read_network(tmp_path / "net.tsv", header=True).graph.n_edges == 1
 
 
 def test_scores_that_are_not_there(tmp_path):

@@ -87,36 +87,18 @@ def read_columns(path: Path | str, header: bool | None, data: bytes | None = Non
     return TextTable(frame.set_axis(pd.Index(names, dtype=object), axis=1), int(has_header))
 
 
-_END_WORDS = {"source", "target", "from", "to", "node1", "node2", "gene_a", "gene_b", "gene1", "gene2", "protein1"}
-_END_WORDS |= {
-    "protein2",
-    "participant_a",
-    "participant_b",
-    "interactor_a",
-    "interactor_b",
-    "a",
-    "b",
-    "x",
-    "y",
-    "node_a",
-}
-_END_WORDS |= {"node_b", "partner1", "partner2", "genea", "geneb", "symbol_a", "symbol_b", "name_a", "name_b", "tf"}
-_END_WORDS |= {"regulator", "weight", "score", "combined_score", "interaction", "interaction_type", "relation", "edge"}
-_END_WORDS |= {"gene", "symbol", "name", "id", "alias", "old", "new", "ensembl", "entrez", "string_protein_id"}
-_END_WORDS |= {
-    "gene_id",
-    "gene_name",
-    "gene_symbol",
-    "ensembl_gene_id",
-    "preferred_name",
-    "official symbol interactor a",
-}
+_HEADER_WORDS = frozenset(
+    """source target from to node1 node2 node_a node_b gene_a gene_b gene1 gene2 genea geneb symbol_a symbol_b name_a
+    name_b protein1 protein2 participant_a participant_b interactor_a interactor_b partner1 partner2 tf regulator weight
+    score combined_score interaction interaction_type relation type types gene symbol name id alias ensembl entrez
+    gene_id gene_name gene_symbol ensembl_gene_id string_protein_id preferred_name""".split()
+)
 
 
 def looks_like_header(layout: Layout, data: bytes) -> bool:
     """Whether the first line names columns: words for ends of edges, or text above numbers."""
     words = [field.lstrip("#").strip().lower() for field in layout.first]
-    if layout.first[0].startswith("#") or len(_END_WORDS.intersection(words)) >= 2:
+    if layout.first[0].startswith("#") or len(_HEADER_WORDS.intersection(words)) >= 2:
         return True
     second = next(layout.rows(data, skip=1), (0, []))[1]
     return any(is_number(below) and not is_number(above) for above, below in zip(words[2:], second[2:], strict=False))

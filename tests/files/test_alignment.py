@@ -1,0 +1,129 @@
+"""Names are matched, what does not match is counted, and a mix-up of names is recognised."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from netbic import Graph
+from netbic.io import InputError, align, open_study
+
+GENES = np.array(["TP53", "MDM2", "EGFR", "GRB2", "ACTB", "GAPDH"], dtype=object)
+NETWORK = Graph.from_edges(pd.DataFrame({"a": ["TP53", "MDM2", "EGFR", "SOS1"], "b": ["MDM2", "EGFR", "GRB2", "GRB2"]}))
+
+
+def test_the_account_adds_up():
+    graph, account = align(GENES, NETWORK, n_samples=10)
+    assert (account.genes, account.nodes, account.matched) == (6, 5, 4)
+    assert (account.edges_in_graph, account.edges_kept) == (4, 3)
+    assert (account.isolated, account.isolated_share) == (2, 2 / 6)
+    assert account.unmatched == ("ACTB", "GAPDH")
+    assert graph.names.tolist() == GENES.tolist()
+    assert json.loads(json.dumps(account.to_dict()))["matched"] == 4
+    text = "\n".join(account.lines())
+    for said in ("4 of 6 genes (67%)", "3 of 4", "without a neighbour: 2 (33%)"):
+        assert said in text
+
+
+def test_hubs_are_named_with_their_neighbours():
+    names = np.array([f"g{k}" for k in range(200)], dtype=object)
+    star = pd.DataFrame({"a": ["g0"] * 150 + ["g3"] * 60, "b": [f"g{k}" for k in range(1, 151)] + list(names[100:160])})
+    _, account = align(names, Graph.from_edges(star))
+    assert account.hubs == {"g0": 150, "g3": 61}
+    assert "g0 (150), g3 (61)" in "\n".join(account.lines())
+
+
+ENSEMBL = np.array([f"ENSG{k:011d}.{k % 7 + 1}" for k in range(40)], dtype=object)
+
+
+def chain(names):
+    return Graph.from_edges(pd.DataFrame({"a": names[:-1], "b": names[1:]}))
+
+
+@pytest.mark.parametrize(
+    ("genes", "nodes", "samples", "hint"),
+    [
+        (ENSEMBL, [name.split(".")[0] for name in ENSEMBL], [], "--strip-versions"),
+        (ENSEMBL, [f"GENE{k}" for k in range(40)], [], "data have Ensembl ids, the network has symbols"),
+        ([f"GENE{k}" for k in range(40)], list(ENSEMBL), [], "network has Ensembl ids, the data symbols"),
+        ([f"Gene{k}" for k in range(40)], [f"GENE{k}" for k in range(40)], [], "mouse .* and human"),
+        ([f"GENE{k}" for k in range(40)], [str(k + 100) for k in range(40)], [], "Entrez"),
+        ([f"GENE{k}" for k in range(40)], [f"9606.ENSP{k:011d}" for k in range(40)], [], "--string-info"),
+        (
+            [f"s{k}" for k in range(40)],
+            [f"GENE{k}" for k in range(40)],
+            [f"GENE{k}" for k in range(40)],
+            "--samples-in-rows",
+        ),
+        (["x", "y", "z"], ["a", "b", "c"], [], "--id-map"),
+    ],
+)
+def test_a_mix_up_of_names_is_recognised(genes, nodes, samples, hint):
+    with pytest.raises(InputError, match=hint) as caught:
+        align(np.array(genes, dtype=object), chain(nodes), samples=samples)
+    message = str(caught.value)
+    assert "no gene of the data is in the network" in message
+    for names in (genes, nodes):
+        assert sum(repr(str(name)) in message for name in names) == min(5, len(names))
+
+
+def test_few_matches_are_refused_but_a_small_network_is_not():
+    genes = np.array([f"g{k}" for k in range(1000)], dtype=object)
+    with pytest.raises(InputError, match="only 10 of 1,000 genes"):
+        align(genes, chain([f"g{k}" for k in range(10)] + [f"other{k}" for k in range(990)]))
+    assert align(genes, chain([f"g{k}" for k in range(10)]))[1].matched == 10
+
+
+def study(tmp_path, genes, nodes, **words):
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(len(genes), 5)), index=genes, columns=list("abcde"))
+    table.to_csv(tmp_path / "expression.tsv", sep="\t")
+    pd.DataFrame({"source": nodes[:-1], "target": nodes[1:]}).to_csv(tmp_path / "net.tsv", sep="\t", index=False)
+    return open_study(tmp_path / "expression.tsv", tmp_path / "net.tsv", **words)
+
+
+@pytest.mark.parametrize("versions", [(True, False), (False, True), (True, True)])
+def test_versions_are_stripped_on_both_sides(tmp_path, versions):
+    genes, nodes = ([name if has else name.split(".")[0] for name in ENSEMBL] for has in versions)
+    found = study(tmp_path, genes, nodes, strip_versions=True)
+    assert found.alignment.matched == 40
+    assert found.expression.genes[0] == ENSEMBL[0].split(".")[0]
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("header", ["", "ensembl\tsymbol\n"])
+def test_an_id_map_works_in_either_direction(tmp_path, turned, header):
+    symbols = [f"GENE{k}" for k in range(40)]
+    pairs = [(a.split(".")[0], b) for a, b in zip(ENSEMBL, symbols, strict=True)]
+    text = "".join(f"{b}\t{a}\n" if turned else f"{a}\t{b}\n" for a, b in pairs)
+    (tmp_path / "map.tsv").write_text(header + text)
+    found = study(tmp_path, list(ENSEMBL), symbols, strip_versions=True, id_map=tmp_path / "map.tsv")
+    assert found.expression.genes.tolist() == symbols
+    assert found.alignment.edges_kept == 39
+
+
+def test_an_id_map_of_other_genes_is_refused(tmp_path):
+    (tmp_path / "map.tsv").write_text("x\ty\nz\tw\n")
+    with pytest.raises(InputError, match=r"map.tsv: knows no gene of the data \(it has 'x', 'z'"):
+        study(tmp_path, ["a", "b", "c"], ["a", "b"], id_map=tmp_path / "map.tsv")
+
+
+def test_only_matched_genes_on_request(tmp_path):
+    found = study(tmp_path, list("abcdef"), ["a", "b", "c"], matched_only=True)
+    assert found.expression.genes.tolist() == ["a", "b", "c"]
+    assert found.alignment.isolated == 0
+    assert {"step": "only genes of the network", "dropped": 3} in found.alignment.steps
+
+
+def test_nodes_without_names_are_the_genes_of_the_file(tmp_path):
+    import scipy.sparse as sp
+
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(4, 5)), index=list("wxyz"), columns=list("abcde"))
+    table.loc["x"] = 1.0  # constant: dropped, but the matrix still counts it
+    table.to_csv(tmp_path / "expression.csv")
+    path = np.diag(np.ones(3), 1)
+    sp.save_npz(tmp_path / "net.npz", sp.csr_array(path + path.T))
+    found = open_study(tmp_path / "expression.csv", tmp_path / "net.npz")
+    assert found.expression.genes.tolist() == ["w", "y", "z"]
+    tails, heads, _ = found.graph.edges()
+    assert [(found.graph.names[a], found.graph.names[b]) for a, b in zip(tails, heads, strict=True)] == [("y", "z")]

@@ -1,0 +1,91 @@
+"""Each step of the preparation does what plain numpy would, dense and sparse, and is on record."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from netbic.io import Expression, InputError, prepare
+
+generator = np.random.default_rng(0)
+COUNTS = generator.poisson(2.0, (6, 8)).astype(float) + np.arange(8)
+COUNTS[:, 5] = 3.0
+GENES = ["a", "b", "c", "a", "d", "constant", "e", "b"]
+
+
+def expression(kind=np.asarray, genes=GENES, values=COUNTS):
+    samples = np.array([f"s{k}" for k in range(len(values))], dtype=object)
+    return Expression(kind(values), samples, np.array(genes, dtype=object))
+
+
+def dense(prepared):
+    return prepared.expression.frame()
+
+
+@pytest.fixture(params=[np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def kind(request):
+    return request.param
+
+
+def test_counts_per_million_then_log(kind):
+    prepared = prepare(expression(kind, genes=list("abcdefgh")), cpm=True, log1p=True)
+    expected = np.log1p(COUNTS / COUNTS.sum(axis=1, keepdims=True) * 1e6)
+    np.testing.assert_allclose(np.asarray(dense(prepared)), expected, rtol=1e-12)
+    assert sp.issparse(prepared.expression.matrix) == (kind is sp.csr_array)
+    assert [step["step"] for step in prepared.steps] == ["counts per million", "log1p"]
+
+
+def test_duplicates_keep_the_highest_mean(kind):
+    prepared = prepare(expression(kind))
+    kept = [3, 7, 2, 4, 6]  # the later of both a's and b's has the higher mean
+    assert dense(prepared).columns.tolist() == ["c", "a", "d", "e", "b"]
+    for name, at in zip(["a", "b", "c", "d", "e"], kept, strict=True):
+        np.testing.assert_array_equal(dense(prepared)[name], COUNTS[:, at])
+    assert prepared.steps[0] == {"step": "duplicates: highest", "genes": 2, "named": ["a", "b"]}
+
+
+def test_duplicates_can_be_averaged_or_refused(kind):
+    prepared = prepare(expression(kind), duplicates="mean")
+    np.testing.assert_allclose(dense(prepared)["a"], COUNTS[:, [0, 3]].mean(axis=1))
+    assert dense(prepared).columns.tolist() == ["a", "b", "c", "d", "e"]
+    with pytest.raises(InputError, match="gene 'a' occurs 2 times"):
+        prepare(expression(kind), duplicates="error")
+
+
+def test_constant_genes_are_dropped_and_named(kind):
+    prepared = prepare(expression(kind))
+    assert prepared.steps[-1] == {"step": "drop constant", "genes": 1, "named": ["constant"]}
+
+
+def test_the_most_variable_genes(kind):
+    prepared = prepare(expression(kind, genes=list("abcdefgh")), n_variable=3)
+    largest = np.sort(np.argsort(-COUNTS.var(axis=0), kind="stable")[:3])
+    assert prepared.expression.genes.tolist() == ["abcdefgh"[at] for at in largest]
+
+
+def test_nameless_genes_are_dropped(kind):
+    prepared = prepare(expression(kind, genes=["a", "", "c", "", "d", "e", "f", "g"]))
+    assert prepared.steps[0] == {"step": "drop nameless", "genes": 2}
+
+
+def test_missing_values_do_not_disturb():
+    holes = COUNTS.copy()
+    holes[0, 0] = holes[2, 5] = np.nan
+    prepared = prepare(expression(genes=list("abcdefgh"), values=holes), log1p=True, n_variable=4)
+    assert "f" not in prepared.expression.genes  # 3, 3, NaN, 3 ... is constant
+    spread = np.nanvar(np.log1p(holes), axis=0)
+    assert set(prepared.expression.genes) == {"abcdefgh"[at] for at in np.argsort(-spread)[:4]}
+
+
+@pytest.mark.parametrize(
+    ("values", "words", "said"),
+    [
+        (COUNTS - 5, {"log1p": True}, "log1p needs values of at least 0"),
+        (COUNTS * (np.arange(6) != 2)[:, None], {"cpm": True}, "sample 's2' has a sum of zero"),
+        (np.ones((6, 8)), {}, "fewer than two genes vary"),
+        (COUNTS, {"duplicates": "first"}, "choose one of 'highest', 'mean', 'error'"),
+        (COUNTS, {"only": ["x"]}, "no gene of the data is in the network"),
+    ],
+)
+def test_what_cannot_be_prepared(kind, values, words, said):
+    with pytest.raises(InputError, match=said):
+        prepare(expression(kind, values=values), **words)

@@ -1,0 +1,133 @@
+"""A model that is written and loaded is the same model."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+import netbic
+from netbic import InputError, SparseGraphSVD
+from netbic.io import modules_table, read_table, summary_table
+
+study = netbic.simulate.cohort(150, 600, n_modules=3, module_samples=30, random_state=1)
+FITTED = [
+    "left_vectors_",
+    "components_",
+    "singular_values_",
+    "rows_",
+    "columns_",
+    "converged_",
+    "graph_share_",
+    "explained_variance_ratio_",
+]
+
+
+def equal(one, other):
+    for name in FITTED:
+        assert getattr(one, name).tobytes() == getattr(other, name).tobytes(), name
+        assert getattr(one, name).dtype == getattr(other, name).dtype
+    assert one.n_iter_ == other.n_iter_
+    assert one.n_features_in_ == other.n_features_in_
+    assert [values.tobytes() for values in one.objectives_] == [values.tobytes() for values in other.objectives_]
+    for axis in ("rows", "columns"):
+        np.testing.assert_array_equal(one.names_[axis], other.names_[axis])
+
+
+MODELS = {
+    "with a graph": (SparseGraphSVD(3, n_rows=30, n_columns=60, column_graph=study.network), study.expression),
+    "an array": (SparseGraphSVD(2, n_columns=60), study.expression.to_numpy()),
+    "single precision, scaled": (SparseGraphSVD(2, n_columns=60, scale=True), study.expression.astype(np.float32)),
+    "penalties": (
+        SparseGraphSVD(2, row_penalty=netbic.L1Ball(5.0), column_penalty=netbic.KeepSoft(50, nonnegative=True)),
+        study.expression,
+    ),
+    "sparse": (SparseGraphSVD(2, n_columns=60, center="both"), sp.csr_array(study.expression.to_numpy())),
+    "as published": (
+        netbic.method("sgSVD*", 1, n_rows=30, n_columns=60, column_graph=study.network, column_sigma=0.1),
+        study.expression,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", MODELS)
+def test_round_trip(tmp_path, case):
+    model, X = MODELS[case]
+    model.fit(X)
+    netbic.save(model, tmp_path / "model")
+    again = netbic.load(tmp_path / "model")
+    equal(model, again)
+    np.testing.assert_array_equal(model.transform(X), again.transform(X))
+    assert model.score(X) == again.score(X)
+    assert repr(again.get_params()["column_penalty"]) == repr(model.column_penalty)
+    np.testing.assert_array_equal(SparseGraphSVD(**again.get_params()).fit(X).components_, model.components_)
+
+
+def test_nothing_is_pickled(tmp_path):
+    netbic.save(MODELS["with a graph"][0].fit(study.expression), tmp_path)
+    for path in tmp_path.glob("*.npz"):
+        with np.load(path, allow_pickle=False) as file:
+            assert all(array.dtype != object for array in file.values())
+    assert {path.suffix for path in tmp_path.iterdir()} == {".npz", ".json"}
+
+
+def test_what_json_cannot_hold_is_described(tmp_path):
+    model = SparseGraphSVD(1, n_columns=20, random_state=np.random.default_rng(0)).fit(study.expression)
+    netbic.save(model, tmp_path)
+    assert netbic.load(tmp_path).random_state is None
+    assert "Generator" in (tmp_path / "model.json").read_text()
+
+
+def test_a_model_of_a_later_format_says_so(tmp_path):
+    netbic.save(MODELS["an array"][0].fit(study.expression.to_numpy()), tmp_path)
+    content = json.loads((tmp_path / "model.json").read_text())
+    (tmp_path / "model.json").write_text(json.dumps(content | {"format": 99, "netbic": "9.0"}))
+    with pytest.raises(InputError, match=r"written by netbic 9.0 in format 99.*upgrade netbic"):
+        netbic.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda folder: (folder / "model.json").write_text("{"), "cannot be read"),
+        (lambda folder: (folder / "model.json").write_text("[1]"), "is not a model"),
+        (lambda folder: (folder / "model.json").unlink(), "holds no model"),
+        (lambda folder: (folder / "arrays.npz").write_bytes(b"PK"), "not what was written"),
+        (lambda folder: (folder / "arrays.npz").unlink(), "cannot be read"),
+        (lambda folder: (folder / "names.json").unlink(), "cannot be read"),
+    ],
+)
+def test_a_damaged_model_is_not_loaded(tmp_path, spoil, said):
+    netbic.save(MODELS["an array"][0].fit(study.expression.to_numpy()), tmp_path)
+    spoil(tmp_path)
+    with pytest.raises(InputError, match=said):
+        netbic.load(tmp_path)
+
+
+def test_tables_hold_what_the_model_holds(tmp_path):
+    model = MODELS["with a graph"][0].fit(study.expression)
+    table = modules_table(model)
+    assert table.columns.tolist() == ["module", "axis", "name", "weight"]
+    for module in range(3):
+        genes = table[(table["module"] == module) & (table["axis"] == "gene")].set_index("name")["weight"]
+        vector = pd.Series(model.components_[module], index=study.expression.columns)
+        pd.testing.assert_series_equal(genes.sort_index(), vector[vector != 0].sort_index(), check_names=False)
+        assert genes.abs().is_monotonic_decreasing
+        samples = table[(table["module"] == module) & (table["axis"] == "sample")].set_index("name")["weight"]
+        weights = pd.Series(model.left_vectors_[:, module], index=study.expression.index)
+        pd.testing.assert_series_equal(samples.sort_index(), weights[weights != 0].sort_index(), check_names=False)
+    summary = summary_table(model)
+    edges = netbic.enrichment.edges(model, study.network)
+    assert summary["n_edges"].tolist() == edges["n_edges"].tolist()
+    assert summary["rounds"].tolist() == [len(values) for values in model.objectives_]
+    assert summary["top_genes"][0].split(", ") == table["name"][:5].tolist()
+
+
+def test_names_that_look_like_missing_values_survive(tmp_path):
+    X = study.expression.iloc[:, :20].set_axis(["NA", "nan", "None", *(f"g{k}" for k in range(17))], axis=1)
+    model = SparseGraphSVD(1).fit(X)
+    from netbic.io.files import write_table
+
+    write_table(tmp_path / "modules.tsv", modules_table(model))
+    assert {"NA", "nan", "None"} <= set(read_table(tmp_path / "modules.tsv")["name"])
