@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from netbic.io.errors import InputError, extra, one_line, shown, unusable
 from netbic.io.tables import Names, NumberTable, read_columns, read_numbers
-from netbic.io.text import checked_file, read_bytes
+from netbic.io.text import checked_file, read_bytes, text_lines
 
 
 @dataclass(frozen=True)
@@ -238,5 +238,5 @@ def _place(expression: Expression) -> str:
 
 def read_lines(path: Path | str) -> Names:
     """The lines of a text file as names."""
-    lines = [line.strip() for line in read_bytes(path).decode().splitlines()]
+    lines = [line.strip() for line in text_lines(read_bytes(path))]
     return np.array([line.split("\t")[0] for line in lines if line], dtype=object)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from netbic.io.errors import shown, unusable
-from netbic.io.text import read_bytes
+from netbic.io.text import read_bytes, text_lines
 
 
 class GeneSets(Mapping[str, tuple[str, ...]]):
@@ -50,7 +50,7 @@ def read_gene_sets(path: Path | str) -> GeneSets:
     """
     members: dict[str, tuple[str, ...]] = {}
     names: dict[str, str] = {}
-    for number, line in enumerate(read_bytes(path).decode().splitlines(), start=1):
+    for number, line in enumerate(text_lines(read_bytes(path)), start=1):
         if not line.strip() or line.startswith("#"):
             continue
         fields = [field.strip() for field in line.split("\t")]

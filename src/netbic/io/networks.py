@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -266,7 +267,7 @@ def _attributes(element: ElementTree.Element, keys: dict[str, str]) -> dict[str,
 
 def _from_npz(path: Path, names: Path | str | Names | None) -> Network:
     try:
-        weights = sp.coo_array(sp.load_npz(path))
+        weights = sp.coo_array(sp.load_npz(io.BytesIO(path.read_bytes())))
     except Exception as problem:  # zip, numpy and scipy each have their own ways to say that a file is damaged
         what = f"cannot be read as a sparse matrix ({one_line(str(problem), 120)})"
         raise unusable(path, what, "write it with scipy.sparse.save_npz") from None

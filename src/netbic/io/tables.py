@@ -16,7 +16,7 @@ import pyarrow.csv as arrow_csv
 from numpy.typing import NDArray
 
 from netbic.io.errors import one_line, shown, unusable
-from netbic.io.text import MISSING, Layout, first_problem, is_number, read_bytes
+from netbic.io.text import MISSING, Layout, first_problem, is_number, read_bytes, squeezed
 
 Names = NDArray[Any]
 
@@ -87,12 +87,11 @@ def read_columns(path: Path | str, header: bool | None, data: bytes | None = Non
     return TextTable(frame.set_axis(pd.Index(names, dtype=object), axis=1), int(has_header))
 
 
-_HEADER_WORDS = frozenset(
-    """source target from to node1 node2 node_a node_b gene_a gene_b gene1 gene2 genea geneb symbol_a symbol_b name_a
-    name_b protein1 protein2 participant_a participant_b interactor_a interactor_b partner1 partner2 tf regulator weight
-    score combined_score interaction interaction_type relation type types gene symbol name id alias ensembl entrez
-    gene_id gene_name gene_symbol ensembl_gene_id string_protein_id preferred_name""".split()
-)
+_HEADERS = """source target from to node1 node2 node_a node_b gene_a gene_b gene1 gene2 genea geneb symbol_a symbol_b
+name_a name_b protein1 protein2 participant_a participant_b interactor_a interactor_b partner1 partner2 tf regulator
+weight score combined_score interaction interaction_type relation type types gene symbol name id alias ensembl entrez
+gene_id gene_name gene_symbol ensembl_gene_id string_protein_id preferred_name"""
+_HEADER_WORDS = frozenset(_HEADERS.split())
 
 
 def looks_like_header(layout: Layout, data: bytes) -> bool:
@@ -131,9 +130,12 @@ def _parsed(
     if next(layout.rows(data, skip), None) is None:
         raise unusable(layout.path, "has a header and nothing else", "write or download it again")
     if layout.separator == " " and (b"  " in data or b" \n" in data or b"\n " in data or b"\t" in data):
-        data = b"\n".join(b" ".join(line.split()) for line in data.splitlines())
+        data = squeezed(data)
     try:
-        return _by_arrow(layout, data, types, skip)
+        table = _by_arrow(layout, data, types, skip)
+        if table.num_columns != len(types):
+            raise pa.ArrowInvalid(f"{table.num_columns} columns where {len(types)} are expected")
+        return table
     except pa.ArrowException as problem:
         numeric = [at for at, kind in types.items() if kind != pa.string()]
         wrong = first_problem(layout, data, len(types), skip, numeric, names)
@@ -160,6 +162,7 @@ def _by_pandas(layout: Layout, data: bytes, types: dict[int, Any], skip: int, pr
     """The slow way, which also takes blanks around numbers and stray quotes."""
     kinds: Any = {at: str if kind == pa.string() else np.float64 for at, kind in types.items()}
     holes: Any = {at: list(MISSING) for at, kind in types.items() if kind != pa.string()}
+    wrong = unusable(layout.path, f"cannot be parsed ({problem})", "check its separators and quotes")
     try:
         frame = pd.read_csv(
             io.BytesIO(data),
@@ -171,9 +174,12 @@ def _by_pandas(layout: Layout, data: bytes, types: dict[int, Any], skip: int, pr
             keep_default_na=False,
             skipinitialspace=True,
         )
-        return pa.Table.from_pandas(frame.rename(columns=lambda at: f"f{at}"), preserve_index=False)
+        table = pa.Table.from_pandas(frame.rename(columns=lambda at: f"f{at}"), preserve_index=False)
     except (ValueError, pa.ArrowException):
-        raise unusable(layout.path, f"cannot be parsed ({problem})", "check its separators and quotes") from None
+        raise wrong from None
+    if table.num_columns != len(types):
+        raise wrong
+    return table
 
 
 def _text(column: pa.ChunkedArray) -> Names:

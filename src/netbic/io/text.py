@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
-import io
+import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -16,6 +16,7 @@ from netbic.io.errors import InputError, shown, unusable
 MISSING = ("", "NA", "NaN", "nan", "N/A", "n/a", "null", "NULL", "None", "#N/A")  # how tables spell a missing value
 _SEPARATORS = {"\t": "tab", ",": "comma", ";": "semicolon", " ": "space"}
 _LOOKED_AT = 30  # lines from which the layout is guessed
+_BLANKS = re.compile(rb"[ \t]+")
 _PACKED = {b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
@@ -110,17 +111,16 @@ class Layout:
 
     def rows(self, data: bytes, skip: int = 0) -> Iterator[tuple[int, list[str]]]:
         """Line number and fields of every line after the comments (and `skip` more) that is not blank."""
-        text = io.StringIO(data.decode(), newline=None)
-        for number, line in enumerate(text, start=1):
+        for number, line in enumerate(text_lines(data), start=1):
             if number > self.n_skipped + skip and line.strip():
-                yield number, split(line.rstrip("\n"), self.separator)
+                yield number, split(line, self.separator)
 
 
 def _first_lines(data: bytes) -> list[str]:
     start = data[: 1 << 16]
     while start.count(b"\n") < _LOOKED_AT and len(start) < len(data):
         start = data[: 4 * len(start)]
-    lines = start.decode(errors="ignore").splitlines()
+    lines = text_lines(start)
     if len(start) < len(data) and len(lines) > 1:
         lines.pop()  # it may be cut
     return lines[:_LOOKED_AT]
@@ -149,10 +149,20 @@ def _separator(lines: Sequence[str]) -> str | None:
     return found
 
 
+def text_lines(data: bytes) -> list[str]:
+    """Lines of text, ended by a line feed, a carriage return or both, and by nothing else."""
+    return [line.decode(errors="ignore") for line in data.splitlines()]
+
+
+def squeezed(data: bytes) -> bytes:
+    """Text in which one space separates fields, where runs of blanks did."""
+    return b"\n".join(_BLANKS.sub(b" ", line.strip(b" \t")) for line in data.splitlines())
+
+
 def split(line: str, separator: str) -> list[str]:
     """The fields of one line, quotes removed; runs of spaces count as one separator."""
     if separator == " ":
-        line = " ".join(line.split())
+        line = squeezed(line.encode()).decode()
     if '"' not in line:
         return line.split(separator)
     try:
