@@ -1,11 +1,12 @@
 """What the pages say is true: code runs, names exist, commands are there."""
 
 import re
+import shlex
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
+from click.testing import CliRunner
 
 import netbic
 from netbic.cli import main
@@ -24,13 +25,36 @@ def test_the_readme_examples_run(capsys, tmp_path, monkeypatch):
     assert "fold_change" in capsys.readouterr().out
     # The second example is about files: give it files.
     monkeypatch.chdir(tmp_path)
-    scope["X"].T.to_csv("expression.tsv", sep="\t")
-    tails, heads, _ = scope["network"].edges()
-    names = scope["network"].names
-    pd.DataFrame({"source": names[tails], "target": names[heads]}).to_csv("network.tsv", sep="\t", index=False)
-    exec(code[1], scope)
+    netbic.io.write_cohort(scope["study"], tmp_path)
+    exec(code[1].replace("expression.tsv", "expression.tsv.gz"), scope)
     assert scope["model"].converged_.all()
-    assert len((tmp_path / "module1_genes.txt").read_text().split()) == 200
+    assert netbic.load("model").n_components_ == 10
+
+
+def shell_lines(page):
+    """The commands of a page, each on one line."""
+    text = "\n".join(re.findall(r"```sh\n(.*?)```", (ROOT / page).read_text(), re.DOTALL))
+    return [shlex.split(line, comments=True)[1:] for line in text.splitlines() if line.startswith("netbic ")]
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/files.md"])
+def test_the_commands_of_a_page_run_in_their_order(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for words in shell_lines(page):
+        done = CliRunner().invoke(main, words)
+        assert done.exit_code == 0, done.output
+    found = netbic.io.read_table("cohort/modules/summary.tsv")
+    assert len(found) == 5
+    for code in re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL) if "files" in page else []:
+        exec(code, scope := {})
+        assert scope["scores"].shape == (400, 5)
+
+
+def test_the_anndata_page_runs():
+    scope = {}
+    for code in re.findall(r"```python\n(.*?)```", (ROOT / "docs/anndata.md").read_text(), re.DOTALL):
+        exec(code, scope)
+    np.testing.assert_allclose(scope["new"].obsm["X_netbic"], scope["adata"].obsm["X_netbic"][:50])
 
 
 def test_the_missing_values_example_runs():

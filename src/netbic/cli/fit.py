@@ -112,6 +112,8 @@ def _estimator(
 ) -> SparseGraphSVD:
     """The estimator that the options describe."""
     n_samples, n_genes = study.expression.shape
+    if missing == "error" and (holes := study.expression.holes()):
+        raise netbic.InputError(f"{holes}: use --missing ignore or --missing impute, or fill them")
     usual_samples, usual_genes = netbic.methods.usual_sizes(n_samples, n_genes)
     if smoothness and study.graph is None:
         raise click.UsageError("--smoothness needs a network: give one by --graph")

@@ -38,6 +38,17 @@ class Expression:
         """Some genes only, by index or mask."""
         return replace(self, matrix=self.matrix[:, kept], genes=self.genes[kept])
 
+    def holes(self) -> str:
+        """How many values are missing and where the first of them is, in words; empty if none is."""
+        missing = np.isnan(stored_numbers(self.matrix))
+        if not missing.any():
+            return ""
+        rows, columns = (
+            np.isnan(self.matrix).nonzero() if isinstance(self.matrix, np.ndarray) else _nan_places(self.matrix)
+        )
+        first = f"gene {shown(self.genes[columns[0]])}, sample {shown(self.samples[rows[0]])}"
+        return f"{np.count_nonzero(missing):,} values are missing (the first: {first})"
+
     def frame(self) -> pd.DataFrame:
         """As a DataFrame of dense numbers, samples in rows."""
         values = self.matrix if isinstance(self.matrix, np.ndarray) else self.matrix.toarray()
@@ -234,6 +245,12 @@ def _place(expression: Expression) -> str:
     if not len(rows):
         rows, columns = (expression.matrix == -np.inf).nonzero()
     return f" (gene {shown(expression.genes[columns[0]])}, sample {shown(expression.samples[rows[0]])})"
+
+
+def _nan_places(matrix: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    entries = sp.coo_array(matrix)
+    missing = np.isnan(entries.data)
+    return entries.row[missing], entries.col[missing]
 
 
 def read_lines(path: Path | str) -> Names:

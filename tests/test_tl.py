@@ -1,0 +1,175 @@
+"""AnnData in, AnnData out: the same modules as the estimator's, kept through .h5ad, sparse all the way."""
+
+import tracemalloc
+
+import anndata
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+import netbic
+from netbic import InputError, SparseGraphSVD, tl
+
+study = netbic.simulate.cohort(150, 600, n_modules=3, module_samples=30, random_state=1)
+values = study.expression.to_numpy()
+counts = np.where(values > 0.8, values, 0)
+WORDS = {"n_rows": 30, "n_columns": 60}
+
+
+def cells(kind=np.asarray, X=values):
+    data = anndata.AnnData(
+        kind(X), obs=pd.DataFrame(index=study.expression.index), var=pd.DataFrame(index=study.expression.columns)
+    )
+    data.layers["twice"] = kind(2 * X)
+    data.var["chosen"] = np.arange(600) % 3 != 0
+    return data
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix, sp.csc_matrix, sp.csr_array])
+def test_the_modules_are_the_estimators(kind):
+    data = cells(kind, counts)
+    assert tl.modules(data, study.network, 3, **WORDS) is None
+    model = SparseGraphSVD(3, column_graph=study.network.weights, **WORDS).fit(sp.csr_array(counts))
+    assert np.array_equal(data.varm["netbic_members"], model.columns_.T)
+    assert np.array_equal(data.obsm["netbic_members"], model.rows_.T)
+    np.testing.assert_allclose(data.varm["netbic"], model.components_.T, atol=1e-10)
+    np.testing.assert_allclose(data.obsm["X_netbic"], model.transform(counts), atol=1e-8)
+    np.testing.assert_allclose(data.uns["netbic"]["singular_values"], model.singular_values_)
+    assert (data.varp["netbic"] != study.network.weights).nnz == 0
+
+
+def test_a_sparse_matrix_is_never_made_dense():
+    X = sp.random(40_000, 1_000, density=0.01, format="csr", random_state=0)
+    data = anndata.AnnData(X, var=pd.DataFrame(index=[f"g{k}" for k in range(1_000)]))
+    tracemalloc.start()
+    tl.modules(data, None, 2, n_rows=400, n_columns=50, mask_var=np.arange(1_000) != 7)
+    tl.score(data)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 0.25 * X.shape[0] * X.shape[1] * 8
+
+
+def test_results_survive_a_file(tmp_path):
+    data = cells(sp.csr_matrix, counts)
+    tl.modules(data, study.network, 3, scale=True, **WORDS)
+    data.write_h5ad(tmp_path / "cells.h5ad")
+    again = anndata.read_h5ad(tmp_path / "cells.h5ad")
+    one, other = tl.from_anndata(data), tl.from_anndata(again)
+    for name in ("components_", "left_vectors_", "singular_values_", "explained_variance_ratio_", "converged_"):
+        assert np.array_equal(getattr(one, name), getattr(other, name)), name
+    np.testing.assert_array_equal(other.transform(sp.csr_array(counts)), data.obsm["X_netbic"])
+    assert other.get_params()["n_columns"] == 60
+    assert other.column_graph.n_edges == study.network.n_edges
+    refit = SparseGraphSVD(**other.get_params())
+    for _ in refit.iter_fit(sp.csr_array(counts), names=(data.obs_names, data.var_names)):
+        pass
+    np.testing.assert_array_equal(refit.components_, one.components_)
+
+
+def test_a_model_goes_to_anndata_and_back():
+    model = SparseGraphSVD(2, column_graph=study.network, **WORDS).fit(study.expression)
+    again = tl.from_anndata(tl.to_anndata(model, study.expression))
+    assert np.array_equal(again.components_, model.components_)
+    assert np.array_equal(again.transform(values), model.transform(study.expression))
+    assert [trace.tolist() for trace in again.objectives_] == [trace.tolist() for trace in model.objectives_]
+
+
+@pytest.mark.parametrize("mask", ["chosen", np.arange(600) % 3 != 0])
+def test_only_some_genes(mask):
+    data = cells()
+    tl.modules(data, study.network, 2, mask_var=mask, key_added="part", **WORDS)
+    chosen = study.expression.loc[:, np.arange(600) % 3 != 0]
+    model = SparseGraphSVD(2, column_graph=study.network, **WORDS).fit(chosen)
+    members = data.varm["part_members"]
+    assert not members[::3].any()
+    np.testing.assert_array_equal(members[np.arange(600) % 3 != 0], model.columns_.T)
+    assert tl.from_anndata(data, "part").components_.shape == (2, 400)
+
+
+def test_layers_and_copies():
+    data = cells()
+    tl.modules(data, None, 1, **WORDS)
+    copied = tl.modules(data, None, 1, layer="twice", copy=True, **WORDS)
+    assert copied is not data
+    np.testing.assert_allclose(
+        copied.uns["netbic"]["singular_values"], 2 * data.uns["netbic"]["singular_values"], rtol=1e-10
+    )
+
+
+def test_backed_data(tmp_path):
+    for kind, name in ((np.asarray, "dense"), (sp.csr_matrix, "sparse")):
+        data = cells(kind, counts)
+        data.write_h5ad(tmp_path / f"{name}.h5ad")
+        tl.modules(data, study.network, 1, **WORDS)
+        backed = anndata.read_h5ad(tmp_path / f"{name}.h5ad", backed="r")
+        tl.modules(backed, study.network, 1, **WORDS)
+        assert np.array_equal(backed.varm["netbic"], data.varm["netbic"])
+        with pytest.raises(InputError, match="to_memory"):
+            tl.modules(backed, study.network, 1, copy=True)
+
+
+def test_new_cells_are_scored_by_the_names_of_their_genes():
+    data = cells()
+    tl.modules(data, study.network, 3, **WORDS)
+    shuffled = np.random.default_rng(0).permutation(600)
+    new = cells()[:40, shuffled].copy()
+    tl.score(new, data)
+    np.testing.assert_allclose(new.obsm["X_netbic"], data.obsm["X_netbic"][:40], atol=1e-10)
+    tl.score(new, tl.from_anndata(data), key="model")
+    np.testing.assert_allclose(new.obsm["X_model"], new.obsm["X_netbic"])
+
+
+def test_missing_genes_count_as_average():
+    data = cells()
+    tl.modules(data, None, 2, **WORDS)
+    gone = np.flatnonzero(data.varm["netbic_members"].any(axis=1))[:7]
+    fewer = cells()[:, np.setdiff1d(np.arange(600), gone)].copy()
+    with pytest.warns(UserWarning, match="7 of the modules' .* genes are not here"):
+        tl.score(fewer, data)
+    filled = cells()
+    filled.X[:, gone] = values[:, gone].mean(axis=0)
+    tl.score(filled, data)
+    np.testing.assert_allclose(fewer.obsm["X_netbic"], filled.obsm["X_netbic"], atol=1e-10)
+
+
+def test_networkx_graphs_and_positional_matrices():
+    by_position, by_name = cells(), cells()
+    tl.modules(by_position, study.network.weights, 1, mask_var="chosen", **WORDS)
+    names = dict(enumerate(study.expression.columns))
+    tl.modules(
+        by_name,
+        nx.relabel_nodes(nx.from_scipy_sparse_array(study.network.weights), names),
+        1,
+        mask_var="chosen",
+        **WORDS,
+    )
+    assert np.array_equal(by_position.varm["netbic"], by_name.varm["netbic"])
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda data: tl.modules(data, layer="raw"), "layer='raw' is not there \\(there are: twice\\)"),
+        (lambda data: tl.modules(data, mask_var="hvg"), "mask_var='hvg' is no column of var"),
+        (lambda data: tl.modules(data, mask_var=[True]), "must be 600 truth values"),
+        (lambda data: tl.modules(data, mask_var=np.zeros(600, bool)), "keeps 0 genes"),
+        (lambda data: tl.modules(data, sp.csr_array((7, 7))), "7 nodes without names but there are 600 genes"),
+        (lambda data: tl.modules(data, nx.path_graph(["a", "b", "c"])), "no gene of the data is in the network"),
+        (lambda data: tl.score(data), "there are no modules 'netbic'"),
+        (lambda data: tl.from_anndata(data, "x"), "run tl.modules"),
+    ],
+)
+def test_wrong_use_says_what_to_do(call, said):
+    with pytest.raises(InputError, match=said):
+        call(cells())
+
+
+def test_other_things_than_anndata():
+    with pytest.raises(TypeError, match="an AnnData object is needed, got ndarray"):
+        tl.modules(values)
+    data = cells()
+    data.X = None
+    with pytest.raises(InputError, match=r"has no X: name a layer \(twice\)"):
+        tl.modules(data)
