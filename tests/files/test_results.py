@@ -131,3 +131,15 @@ def test_names_that_look_like_missing_values_survive(tmp_path):
 
     write_table(tmp_path / "modules.tsv", modules_table(model))
     assert {"NA", "nan", "None"} <= set(read_table(tmp_path / "modules.tsv")["name"])
+
+
+def test_a_model_goes_to_tables_and_back():
+    model = SparseGraphSVD(3, n_rows=30, n_columns=60, scale=True).fit(study.expression)
+    again = netbic.io.from_frames(netbic.io.to_frames(model))
+    for name in FITTED:
+        np.testing.assert_array_equal(getattr(again, name), getattr(model, name))
+    np.testing.assert_array_equal(again.transform(study.expression.to_numpy()), model.transform(study.expression))
+    pd.testing.assert_frame_equal(modules_table(again), modules_table(model))
+    tables = netbic.io.to_frames(model)
+    with pytest.raises(InputError, match="samples 2"):
+        netbic.io.from_frames(tables._replace(samples=tables.samples[[0, 1]]))

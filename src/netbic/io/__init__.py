@@ -5,6 +5,7 @@ from netbic.io.cohorts import write_cohort
 from netbic.io.errors import InputError
 from netbic.io.expression import Expression, read_expression
 from netbic.io.files import read_table
+from netbic.io.frames import Frames, from_frames, to_frames
 from netbic.io.gene_sets import GeneSets, read_gene_sets
 from netbic.io.networks import Network, NetworkAccount, read_network
 from netbic.io.preparing import Prepared, prepare
@@ -16,6 +17,7 @@ __all__ = [
     "Alignment",
     "Expression",
     "FolderInUse",
+    "Frames",
     "GeneSets",
     "InputError",
     "Network",
@@ -25,6 +27,7 @@ __all__ = [
     "Study",
     "align",
     "check_folder",
+    "from_frames",
     "load",
     "match_study",
     "modules_table",
@@ -36,5 +39,6 @@ __all__ = [
     "read_table",
     "save",
     "summary_table",
+    "to_frames",
     "write_cohort",
 ]

@@ -1,0 +1,58 @@
+"""From the real files to named modules, by the commands a user types."""
+
+import anndata
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from click.testing import CliRunner
+from sklearn.metrics import roc_auc_score
+
+import netbic
+from netbic.cli import main
+
+MATCHED = {  # genes and edges in common, as the data's own description has them
+    ("coadread_rnaseq", "pathway_commons_v7"): (13_136, 260_230),
+    ("coadread_rnaseq", "biogrid_3.4.133"): (14_386, 208_667),
+    ("brca_rnaseq", "pathway_commons_v7"): (10_688, 185_289),
+    ("brca_rnaseq", "biogrid_3.4.133"): (12_002, 184_542),
+    ("brca_agilent2012", "pathway_commons_v7"): (3_127, 61_498),
+    ("brca_agilent2012", "biogrid_3.4.133"): (3_007, 26_055),
+}
+
+
+@pytest.mark.parametrize(("study", "network"), MATCHED)
+def test_forty_modules_of_the_tumours(real_data, tmp_path, study, network):
+    data = real_data / f"expr_tcga_{study}.parquet", real_data / f"network_{network}.parquet"
+    words = ["fit", str(data[0]), "--graph", str(data[1]), "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(main, [*words, "--modules", "40", "--genes", "200", "--samples", "50"])
+    assert done.exit_code == 0, done.output
+    genes, edges = MATCHED[study, network]
+    assert f"matched: {genes:,} of" in done.output
+    assert f"edges between them: {edges:,} of" in done.output
+    modules = netbic.io.read_table(tmp_path / "out" / "modules.tsv")
+    assert modules.groupby(["module", "axis"]).size().tolist() == [200, 50] * 40
+    assert netbic.io.read_table(tmp_path / "out" / "summary.tsv")["converged"].all()
+    expression = pd.read_parquet(data[0])
+    first = modules[modules["module"] == 0]
+    assert set(first["name"][first["axis"] == "gene"]) <= set(expression.index)
+    assert set(first["name"][first["axis"] == "sample"]) <= set(expression.columns)
+
+
+def test_modules_of_blood_cells_tell_types_and_stimulation_apart(real_data):
+    counts = pd.read_parquet(real_data / "small_pbmc_kang_counts.parquet")
+    cells = pd.read_csv(real_data / "small_pbmc_kang_cells.tsv", sep="\t", index_col=0).loc[counts.columns]
+    X = sp.csr_matrix(counts.to_numpy().T.astype(np.float32))
+    X = sp.diags_array(1e4 / X.sum(axis=1).A1).astype(np.float32) @ X
+    adata = anndata.AnnData(sp.csr_matrix(X.log1p()), obs=cells, var=pd.DataFrame(index=counts.index.astype(str)))
+    network = netbic.io.read_network(real_data / "network_pathway_commons_v7.parquet").graph
+    netbic.tl.modules(adata, network, 10, n_rows=300, n_columns=50)
+    scores = adata.obsm["X_netbic"]
+
+    def best_auc(truth):
+        areas = [roc_auc_score(truth, score) for score in scores.T]
+        return max(max(area, 1 - area) for area in areas)
+
+    assert best_auc(cells["sample"] != "control") > 0.75
+    for kind in ("B cells", "NK cells", "CD8 T cells", "FCGR3A+ Monocytes", "CD14+ Monocytes"):
+        assert best_auc(cells["celltype"] == kind) > 0.85, kind
