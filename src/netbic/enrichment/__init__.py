@@ -1,5 +1,7 @@
-"""Enrichment: whether modules hold more edges than chance would put there."""
+"""Enrichment: whether modules hold more edges, gene sets or co-expression than chance would put there."""
 
-from netbic.enrichment.edges import edges
+from netbic.enrichment.coexpression import coexpression
+from netbic.enrichment.edges import edges, held_out_edges
+from netbic.enrichment.gene_sets import gene_sets
 
-__all__ = ["edges"]
+__all__ = ["coexpression", "edges", "gene_sets", "held_out_edges"]

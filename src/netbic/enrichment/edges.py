@@ -1,4 +1,4 @@
-"""Edge enrichment: whether members of a module are joined more often than a random set of that size."""
+"""Edge enrichment: whether members of a module are joined more often than chance would have it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,25 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import false_discovery_control, hypergeom
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import clone
 
-from netbic.decomposition import SparseGraphSVD
+from netbic.decomposition import SparseGraphSVD, check_count
+from netbic.enrichment.nulls import degree_matched_counts, edges_inside, rewired_counts
+from netbic.enrichment.sets import Masks, graph_and_masks
 from netbic.graphs import Graph, match
 
-NULLS = ("hypergeometric",)
+NULLS = ("hypergeometric", "degree", "rewired")
+_DRAWS = {"degree": 999, "rewired": 99}
 
 
 def edges(
-    modules: Any, graph: Any, *, null: str = "hypergeometric", axis: str = "columns", random_state: Any = None
+    modules: Any,
+    graph: Any,
+    *,
+    null: str = "hypergeometric",
+    axis: str = "columns",
+    random_state: Any = None,
+    n_draws: int | None = None,
 ) -> pd.DataFrame:
     """Test modules for more edges of `graph` than expected.
 
@@ -27,13 +36,17 @@ def edges(
     graph : graph-like
         All its nodes, isolated ones included, are the universe. With a fitted model it is first matched to the
         features (or samples) the model was fitted to, which then are the universe.
-    null : {"hypergeometric"}
-        The paper's: the module's pairs of nodes as draws without replacement from all pairs. Beware that it is circular
-        on the graph a model was fitted with, and that it takes a set of hubs for a coherent module.
+    null : {"hypergeometric", "degree", "rewired"}
+        "hypergeometric", the paper's: the module's pairs of nodes as draws without replacement from all pairs. It takes
+        any set of hubs for a coherent module. "degree": random sets with as many nodes of every degree (in bins 15 %
+        wide). "rewired": the same sets in rewired graphs, in which every node keeps its number of neighbours.
+        All three are circular on the graph a model was fitted with: see `held_out_edges`.
     axis : {"columns", "rows"}
         Which side of a fitted model to test.
-    random_state : ignored
-        For nulls that draw.
+    random_state : None, int or numpy.random.Generator
+        For the nulls that draw.
+    n_draws : int, optional
+        Random sets (999) or rewired graphs (99) to compare with. No p-value is below 1 / (n_draws + 1).
 
     Returns
     -------
@@ -53,65 +66,82 @@ def edges(
     """
     if null not in NULLS:
         raise ValueError(f"null={null!r} is not known: choose one of {', '.join(map(repr, NULLS))}")
-    graph, sets = _graph_and_sets(modules, graph, axis)
-    members = [_as_mask(module, graph) for module in sets]
-    n_pairs = graph.n_nodes * (graph.n_nodes - 1) // 2
-    rows = [_test(mask, graph, n_pairs) for mask in members]
-    table = pd.DataFrame(rows, columns=["n_nodes", "n_edges", "expected", "fold_change", "p_value"])
-    table.insert(0, "module", np.arange(len(table)))
+    if n_draws is not None:
+        check_count("n_draws", n_draws)
+    graph, masks = graph_and_masks(modules, graph, axis)
+    return _tested(masks, graph, null, random_state, n_draws)
+
+
+def held_out_edges(
+    model: SparseGraphSVD,
+    X: Any,
+    graph: Any = None,
+    *,
+    share: float = 0.1,
+    null: str = "degree",
+    random_state: Any = None,
+    n_draws: int | None = None,
+) -> pd.DataFrame:
+    """Fit on part of a graph's edges and test modules for the edges that were hidden: no circle there.
+
+    Parameters
+    ----------
+    model : SparseGraphSVD
+        How to fit; a clone of it is fitted, with what is left of the graph as its `column_graph`.
+    X : matrix
+    graph : graph-like, optional
+        Default: the model's `column_graph`.
+    share : float
+        Share of the edges to hide.
+    null, random_state, n_draws
+        See `edges`; the null's degrees are those of the hidden edges.
+    """
+    if not 0 < share < 1:
+        raise ValueError(f"share={share!r}: a number between 0 and 1 is needed")
+    source = model.column_graph if graph is None else graph
+    if source is None:
+        raise ValueError("there is no graph whose edges could be hidden: give one")
+    generator = np.random.default_rng(random_state)
+    names = X.columns.to_numpy(dtype=object) if isinstance(X, pd.DataFrame) else None
+    known, hidden = split_edges(match(source, X.shape[1], names, "column"), share, generator)
+    fitted = clone(model).set_params(column_graph=known).fit(X)
+    return _tested(fitted.columns_, hidden, null, generator, n_draws)
+
+
+def split_edges(graph: Graph, share: float, random_state: Any) -> tuple[Graph, Graph]:
+    """Two graphs on the same nodes: one without a random share of the edges, one with those only."""
+    generator = np.random.default_rng(random_state)
+    tails, heads, weights = graph.edges()
+    out = np.zeros(tails.size, dtype=bool)
+    out[generator.permutation(tails.size)[: round(share * tails.size)]] = True
+    nodes = np.arange(graph.n_nodes)
+    known, hidden = (
+        Graph.from_edges(pd.DataFrame({"source": tails[part], "target": heads[part], "weight": weights[part]}), nodes)
+        for part in (~out, out)
+    )
+    names = graph.names
+    return Graph(known.weights, names), Graph(hidden.weights, names)
+
+
+def _tested(masks: Masks, graph: Graph, null: str, random_state: Any, n_draws: int | None) -> pd.DataFrame:
+    sizes, counts = masks.sum(axis=1), edges_inside(masks, graph)
+    if null == "hypergeometric":
+        expected, p_values = _hypergeometric(sizes, counts, graph)
+    else:
+        draw = degree_matched_counts if null == "degree" else rewired_counts
+        chance = draw(masks, graph, n_draws or _DRAWS[null], random_state)
+        expected = chance.mean(axis=1)
+        p_values = (1 + (chance >= counts[:, None]).sum(axis=1)) / (1 + chance.shape[1])
+    table = pd.DataFrame({"module": np.arange(len(masks)), "n_nodes": sizes, "n_edges": counts, "expected": expected})
+    with np.errstate(divide="ignore", invalid="ignore"):
+        table["fold_change"] = np.where((expected > 0) & (sizes > 1), counts / expected, np.nan)
+    table["p_value"] = np.where(sizes > 1, p_values, 1.0)
     table["q_value"] = false_discovery_control(table["p_value"]) if len(table) else []
     return table
 
 
-def _test(mask: NDArray[np.bool_], graph: Graph, n_pairs: int) -> tuple[int, int, float, float, float]:
-    size = int(mask.sum())
-    inside = int(graph.weights[mask][:, mask].nnz // 2)
-    own_pairs = size * (size - 1) // 2
-    expected = own_pairs * graph.n_edges / n_pairs if n_pairs else 0.0
-    fold_change = inside / expected if expected else np.nan
-    p_value = float(hypergeom.sf(inside - 1, n_pairs, graph.n_edges, own_pairs)) if own_pairs else 1.0
-    return size, inside, expected, fold_change, p_value
-
-
-def _graph_and_sets(modules: Any, graph: Any, axis: str) -> tuple[Graph, list[Any]]:
-    """The modules as a list, and the graph in the order they are counted in."""
-    if axis not in ("columns", "rows"):
-        raise ValueError(f"axis={axis!r} is not known: choose 'columns' or 'rows'")
-    if isinstance(modules, SparseGraphSVD):
-        check_is_fitted(modules)
-        masks = getattr(modules, f"{axis}_")
-        return match(graph, masks.shape[1], modules.names_[axis], axis.removesuffix("s")), list(masks)
-    if isinstance(modules, np.ndarray) and modules.ndim == 1 and modules.dtype != object:
-        raise ValueError(f"modules is an array of shape {modules.shape}: give a list of modules, e.g. [members]")
-    return Graph.of(graph), list(modules)
-
-
-def _as_mask(module: Any, graph: Graph) -> NDArray[np.bool_]:
-    """Members of one module as a mask over the graph's nodes."""
-    members = np.asarray(module)
-    mask = np.zeros(graph.n_nodes, dtype=bool)
-    if members.dtype == bool:
-        if members.shape != mask.shape:
-            raise ValueError(f"a module's mask has length {members.size} but the graph has {graph.n_nodes} nodes")
-        return members
-    if members.dtype.kind in "OUS" and members.size:
-        members = _positions(members, graph)
-    if members.size and not np.issubdtype(members.dtype, np.integer):
-        raise ValueError(f"module members are of type {members.dtype}: give positions, names or a boolean mask")
-    outside = members[(members < 0) | (members >= graph.n_nodes)] if members.size else members
-    if outside.size:
-        raise ValueError(f"a module has member {outside[0]} but the graph has nodes 0 to {graph.n_nodes - 1}")
-    mask[members.astype(np.intp)] = True
-    return mask
-
-
-def _positions(names: NDArray[Any], graph: Graph) -> NDArray[np.intp]:
-    if graph.names is None:
-        raise ValueError("modules are given by name but the graph has no node names: make it with names=...")
-    names = names.astype(object)
-    found = pd.Index(graph.names).get_indexer(pd.Index(names))
-    if (found < 0).any():
-        raise ValueError(
-            f"module member {names[int(np.argmin(found))]!r} is not a node of the graph: drop or rename it"
-        )
-    return np.asarray(found)
+def _hypergeometric(sizes: NDArray[Any], counts: NDArray[Any], graph: Graph) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The paper's test: FC = (m / (n choose 2)) / (M / (N choose 2)), and the right tail."""
+    n_pairs, own_pairs = graph.n_nodes * (graph.n_nodes - 1) // 2, sizes * (sizes - 1) // 2
+    expected = own_pairs * (graph.n_edges / n_pairs if n_pairs else 0.0)
+    return expected, np.asarray(hypergeom.sf(counts - 1, n_pairs, graph.n_edges, own_pairs))

@@ -142,7 +142,11 @@ def as_names(names: ArrayLike, size: int | None = None) -> NDArray[Any]:
 
 
 def swap_sweep(tails: Indices, heads: Indices, n_nodes: int, generator: np.random.Generator) -> None:
-    """Propose one swap for each of n_edges / 2 random pairs of edges and carry out those that clash with nothing."""
+    """Propose one swap for each of n_edges / 2 random pairs of edges and carry out those that clash with nothing.
+
+    Edges are looked up by a hash that is drawn anew for every sweep: two different edges with one hash count as a clash
+    too, which leaves out a few swaps more, at random and whatever the graph.
+    """
     n_pairs = tails.size // 2
     order = generator.permutation(tails.size)
     first, second = order[:n_pairs], order[n_pairs : 2 * n_pairs]
@@ -150,10 +154,24 @@ def swap_sweep(tails: Indices, heads: Indices, n_nodes: int, generator: np.rando
     tails[turned], heads[turned] = heads[turned].copy(), tails[turned].copy()
     a, b, c, d = tails[first], heads[first], tails[second], heads[second]
     proposed = np.concatenate([edge_keys(a, d, n_nodes), edge_keys(c, b, n_nodes)])
-    _, inverse, counts = np.unique(proposed, return_inverse=True, return_counts=True)
-    fresh = (counts[inverse] == 1) & ~np.isin(proposed, edge_keys(tails, heads, n_nodes))
+    fresh = _unlike_any(proposed, edge_keys(tails, heads, n_nodes), generator)
     accept = fresh[:n_pairs] & fresh[n_pairs:] & (a != d) & (c != b)
     heads[first[accept]], heads[second[accept]] = d[accept], b[accept]
+
+
+def _unlike_any(
+    proposed: NDArray[np.int64], present: NDArray[np.int64], generator: np.random.Generator
+) -> NDArray[Any]:
+    """Which proposed keys hash to a place that no present key has, nor a later proposed one."""
+    bits = max(int(present.size).bit_length() + 5, 8)
+    factor = np.uint64(generator.integers(2**63, dtype=np.uint64) * np.uint64(2) + np.uint64(1))
+    places = [(keys.astype(np.uint64) * factor) >> np.uint64(64 - bits) for keys in (proposed, present)]
+    taken = np.zeros(1 << bits, dtype=bool)
+    taken[places[1]] = True
+    owner = np.empty(1 << bits, dtype=np.int32)  # read only where it is written
+    numbers = np.arange(proposed.size, dtype=np.int32)
+    owner[places[0]] = numbers
+    return np.asarray(~taken[places[0]] & (owner[places[0]] == numbers))
 
 
 def edge_keys(tails: Indices, heads: Indices, n_nodes: int) -> NDArray[np.int64]:

@@ -7,6 +7,7 @@ A :class:`Graph` never changes after it is made, so clones and threads share one
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, Self
 
@@ -235,14 +236,28 @@ class Graph:
         sweeps : int
             Thirty propose 15 swaps per edge, beyond the ten per edge usually taken as well mixed.
         """
-        generator = np.random.default_rng(random_state)
-        tails, heads, values = self.edges()
-        for _ in range(sweeps):
-            swap_sweep(tails, heads, self.n_nodes, generator)
+        tails, heads, values = next(self.rewired_edges(random_state, sweeps=sweeps))
         matrix = sp.coo_array((values, (tails, heads)), shape=self.weights.shape)
         weights = sp.csr_array(matrix + matrix.T)
         weights.sort_indices()
         return Graph._from_symmetric(weights, self.names)
+
+    def rewired_edges(
+        self, random_state: Any = None, *, sweeps: int = 30, between: int = 6
+    ) -> Iterator[tuple[Indices, Indices, Floats]]:
+        """Edges (as `edges` has them) of one rewired graph after another, for ever.
+
+        The first takes `sweeps` sweeps, each further one `between` more: on Pathway Commons the edges in common with
+        the graph one starts from fall from 100 % to 23, 10, 7, 6.5, 6.2 and 6.0 % in six sweeps and to 5.8 % in thirty,
+        so that six are enough to forget the last graph.
+        """
+        generator = np.random.default_rng(random_state)
+        tails, heads, values = self.edges()
+        while True:
+            for _ in range(sweeps):
+                swap_sweep(tails, heads, self.n_nodes, generator)
+            yield tails.copy(), heads.copy(), values
+            sweeps = between
 
 
 def _sorted_names(ends: pd.Series[Any]) -> NDArray[Any]:

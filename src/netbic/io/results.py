@@ -73,6 +73,14 @@ def load(folder: Path | str) -> SparseGraphSVD:
     folder = _model_folder(Path(folder))
     header = read_json(folder / "model.json")
     _check_format(folder, header)
+    try:
+        return _loaded(folder, header)
+    except (KeyError, TypeError, AttributeError) as problem:
+        made = f"written by netbic {header.get('netbic')}"
+        raise unusable(folder, f"lacks {one_line(str(problem), 60)} ({made})", "it is incomplete: fit again") from None
+
+
+def _loaded(folder: Path, header: dict[str, Any]) -> SparseGraphSVD:
     contents = {name: _unpacked(folder / name, digest) for name, digest in header["files"].items()}
     names = read_json(folder / "names.json")
     graphs = {

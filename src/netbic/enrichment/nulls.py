@@ -1,0 +1,114 @@
+"""What chance would put into a module once degrees are taken into account."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from netbic.enrichment.sets import Masks
+from netbic.graphs import Graph
+
+Indices = NDArray[np.intp]
+Counts = NDArray[np.int64]
+
+_BIN_WIDTH = 0.15  # degrees in a bin differ by about this share
+_ENTRIES = 4_000_000  # neighbours looked at in one go
+
+
+def edges_inside(masks: Masks, graph: Graph) -> Counts:
+    """Number of edges between the members of each module."""
+    tails, heads, _ = graph.edges()
+    return edges_between(masks, tails, heads)
+
+
+def edges_between(masks: Masks, tails: Indices, heads: Indices) -> Counts:
+    """The same, for edges given by their ends."""
+    return np.array([np.count_nonzero(mask[tails] & mask[heads]) for mask in masks], dtype=np.int64)
+
+
+def degree_bins(degrees: Indices) -> Indices:
+    """Which bin each node belongs to: isolated nodes, then bins 15 % wide in degree.
+
+    Bins must not be wider: within ten bins of equal size degrees differ tenfold at the top, where the edges are. A hub
+    that has no peer is alone in its bin and stands for itself.
+    """
+    steps = np.floor(np.log(np.maximum(degrees, 1)) / np.log1p(_BIN_WIDTH)) + 1
+    return np.asarray(np.unique(np.where(degrees == 0, 0, steps), return_inverse=True)[1], dtype=np.intp)
+
+
+def degree_matched_counts(masks: Masks, graph: Graph, n_draws: int, random_state: Any) -> Counts:
+    """Edges inside random sets, each with as many nodes of every degree bin as the module has: (n_modules, n_draws)."""
+    generator = np.random.default_rng(random_state)
+    bins = degree_bins(graph.degrees)
+    upward = _upward(graph)
+    pools = [np.flatnonzero(bins == number) for number in range(int(bins.max(initial=0)) + 1)]
+    counts = np.zeros((len(masks), n_draws), dtype=np.int64)
+    for row, mask in zip(counts, masks, strict=True):
+        wanted = np.bincount(bins[mask], minlength=len(pools))
+        draws = [
+            sampled(pool, int(count), n_draws, generator) for pool, count in zip(pools, wanted, strict=True) if count
+        ]
+        if draws:
+            row[:] = _edges_in_sets(np.hstack(draws), upward)
+    return counts
+
+
+def rewired_counts(masks: Masks, graph: Graph, n_draws: int, random_state: Any) -> Counts:
+    """Edges inside the modules in rewired graphs: (n_modules, n_draws)."""
+    rewired = graph.rewired_edges(random_state)
+    columns = [edges_between(masks, *next(rewired)[:2]) for _ in range(n_draws)]
+    return np.array(columns, dtype=np.int64).reshape(n_draws, len(masks)).T
+
+
+def sampled(pool: Indices, count: int, n_draws: int, generator: np.random.Generator) -> Indices:
+    """`n_draws` sets of `count` different members of a pool, a row each."""
+    if 4 * count > pool.size:
+        return pool[np.argsort(generator.random((n_draws, pool.size)), axis=1)[:, :count]]
+    chosen = generator.integers(pool.size, size=(n_draws, count))
+    while True:
+        ordered = np.sort(chosen, axis=1)
+        repeated = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
+        if not repeated.size:
+            return pool[chosen]
+        chosen[repeated] = generator.integers(pool.size, size=(repeated.size, count))
+
+
+def _upward(graph: Graph) -> sp.csr_array:
+    """Each edge once, with its end of lower degree: a hub's row is then short."""
+    rank = np.argsort(np.argsort(graph.degrees, kind="stable"), kind="stable")
+    tails, heads, _ = graph.edges()
+    up = rank[tails] < rank[heads]
+    low, high = np.where(up, tails, heads), np.where(up, heads, tails)
+    return sp.csr_array((np.ones(tails.size, dtype=bool), (low, high)), shape=graph.weights.shape)
+
+
+def _edges_in_sets(sets: Indices, upward: sp.csr_array) -> Counts:
+    """Edges inside each of many sets (a row each), looking at the neighbours of members only."""
+    counts = np.zeros(len(sets), dtype=np.int64)
+    lengths = np.diff(upward.indptr)
+    for part in _parts(lengths[sets].sum(axis=1)):
+        members = sets[part]
+        inside = np.zeros((len(members), upward.shape[0]), dtype=bool)
+        np.put_along_axis(inside, members, True, axis=1)
+        own = lengths[members].ravel()
+        ends = np.cumsum(own)
+        entries = np.repeat(upward.indptr[members].ravel() - ends + own, own) + np.arange(own.sum())
+        rows = np.repeat(np.repeat(np.arange(len(members)), members.shape[1]), own)
+        hits = inside[rows, upward.indices[entries]]
+        counts[part] = np.bincount(rows[hits], minlength=len(members))
+    return counts
+
+
+def _parts(sizes: NDArray[Any]) -> Iterator[slice]:
+    """Consecutive stretches whose sizes add up to what fits in memory."""
+    start, total = 0, 0
+    for at, size in enumerate(sizes):
+        if at > start and total + size > _ENTRIES:
+            yield slice(start, at)
+            start, total = at, 0
+        total += int(size)
+    yield slice(start, len(sizes))

@@ -1,0 +1,69 @@
+"""Modules, however they are given, as masks over the nodes of a graph or over a list of names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from netbic.decomposition import SparseGraphSVD
+from netbic.graphs import Graph, match
+
+Masks = NDArray[np.bool_]
+
+
+def graph_and_masks(modules: Any, graph: Any, axis: str) -> tuple[Graph, Masks]:
+    """The graph in the order the modules are counted in, and a row per module over its nodes."""
+    check_axis(axis)
+    if isinstance(modules, SparseGraphSVD):
+        check_is_fitted(modules)
+        masks = getattr(modules, f"{axis}_")
+        return match(graph, masks.shape[1], modules.names_[axis], axis.removesuffix("s")), masks
+    made = Graph.of(graph)
+    return made, masks_over(modules, made.n_nodes, made.names, "graph")
+
+
+def check_axis(axis: str) -> None:
+    """Raise unless it is one of the two."""
+    if axis not in ("columns", "rows"):
+        raise ValueError(f"axis={axis!r} is not known: choose 'columns' or 'rows'")
+
+
+def masks_over(modules: Any, size: int, names: NDArray[Any] | None, whole: str) -> Masks:
+    """A row per module over `size` things; `whole` is what those are called in errors."""
+    if isinstance(modules, np.ndarray) and modules.ndim == 1 and modules.dtype != object:
+        raise ValueError(f"modules is an array of shape {modules.shape}: give a list of modules, e.g. [members]")
+    rows = [_mask(module, size, names, whole) for module in modules]
+    return np.array(rows, dtype=bool).reshape(len(rows), size)
+
+
+def _mask(module: Any, size: int, names: NDArray[Any] | None, whole: str) -> NDArray[np.bool_]:
+    members = np.asarray(module)
+    mask = np.zeros(size, dtype=bool)
+    if members.dtype == bool:
+        if members.shape != mask.shape:
+            raise ValueError(f"a module's mask has length {members.size} but the {whole} has {size} nodes")
+        return members
+    if members.dtype.kind in "OUS" and members.size:
+        members = _positions(members, names, whole)
+    if members.size and not np.issubdtype(members.dtype, np.integer):
+        raise ValueError(f"module members are of type {members.dtype}: give positions, names or a boolean mask")
+    outside = members[(members < 0) | (members >= size)] if members.size else members
+    if outside.size:
+        raise ValueError(f"a module has member {outside[0]} but the {whole} has nodes 0 to {size - 1}")
+    mask[members.astype(np.intp)] = True
+    return mask
+
+
+def _positions(members: NDArray[Any], names: NDArray[Any] | None, whole: str) -> NDArray[np.intp]:
+    if names is None:
+        raise ValueError(f"modules are given by name but the {whole} has no node names: make it with names=...")
+    members = members.astype(object)
+    found = pd.Index(names).get_indexer(pd.Index(members))
+    if (found < 0).any():
+        missing = members[int(np.argmin(found))]
+        raise ValueError(f"module member {missing!r} is not a node of the {whole}: drop or rename it")
+    return np.asarray(found)

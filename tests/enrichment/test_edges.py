@@ -1,0 +1,206 @@
+"""Edge enrichment: the paper's test, and nulls that keep degrees."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import fisher_exact, kstest
+from sklearn.exceptions import NotFittedError
+
+import netbic
+from netbic import Graph
+from netbic.enrichment import edges, held_out_edges
+from netbic.enrichment.edges import split_edges
+from netbic.enrichment.nulls import _edges_in_sets, _upward, degree_bins, edges_inside, sampled
+
+
+def graph_and_names():
+    generator = np.random.default_rng(0)
+    upper = np.triu(generator.random((30, 30)) < 0.2, 1)
+    upper[:6, :6] = np.triu(np.ones((6, 6)), 1)
+    return Graph((upper | upper.T).astype(float), names=[f"g{i}" for i in range(30)])
+
+
+def test_equals_fisher_on_pairs():
+    graph = graph_and_names()
+    row = edges([np.arange(8)], graph).iloc[0]
+    inside = graph.weights.toarray()[:8, :8].sum() / 2
+    pairs, own = 30 * 29 // 2, 8 * 7 // 2
+    counts = [[inside, own - inside], [graph.n_edges - inside, pairs - own - graph.n_edges + inside]]
+    assert row["n_edges"] == inside
+    assert row["p_value"] == pytest.approx(fisher_exact(counts, alternative="greater").pvalue)
+    assert row["fold_change"] == pytest.approx((inside / own) / (graph.n_edges / pairs))
+    assert row["expected"] == pytest.approx(own * graph.n_edges / pairs)
+
+
+def test_modules_may_be_indices_masks_names_or_a_model():
+    graph = graph_and_names()
+    mask = np.arange(30) < 8
+    X = np.random.default_rng(1).standard_normal((10, 30))
+    model = netbic.SparseGraphSVD(2, n_rows=4, n_columns=8).fit(X)
+    tables = [edges([sets], graph) for sets in (np.arange(8), mask, [f"g{i}" for i in range(8)])]
+    for table in tables[1:]:
+        pd.testing.assert_frame_equal(table, tables[0])
+    with pytest.warns(UserWarning, match=r"the column graph has node names \(g0, ...\) but X has none"):
+        assert edges(model, graph)["n_nodes"].tolist() == [8, 8]
+    assert edges(model, Graph(np.ones((10, 10)) - np.eye(10)), axis="rows")["n_edges"].tolist() == [6, 6]
+
+
+def test_a_models_graph_is_matched_by_name():
+    """Whatever the order of the edge table's nodes, and with genes that it lacks."""
+    graph = graph_and_names()
+    frame = pd.DataFrame(np.random.default_rng(1).standard_normal((10, 31)), columns=[*graph.names, "extra"])
+    frame = frame[frame.columns[np.random.default_rng(2).permutation(31)]]
+    model = netbic.SparseGraphSVD(2, n_rows=4, n_columns=8).fit(frame)
+    members = [frame.columns[mask].difference(["extra"]).tolist() for mask in model.columns_]
+    table = edges(model, graph)
+    assert table["n_edges"].tolist() == edges(members, graph)["n_edges"].tolist()
+    assert table["expected"].iloc[0] == pytest.approx(28 * graph.n_edges / (31 * 30 / 2))
+    with pytest.raises(NotFittedError):
+        edges(netbic.SparseGraphSVD(), graph)
+
+
+def test_modules_too_small_for_an_edge_and_graphs_without():
+    graph = graph_and_names()
+    table = edges([[], [3]], graph)
+    assert table["p_value"].tolist() == [1, 1]
+    assert table["fold_change"].isna().all()
+    assert edges([[0, 1]], np.zeros((4, 4)))["p_value"].tolist() == [1]
+    assert edges([], graph).empty
+
+
+@pytest.mark.parametrize("null", ["degree", "rewired"])
+def test_small_modules_and_empty_graphs_under_every_null(null):
+    graph = graph_and_names()
+    table = edges([[], [3]], graph, null=null, random_state=0, n_draws=9)
+    assert table["p_value"].tolist() == [1, 1]
+    assert table["fold_change"].isna().all()
+    assert edges([[0, 1]], np.zeros((4, 4)), null=null, random_state=0, n_draws=9)["p_value"].tolist() == [1]
+    assert edges([], graph, null=null).empty
+
+
+def heavy_tailed(n=3000, seed=0):
+    """A graph with hubs, as biological networks have them."""
+    generator = np.random.default_rng(seed)
+    weights = np.minimum(generator.pareto(1.2, n) + 0.3, 200)
+    ends = generator.choice(n, size=(40_000, 2), p=weights / weights.sum())
+    ends = ends[ends[:, 0] != ends[:, 1]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return Graph.from_edges(pd.DataFrame(ends), nodes=np.arange(n))
+
+
+def test_sets_of_hubs_impress_the_papers_test_and_not_the_degree_test():
+    graph = heavy_tailed()
+    generator = np.random.default_rng(1)
+    chances = graph.degrees / graph.degrees.sum()
+    sets = [generator.choice(graph.n_nodes, 60, replace=False, p=chances) for _ in range(400)]
+    assert (edges(sets, graph)["p_value"] < 0.05).mean() > 0.9
+    p_values = edges(sets, graph, null="degree", random_state=2, n_draws=199)["p_value"]
+    assert (p_values <= 0.05).mean() < 0.08
+    assert kstest(p_values, "uniform").statistic < 0.12
+
+
+@pytest.mark.parametrize("null", ["degree", "rewired"])
+def test_a_clique_is_enriched_under_every_null(null):
+    graph = heavy_tailed()
+    clique = np.flatnonzero(graph.degrees > 5)[:30]
+    weights = graph.weights.tolil()
+    for a in clique:
+        weights[[a], clique[clique != a]] = 1.0
+        weights[clique[clique != a], [a]] = 1.0
+    table = edges([clique], Graph(weights.tocsr()), null=null, random_state=0, n_draws=99)
+    assert table["p_value"].iloc[0] == 0.01
+    assert table["fold_change"].iloc[0] > 3
+
+
+def test_random_sets_keep_the_number_of_nodes_in_every_degree_bin():
+    graph = heavy_tailed()
+    bins = degree_bins(graph.degrees)
+    for number in np.unique(bins):
+        inside = graph.degrees[bins == number]
+        assert inside.max() <= 1.15 * max(inside.min(), 1) + 1
+    pool = np.arange(100, 120)
+    for count in (1, 3, 19, 20):
+        drawn = sampled(pool, count, 200, np.random.default_rng(0))
+        assert drawn.shape == (200, count)
+        assert all(len(set(row)) == count for row in drawn.tolist())
+        assert set(drawn.ravel()) <= set(pool)
+    often = np.bincount(sampled(pool, 3, 20_000, np.random.default_rng(0)).ravel() - 100)
+    np.testing.assert_allclose(often / often.sum(), 1 / 20, rtol=0.1)
+
+
+def test_edges_of_random_sets_are_counted_right():
+    graph = heavy_tailed()
+    masks = np.zeros((2, graph.n_nodes), dtype=bool)
+    masks[0, np.argsort(-graph.degrees)[:50]] = True
+    masks[1, ::60] = True
+    dense = graph.weights.toarray()
+    sets = np.array([np.flatnonzero(mask) for mask in masks])
+    assert _edges_in_sets(sets, _upward(graph)).tolist() == [dense[np.ix_(s, s)].sum() / 2 for s in sets]
+    assert edges_inside(masks, graph).tolist() == [dense[np.ix_(s, s)].sum() / 2 for s in sets]
+
+
+def test_rewired_graphs_keep_degrees_and_forget_the_rest():
+    graph = heavy_tailed()
+    rewired = graph.rewired_edges(0)
+    seen = []
+    for _ in range(3):
+        tails, heads, _ = next(rewired)
+        assert (np.bincount(np.concatenate([tails, heads]), minlength=graph.n_nodes) == graph.degrees).all()
+        keys = set(map(frozenset, zip(tails.tolist(), heads.tolist(), strict=True)))
+        assert len(keys) == graph.n_edges
+        seen.append(keys)
+    original = set(map(frozenset, zip(*(part.tolist() for part in graph.edges()[:2]), strict=True)))
+    chance = len(original & seen[0]) / graph.n_edges
+    for one, other in ((seen[0], seen[1]), (seen[1], seen[2])):
+        assert len(one & other) / graph.n_edges < chance + 0.03
+
+
+def test_draws_depend_on_the_seed_only():
+    graph = heavy_tailed()
+    sets = [np.arange(50), np.arange(40, 90)]
+    for null in ("degree", "rewired"):
+        once, again = (edges(sets, graph, null=null, random_state=3, n_draws=19) for _ in range(2))
+        pd.testing.assert_frame_equal(once, again)
+
+
+def test_hidden_edges_are_found_where_the_graph_tells_the_truth_and_not_where_it_is_rewired():
+    study = netbic.simulate.cohort(300, 1500, n_modules=3, random_state=0)
+    model = netbic.SparseGraphSVD(3, n_rows=40, n_columns=60)
+    true = held_out_edges(model, study.expression, study.network, share=0.3, random_state=1)
+    assert (true["p_value"] < 0.01).all()
+    rewired = held_out_edges(model, study.expression, study.network.rewire(0), share=0.3, random_state=1)
+    assert (rewired["p_value"] > 0.01).all()
+    known, hidden = split_edges(study.network, 0.3, 0)
+    assert known.n_edges + hidden.n_edges == study.network.n_edges
+    assert hidden.n_edges == round(0.3 * study.network.n_edges)
+    assert (known.weights + hidden.weights - study.network.weights).nnz == 0
+    for words, said in (({"share": 1.0}, "between 0 and 1"), ({"graph": None}, "no graph")):
+        with pytest.raises(ValueError, match=said):
+            held_out_edges(model, study.expression, **({"graph": study.network} | words))
+
+
+def test_bad_input():
+    graph = graph_and_names()
+    with pytest.raises(ValueError, match="n_draws=0"):
+        edges([[0, 1]], graph, null="degree", n_draws=0)
+    with pytest.raises(ValueError, match="null='magic' is not known"):
+        edges([[0, 1]], graph, null="magic")
+    with pytest.raises(ValueError, match="axis='genes' is not known"):
+        edges([[0, 1]], graph, axis="genes")
+    with pytest.raises(ValueError, match="mask has length 3 but the graph has 30 nodes"):
+        edges([np.ones(3, dtype=bool)], graph)
+    with pytest.raises(ValueError, match="'TP53' is not a node of the graph"):
+        edges([["g1", "TP53"]], graph)
+    with pytest.raises(ValueError, match="member -1 but the graph has nodes 0 to 29"):
+        edges([[-1, 3]], graph)
+    with pytest.raises(ValueError, match="members are of type float64"):
+        edges([[0.5, 3]], graph)
+    with pytest.raises(ValueError, match=r"array of shape \(3,\): give a list of modules"):
+        edges(np.arange(3), graph)
+    with pytest.raises(ValueError, match="member 30 but the graph has nodes 0 to 29"):
+        edges([[30]], graph)
+    with pytest.raises(ValueError, match="the graph has no node names"):
+        edges([["a"]], np.zeros((3, 3)))

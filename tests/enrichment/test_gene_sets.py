@@ -1,0 +1,130 @@
+"""Gene-set enrichment: scipy's numbers, Benjamini and Hochberg over all tests, nothing where there is nothing."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import false_discovery_control, fisher_exact
+
+import netbic
+from netbic import InputError
+from netbic.enrichment import gene_sets
+
+generator = np.random.default_rng(0)
+GENES = np.array([f"g{k}" for k in range(400)], dtype=object)
+SETS = {f"t{k}": generator.choice(GENES, generator.integers(12, 60), replace=False).tolist() for k in range(30)}
+SETS["planted"] = GENES[:40].tolist()
+MODULE = np.concatenate([GENES[:25], GENES[300:315]])
+
+
+def test_p_values_are_fishers_and_adjusted_over_all_sets_tested():
+    table = gene_sets([MODULE], SETS, names=GENES).set_index("term")
+    p_values = {}
+    for term, members in SETS.items():
+        both = len(set(members) & set(MODULE))
+        counts = [[both, len(MODULE) - both], [len(members) - both, 400 - len(MODULE) - len(members) + both]]
+        p_values[term] = fisher_exact(counts, alternative="greater").pvalue
+    adjusted = dict(zip(p_values, false_discovery_control(list(p_values.values())), strict=True))
+    for term, row in table.iterrows():
+        assert row["p_value"] == pytest.approx(p_values[term], rel=1e-9)
+        assert row["q_value"] == pytest.approx(adjusted[term], rel=1e-9)
+        both = set(SETS[term]) & set(MODULE)
+        assert set(row["genes"].split(", ")) == both
+        assert row["fold_change"] == pytest.approx(len(both) / (len(MODULE) * len(SETS[term]) / 400))
+    assert table.index[0] == "planted"
+    assert table["p_value"].is_monotonic_increasing
+
+
+def test_columns_and_sizes():
+    table = gene_sets([MODULE], SETS, names=GENES, min_size=20, max_size=40)
+    assert table.columns.tolist() == [
+        *("module", "term", "name", "n_overlap", "n_module", "n_term", "fold_change", "p_value", "q_value", "genes")
+    ]
+    assert table["n_term"].between(20, 40).all()
+
+
+def test_the_background_decides_what_could_have_been_found():
+    inside = GENES[:200]
+    table = gene_sets([MODULE], SETS, names=GENES, background=inside).set_index("term")
+    assert table["n_module"].iloc[0] == 25
+    assert table.loc["planted", "n_term"] == 40
+    assert table.loc["planted", "fold_change"] == pytest.approx(25 / (25 * 40 / 200))
+
+
+def test_a_model_its_names_and_its_signs(tmp_path):
+    study = netbic.simulate.cohort(200, 800, n_modules=1, random_state=0)
+    model = netbic.SparseGraphSVD(1, n_rows=40, n_columns=60).fit(study.expression)
+    sets = {
+        "up": study.expression.columns[model.components_[0] > 0].tolist(),
+        "down": study.expression.columns[model.components_[0] < 0].tolist(),
+    }
+    table = gene_sets(model, sets)
+    assert set(table["term"]) == {"up", "down"}
+    apart = gene_sets(model, sets, by_sign=True)
+    assert apart[["sign", "term"]].to_numpy().tolist() == [[1, "up"], [-1, "down"]]
+    path = tmp_path / "sets.gmt"
+    path.write_text(
+        "".join(f"{term}\tgenes going {term}\t" + "\t".join(members) + "\n" for term, members in sets.items())
+    )
+    from_file = gene_sets(model, path)
+    assert set(from_file["name"]) == {"genes going up", "genes going down"}
+    array = netbic.SparseGraphSVD(1, n_columns=60).fit(study.expression.to_numpy())
+    assert len(gene_sets(array, sets, names=study.expression.columns))
+    with pytest.raises(InputError, match="fitted to an array"):
+        gene_sets(array, sets)
+
+
+def test_redundant_terms_can_be_left_out():
+    sets = SETS | {"nearly planted": [*GENES[:38], "g399"], "other": GENES[300:330].tolist()}
+    everything = gene_sets([MODULE], sets, names=GENES)
+    fewer = gene_sets([MODULE], sets, names=GENES, collapse=0.5)
+    assert set(fewer["term"]) < set(everything["term"])
+    assert "planted" in set(fewer["term"]) or "nearly planted" in set(fewer["term"])
+    assert not {"planted", "nearly planted"} <= set(fewer["term"])
+    assert "other" in set(fewer["term"])
+    both = everything.set_index("term").loc[fewer["term"], "q_value"]
+    assert both.tolist() == fewer["q_value"].tolist()
+
+
+def test_shuffled_labels_find_nothing():
+    modules = [GENES[k : k + 40] for k in range(0, 360, 40)]
+    sets = {f"s{k}": GENES[k : k + 40].tolist() for k in range(0, 360, 40)}
+    assert (gene_sets(modules, sets, names=GENES).groupby("module")["q_value"].min() < 1e-10).all()
+    shuffled = [
+        gene_sets(modules, sets, names=GENES, shuffle=seed).groupby("module")["q_value"].min() for seed in range(30)
+    ]
+    assert (pd.concat(shuffled) <= 0.05).mean() < 0.08
+
+
+@pytest.mark.parametrize(
+    ("modules", "words", "said"),
+    [
+        ([MODULE], {"gene_sets": {"mouse": ["Trp53", "Mdm2"]}}, r"not one gene of the 1 gene sets.*'Trp53'.*'g0'"),
+        ([MODULE], {"min_size": 300}, "none of 31 gene sets has 300 to 500 genes"),
+        ([MODULE], {"background": GENES[:5]}, "none of 31 gene sets has 10 to 500 genes among the 5"),
+        ([MODULE], {"background": ["x"]}, "not one gene of the data is in the background"),
+        ([MODULE], {"names": None}, "give the names of all genes"),
+        ([MODULE], {"by_sign": True}, "needs a fitted model"),
+        ([MODULE], {"names": [*GENES, "g0"]}, "'g0' occurs more than once"),
+    ],
+)
+def test_bad_input(modules, words, said):
+    with pytest.raises(InputError, match=said):
+        gene_sets(modules, **({"gene_sets": SETS, "names": GENES} | words))
+
+
+def test_modules_of_size_zero_and_one():
+    table = gene_sets([[], ["g0"]], SETS, names=GENES)
+    assert set(table["module"]) == {1}
+    assert gene_sets([], SETS, names=GENES).empty
+
+
+def test_the_gene_ontology_in_passing(real_data):
+    sets = netbic.io.read_gene_sets(real_data / "go_bp_human.gmt.gz")
+    genes = pd.read_parquet(real_data / "expr_tcga_coadread_rnaseq.parquet", columns=[]).index.to_numpy()
+    modules = [sets["GO:0006260"], sets["GO:0006955"]]
+    known = [[gene for gene in module if gene in set(genes)][:200] for module in modules]
+    table = gene_sets(known, sets, names=genes)
+    best = table.groupby("module").first()
+    assert best["term"].tolist()[0] == "GO:0006260"
+    assert (best["q_value"] < 1e-50).all()
+    assert (gene_sets(known, sets, names=genes, shuffle=0)["q_value"] > 0.01).all()
