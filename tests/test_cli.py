@@ -181,7 +181,7 @@ def test_warnings_are_one_line_each_and_kept(files, tmp_path):
     [
         (["--genes", "601"], 2, "--genes 601 but the data have 600: choose 1 to 600"),
         (["--samples", "0"], 2, "Invalid value for '--samples'"),
-        (["--method", "sgSVX"], 2, "'sgSVX' is not known"),
+        (["--method", "sgSVX"], 2, "sgSVX is not known"),
         (["--relations", "eats"], 1, "has no relation 'eats': it has binds"),
         (["--samples-in-rows"], 1, "no gene of the data is in the network"),
         (["--log1p"], 1, "log1p needs values of at least 0"),

@@ -1,6 +1,8 @@
 """AnnData in, AnnData out: the same modules as the estimator's, kept through .h5ad, sparse all the way."""
 
+import json
 import tracemalloc
+from contextlib import nullcontext
 
 import anndata
 import networkx as nx
@@ -173,3 +175,61 @@ def test_other_things_than_anndata():
     data.X = None
     with pytest.raises(InputError, match=r"has no X: name a layer \(twice\)"):
         tl.modules(data)
+
+
+def test_new_cells_are_scored_in_the_layer_the_modules_come_from():
+    data = cells()
+    tl.modules(data, None, 2, layer="twice", **WORDS)
+    before = data.obsm["X_netbic"].copy()
+    tl.score(data)
+    np.testing.assert_allclose(data.obsm["X_netbic"], before, atol=1e-9)
+
+
+def test_stored_modules_survive_another_order_of_genes():
+    data = cells()
+    tl.modules(data, study.network, 2, mask_var="chosen", **WORDS)
+    turned = data[:, np.random.default_rng(0).permutation(600)].copy()
+    model, again = tl.from_anndata(data), tl.from_anndata(turned)
+    names, weights = pd.Index(again.names_["columns"]), model.components_
+    np.testing.assert_array_equal(again.components_[:, names.get_indexer(model.names_["columns"])], weights)
+    with pytest.raises(InputError, match="select cells only"):
+        tl.from_anndata(data[:, :300].copy())
+
+
+def test_an_earlier_graph_does_not_linger():
+    data = cells()
+    tl.modules(data, study.network, 1, **WORDS)
+    account = json.loads(data.uns["netbic"]["alignment"])
+    assert account["edges_kept"] == study.network.n_edges
+    tl.modules(data, None, 1, **WORDS)
+    assert "netbic" not in data.varp
+    assert tl.from_anndata(data).column_graph is None
+
+
+def test_missing_values_are_scored_as_they_were_fitted():
+    holes = np.where(np.random.default_rng(0).random(values.shape) < 0.05, np.nan, values)
+    data = cells(X=holes)
+    tl.modules(data, None, 2, missing="ignore", **WORDS)
+    before = data.obsm["X_netbic"].copy()
+    tl.score(data)
+    np.testing.assert_allclose(data.obsm["X_netbic"], before, atol=1e-9)
+    assert np.isfinite(before).all()
+
+
+@pytest.mark.parametrize("center", ["columns", "both", "rows"])
+def test_sparse_and_dense_cells_have_the_same_scores(center):
+    model = SparseGraphSVD(2, center=center, scale=True, **WORDS).fit(study.expression.iloc[:100])
+    genes = study.expression.columns[5:]  # five are missing
+    new = counts[100:, 5:]
+    with pytest.warns(UserWarning, match="count as average") if model.columns_[:, :5].any() else nullcontext():
+        dense, sparse = (netbic.io.scores_by_name(model, kind(new), genes) for kind in (np.asarray, sp.csr_array))
+    np.testing.assert_allclose(sparse, dense, atol=1e-9)
+
+
+def test_genes_of_one_name_are_refused():
+    data = cells()
+    tl.modules(data, None, 1, **WORDS)
+    twice = data[:5].copy()
+    twice.var_names = ["a", *twice.var_names[2:], "a"]
+    with pytest.raises(InputError, match="'a' occurs more than once"):
+        tl.score(twice, data)

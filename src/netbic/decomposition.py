@@ -449,7 +449,7 @@ def _names(index: Any) -> NDArray[Any] | None:
     """The names of a DataFrame's rows or columns, unless they only count."""
     if not isinstance(index, pd.Index) or isinstance(index, pd.RangeIndex):
         return None
-    return index.to_numpy() if index.dtype.kind in "iu" else np.asarray(index.to_numpy(), dtype=object)
+    return index.to_numpy() if index.dtype.kind in "iu" else np.asarray(index.astype(object).to_numpy(), dtype=object)
 
 
 @cache

@@ -3,7 +3,7 @@
 With `key_added="netbic"` an object gets
 
 - `obsm["X_netbic"]`: scores of all cells (least squares), `obsm["netbic"]`: weights of the cells in each module;
-- `varm["netbic"]`: weights of the genes, `varm["netbic_preparation"]`: the means and scales taken off;
+- `varm["netbic"]`: weights of the genes, `varm["netbic_preparation"]`: means and scales taken off, and who was used;
 - `obsm["netbic_members"]`, `varm["netbic_members"]`: who belongs to which module;
 - `varp["netbic"]`: the graph, brought to the genes;
 - `uns["netbic"]`: settings, singular values, and the account of how each module was found.
@@ -12,7 +12,6 @@ With `key_added="netbic"` an object gets
 from __future__ import annotations
 
 import json
-import warnings
 from typing import Any
 
 import numpy as np
@@ -23,14 +22,13 @@ from numpy.typing import NDArray
 from netbic import __version__
 from netbic.decomposition import SparseGraphSVD
 from netbic.graphs import Graph
-from netbic.io import InputError, align
+from netbic.io import Alignment, InputError, align, scores_by_name
+from netbic.io.alignment import with_names
 from netbic.io.errors import extra, shown
 from netbic.io.expression import as_matrix
 from netbic.io.results import names_of
 from netbic.io.state import ModelState, matched_graph, model_from, state_of
 from netbic.methods import usual_sizes
-from netbic.operators import Preparation
-from netbic.projection import scoring
 
 _PER_MODULE = ("singular_values", "explained_variance_ratio", "graph_share", "converged", "rounds")
 
@@ -94,18 +92,21 @@ def modules(
     kept = _mask(adata, mask_var)
     X = _matrix(adata, layer, kept)
     genes = np.asarray(adata.var_names[kept], dtype=object)
+    aligned, account = (None, None) if graph is None else _aligned(adata, graph, genes)
     usual = usual_sizes(*X.shape)
     model = SparseGraphSVD(
         n_components,
         n_rows=_unless_penalised(keywords, "row", n_rows, usual[0]),
         n_columns=_unless_penalised(keywords, "column", n_columns, usual[1]),
-        column_graph=None if graph is None else _aligned(adata, graph, genes),
+        column_graph=aligned,
         **keywords,
     )
     for _ in model.iter_fit(X, names=(adata.obs_names, pd.Index(genes))):
         pass
     store(adata, model, key_added, kept, layer)
     adata.obsm[f"X_{key_added}"] = model.transform(X)
+    if account is not None:
+        adata.uns[key_added]["alignment"] = json.dumps(account.to_dict())
     return adata if copy else None
 
 
@@ -124,38 +125,27 @@ def score(
     key : str
         The modules' key in `reference`; scores are stored as `obsm["X_" + key]`.
     layer : str, optional
-        Layer to use instead of X.
+        Layer to use. Default: the one the modules were found in.
     copy : bool
         Return a copy with the scores instead of writing them into `adata`.
     """
     _check_anndata(adata)
     if copy:
         adata = adata.copy()
-    model = (
-        reference
-        if isinstance(reference, SparseGraphSVD)
-        else from_anndata(adata if reference is None else reference, key)
-    )
-    genes = pd.Index(names_of(model, "columns"))
-    at = pd.Index(adata.var_names).get_indexer(genes)
-    known = at >= 0
-    used = model.columns_.any(axis=0)
-    if not (used & known).any():
-        mine, theirs = ", ".join(map(str, adata.var_names[:5])), ", ".join(map(str, genes[used][:5]))
-        raise InputError(f"no gene of the modules is in these data (modules: {theirs}; data: {mine})")
-    if missing := int(np.count_nonzero(used & ~known)):
-        warnings.warn(
-            f"{missing:,} of the modules' {np.count_nonzero(used):,} genes are not here: they count as average",
-            stacklevel=2,
-        )
-    X = _matrix(adata, layer, at[known])
-    factors = model.preparation_.factors
-    preparation = Preparation(
-        model.preparation_.offsets[known], None if factors is None else factors[known], model.preparation_.rows
-    )
-    directions = scoring(model.components_.astype(np.float64)).astype(X.dtype)
-    adata.obsm[f"X_{key}"] = preparation.project(X, directions[known])
+    holder = adata if reference is None else reference
+    if isinstance(holder, SparseGraphSVD):
+        model = holder
+    else:
+        model = from_anndata(holder, key)
+        layer = _stored_layer(holder, key) if layer is None else layer
+    X = _matrix(adata, layer, np.arange(adata.n_vars))
+    adata.obsm[f"X_{key}"] = scores_by_name(model, X, adata.var_names)
     return adata if copy else None
+
+
+def _stored_layer(adata: Any, key: str) -> str | None:
+    layer = str(adata.uns[key]["layer"])
+    return None if layer == "X" else layer
 
 
 def to_anndata(model: SparseGraphSVD, X: Any = None, key: str = "netbic") -> Any:
@@ -173,22 +163,24 @@ def to_anndata(model: SparseGraphSVD, X: Any = None, key: str = "netbic") -> Any
 def store(adata: Any, model: SparseGraphSVD, key: str, kept: NDArray[Any], layer: str | None) -> None:
     """Write a fitted model into an AnnData object, whose genes `kept` it was fitted to."""
     state = state_of(model)
+    for part in (adata.obsm, adata.varm, adata.varp, adata.uns):
+        for name in (key, f"{key}_members", f"{key}_preparation"):
+            part.pop(name, None)
     adata.obsm[key] = model.left_vectors_
     adata.obsm[f"{key}_members"] = model.rows_.T
     factors = model.preparation_.factors
-    per_gene = [model.preparation_.offsets, np.ones_like(model.preparation_.offsets) if factors is None else factors]
+    ones = np.ones_like(model.preparation_.offsets)
+    per_gene = [model.preparation_.offsets, ones if factors is None else factors, ones]  # the last marks genes used
     adata.varm[key] = _spread(model.components_.T, kept, adata.n_vars)
     adata.varm[f"{key}_members"] = _spread(model.columns_.T, kept, adata.n_vars)
     adata.varm[f"{key}_preparation"] = _spread(np.column_stack(per_gene), kept, adata.n_vars)
     graph = matched_graph(model, "column")
     if graph is not None:
         adata.varp[key] = _spread_square(graph.weights, kept, adata.n_vars)
-    used = np.zeros(adata.n_vars, dtype=bool)
-    used[kept] = True
     adata.uns[key] = {name: state.arrays[name] for name in (*_PER_MODULE, "objectives")} | {
         "settings": json.dumps(state.settings),
         "layer": layer or "X",
-        "genes_used": used,
+        "n_genes": len(kept),
         "netbic": __version__,
     }
 
@@ -202,12 +194,13 @@ def from_anndata(adata: Any, key: str = "netbic") -> SparseGraphSVD:
             f"there are no modules {shown(key)} in this AnnData object (there are: {known}): run tl.modules"
         )
     found = adata.uns[key]
-    used = np.asarray(found["genes_used"], dtype=bool)
-    if used.size != adata.n_vars:
+    preparation = np.asarray(adata.varm[f"{key}_preparation"])
+    used = preparation[:, 2] == 1
+    if used.sum() != int(found["n_genes"]):
         raise InputError(
-            f"{key!r} was found with {used.size:,} genes, this object has {adata.n_vars:,}: select cells only"
+            f"{key!r} was found with {int(found['n_genes']):,} genes, {used.sum():,} are left: select cells only"
         )
-    preparation = np.asarray(adata.varm[f"{key}_preparation"])[used]
+    preparation = preparation[used]
     arrays = {name: np.asarray(found[name]) for name in (*_PER_MODULE, "objectives")} | {
         "left_vectors": np.asarray(adata.obsm[key]),
         "components": np.ascontiguousarray(np.asarray(adata.varm[key])[used].T),
@@ -266,15 +259,10 @@ def _matrix(adata: Any, layer: str | None, kept: NDArray[np.intp]) -> Any:
     return matrix if kept.size == matrix.shape[1] and np.array_equal(kept, np.arange(kept.size)) else matrix[:, kept]
 
 
-def _aligned(adata: Any, graph: Any, genes: NDArray[Any]) -> Graph:
-    made = Graph.of(graph)
-    if made.names is None or np.issubdtype(made.names.dtype, np.integer):
-        if made.n_nodes != adata.n_vars:
-            raise InputError(
-                f"the graph has {made.n_nodes} nodes without names but there are {adata.n_vars} genes: name them"
-            )
-        made = Graph(made.weights, np.asarray(adata.var_names, dtype=object))
-    return align(genes, made, samples=list(adata.obs_names))[0]
+def _aligned(adata: Any, graph: Any, genes: NDArray[Any]) -> tuple[Graph, Alignment]:
+    """The graph of the genes used; nodes without names are the genes of the object, in their order."""
+    named = with_names(Graph.of(graph), np.asarray(adata.var_names, dtype=object))
+    return align(genes, named, samples=list(adata.obs_names))
 
 
 def _unless_penalised(keywords: dict[str, Any], axis: str, asked: int | None, usual: int) -> int | None:

@@ -14,7 +14,7 @@ NETWORK = Graph.from_edges(pd.DataFrame({"a": ["TP53", "MDM2", "EGFR", "SOS1"], 
 
 
 def test_the_account_adds_up():
-    graph, account = align(GENES, NETWORK, n_samples=10)
+    graph, account = align(GENES, NETWORK, samples=["s1", "s2"])
     assert (account.genes, account.nodes, account.matched) == (6, 5, 4)
     assert (account.edges_in_graph, account.edges_kept) == (4, 3)
     assert (account.isolated, account.isolated_share) == (2, 2 / 6)
@@ -112,7 +112,7 @@ def test_only_matched_genes_on_request(tmp_path):
     found = study(tmp_path, list("abcdef"), ["a", "b", "c"], matched_only=True)
     assert found.expression.genes.tolist() == ["a", "b", "c"]
     assert found.alignment.isolated == 0
-    assert {"step": "only genes of the network", "dropped": 3} in found.alignment.steps
+    assert {"step": "only genes of the network", "dropped": 3, "named": ["d", "e", "f"]} in found.alignment.steps
 
 
 def test_nodes_without_names_are_the_genes_of_the_file(tmp_path):

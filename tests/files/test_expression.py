@@ -103,11 +103,11 @@ def test_a_10x_folder(tmp_path, packed):
 
 def test_columns_that_hold_no_expression_can_be_skipped(tmp_path):
     with_words = TABLE.copy()
-    with_words.insert(0, "description", ["guardian", "ubiquitin", "receptor", "factor"])
+    with_words.insert(0, "function", ["guardian", "ubiquitin", "receptor", "factor"])
     with_words.to_csv(tmp_path / "table.tsv", sep="\t")
-    with pytest.raises(InputError, match=r"line 2, column 2 \(description\): 'guardian' is not a number"):
+    with pytest.raises(InputError, match=r"line 2, column 2 \(function\): 'guardian' is not a number"):
         read_expression(tmp_path / "table.tsv")
-    agrees(read_expression(tmp_path / "table.tsv", skip_columns=["description"]))
+    agrees(read_expression(tmp_path / "table.tsv", skip_columns=["function"]))
     with pytest.raises(InputError, match="no column 'words' to skip"):
         read_expression(tmp_path / "table.tsv", skip_columns=["words"])
 

@@ -1,8 +1,11 @@
 """Whatever is in a file, a reader answers with data or with netbic's own error."""
 
 import gzip
+import warnings
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -80,6 +83,26 @@ def test_networks(folder, suffix, content):
     if network is not None:
         assert network.graph.n_edges > 0
         assert (network.graph.weights.data > 0).all()
+
+
+VALUES = st.one_of(st.none(), st.text(max_size=3), st.floats(), st.integers(-3, 10**6), st.booleans(), st.dates())
+
+
+@settings(max_examples=300)
+@given(
+    columns=st.lists(st.tuples(st.text(max_size=6), st.lists(VALUES, min_size=3, max_size=3)), min_size=1, max_size=4)
+)
+def test_tables_that_pandas_wrote(folder, columns):
+    frame = pd.DataFrame({f"{name}{k}": pd.Series(values, dtype=object) for k, (name, values) in enumerate(columns)})
+    for change in (lambda table: table, lambda table: table.convert_dtypes(), lambda table: table.astype("category")):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # pandas' own, and remarks on odd samples
+            try:
+                change(frame).to_parquet(folder / "frame.parquet")
+            except (pa.ArrowException, OverflowError):
+                continue  # columns of mixed types cannot be written
+            answers(read_expression, folder / "frame.parquet")
+        answers(read_network, folder / "frame.parquet")
 
 
 @settings(max_examples=300)

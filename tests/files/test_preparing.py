@@ -40,7 +40,7 @@ def test_duplicates_keep_the_highest_mean(kind):
     assert dense(prepared).columns.tolist() == ["c", "a", "d", "e", "b"]
     for name, at in zip(["a", "b", "c", "d", "e"], kept, strict=True):
         np.testing.assert_array_equal(dense(prepared)[name], COUNTS[:, at])
-    assert prepared.steps[0] == {"step": "duplicates: highest", "genes": 2, "named": ["a", "b"]}
+    assert prepared.steps[0] == {"step": "duplicates: highest", "genes": 2, "lines merged": 2, "named": ["a", "b"]}
 
 
 def test_duplicates_can_be_averaged_or_refused(kind):

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 import netbic
 from netbic import InputError, SparseGraphSVD
-from netbic.io import modules_table, read_table, summary_table
+from netbic.io import modules_table, read_table, summary_table, write_table
 
 study = netbic.simulate.cohort(150, 600, n_modules=3, module_samples=30, random_state=1)
 FITTED = [
@@ -96,6 +96,8 @@ def test_a_model_of_a_later_format_says_so(tmp_path):
         (lambda folder: (folder / "arrays.npz").write_bytes(b"PK"), "not what was written"),
         (lambda folder: (folder / "arrays.npz").unlink(), "cannot be read"),
         (lambda folder: (folder / "names.json").unlink(), "cannot be read"),
+        (lambda folder: (folder / "names.json").write_text('{"rows": null, "columns": null}'), "not what was written"),
+        (lambda folder: (folder / "model.json").write_text('{"format": 1, "settings": {}}'), "lacks 'files'"),
     ],
 )
 def test_a_damaged_model_is_not_loaded(tmp_path, spoil, said):
@@ -127,14 +129,13 @@ def test_tables_hold_what_the_model_holds(tmp_path):
 def test_names_that_look_like_missing_values_survive(tmp_path):
     X = study.expression.iloc[:, :20].set_axis(["NA", "nan", "None", *(f"g{k}" for k in range(17))], axis=1)
     model = SparseGraphSVD(1).fit(X)
-    from netbic.io.files import write_table
-
     write_table(tmp_path / "modules.tsv", modules_table(model))
     assert {"NA", "nan", "None"} <= set(read_table(tmp_path / "modules.tsv")["name"])
 
 
-def test_a_model_goes_to_tables_and_back():
-    model = SparseGraphSVD(3, n_rows=30, n_columns=60, scale=True).fit(study.expression)
+@pytest.mark.parametrize("center", ["columns", "both"])
+def test_a_model_goes_to_tables_and_back(center):
+    model = SparseGraphSVD(3, n_rows=30, n_columns=60, scale=True, center=center).fit(study.expression)
     again = netbic.io.from_frames(netbic.io.to_frames(model))
     for name in FITTED:
         np.testing.assert_array_equal(getattr(again, name), getattr(model, name))
@@ -143,3 +144,21 @@ def test_a_model_goes_to_tables_and_back():
     tables = netbic.io.to_frames(model)
     with pytest.raises(InputError, match="samples 2"):
         netbic.io.from_frames(tables._replace(samples=tables.samples[[0, 1]]))
+
+
+def test_a_model_without_modules_has_empty_tables(tmp_path):
+    with pytest.warns(UserWarning, match="found 0 of 1"):
+        model = SparseGraphSVD(1, column_penalty=netbic.L1(1e6)).fit(study.expression)
+    netbic.save(model, tmp_path)
+    assert netbic.load(tmp_path).n_components_ == 0
+    assert summary_table(model).columns.tolist()[:3] == ["module", "singular_value", "n_genes"]
+    assert modules_table(model).empty
+
+
+def test_names_stay_text(tmp_path):
+    X = study.expression.iloc[:, :20].set_axis([f"{k:03d}" for k in range(20)], axis=1)
+    write_table(tmp_path / "modules.tsv", modules_table(SparseGraphSVD(1).fit(X)))
+    assert "002" in set(read_table(tmp_path / "modules.tsv")["name"])
+    dated = study.expression.iloc[:, :20].set_axis(pd.date_range("2020-01-01", periods=20), axis=1)
+    with pytest.raises(InputError, match="columns are named by"):
+        netbic.save(SparseGraphSVD(1).fit(dated), tmp_path / "dated")

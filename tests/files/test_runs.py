@@ -16,6 +16,7 @@ from click.testing import CliRunner
 import netbic
 from netbic.cli import main
 from netbic.io import Run
+from netbic.io.files import locked
 
 RESULTS = ["modules.tsv", "summary.tsv", "alignment.json", "run.json"]
 RESULTS += [f"model/{name}" for name in ("model.json", "names.json", "arrays.npz", "column_graph.npz")]
@@ -138,6 +139,45 @@ def test_a_foreign_folder_is_not_touched(files, tmp_path):
     assert contents(tmp_path)["thesis.docx"] == b"years of work"
     (tmp_path / "file").touch()
     assert "is a file" in fit(files, tmp_path / "file").output
+
+
+def test_force_removes_what_netbic_wrote_and_nothing_else(files, tmp_path):
+    own = {
+        "model/pytorch.pt": b"w",
+        "checkpoint/epoch1.ckpt": b"c",
+        "report.html": b"r",
+        "sub/.unfinished-thesis": b"x",
+    }
+    for name, content in own.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    for _ in range(2):
+        assert fit(files, tmp_path, "--force").exit_code == 0
+        assert {name: contents(tmp_path)[name] for name in own} == own
+    (tmp_path / "run.json").write_text("{damaged")
+    assert fit(files, tmp_path, "--force").exit_code == 0
+
+
+def test_two_fits_do_not_share_a_folder(files, tmp_path):
+    (tmp_path / "out").mkdir()
+    with locked(tmp_path / "out"):
+        done = fit(files, tmp_path / "out", "--resume")
+        assert done.exit_code == 1
+        assert "another fit is writing" in done.output
+    assert fit(files, tmp_path / "out", "--resume").exit_code == 0
+
+
+def test_finished_means_that_the_results_are_there(files, finished, tmp_path):
+    assert fit(files, tmp_path / "out").exit_code == 0
+    (tmp_path / "out" / "summary.tsv").unlink()
+    assert fit(files, tmp_path / "out", "--resume").exit_code == 0
+    assert contents(tmp_path / "out") == contents(finished)
+
+
+def test_the_bytes_do_not_depend_on_the_number_of_threads(files, tmp_path):
+    for jobs in ("1", "2"):
+        assert fit(files, tmp_path / jobs, "--restarts", "3", "--jobs", jobs).exit_code == 0
+    assert contents(tmp_path / "1") == contents(tmp_path / "2")
 
 
 def test_force_begins_again(files, finished, tmp_path):

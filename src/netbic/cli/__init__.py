@@ -6,6 +6,7 @@ from netbic import __version__
 from netbic.cli.align import align
 from netbic.cli.demo import demo
 from netbic.cli.fit import fit
+from netbic.cli.score import score
 from netbic.cli.simulate import simulate
 
 
@@ -19,8 +20,9 @@ def main() -> None:
     netbic simulate DIR                      files to try the other commands on
     netbic align EXPR --graph NET            what of the network matches the data
     netbic fit EXPR --graph NET --out DIR    modules, by name, in open files
+    netbic score DIR NEW                     scores of new samples on those modules
     """
 
 
-for command in (demo, simulate, align, fit):
+for command in (demo, simulate, align, fit, score):
     main.add_command(command)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -37,7 +39,10 @@ class Command(click.Command):
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except KeyboardInterrupt:
-            raise click.ClickException("interrupted") from None
+            raise click.ClickException("interrupted (netbic fit goes on with --resume)") from None
+        except BrokenPipeError:  # the reader of our output has seen enough
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (so that nothing is flushed into the broken pipe)
+            ctx.exit(0)
         except Exception as problem:
             if debug:
                 raise
@@ -77,6 +82,10 @@ _READING = [
     click.option(
         "--header/--no-header", default=None, help="Whether the edge table has a header line (default: guessed)."
     ),
+    click.option(
+        "--source", metavar="COLUMN", help="Column of the edge table with one end (default: told by its name)."
+    ),
+    click.option("--target", metavar="COLUMN", help="Column of the edge table with the other end."),
     click.option("--id-map", type=File, help="Two-column table from the data's gene names to the network's."),
     click.option("--strip-versions", is_flag=True, help="Drop the versions of Ensembl ids (ENSG00000141510.5)."),
     click.option(

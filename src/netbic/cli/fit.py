@@ -33,7 +33,7 @@ _CENTERS = {"genes": "columns", "samples": "rows", "none": None}
 @click.option(
     "--smoothness", type=click.FloatRange(0), help="Weight of the network [default: 0.2]; with --method, sigma."
 )
-@click.option("--method", help="A method of the literature, such as sgSVD*, L0SVD or PMD, in the paper's convention.")
+@click.option("--method", help="A method of the literature: sgSVD*, sgSVD, L0SVD, PMD, ALSVD, ... (genes centred).")
 @click.option("--graph-term", type=click.Choice(_TERMS), help="How the network counts [default: normalized].")
 @click.option(
     "--center",
@@ -73,13 +73,15 @@ def fit(
     """
     netbic.io.check_folder(out, resume=resume, force=force)
     modelling = {name: words.pop(name) for name in _MODELLING}
-    study = netbic.io.open_study(expression, graph, **listed(words))
+    reading = listed(words)
+    study = netbic.io.open_study(expression, graph, **reading)
     silent = quiet or as_json
     for line in [] if silent else study.alignment.lines():
         click.echo(line)
     model = _estimator(study, **modelling)
     settings = {name: value for name, value in modelling.items() if name != "jobs"}
-    run = netbic.io.Run.open(out, settings, study.fingerprint(), resume=resume, force=force)
+    inputs = {"expression": expression, "graph": graph, **reading}
+    run = netbic.io.Run.open(out, settings, study.fingerprint(), inputs, resume=resume, force=force)
     if run is None:
         _say(f"{out} is finished already: nothing to do", silent)
     else:
@@ -132,10 +134,19 @@ def _estimator(
         words["graph_term"] = graph_term
     if method is None:
         return netbic.SparseGraphSVD(modules, column_smoothness=smoothness, **words)
-    try:
-        return netbic.method(method, modules, column_sigma=smoothness or 0.0, **words)
-    except ValueError as problem:
-        raise click.UsageError(f"--method {method}: {problem}") from None
+    if method in ("ALSVD", "SCADSVD"):  # without sizes these choose their own
+        words |= {"n_rows": samples, "n_columns": genes}
+    return _published(method, modules, smoothness, words)
+
+
+def _published(name: str, modules: int, smoothness: float | None, words: dict[str, Any]) -> SparseGraphSVD:
+    """A method of the literature."""
+    known = netbic.methods.METHODS
+    if name not in known:
+        raise click.UsageError(f"--method {name} is not known: choose one of {', '.join(known)}")
+    if known[name].uses_graph and words["column_graph"] is not None and smoothness is None:
+        raise click.UsageError(f"--method {name} needs --smoothness, the paper's sigma (0.4 in its applications)")
+    return netbic.method(name, modules, column_sigma=smoothness or 0.0, **words)
 
 
 def _size(option: str, asked: int | None, available: int, usual: int) -> int:
@@ -168,7 +179,7 @@ def _conclude(out: Path, as_json: bool, silent: bool) -> None:
     """Say what was found."""
     summary = netbic.io.read_table(out / "summary.tsv")
     if as_json:
-        facts = {"out": str(out), "modules": json.loads(summary.to_json(orient="records"))}
+        facts = {"out": str(out), "modules": json.loads(summary.to_json(orient="records", double_precision=15))}
         click.echo(json.dumps(facts, indent=1))
     if silent:
         return

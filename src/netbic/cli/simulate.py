@@ -15,10 +15,19 @@ from netbic.cli.command import Command
 @click.option("--samples", default=400, show_default=True, type=click.IntRange(20), help="Samples to simulate.")
 @click.option("--genes", default=3000, show_default=True, type=click.IntRange(50), help="Genes to simulate.")
 @click.option("--modules", default=5, show_default=True, type=click.IntRange(1), help="Modules to plant.")
-@click.option("--strength", default=0.75, show_default=True, help="Strength of the modules; .5 is hard to see.")
+@click.option(
+    "--strength",
+    default=0.75,
+    show_default=True,
+    type=click.FloatRange(0, 100),
+    help="Strength of the modules; .5 is hard to see.",
+)
 @click.option("--seed", default=0, show_default=True, help="Seed.")
-def simulate(folder: Path, samples: int, genes: int, modules: int, strength: float, seed: int) -> None:
+@click.option("--force", is_flag=True, help="Replace an earlier simulation in the folder.")
+def simulate(folder: Path, samples: int, genes: int, modules: int, strength: float, seed: int, force: bool) -> None:
     """Write a simulated cohort into FOLDER: expression.tsv.gz, network.sif and the planted truth.tsv."""
+    if (folder / "expression.tsv.gz").exists() and not force:
+        raise click.UsageError(f"{folder} holds a simulation already: choose another folder, or --force to replace it")
     study = netbic.simulate.cohort(samples, genes, n_modules=modules, strength=strength, random_state=seed)
     netbic.io.write_cohort(study, folder)
     click.echo(f"{folder}: expression.tsv.gz ({samples:,} samples x {genes:,} genes), network.sif, truth.tsv")

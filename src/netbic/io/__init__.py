@@ -4,14 +4,15 @@ from netbic.io.alignment import Alignment, align
 from netbic.io.cohorts import write_cohort
 from netbic.io.errors import InputError
 from netbic.io.expression import Expression, read_expression
-from netbic.io.files import read_table
+from netbic.io.files import read_table, write_table
 from netbic.io.frames import Frames, from_frames, to_frames
 from netbic.io.gene_sets import GeneSets, read_gene_sets
 from netbic.io.networks import Network, NetworkAccount, read_network
 from netbic.io.preparing import Prepared, prepare
 from netbic.io.results import load, modules_table, save, summary_table
 from netbic.io.runs import FolderInUse, Run, check_folder
-from netbic.io.study import Study, match_study, open_study
+from netbic.io.scores import scores_by_name, scores_table
+from netbic.io.study import Study, open_study, read_like
 
 __all__ = [
     "Alignment",
@@ -29,16 +30,19 @@ __all__ = [
     "check_folder",
     "from_frames",
     "load",
-    "match_study",
     "modules_table",
     "open_study",
     "prepare",
     "read_expression",
     "read_gene_sets",
+    "read_like",
     "read_network",
     "read_table",
     "save",
+    "scores_by_name",
+    "scores_table",
     "summary_table",
     "to_frames",
     "write_cohort",
+    "write_table",
 ]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from netbic.graphs import Graph
 from netbic.io.errors import InputError, shown
@@ -25,6 +26,7 @@ class Alignment:
     """How genes of the data and nodes of the network found each other."""
 
     samples: int
+    genes_in_file: int
     genes: int
     nodes: int
     matched: int
@@ -48,8 +50,10 @@ class Alignment:
 
     def lines(self) -> Iterator[str]:
         """The account in words, a line each."""
-        yield f"data: {self.samples:,} samples x {self.genes:,} genes"
+        yield f"data: {self.samples:,} samples x {self.genes_in_file:,} genes"
         yield from map(_in_words, self.steps)
+        if self.genes != self.genes_in_file:
+            yield f"genes left: {self.genes:,}"
         if self.network is None:
             return
         yield from _network_lines(self.network)
@@ -72,7 +76,11 @@ def _network_lines(account: NetworkAccount) -> Iterator[str]:
     ):
         if count:
             parts.append(f"{count:,} {what}")
-    yield f"network: {', '.join(parts)}"
+    if account.columns:
+        parts.append(f"columns {', '.join(account.columns.values())}")
+    yield f"network: {', '.join(parts)}{', weighted' if account.weighted else ''}"
+    if account.not_renamed:
+        yield f"proteins without a gene name: {account.not_renamed:,}"
     if account.not_genes:
         yield f"nodes that are no genes: {account.not_genes:,} ({', '.join(account.not_genes_named)}, ...)"
 
@@ -83,7 +91,8 @@ def _in_words(step: dict[str, Any]) -> str:
     count = step.get("genes", step.get("dropped"))
     line = f"prepared: {name}"
     if count is not None:
-        line += f" ({count:,} {'genes dropped' if 'dropped' in step else 'genes'})"
+        merged = f", {step['lines merged']:,} lines merged" if "lines merged" in step else ""
+        line += f" ({count:,} {'genes dropped' if 'dropped' in step else 'genes'}{merged})"
     return line + (f": {', '.join(named[:5])}{', ...' if len(named) > 5 else ''}" if named else "")
 
 
@@ -91,9 +100,9 @@ def align(
     genes: Names,
     network: Network | Graph,
     *,
-    n_samples: int = 0,
     samples: Collection[str] = (),
     steps: list[dict[str, Any]] | None = None,
+    genes_in_file: int | None = None,
 ) -> tuple[Graph, Alignment]:
     """Bring a network to the genes of a matrix and say what matched.
 
@@ -102,11 +111,10 @@ def align(
     genes : array of str
         The genes, in the order of the matrix' columns; no two alike.
     network : Network or Graph
-    n_samples : int
     samples : collection of str
-        The samples' names, to notice a matrix that lies the wrong way round.
-    steps : list, optional
-        What was done to the matrix, for the account.
+        The samples' names; also to notice a matrix that lies the wrong way round.
+    steps, genes_in_file : optional
+        What was done to the matrix, and how many genes it had before, for the account.
 
     Returns
     -------
@@ -116,25 +124,27 @@ def align(
     Raises
     ------
     InputError
-        If hardly a name matches: five names of each side, and what may be wrong.
+        If hardly a name matches: five names of each side, and what may be wrong. If no edge is left.
     """
     graph, account = network if isinstance(network, Network) else (network, NetworkAccount("", network.n_edges))
-    if graph.names is None or np.issubdtype(graph.names.dtype, np.integer):
-        graph = _by_position(graph, genes)
-    inside = pd.Index(genes).isin(np.asarray(graph.names))
-    matched = int(np.count_nonzero(inside))
-    if matched < 2 or matched < _FEW * min(len(genes), graph.n_nodes):
-        raise InputError(_mismatch(genes, graph, matched, samples))
+    graph = with_names(graph, genes)
+    inside = check_names(genes, graph, samples)
     aligned = graph.align(genes)
+    if not aligned.n_edges:
+        raise InputError(
+            f"{np.count_nonzero(inside):,} genes of the data are in the network, but no edge joins two of them: were "
+            "the right columns read as its ends? (--source and --target name them)"
+        )
     degrees = aligned.degrees
     bound = max(_HUB_LEAST, int(_HUB_SHARE * np.count_nonzero(degrees)))
     hubs = np.flatnonzero(degrees > bound)
     hubs = hubs[np.argsort(-degrees[hubs], kind="stable")]
     return aligned, Alignment(
-        samples=n_samples or len(samples),
+        samples=len(samples),
+        genes_in_file=genes_in_file or len(genes),
         genes=len(genes),
         nodes=graph.n_nodes,
-        matched=matched,
+        matched=int(np.count_nonzero(inside)),
         edges_in_graph=graph.n_edges,
         edges_kept=aligned.n_edges,
         isolated=int(np.count_nonzero(degrees == 0)),
@@ -142,23 +152,39 @@ def align(
         hubs={str(genes[at]): int(degrees[at]) for at in hubs},
         network=account,
         steps=list(steps or []),
-        unmatched=tuple(str(gene) for gene in genes[~inside][:20]),
+        unmatched=tuple(str(gene) for gene in genes[~inside]),
     )
 
 
-def unaligned(genes: Names, n_samples: int, steps: list[dict[str, Any]]) -> Alignment:
-    """The account where there is no network."""
-    return Alignment(n_samples, len(genes), 0, 0, 0, 0, len(genes), 0, {}, None, list(steps))
+def check_names(genes: Names, graph: Graph, samples: Collection[str] = ()) -> NDArray[np.bool_]:
+    """Which genes are nodes of a graph; an error if hardly any is."""
+    inside = pd.Index(genes).isin(np.asarray(graph.names))
+    matched = int(np.count_nonzero(inside))
+    if matched < 2 or matched < _FEW * min(len(genes), graph.n_nodes):
+        raise InputError(_mismatch(genes, graph, matched, samples))
+    return np.asarray(inside)
 
 
-def _by_position(graph: Graph, genes: Names) -> Graph:
-    """Node i is gene i."""
-    if graph.n_nodes != len(genes):
+def with_names(graph: Graph, genes: Names) -> Graph:
+    """A graph whose nodes have names: its own (numbers as text), or else the genes', in their order."""
+    if graph.names is not None and not np.issubdtype(graph.names.dtype, np.integer):
+        return graph
+    if graph.names is not None:
+        numbers = graph.names.astype(str).astype(object)
+        if np.isin(numbers, genes.astype(str)).any():
+            return Graph(graph.weights, numbers)
+    counted = graph.names is None or np.array_equal(graph.names, np.arange(graph.n_nodes))
+    if not counted or graph.n_nodes != len(genes):
         raise InputError(
             f"the network has {graph.n_nodes:,} nodes without names but there are {len(genes):,} genes: "
             "give the nodes' names (--graph-names FILE, a line each)"
         )
     return Graph(graph.weights, genes)
+
+
+def unaligned(genes: Names, n_samples: int, steps: list[dict[str, Any]], genes_in_file: int) -> Alignment:
+    """The account where there is no network."""
+    return Alignment(n_samples, genes_in_file, len(genes), 0, 0, 0, 0, len(genes), 0, {}, None, list(steps))
 
 
 # ----------------------------------------------------------------------------------------------------------------

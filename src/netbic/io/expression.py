@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,8 +15,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from netbic.io.errors import InputError, extra, one_line, shown, unusable
-from netbic.io.tables import Names, NumberTable, read_columns, read_numbers
+from netbic.io.tables import Names, NumberTable, columns_to_skip, read_numbers
 from netbic.io.text import checked_file, read_bytes, text_lines
+
+_OUTLYING = 1000.0
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,7 @@ class Expression:
     matrix: Any
     samples: Names
     genes: Names
+    steps: tuple[dict[str, Any], ...] = ()  # what the reader left out
 
     def __post_init__(self) -> None:
         assert self.matrix.shape == (self.samples.size, self.genes.size)
@@ -92,43 +96,60 @@ def read_expression(
     s2   2.0   3.0
     """
     path = Path(path)
-    if path.is_dir():
+    kind = "10x" if path.is_dir() else path.suffix.lower()
+    _check_words(path, kind, layer, gene_names, skip_columns, samples_in_rows)
+    if kind == "10x":
         expression = _from_10x(path, gene_names)
-    elif path.suffix == ".h5ad":
+    elif kind == ".h5ad":
         expression = _from_h5ad(checked_file(path), layer, gene_names)
-    elif path.suffix in (".parquet", ".pq"):
-        expression = _oriented(_from_parquet(checked_file(path), skip_columns), samples_in_rows)
+    elif kind in (".parquet", ".pq"):
+        expression = _oriented(_from_parquet(checked_file(path), skip_columns, not samples_in_rows), samples_in_rows)
     else:
-        expression = _oriented(read_numbers(path, skip_columns), samples_in_rows)
+        expression = _oriented(read_numbers(path, skip_columns, not samples_in_rows), samples_in_rows)
     _check(path, expression)
     return expression
 
 
+def _check_words(
+    path: Path, kind: str, layer: Any, gene_names: Any, skip_columns: Sequence[str], samples_in_rows: bool
+) -> None:
+    """Refuse words that say nothing about this kind of file."""
+    tables = kind not in (".h5ad", "10x")
+    for given, name, meant, applies in (
+        (layer is not None, "a layer", ".h5ad files", kind == ".h5ad"),
+        (gene_names is not None, "gene names", ".h5ad files and 10x folders", not tables),
+        (bool(skip_columns), "columns to skip", "tables", tables),
+        (samples_in_rows, "samples in rows", "tables", tables),
+    ):
+        if given and not applies:
+            raise unusable(path, f"{name} can be chosen for {meant} only", "leave that out")
+
+
 def _oriented(table: NumberTable, samples_in_rows: bool) -> Expression:
+    steps = ({"step": "columns left out", "named": list(table.skipped)},) if table.skipped else ()
     if samples_in_rows:
-        return Expression(table.numbers, table.lines, table.columns)
-    return Expression(np.ascontiguousarray(table.numbers.T), table.columns, table.lines)
+        return Expression(table.numbers, table.lines, table.columns, steps)
+    return Expression(np.ascontiguousarray(table.numbers.T), table.columns, table.lines, steps)
 
 
-def _from_parquet(path: Path, skip_columns: Sequence[str]) -> NumberTable:
+def _from_parquet(path: Path, skip_columns: Sequence[str], annotated: bool) -> NumberTable:
     frame = read_parquet(path)
-    missing = [name for name in skip_columns if name not in frame.columns]
-    if missing:
-        raise unusable(
-            path, f"has no column {shown(missing[0])} to skip", f"it has {', '.join(map(str, frame.columns[:5]))}"
-        )
-    frame = frame.drop(columns=list(skip_columns))
     if isinstance(frame.index, pd.RangeIndex):
         if not frame.shape[1] or pd.api.types.is_numeric_dtype(frame.dtypes.iloc[0]):
             raise unusable(path, "has no names: neither an index nor a first column of text", "write it with its index")
         frame = frame.set_index(frame.columns[0])
+    frame.columns = pd.Index([str(name).strip() for name in frame.columns], dtype=object)
+    skipped = columns_to_skip(path, list(frame.columns), skip_columns, annotated)
+    frame = frame.drop(columns=skipped)
     for name, kind in frame.dtypes.items():
         if not pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind):
-            raise unusable(path, "holds text, not numbers", "leave it out (--skip-columns)", column=shown(str(name)))
+            raise unusable(path, "holds text, not numbers", "leave it out (skip_columns)", column=shown(str(name)))
     if not frame.size:
         raise unusable(path, f"has {frame.shape[0]} lines and {frame.shape[1]} columns of numbers", "write it again")
-    names = (np.array([str(name).strip() for name in part], dtype=object) for part in (frame.index, frame.columns))
-    return NumberTable(_as_float(frame.to_numpy()), *names)
+    nullable = any(pd.api.types.is_extension_array_dtype(kind) for kind in frame.dtypes)
+    values = frame.to_numpy(dtype=np.float64, na_value=np.nan) if nullable else frame.to_numpy()
+    lines = np.array([str(name).strip() for name in frame.index], dtype=object)
+    return NumberTable(_as_float(values), lines, frame.columns.to_numpy(dtype=object), tuple(skipped))
 
 
 def read_parquet(path: Path) -> pd.DataFrame:
@@ -206,14 +227,24 @@ def _from_10x(folder: Path, gene_names: str | None) -> Expression:
         what = f"cannot be read as a MatrixMarket file ({one_line(str(problem), 120)})"
         raise unusable(matrix_file, what, "download it again") from None
     barcodes = read_lines(_part(folder, "barcodes.tsv"))
-    features_file = _part(folder, "features.tsv", "genes.tsv")
-    features = read_columns(features_file, header=False).frame
-    at = 1 if gene_names != "id" and features.shape[1] > 1 else 0
-    genes = _as_text(features.iloc[:, at])
+    genes, kinds = _features(_part(folder, "features.tsv", "genes.tsv"), gene_names)
     if counts.shape != (barcodes.size, genes.size):
         what = f"has {counts.shape[1]:,} genes x {counts.shape[0]:,} cells, but there are {genes.size:,} features"
         raise unusable(matrix_file, f"{what} and {barcodes.size:,} barcodes", "the files do not belong together")
-    return Expression(as_matrix(counts), barcodes, genes)
+    expression = Expression(as_matrix(counts), barcodes, genes)
+    other = kinds != "Gene Expression"
+    if not other.any() or other.all():
+        return expression
+    step = {"step": "features other than gene expression left out", "named": genes[other].tolist()}
+    return replace(expression.of_genes(np.flatnonzero(~other)), steps=(step,))
+
+
+def _features(path: Path, gene_names: str | None) -> tuple[Names, Names]:
+    """Names and kinds of the features: id, symbol and kind by tabs, or ids alone."""
+    rows = [line.split("\t") for line in text_lines(read_bytes(path)) if line.strip()]
+    at = 1 if gene_names != "id" else 0
+    names = np.array([row[at if len(row) > at else 0].strip() for row in rows], dtype=object)
+    return names, np.array([row[2].strip() if len(row) > 2 else "Gene Expression" for row in rows], dtype=object)
 
 
 def _part(folder: Path, *names: str) -> Path:
@@ -237,6 +268,21 @@ def _check(path: Path, expression: Expression) -> None:
     numbers = stored_numbers(expression.matrix)
     if np.isinf(numbers).any():
         raise unusable(path, f"holds infinite values{_place(expression)}", "remove them, or give missing values as NA")
+    _note_outliers(path, expression)
+
+
+def _note_outliers(path: Path, expression: Expression) -> None:
+    """Say so if one sample is far beyond all others: it may be a column that annotates genes."""
+    matrix = expression.matrix
+    filled = np.nan_to_num(matrix) if isinstance(matrix, np.ndarray) else matrix
+    sizes = np.asarray(abs(filled).mean(axis=1)).ravel()
+    largest, usual = int(np.argmax(sizes)), float(np.median(sizes))
+    if expression.shape[0] > 3 and usual > 0 and sizes[largest] > _OUTLYING * usual:
+        warnings.warn(
+            f"{path}: the values of sample {shown(expression.samples[largest])} are {sizes[largest] / usual:,.0f} "
+            "times as large as usual: if that column is no sample, leave it out (skip_columns)",
+            stacklevel=3,
+        )
 
 
 def _place(expression: Expression) -> str:

@@ -5,14 +5,39 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from netbic.io.errors import unusable
+from netbic.io.errors import InputError, unusable
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 TEMPORARY = ".unfinished-"
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold a folder for one process; where the system has no such locks, nothing happens."""
+    if fcntl is None:
+        yield
+        return
+    with (folder / LOCK).open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InputError(f"another fit is writing to {folder}: wait for it, or choose another folder") from None
+        yield
+    (folder / LOCK).unlink(missing_ok=True)
+
+
+LOCK = f"{TEMPORARY}lock"
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -36,10 +61,14 @@ def _umask() -> int:
     return mask
 
 
-def write_json(path: Path, content: Any) -> None:
+def as_json(content: Any) -> bytes:
     """JSON with one line per entry."""
-    text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
-    write_whole(path, f"{text}\n".encode())
+    return f"{json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)}\n".encode()
+
+
+def write_json(path: Path, content: Any) -> None:
+    """JSON, whole or not at all."""
+    write_whole(path, as_json(content))
 
 
 def read_json(path: Path) -> Any:
@@ -52,7 +81,8 @@ def read_json(path: Path) -> Any:
 
 def read_table(path: Path | str) -> pd.DataFrame:
     """A table of results, numbers to the last bit."""
-    return pd.read_csv(path, sep="\t", float_precision="round_trip", keep_default_na=False)
+    names = {"name": str, "term": str, "genes": str, "top_genes": str}
+    return pd.read_csv(path, sep="\t", float_precision="round_trip", keep_default_na=False, dtype=names)
 
 
 def write_table(path: Path, table: pd.DataFrame) -> None:

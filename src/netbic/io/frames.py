@@ -16,7 +16,8 @@ from netbic.io.state import ModelState, model_from, settings_of, state_of
 class Frames(NamedTuple):
     """A model as tables: `genes` and `samples` have a row per name and a column per module, `summary` a row per module.
 
-    `genes` has two columns more: `offset` and `factor`, by which the data were centred and scaled.
+    `genes` has two columns more: `offset` and `factor`, by which the data were centred and scaled; the model's settings
+    are in its `attrs`. Graphs are not kept.
     """
 
     genes: pd.DataFrame
@@ -39,17 +40,19 @@ def to_frames(model: SparseGraphSVD) -> Frames:
     >>> bool((again.transform(toy.X) == model.transform(toy.X)).all())
     True
     """
-    arrays = state_of(model).arrays
+    state = state_of(model)
+    arrays = state.arrays
     modules = range(model.n_components_)
     genes = pd.DataFrame(model.components_.T, index=names_of(model, "columns"), columns=modules)
     genes["offset"] = arrays["offsets"]
     genes["factor"] = arrays.get("factors", np.ones(len(genes)))
+    genes.attrs["settings"] = state.settings
     samples = pd.DataFrame(model.left_vectors_, index=names_of(model, "rows"), columns=modules)
     return Frames(genes, samples, summary_table(model))
 
 
 def from_frames(tables: Frames) -> SparseGraphSVD:
-    """Make a fitted model of tables as `to_frames` writes them; settings and traces of F are not in them."""
+    """Make a fitted model of tables as `to_frames` writes them; traces of F are not in them."""
     genes, samples, summary = tables
     modules = [name for name in genes.columns if name not in ("offset", "factor")]
     if list(samples.columns) != modules or len(summary) != len(modules):
@@ -72,7 +75,9 @@ def from_frames(tables: Frames) -> SparseGraphSVD:
     scaled = bool((genes["factor"] != 1).any())
     if scaled:
         arrays["factors"] = genes["factor"].to_numpy(copy=True)
-    settings = settings_of(SparseGraphSVD(max(len(modules), 1), scale=scaled).get_params(deep=False))
+    settings = genes.attrs.get("settings")
+    if settings is None:
+        settings = settings_of(SparseGraphSVD(max(len(modules), 1), scale=scaled).get_params(deep=False))
     names = {"rows": _names(samples.index), "columns": _names(genes.index)}
     return model_from(ModelState(settings, arrays, names))
 

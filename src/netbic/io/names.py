@@ -8,6 +8,7 @@ from pathlib import Path
 
 from netbic.io.errors import shown, unusable
 from netbic.io.tables import Names, read_columns
+from netbic.io.text import MISSING
 
 ENSEMBL = re.compile(r"^ENS[A-Z]*[GTP]\d{6,}")
 _VERSION = re.compile(r"(?<=\d)\.\d+$")
@@ -18,29 +19,40 @@ def without_version(name: str) -> str:
     return _VERSION.sub("", name) if ENSEMBL.match(name) else name
 
 
-def renaming(strip_versions: bool, id_map: Path | str | None, genes: Names) -> Callable[[str], str] | None:
+def renaming(
+    strip_versions: bool, id_map: Path | str | None, genes: Names, nodes: Names | None
+) -> Callable[[str], str] | None:
     """A function from the data's names to those of the network; None if nothing is to be done."""
     if id_map is None:
         return without_version if strip_versions else None
-    table = read_id_map(id_map, {without_version(str(gene)) if strip_versions else str(gene) for gene in genes})
-
-    def rename(name: str) -> str:
-        plain = without_version(name) if strip_versions else name
-        return table.get(plain, plain)
-
-    return rename
+    plain = without_version if strip_versions else str
+    table = read_id_map(id_map, {plain(str(gene)) for gene in genes}, nodes, plain)
+    return lambda name: table.get(plain(name), plain(name))
 
 
-def read_id_map(path: Path | str, genes: Collection[str]) -> dict[str, str]:
-    """A two-column table as a mapping from the data's names; whichever column knows more of them is the first."""
+def read_id_map(
+    path: Path | str, genes: Collection[str], nodes: Names | None = None, plain: Callable[[str], str] = str
+) -> dict[str, str]:
+    """A table of names as a mapping from the data's: from the column that knows most genes to that with most nodes.
+
+    A gene with several translations gets the first that is a node of the network, or else the first.
+    """
     frame = read_columns(path, header=None).frame
     if frame.shape[1] < 2:
         raise unusable(path, "has one column", "an id map has two: a name in the data and the name to use")
-    columns = [frame.iloc[:, at].astype(str) for at in range(2)]
-    known = [int(column.isin(list(genes)).sum()) for column in columns]
-    if not max(known):
+    columns = [frame.iloc[:, at].astype(str).map(plain) for at in range(frame.shape[1])]
+    wanted, known = set(genes), set() if nodes is None else {str(node) for node in nodes}
+    source = max(range(len(columns)), key=lambda at: int(columns[at].isin(wanted).sum()))
+    if not columns[source].isin(wanted).any():
         some = ", ".join(shown(name) for name in columns[0].head(3))
-        raise unusable(path, f"knows no gene of the data (it has {some}, ...)", "check which names it maps")
-    source, target = columns if known[0] >= known[1] else columns[::-1]
-    usable = (source != "") & (target != "")
-    return dict(zip(source[usable], target[usable], strict=True))
+        hint = "check which names it maps, and whether Ensembl versions are in the way (--strip-versions)"
+        raise unusable(path, f"knows no gene of the data (it has {some}, ...)", hint)
+    others = [at for at in range(len(columns)) if at != source]
+    target = max(others, key=lambda at: int(columns[at].isin(known).sum()))
+    table: dict[str, str] = {}
+    for name, translation in zip(columns[source], columns[target], strict=True):
+        if name in MISSING or translation in MISSING:
+            continue
+        if name not in table or (table[name] not in known and translation in known):
+            table[name] = translation
+    return table

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
-from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -17,16 +15,14 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from netbic.graphs import Graph
-from netbic.io.errors import InputError, one_line, shown, unusable
+from netbic.io.edge_files import Ends, edges_of_frame, edges_of_graphml, edges_of_text, line_of_edge
+from netbic.io.errors import one_line, shown, unusable
 from netbic.io.expression import read_lines, read_parquet
 from netbic.io.names import without_version
-from netbic.io.tables import Names, read_columns
-from netbic.io.text import MISSING, Layout, checked_file, read_bytes
+from netbic.io.tables import Names, read_columns, word
+from netbic.io.text import MISSING, checked_file
 
 _NOT_A_GENE = re.compile(r"^(CHEBI|KEGG|PUBCHEM|HMDB|DRUGBANK|CAS|LIPIDMAPS|CHEMBL)[:_]", re.IGNORECASE)
-_WEIGHT_WORDS = {"weight", "score", "combined_score", "confidence", "probability"}
-_RELATION_WORDS = {"relation", "interaction", "interaction_type", "type", "types"}
-_STRING_HEADER = {"protein1", "protein2", "combined_score"}
 
 
 @dataclass(frozen=True)
@@ -40,7 +36,10 @@ class NetworkAccount:
     filtered: int = 0
     not_genes: int = 0
     not_genes_named: tuple[str, ...] = ()
+    not_renamed: int = 0
     relations: dict[str, int] = field(default_factory=dict)
+    columns: dict[str, str] = field(default_factory=dict)
+    weighted: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
@@ -54,16 +53,6 @@ class Network(NamedTuple):
     account: NetworkAccount
 
 
-class _Ends(NamedTuple):
-    """Edges as read: both ends as categories, and what else is known of each."""
-
-    source: Any
-    target: Any
-    weight: NDArray[np.float64] | None = None
-    relation: Any = None
-    n_header: int | None = None  # header lines of a text file
-
-
 def read_network(
     path: Path | str,
     *,
@@ -72,6 +61,8 @@ def read_network(
     string_info: Path | str | None = None,
     names: Path | str | Names | None = None,
     header: bool | None = None,
+    source: str | None = None,
+    target: str | None = None,
     weighted: bool | None = None,
     strip_versions: bool = False,
 ) -> Network:
@@ -80,8 +71,9 @@ def read_network(
     Parameters
     ----------
     path : path
-        .sif (A relation B), an edge table of two columns or more as text or Parquet (the third may hold weights or
-        relations), STRING's protein.links, .graphml, or a sparse matrix (.npz). Text may be packed with gzip.
+        .sif (A relation B), an edge table as text or Parquet (with a header, columns are told by their names; without,
+        the third may hold weights or relations), STRING's protein.links, .graphml, or a sparse matrix (.npz). Text may
+        be packed with gzip.
     relations : sequence of str
         Keep edges of these relations only.
     min_score : float, optional
@@ -92,6 +84,8 @@ def read_network(
         Node names of an .npz matrix, a line each.
     header : bool, optional
         Whether an edge table has a header line. None: guessed.
+    source, target : str, optional
+        Columns of an edge table that hold the ends. None: told by their names, otherwise the first two.
     weighted : bool, optional
         Whether weights count (or serve `min_score` alone). None: yes, but for STRING's scores.
     strip_versions : bool
@@ -115,19 +109,24 @@ def read_network(
     path = Path(path)
     kind = _kind(path)
     if kind == ".npz":
-        return _from_npz(checked_file(path), names)
+        if relations or string_info is not None:
+            raise unusable(path, "is a matrix, which has neither relations nor proteins", "leave those words out")
+        return _from_npz(checked_file(path), names, min_score, strip_versions)
+    if names is not None:
+        raise unusable(path, "holds names itself", "leave the list of names out: it is for .npz files")
     if kind == ".graphml":
-        ends, is_string = _graphml(path), False
+        ends = edges_of_graphml(path)
     elif kind == ".parquet":
-        ends, is_string = _from_frame(path, read_parquet(path)), False
+        ends = edges_of_frame(path, read_parquet(path), (source, target))
     else:
-        ends, is_string = _from_text(path, kind == ".sif", header)
+        ends = edges_of_text(path, kind == ".sif", header, (source, target))
+    is_string, not_renamed = ends.is_string, 0
     if string_info is not None:
-        ends = _with_gene_names(path, ends, string_info)
+        ends, not_renamed = _with_gene_names(path, ends, string_info)
     if strip_versions:
-        ends = _renamed(ends, without_version)
+        ends = ends.renamed(without_version)
     use_weights = not is_string if weighted is None else weighted
-    return _network(path, ends, relations, min_score, use_weights)
+    return _network(path, ends, relations, min_score, use_weights, not_renamed)
 
 
 def _kind(path: Path) -> str:
@@ -136,187 +135,60 @@ def _kind(path: Path) -> str:
     return {".pq": ".parquet", ".xml": ".graphml"}.get(last, last)
 
 
-# ----------------------------------------------------------------------------------------------------------------
-# Formats
-# ----------------------------------------------------------------------------------------------------------------
-
-
-def _from_text(path: Path, sif: bool, header: bool | None) -> tuple[_Ends, bool]:
-    data = read_bytes(path)
-    if sif:
-        return _sif(path, data), False
-    table = read_columns(path, header, data)
-    words = {str(name).lower() for name in table.frame.columns}
-    return _from_frame(path, table.frame, table.n_header), words >= _STRING_HEADER
-
-
-def _sif(path: Path, data: bytes) -> _Ends:
-    """A relation B; several targets on one line, and lines with a lone node, as Cytoscape writes them."""
-    layout = Layout.of(path, data)
-    if layout.n_fields == 3 and len(layout.first) == 3:
-        try:
-            has_header = layout.first[0].strip().upper() in ("PARTICIPANT_A", "SOURCE", "NODE1")
-            table = read_columns(path, has_header, data)
-            source, relation, target = (_column(table.frame, at) for at in range(3))
-            return _Ends(source, target, None, relation, table.n_header)
-        except InputError:
-            pass  # lines of different lengths are allowed here
-    sources, relations, targets = [], [], []
-    for line, fields in layout.rows(data):
-        if len(fields) == 2:
-            what = "has two fields where A, relation and B are expected"
-            raise unusable(path, what, "add the relation, or name the file .tsv if it has none", line=line)
-        for target in fields[2:]:
-            sources.append(fields[0].strip())
-            relations.append(fields[1].strip())
-            targets.append(target.strip())
-    if not targets:
-        raise unusable(path, "holds no edge", "a line is: A relation B")
-    return _Ends(pd.Categorical(sources), pd.Categorical(targets), None, pd.Categorical(relations))
-
-
-def _from_frame(path: Path, frame: pd.DataFrame, n_header: int | None = None) -> _Ends:
-    """Which columns hold what, by their names or else by what is in them."""
-    if frame.shape[1] < 2:
-        raise unusable(path, f"has {frame.shape[1]} column", "an edge needs two ends")
-    words = [str(name).lower() for name in frame.columns]
-    rest = list(range(2, len(words)))
-    weights = [at for at in rest if words[at] in _WEIGHT_WORDS] or ([2] if _is_numeric(frame, 2) else [])
-    relation = [at for at in rest if words[at] in _RELATION_WORDS]
-    source, target = 0, 1
-    if not weights and not relation and len(words) == 3:  # A relation B, or A B relation: what repeats is the relation
-        middle = frame.iloc[:, 1].nunique() < frame.iloc[:, 2].nunique()
-        source, relation, target = (0, [1], 2) if middle else (0, [2], 1)
-    if len(words) > 2 and words[1] in _RELATION_WORDS:
-        source, relation, target = 0, [1], 2
-        weights = [at for at in weights if at != 2]
-    weight = _numbers(path, frame, weights[0], n_header) if weights else None
-    kinds = _column(frame, relation[0]) if relation else None
-    return _Ends(_column(frame, source), _column(frame, target), weight, kinds, n_header)
-
-
-def _column(frame: pd.DataFrame, at: int) -> Any:
-    """A column of names as categories of text; missing ones are empty."""
-    column = frame.iloc[:, at]
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        return pd.Categorical(column)
-    return pd.Categorical(column.astype(object).where(column.notna(), "").map(lambda name: str(name).strip()))
-
-
-def _is_numeric(frame: pd.DataFrame, at: int) -> bool:
-    if frame.shape[1] <= at:
-        return False
-    column = frame.iloc[:, at]
-    if not isinstance(column.dtype, pd.CategoricalDtype):
-        return pd.api.types.is_numeric_dtype(column.dtype)
-    return bool(pd.to_numeric(pd.Series(column.cat.categories), errors="coerce").notna().mean() > 0.5)
-
-
-def _numbers(path: Path, frame: pd.DataFrame, at: int, n_header: int | None = None) -> NDArray[np.float64]:
-    column = frame.iloc[:, at]
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        levels = pd.to_numeric(pd.Series(column.cat.categories, dtype=object), errors="coerce").to_numpy(np.float64)
-        numbers = levels[column.cat.codes.to_numpy()]
-    else:
-        numbers = pd.to_numeric(column, errors="coerce").to_numpy(np.float64)
-    bad = np.flatnonzero(~np.isfinite(numbers) | (numbers < 0))
-    if bad.size:
-        what = f"edge {bad[0] + 1} has the weight {shown(str(column.iloc[bad[0]]))}"
-        line = _line(path, int(bad[0]), n_header)
-        raise unusable(path, what, "weights must be numbers of at least 0", line=line)
-    return numbers
-
-
-def _graphml(path: Path) -> _Ends:
-    """Nodes by their `name` (or `label`, or id), edges with their `weight`."""
-    names: dict[str, str] = {}
-    keys: dict[str, str] = {}
-    ends: list[tuple[str, str]] = []
-    weights: list[str] = []
-    try:
-        root = ElementTree.fromstring(read_bytes(path))
-    except ElementTree.ParseError as problem:
-        raise unusable(path, f"is not valid XML ({one_line(str(problem), 80)})", "export it again") from None
-    for element in root.iter():
-        tag = element.tag.rpartition("}")[2]
-        if tag == "key":
-            keys[element.get("id", "")] = (element.get("attr.name") or "").lower()
-        elif tag == "node":
-            own = _attributes(element, keys)
-            identity = element.get("id", "")
-            names[identity] = own.get("name") or own.get("label") or own.get("symbol") or identity
-        elif tag == "edge":
-            ends.append((element.get("source", ""), element.get("target", "")))
-            weights.append(_attributes(element, keys).get("weight", "1"))
-    if not ends:
-        raise unusable(path, "holds no edge", "check that it is GraphML")
-    table = pd.DataFrame([(names.get(a, a), names.get(b, b)) for a, b in ends], columns=["source", "target"])
-    table["weight"] = weights
-    frame = table.astype({"weight": "category"})
-    return _Ends(_column(frame, 0), _column(frame, 1), _numbers(path, frame, 2))
-
-
-def _attributes(element: ElementTree.Element, keys: dict[str, str]) -> dict[str, str]:
-    found = {}
-    for data in element:
-        if data.tag.rpartition("}")[2] == "data":
-            key = data.get("key", "")
-            found[keys.get(key, key)] = (data.text or "").strip()
-    return found
-
-
-def _from_npz(path: Path, names: Path | str | Names | None) -> Network:
+def _from_npz(path: Path, names: Path | str | Names | None, min_score: float | None, strip_versions: bool) -> Network:
     try:
         weights = sp.coo_array(sp.load_npz(io.BytesIO(path.read_bytes())))
     except Exception as problem:  # zip, numpy and scipy each have their own ways to say that a file is damaged
         what = f"cannot be read as a sparse matrix ({one_line(str(problem), 120)})"
         raise unusable(path, what, "write it with scipy.sparse.save_npz") from None
-    if weights.shape[0] != weights.shape[1]:
+    if weights.ndim != 2 or weights.shape[0] != weights.shape[1]:
         raise unusable(path, f"holds a matrix of shape {weights.shape}", "a square one is needed")
-    known = read_lines(names) if isinstance(names, (str, Path)) else names
-    if known is not None and len(known) != weights.shape[0]:
-        raise unusable(path, f"has {weights.shape[0]} nodes but {len(known)} names are given", "one each is needed")
+    labels = _node_names(path, weights.shape[0], names, strip_versions)
     numbers = weights.data.astype(np.float64)
     if not np.isfinite(numbers).all() or (numbers < 0).any():
         raise unusable(path, "holds weights that are negative or no numbers", "weights must be at least 0")
-    upper = np.minimum(weights.row, weights.col), np.maximum(weights.row, weights.col)
-    kept, loops, _ = _distinct(upper[0], upper[1], numbers, weights.shape[0])
-    symmetric = int(np.count_nonzero(weights.row != weights.col)) - len(kept)
-    labels = np.arange(weights.shape[0]) if known is None else np.asarray(known, dtype=object)
-    graph = _graph(upper[0][kept], upper[1][kept], numbers[kept], labels)
-    account = NetworkAccount(
-        path.name, int(len(kept) + loops), self_loops=loops, duplicates=max(symmetric - len(kept), 0)
-    )
+    enough = numbers >= (0.0 if min_score is None else min_score)
+    low, high = np.minimum(weights.row, weights.col)[enough], np.maximum(weights.row, weights.col)[enough]
+    kept, loops, _ = _distinct(low, high, numbers[enough], weights.shape[0])
+    if not kept.size:
+        raise unusable(path, "leaves no edge", "check the score asked for")
+    graph = _graph(low[kept], high[kept], numbers[enough][kept], labels)
+    account = NetworkAccount(path.name, int(kept.size + loops), self_loops=loops, weighted=_uneven(graph))
     return Network(graph, account)
 
 
-def _with_gene_names(path: Path, ends: _Ends, info: Path | str) -> _Ends:
+def _node_names(path: Path, size: int, names: Path | str | Names | None, strip_versions: bool) -> Names:
+    """The nodes' names, or their numbers."""
+    if names is None:
+        return np.arange(size)
+    known = read_lines(names) if isinstance(names, (str, Path)) else np.asarray(names, dtype=object)
+    if strip_versions:
+        known = np.array([without_version(str(name)) for name in known], dtype=object)
+    if len(known) != size:
+        raise unusable(path, f"has {size} nodes but {len(known)} names are given", "one each is needed")
+    twice = pd.Index(known).duplicated()
+    if twice.any():
+        raise unusable(path, f"the name {shown(str(known[twice][0]))} is given twice", "make the names unique")
+    return known
+
+
+def _with_gene_names(path: Path, ends: Ends, info: Path | str) -> tuple[Ends, int]:
     """Rename proteins by a table whose first column holds their ids and whose second their names."""
     table = read_columns(info, header=None).frame
-    if table.shape[1] < 2:
-        raise unusable(info, "has one column", "protein.info has ids in the first and names in the second")
+    if table.shape[1] < 2 or word(str(table.columns[1])) == "alias":
+        raise unusable(info, "is not STRING's protein.info", "that has ids in its first column and names in its second")
     renamed = dict(zip(table.iloc[:, 0].astype(str), table.iloc[:, 1].astype(str), strict=True))
-    if not set(renamed).intersection(ends.source.categories):
+    proteins = set(ends.source.categories).union(ends.target.categories)
+    unknown = proteins.difference(renamed)
+    if unknown == proteins:
         known, here = next(iter(renamed)), ends.source.categories[0]
         raise unusable(info, f"names no protein of {path.name}", f"it has {shown(known)}, the links have {shown(here)}")
-    return _renamed(ends, lambda name: renamed.get(name, name))
+    return ends.renamed(lambda name: renamed.get(name, name)), len(unknown)
 
 
-def _renamed(ends: _Ends, rename: Callable[[str], str]) -> _Ends:
-    """The same edges between renamed nodes."""
-    parts = []
-    for part in (ends.source, ends.target):
-        labels = np.array([rename(name) for name in part.categories], dtype=object)
-        parts.append(pd.Categorical(labels[part.codes]))
-    return ends._replace(source=parts[0], target=parts[1])
-
-
-# ----------------------------------------------------------------------------------------------------------------
-# Edges to a graph
-# ----------------------------------------------------------------------------------------------------------------
-
-
-def _network(path: Path, ends: _Ends, relations: Sequence[str], min_score: float | None, use_weights: bool) -> Network:
+def _network(
+    path: Path, ends: Ends, relations: Sequence[str], min_score: float | None, use_weights: bool, not_renamed: int
+) -> Network:
     n_edges = len(ends.source)
     kept = _wanted(path, ends, relations, min_score)
     labels = pd.Index(ends.source.categories.astype(object)).union(ends.target.categories.astype(object), sort=True)
@@ -328,6 +200,8 @@ def _network(path: Path, ends: _Ends, relations: Sequence[str], min_score: float
     chosen, loops, duplicates = _distinct(tails, heads, weights, len(labels))
     if not chosen.size:
         raise unusable(path, "leaves no edge", "check the relations and the score asked for")
+    used, codes = np.unique(np.concatenate([tails[chosen], heads[chosen]]), return_inverse=True)
+    graph = _graph(codes[: chosen.size], codes[chosen.size :], weights[chosen], labels.to_numpy()[used])
     foreign = [name for name in labels if _NOT_A_GENE.match(name)]
     account = NetworkAccount(
         file=path.name,
@@ -337,14 +211,20 @@ def _network(path: Path, ends: _Ends, relations: Sequence[str], min_score: float
         filtered=n_edges - int(tails.size),
         not_genes=len(foreign),
         not_genes_named=tuple(foreign[:5]),
+        not_renamed=not_renamed,
         relations=_counted(ends.relation),
+        columns=ends.columns or {},
+        weighted=_uneven(graph),
     )
-    used, codes = np.unique(np.concatenate([tails[chosen], heads[chosen]]), return_inverse=True)
-    names = labels.to_numpy()[used]
-    return Network(_graph(codes[: chosen.size], codes[chosen.size :], weights[chosen], names), account)
+    return Network(graph, account)
 
 
-def _wanted(path: Path, ends: _Ends, relations: Sequence[str], min_score: float | None) -> NDArray[np.bool_]:
+def _uneven(graph: Graph) -> bool:
+    """Whether edges differ in weight."""
+    return bool((graph.weights.data != 1).any())
+
+
+def _wanted(path: Path, ends: Ends, relations: Sequence[str], min_score: float | None) -> NDArray[np.bool_]:
     kept = np.ones(len(ends.source), dtype=bool)
     if relations:
         if ends.relation is None:
@@ -365,21 +245,13 @@ def _wanted(path: Path, ends: _Ends, relations: Sequence[str], min_score: float 
     return kept
 
 
-def _check_partners(path: Path, ends: _Ends, labels: pd.Index[Any], tails: NDArray[Any], heads: NDArray[Any]) -> None:
+def _check_partners(path: Path, ends: Ends, labels: pd.Index[Any], tails: NDArray[Any], heads: NDArray[Any]) -> None:
     blank = labels.isin(MISSING)
     if blank.any():
         at = int(np.flatnonzero(blank[tails] | blank[heads])[0])
         partner = ends.target[at] if blank[tails[at]] else ends.source[at]
         what = f"edge {at + 1} ({shown(str(partner))}) has no partner"
-        raise unusable(path, what, "complete or remove it", line=_line(path, at, ends.n_header))
-
-
-def _line(path: Path, number: int, n_header: int | None) -> int | None:
-    """The line of a text file that holds an edge, blank lines counted."""
-    if n_header is None:
-        return None
-    data = read_bytes(path)
-    return next(islice(Layout.of(path, data).rows(data, n_header), number, None), (None, []))[0]
+        raise unusable(path, what, "complete or remove it", line=line_of_edge(path, at, ends.n_header))
 
 
 def _distinct(
@@ -392,8 +264,7 @@ def _distinct(
     first = np.ones(order.size, dtype=bool)
     first[1:] = keys[order[1:]] != keys[order[:-1]]
     kept = order[first]
-    kept = kept[weights[kept] > 0]
-    return kept, int(tails.size - proper.size), int(order.size - first.sum())
+    return kept[weights[kept] > 0], int(tails.size - proper.size), int(order.size - first.sum())
 
 
 def _graph(tails: NDArray[Any], heads: NDArray[Any], weights: NDArray[np.float64], names: Names) -> Graph:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from netbic.io.errors import InputError, shown
 from netbic.io.expression import Expression, stored_numbers
+from netbic.io.text import MISSING
 
 Steps = list[dict[str, Any]]
 DUPLICATES = ("highest", "mean", "error")
@@ -35,10 +36,11 @@ def prepare(
     log1p: bool = False,
     n_variable: int | None = None,
     only: Any = None,
+    keep_constant: bool = False,
 ) -> Prepared:
     """Bring an expression matrix into the form modules are sought in.
 
-    In this order: genes renamed, nameless genes dropped, genes of one name made one, counts per million, log(1 + x),
+    In this order: counts per million, log(1 + x), genes renamed, nameless genes dropped, genes of one name made one,
     genes outside `only` dropped, constant genes dropped, the most variable ones kept.
 
     Parameters
@@ -54,21 +56,24 @@ def prepare(
         Keep so many genes, those of the largest variance.
     only : collection of names, optional
         Drop all other genes.
+    keep_constant : bool
+        Keep constant genes, as is right for new samples of a model.
     """
-    steps: Steps = []
+    steps: Steps = list(expression.steps)
+    if cpm:
+        expression = _cpm(expression, steps)
+    if log1p:
+        expression = _log1p(expression, steps)
     if rename is not None:
         named = np.array([rename(gene) for gene in expression.genes], dtype=object)
         steps.append({"step": "rename", "genes": int(np.count_nonzero(named != expression.genes))})
         expression = replace(expression, genes=named)
     expression = _named(expression, steps)
     expression = _distinct(expression, duplicates, steps)
-    if cpm:
-        expression = _cpm(expression, steps)
-    if log1p:
-        expression = _log1p(expression, steps)
     if only is not None:
         expression = _restricted(expression, only, steps)
-    expression = _varying(expression, steps)
+    if not keep_constant:
+        expression = _varying(expression, steps)
     if n_variable is not None and n_variable < expression.shape[1]:
         order = np.argsort(-variances(expression.matrix), kind="stable")[:n_variable]
         expression = expression.of_genes(np.sort(order))
@@ -77,7 +82,8 @@ def prepare(
 
 
 def _named(expression: Expression, steps: Steps) -> Expression:
-    known = np.array([bool(gene) for gene in expression.genes])
+    """Without genes whose name is missing."""
+    known = np.array([gene not in MISSING for gene in expression.genes])
     if known.all():
         return expression
     steps.append({"step": "drop nameless", "genes": int(np.count_nonzero(~known))})
@@ -97,21 +103,32 @@ def _distinct(expression: Expression, how: str, steps: Steps) -> Expression:
             f"gene {shown(repeated[0])} occurs {int((genes == repeated[0]).sum())} times (as do {len(repeated) - 1} "
             "others): remove the copies, or keep the highest or the mean of them"
         )
-    steps.append({"step": f"duplicates: {how}", "genes": len(repeated), "named": repeated[:20]})
+    dropped = len(genes) - len(genes.unique())
+    steps.append({"step": f"duplicates: {how}", "genes": len(repeated), "lines merged": dropped, "named": repeated})
     if how == "mean":
         codes, names = pd.factorize(genes)
-        shares = sp.csr_array((1 / np.bincount(codes)[codes], (np.arange(codes.size), codes)))
-        matrix = expression.matrix @ shares.astype(expression.matrix.dtype)
-        return replace(expression, matrix=matrix, genes=np.asarray(names, dtype=object))
+        return replace(expression, matrix=_averaged(expression.matrix, codes), genes=np.asarray(names, dtype=object))
     means = column_means(expression.matrix)
     order = np.lexsort((np.arange(means.size), -np.nan_to_num(means, nan=-np.inf)))
     first = ~pd.Index(genes[order]).duplicated()
     return expression.of_genes(np.sort(order[first]))
 
 
+def _averaged(matrix: Any, codes: NDArray[Any]) -> Any:
+    """Means of the columns of each code, NaN left out."""
+    groups = sp.csr_array((np.ones(codes.size, dtype=matrix.dtype), (np.arange(codes.size), codes)))
+    if not isinstance(matrix, np.ndarray):
+        return matrix @ sp.csr_array(groups / groups.sum(axis=0)[None, :])
+    seen = ~np.isnan(matrix)
+    with np.errstate(invalid="ignore"):
+        return np.asarray((np.where(seen, matrix, 0) @ groups) / (seen.astype(matrix.dtype) @ groups))
+
+
 def _cpm(expression: Expression, steps: Steps) -> Expression:
     _check_counts(expression, "counts per million")
-    sums = np.asarray(expression.matrix.sum(axis=1, dtype=np.float64)).ravel()
+    matrix = expression.matrix
+    filled = np.nan_to_num(matrix) if isinstance(matrix, np.ndarray) else matrix
+    sums = np.asarray(filled.sum(axis=1, dtype=np.float64)).ravel()
     if not (sums > 0).all():
         raise InputError(f"sample {shown(expression.samples[int(np.argmin(sums))])} has a sum of zero: remove it")
     steps.append({"step": "counts per million"})
@@ -144,7 +161,8 @@ def _check_counts(expression: Expression, step: str) -> None:
 
 def _restricted(expression: Expression, only: Any, steps: Steps) -> Expression:
     inside = pd.Index(expression.genes).isin(list(only))
-    steps.append({"step": "only genes of the network", "dropped": int(np.count_nonzero(~inside))})
+    named = [str(gene) for gene in expression.genes[~inside]]
+    steps.append({"step": "only genes of the network", "dropped": len(named), "named": named})
     if not inside.any():
         raise InputError("no gene of the data is in the network: nothing would be left")
     return expression.of_genes(np.flatnonzero(inside))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from netbic import __version__
 from netbic.decomposition import SparseGraphSVD
 from netbic.graphs import Graph
 from netbic.io.errors import one_line, unusable
-from netbic.io.files import read_json, write_json, write_whole
+from netbic.io.files import as_json, read_json, write_json, write_whole
 from netbic.io.state import ModelState, matched_graph, model_from, state_of
 
 FORMAT = 1
@@ -47,10 +48,10 @@ def save(model: SparseGraphSVD, folder: Path | str) -> None:
     (folder / "model.json").unlink(missing_ok=True)  # it comes last: without it there is no model
     parts = {"arrays.npz": _packed(state.arrays)}
     parts |= {f"{name}.npz": _packed(_graph_arrays(graph)) for name, graph in state.graphs.items()}
+    names = state.names | {name: _listed(graph.names) for name, graph in state.graphs.items()}
+    parts["names.json"] = as_json(names)
     for name, part in parts.items():
         write_whole(folder / name, part)
-    names = state.names | {name: _listed(graph.names) for name, graph in state.graphs.items()}
-    write_json(folder / "names.json", names)
     digests = {name: hashlib.blake2b(part, digest_size=16).hexdigest() for name, part in parts.items()}
     header = {"format": FORMAT, "netbic": __version__, "class": type(model).__name__}
     content = {"settings": state.settings, "feature_names": state.feature_names, "files": digests}
@@ -75,14 +76,15 @@ def load(folder: Path | str) -> SparseGraphSVD:
     _check_format(folder, header)
     try:
         return _loaded(folder, header)
-    except (KeyError, TypeError, AttributeError) as problem:
+    except (KeyError, TypeError, AttributeError, IndexError) as problem:
         made = f"written by netbic {header.get('netbic')}"
         raise unusable(folder, f"lacks {one_line(str(problem), 60)} ({made})", "it is incomplete: fit again") from None
 
 
 def _loaded(folder: Path, header: dict[str, Any]) -> SparseGraphSVD:
-    contents = {name: _unpacked(folder / name, digest) for name, digest in header["files"].items()}
-    names = read_json(folder / "names.json")
+    parts = {name: _checked(folder / name, digest) for name, digest in header["files"].items()}
+    names = json.loads(parts.pop("names.json"))
+    contents = {name: unpacked(folder / name, content) for name, content in parts.items()}
     graphs = {
         name: _graph_from(contents[f"{name}.npz"], names[name])
         for name in ("row_graph", "column_graph")
@@ -92,7 +94,8 @@ def _loaded(folder: Path, header: dict[str, Any]) -> SparseGraphSVD:
 
 
 def _model_folder(folder: Path) -> Path:
-    if (folder / "run.json").exists() and read_json(folder / "run.json").get("state") != "finished":
+    run = read_json(folder / "run.json") if (folder / "run.json").is_file() else None
+    if isinstance(run, dict) and run.get("state") == "running":
         raise unusable(folder, "holds a fit that is not finished", "go on with netbic fit ... --resume")
     for candidate in (folder, folder / "model"):
         if (candidate / "model.json").exists():
@@ -116,14 +119,15 @@ def _packed(arrays: dict[str, Any]) -> bytes:
     return buffer.getvalue()
 
 
-def _unpacked(path: Path, digest: str) -> dict[str, Any]:
+def _checked(path: Path, digest: str) -> bytes:
+    """A file of the model, just as it was written."""
     try:
         content = path.read_bytes()
     except OSError as problem:
         raise unusable(path, f"cannot be read ({problem.strerror})", "it is part of the model: fit again") from None
     if hashlib.blake2b(content, digest_size=16).hexdigest() != digest:
         raise unusable(path, "is not what was written with the model", "it is damaged or was exchanged: fit again")
-    return unpacked(path, content)
+    return content
 
 
 def unpacked(path: Path, content: bytes) -> dict[str, Any]:
@@ -204,7 +208,11 @@ def summary_table(model: SparseGraphSVD) -> pd.DataFrame:
                 "top_genes": ", ".join(map(str, genes[top])),
             }
         )
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=_SUMMARY)
+
+
+_SUMMARY = ["module", "singular_value", "n_genes", "n_samples", "explained_variance_ratio", "n_edges", "graph_share"]
+_SUMMARY += ["rounds", "converged", "top_genes"]
 
 
 def _edges_inside(model: SparseGraphSVD) -> list[int]:

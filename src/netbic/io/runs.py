@@ -10,9 +10,9 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import shutil
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +21,13 @@ import numpy as np
 from netbic import __version__
 from netbic.decomposition import SparseGraphSVD
 from netbic.io.errors import InputError
-from netbic.io.files import TEMPORARY, read_json, write_json, write_table, write_whole
+from netbic.io.files import LOCK, TEMPORARY, locked, read_json, write_json, write_table, write_whole
 from netbic.io.results import FORMAT, modules_table, save, summary_table, unpacked
 from netbic.io.study import Study
 from netbic.solver import Module, Vector
 
-OUTPUTS = ("modules.tsv", "summary.tsv", "alignment.json", "report.html")
+OUTPUTS = ("modules.tsv", "summary.tsv", "alignment.json")
+MODEL_FILES = ("model.json", "names.json", "arrays.npz", "row_graph.npz", "column_graph.npz")
 
 
 class FolderInUse(InputError):
@@ -43,17 +44,29 @@ class Run:
         All that decides the result beside the data, as JSON has it.
     data : dict
         Digests of the data.
+    inputs : dict, optional
+        Files and how they were read, for the record.
     """
 
-    def __init__(self, folder: Path, settings: dict[str, Any], data: dict[str, str]) -> None:
+    def __init__(
+        self, folder: Path, settings: dict[str, Any], data: dict[str, str], inputs: dict[str, Any] | None = None
+    ) -> None:
         self.folder = folder
         self.known: list[Module] = []
+        self._inputs = inputs or {}
         self._content = {"format": FORMAT, "netbic": __version__, "settings": settings, "data": data}
         self._digest = hashlib.blake2b(json.dumps(self._content).encode(), digest_size=16).hexdigest()
 
     @classmethod
     def open(
-        cls, folder: Path | str, settings: dict[str, Any], data: dict[str, str], *, resume: bool, force: bool
+        cls,
+        folder: Path | str,
+        settings: dict[str, Any],
+        data: dict[str, str],
+        inputs: dict[str, Any] | None = None,
+        *,
+        resume: bool,
+        force: bool,
     ) -> Run | None:
         """Start in an empty folder, go on in a partial one (`resume`), or begin again (`force`).
 
@@ -66,26 +79,25 @@ class Run:
         content = check_folder(folder, resume=resume, force=force)
         if content is not None and not force:
             _check_unchanged(folder, content, settings, data)
-            if content["state"] == "finished":
+            if content["state"] == "finished" and all((folder / name).is_file() for name in OUTPUTS):
                 return None
-        run = cls(folder, settings, data)
+        run = cls(folder, settings, data, inputs)
         run._begin(afresh=force)
         return run
 
     def _begin(self, afresh: bool) -> None:
         """Remove what netbic wrote before and nothing else; in such an order that being killed here does no harm."""
-        checkpoint = self.folder / "checkpoint"
-        if afresh:
-            shutil.rmtree(checkpoint, ignore_errors=True)
+        checkpoint, model = self.folder / "checkpoint", self.folder / "model"
         self.folder.mkdir(parents=True, exist_ok=True)
-        write_json(self.folder / "run.json", self._content | {"state": "running"})
-        for name in OUTPUTS:
-            (self.folder / name).unlink(missing_ok=True)
-        shutil.rmtree(self.folder / "model", ignore_errors=True)
-        for leftover in self.folder.rglob(f"{TEMPORARY}*"):
-            leftover.unlink(missing_ok=True)
-        checkpoint.mkdir(exist_ok=True)
-        self.known = list(_kept_modules(checkpoint, self._digest))
+        with locked(self.folder):
+            if afresh:
+                _remove(*checkpoint.glob("module-*.npz"))
+            write_json(self.folder / "run.json", self._content | {"state": "running", "inputs": self._inputs})
+            _remove(*(self.folder / name for name in OUTPUTS), *(model / name for name in MODEL_FILES))
+            leftovers = [path for part in (self.folder, checkpoint, model) for path in part.glob(f"{TEMPORARY}*")]
+            _remove(*(path for path in leftovers if path.name != LOCK))
+            checkpoint.mkdir(exist_ok=True)
+            self.known = list(_kept_modules(checkpoint, self._digest))
 
     def keep(self, number: int, module: Module) -> None:
         """Write a module as soon as it is found."""
@@ -95,13 +107,13 @@ class Run:
 
     def fit(self, model: SparseGraphSVD, study: Study, found: Callable[[], Any] = lambda: None) -> None:
         """Fit a model, each module kept as soon as it is found, and finish; what is remarked is kept too."""
-        with warnings.catch_warnings(record=True) as caught:
+        with locked(self.folder), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             modules = model.iter_fit(study.X, self.known, study.names)
             for number, module in enumerate(modules, start=len(self.known)):
                 self.keep(number, module)
                 found()
-        self.finish(model, study.alignment.to_dict(), [str(warning.message) for warning in caught])
+            self.finish(model, study.alignment.to_dict(), [str(warning.message) for warning in caught])
         for warning in caught:
             warnings.warn(warning.message, stacklevel=2)
 
@@ -111,8 +123,11 @@ class Run:
         write_table(self.folder / "summary.tsv", summary_table(model))
         write_json(self.folder / "alignment.json", alignment)
         save(model, self.folder / "model")
-        write_json(self.folder / "run.json", self._content | {"state": "finished", "remarks": remarks})
-        shutil.rmtree(self.folder / "checkpoint", ignore_errors=True)
+        record = {"state": "finished", "inputs": self._inputs, "remarks": remarks}
+        write_json(self.folder / "run.json", self._content | record)
+        _remove(*(self.folder / "checkpoint").glob("module-*.npz"))
+        with suppress(OSError):  # not empty: somebody else's
+            (self.folder / "checkpoint").rmdir()
 
 
 def check_folder(folder: Path | str, *, resume: bool, force: bool) -> dict[str, Any] | None:
@@ -120,7 +135,7 @@ def check_folder(folder: Path | str, *, resume: bool, force: bool) -> dict[str, 
     folder = Path(folder)
     if folder.exists() and not folder.is_dir():
         raise FolderInUse(f"{folder} is a file: name a folder for the results")
-    content = _earlier(folder)
+    content = None if force else _earlier(folder)
     if not force and _holds_anything(folder):
         if not resume:
             raise FolderInUse(_in_use(folder, content))
@@ -129,9 +144,9 @@ def check_folder(folder: Path | str, *, resume: bool, force: bool) -> dict[str, 
     return content
 
 
-def load_alignment(folder: Path | str) -> Any:
-    """The account that `netbic fit` kept of genes and network."""
-    return read_json(Path(folder) / "alignment.json")
+def _remove(*paths: Path) -> None:
+    for path in paths:
+        path.unlink(missing_ok=True)
 
 
 def _earlier(folder: Path) -> dict[str, Any] | None:

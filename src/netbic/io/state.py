@@ -42,7 +42,7 @@ def state_of(model: SparseGraphSVD) -> ModelState:
     arrays["offsets"] = model.preparation_.offsets
     if model.preparation_.factors is not None:
         arrays["factors"] = model.preparation_.factors
-    names = {axis: None if known is None else known.tolist() for axis, known in model.names_.items()}
+    names = {axis: _listed(known, axis) for axis, known in model.names_.items()}
     return ModelState(settings_of(parameters), arrays, names, graphs, hasattr(model, "feature_names_in_"))
 
 
@@ -58,8 +58,9 @@ def matched_graph(model: SparseGraphSVD, axis: str) -> Graph | None:
 
 
 def settings_of(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Parameters of an estimator as JSON has them; graphs left out."""
-    return {name: _plain(value) for name, value in sorted(parameters.items()) if name not in _GRAPHS}
+    """Parameters of an estimator as JSON has them; graphs, and what does not bear on the result, left out."""
+    left_out = (*_GRAPHS, "n_jobs", "verbose")
+    return {name: _plain(value) for name, value in sorted(parameters.items()) if name not in left_out}
 
 
 def model_from(state: ModelState) -> SparseGraphSVD:
@@ -85,6 +86,18 @@ def model_from(state: ModelState) -> SparseGraphSVD:
     if state.feature_names:
         model.feature_names_in_ = model.names_["columns"]
     return model
+
+
+def _listed(names: NDArray[Any] | None, axis: str) -> list[Any] | None:
+    if names is None:
+        return None
+    listed: list[Any] = names.tolist()
+    odd = next((name for name in listed if not isinstance(name, (str, int))), None)
+    if odd is not None:
+        raise InputError(
+            f"{axis} are named by {type(odd).__name__}s such as {odd!r}: only text and integers can be kept"
+        )
+    return listed
 
 
 def _name_array(names: list[Any] | None) -> NDArray[Any] | None:

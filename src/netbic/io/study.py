@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from netbic.graphs import Graph
-from netbic.io.alignment import Alignment, align, unaligned
+from netbic.io.alignment import Alignment, align, check_names, unaligned, with_names
 from netbic.io.expression import Expression, read_expression
+from netbic.io.files import read_json
 from netbic.io.names import renaming
-from netbic.io.networks import Network, read_network
+from netbic.io.networks import read_network
 from netbic.io.preparing import prepare
+from netbic.io.results import load
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,8 @@ def open_study(
     string_info: Path | str | None = None,
     graph_names: Path | str | None = None,
     header: bool | None = None,
+    source: str | None = None,
+    target: str | None = None,
     id_map: Path | str | None = None,
     strip_versions: bool = False,
     duplicates: str = "highest",
@@ -92,44 +95,46 @@ def open_study(
     data = read_expression(
         expression, samples_in_rows=samples_in_rows, layer=layer, gene_names=gene_names, skip_columns=skip_columns
     )
-    read = None
-    if network is not None:
-        read = read_network(
-            network,
-            relations=relations,
-            min_score=min_score,
-            string_info=string_info,
-            names=graph_names,
-            header=header,
-            strip_versions=strip_versions,
-        )
-        read = _named_by_position(read, data)
-    prepared = prepare(
-        data,
-        rename=renaming(strip_versions, id_map, data.genes),
-        duplicates=duplicates,
-        cpm=cpm,
-        log1p=log1p,
-        n_variable=n_variable,
-        only=read.graph.names if read is not None and matched_only else None,
-    )
-    return match_study(prepared.expression, read, prepared.steps)
-
-
-def match_study(expression: Expression, network: Network | None, steps: list[dict[str, Any]]) -> Study:
-    """Match a network to a prepared matrix."""
+    preparing: dict[str, Any] = {"duplicates": duplicates, "cpm": cpm, "log1p": log1p, "n_variable": n_variable}
     if network is None:
-        return Study(expression, None, unaligned(expression.genes, expression.shape[0], steps))
-    graph, account = align(expression.genes, network, samples=expression.samples, steps=steps)
-    return Study(expression, graph, account)
+        prepared = prepare(data, rename=renaming(strip_versions, id_map, data.genes, None), **preparing)
+        account = unaligned(prepared.expression.genes, data.shape[0], prepared.steps, data.shape[1])
+        return Study(prepared.expression, None, account)
+    read = read_network(
+        network,
+        relations=relations,
+        min_score=min_score,
+        string_info=string_info,
+        names=graph_names,
+        header=header,
+        source=source,
+        target=target,
+        strip_versions=strip_versions,
+    )
+    rename = renaming(strip_versions, id_map, data.genes, read.graph.names)
+    read = read._replace(graph=with_names(read.graph, _renamed(data.genes, rename)))
+    check_names(_renamed(data.genes, rename), read.graph, data.samples)
+    prepared = prepare(data, rename=rename, only=read.graph.names if matched_only else None, **preparing)
+    genes = prepared.expression.genes
+    graph, account = align(genes, read, samples=data.samples, steps=prepared.steps, genes_in_file=data.shape[1])
+    return Study(prepared.expression, graph, account)
 
 
-def _named_by_position(network: Network, data: Expression) -> Network:
-    """Nodes without names are the genes of the file, in its order, where there are as many."""
-    numbered = network.graph.names is None or np.issubdtype(network.graph.names.dtype, np.integer)
-    if not numbered or network.graph.n_nodes != data.shape[1] or not pd.Index(data.genes).is_unique:
-        return network
-    return Network(Graph(network.graph.weights, data.genes), network.account)
+def read_like(folder: Path | str, expression: Path | str) -> Expression:
+    """Read new samples as `netbic fit` read and prepared those of an output folder; genes are not chosen again."""
+    words = read_json(Path(folder) / "run.json").get("inputs", {})
+    reading = {
+        name: words[name] for name in ("samples_in_rows", "layer", "gene_names", "skip_columns") if name in words
+    }
+    data = read_expression(expression, **reading)
+    nodes = load(folder).names_["columns"]
+    rename = renaming(bool(words.get("strip_versions")), words.get("id_map"), data.genes, nodes)
+    steps = {name: words[name] for name in ("duplicates", "cpm", "log1p") if name in words}
+    return prepare(data, rename=rename, keep_constant=True, **steps).expression
+
+
+def _renamed(genes: Any, rename: Callable[[str], str] | None) -> Any:
+    return genes if rename is None else np.array([rename(gene) for gene in genes], dtype=object)
 
 
 def _digest(*parts: Any) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ import pyarrow.csv as arrow_csv
 from numpy.typing import NDArray
 
 from netbic.io.errors import one_line, shown, unusable
-from netbic.io.text import MISSING, Layout, first_problem, is_number, read_bytes, squeezed
+from netbic.io.text import MISSING, Layout, first_problem, is_number, read_bytes, squeezed, trimmed
 
 Names = NDArray[Any]
 
@@ -28,9 +30,10 @@ class NumberTable:
     numbers: NDArray[Any]
     lines: Names
     columns: Names
+    skipped: tuple[str, ...] = ()
 
 
-def read_numbers(path: Path | str, skip_columns: Sequence[str] = ()) -> NumberTable:
+def read_numbers(path: Path | str, skip_columns: Sequence[str] = (), annotated: bool = True) -> NumberTable:
     """Read a table with names in its first line and first column and numbers elsewhere.
 
     Parameters
@@ -40,23 +43,43 @@ def read_numbers(path: Path | str, skip_columns: Sequence[str] = ()) -> NumberTa
         writes it).
     skip_columns : sequence of str
         Columns (beyond the first) to leave out, such as descriptions.
+    annotated : bool
+        Also leave out columns whose names say that they annotate lines (Entrez_Gene_Id, Description, Length, ...).
     """
     data = read_bytes(path)
     layout = Layout.of(path, data)
-    header = _header(layout)
-    skipped = [header.index(name, 1) if name in header[1:] else -1 for name in skip_columns]
-    if -1 in skipped:
-        name = skip_columns[skipped.index(-1)]
-        raise unusable(path, f"has no column {shown(name)} to skip", f"its columns are {_some(header[1:])}")
-    kept = [position for position in range(1, layout.n_fields) if position not in set(skipped)]
+    header = _header(layout, data)
+    skipped = columns_to_skip(path, header[1:], skip_columns, annotated)
+    kept = [position for position, name in enumerate(header) if position and name not in skipped]
     if not kept:
         raise unusable(path, "has no column of numbers left", "skip fewer columns")
-    types = {0: pa.string()} | dict.fromkeys(kept, pa.float64()) | dict.fromkeys(skipped, pa.string())
+    types = dict.fromkeys(range(layout.n_fields), pa.string()) | dict.fromkeys(kept, pa.float64())
     table = _parsed(layout, data, types, header)
     values = np.empty((table.num_rows, len(kept)))
     for at, position in enumerate(kept):
         values[:, at] = table.column(position).to_numpy(zero_copy_only=False)
-    return NumberTable(values, _text(table.column(0)), np.array([header[at].strip() for at in kept], dtype=object))
+    columns = np.array([header[at] for at in kept], dtype=object)
+    return NumberTable(values, _text(table.column(0)), columns, tuple(skipped))
+
+
+_ANNOTATIONS = """entrez_gene_id entrezgene entrezid entrez_id entrez gene_id geneid gene_name genename gene_symbol
+description gene_description length gene_length effective_length chr chrom chromosome start end strand biotype
+gene_biotype gene_type hgnc_id ensembl_id ensembl_gene_id uniprot locus cytoband band"""
+_ANNOTATION_WORDS = frozenset(_ANNOTATIONS.split())
+
+
+def columns_to_skip(path: Path | str, names: Sequence[str], asked: Sequence[str], annotated: bool) -> list[str]:
+    """The columns to leave out: those asked for, and those that annotate by their name."""
+    unknown = [name for name in asked if name not in names]
+    if unknown:
+        raise unusable(path, f"has no column {shown(unknown[0])} to skip", f"its columns are {_some(names)}")
+    telling = [name for name in names if annotated and word(name) in _ANNOTATION_WORDS]
+    return list(dict.fromkeys([*asked, *telling]))
+
+
+def word(name: str) -> str:
+    """A column's name in lower case, with one underscore for whatever is neither letter nor digit."""
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
 
 
 @dataclass(frozen=True)
@@ -87,36 +110,61 @@ def read_columns(path: Path | str, header: bool | None, data: bytes | None = Non
     return TextTable(frame.set_axis(pd.Index(names, dtype=object), axis=1), int(has_header))
 
 
-_HEADERS = """source target from to node1 node2 node_a node_b gene_a gene_b gene1 gene2 genea geneb symbol_a symbol_b
-name_a name_b protein1 protein2 participant_a participant_b interactor_a interactor_b partner1 partner2 tf regulator
-weight score combined_score interaction interaction_type relation type types gene symbol name id alias ensembl entrez
-gene_id gene_name gene_symbol ensembl_gene_id string_protein_id preferred_name"""
-_HEADER_WORDS = frozenset(_HEADERS.split())
+_ENDS = re.compile(
+    r"(source|target|from|to|tf|regulator|(official_symbol_|entrez_gene_)?(gene|node|protein|symbol|name|participant|"
+    r"interactor|partner|id|entrez|ensembl|alias|uniprot|hgnc)(_?(a|b|x|y|1|2|id|name|symbol))?|gene_symbol_?[ab12]|"
+    r"string_protein_id|preferred_name|ensembl_gene_id|old|new)(_name|_id)?"
+)
 
 
 def looks_like_header(layout: Layout, data: bytes) -> bool:
-    """Whether the first line names columns: words for ends of edges, or text above numbers."""
-    words = [field.lstrip("#").strip().lower() for field in layout.first]
-    if layout.first[0].startswith("#") or len(_HEADER_WORDS.intersection(words)) >= 2:
+    """Whether the first line names columns: words for ends of edges that occur nowhere below, or text above numbers."""
+    names = [field.lstrip("#").strip() for field in layout.first]
+    if layout.first[0].startswith("#") or not names[0]:
         return True
+    telling = [name for name in names if _ENDS.fullmatch(word(name))]
+    if len(telling) >= 2:
+        below = (field.strip() for _, fields in islice(layout.rows(data, skip=1), 1000) for field in fields)
+        return not set(telling).intersection(below)
     second = next(layout.rows(data, skip=1), (0, []))[1]
-    return any(is_number(below) and not is_number(above) for above, below in zip(words[2:], second[2:], strict=False))
+    return any(is_number(below) and not is_number(above) for above, below in zip(names[2:], second[2:], strict=False))
 
 
-def _header(layout: Layout) -> list[str]:
+_FIRST_WORDS = frozenset(
+    ["", "gene", "genes", "symbol", "symbols", "id", "ids", "name", "names", "probe", "probes", "feature"]
+)
+_FIRST_WORDS |= {
+    "hugo_symbol",
+    "gene_symbol",
+    "gene_name",
+    "gene_id",
+    "ensembl",
+    "sample",
+    "samples",
+    "cell",
+    "cells",
+    "x",
+}
+_FIRST_WORDS |= {"geneid", "id_ref", "probe_id", "unnamed_0", "index", "barcode", "patient", "rownames", "row_names"}
+
+
+def _header(layout: Layout, data: bytes) -> list[str]:
     """A name for every column of a table of numbers."""
-    first, n_fields = list(layout.first), layout.n_fields
-    if len(first) == n_fields - 1:
-        first = ["", *first]
+    first, n_fields = [field.strip() for field in layout.first], layout.n_fields
     line = layout.n_skipped + 1
+    second = next(layout.rows(data, skip=1), (0, []))[1]
+    if len(first) == n_fields - 1 and word(first[0]) not in _FIRST_WORDS - {"", "x"} and second and second[-1].strip():
+        first = ["", *first]
     if len(first) != n_fields:
         what = f"names {len(first)} columns but the lines below have {n_fields} fields (separator: {layout.spelled})"
-        raise unusable(layout.path, what, "make them agree", line=line)
-    fractions = [field for field in first[1:] if is_number(field) and not field.strip().lstrip("+-").isdigit()]
-    if fractions:
-        what = f"the first line holds numbers ({shown(fractions[0])}) where names of columns are expected"
-        raise unusable(layout.path, what, "add a header line with a name for every column", line=line)
-    blank = next((at for at, field in enumerate(first) if at and not field.strip()), None)
+        raise unusable(layout.path, what, "make them agree (is there a separator too many at the end?)", line=line)
+    numbers = [field for field in first[1:] if is_number(field)]
+    whole = all(field.lstrip("+-").isdigit() for field in numbers)
+    if 2 * len(numbers) > n_fields - 1 and not (whole and word(first[0]) in _FIRST_WORDS):
+        what = f"the first line holds numbers ({shown(numbers[0])}) where names of columns are expected"
+        remedy = "add a header line; if these are names, call the first column 'gene'"
+        raise unusable(layout.path, what, remedy, line=line)
+    blank = next((at for at, field in enumerate(first) if at and not field), None)
     if blank is not None:
         raise unusable(layout.path, f"column {blank + 1} has no name", "name it, or remove the column", line=line)
     return first
@@ -141,7 +189,7 @@ def _parsed(
         wrong = first_problem(layout, data, len(types), skip, numeric, names)
         if wrong is not None:
             raise wrong from None
-        return _by_pandas(layout, data, types, skip, one_line(str(problem), 200))
+        return _by_pandas(layout, trimmed(data, layout.separator), types, skip, one_line(str(problem), 200))
 
 
 def _by_arrow(layout: Layout, data: bytes, types: dict[int, Any], skip: int) -> pa.Table:

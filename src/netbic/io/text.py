@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from netbic.io.errors import InputError, shown, unusable
@@ -117,17 +119,13 @@ class Layout:
 
 
 def _first_lines(data: bytes) -> list[str]:
-    start = data[: 1 << 16]
-    while start.count(b"\n") < _LOOKED_AT and len(start) < len(data):
-        start = data[: 4 * len(start)]
-    lines = text_lines(start)
-    if len(start) < len(data) and len(lines) > 1:
-        lines.pop()  # it may be cut
-    return lines[:_LOOKED_AT]
+    return list(islice(text_lines(data), _LOOKED_AT))
 
 
 def _comments(lines: Sequence[str], rows: Sequence[list[str]], n_fields: int) -> int:
     """How many lines at the top are blank or comments; one with # is a header if it has as many fields as the rest."""
+    if lines[0].startswith("#1.") and len(lines) > 2:
+        return 2  # GCT: a version and the table's size
     for number, line in enumerate(lines):
         if line.strip() and (line[0] != "#" or len(rows[number]) == n_fields):
             return number
@@ -135,28 +133,33 @@ def _comments(lines: Sequence[str], rows: Sequence[list[str]], n_fields: int) ->
 
 
 def _separator(lines: Sequence[str]) -> str | None:
-    """The separator that splits most lines into the same number of fields, the more of them the better."""
-    best: tuple[bool, int] = (False, 1)
-    found = None
+    """The first of tab, comma and semicolon that splits most lines alike; spaces, which names may hold, come last."""
+    rest = None
     for separator in _SEPARATORS:
         counts = [len(split(line, separator)) for line in lines if line.strip()]
-        if not counts:
-            continue
-        usual, times = Counter(counts).most_common(1)[0]
-        key = (2 * times > len(counts) and counts[0] > 1, usual)
-        if usual > 1 and key > best:
-            best, found = key, separator
-    return found
+        usual, times = Counter(counts).most_common(1)[0] if counts else (1, 0)
+        if usual > 1 and 2 * times > len(counts) and counts[0] > 1:
+            return separator
+        if rest is None and usual > 1:
+            rest = separator
+    return rest
 
 
-def text_lines(data: bytes) -> list[str]:
+def text_lines(data: bytes) -> Iterator[str]:
     """Lines of text, ended by a line feed, a carriage return or both, and by nothing else."""
-    return [line.decode(errors="ignore") for line in data.splitlines()]
+    for line in io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", errors="ignore", newline=None):
+        yield line.rstrip("\n")
 
 
 def squeezed(data: bytes) -> bytes:
     """Text in which one space separates fields, where runs of blanks did."""
     return b"\n".join(_BLANKS.sub(b" ", line.strip(b" \t")) for line in data.splitlines())
+
+
+def trimmed(data: bytes, separator: str) -> bytes:
+    """Text without blanks around its separators."""
+    mark = re.escape(separator.encode())
+    return re.sub(rb"[ ]*" + mark + rb"[ ]*", separator.encode(), data)
 
 
 def split(line: str, separator: str) -> list[str]:
@@ -197,6 +200,6 @@ def first_problem(
 
 def _not_a_number(layout: Layout, line: int, position: int, field: str, name: str) -> InputError:
     comma = layout.separator != "," and is_number(field.replace(",", "."))
-    remedy = "write decimals with a point" if comma else "correct it, or leave the column out (--skip-columns)"
+    remedy = "write decimals with a point" if comma else "correct it, or leave the column out (skip_columns)"
     where = f"{position + 1} ({name})" if name else f"{position + 1}"
     return unusable(layout.path, f"{shown(field)} is not a number", remedy, line=line, column=where)

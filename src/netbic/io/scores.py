@@ -1,0 +1,79 @@
+"""Scores of new samples on the modules of a model, genes matched by name."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from netbic.decomposition import SparseGraphSVD
+from netbic.io.errors import InputError, shown
+from netbic.io.results import names_of
+from netbic.projection import scoring
+
+
+def scores_by_name(model: SparseGraphSVD, X: Any, genes: Any) -> NDArray[Any]:
+    """Scores of the rows of X, whose columns are `genes`, in any order.
+
+    Genes of the model that are not there count as average, and a warning says how many; others are left out.
+
+    Parameters
+    ----------
+    model : SparseGraphSVD
+    X : array or sparse matrix, prepared as the model's own data were
+    genes : sequence of names
+
+    Examples
+    --------
+    >>> import netbic, netbic.io
+    >>> study = netbic.simulate.cohort(150, 700, n_modules=1, random_state=0)
+    >>> model = netbic.SparseGraphSVD(1, n_rows=40, n_columns=60).fit(study.expression)
+    >>> turned = study.expression.iloc[:, ::-1]
+    >>> scores = netbic.io.scores_by_name(model, turned.to_numpy(), turned.columns)
+    >>> bool((abs(scores - model.transform(study.expression)) < 1e-9).all())
+    True
+    """
+    known = pd.Index([str(gene) for gene in genes])
+    if not known.is_unique:
+        raise InputError(f"gene {shown(known[known.duplicated()][0])} occurs more than once: make names unique")
+    wanted = pd.Index([str(name) for name in names_of(model, "columns")])
+    at = known.get_indexer(wanted)
+    _check_overlap(model, known, wanted, at)
+    if not isinstance(X, np.ndarray):
+        return _sparse_scores(model, sp.csr_array(X), at)
+    full = np.tile(model.preparation_.offsets.astype(X.dtype), (X.shape[0], 1))
+    full[:, at >= 0] = X[:, at[at >= 0]]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        return np.asarray(model.transform(full))
+
+
+def _check_overlap(model: SparseGraphSVD, known: pd.Index[Any], wanted: pd.Index[Any], at: NDArray[Any]) -> None:
+    used = model.columns_.any(axis=0)
+    if not (used & (at >= 0)).any():
+        mine, theirs = (", ".join(map(shown, names[:5])) for names in (known, wanted[used]))
+        raise InputError(f"no gene of the modules is in these data (modules: {theirs}; data: {mine})")
+    if missing := int(np.count_nonzero(used & (at < 0))):
+        what = f"{missing:,} of the modules' {np.count_nonzero(used):,} genes are not here: they count as average"
+        warnings.warn(what, stacklevel=4)
+
+
+def _sparse_scores(model: SparseGraphSVD, X: Any, at: NDArray[Any]) -> NDArray[Any]:
+    """The same without writing X out: scores are affine, so what missing genes add is added once, to all rows."""
+    there = np.flatnonzero(at >= 0)
+    places = sp.csr_array((np.ones(there.size, dtype=X.dtype), (at[there], there)), shape=(X.shape[1], at.size))
+    directions = scoring(model.components_.astype(np.float64)).astype(X.dtype)
+    missing = np.where(at < 0, model.preparation_.offsets, 0.0)[None, :]
+    added = (model.preparation_.apply(missing) - model.preparation_.apply(np.zeros_like(missing))) @ directions
+    return np.asarray(model.preparation_.project(X @ places, directions) + added.astype(X.dtype))
+
+
+def scores_table(scores: NDArray[Any], samples: Any) -> pd.DataFrame:
+    """Scores with a row per sample: columns `sample`, `module_0`, `module_1`, ..."""
+    table = pd.DataFrame(scores, columns=[f"module_{k}" for k in range(scores.shape[1])])
+    table.insert(0, "sample", np.asarray(samples))
+    return table

@@ -1,0 +1,282 @@
+"""Files as they really come: each of these once gave a wrong answer without a word."""
+
+import itertools
+
+import anndata
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.io
+import scipy.sparse as sp
+from click.testing import CliRunner
+
+import netbic
+from netbic import InputError
+from netbic.cli import main
+from netbic.io import align, open_study, prepare, read_expression, read_network
+
+generator = np.random.default_rng(0)
+GENES = [f"GENE{k:03d}" for k in range(40)]
+TABLE = pd.DataFrame(generator.normal(8, 1, (40, 12)).round(3), index=GENES, columns=[f"s{k}" for k in range(12)])
+EDGES = pd.DataFrame({"a": GENES[:-1], "b": GENES[1:]})
+
+
+def written(tmp_path, table, name="table.tsv", **words):
+    table.to_csv(tmp_path / name, sep="\t", **words)
+    return tmp_path / name
+
+
+def network(tmp_path, text, name="net.tsv"):
+    (tmp_path / name).write_text(text)
+    return tmp_path / name
+
+
+def test_names_with_spaces_do_not_make_spaces_the_separator(tmp_path):
+    table = TABLE.set_axis([f"Tumor {k} left" for k in range(12)], axis=1).rename(index=lambda gene: f"Probe {gene}")
+    read = read_expression(written(tmp_path, table))
+    assert read.samples.tolist() == table.columns.tolist()
+    assert read.genes.tolist() == table.index.tolist()
+    turned = read_expression(written(tmp_path, table.T, index_label="sample"), samples_in_rows=True)
+    assert turned.genes.tolist() == table.index.tolist()
+    sif = network(tmp_path, "gene one\tbinds to\tgene two\ngene two\tbinds to\tgene three\n", "net.sif")
+    assert read_network(sif).graph.names.tolist() == ["gene one", "gene three", "gene two"]
+
+
+@pytest.mark.parametrize("name", ["table.tsv", "table.parquet"])
+def test_columns_that_annotate_genes_are_no_samples(tmp_path, name):
+    table = TABLE.rename_axis("Hugo_Symbol")
+    table.insert(0, "Entrez_Gene_Id", np.arange(40) * 1000)
+    table.insert(1, "Description", "a gene")
+    if name.endswith("tsv"):
+        written(tmp_path, table)
+    else:
+        table.to_parquet(tmp_path / name)
+    read = read_expression(tmp_path / name)
+    assert read.samples.tolist() == TABLE.columns.tolist()
+    assert prepare(read).steps == [{"step": "columns left out", "named": ["Entrez_Gene_Id", "Description"]}]
+
+
+def test_a_sample_far_beyond_the_others_is_remarked(tmp_path):
+    table = TABLE.copy()
+    table.insert(0, "probe_number", np.arange(40) * 100_000)
+    with pytest.warns(UserWarning, match="sample 'probe_number' are .* times as large as usual"):
+        read_expression(written(tmp_path, table))
+
+
+def test_gct(tmp_path):
+    table = TABLE.rename_axis("Name")
+    table.insert(0, "Description", "na")
+    (tmp_path / "table.gct").write_text("#1.2\n40\t12\n" + table.to_csv(sep="\t"))
+    assert read_expression(tmp_path / "table.gct").shape == (12, 40)
+
+
+def test_missing_names_are_no_name(tmp_path):
+    genes = [*GENES[:30], *["NA"] * 5, "nan", "", "null", *GENES[30:32]]
+    prepared = prepare(read_expression(written(tmp_path, TABLE.set_axis(genes, axis=0))))
+    assert prepared.expression.shape == (12, 32)
+    assert prepared.steps == [{"step": "drop nameless", "genes": 8}]
+    (tmp_path / "map.tsv").write_text(
+        "".join(f"{gene}\t{'NA' if k % 2 else f'X{k}'}\n" for k, gene in enumerate(GENES))
+    )
+    written(tmp_path, TABLE)
+    names = [f"X{k}" if k % 2 == 0 else gene for k, gene in enumerate(GENES)]
+    text = "".join(f"{a}\t{b}\n" for a, b in itertools.pairwise(names))
+    study = open_study(tmp_path / "table.tsv", network(tmp_path, text), id_map=tmp_path / "map.tsv")
+    assert study.expression.genes.tolist() == names
+
+
+def test_an_id_map_prefers_what_the_network_knows(tmp_path):
+    lines = [f"{gene}.3\tENST{k}\tUNKNOWN{k}\n{gene}.3\tENST{k}\tNODE{k}\n" for k, gene in enumerate(GENES)]
+    ensembl = [f"ENSG{k:011d}" for k in range(40)]
+    text = "".join(lines)
+    for gene, name in zip(GENES, ensembl, strict=True):
+        text = text.replace(gene, name)
+    (tmp_path / "map.tsv").write_text(text)
+    written(tmp_path, TABLE.set_axis([f"{name}.7" for name in ensembl], axis=0))
+    net = network(tmp_path, "".join(f"NODE{k}\tNODE{k + 1}\n" for k in range(39)))
+    study = open_study(tmp_path / "table.tsv", net, id_map=tmp_path / "map.tsv", strip_versions=True)
+    assert study.expression.genes.tolist() == [f"NODE{k}" for k in range(40)]
+
+
+COLUMNS = {
+    "pandas' row numbers": EDGES.reset_index().set_axis(["", "from", "to"], axis=1),
+    "R's row names": EDGES.assign(row=np.arange(39)).set_axis(["from", "to", ""], axis=1)[["", "from", "to"]],
+    "weight first": pd.DataFrame({"weight": 1.5, "source": EDGES["a"], "target": EDGES["b"]}),
+    "a regulon": pd.DataFrame({"tf": EDGES["a"], "confidence": 1.0, "target": EDGES["b"], "mor": -1}),
+    "BioGRID": pd.DataFrame(
+        {
+            "BioGRID ID Interactor A": np.arange(39),
+            "BioGRID ID Interactor B": np.arange(39) + 1,
+            "Official Symbol Interactor A": EDGES["a"],
+            "Official Symbol Interactor B": EDGES["b"],
+        }
+    ),
+    "a reference": pd.DataFrame({"Gene_1": EDGES["a"], "Gene_2": EDGES["b"], "pubmed_id": np.arange(39) + 10**7}),
+    "a reference in words": pd.DataFrame(
+        {"Gene A": EDGES["a"], "Gene B": EDGES["b"], "paper": [f"p{k}" for k in range(39)]}
+    ),
+}
+
+
+@pytest.mark.parametrize("case", COLUMNS)
+def test_the_ends_are_where_the_header_says(tmp_path, case):
+    table = COLUMNS[case]
+    table.to_csv(tmp_path / "net.csv", index=False)
+    graph, account = read_network(tmp_path / "net.csv")
+    assert set(graph.names) == set(GENES)
+    assert graph.n_edges == account.edges_in_file == 39
+    assert account.weighted == ("weight" in table)
+
+
+def test_the_ends_can_be_named(tmp_path):
+    pd.DataFrame({"x": EDGES["a"], "y": 1, "z": EDGES["b"]}).to_csv(tmp_path / "net.csv", index=False)
+    assert set(read_network(tmp_path / "net.csv", source="x", target="z").graph.names) == set(GENES)
+    with pytest.raises(InputError, match="has no column 'q': its columns are 'x', 'y', 'z'"):
+        read_network(tmp_path / "net.csv", source="q", target="z")
+
+
+def test_one_regulator_of_many_is_no_relation(tmp_path):
+    text = "".join(f"{gene}\tMYC\tactivates\n" for gene in GENES[:20]) + "MYC\tMAX\tbinds\n"
+    assert "MYC" in read_network(network(tmp_path, text)).graph.names
+
+
+@pytest.mark.parametrize("header", ["PARTICIPANT_A\tINTERACTION_TYPE\tPARTICIPANT_B\tSOURCE\tPMID\n", ""])
+def test_an_extended_sif_has_three_columns_that_count(tmp_path, header):
+    text = header + "".join(f"{a}\tbinds\t{b}\tReactome\t1234{k}\n" for k, (a, b) in enumerate(EDGES.to_numpy()))
+    assert set(read_network(network(tmp_path, text, "net.sif")).graph.names) == set(GENES)
+
+
+def test_missing_partners_in_a_categorical_column(tmp_path):
+    ends = EDGES.astype("category")
+    ends.loc[5, "b"] = np.nan
+    ends.to_parquet(tmp_path / "net.parquet")
+    with pytest.raises(InputError, match=r"edge 6 \('GENE005'\) has no partner"):
+        read_network(tmp_path / "net.parquet")
+    unused = EDGES.astype(pd.CategoricalDtype([*GENES, "NA", "other"]))
+    unused.to_parquet(tmp_path / "net.parquet")
+    assert read_network(tmp_path / "net.parquet").graph.n_edges == 39
+
+
+def test_nullable_columns(tmp_path):
+    table = TABLE.astype("Float64")
+    table.iloc[2, 3] = pd.NA
+    table.to_parquet(tmp_path / "table.parquet")
+    assert (
+        read_expression(tmp_path / "table.parquet")
+        .holes()
+        .startswith("1 values are missing (the first: gene 'GENE002'")
+    )
+
+
+def test_a_network_none_of_whose_edges_is_left_is_refused():
+    with pytest.raises(InputError, match="no edge joins two of them"):
+        align(np.array(GENES, dtype=object), netbic.Graph.from_edges(pd.DataFrame({"a": GENES[:4], "b": list("wxyz")})))
+
+
+def test_matched_only_does_not_hide_a_mix_up(tmp_path):
+    net = network(tmp_path, "".join(f"other{k}\tother{k + 1}\n" for k in range(99)) + f"{GENES[0]}\t{GENES[1]}\n")
+    wide = pd.concat([TABLE.set_axis([f"{k}{gene}" for gene in GENES], axis=0) for k in range(5)] + [TABLE])
+    with pytest.raises(InputError, match=r"only 2 of 240 genes .*'other0'"):
+        open_study(written(tmp_path, wide), net, matched_only=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("gene\ts1\ts2\nA\t1\t2\t\nB\t3\t4\t\n", "a separator too many at the end"),
+        ("A\t1\t2\nB\t3\t4\nC\t5\t6\n", "the first line holds numbers"),
+    ],
+)
+def test_headers_that_do_not_fit(tmp_path, text, said):
+    (tmp_path / "table.tsv").write_text(text)
+    with pytest.raises(InputError, match=said):
+        read_expression(tmp_path / "table.tsv")
+
+
+def test_numbers_as_sample_names(tmp_path):
+    table = TABLE.set_axis([str(k) for k in range(12)], axis=1).rename_axis("gene")
+    assert read_expression(written(tmp_path, table)).samples.tolist() == [str(k) for k in range(12)]
+    few = TABLE.set_axis(["1.1", "1E5", *TABLE.columns[2:]], axis=1).rename_axis("gene")
+    assert read_expression(written(tmp_path, few)).samples[0] == "1.1"
+
+
+def test_blanks_around_missing_values(tmp_path):
+    (tmp_path / "table.tsv").write_text("gene\ta\tb\tc\nx\t 1 \t NA \t3\ny\t4\t5\t6\n")
+    assert read_expression(tmp_path / "table.tsv").holes().startswith("1 values are missing")
+
+
+def test_counts_per_million_count_all_genes_and_skip_holes(tmp_path):
+    counts = pd.DataFrame({"s1": [1.0, 2, 7], "s2": [4.0, 4, 2], "s3": [5.0, np.nan, 5]}, index=["a", "a", "b"])
+    prepared = prepare(read_expression(written(tmp_path, counts)), cpm=True)
+    frame = prepared.expression.frame()
+    assert frame.loc["s1", "b"] == 7e5
+    assert frame.loc["s3", "b"] == 5e5
+    averaged = prepare(read_expression(written(tmp_path, counts)), duplicates="mean").expression.frame()
+    assert averaged["a"].tolist() == [1.5, 4, 5]
+
+
+def test_words_that_do_not_apply_are_refused(tmp_path):
+    path = written(tmp_path, TABLE)
+    for words in ({"layer": "x"}, {"gene_names": "x"}):
+        with pytest.raises(InputError, match=r"can be chosen for \.h5ad files"):
+            read_expression(path, **words)
+    sp.save_npz(tmp_path / "net.npz", sp.csr_array(np.eye(3)[::-1]))
+    with pytest.raises(InputError, match="has neither relations"):
+        read_network(tmp_path / "net.npz", relations=["binds"])
+    (tmp_path / "names.txt").write_text("a\na\nb\n")
+    with pytest.raises(InputError, match="'a' is given twice"):
+        read_network(tmp_path / "net.npz", names=tmp_path / "names.txt")
+
+
+def test_antibodies_are_no_genes(tmp_path):
+    scipy.io.mmwrite(tmp_path / "matrix.mtx", sp.coo_matrix(np.ones((3, 2))))
+    (tmp_path / "barcodes.tsv").write_text("c1\nc2\n")
+    kinds = ["Gene Expression", "Gene Expression", "Antibody Capture"]
+    (tmp_path / "features.tsv").write_text("".join(f"id{k}\tG{k}\t{kind}\n" for k, kind in enumerate(kinds)))
+    read = read_expression(tmp_path)
+    assert read.genes.tolist() == ["G0", "G1"]
+    assert read.steps[0]["named"] == ["G2"]
+    (tmp_path / "features.tsv").write_text("G0\nG1\nG2\n")
+    assert read_expression(tmp_path).genes.tolist() == ["G0", "G1", "G2"]
+
+
+def test_entrez_numbers_in_networkx_are_names():
+    numbers = [str(k + 1000) for k in range(40)]
+    graph = nx.Graph((int(a) + 1000, int(b) + 1000) for a, b in zip(range(38, -1, -1), range(39, 0, -1), strict=True))
+    adata = anndata.AnnData(TABLE.set_axis(numbers, axis=0).T)
+    netbic.tl.modules(adata, graph, 1, n_rows=4, n_columns=8)
+    joined = adata.varp["netbic"].toarray() > 0
+    assert {(a, b) for a, b in zip(*np.nonzero(joined), strict=True) if a < b} == {(k, k + 1) for k in range(39)}
+
+
+def run(*words):
+    return CliRunner().invoke(main, [str(word) for word in words])
+
+
+def test_new_samples_are_prepared_as_the_old_ones_were(tmp_path):
+    counts = pd.DataFrame(generator.poisson(20, (40, 12)), index=GENES, columns=TABLE.columns)
+    path = written(tmp_path, counts)
+    net = network(tmp_path, EDGES.to_csv(sep="\t", index=False, header=False))
+    words = ("--cpm", "--log1p", "--top-genes", 30, "--modules", 2, "--genes", 10, "--samples", 4)
+    assert run("fit", path, "--graph", net, "--out", tmp_path / "out", *words).exit_code == 0
+    done = run("score", tmp_path / "out", path, "--out", tmp_path / "scores.tsv")
+    assert done.exit_code == 0, done.output
+    model = netbic.load(tmp_path / "out")
+    logs = np.log1p(counts / counts.sum(axis=0) * 1e6).T[model.feature_names_in_]
+    scores = netbic.io.read_table(tmp_path / "scores.tsv")
+    np.testing.assert_allclose(scores[["module_0", "module_1"]], model.transform(logs), atol=1e-9)
+    one = written(tmp_path, counts[["s3", "s5"]], "two.tsv")
+    few = run("score", tmp_path / "out", one).stdout
+    assert few.splitlines()[1].split("\t")[0] == "s3"
+    assert float(few.splitlines()[1].split("\t")[1]) == pytest.approx(scores["module_0"][3])
+
+
+def test_a_method_with_a_graph_needs_its_sigma(tmp_path):
+    path, net = written(tmp_path, TABLE), network(tmp_path, EDGES.to_csv(sep="\t", index=False, header=False))
+    words = ("fit", path, "--graph", net, "--out", tmp_path / "out", "--modules", 1)
+    done = run(*words, "--method", "sgSVD*")
+    assert done.exit_code == 2
+    assert "needs --smoothness" in done.output
+    assert run(*words, "--method", "ALSVD").exit_code == 0
+    assert isinstance(netbic.load(tmp_path / "out").column_penalty, netbic.AdaptiveLasso)  # chooses its own size
