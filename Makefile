@@ -1,6 +1,6 @@
 # make demo    find modules in a simulated cohort          make test    lint, types, doctests and the whole suite
 # make install the private environment (.venv) alone       make format  let ruff tidy the sources
-# make figure1 Figure 1 against its reference values       make pictures  redraw the README's picture
+# make paper   the paper's figures and table (docs/paper)   make pictures  redraw the README's picture
 # make bench   time it against its peers (minutes)         make clean   remove .venv and caches
 
 PYTHON ?= python3
@@ -16,7 +16,7 @@ ifneq ($(wildcard ../shared/golden),)
 export NETBIC_GOLDEN ?= $(abspath ../shared/golden)
 endif
 
-.PHONY: demo test install format figure1 bench pictures clean
+.PHONY: demo test install format paper bench pictures clean
 
 demo: install
 	$(BIN)/netbic demo
@@ -41,8 +41,8 @@ format: install
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-figure1: install
-	$(BIN)/python benchmarks/figure1.py
+paper: install
+	$(BIN)/netbic reproduce all --out docs/paper
 
 bench: install
 	$(BIN)/python benchmarks/speed.py

@@ -219,3 +219,42 @@ def test_an_extra_that_is_not_there_answers_with_the_pip_line(files, tmp_path, m
     done = run("align", str(tmp_path / "cells.h5ad"), "--graph", str(files / "network.sif"))
     assert done.exit_code == 1
     assert 'pip install "netbic[anndata]"' in done.output
+
+
+def test_enrichment_is_written_with_the_modules_and_afterwards(files, tmp_path):
+    truth = netbic.io.read_table(files / "truth.tsv")
+    genes = truth[truth["axis"] == "gene"].groupby("module")["name"].apply(list)
+    sets = tmp_path / "sets.gmt"
+    sets.write_text("".join(f"planted{k}\tmodule {k}\t" + "\t".join(members) + "\n" for k, members in genes.items()))
+    done = fit(files, tmp_path / "out", "--gene-sets", str(sets))
+    assert done.exit_code == 0, done.output
+    assert "edges.tsv: 3 of 3 modules hold more edges than chance" in done.output
+    found = netbic.io.read_table(tmp_path / "out" / "gene_sets.tsv")
+    assert set(found["term"]) == {"planted0", "planted1", "planted2"}
+    edges = netbic.io.read_table(tmp_path / "out" / "edges.tsv")
+    assert (edges["degree_p_value"] < 0.05).all()
+    before = (tmp_path / "out" / "gene_sets.tsv").read_bytes(), (tmp_path / "out" / "edges.tsv").read_bytes()
+    assert run("enrich", str(tmp_path / "out"), "--gene-sets", str(sets)).exit_code == 0
+    assert ((tmp_path / "out" / "gene_sets.tsv").read_bytes(), (tmp_path / "out" / "edges.tsv").read_bytes()) == before
+    apart = run("enrich", str(tmp_path / "out"), "--gene-sets", str(sets), "--by-sign", "--collapse", "0.5")
+    assert apart.exit_code == 0
+    assert set(netbic.io.read_table(tmp_path / "out" / "gene_sets.tsv")["sign"]) == {1, -1}
+
+
+def test_bad_gene_sets_are_refused_before_the_fit(files, tmp_path):
+    (tmp_path / "sets.gmt").write_text("no tabs here\n")
+    done = fit(files, tmp_path / "out", "--gene-sets", str(tmp_path / "sets.gmt"))
+    assert done.exit_code == 1
+    assert "sets.gmt, line 1" in done.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_figure_1_by_one_command(tmp_path, monkeypatch):
+    monkeypatch.delenv("NETBIC_DATA", raising=False)
+    done = run("reproduce", "fig1", "--replicates", "2", "--jobs", "1", "--out", str(tmp_path / "out"), "--quiet")
+    assert done.exit_code == 0, done.output
+    assert len(netbic.io.read_table(tmp_path / "out" / "figure1.tsv")) == 2 * 9 * 6
+    assert "(figure1.png)" in (tmp_path / "out" / "README.md").read_text()
+    done = run("reproduce", "table1", "--out", str(tmp_path / "out"))
+    assert done.exit_code == 1
+    assert "--data" in done.output

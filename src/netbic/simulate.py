@@ -10,6 +10,7 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
+from sklearn.metrics import consensus_score
 
 from netbic.graphs import Graph
 
@@ -239,6 +240,26 @@ def recovery(found: Bools, planted: Bools) -> pd.DataFrame:
     table.insert(0, "planted", np.arange(len(planted)))
     table.insert(1, "found", partner)
     return table
+
+
+def consensus(found: tuple[Bools, Bools], planted: tuple[Bools, Bools], similarity: str = "jaccard") -> float:
+    """How alike two sets of biclusters are, rows and columns together (scikit-learn's consensus score; 1: the same).
+
+    Parameters
+    ----------
+    found, planted : pairs of bool arrays of shapes (n_modules, n_rows) and (n_modules, n_columns)
+        For a fitted model: `model.biclusters_`.
+    similarity : str
+        As scikit-learn's `consensus_score` has it.
+
+    Examples
+    --------
+    >>> import netbic
+    >>> study = netbic.simulate.cohort(200, 800, n_modules=2, random_state=0)
+    >>> netbic.simulate.consensus((study.samples, study.genes), (study.samples, study.genes))
+    1.0
+    """
+    return float(consensus_score(found, planted, similarity=similarity))
 
 
 def _agreement(found: Bools, truth: Bools) -> tuple[float, float, float, float]:

@@ -18,7 +18,7 @@ from netbic.cli import main
 from netbic.io import Run
 from netbic.io.files import locked
 
-RESULTS = ["modules.tsv", "summary.tsv", "alignment.json", "run.json"]
+RESULTS = ["modules.tsv", "summary.tsv", "edges.tsv", "alignment.json", "run.json"]
 RESULTS += [f"model/{name}" for name in ("model.json", "names.json", "arrays.npz", "column_graph.npz")]
 
 

@@ -5,7 +5,9 @@ import click
 from netbic import __version__
 from netbic.cli.align import align
 from netbic.cli.demo import demo
+from netbic.cli.enrich import enrich
 from netbic.cli.fit import fit
+from netbic.cli.reproduce import reproduce
 from netbic.cli.score import score
 from netbic.cli.simulate import simulate
 
@@ -20,9 +22,11 @@ def main() -> None:
     netbic simulate DIR                      files to try the other commands on
     netbic align EXPR --graph NET            what of the network matches the data
     netbic fit EXPR --graph NET --out DIR    modules, by name, in open files
+    netbic enrich DIR --gene-sets GMT        edges and gene sets the modules are rich in
     netbic score DIR NEW                     scores of new samples on those modules
+    netbic reproduce fig1                    the paper's figures and table, with controls
     """
 
 
-for command in (demo, simulate, align, fit, score):
+for command in (demo, simulate, align, fit, enrich, score, reproduce):
     main.add_command(command)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from netbic.decomposition import SparseGraphSVD
-    from netbic.io import Study
+    from netbic.io import GeneSets, Study
 
 
 _TERMS = ["normalized", "adjacency", "laplacian", "normalized_laplacian"]
@@ -26,6 +26,7 @@ _CENTERS = {"genes": "columns", "samples": "rows", "none": None}
 @click.command(cls=Command)
 @click.argument("expression", type=File)
 @click.option("--graph", type=File, help="The network: SIF, edge table, STRING, GraphML, Parquet or .npz.")
+@click.option("--gene-sets", type=File, help="GMT file to test the modules with; also: netbic enrich.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for the results.")
 @click.option("--modules", default=10, show_default=True, type=click.IntRange(1), help="Modules to look for.")
 @click.option("--genes", type=click.IntRange(1), help="Genes per module [default: 200, at most a fifth].")
@@ -68,10 +69,14 @@ def fit(
     \b
     DIR/modules.tsv      genes and samples of every module, with weights
     DIR/summary.tsv      a row per module
+    DIR/edges.tsv        edges inside the modules, against two kinds of chance
+    DIR/gene_sets.tsv    enriched gene sets (with --gene-sets)
     DIR/alignment.json   what of the network matched
     DIR/model/           the fitted model: netbic.load("DIR")
     """
     netbic.io.check_folder(out, resume=resume, force=force)
+    sets_file, lines = words.pop("gene_sets"), list[str]()
+    gene_sets = None if sets_file is None else netbic.io.read_gene_sets(sets_file)
     modelling = {name: words.pop(name) for name in _MODELLING}
     reading = listed(words)
     study = netbic.io.open_study(expression, graph, **reading)
@@ -80,7 +85,7 @@ def fit(
         click.echo(line)
     model = _estimator(study, **modelling)
     settings = {name: value for name, value in modelling.items() if name != "jobs"}
-    inputs = {"expression": expression, "graph": graph, **reading}
+    inputs = {"expression": expression, "graph": graph, "gene_sets": sets_file, **reading}
     run = netbic.io.Run.open(out, settings, study.fingerprint(), inputs, resume=resume, force=force)
     if run is None:
         _say(f"{out} is finished already: nothing to do", silent)
@@ -88,7 +93,9 @@ def fit(
         if run.known:
             _say(f"going on after {len(run.known)} modules", silent)
         with _progress(model.n_components, len(run.known), silent) as advance:
-            run.fit(model, study, advance)
+            run.fit(model, study, advance, lambda: lines.extend(_enriched(model, out, gene_sets, modelling["seed"])))
+        for line in lines:
+            _say(line, silent)
     _conclude(out, as_json, silent)
 
 
@@ -147,6 +154,10 @@ def _published(name: str, modules: int, smoothness: float | None, words: dict[st
     if known[name].uses_graph and words["column_graph"] is not None and smoothness is None:
         raise click.UsageError(f"--method {name} needs --smoothness, the paper's sigma (0.4 in its applications)")
     return netbic.method(name, modules, column_sigma=smoothness or 0.0, **words)
+
+
+def _enriched(model: SparseGraphSVD, out: Path, gene_sets: GeneSets | None, seed: int) -> Iterator[str]:
+    return netbic.enrichment.write_enrichment(model, out, gene_sets, random_state=seed)
 
 
 def _size(option: str, asked: int | None, available: int, usual: int) -> int:

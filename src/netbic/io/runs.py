@@ -27,6 +27,7 @@ from netbic.io.study import Study
 from netbic.solver import Module, Vector
 
 OUTPUTS = ("modules.tsv", "summary.tsv", "alignment.json")
+FURTHER = ("edges.tsv", "gene_sets.tsv")  # what other commands add
 MODEL_FILES = ("model.json", "names.json", "arrays.npz", "row_graph.npz", "column_graph.npz")
 
 
@@ -93,7 +94,7 @@ class Run:
             if afresh:
                 _remove(*checkpoint.glob("module-*.npz"))
             write_json(self.folder / "run.json", self._content | {"state": "running", "inputs": self._inputs})
-            _remove(*(self.folder / name for name in OUTPUTS), *(model / name for name in MODEL_FILES))
+            _remove(*(self.folder / name for name in (*OUTPUTS, *FURTHER)), *(model / name for name in MODEL_FILES))
             leftovers = [path for part in (self.folder, checkpoint, model) for path in part.glob(f"{TEMPORARY}*")]
             _remove(*(path for path in leftovers if path.name != LOCK))
             checkpoint.mkdir(exist_ok=True)
@@ -105,14 +106,31 @@ class Run:
         np.savez(buffer, run=np.array(self._digest), **_module_arrays(module))
         write_whole(_module_file(self.folder / "checkpoint", number), buffer.getvalue())
 
-    def fit(self, model: SparseGraphSVD, study: Study, found: Callable[[], Any] = lambda: None) -> None:
-        """Fit a model, each module kept as soon as it is found, and finish; what is remarked is kept too."""
+    def fit(
+        self,
+        model: SparseGraphSVD,
+        study: Study,
+        found: Callable[[], Any] = lambda: None,
+        also: Callable[[], Any] = lambda: None,
+    ) -> None:
+        """Fit a model, each module kept as soon as it is found, and finish; what is remarked is kept too.
+
+        Parameters
+        ----------
+        model : SparseGraphSVD
+        study : Study
+        found : function, optional
+            Called after every module.
+        also : function, optional
+            Called when the model is fitted and before the run counts as finished: what else is to be written.
+        """
         with locked(self.folder), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             modules = model.iter_fit(study.X, self.known, study.names)
             for number, module in enumerate(modules, start=len(self.known)):
                 self.keep(number, module)
                 found()
+            also()
             self.finish(model, study.alignment.to_dict(), [str(warning.message) for warning in caught])
         for warning in caught:
             warnings.warn(warning.message, stacklevel=2)

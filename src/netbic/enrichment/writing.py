@@ -1,0 +1,64 @@
+"""Enrichment of a fitted model's modules as tables in its folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from netbic.decomposition import SparseGraphSVD
+from netbic.enrichment.edges import edges
+from netbic.enrichment.gene_sets import gene_sets
+from netbic.io import write_table
+from netbic.io.state import matched_graph
+
+
+def write_enrichment(
+    model: SparseGraphSVD,
+    folder: Path,
+    sets: Mapping[str, Iterable[str]] | Path | str | None = None,
+    *,
+    level: float = 0.05,
+    by_sign: bool = False,
+    collapse: float | None = None,
+    random_state: Any = None,
+) -> Iterator[str]:
+    """Write edges.tsv (if the model has a graph) and gene_sets.tsv (if sets are given); say what they hold.
+
+    Parameters
+    ----------
+    model : SparseGraphSVD
+        Fitted, with names.
+    folder : path
+    sets : mapping or path of a GMT file, optional
+    level : float
+        Gene sets above this adjusted p-value are not written.
+    by_sign, collapse
+        See `gene_sets`.
+    random_state : None, int or numpy.random.Generator
+        For the degree-matched sets.
+    """
+    graph = matched_graph(model, "column")
+    if graph is not None:
+        table = edge_table(model, graph, random_state)
+        write_table(folder / "edges.tsv", table)
+        paper, honest = (int((table[name] < 0.05).sum()) for name in ("p_value", "degree_p_value"))
+        yield (
+            f"{folder}/edges.tsv: {paper} of {len(table)} modules hold more edges than chance (p < .05), {honest} more "
+            "than random genes of the same numbers of neighbours"
+        )
+    if sets is not None:
+        found = gene_sets(model, sets, by_sign=by_sign, collapse=collapse)
+        found = found[found["q_value"] <= level]
+        write_table(folder / "gene_sets.tsv", found)
+        yield f"{folder}/gene_sets.tsv: {len(found):,} enriched sets in {found['module'].nunique()} modules"
+
+
+def edge_table(model: SparseGraphSVD, graph: Any, random_state: Any) -> pd.DataFrame:
+    """The paper's test, with the fold change and p-value against degree-matched sets beside it."""
+    table, degree = edges(model, graph), edges(model, graph, null="degree", random_state=random_state)
+    for name in ("expected", "fold_change", "p_value", "q_value"):
+        table[f"degree_{name}"] = degree[name]
+    return table

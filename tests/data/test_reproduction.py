@@ -1,0 +1,105 @@
+"""Table 1 and Figure 2 on the real data: the paper's ordering, and what it does not tell."""
+
+import numpy as np
+import pytest
+from scipy.stats import kstest
+
+from netbic import InputError, experiments
+from netbic.enrichment import edges
+from netbic.experiments.published import LEVELS
+from netbic.experiments.tumours import (
+    Sizes,
+    compare,
+    enriched_shares,
+    estimator,
+    fitted,
+    load_study,
+    random_modules,
+    signed_ranks,
+    summarise,
+)
+from netbic.io import read_gene_sets, read_network, read_table
+
+
+@pytest.fixture(scope="module")
+def breast(real_data):
+    return compare(real_data, datasets=["BRCA (Agilent)"], networks=["Pathway Commons"])
+
+
+def test_the_papers_ordering_on_breast_tumours(breast):
+    shares = summarise(breast).set_index("method")["0.05"]
+    assert shares["sgSVD*"] >= shares["sgSVD"] >= shares["L0SVD"]
+    assert shares["sgSVD*"] > shares["L0SVD"] + 15
+    ranks = signed_ranks(breast).set_index(["first", "second"])["p_value"]
+    assert ranks["sgSVD*", "L0SVD"] < 0.01
+
+
+def test_much_of_that_gain_is_degree(breast):
+    summary = summarise(breast).set_index("method")
+    gain = summary.loc["sgSVD*", "log fold_change"] - summary.loc["L0SVD", "log fold_change"]
+    with_rewired = summary.loc["sgSVD*", "log rewired_fold_change"] - summary.loc["L0SVD", "log fold_change"]
+    matched = summary.loc["sgSVD*", "log degree_fold_change"] - summary.loc["L0SVD", "log degree_fold_change"]
+    assert with_rewired > 0.4 * gain
+    assert matched < 0.5 * gain
+
+
+def test_the_summary_counts_what_the_table_holds(breast):
+    own = breast[breast["method"] == "sgSVD*"]
+    shares = [100 * np.mean(own["p_value"] < level) for level in LEVELS]
+    assert enriched_shares(own) == shares
+    row = summarise(breast).set_index("method").loc["sgSVD*"]
+    assert [row[f"{level:g}"] for level in LEVELS] == shares
+    assert row["terms, 0.01"] == own["terms_0.01"].sum()
+
+
+def test_random_modules_have_next_to_no_terms(real_data):
+    study = load_study(real_data, "BRCA (Agilent)", "Pathway Commons")
+    counts = random_modules(study, read_gene_sets(real_data / "go_bp_human.gmt.gz"), Sizes())
+    assert counts["terms_0.001"] == 0
+    assert counts["terms_0.1"] < 40
+
+
+@pytest.mark.parametrize("name", ["L0SVD", "sgSVD", "sgSVD*"])
+def test_forty_modules_at_the_papers_size(real_data, name):
+    study = load_study(real_data, "COADREAD", "Pathway Commons")
+    assert study.expression.shape == (592, 13_136)
+    model = fitted(estimator(name, study.graph, Sizes()), study.X)
+    assert model.columns_.sum(axis=1).tolist() == [200] * 40
+    assert model.rows_.sum(axis=1).tolist() == [50] * 40
+
+
+def test_everything_is_written(real_data, tmp_path):
+    sizes = Sizes(modules=3, genes=50, samples=30)
+    words = {"datasets": ["CGP (excerpt)"], "networks": ["Pathway Commons"], "sizes": sizes, "replicates": 2}
+    experiments.reproduce(experiments.PARTS, tmp_path, real_data, **words)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert {"README.md", "table1.tsv", "sigma.tsv", "wilcoxon.tsv", "modules.tsv", "figure1_controls.tsv"} <= names
+    assert {f"figure{k}.{kind}" for k in (1, 2) for kind in ("png", "svg")} <= names
+    page = (tmp_path / "README.md").read_text()
+    for heading in ("## Figure 1", "## Table 1", "## Figure 2", "## Other values of sigma"):
+        assert heading in page
+    table = read_table(tmp_path / "table1.tsv")
+    assert (
+        f"| CGP (excerpt) | sgSVD* | {table.set_index('method').loc['sgSVD*', '0.1']:.1f}".rstrip("0").rstrip(".")
+        in page
+    )
+
+
+def test_data_that_are_not_there(tmp_path):
+    with pytest.raises(InputError, match="Table 1 and Figure 2 need real data"):
+        experiments.reproduce(["table1"], tmp_path / "out")
+    with pytest.raises(InputError, match=r"expr_tcga_brca_agilent2012.parquet is not there"):
+        load_study(tmp_path, "BRCA (Agilent)", "Pathway Commons")
+    with pytest.raises(InputError, match=r"\['fig3'\] are not known"):
+        experiments.reproduce(["fig3"], tmp_path / "out")
+
+
+def test_degree_aware_p_values_are_calibrated_on_pathway_commons(real_data):
+    graph = read_network(real_data / "network_pathway_commons_v7.parquet").graph
+    generator = np.random.default_rng(0)
+    chances = graph.degrees / graph.degrees.sum()
+    sets = [generator.choice(graph.n_nodes, 200, replace=False, p=chances) for _ in range(300)]
+    assert (edges(sets, graph)["p_value"] < 0.05).mean() > 0.95  # the paper's test takes hubs for modules
+    p_values = edges(sets, graph, null="degree", random_state=1, n_draws=99)["p_value"]
+    assert (p_values <= 0.05).mean() <= 0.08
+    assert kstest(p_values, "uniform").statistic < 0.12
