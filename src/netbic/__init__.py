@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
-    from netbic import enrichment, experiments, graphs, io, methods, penalties, simulate, tl
+    from netbic import enrichment, experiments, graphs, io, methods, penalties, selection, simulate, tl
     from netbic.decomposition import SparseGraphSVD
     from netbic.graphs import Graph
     from netbic.io import InputError, load, save
@@ -25,7 +25,7 @@ _HOMES = {
     **dict.fromkeys(["InputError", "load", "save"], "netbic.io"),
     **dict.fromkeys(["L0", "L1", "SCAD", "AdaptiveLasso", "Dense", "KeepSoft", "L1Ball"], "netbic.penalties"),
 }
-_ROOMS = {"enrichment", "experiments", "graphs", "io", "methods", "penalties", "simulate", "tl"}
+_ROOMS = {"enrichment", "experiments", "graphs", "io", "methods", "penalties", "selection", "simulate", "tl"}
 
 __all__ = [
     "L0",
@@ -48,6 +48,7 @@ __all__ = [
     "methods",
     "penalties",
     "save",
+    "selection",
     "simulate",
     "tl",
 ]

@@ -229,7 +229,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         columns = self._axis("column", X.shape[1], column_names)
         self.names_ = {"rows": row_names, "columns": column_names}
         settings = self._settings(X.dtype)
-        with _one_blas_thread():
+        with one_blas_thread():
             operator, noise = self._operator(X)
             search = ModuleSearch(operator, rows, columns, settings, noise, known)
             modules: list[Module] = []
@@ -457,7 +457,7 @@ def _threads() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def _one_blas_thread() -> AbstractContextManager[Any]:
+def one_blas_thread() -> AbstractContextManager[Any]:
     """The solver's products are small: more BLAS threads than one only get in each other's way."""
     limit: AbstractContextManager[Any] = _threads().limit(limits=1, user_api="blas")
     return limit

@@ -1,0 +1,69 @@
+"""How well modules found in some samples explain others."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from netbic.decomposition import SparseGraphSVD
+from netbic.graphs import match
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+def folds(n_samples: int, n_folds: int, random_state: Any) -> list[Indices]:
+    """Held-out samples of each fold: a random partition into parts of equal size (but for one)."""
+    if not 2 <= n_folds <= n_samples // 2:
+        most = max(n_samples // 2, 2)
+        raise ValueError(f"{n_folds} folds of {n_samples} samples: choose 2 to {most}, so that each holds two samples")
+    order = np.random.default_rng(random_state).permutation(n_samples)
+    return [np.sort(part) for part in np.array_split(order, n_folds)]
+
+
+def held_out_scores(
+    model: SparseGraphSVD, X: NDArray[Any], n_folds: int = 5, n_repeats: int = 1, seed: int = 0
+) -> Floats:
+    """Share of the variance of held-out samples explained by modules of the others: (n_repeats, n_folds).
+
+    Parameters
+    ----------
+    model : SparseGraphSVD
+        How to fit; clones of it are fitted. A graph of the rows is cut to the samples in use, and `n_rows` shrinks with
+        their number.
+    X : array of shape (n_samples, n_features)
+    n_folds, n_repeats : int
+        Every repeat is another partition into folds.
+    seed : int
+        The same seed gives the same folds, so that two models can be compared fold by fold.
+    """
+    scores = np.empty((n_repeats, n_folds))
+    for repeat in range(n_repeats):
+        for fold, part in enumerate(folds(len(X), n_folds, [seed, repeat])):
+            inside = np.setdiff1d(np.arange(len(X)), part)
+            fitted = quietly_fitted(on_fewer_rows(model, inside, len(X)), X[inside])
+            scores[repeat, fold] = fitted.score(X[part])
+    return scores
+
+
+def on_fewer_rows(model: SparseGraphSVD, inside: Indices, n_rows: int) -> SparseGraphSVD:
+    """A clone for some of the rows: the row graph cut to them, `n_rows` in proportion."""
+    made: SparseGraphSVD = clone(model)
+    if model.n_rows is not None:
+        made.set_params(n_rows=max(1, round(model.n_rows * len(inside) / n_rows)))
+    if model.row_graph is not None:
+        weights = match(model.row_graph, n_rows, None, "row").weights
+        made.set_params(row_graph=weights[inside][:, inside])
+    return made
+
+
+def quietly_fitted(model: SparseGraphSVD, X: Any) -> SparseGraphSVD:
+    """Fit without remarks: they are about the final model, not about trials."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X)
+    return model

@@ -1,0 +1,94 @@
+"""Does the graph help? Yes where it does, no where it is rewired, permuted, or beside the point."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import netbic
+from netbic import Graph, SparseGraphSVD
+from netbic.selection import graph_value
+from netbic.selection.graph_value import _against_none, _against_rewired
+from netbic.selection.holdout import folds, held_out_scores, on_fewer_rows
+
+study = netbic.simulate.cohort(300, 1000, n_modules=3, strength=0.7, random_state=0)
+model = SparseGraphSVD(3, n_rows=40, n_columns=60, column_graph=study.network)
+QUICK = {"n_rewired": 9, "n_repeats": 2, "random_state": 0, "n_jobs": 2}
+
+
+def test_the_true_graph_helps_and_others_do_not():
+    value = graph_value(model, study.expression, **QUICK)
+    assert value.helps
+    assert value.verdict.startswith("The graph helps")
+    assert not value.degree["tracks"].any()
+    rewired = SparseGraphSVD(**model.get_params() | {"column_graph": study.network.rewire(5)})
+    judged = graph_value(rewired, study.expression, **QUICK)
+    assert not judged.helps
+    assert judged.verdict.startswith("No evidence")
+    order = np.random.default_rng(0).permutation(1000)
+    permuted = SparseGraphSVD(**model.get_params() | {"column_graph": Graph(study.network.weights[order][:, order])})
+    assert not graph_value(permuted, study.expression.to_numpy(), **QUICK).helps
+
+
+def test_modules_that_follow_degree_are_noticed():
+    toy = netbic.simulate.paper(0.06, random_state=0)
+    words = {"n_rows": 50, "n_columns": 50, "center": None, "column_smoothness": 1.0, "graph_term": "adjacency"}
+    value = graph_value(SparseGraphSVD(1, column_graph=toy.column_graph, **words), toy.X, **QUICK)
+    assert value.degree["tracks"].all()
+
+
+def test_the_answer_does_not_depend_on_the_number_of_threads():
+    one, two = (graph_value(model, study.expression, **QUICK | {"n_rewired": 3, "n_jobs": jobs}) for jobs in (1, 2))
+    pd.testing.assert_frame_equal(one.table, two.table)
+    assert (one.p_rewired, one.p_none) == (two.p_rewired, two.p_none)
+
+
+def test_p_values_are_those_of_t_tests():
+    own, none = np.array([[3.0, 4.0, 5.0], [2.0, 4.0, 6.0]]), np.array([[2.0, 2.0, 4.0], [2.0, 3.0, 3.0]])
+    gains = own - none
+    t = gains.mean() / (gains.std(ddof=1) / np.sqrt(3))
+    assert _against_none(own, none) == pytest.approx(stats.t.sf(t, 2))
+    others = [np.full((2, 3), value) for value in (1.0, 2.0, 3.0, 4.0)]
+    t = (own.mean() - 2.5) / (np.std([1, 2, 3, 4], ddof=1) * np.sqrt(1.25))
+    assert _against_rewired(own, others) == pytest.approx(stats.t.sf(t, 3))
+    assert _against_none(own, own) == 1
+    assert _against_rewired(own, others[:1] * 3) == 1
+
+
+def test_held_out_scores_are_the_scores_of_clones():
+    X = study.expression.to_numpy()
+    scores = held_out_scores(model, X, n_folds=4, seed=3)
+    part = folds(300, 4, [3, 0])[2]
+    inside = np.setdiff1d(np.arange(300), part)
+    own = SparseGraphSVD(3, n_rows=30, n_columns=60, column_graph=study.network.weights).fit(X[inside])
+    assert scores[0, 2] == own.score(X[part])
+    together = np.sort(np.concatenate(folds(200, 7, 1)))
+    assert together.tolist() == list(range(200))
+
+
+def test_a_graph_of_the_samples_is_cut_to_those_in_use():
+    toy = netbic.simulate.paper(0.03, random_state=0)
+    whole = SparseGraphSVD(1, n_rows=50, n_columns=50, row_graph=toy.row_graph)
+    inside = np.arange(0, 100, 2)
+    half = on_fewer_rows(whole, inside, 100)
+    assert half.n_rows == 25
+    assert (half.row_graph != toy.row_graph.weights[inside][:, inside]).nnz == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"n_rewired": 2}, "at least 3 are needed"),
+        ({"n_folds": 160}, "160 folds of 300 samples: choose 2 to 150"),
+        ({"n_folds": 1}, "1 folds of 300 samples"),
+        ({"n_repeats": 0}, "n_repeats=0"),
+    ],
+)
+def test_bad_input(words, said):
+    with pytest.raises(ValueError, match=said):
+        graph_value(model, study.expression, **words)
+
+
+def test_a_model_without_a_graph():
+    with pytest.raises(ValueError, match="no column_graph"):
+        graph_value(SparseGraphSVD(1), study.expression)
