@@ -1,18 +1,20 @@
 """Edge enrichment: the paper's test, and nulls that keep degrees."""
 
 import warnings
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import fisher_exact, kstest
+from scipy.stats import chisquare, fisher_exact, kstest
 from sklearn.exceptions import NotFittedError
 
 import netbic
 from netbic import Graph
 from netbic.enrichment import edges, held_out_edges
 from netbic.enrichment.edges import split_edges
-from netbic.enrichment.nulls import _edges_in_sets, _upward, degree_bins, edges_inside, sampled
+from netbic.enrichment.nulls import _edges_in_sets, _upward, degree_bins, edges_inside, rewired_counts, sampled
+from netbic.graphs.edges import swap_sweep
 
 
 def graph_and_names():
@@ -155,7 +157,81 @@ def test_rewired_graphs_keep_degrees_and_forget_the_rest():
     original = set(map(frozenset, zip(*(part.tolist() for part in graph.edges()[:2]), strict=True)))
     chance = len(original & seen[0]) / graph.n_edges
     for one, other in ((seen[0], seen[1]), (seen[1], seen[2])):
-        assert len(one & other) / graph.n_edges < chance + 0.03
+        assert len(one & other) / graph.n_edges < chance + 0.02
+
+
+def test_every_graph_of_given_degrees_is_equally_likely():
+    """All seven graphs with the degrees of a path of five nodes, counted over a long chain."""
+    degrees = np.array([1, 2, 2, 2, 1])
+    pairs = list(combinations(range(5), 2))
+    graphs = [four for four in combinations(pairs, 4) if (np.bincount(np.ravel(four), minlength=5) == degrees).all()]
+    assert len(graphs) == 7
+    tails, heads, generator = np.array([0, 1, 2, 3]), np.array([1, 2, 3, 4]), np.random.default_rng(0)
+    seen = dict.fromkeys(graphs, 0)
+    for _ in range(20_000):
+        for _ in range(4):
+            swap_sweep(tails, heads, 5, generator)
+        seen[tuple(sorted((min(a, b), max(a, b)) for a, b in zip(tails.tolist(), heads.tolist(), strict=True)))] += 1
+    assert chisquare(list(seen.values())).pvalue > 0.001
+
+
+def test_rewired_counts_are_calibrated_on_graphs_that_are_rewired_themselves():
+    graph = heavy_tailed(600)
+    hubs = np.argsort(-graph.degrees)[:40]
+    generator = np.random.default_rng(0)
+    sets = [hubs, *(generator.choice(600, 60, replace=False, p=graph.degrees / graph.degrees.sum()) for _ in range(5))]
+    masks = np.zeros((len(sets), 600), dtype=bool)
+    for mask, members in zip(masks, sets, strict=True):
+        mask[members] = True
+    chance = rewired_counts(masks, graph, 200, 1)
+    fresh = np.column_stack([edges_inside(masks, graph.rewire([7, k], sweeps=60)) for k in range(60)])
+    ranks = (chance[:, :, None] >= fresh[:, None, :]).mean(axis=1)
+    assert np.abs(ranks.mean(axis=1) - 0.5).max() < 0.12
+
+
+def test_a_module_that_is_all_there_is_of_its_degree_cannot_be_judged():
+    clique = np.zeros((60, 60))
+    clique[:6, :6] = 1 - np.eye(6)
+    for k in range(6, 59):
+        clique[k, k + 1] = clique[k + 1, k] = 1
+    with pytest.warns(UserWarning, match="most nodes of module 0 have no other node of their degree"):
+        assert edges([range(6)], clique, null="degree", random_state=0, n_draws=19)["p_value"].iloc[0] == 1
+    assert edges([range(6)], clique, null="rewired", random_state=0)["p_value"].iloc[0] == 0.01
+
+
+def test_edges_where_none_are_expected():
+    graph = np.zeros((400, 400))
+    for k in range(0, 400, 2):
+        graph[k, k + 1] = graph[k + 1, k] = 1
+    table = edges([[0, 1]], graph, null="degree", random_state=0, n_draws=9)
+    assert np.isinf(table["fold_change"].iloc[0]) or table["expected"].iloc[0] > 0
+
+
+def test_large_modules_are_drawn_quickly():
+    ring = np.arange(4000)
+    graph = Graph.from_edges(pd.DataFrame({"a": ring, "b": (ring + 1) % 4000}), nodes=ring)
+    table = edges([ring[:900]], graph, null="degree", random_state=0, n_draws=99)
+    assert table["p_value"].iloc[0] == 0.01
+
+
+@pytest.mark.parametrize(
+    ("modules", "said"),
+    [
+        ((np.arange(30) < 6).astype(int)[None, :], "zeros and ones"),
+        ([0, 1, 2], "list of single members"),
+        (["g0", "g1"], "list of single members"),
+        ({"a": ["g0"]}, "modules is a dict"),
+        (None, "modules is a NoneType"),
+    ],
+)
+def test_modules_that_are_none(modules, said):
+    with pytest.raises(ValueError, match=said):
+        edges(modules, graph_and_names())
+
+
+def test_a_module_may_be_a_set():
+    graph = graph_and_names()
+    pd.testing.assert_frame_equal(edges([{"g3", "g1", "g2"}], graph), edges([["g1", "g2", "g3"]], graph))
 
 
 def test_draws_depend_on_the_seed_only():
@@ -177,7 +253,8 @@ def test_hidden_edges_are_found_where_the_graph_tells_the_truth_and_not_where_it
     assert known.n_edges + hidden.n_edges == study.network.n_edges
     assert hidden.n_edges == round(0.3 * study.network.n_edges)
     assert (known.weights + hidden.weights - study.network.weights).nnz == 0
-    for words, said in (({"share": 1.0}, "between 0 and 1"), ({"graph": None}, "no graph")):
+    cases = (({"share": 1.0}, "between 0 and 1"), ({"graph": None}, "no graph"), ({"share": 1e-7}, "hides none"))
+    for words, said in (*cases, ({"null": "magic"}, "is not known"), ({"n_draws": 0}, "n_draws=0")):
         with pytest.raises(ValueError, match=said):
             held_out_edges(model, study.expression, **({"graph": study.network} | words))
 
@@ -192,7 +269,7 @@ def test_bad_input():
         edges([[0, 1]], graph, axis="genes")
     with pytest.raises(ValueError, match="mask has length 3 but the graph has 30 nodes"):
         edges([np.ones(3, dtype=bool)], graph)
-    with pytest.raises(ValueError, match="'TP53' is not a node of the graph"):
+    with pytest.raises(ValueError, match="'TP53' is not in the graph"):
         edges([["g1", "TP53"]], graph)
     with pytest.raises(ValueError, match="member -1 but the graph has nodes 0 to 29"):
         edges([[-1, 3]], graph)

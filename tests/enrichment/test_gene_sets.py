@@ -104,6 +104,8 @@ def test_shuffled_labels_find_nothing():
         ([MODULE], {"background": ["x"]}, "not one gene of the data is in the background"),
         ([MODULE], {"names": None}, "give the names of all genes"),
         ([MODULE], {"by_sign": True}, "needs a fitted model"),
+        ([MODULE], {"collapse": 0.0}, "above 0 and up to 1"),
+        ([MODULE], {"shuffle": False}, "give a seed"),
         ([MODULE], {"names": [*GENES, "g0"]}, "'g0' occurs more than once"),
     ],
 )
@@ -128,3 +130,17 @@ def test_the_gene_ontology_in_passing(real_data):
     assert best["term"].tolist()[0] == "GO:0006260"
     assert (best["q_value"] < 1e-50).all()
     assert (gene_sets(known, sets, names=genes, shuffle=0)["q_value"] > 0.01).all()
+
+
+def test_numbers_as_gene_names():
+    numbers = np.arange(1000, 1400)
+    sets = {term: [int(gene[1:]) + 1000 for gene in members] for term, members in SETS.items()}
+    module = [int(gene[1:]) + 1000 for gene in MODULE]
+    own, named = gene_sets([module], sets, names=numbers), gene_sets([MODULE], SETS, names=GENES)
+    assert own["p_value"].tolist() == named["p_value"].tolist()
+
+
+def test_shuffling_stays_inside_the_background():
+    for seed in range(3):
+        table = gene_sets([MODULE], SETS, names=GENES, background=GENES[:200], shuffle=seed)
+        assert (table["n_module"] == 25).all()

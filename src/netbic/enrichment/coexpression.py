@@ -59,24 +59,40 @@ def coexpression(modules: Any, X: Any, *, n_draws: int = 99, random_state: Any =
 
 
 def _values_and_masks(modules: Any, X: Any) -> tuple[NDArray[np.float64], Masks]:
+    if isinstance(modules, SparseGraphSVD):
+        X = _in_the_models_order(modules, X)
     names = X.columns.to_numpy(dtype=object) if isinstance(X, pd.DataFrame) else None
     dense: Any = X.toarray() if sp.issparse(X) else X  # type: ignore[attr-defined]
     values = np.asarray(dense, dtype=np.float64)
     if values.ndim != 2 or values.shape[0] < 3:
         raise ValueError(f"X has shape {values.shape}: at least three samples are needed for a correlation")
+    if np.isinf(values).any() or np.isnan(values).all(axis=0).any():
+        raise ValueError("X has infinite values or columns of nothing but missing ones: remove them")
     if isinstance(modules, SparseGraphSVD):
-        check_is_fitted(modules)
         if modules.n_features_in_ != values.shape[1]:
             raise ValueError(f"X has {values.shape[1]} features but the model has {modules.n_features_in_}")
         return values, modules.columns_
     return values, masks_over(modules, values.shape[1], names, "matrix")
 
 
+def _in_the_models_order(model: SparseGraphSVD, X: Any) -> Any:
+    """Columns by name, where both sides have names."""
+    check_is_fitted(model)
+    names = model.names_["columns"]
+    if names is None or not isinstance(X, pd.DataFrame):
+        return X
+    missing = [name for name in names if name not in X.columns]
+    if missing:
+        raise ValueError(f"X lacks {len(missing)} of the model's features, such as {missing[0]!r}: add them")
+    return X[list(names)]
+
+
 def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Columns of mean 0 and length 1; constant ones are 0. Missing values count as the column's mean."""
     centred = np.nan_to_num(values - np.nanmean(values, axis=0))
     lengths = np.linalg.norm(centred, axis=0)
-    return np.asarray(centred / np.where(lengths > 0, lengths, 1.0))
+    varying = lengths > 1e-10 * np.sqrt(len(values)) * np.nanmax(np.abs(values), axis=0)  # more than rounding leaves
+    return np.asarray(np.where(varying, centred / np.where(varying, lengths, 1.0), 0.0))
 
 
 def _mean_correlation(standard: NDArray[np.float64]) -> float:

@@ -70,10 +70,14 @@ def gene_sets(
     >>> table[["term", "n_overlap", "genes"]].to_numpy().tolist()
     [['abc', 3, 'a, b, c'], ['xyz', 1, 'a']]
     """
+    if collapse is not None and not 0 < collapse <= 1:
+        raise InputError(f"collapse={collapse!r}: a number above 0 and up to 1 is needed")
+    if isinstance(shuffle, bool):
+        raise InputError(f"shuffle={shuffle!r}: give a seed, or leave it out")
     genes, masks, signs = _genes_and_masks(modules, names, by_sign)
+    genes, masks = _inside(genes, masks, background)
     if shuffle is not None:
         genes = genes[np.random.default_rng(shuffle).permutation(genes.size)]
-    genes, masks = _inside(genes, masks, background)
     sets = read_gene_sets(gene_sets) if isinstance(gene_sets, (str, Path)) else gene_sets
     terms = _Terms.of(sets, genes, min_size, max_size)
     overlaps = np.asarray((sp.csr_array(masks.astype(np.int32)) @ terms.members.T).toarray(), dtype=np.int64)
@@ -96,7 +100,7 @@ class _Terms:
     @classmethod
     def of(cls, sets: Mapping[str, Iterable[str]], genes: Names, min_size: int, max_size: int) -> _Terms:
         labels = list(sets)
-        given = [list(dict.fromkeys(sets[label])) for label in labels]
+        given = [list(dict.fromkeys(map(str, sets[label]))) for label in labels]
         lengths = np.array([len(members) for members in given], dtype=np.intp)
         flat = pd.Index([gene for members in given for gene in members], dtype=object)
         columns = pd.Index(genes).get_indexer(flat)
@@ -145,6 +149,8 @@ def _genes_and_masks(modules: Any, names: Any, by_sign: bool) -> tuple[Names, Ma
         raise InputError("by_sign=True needs a fitted model: lists of genes have no signs")
     if names is None:
         raise InputError("give the names of all genes (names=...): they are what could have been found by chance")
+    if np.asarray(names).dtype.kind in "iu":  # Entrez ids: members are names too, not positions
+        modules = [[str(member) for member in module] for module in modules]
     genes = _distinct_names(names)
     return genes, masks_over(modules, genes.size, genes, "list of names"), signs
 

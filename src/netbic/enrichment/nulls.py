@@ -40,6 +40,14 @@ def degree_bins(degrees: Indices) -> Indices:
     return np.asarray(np.unique(np.where(degrees == 0, 0, steps), return_inverse=True)[1], dtype=np.intp)
 
 
+def without_peers(masks: Masks, graph: Graph) -> NDArray[np.float64]:
+    """Expected share of a module's nodes in a degree-matched set: near 1, the module is compared with itself."""
+    bins = degree_bins(graph.degrees)
+    sizes = np.bincount(bins, minlength=int(bins.max(initial=0)) + 1)
+    inside = np.array([np.bincount(bins[mask], minlength=sizes.size) for mask in masks]).reshape(-1, sizes.size)
+    return np.asarray((inside**2 / np.maximum(sizes, 1)).sum(axis=1) / np.maximum(masks.sum(axis=1), 1))
+
+
 def degree_matched_counts(masks: Masks, graph: Graph, n_draws: int, random_state: Any) -> Counts:
     """Edges inside random sets, each with as many nodes of every degree bin as the module has: (n_modules, n_draws)."""
     generator = np.random.default_rng(random_state)
@@ -69,12 +77,18 @@ def sampled(pool: Indices, count: int, n_draws: int, generator: np.random.Genera
     if 4 * count > pool.size:
         return pool[np.argsort(generator.random((n_draws, pool.size)), axis=1)[:, :count]]
     chosen = generator.integers(pool.size, size=(n_draws, count))
-    while True:
-        ordered = np.sort(chosen, axis=1)
-        repeated = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
-        if not repeated.size:
-            return pool[chosen]
-        chosen[repeated] = generator.integers(pool.size, size=(repeated.size, count))
+    while (again := _repeated(chosen)).any():
+        chosen[again] = generator.integers(pool.size, size=int(again.sum()))
+    return pool[chosen]
+
+
+def _repeated(rows: Indices) -> NDArray[np.bool_]:
+    """Entries that occur earlier in their row."""
+    order = np.argsort(rows, axis=1, kind="stable")
+    ordered = np.take_along_axis(rows, order, axis=1)
+    repeated = np.zeros(rows.shape, dtype=bool)
+    np.put_along_axis(repeated, order[:, 1:], ordered[:, 1:] == ordered[:, :-1], axis=1)
+    return repeated
 
 
 def _upward(graph: Graph) -> sp.csr_array:
@@ -90,7 +104,7 @@ def _edges_in_sets(sets: Indices, upward: sp.csr_array) -> Counts:
     """Edges inside each of many sets (a row each), looking at the neighbours of members only."""
     counts = np.zeros(len(sets), dtype=np.int64)
     lengths = np.diff(upward.indptr)
-    for part in _parts(lengths[sets].sum(axis=1)):
+    for part in _parts(lengths[sets].sum(axis=1) + upward.shape[0] // 4):  # a byte per node beside eight per entry
         members = sets[part]
         inside = np.zeros((len(members), upward.shape[0]), dtype=bool)
         np.put_along_axis(inside, members, True, axis=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,11 @@ def masks_over(modules: Any, size: int, names: NDArray[Any] | None, whole: str) 
     """A row per module over `size` things; `whole` is what those are called in errors."""
     if isinstance(modules, np.ndarray) and modules.ndim == 1 and modules.dtype != object:
         raise ValueError(f"modules is an array of shape {modules.shape}: give a list of modules, e.g. [members]")
+    if isinstance(modules, (str, dict)) or not isinstance(modules, Iterable):
+        raise ValueError(f"modules is a {type(modules).__name__}: give a fitted model or a list of modules")
+    modules = [sorted(module) if isinstance(module, (set, frozenset)) else module for module in modules]
+    if any(isinstance(module, str) or np.ndim(module) == 0 for module in modules):
+        raise ValueError("modules is a list of single members: give a list of modules, e.g. [members]")
     rows = [_mask(module, size, names, whole) for module in modules]
     return np.array(rows, dtype=bool).reshape(len(rows), size)
 
@@ -47,6 +53,8 @@ def _mask(module: Any, size: int, names: NDArray[Any] | None, whole: str) -> NDA
         if members.shape != mask.shape:
             raise ValueError(f"a module's mask has length {members.size} but the {whole} has {size} nodes")
         return members
+    if members.shape == mask.shape and size > 2 and members.dtype.kind in "iuf" and set(np.unique(members)) <= {0, 1}:
+        raise ValueError(f"a module is given by {size} zeros and ones: make it boolean, e.g. mask.astype(bool)")
     if members.dtype.kind in "OUS" and members.size:
         members = _positions(members, names, whole)
     if members.size and not np.issubdtype(members.dtype, np.integer):
@@ -65,5 +73,5 @@ def _positions(members: NDArray[Any], names: NDArray[Any] | None, whole: str) ->
     found = pd.Index(names).get_indexer(pd.Index(members))
     if (found < 0).any():
         missing = members[int(np.argmin(found))]
-        raise ValueError(f"module member {missing!r} is not a node of the {whole}: drop or rename it")
+        raise ValueError(f"module member {missing!r} is not in the {whole}: drop or rename it")
     return np.asarray(found)

@@ -144,8 +144,9 @@ def as_names(names: ArrayLike, size: int | None = None) -> NDArray[Any]:
 def swap_sweep(tails: Indices, heads: Indices, n_nodes: int, generator: np.random.Generator) -> None:
     """Propose one swap for each of n_edges / 2 random pairs of edges and carry out those that clash with nothing.
 
-    Edges are looked up by a hash that is drawn anew for every sweep: two different edges with one hash count as a clash
-    too, which leaves out a few swaps more, at random and whatever the graph.
+    A pair is swapped only if its two edges and the two it would become occur once among all edges there are and all
+    that are proposed. That rule is the same seen from the swapped graph, so that no graph is favoured: in the long run
+    every graph with these degrees is equally likely.
     """
     n_pairs = tails.size // 2
     order = generator.permutation(tails.size)
@@ -153,25 +154,24 @@ def swap_sweep(tails: Indices, heads: Indices, n_nodes: int, generator: np.rando
     turned = second[generator.random(n_pairs) < 0.5]  # either end of the second edge may change places
     tails[turned], heads[turned] = heads[turned].copy(), tails[turned].copy()
     a, b, c, d = tails[first], heads[first], tails[second], heads[second]
-    proposed = np.concatenate([edge_keys(a, d, n_nodes), edge_keys(c, b, n_nodes)])
-    fresh = _unlike_any(proposed, edge_keys(tails, heads, n_nodes), generator)
-    accept = fresh[:n_pairs] & fresh[n_pairs:] & (a != d) & (c != b)
+    proposed = edge_keys(a, d, n_nodes), edge_keys(c, b, n_nodes)
+    alone = _alone(np.concatenate([edge_keys(tails, heads, n_nodes), *proposed]), generator)
+    present, new = alone[: tails.size], alone[tails.size :].reshape(2, n_pairs)
+    accept = present[first] & present[second] & new.all(axis=0) & (a != d) & (c != b)
     heads[first[accept]], heads[second[accept]] = d[accept], b[accept]
 
 
-def _unlike_any(
-    proposed: NDArray[np.int64], present: NDArray[np.int64], generator: np.random.Generator
-) -> NDArray[Any]:
-    """Which proposed keys hash to a place that no present key has, nor a later proposed one."""
-    bits = max(int(present.size).bit_length() + 5, 8)
+def _alone(keys: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.bool_]:
+    """Which keys share their hash with no other; the hash is drawn anew, so that chance clashes favour nothing."""
+    bits = max(int(keys.size).bit_length() + 4, 8)
     factor = np.uint64(generator.integers(2**63, dtype=np.uint64) * np.uint64(2) + np.uint64(1))
-    places = [(keys.astype(np.uint64) * factor) >> np.uint64(64 - bits) for keys in (proposed, present)]
-    taken = np.zeros(1 << bits, dtype=bool)
-    taken[places[1]] = True
+    places = (keys.astype(np.uint64) * factor) >> np.uint64(64 - bits)
     owner = np.empty(1 << bits, dtype=np.int32)  # read only where it is written
-    numbers = np.arange(proposed.size, dtype=np.int32)
-    owner[places[0]] = numbers
-    return np.asarray(~taken[places[0]] & (owner[places[0]] == numbers))
+    numbers = np.arange(keys.size, dtype=np.int32)
+    owner[places] = numbers
+    shared = np.zeros(1 << bits, dtype=bool)
+    shared[places[owner[places] != numbers]] = True
+    return np.asarray(~shared[places])
 
 
 def edge_keys(tails: Indices, heads: Indices, n_nodes: int) -> NDArray[np.int64]:

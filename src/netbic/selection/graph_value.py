@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from netbic.decomposition import SparseGraphSVD, check_count, one_blas_thread
 from netbic.graphs import Graph, match
-from netbic.selection.holdout import Floats, held_out_scores, quietly_fitted
+from netbic.selection.holdout import Floats, held_out_scores
 
 _LEVEL = 0.05
 _MUCH_DEGREE = 0.3  # rank correlation of membership and degree above which a module is called hub-driven
@@ -111,12 +112,15 @@ def graph_value(
             words["column_smoothness"] = None
         return held_out_scores(clone(model).set_params(**words), values, n_folds, n_repeats, seed)
 
-    with one_blas_thread():  # around all of them: the last digits depend on it
+    # One BLAS thread around all fits, since the last digits depend on it; and no remarks, which are about trials here.
+    with one_blas_thread(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         found = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(scores)(candidate) for candidate in candidates)
+        degree = degree_tracking(model, values, graph)
     p_rewired, p_none = _against_rewired(found[0], found[2:]), _against_none(found[0], found[1])
     table = pd.DataFrame({"graph": ["true", "none", *["rewired"] * n_rewired], "share": [x.mean() for x in found]})
     helps = p_rewired <= _LEVEL and p_none <= _LEVEL
-    return GraphValue(helps, p_rewired, p_none, table, degree_tracking(model, values, graph))
+    return GraphValue(helps, p_rewired, p_none, table, degree)
 
 
 def _graph_and_values(model: SparseGraphSVD, X: Any) -> tuple[Graph, NDArray[Any]]:
@@ -148,7 +152,7 @@ def _against_none(own: Floats, none: Floats) -> float:
 
 def degree_tracking(model: SparseGraphSVD, X: NDArray[Any], graph: Graph) -> pd.DataFrame:
     """Per module of a fit to all samples, how far its membership follows degree: `module`, `correlation`, `tracks`."""
-    fitted = quietly_fitted(clone(model).set_params(column_graph=graph), X)
+    fitted = clone(model).set_params(column_graph=graph).fit(X)
     rows = []
     for module, mask in enumerate(fitted.columns_):
         constant = mask.all() or not mask.any() or np.ptp(graph.degrees) == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -40,12 +39,14 @@ def held_out_scores(
         Every repeat is another partition into folds.
     seed : int
         The same seed gives the same folds, so that two models can be compared fold by fold.
+
+    Remarks of the fits are not silenced here: threads share the filters of warnings, so that is the caller's to do.
     """
     scores = np.empty((n_repeats, n_folds))
     for repeat in range(n_repeats):
         for fold, part in enumerate(folds(len(X), n_folds, [seed, repeat])):
             inside = np.setdiff1d(np.arange(len(X)), part)
-            fitted = quietly_fitted(on_fewer_rows(model, inside, len(X)), X[inside])
+            fitted = on_fewer_rows(model, inside, len(X)).fit(X[inside])
             scores[repeat, fold] = fitted.score(X[part])
     return scores
 
@@ -59,11 +60,3 @@ def on_fewer_rows(model: SparseGraphSVD, inside: Indices, n_rows: int) -> Sparse
         weights = match(model.row_graph, n_rows, None, "row").weights
         made.set_params(row_graph=weights[inside][:, inside])
     return made
-
-
-def quietly_fitted(model: SparseGraphSVD, X: Any) -> SparseGraphSVD:
-    """Fit without remarks: they are about the final model, not about trials."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model.fit(X)
-    return model
