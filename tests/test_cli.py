@@ -236,6 +236,12 @@ def test_enrichment_is_written_with_the_modules_and_afterwards(files, tmp_path):
     before = (tmp_path / "out" / "gene_sets.tsv").read_bytes(), (tmp_path / "out" / "edges.tsv").read_bytes()
     assert run("enrich", str(tmp_path / "out"), "--gene-sets", str(sets)).exit_code == 0
     assert ((tmp_path / "out" / "gene_sets.tsv").read_bytes(), (tmp_path / "out" / "edges.tsv").read_bytes()) == before
+    assert (
+        run("fit", str(files / "expression.tsv.gz"), "--modules", "1", "--out", str(tmp_path / "plain")).exit_code == 0
+    )
+    nothing = run("enrich", str(tmp_path / "plain"))
+    assert nothing.exit_code == 2
+    assert "nothing to test the modules with" in nothing.output
     apart = run("enrich", str(tmp_path / "out"), "--gene-sets", str(sets), "--by-sign", "--collapse", "0.5")
     assert apart.exit_code == 0
     assert set(netbic.io.read_table(tmp_path / "out" / "gene_sets.tsv")["sign"]) == {1, -1}

@@ -45,7 +45,7 @@ def test_much_of_that_gain_is_degree(breast):
 
 def test_the_summary_counts_what_the_table_holds(breast):
     own = breast[breast["method"] == "sgSVD*"]
-    shares = [100 * np.mean(own["p_value"] < level) for level in LEVELS]
+    shares = [100 * np.mean(own["p_value"] <= level) for level in LEVELS]
     assert enriched_shares(own) == shares
     row = summarise(breast).set_index("method").loc["sgSVD*"]
     assert [row[f"{level:g}"] for level in LEVELS] == shares
@@ -78,11 +78,13 @@ def test_everything_is_written(real_data, tmp_path):
     page = (tmp_path / "README.md").read_text()
     for heading in ("## Figure 1", "## Table 1", "## Figure 2", "## Other values of sigma"):
         assert heading in page
-    table = read_table(tmp_path / "table1.tsv")
-    assert (
-        f"| CGP (excerpt) | sgSVD* | {table.set_index('method').loc['sgSVD*', '0.1']:.1f}".rstrip("0").rstrip(".")
-        in page
-    )
+    share = read_table(tmp_path / "table1.tsv").set_index("method").loc["sgSVD*", "0.1"]
+    assert f"| CGP (excerpt) | sgSVD\\* | {share:.1f}".removesuffix(".0") in page
+    (tmp_path / "table1.md").unlink()
+    experiments.reproduce(["fig1"], tmp_path, replicates=2)
+    again = (tmp_path / "README.md").read_text()
+    assert "## Figure 2" in again  # a part that was run before stays on the page
+    assert "## Table 1" not in again
 
 
 def test_data_that_are_not_there(tmp_path):
@@ -92,6 +94,13 @@ def test_data_that_are_not_there(tmp_path):
         load_study(tmp_path, "BRCA (Agilent)", "Pathway Commons")
     with pytest.raises(InputError, match=r"\['fig3'\] are not known"):
         experiments.reproduce(["fig3"], tmp_path / "out")
+    with pytest.raises(InputError, match=r"expr_tcga_brca_agilent2012.parquet is not there"):
+        experiments.reproduce(experiments.PARTS, tmp_path / "out", tmp_path)
+    with pytest.raises(InputError, match="lung is not known: choose among BRCA"):
+        experiments.reproduce(["fig2"], tmp_path / "out", tmp_path, datasets=["lung"])
+    with pytest.raises(InputError, match="replicates=1"):
+        experiments.reproduce(["fig1"], tmp_path / "out", replicates=1)
+    assert not (tmp_path / "out").exists()
 
 
 def test_degree_aware_p_values_are_calibrated_on_pathway_commons(real_data):

@@ -157,7 +157,8 @@ def _published(name: str, modules: int, smoothness: float | None, words: dict[st
 
 
 def _enriched(model: SparseGraphSVD, out: Path, gene_sets: GeneSets | None, seed: int) -> Iterator[str]:
-    return netbic.enrichment.write_enrichment(model, out, gene_sets, random_state=seed)
+    if model.column_graph is not None or gene_sets is not None:
+        yield from netbic.enrichment.write_enrichment(model, out, gene_sets, random_state=seed)
 
 
 def _size(option: str, asked: int | None, available: int, usual: int) -> int:

@@ -34,20 +34,22 @@ def write_enrichment(
     folder : path
     sets : mapping or path of a GMT file, optional
     level : float
-        Gene sets above this adjusted p-value are not written.
+        Gene sets above this adjusted p-value are not written; edges up to it count as enriched.
     by_sign, collapse
         See `gene_sets`.
     random_state : None, int or numpy.random.Generator
         For the degree-matched sets.
     """
     graph = matched_graph(model, "column")
+    if graph is None and sets is None:
+        yield "no network and no gene sets: nothing to test the modules with"
     if graph is not None:
         table = edge_table(model, graph, random_state)
         write_table(folder / "edges.tsv", table)
-        paper, honest = (int((table[name] < 0.05).sum()) for name in ("p_value", "degree_p_value"))
+        paper, honest = (int((table[name] <= level).sum()) for name in ("q_value", "degree_q_value"))
         yield (
-            f"{folder}/edges.tsv: {paper} of {len(table)} modules hold more edges than chance (p < .05), {honest} more "
-            "than random genes of the same numbers of neighbours"
+            f"{folder}/edges.tsv: {paper} of {len(table)} modules hold more edges than chance (q <= {level:g}), "
+            f"{honest} more than random genes of the same degrees (in the fitted network: no proof of biology)"
         )
     if sets is not None:
         found = gene_sets(model, sets, by_sign=by_sign, collapse=collapse)

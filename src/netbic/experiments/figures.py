@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from netbic.experiments.simulation import OURS as OUR_STARTS
-from netbic.experiments.tumours import OURS, TERM_LEVELS
+from netbic.experiments.tumours import OURS, TERM_LEVELS, terms_column
 from netbic.io.errors import extra
 
 # Okabe and Ito's palette, which colour-blind readers can tell apart; ours in black.
@@ -22,7 +22,6 @@ COLOURS: Final = {
     OUR_STARTS: "#000000",
     OURS: "#000000",
     "truth": "#888888",
-    "random modules": "#888888",
 }
 MARKERS: Final = {"sgSVD*": "o", "sgSVD": "s", "L0SVD": "^", "ALSVD": "v", "SCADSVD": "D", OUR_STARTS: "x"}
 
@@ -81,7 +80,7 @@ def _draw_controls(axis: Any, controls: pd.DataFrame) -> None:
     methods = list(controls["method"].unique())
     for k, name in enumerate(methods):
         shares = controls[controls["method"] == name].set_index("control").loc[names, "in_block"]
-        axis.barh(np.arange(len(names)) + 0.25 * (k - 1), shares, 0.23, color=COLOURS[name], label=name)
+        axis.barh(np.arange(len(names)) + 0.2 * (k - 1.5), shares, 0.18, color=COLOURS[name], label=name)
     axis.axvline(0.5, color="0.3", lw=0.8, ls=":")
     axis.set_yticks(np.arange(len(names)), [name.replace(" off the", "\noff the") for name in names])
     axis.invert_yaxis()
@@ -129,7 +128,7 @@ def _draw_fold_changes(axis: Any, part: pd.DataFrame, title: str) -> None:
 
 def _draw_terms(axis: Any, part: pd.DataFrame, random: dict[str, int], title: str) -> None:
     levels = np.log10(TERM_LEVELS)
-    columns = [f"terms_{level:g}" for level in TERM_LEVELS]
+    columns = [terms_column(level) for level in TERM_LEVELS]
     for name, modules in part.groupby("method", sort=False):
         axis.plot(levels, modules[columns].sum(), marker="o", ms=4, color=COLOURS[str(name)], label=str(name))
     if random:

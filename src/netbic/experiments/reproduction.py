@@ -16,25 +16,20 @@ from netbic.experiments.tumours import (
     GENE_SETS,
     NETWORKS,
     Sizes,
+    check_data,
     compare,
     load_study,
     over_sigmas,
     random_modules,
     signed_ranks,
     summarise,
+    terms_column,
 )
 from netbic.io import InputError, read_gene_sets, write_table
 from netbic.io.files import write_whole
 
 PARTS: Final = ("fig1", "table1", "fig2")
 Tell = Callable[[str], None]
-
-_INTRODUCTION = """# What the paper claims, what we found
-
-Written by `netbic reproduce all`. The claims are those of W. Min, J. Liu and S. Zhang, *L0-norm Sparse
-Graph-regularized SVD for Biclustering* (2016). Its two expression matrices are not public in full, so percentages
-cannot be the same; orderings can. Every verdict is computed from the tables beside it.
-"""
 
 
 def reproduce(
@@ -67,18 +62,29 @@ def reproduce(
         Seed, processes for the simulation, and a function that is told what goes on.
     """
     unknown = set(parts) - set(PARTS)
-    if unknown or not parts:
-        raise InputError(f"parts {sorted(unknown)} are not known: choose among {', '.join(PARTS)}")
+    if isinstance(parts, str) or unknown or not parts:
+        raise InputError(f"parts {sorted(unknown) or parts} are not known: choose among {', '.join(PARTS)}")
+    if replicates < 2:
+        raise InputError(f"replicates={replicates}: at least 2 are needed for a standard error")
+    real = "table1" in parts or "fig2" in parts
+    if real and data is None:
+        raise InputError("Table 1 and Figure 2 need real data: name their folder (--data, or NETBIC_DATA)")
+    if real:
+        check_data(Path(str(data)), datasets, networks)
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)
-    text = [_INTRODUCTION]
     if "fig1" in parts:
-        text += _figure_1(out, replicates, seed, n_jobs, tell)
-    if "table1" in parts or "fig2" in parts:
-        if data is None:
-            raise InputError("Table 1 and Figure 2 need real data: name their folder (--data, or NETBIC_DATA)")
-        text += _real_data(parts, out, Path(data), datasets, networks, sizes or Sizes(), seed, tell)
-    write_whole(out / "README.md", "\n".join(text).encode())
+        _write_section(out, "figure1", _figure_1(out, replicates, seed, n_jobs, tell))
+    if real:
+        _real_data(parts, out, Path(str(data)), datasets, networks, sizes or Sizes(), seed, tell)
+    sections = [out / f"{name}.md" for name in ("figure1", "table1", "figure2")]
+    written = [path.read_text() for path in sections if path.exists()]
+    write_whole(out / "README.md", "\n".join([page.INTRODUCTION, *written]).encode())
+
+
+def _write_section(out: Path, name: str, lines: list[str]) -> None:
+    """One part of the page, kept so that parts may be run one by one."""
+    write_whole(out / f"{name}.md", "\n".join(lines).encode())
 
 
 def _figure_1(out: Path, replicates: int, seed: int, n_jobs: int | None, tell: Tell) -> list[str]:
@@ -101,23 +107,22 @@ def _real_data(
     sizes: Sizes,
     seed: int,
     tell: Tell,
-) -> list[str]:
+) -> None:
     modules = compare(data, datasets=datasets, networks=networks, sizes=sizes, seed=seed, tell=tell)
     summary, ranks = summarise(modules), signed_ranks(modules)
     write_table(out / "modules.tsv", modules)
     write_table(out / "table1.tsv", summary)
     write_table(out / "wilcoxon.tsv", ranks)
-    text: list[str] = []
     if "table1" in parts:
         sigmas = over_sigmas(data, dataset=datasets[0], network=networks[0], sizes=sizes, seed=seed, tell=tell)
         write_table(out / "sigma.tsv", sigmas)
-        text += [*page.table_1_text(summary), *page.sigma_text(sigmas)]
+        _write_section(out, "table1", list(page.table_1_text(summary, sigmas, sizes)))
     if "fig2" in parts:
         chance = _random_terms(data, datasets, networks[0], sizes, seed)
         write_table(out / "random_modules.tsv", pd.DataFrame(chance).T.rename_axis("dataset").reset_index())
         draw_figure_2(modules[modules["network"] == networks[0]], chance, out / "figure2")
-        text += page.figure_2_text(ranks, summary, chance)
-    return text
+        term_ranks = signed_ranks(modules, terms_column(0.01))
+        _write_section(out, "figure2", list(page.figure_2_text(ranks, term_ranks, summary, chance, sizes)))
 
 
 def _random_terms(

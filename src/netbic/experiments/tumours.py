@@ -47,25 +47,33 @@ class Sizes:
     samples: int = 50
 
 
+def check_data(folder: Path, datasets: Sequence[str], networks: Sequence[str]) -> None:
+    """Refuse unknown names and missing files before anything is computed."""
+    for asked, known in ((datasets, DATASETS), (networks, NETWORKS)):
+        unknown = [name for name in asked if name not in known]
+        if unknown or not asked:
+            raise InputError(f"{', '.join(unknown) or 'nothing'} is not known: choose among {', '.join(known)}")
+    files = [*(DATASETS[name] for name in datasets), *(NETWORKS[name] for name in networks), GENE_SETS]
+    missing = [name for name in files if not (folder / name).is_file()]
+    if missing:
+        raise InputError(f"{folder / missing[0]} is not there: the documentation (docs/data.md) says what it is")
+
+
 def load_study(folder: Path, dataset: str, network: str) -> Study:
     """A data set restricted to the genes of a network, as in the paper."""
-    files = folder / DATASETS[dataset], folder / NETWORKS[network]
-    for file in files:
-        if not file.exists():
-            raise InputError(
-                f"{file} is not there: the data folder needs it (--data; the documentation says what it is)"
-            )
-    study = open_study(*files, matched_only=True)
+    check_data(folder, [dataset], [network])
+    study = open_study(folder / DATASETS[dataset], folder / NETWORKS[network], matched_only=True)
     double = replace(study.expression, matrix=study.expression.matrix.astype(np.float64))
     return replace(study, expression=double)
 
 
-def estimator(name: str, graph: Graph, sizes: Sizes, sigma: float = 0.4) -> SparseGraphSVD:
+def estimator(name: str, graph: Graph | None, sizes: Sizes, sigma: float = 0.4) -> SparseGraphSVD:
     """A method of the paper in its convention (genes centred, adjacency, absolute sigma), or netbic's own default."""
+    sigma = 0.0 if name == "L0SVD" or graph is None else sigma
     words: dict[str, Any] = {"n_rows": sizes.samples, "n_columns": sizes.genes, "column_graph": graph}
     if name == OURS:
         return SparseGraphSVD(sizes.modules, **words)
-    return method(name, sizes.modules, column_sigma=0.0 if name == "L0SVD" else sigma, center="columns", **words)
+    return method(name, sizes.modules, column_sigma=sigma, center="columns", **words)
 
 
 def fitted(model: SparseGraphSVD, X: Any) -> SparseGraphSVD:
@@ -81,8 +89,9 @@ def judge(
     """A row per module: the paper's scores, and the same against degree-matched sets.
 
     Columns `method`, `module`, `converged`, `fold_change` and `p_value` (hypergeometric), `degree_fold_change` and
-    `degree_p_value`, `rewired_fold_change` (on the true graph, fitted with a rewired one), `correlation` (mean |r| over
-    that of random sets), and `terms_...`: GO terms below each level (Benjamini-Hochberg).
+    `degree_p_value`, `shuffled_p_value` (the same for modules of shuffled data), `rewired_fold_change` (on the true
+    graph, fitted with a rewired one), `correlation` (mean |r| over that of random sets), and `terms_...`: GO terms
+    below each level (Benjamini-Hochberg).
     """
     if study.graph is None:
         raise InputError("the experiment needs a network")
@@ -93,6 +102,7 @@ def judge(
     table = pd.DataFrame({"method": name, "module": paper["module"], "converged": model.converged_})
     table["fold_change"], table["p_value"] = paper["fold_change"], paper["p_value"]
     table["degree_fold_change"], table["degree_p_value"] = degree["fold_change"], degree["p_value"]
+    table["shuffled_p_value"] = _on_shuffled(study, name, sizes, seed, sigma).reindex(table.index)
     rewired = fitted(estimator(name, study.graph.rewire(seed), sizes, sigma), X)
     # A column by position: with a rewired graph fewer modules may be found.
     table["rewired_fold_change"] = edges(rewired, study.graph)["fold_change"].reindex(table.index)
@@ -101,17 +111,26 @@ def judge(
         found = gene_sets(model, sets)
         for level in TERM_LEVELS:
             counts = found[found["q_value"] < level].groupby("module").size()
-            table[_terms(level)] = counts.reindex(table["module"], fill_value=0).to_numpy()
+            table[terms_column(level)] = counts.reindex(table["module"], fill_value=0).to_numpy()
     return table
 
 
-def _terms(level: float) -> str:
+def _on_shuffled(study: Study, name: str, sizes: Sizes, seed: int, sigma: float) -> pd.Series[float]:
+    """Degree-aware p-values of modules found in shuffled data: what the graph alone brings about."""
+    values = np.random.default_rng(seed).permuted(study.expression.matrix, axis=0)
+    graph = Graph(study.graph.weights) if study.graph is not None else None
+    model = fitted(estimator(name, graph, sizes, sigma), values)
+    return edges(model, graph, null="degree", random_state=seed, n_draws=99)["p_value"]
+
+
+def terms_column(level: float) -> str:
+    """Where a table keeps the number of gene sets below a level."""
     return f"terms_{level:g}"
 
 
 def enriched_shares(table: pd.DataFrame, column: str = "p_value") -> list[float]:
     """Per cent of modules below each of the paper's levels."""
-    return [100 * float((table[column] < level).mean()) for level in LEVELS]
+    return [100 * float((table[column] <= level).mean()) for level in LEVELS]
 
 
 def held_out(study: Study, name: str, sizes: Sizes, seed: int = 0, sigma: float = 0.4) -> dict[str, float]:
@@ -123,12 +142,10 @@ def held_out(study: Study, name: str, sizes: Sizes, seed: int = 0, sigma: float 
     if study.graph is None:
         raise InputError("the experiment needs a network")
     small = Sizes(sizes.modules, sizes.genes, max(2, sizes.samples // 2))
-    graphs = {"true": study.graph, "rewired": study.graph.rewire(seed)}
-    scores = {
+    graphs = {"true": study.graph, "rewired": study.graph.rewire(seed), "none": None}
+    return {
         kind: float(fitted(estimator(name, graph, small, sigma), train).score(test)) for kind, graph in graphs.items()
     }
-    none = estimator("L0SVD", study.graph, small)
-    return scores | {"none": float(fitted(none, train).score(test))}
 
 
 def compare(
@@ -143,6 +160,7 @@ def compare(
 ) -> pd.DataFrame:
     """Every method on every data set and network: a row per module, with `dataset`, `network` and held-out variance."""
     sizes = sizes or Sizes()
+    check_data(folder, datasets, networks)
     sets = read_gene_sets(folder / GENE_SETS)
     parts = []
     for dataset, network in ((d, n) for d in datasets for n in networks):
@@ -175,11 +193,16 @@ def _summaries(table: pd.DataFrame) -> Iterator[dict[str, Any]]:
         row: dict[str, Any] = {"dataset": dataset, "network": network, "method": name, "modules": len(part)}
         row |= {f"{level:g}": share for level, share in zip(LEVELS, enriched_shares(part), strict=True)}
         row["degree, 0.05"] = 100 * float((part["degree_p_value"] <= 0.05).mean())
+        row["degree, shuffled"] = 100 * float((part["shuffled_p_value"] <= 0.05).mean())
         for kind in ("fold_change", "degree_fold_change", "rewired_fold_change"):
             row[f"log {kind}"] = _median_log(part[kind])
         row |= {f"held out, {kind}": part[f"held_out_{kind}"].iloc[0] for kind in ("true", "rewired", "none")}
         row["correlation"] = float(part["correlation"].median())
-        row |= {f"terms, {level:g}": int(part[_terms(level)].sum()) for level in TERM_LEVELS if _terms(level) in part}
+        row |= {
+            f"terms, {level:g}": int(part[terms_column(level)].sum())
+            for level in TERM_LEVELS
+            if terms_column(level) in part
+        }
         row["converged"] = 100 * float(part["converged"].mean())
         yield row
 
@@ -210,7 +233,7 @@ def random_modules(study: Study, sets: Mapping[str, Any], sizes: Sizes, seed: in
     genes = study.expression.genes
     modules = [generator.choice(genes.size, sizes.genes, replace=False) for _ in range(sizes.modules)]
     found = gene_sets(modules, sets, names=genes)
-    return {_terms(level): int((found["q_value"] < level).sum()) for level in TERM_LEVELS}
+    return {terms_column(level): int((found["q_value"] < level).sum()) for level in TERM_LEVELS}
 
 
 def over_sigmas(
