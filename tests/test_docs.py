@@ -29,6 +29,11 @@ def test_the_readme_examples_run(capsys, tmp_path, monkeypatch):
     exec(code[1].replace("expression.tsv", "expression.tsv.gz"), scope)
     assert scope["model"].converged_.all()
     assert netbic.load("model").n_components_ == 10
+    scope["model"].set_params(n_components=2)
+    exec(code[2], scope)
+    said = capsys.readouterr().out
+    assert "unseen samples" in said
+    assert "stand out" in said
 
 
 def shell_lines(page):

@@ -1,0 +1,82 @@
+"""How many modules: right where they are planted, none in noise, the same for any number of threads."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import netbic
+from n_modules import counted, noise, planted
+from netbic import L1Ball, SparseGraphSVD
+from netbic.selection import n_modules
+from netbic.selection.n_modules import winsorised
+
+model = SparseGraphSVD(n_rows=20, n_columns=20, center=None)
+
+
+def test_three_planted_modules_are_counted():
+    found = np.array([counted(planted(0.03, seed), seed) for seed in range(12)])
+    assert (abs(found - 3) <= 1).all()
+    assert (found == 3).mean() > 0.8
+
+
+@pytest.mark.parametrize("kind", ["normal", "t4"])
+def test_noise_has_no_modules(kind):
+    found = [counted(noise(kind, np.random.default_rng(seed)), seed) for seed in range(60)]
+    assert np.mean(np.array(found) > 0) < 0.15  # .05 is meant; 60 runs cannot say more
+
+
+def test_p_values_are_ranks_and_singular_values_those_of_the_estimator():
+    X = planted(0.04, 1)
+    count = n_modules(model, X, most=5, random_state=0)
+    first = SparseGraphSVD(1, n_rows=20, n_columns=20, center=None).fit(winsorised(X))
+    assert count.table["statistic"].iloc[0] == first.singular_values_[0]
+    assert set(np.round(count.table["p_value"] * 20, 9)) <= set(range(1, 21))
+    assert (count.table["p_value"].iloc[:-1] <= 0.05).all()
+    assert not count.exhausted
+    assert count.verdict.startswith(f"{count.n} modules stand out; the next does not")
+
+
+def test_a_graph_and_the_data_frame_make_no_difference():
+    study = netbic.simulate.cohort(150, 500, n_modules=2, module_samples=30, strength=1.2, random_state=0)
+    plain = SparseGraphSVD(n_rows=30, n_columns=60)
+    with_graph = SparseGraphSVD(n_rows=30, n_columns=60, column_graph=study.network, column_smoothness=0.5)
+    one = n_modules(plain, study.expression.to_numpy(), most=3, random_state=0)
+    other = n_modules(with_graph, study.expression, most=3, random_state=0, n_jobs=2)
+    pd.testing.assert_frame_equal(one.table, other.table)
+    assert one.n == 2
+
+
+def test_more_may_be_there_than_were_tested():
+    count = n_modules(model, planted(0.02, 0), most=2, random_state=0)
+    assert count.exhausted
+    assert count.verdict == "At least 2 modules stand out; no more were tested."
+
+
+def test_outliers_are_drawn_in():
+    X = np.random.default_rng(0).standard_normal((200, 3))
+    X[0, 0] = 1000.0
+    X[:, 2] = 5.0
+    drawn_in = winsorised(X)
+    assert 2.4 < drawn_in[0, 0] < 3.6
+    assert (drawn_in[:, 2] == 5).all()
+    np.testing.assert_array_equal(drawn_in[np.abs(X) < 2], X[np.abs(X) < 2])
+
+
+def test_other_penalties():
+    penalised = SparseGraphSVD(row_penalty=L1Ball(4.0), column_penalty=L1Ball(4.0), center=None)
+    assert n_modules(penalised, planted(0.03, 0), most=4, random_state=0).n >= 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"n_permutations": 10}, "cannot be reached with 10 permutations: use at least 19"),
+        ({"level": 2.0}, "level=2.0"),
+        ({"most": 0}, "most=0"),
+        ({"X": np.full((100, 100), np.nan)}, "missing values"),
+    ],
+)
+def test_bad_input(words, said):
+    words = {"X": planted(0.03, 0)} | words
+    with pytest.raises(ValueError, match=said):
+        n_modules(model, **words)
