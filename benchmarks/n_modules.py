@@ -38,9 +38,8 @@ def main():
     for gamma in (0.03, 0.04):
         jobs = (delayed(counted)(planted(gamma, seed), seed) for seed in range(runs))
         found = np.array(Parallel(n_jobs=-1)(jobs))
-        print(
-            f"three planted, noise {gamma:g}: exact {np.mean(found == 3):.2f}, within one {np.mean(abs(found - 3) < 2):.2f}"
-        )
+        exact, near = np.mean(found == 3), np.mean(abs(found - 3) < 2)
+        print(f"three planted, noise {gamma:g}: exact {exact:.2f}, within one {near:.2f}")
     for kind in ("normal", "t4"):
         matrices = (noise(kind, np.random.default_rng(10_000 + seed)) for seed in range(4 * runs))
         found = np.array(Parallel(n_jobs=-1)(delayed(counted)(X, seed) for seed, X in enumerate(matrices)))
