@@ -186,6 +186,7 @@ def test_warnings_are_one_line_each_and_kept(files, tmp_path):
         (["--samples-in-rows"], 1, "no gene of the data is in the network"),
         (["--log1p"], 1, "log1p needs values of at least 0"),
         (["--skip-columns", "x"], 1, "no column 'x' to skip"),
+        (["--gene-sets", __file__], 1, "line 1: the set"),
         (["--nonsense"], 2, "No such option"),
     ],
 )

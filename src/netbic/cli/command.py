@@ -52,7 +52,7 @@ class Command(click.Command):
 def _in_one_line(problem: Exception) -> click.ClickException:
     from netbic.io import FolderInUse
 
-    text = " ".join(str(problem).split())
+    text = " ".join(str(problem).split()).replace("(skip_columns)", "(--skip-columns)")
     if isinstance(problem, FolderInUse):
         return click.UsageError(text)
     if isinstance(problem, (ValueError, OSError)):

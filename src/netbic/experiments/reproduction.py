@@ -9,7 +9,7 @@ from typing import Final
 import pandas as pd
 
 from netbic.experiments import page
-from netbic.experiments.figures import draw_figure_1, draw_figure_2
+from netbic.experiments.figures import draw_figure_1, draw_figure_2, plotting
 from netbic.experiments.simulation import controls, sensitivities, toy_vectors
 from netbic.experiments.tumours import (
     DATASETS,
@@ -71,6 +71,7 @@ def reproduce(
         raise InputError("Table 1 and Figure 2 need real data: name their folder (--data, or NETBIC_DATA)")
     if real:
         check_data(Path(str(data)), datasets, networks)
+    plotting()  # an answer now if it is not installed, not after minutes
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)
     if "fig1" in parts:
