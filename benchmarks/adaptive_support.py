@@ -18,7 +18,7 @@ from netbic.simulate import paper
 
 GATE = 6.0
 STARTS = (0.15, 0.5, 0.75)  # shares of members to begin from; the likeliest end is kept
-PRIOR = 5.0  # observations the prior on t counts for; it pulls t towards m / 3
+PRIOR = 20.0  # observations the prior on t counts for; it pulls t towards m / 6
 
 
 def log_normal(z, mean, variance):
@@ -54,7 +54,7 @@ def expectation_maximisation(z, graph_scores, share, rounds=60):
         m = max((r @ signed) / r.sum(), 1e-12)
         variance = r @ (z * z - 2 * m * signed + m * m) / r.sum()
         g2 = max((1 - r) @ (z * z) / max((1 - r).sum(), 1e-12), 1e-3 * m * m)
-        t2 = max((r.sum() * (variance - g2) + PRIOR * (m / 3) ** 2) / (r.sum() + PRIOR), 1e-4 * m * m)
+        t2 = max((r.sum() * (variance - g2) + PRIOR * (m / 6) ** 2) / (r.sum() + PRIOR), 1e-4 * m * m)
         a, b = logistic_step(r, x, a, b, graph_scores is not None)
     return total.sum(), r, b / spread * g2 / m, g2
 
