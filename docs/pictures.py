@@ -44,7 +44,7 @@ def draw_modules(ax, study, model):
         box = plt.Rectangle((column_edges[k] - 0.5, row_edges[k] - 0.5), width, height, fill=False, lw=1.5)
         ax.add_patch(box)
         label = {"ha": "center", "va": "bottom", "size": 8, "bbox": {"fc": "white", "ec": "none", "pad": 1.0}}
-        ax.text(column_edges[k] + width / 2, row_edges[k] - 4, f"module {k + 1}", **label)
+        ax.text(column_edges[k] + width / 2, row_edges[k] - 4, f"module {k}", **label)
     ax.set(xticks=[], yticks=[], xlabel="genes (modules first)", ylabel="samples (modules first)")
     ax.set_title("Modules found in a simulated cohort", loc="left", size=10, pad=16)
     plt.colorbar(image, ax=ax, shrink=0.5, label="z-score", ticks=[-2, 0, 2])

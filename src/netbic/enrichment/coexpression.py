@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
@@ -62,8 +61,7 @@ def _values_and_masks(modules: Any, X: Any) -> tuple[NDArray[np.float64], Masks]
     if isinstance(modules, SparseGraphSVD):
         X = _in_the_models_order(modules, X)
     names = X.columns.to_numpy(dtype=object) if isinstance(X, pd.DataFrame) else None
-    dense: Any = X.toarray() if sp.issparse(X) else X  # type: ignore[attr-defined]
-    values = np.asarray(dense, dtype=np.float64)
+    values = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
     if values.ndim != 2 or values.shape[0] < 3:
         raise ValueError(f"X has shape {values.shape}: at least three samples are needed for a correlation")
     if np.isinf(values).any() or np.isnan(values).all(axis=0).any():

@@ -31,7 +31,8 @@ class Expression:
     steps: tuple[dict[str, Any], ...] = ()  # what the reader left out
 
     def __post_init__(self) -> None:
-        assert self.matrix.shape == (self.samples.size, self.genes.size)
+        if self.matrix.shape != self.shape:
+            raise InputError(f"the matrix has shape {self.matrix.shape} but there are {self.shape} samples and genes")
 
     @property
     def shape(self) -> tuple[int, int]:

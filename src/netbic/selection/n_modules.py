@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
 from netbic.decomposition import SparseGraphSVD, check_count, one_blas_thread
+from netbic.operators import Preparation, as_operator
 
 Floats = NDArray[np.float64]
 
@@ -103,10 +104,16 @@ def n_modules(
         warnings.simplefilter("ignore")
         residual = _prepared(model, X)
         for module in range(most):
-            rows.append((module, *_tested(single, residual, n_permutations, int(seeds[module]), n_jobs)))
-            if rows[-1][-1] > level:
+            drawn_in = winsorised(residual)
+            leading = clone(single).fit(drawn_in)
+            chance = _permuted_values(single, drawn_in, n_permutations, int(seeds[module]), n_jobs)
+            own = _value(leading)
+            p_value = (1 + int((chance >= own).sum())) / (1 + n_permutations)
+            rows.append((module, own, float(chance.mean()), p_value))
+            if p_value > level:
                 break
-            residual = _without_leading(single, residual)
+            u, v = leading.left_vectors_[:, 0], leading.components_[0]
+            residual = residual - float(u @ residual @ v) * np.outer(u, v)
     table = pd.DataFrame(rows, columns=["module", "statistic", "expected", "p_value"])
     standing = int((table["p_value"] <= level).sum())
     return ModuleCount(standing, table, standing == most)
@@ -114,12 +121,11 @@ def n_modules(
 
 def _prepared(model: SparseGraphSVD, X: Any) -> Floats:
     """The matrix as the model would see it."""
-    values = X.to_numpy() if isinstance(X, pd.DataFrame) else np.asarray(X)
+    values = np.asarray(X, dtype=np.float64)
     if np.isnan(values).any():
         raise ValueError("X has missing values: fill them first, e.g. with their column's mean")
-    learnt = clone(model).set_params(n_components=1, row_graph=None, column_graph=None, row_smoothness=None)
-    fitted = learnt.set_params(column_smoothness=None, max_iter=1).fit(values)
-    return np.asarray(fitted.preparation_.apply(values.astype(np.float64)))
+    preparation = Preparation.learn(as_operator(values, low_memory=True), model.center, model.scale)
+    return preparation.apply(values)
 
 
 def winsorised(X: Floats) -> Floats:
@@ -130,27 +136,14 @@ def winsorised(X: Floats) -> Floats:
     return np.clip(X, centres - limits, centres + limits)
 
 
-def _tested(
-    model: SparseGraphSVD, residual: Floats, n_permutations: int, seed: int, n_jobs: int | None
-) -> tuple[float, float, float]:
-    """Singular value of the leading module, mean of those of permuted copies, and p."""
-    drawn_in = winsorised(residual)
-    own = _leading_value(model, drawn_in)
+def _permuted_values(model: SparseGraphSVD, X: Floats, n_permutations: int, seed: int, n_jobs: int | None) -> Floats:
+    """Singular values of the leading modules of copies of X, every column permuted within itself."""
 
-    def permuted(number: int) -> float:
-        return _leading_value(model, np.random.default_rng([seed, number]).permuted(drawn_in, axis=0))
+    def value(number: int) -> float:
+        return _value(clone(model).fit(np.random.default_rng([seed, number]).permuted(X, axis=0)))
 
-    chance = np.array(Parallel(n_jobs=n_jobs, prefer="threads")(delayed(permuted)(k) for k in range(n_permutations)))
-    return own, float(chance.mean()), (1 + int((chance >= own).sum())) / (1 + n_permutations)
+    return np.array(Parallel(n_jobs=n_jobs, prefer="threads")(delayed(value)(k) for k in range(n_permutations)))
 
 
-def _leading_value(model: SparseGraphSVD, X: Floats) -> float:
-    fitted = clone(model).fit(X)
+def _value(fitted: SparseGraphSVD) -> float:
     return float(fitted.singular_values_[0]) if fitted.n_components_ else 0.0
-
-
-def _without_leading(model: SparseGraphSVD, residual: Floats) -> Floats:
-    """What is left after the leading module, found in the matrix with its outliers drawn in, is taken out."""
-    fitted = clone(model).fit(winsorised(residual))
-    u, v = fitted.left_vectors_[:, 0], fitted.components_[0]
-    return np.asarray(residual - float(u @ residual @ v) * np.outer(u, v))
