@@ -37,9 +37,9 @@ def test_a_node_chosen_for_its_neighbours_alone_is_positive(zero):
 def test_supports_of_equal_objective_do_not_take_turns(solver):
     side = Side(L0(1), FAR_EDGE.term("adjacency"), sigma=1.0)
     old = side.smooth(Vector.of(np.array([0.0, 1.0, 0, 0])))
-    assert half_step(side, np.array([1.0, 1, 0, 0]), old, solver, feasible=True).support.tolist() == [1]
+    assert half_step(side, np.array([1.0, 1, 0, 0]), old, old, solver, feasible=True).support.tolist() == [1]
     if solver == "auto":
-        assert half_step(side, np.array([1.0, 1, 0, 0]), old, solver, feasible=False).support.tolist() == [0]
+        assert half_step(side, np.array([1.0, 1, 0, 0]), old, old, solver, feasible=False).support.tolist() == [0]
 
 
 @settings(max_examples=300)

@@ -16,14 +16,15 @@ if TYPE_CHECKING:
     from netbic.graphs import Graph
     from netbic.io import InputError, load, save
     from netbic.methods import method
-    from netbic.penalties import L0, L1, SCAD, AdaptiveLasso, Dense, KeepSoft, L1Ball
+    from netbic.penalties import L0, L1, SCAD, AdaptiveLasso, AdaptiveSupport, Dense, KeepSoft, L1Ball
 
+_PENALTIES = ["L0", "L1", "SCAD", "AdaptiveLasso", "AdaptiveSupport", "Dense", "KeepSoft", "L1Ball"]
 _HOMES = {
     "SparseGraphSVD": "netbic.decomposition",
     "Graph": "netbic.graphs",
     "method": "netbic.methods",
     **dict.fromkeys(["InputError", "load", "save"], "netbic.io"),
-    **dict.fromkeys(["L0", "L1", "SCAD", "AdaptiveLasso", "Dense", "KeepSoft", "L1Ball"], "netbic.penalties"),
+    **dict.fromkeys(_PENALTIES, "netbic.penalties"),
 }
 _ROOMS = {"enrichment", "experiments", "graphs", "io", "methods", "penalties", "selection", "simulate", "tl"}
 
@@ -32,6 +33,7 @@ __all__ = [
     "L1",
     "SCAD",
     "AdaptiveLasso",
+    "AdaptiveSupport",
     "Dense",
     "Graph",
     "InputError",

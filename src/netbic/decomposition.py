@@ -20,12 +20,22 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
 
 from netbic.graphs import TERMS, GraphTerm, match
-from netbic.operators import CENTERS, Corrected, DenseOperator, Masked, Preparation, as_operator, learn_from_observed
-from netbic.penalties import L0, Dense, Penalty
+from netbic.operators import (
+    CENTERS,
+    Corrected,
+    DenseOperator,
+    Masked,
+    Preparation,
+    as_operator,
+    learn_from_observed,
+    winsorised,
+)
+from netbic.penalties import L0, AdaptiveSupport, Choice, Dense, Penalty
 from netbic.projection import explained, observed_scores, scoring, span
 from netbic.solver import DEFLATIONS, SOLVERS, Axis, Module, ModuleSearch, Settings, remarks
 
 _DEFAULT_SMOOTHNESS = 0.2
+CHOSEN = ["module", "axis", "size", "sigma", "noise", "strength", "expected_f1", "doubt"]
 
 
 # scikit-learn has no types: its bases are Any to mypy.
@@ -46,7 +56,8 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     n_rows, n_columns : int, optional
         Keep exactly so many samples / features per module (the L0 penalty). None: all, or as the penalty says.
     row_penalty, column_penalty : Penalty, optional
-        A penalty object instead: `netbic.L0`, `L1`, `L1Ball`, `KeepSoft`, `SCAD`, `AdaptiveLasso`.
+        A penalty object instead: `netbic.L0`, `L1`, `L1Ball`, `KeepSoft`, `SCAD`, `AdaptiveLasso`, or
+        `AdaptiveSupport`, which chooses sizes and smoothness itself.
     row_graph, column_graph : Graph, sparse or dense array, networkx or igraph graph, or edge DataFrame, optional
         Prior graph of the samples / features. Matched by name where both sides have names, otherwise by position.
     row_smoothness, column_smoothness : float, optional
@@ -107,6 +118,12 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     explained_variance_ratio_ : ndarray of shape (n_components_,)
         What each module adds to the share of variance that the features' vectors explain together (adjusted for
         modules that are not orthogonal). With missing entries, of the matrix with its holes filled.
+    choices_ : DataFrame
+        What an `AdaptiveSupport` chose, a row per module and axis: `module`, `axis`, `size`, `sigma`, `noise` (standard
+        deviation), `strength` (d against what noise alone could reach), `expected_f1` (by the posteriors) and `doubt`
+        ("" where the size can be relied on). Empty otherwise.
+    posteriors_ : dict
+        Probabilities of membership of "rows" and "columns", a line per module; None where the size was given.
     names_ : dict
         Names of the "rows" and "columns" of X, None where it had none.
     preparation_ : Preparation
@@ -347,6 +364,8 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
 
     def _graph_part(self, axis: str, size: int, names: NDArray[Any] | None) -> tuple[float, GraphTerm | None]:
         smoothness, graph = getattr(self, f"{axis}_smoothness"), getattr(self, f"{axis}_graph")
+        if graph is not None and isinstance(getattr(self, f"{axis}_penalty"), AdaptiveSupport):
+            self._check_adaptive(axis, smoothness)
         if smoothness is not None and not (is_number(smoothness) and 0 <= smoothness < np.inf):
             raise ValueError(f"{axis}_smoothness={smoothness!r}: a finite number of at least 0 is needed")
         if graph is None:
@@ -358,6 +377,19 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
             warnings.warn(f"the {axis} graph has no edge between the {axis}s of X: it is ignored", stacklevel=5)
             return 0.0, None
         return _DEFAULT_SMOOTHNESS if smoothness is None else float(smoothness), term
+
+    def _check_adaptive(self, axis: str, smoothness: Any) -> None:
+        """A penalty that chooses the weight of the graph itself must be left to it, and knows one kind of reward."""
+        if smoothness:
+            raise ValueError(
+                f"{axis}_smoothness={smoothness!r} but the {axis} penalty AdaptiveSupport chooses it: "
+                "leave it at None, or 0 to leave the graph out"
+            )
+        if self.signs == "signed" or "laplacian" in self.graph_term:
+            raise ValueError(
+                f"AdaptiveSupport cannot use a {axis}_graph with signs={self.signs!r} and "
+                f"graph_term={self.graph_term!r}: use signs='absolute' and 'normalized' or 'adjacency'"
+            )
 
     def _settings(self, dtype: Any) -> Settings:
         seed = 0
@@ -371,6 +403,9 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
 
     def _operator(self, X: Any) -> tuple[Corrected, float]:
         """The prepared matrix, and the size of what rounding alone can leave of it."""
+        limits = [asked.clip for asked in (self.row_penalty, self.column_penalty) if asked is not None and asked.clip]
+        if limits and not sp.issparse(X):
+            X = winsorised(X, min(limits))
         if self.missing != "error" and _has_holes(X):
             return self._masked(X)
         data = as_operator(X, low_memory=True)
@@ -416,8 +451,29 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         self.n_iter_ = max([1, *map(len, self.objectives_)])
         self.converged_ = np.array([module.outcome == "converged" for module in modules], dtype=bool)
         self.graph_share_ = np.array([module.graph_share for module in modules])
+        self.store_choices([module.u.choice for module in modules], [module.v.choice for module in modules])
         products = np.array([operator.matvec(module.v.support, module.v.values) for module in modules]).reshape(-1, n)
         self.explained_variance_ratio_ = explained(right, products) / max(operator.squared_norm, np.finfo(float).tiny)
+
+    def store_choices(self, rows: Sequence[Choice | None], columns: Sequence[Choice | None]) -> None:
+        """Set `choices_` and `posteriors_` from what was chosen for every module."""
+        made = {"rows": [c for c in rows if c is not None], "columns": [c for c in columns if c is not None]}
+        tables = [choices_table(self, axis, choices) for axis, choices in made.items() if choices]
+        self.posteriors_ = {
+            axis: np.array([choice.posterior for choice in choices]) if choices else None
+            for axis, choices in made.items()
+        }
+        self.choices_ = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=CHOSEN)
+
+
+def choices_table(model: SparseGraphSVD, axis: str, choices: Sequence[Choice]) -> pd.DataFrame:
+    """A row per module: what was chosen on one axis."""
+    sizes = (model.rows_ if axis == "rows" else model.columns_).sum(axis=1).tolist()
+    lines = [
+        (module, axis, size, c.sigma, c.noise, c.strength, c.expected_f1, c.doubt)
+        for module, (size, c) in enumerate(zip(sizes, choices, strict=True))
+    ]
+    return pd.DataFrame(lines, columns=CHOSEN)
 
 
 def is_number(value: Any) -> bool:

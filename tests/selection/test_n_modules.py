@@ -7,8 +7,8 @@ import pytest
 import netbic
 from n_modules import counted, noise, planted
 from netbic import L1Ball, SparseGraphSVD
+from netbic.operators import winsorised
 from netbic.selection import n_modules
-from netbic.selection.n_modules import winsorised
 
 model = SparseGraphSVD(n_rows=20, n_columns=20, center=None)
 

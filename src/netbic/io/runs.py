@@ -24,6 +24,7 @@ from netbic.io.errors import InputError
 from netbic.io.files import LOCK, TEMPORARY, locked, read_json, write_json, write_table, write_whole
 from netbic.io.results import FORMAT, modules_table, save, summary_table, unpacked
 from netbic.io.study import Study
+from netbic.penalties import Choice
 from netbic.solver import Module, Vector
 
 OUTPUTS = ("modules.tsv", "summary.tsv", "alignment.json")
@@ -227,7 +228,12 @@ def _kept_modules(folder: Path, digest: str) -> Iterator[Module]:
 
 
 def _module_arrays(module: Module) -> dict[str, Any]:
-    return {
+    chosen = {}
+    for name, choice in (("u", module.u.choice), ("v", module.v.choice)):
+        if choice is not None:
+            chosen[f"{name}_posterior"] = choice.posterior
+            chosen[f"{name}_chosen"] = np.array([choice.sigma, choice.noise, choice.strength])
+    return chosen | {
         "sizes": np.array([module.u.size, module.v.size]),
         "u_support": module.u.support,
         "u_values": module.u.values,
@@ -241,9 +247,15 @@ def _module_arrays(module: Module) -> dict[str, Any]:
 
 def _module_from(arrays: dict[str, Any]) -> Module:
     u, v = (
-        Vector(int(size), arrays[f"{name}_support"], arrays[f"{name}_values"])
+        Vector(int(size), arrays[f"{name}_support"], arrays[f"{name}_values"], choice=_choice_from(arrays, name))
         for name, size in zip("uv", arrays["sizes"], strict=True)
     )
     d, graph_share = (float(number) for number in arrays["numbers"])
     outcome: Any = str(arrays["outcome"])
     return Module(u, v, d, outcome, arrays["objectives"], graph_share)
+
+
+def _choice_from(arrays: dict[str, Any], name: str) -> Choice | None:
+    if f"{name}_posterior" not in arrays:
+        return None
+    return Choice(arrays[f"{name}_posterior"], *(float(number) for number in arrays[f"{name}_chosen"]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -42,8 +43,24 @@ def state_of(model: SparseGraphSVD) -> ModelState:
     arrays["offsets"] = model.preparation_.offsets
     if model.preparation_.factors is not None:
         arrays["factors"] = model.preparation_.factors
+    for axis, posteriors in model.posteriors_.items():
+        if posteriors is not None:
+            arrays[f"{axis}_posteriors"] = posteriors
+            arrays[f"{axis}_choices"] = _numbers_chosen(model, axis)
     names = {axis: _listed(known, axis) for axis, known in model.names_.items()}
     return ModelState(settings_of(parameters), arrays, names, graphs, hasattr(model, "feature_names_in_"))
+
+
+def _numbers_chosen(model: SparseGraphSVD, axis: str) -> NDArray[Any]:
+    own = model.choices_[model.choices_["axis"] == axis]
+    return own[["sigma", "noise", "strength"]].to_numpy(dtype=np.float64)
+
+
+def _choices(model: SparseGraphSVD, arrays: dict[str, NDArray[Any]], axis: str) -> Sequence[penalties.Choice | None]:
+    if f"{axis}_posteriors" not in arrays:
+        return [None] * int(model.n_components_)
+    numbers = zip(arrays[f"{axis}_posteriors"], arrays[f"{axis}_choices"].tolist(), strict=True)
+    return [penalties.Choice(posterior, *chosen) for posterior, chosen in numbers]
 
 
 def matched_graph(model: SparseGraphSVD, axis: str) -> Graph | None:
@@ -79,6 +96,7 @@ def model_from(state: ModelState) -> SparseGraphSVD:
     model.rows_, model.columns_ = model.left_vectors_.T != 0, model.components_ != 0
     bounds = np.cumsum(state.arrays["rounds"])[:-1]
     model.objectives_ = np.split(state.arrays["objectives"], bounds) if model.n_components_ else []
+    model.store_choices(*(_choices(model, state.arrays, axis) for axis in ("rows", "columns")))
     model.n_iter_ = int(state.arrays["rounds"].max(initial=1))
     rows = model.center in ("rows", "both")
     model.preparation_ = Preparation(state.arrays["offsets"], state.arrays.get("factors"), rows)

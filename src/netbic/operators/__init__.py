@@ -13,7 +13,7 @@ from netbic.operators.base import DataOperator, Operator
 from netbic.operators.corrected import Corrected
 from netbic.operators.dense import DenseOperator
 from netbic.operators.masked import Masked, learn_from_observed
-from netbic.operators.preparation import CENTERS, Preparation
+from netbic.operators.preparation import CENTERS, Preparation, winsorised
 from netbic.operators.sparse import SparseOperator
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "SparseOperator",
     "as_operator",
     "learn_from_observed",
+    "winsorised",
 ]
 
 

@@ -12,6 +12,7 @@ from netbic.operators.base import DataOperator, Floats
 from netbic.operators.corrected import Corrected
 
 CENTERS: Final = (None, "columns", "rows", "both", "grand")
+_MAD_TO_SD = 1.4826
 
 
 @dataclass(frozen=True)
@@ -84,3 +85,16 @@ class Preparation:
         """Bring prepared rows back to the units of the data; row means are not known and stay zero."""
         restored = prepared if self.factors is None else prepared / self.factors.astype(prepared.dtype)
         return np.asarray(restored + self.offsets.astype(prepared.dtype))
+
+
+def winsorised(X: NDArray[Any], furthest: float = 3.0) -> NDArray[Any]:
+    """Entries beyond so many robust standard deviations (by the median absolute deviation) of their column drawn in.
+
+    Columns more than half of whose entries are equal stay as they are, and so do missing entries.
+    """
+    median = np.nanmedian if np.isnan(X).any() else np.median
+    centres = median(X, axis=0)
+    spreads = _MAD_TO_SD * median(np.abs(X - centres), axis=0)
+    limits = np.where(spreads > 0, furthest * spreads, np.inf)
+    clipped: NDArray[Any] = np.clip(X, centres - limits, centres + limits, dtype=X.dtype)
+    return clipped

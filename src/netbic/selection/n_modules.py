@@ -13,12 +13,9 @@ from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
 from netbic.decomposition import SparseGraphSVD, check_count, one_blas_thread
-from netbic.operators import Preparation, as_operator
+from netbic.operators import Preparation, as_operator, winsorised
 
 Floats = NDArray[np.float64]
-
-_MAD_TO_SD = 1.4826
-_FURTHEST = 3.0  # in standard deviations; heavier tails would make single entries look like modules
 
 
 @dataclass(frozen=True)
@@ -104,7 +101,7 @@ def n_modules(
         warnings.simplefilter("ignore")
         residual = _prepared(model, X)
         for module in range(most):
-            drawn_in = winsorised(residual)
+            drawn_in = winsorised(residual)  # heavier tails would make single entries look like modules
             leading = clone(single).fit(drawn_in)
             chance = _permuted_values(single, drawn_in, n_permutations, int(seeds[module]), n_jobs)
             own = _value(leading)
@@ -126,14 +123,6 @@ def _prepared(model: SparseGraphSVD, X: Any) -> Floats:
         raise ValueError("X has missing values: fill them first, e.g. with their column's mean")
     preparation = Preparation.learn(as_operator(values, low_memory=True), model.center, model.scale)
     return preparation.apply(values)
-
-
-def winsorised(X: Floats) -> Floats:
-    """Entries beyond three robust standard deviations of their column drawn in to there."""
-    centres = np.median(X, axis=0)
-    spreads = _MAD_TO_SD * np.median(np.abs(X - centres), axis=0)
-    limits = np.where(spreads > 0, _FURTHEST * spreads, np.inf)
-    return np.clip(X, centres - limits, centres + limits)
 
 
 def _permuted_values(model: SparseGraphSVD, X: Floats, n_permutations: int, seed: int, n_jobs: int | None) -> Floats:

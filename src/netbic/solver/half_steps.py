@@ -23,7 +23,7 @@ fall, doubled shifts up to the bound.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from netbic.graphs import GraphTerm
 from netbic.operators import Operator
-from netbic.penalties import Penalty
+from netbic.penalties import AdaptiveSupport, Choice, Penalty, reach_of_noise
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -43,12 +43,17 @@ _ROUNDING = 8 * float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """A unit vector by its non-zero entries; `smoothed` is the graph's product Mw with it, where there is a graph."""
+    """A unit vector by its non-zero entries.
+
+    `smoothed` is the graph's product Mw with it, where there is a graph; `choice` is how its support was chosen, where
+    a penalty did so.
+    """
 
     size: int
     support: Indices
     values: Floats
     smoothed: Floats | None = None
+    choice: Choice | None = None
 
     @classmethod
     def of(cls, full: Floats) -> Vector:
@@ -69,7 +74,7 @@ class Vector:
         return float(np.linalg.norm(self.full() - other.full()))
 
     def __neg__(self) -> Vector:
-        return Vector(self.size, self.support, -self.values)
+        return replace(self, values=-self.values, smoothed=None)
 
     @property
     def is_empty(self) -> bool:
@@ -99,14 +104,14 @@ class Side:
         """Attach the graph's product Mw, which the next half step and F both need."""
         if self.term is None or self.sigma == 0 or vector.smoothed is not None:
             return vector
-        smoothed = self.term.product(vector.support, self.weights(vector.values))
-        return Vector(vector.size, vector.support, vector.values, smoothed)
+        return replace(vector, smoothed=self.term.product(vector.support, self.weights(vector.values)))
 
     def graph_gain(self, vector: Vector) -> float:
         """The graph part of F: (sigma / 2) w'Mw."""
         if vector.smoothed is None:
             return 0.0
-        return 0.5 * self.sigma * float(self.weights(vector.values) @ vector.smoothed[vector.support])
+        sigma = self.sigma if vector.choice is None else vector.choice.sigma
+        return 0.5 * sigma * float(self.weights(vector.values) @ vector.smoothed[vector.support])
 
     def gain(self, vector: Vector) -> float:
         """What this side alone adds to F: graph part minus penalty."""
@@ -167,12 +172,12 @@ def rounds(
     u, v = rows.smooth(u), columns.smooth(v)
     while True:
         z = operator.matvec(v.support, v.values)
-        u = half_step(rows, z, u, solver, feasible)
+        u = half_step(rows, z, u, v, solver, feasible)
         if u.is_empty:
             yield State(u, v, 0.0, 0.0)
             return
         z = operator.rmatvec(u.support, u.values)
-        v = half_step(columns, z, v, solver, feasible)
+        v = half_step(columns, z, v, u, solver, feasible)
         d = float(z[v.support] @ v.values)
         yield State(u, v, d, d + rows.gain(u) + columns.gain(v))
         if v.is_empty:
@@ -180,14 +185,19 @@ def rounds(
         feasible = True
 
 
-def half_step(side: Side, z: Floats, old: Vector, solver: SolverName, feasible: bool) -> Vector:
-    """Move one vector; under "auto" and "monotone" F does not fall from a feasible `old` (beyond rounding)."""
+def half_step(side: Side, z: Floats, old: Vector, other: Vector, solver: SolverName, feasible: bool) -> Vector:
+    """Move one vector; under "auto" and "monotone" F does not fall from a feasible `old` (beyond rounding).
+
+    `other` is the vector of the other axis, of which z is the product with X.
+    """
+    if isinstance(side.penalty, AdaptiveSupport):
+        return side.smooth(adaptive_step(side.penalty, z, old, other))
     guarded = solver != "aisp" and feasible and side.has_graph  # without a graph the step is the exact maximiser
     level = side.objective(z, old) if guarded else -np.inf
     for shift in side.shifts(solver):
         new = side.smooth(candidate(side, z, old, shift))
         if not guarded or _rises(side.objective(z, new), level, np.array_equal(new.support, old.support)):
-            return new
+            return new if old.choice is None else replace(new, choice=old.choice)
     return old
 
 
@@ -209,6 +219,37 @@ def candidate(side: Side, z: Floats, old: Vector, shift: float) -> Vector:
         if shift:
             scores[old.support] += side.sigma * shift * side.weights(old.values)
     return _thresholded(side, scores, z if folded else scores)
+
+
+def adaptive_step(penalty: AdaptiveSupport, z: Floats, old: Vector, other: Vector) -> Vector:
+    """Score with the sigma, and keep the members, that the penalty chooses.
+
+    The other vector is the product of X with `old`, so that z_i holds old_i |X_i|^2 / d of entry i's own noise: about
+    old_i g^2 k / d for k entries of the other vector. Left in, it would make any member look like one.
+    """
+    d = float(z[old.support] @ old.values)
+    noise = penalty.noise_beside(0.0) if other.choice is None else other.choice.noise
+    foreign = z.copy()
+    foreign[old.support] -= noise**2 * other.support.size / d * old.values if d > 0 else 0.0
+    choice = penalty.choose(foreign, old.smoothed)
+    scores = z if penalty.nonnegative else np.abs(z)
+    if old.smoothed is not None and choice.sigma > 0:
+        scores = scores + choice.sigma * old.smoothed
+    support = choice.support[scores[choice.support] > 0]
+    values = scores[support]
+    if support.size:
+        values = values / np.sqrt(values @ values)
+        choice = replace(
+            choice, strength=_strength(penalty, float(np.abs(z[support]) @ values), support.size, z.size, other)
+        )
+    if not penalty.nonnegative:
+        values = np.copysign(values, z[support] + 0.0)
+    return Vector(z.size, support, values, choice=choice)
+
+
+def _strength(penalty: AdaptiveSupport, d: float, kept: int, size: int, other: Vector) -> float:
+    reached = penalty.noise_beside(d) * (reach_of_noise(size, kept) + reach_of_noise(other.size, other.support.size))
+    return d / reached if reached > 0 else np.inf
 
 
 def plain_step(side: Side, z: Floats) -> Vector:

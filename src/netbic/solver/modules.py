@@ -12,7 +12,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from netbic.graphs import GraphTerm
 from netbic.operators import Corrected
-from netbic.penalties import Penalty
+from netbic.penalties import AdaptiveSupport, Penalty
 from netbic.solver.half_steps import Side, SolverName, State, Vector
 from netbic.solver.one_start import Outcome, Solution, solve
 from netbic.solver.starts import Direction, Starts, cut_start, image, largest_entry, paper_start, random_direction
@@ -198,8 +198,12 @@ def solve_either_sign(
 def start_from(
     operator: Corrected, rows: Side, columns: Side, direction: Direction, settings: Settings
 ) -> tuple[Vector, Vector]:
-    """The paper's start for the paper's solver (or where a cut start would be empty), otherwise a cut one."""
-    cut = None if settings.solver == "aisp" else cut_start(operator, rows, columns, direction)
+    """The paper's start for the paper's solver (or where a cut start would be empty), otherwise a cut one.
+
+    Penalties that choose their size come down from the dense pair: cut at once, they keep what the first cut left.
+    """
+    dense = any(isinstance(side.penalty, AdaptiveSupport) for side in (rows, columns))
+    cut = None if dense or settings.solver == "aisp" else cut_start(operator, rows, columns, direction)
     return cut or paper_start(operator, direction)
 
 

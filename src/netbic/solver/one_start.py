@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from netbic.operators import Operator
+from netbic.penalties import L0
 from netbic.solver.half_steps import Side, SolverName, State, Vector, rounds
 
 Outcome = Literal["converged", "empty", "cycle", "max_iter"]
@@ -44,7 +45,8 @@ def solve(
 ) -> Solution:
     """Iterate from `start` until both vectors and F change by at most `tol` (relative).
 
-    Penalties without an objective are iterated as "aisp" does; "monotone" refuses them.
+    Penalties without an objective are iterated as "aisp" does; "monotone" refuses them. Where penalties that choose
+    their sizes run into a cycle, the sizes and weights of its last round are kept and iterated to the end.
     """
     solver = _usable(solver, rows, columns)
     u, v = start
@@ -65,7 +67,11 @@ def solve(
             # Signed terms may settle at d < 0; flipping one vector raises F by 2|d|.
             states = rounds(operator, rows, columns, turned.u, turned.v, solver, feasible=True)
         elif solver == "aisp" and watch.seen(state, previous):
-            return Solution(upright(state, rows, columns), "cycle", np.array(objectives))
+            if not _chosen(state):
+                return Solution(upright(state, rows, columns), "cycle", np.array(objectives))
+            rows, columns = as_chosen(rows, state.u), as_chosen(columns, state.v)
+            solver = _usable("auto", rows, columns)
+            states = rounds(operator, rows, columns, state.u, state.v, solver, feasible=True)
     return Solution(upright(state, rows, columns), "max_iter", np.array(objectives))
 
 
@@ -80,6 +86,18 @@ def _usable(solver: SolverName, rows: Side, columns: Side) -> SolverName:
                 )
             solver = "aisp"
     return solver
+
+
+def _chosen(state: State) -> bool:
+    return state.u.choice is not None or state.v.choice is not None
+
+
+def as_chosen(side: Side, vector: Vector) -> Side:
+    """The side with size and weight of the graph as its penalty chose them for `vector`, if it does choose."""
+    if vector.choice is None:
+        return side
+    penalty = L0(vector.support.size, nonnegative=side.penalty.nonnegative)
+    return replace(side, penalty=penalty, sigma=vector.choice.sigma)
 
 
 def _same(one: State, other: State, tol: float) -> bool:

@@ -27,7 +27,11 @@ def remarks(
         yield what, ConvergenceWarning
     yield from _short("row", rows, [module.u for module in modules])
     yield from _short("column", columns, [module.v for module in modules])
-    if heavy := [k for k, module in enumerate(modules) if module.graph_share > _MUCH_GRAPH]:
+    yield from _doubtful("row", [module.u for module in modules])
+    yield from _doubtful("column", [module.v for module in modules])
+    # Where a penalty has weighed the graph against the data itself, its weight is not the user's to lower.
+    stated = [k for k, module in enumerate(modules) if module.u.choice is None and module.v.choice is None]
+    if heavy := [k for k in stated if modules[k].graph_share > _MUCH_GRAPH]:
         yield (
             f"the graph makes up more than {_MUCH_GRAPH:.0%} of the scores of {_listed(heavy)} (graph_share_): "
             "lower the smoothness unless the graph is meant to decide",
@@ -51,6 +55,25 @@ def _short(axis: str, asked: Axis, vectors: list[Vector]) -> Iterator[Remark]:
     if short:
         why = "no other has a positive score" if asked.penalty.has_objective else "others are tied at the threshold"
         yield f"{_listed(short)} holds fewer than {size} {axis}s: {why}", UserWarning
+
+
+_DOUBTS = {
+    "saturated": "nearly all {axis}s are members",
+    "collapsed": "hardly any {axis} stands out",
+    "faint": "noise alone could reach as much",
+    "overlapping": "members and others overlap",
+}
+
+
+def _doubtful(axis: str, vectors: list[Vector]) -> Iterator[Remark]:
+    found = {k: vector.choice.doubt for k, vector in enumerate(vectors) if vector.choice and vector.choice.doubt}
+    if found:
+        why = "; ".join(_DOUBTS[doubt].format(axis=axis) for doubt in _DOUBTS if doubt in found.values())
+        yield (
+            f"the data do not identify how many {axis}s {_listed(list(found))} should hold ({why}; see choices_): "
+            f"state a size (n_{axis}s) instead",
+            UserWarning,
+        )
 
 
 def _listed(numbers: list[int]) -> str:

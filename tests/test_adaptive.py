@@ -1,0 +1,261 @@
+"""A penalty that chooses its own size: right where the data tell, the same for any scale and order, honest."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from scipy import stats
+
+import netbic
+from adaptive_support import f1, one_run, permuted
+from netbic import L0, AdaptiveSupport, SparseGraphSVD
+from netbic.operators import winsorised
+from netbic.penalties import Choice, reach_of_noise
+from netbic.penalties.mixture import fit_mixture
+from netbic.simulate import paper
+
+ADAPTIVE = {"row_penalty": AdaptiveSupport(), "column_penalty": AdaptiveSupport(), "center": None}
+
+
+def two_groups(seed, members=400, others=1600, mean=8.0, spread=1.5, noise=2.0):
+    generator = np.random.default_rng(seed)
+    signs = generator.choice([-1.0, 1.0], members)
+    inside = signs * (mean + spread * generator.standard_normal(members)) + noise * generator.standard_normal(members)
+    return np.append(inside, noise * generator.standard_normal(others))
+
+
+def test_the_mixture_finds_the_groups_it_was_made_of():
+    found = fit_mixture(two_groups(0), None)
+    assert found.mean == pytest.approx(8, abs=0.5)
+    assert np.sqrt(found.noise) == pytest.approx(2, abs=0.15)
+    assert found.posterior.sum() == pytest.approx(400, abs=40)
+    assert found.slope == 0
+
+
+def test_posteriors_are_bayes_rule():
+    z = two_groups(1)
+    found = fit_mixture(z, None)
+    inside = found.posterior.sum()
+    signs = np.tanh(found.mean * z / 6.25)  # only their size matters little: the groups are far apart
+    variance = (found.posterior @ (z - found.mean * np.sign(signs)) ** 2) / inside
+    member = stats.norm.pdf(np.abs(z), found.mean, np.sqrt(variance)) / 2 * inside / z.size
+    other = stats.norm.pdf(z, 0, np.sqrt(found.noise)) * (1 - inside / z.size)
+    assert np.corrcoef(member / (member + other), found.posterior)[0, 1] > 0.999
+
+
+def test_larger_scores_are_likelier_members():
+    z = np.abs(two_groups(2))
+    posterior = fit_mixture(z, None).posterior
+    assert (np.diff(posterior[np.argsort(z)]) >= -1e-12).all()
+
+
+@pytest.mark.parametrize("factor", [2.0**-300, 2.0**-20, 2.0**40, 2.0**300])
+def test_scale_and_signs_of_scores_do_not_matter(factor):
+    z, x = two_groups(3), np.append(np.ones(400), np.zeros(1600)) + np.random.default_rng(0).standard_normal(2000)
+    one = AdaptiveSupport().choose(z, x)
+    other = AdaptiveSupport().choose(-factor * z, x)
+    np.testing.assert_allclose(one.posterior, other.posterior, rtol=1e-9)
+    assert other.sigma == pytest.approx(factor * one.sigma)
+    assert other.noise == pytest.approx(factor * one.noise)
+    assert one.sigma > 0
+
+
+def test_a_graph_is_used_where_it_tells_members_apart():
+    generator = np.random.default_rng(5)
+    z = two_groups(4, members=100, others=400, mean=4.0)
+    told = np.append(np.full(100, 2.0), np.zeros(400)) + generator.standard_normal(500)
+    truth = np.arange(500) < 100
+    guided, plain = (AdaptiveSupport().choose(z, x) for x in (told, None))
+    right = [np.mean((choice.posterior > 0.5) == truth) for choice in (guided, plain)]
+    assert right[0] > right[1] + 0.02
+    assert plain.sigma == 0
+    misled = [AdaptiveSupport().choose(z, generator.permutation(told)).sigma for _ in range(40)]
+    assert np.mean(np.array(misled) > 0) < 0.1
+
+
+def test_one_sided_members_are_positive():
+    z = two_groups(6)
+    choice = AdaptiveSupport(nonnegative=True).choose(z, None)
+    assert (z[choice.support] > 0).all()
+    assert choice.support.size == pytest.approx((z[:400] > 0).sum(), rel=0.15)
+
+
+@pytest.mark.parametrize(("size", "kept"), [(100, 100), (100, 50), (300, 30), (2000, 120), (50, 5)])
+def test_reach_of_noise_is_the_length_of_the_largest(size, kept):
+    draws = np.sort(np.random.default_rng(0).standard_normal((2000, size)) ** 2, axis=1)[:, -kept:].sum(axis=1)
+    assert reach_of_noise(size, kept) == pytest.approx(np.sqrt(draws.mean()), rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("gamma", "kind", "least"), [(0.03, "none", 0.96), (0.05, "true", 0.93), (0.03, "permuted", 0.96)]
+)
+def test_sizes_are_found(gamma, kind, least):
+    found = np.array([one_run(100, gamma, kind, 500 + seed) for seed in range(8)], dtype=float)
+    right, reached, told, _, converged = found.mean(axis=0)
+    assert right == 1
+    assert converged == 1
+    assert reached > max(least, told - 0.03)
+
+
+def test_a_choice_that_would_cycle_is_carried_to_the_end():
+    """Half of these run into cycles while sizes and weights are chosen afresh in every round."""
+    for seed in range(12):
+        toy = paper(0.05, random_state=seed)
+        graphs = {"row_graph": toy.row_graph, "column_graph": toy.column_graph}
+        model = SparseGraphSVD(1, **ADAPTIVE, **graphs).fit(toy.X)
+        assert model.converged_.all()
+        assert model.choices_["size"].tolist() == [model.rows_.sum(), model.columns_.sum()]
+
+
+def test_how_the_data_are_written_does_not_matter():
+    toy = paper(0.04, random_state=1)
+    generator = np.random.default_rng(0)
+    rows, columns = generator.permutation(100), generator.permutation(100)
+    whole = SparseGraphSVD(1, **ADAPTIVE, row_graph=toy.row_graph, column_graph=toy.column_graph).fit(toy.X)
+    graphs = toy.row_graph.weights[rows][:, rows], toy.column_graph.weights[columns][:, columns]
+    moved = SparseGraphSVD(1, **ADAPTIVE, row_graph=graphs[0], column_graph=graphs[1])
+    moved.fit(-8 * toy.X[np.ix_(rows, columns)])
+    assert (moved.rows_[0] == whole.rows_[0][rows]).all()
+    assert (moved.columns_[0] == whole.columns_[0][columns]).all()
+    np.testing.assert_allclose(moved.posteriors_["columns"][0], whole.posteriors_["columns"][0][columns], atol=1e-6)
+    np.testing.assert_allclose(moved.choices_["sigma"], 8 * whole.choices_["sigma"], rtol=1e-4)
+
+
+def test_one_axis_may_be_told_its_size():
+    toy = paper(0.03, random_state=2)
+    model = SparseGraphSVD(1, n_rows=50, column_penalty=AdaptiveSupport(), center=None).fit(toy.X)
+    assert model.posteriors_["rows"] is None
+    assert model.posteriors_["columns"].shape == (1, 100)
+    assert model.choices_["axis"].tolist() == ["columns"]
+    assert abs(model.choices_["size"][0] - 50) <= 5
+
+
+def test_all_kinds_of_matrices_are_taken():
+    toy = paper(0.03, random_state=3)
+    truth = toy.v != 0
+    holes = np.where(np.random.default_rng(0).random(toy.X.shape) < 0.1, np.nan, toy.X)
+    plain = SparseGraphSVD(1, **ADAPTIVE)
+    assert f1(plain.fit(sp.csr_array(toy.X)).columns_[0], truth) > 0.95
+    assert f1(plain.fit(toy.X.astype(np.float32)).columns_[0], truth) > 0.95
+    assert f1(plain.set_params(missing="ignore").fit(holes).columns_[0], truth) > 0.95
+    assert f1(plain.set_params(missing="impute").fit(holes).columns_[0], truth) > 0.95
+
+
+def test_far_entries_are_drawn_in():
+    toy = paper(0.03, random_state=4)
+    X = toy.X.copy()
+    X[70, 80] = 5.0
+    drawn_in = SparseGraphSVD(1, **ADAPTIVE).fit(X)
+    assert f1(drawn_in.columns_[0], toy.v != 0) > 0.95
+    as_it_is = {axis: AdaptiveSupport(clip=None) for axis in ("row_penalty", "column_penalty")}
+    with pytest.warns(UserWarning, match="do not identify"):
+        alone = SparseGraphSVD(1, **ADAPTIVE | as_it_is).fit(X)
+    assert alone.columns_[0][80]
+    assert alone.columns_.sum() < 10
+
+
+def test_winsorising_leaves_the_bulk_alone():
+    X = np.random.default_rng(0).standard_normal((200, 5))
+    X[3, 2] = 50.0
+    X[:, 4] = np.where(np.arange(200) < 120, 0.0, X[:, 4])
+    drawn_in = winsorised(X)
+    mad = 1.4826 * np.median(np.abs(X - np.median(X, axis=0)), axis=0)
+    assert drawn_in[3, 2] == pytest.approx(np.median(X[:, 2]) + 3 * mad[2])
+    assert (drawn_in[:, 4] == X[:, 4]).all()
+    inside = np.abs(X - np.median(X, axis=0)) <= 3 * mad
+    assert (drawn_in[inside] == X[inside]).all()
+    assert np.isnan(winsorised(np.where(X > 2, np.nan, X))).sum() == (X > 2).sum()
+
+
+def test_noise_is_doubted():
+    doubted = 0
+    for seed in range(20):
+        X = np.random.default_rng(seed).standard_normal((100, 100))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model = SparseGraphSVD(1, **ADAPTIVE).fit(X)
+        doubted += bool((model.choices_["doubt"] != "").any())
+        assert bool((model.choices_["doubt"] != "").any()) == any("do not identify" in str(w.message) for w in caught)
+    assert doubted >= 18
+
+
+def test_doubts():
+    assert Choice(np.full(10, 0.99), 0, 1).doubt == "saturated"
+    assert Choice(np.append([0.9, 0.9], np.zeros(8)), 0, 1).doubt == "collapsed"
+    clear = np.append(np.ones(5), np.zeros(5))
+    assert Choice(clear, 0, 1, 0.9).doubt == "faint"
+    assert Choice(clear, 0, 1, 2.0).doubt == ""
+    assert Choice(np.append(np.full(4, 0.6), np.full(6, 0.4)), 0, 1).doubt == "overlapping"
+    assert Choice(clear, 0, 1).expected_f1 == 1
+    assert Choice(np.array([0.8, 0.6, 0.6, 0.2]), 0, 1).expected_f1 == pytest.approx(2 * 2.0 / (3 + 2.2))
+    assert Choice(np.array([0.1, 0.3, 0.2]), 0, 1).support.tolist() == [1, 2]
+
+
+def test_choices_survive_the_disk_and_a_restart(tmp_path):
+    toy = paper(0.03, random_state=5)
+    words = ADAPTIVE | {"row_graph": toy.row_graph, "n_components": 3}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the second and third modules are noise
+        model = SparseGraphSVD(**words).fit(toy.X)
+        found = list(SparseGraphSVD(**words).iter_fit(toy.X))
+        again = SparseGraphSVD(**words)
+        list(again.iter_fit(toy.X, known=found[:2]))
+    netbic.save(model, tmp_path)
+    for other in (netbic.load(tmp_path), again):
+        pd.testing.assert_frame_equal(other.choices_, model.choices_)
+        for axis in ("rows", "columns"):
+            np.testing.assert_array_equal(other.posteriors_[axis], model.posteriors_[axis])
+    assert netbic.load(tmp_path).column_penalty == AdaptiveSupport()
+
+
+def test_a_model_with_given_sizes_has_no_choices():
+    model = SparseGraphSVD(1, n_rows=5, n_columns=5).fit(paper(0.03, random_state=0).X)
+    assert model.choices_.empty
+    assert model.posteriors_ == {"rows": None, "columns": None}
+
+
+toy = paper(0.03, random_state=0)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"column_graph": toy.column_graph, "column_smoothness": 0.2}, "column_smoothness=0.2 but .* chooses it"),
+        ({"column_graph": toy.column_graph, "signs": "signed"}, "signs='signed'"),
+        ({"column_graph": toy.column_graph, "graph_term": "laplacian"}, "graph_term='laplacian'"),
+        ({"column_penalty": AdaptiveSupport(gate=0)}, "gate must be a finite number above 0"),
+        ({"column_penalty": AdaptiveSupport(clip=-1.0)}, "clip must be a finite number above 0"),
+        ({"column_penalty": AdaptiveSupport(clip="far")}, "clip must be a finite number above 0"),
+        ({"solver": "monotone"}, "it has no objective"),
+    ],
+)
+def test_bad_input(words, said):
+    with pytest.raises(ValueError, match=said):
+        SparseGraphSVD(1, **ADAPTIVE | words).fit(toy.X)
+
+
+def test_an_axis_too_short_for_two_groups():
+    with pytest.raises(ValueError, match="X has 4 columns: at least 5 are needed"):
+        SparseGraphSVD(1, **ADAPTIVE).fit(toy.X[:, :4])
+
+
+def test_a_graph_can_be_left_out():
+    words = {"column_graph": toy.column_graph, "column_smoothness": 0}
+    without, none = (SparseGraphSVD(1, **ADAPTIVE | extra).fit(toy.X) for extra in (words, {}))
+    np.testing.assert_array_equal(without.components_, none.components_)
+
+
+def test_permuted_graphs_are_permuted():
+    graph = permuted(toy.column_graph, np.random.default_rng(0))
+    assert sorted(graph.degrees) == sorted(toy.column_graph.degrees)
+    assert (graph.weights != toy.column_graph.weights).nnz > 0
+
+
+def test_sizes_mix_with_other_penalties():
+    model = SparseGraphSVD(1, row_penalty=L0(50), column_penalty=AdaptiveSupport(nonnegative=True), center=None)
+    same = paper(0.02, signs="same", random_state=0)
+    model.fit(same.X)
+    assert (model.components_ >= 0).all()
+    assert f1(model.columns_[0], same.v != 0) > 0.95
