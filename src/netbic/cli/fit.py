@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from netbic.decomposition import SparseGraphSVD
-    from netbic.io import GeneSets, Study
+    from netbic.io import GeneSets, Run, Study
 
 
 _TERMS = ["normalized", "adjacency", "laplacian", "normalized_laplacian"]
@@ -33,6 +33,11 @@ _CENTERS = {"genes": "columns", "samples": "rows", "none": None}
 @click.option("--samples", type=click.IntRange(1), help="Samples per module [default: a tenth].")
 @click.option(
     "--smoothness", type=click.FloatRange(0), help="Weight of the network [default: 0.2]; with --method, sigma."
+)
+@click.option(
+    "--auto",
+    is_flag=True,
+    help="Choose sizes, number of modules (at most --modules) and smoothness, and say why; about 640 fits.",
 )
 @click.option("--method", help="A method of the literature: sgSVD*, sgSVD, L0SVD, PMD, ALSVD, ... (genes centred).")
 @click.option("--graph-term", type=click.Choice(_TERMS), help="How the network counts [default: normalized].")
@@ -72,6 +77,7 @@ def fit(
     DIR/edges.tsv        edges inside the modules, against two kinds of chance
     DIR/gene_sets.tsv    enriched gene sets (with --gene-sets)
     DIR/alignment.json   what of the network matched
+    DIR/auto.json        what was chosen and why (with --auto)
     DIR/model/           the fitted model: netbic.load("DIR")
     """
     netbic.io.check_folder(out, resume=resume, force=force)
@@ -92,6 +98,9 @@ def fit(
     else:
         if run.known:
             _say(f"going on after {len(run.known)} modules", silent)
+        if modelling["auto"]:
+            for line in _choose(model, study, run, modelling, silent):
+                _say(line, silent)
         with _progress(model.n_components, len(run.known), silent) as advance:
             run.fit(model, study, advance, lambda: lines.extend(_enriched(model, out, gene_sets, modelling["seed"])))
         for line in lines:
@@ -100,7 +109,7 @@ def fit(
 
 
 _MODELLING = ["modules", "genes", "samples", "smoothness", "method", "graph_term", "center", "zscore", "missing"]
-_MODELLING += ["restarts", "jobs", "seed"]
+_MODELLING += ["restarts", "jobs", "seed", "auto"]
 
 
 def _estimator(
@@ -118,6 +127,7 @@ def _estimator(
     restarts: int,
     jobs: int | None,
     seed: int,
+    auto: bool,
 ) -> SparseGraphSVD:
     """The estimator that the options describe."""
     n_samples, n_genes = study.expression.shape
@@ -126,9 +136,13 @@ def _estimator(
     usual_samples, usual_genes = netbic.methods.usual_sizes(n_samples, n_genes)
     if smoothness and study.graph is None:
         raise click.UsageError("--smoothness needs a network: give one by --graph")
+    if auto and (method is not None or smoothness is not None):
+        raise click.UsageError(
+            "--auto chooses the smoothness for netbic's own method: leave out --smoothness, --method"
+        )
     words: dict[str, Any] = {
-        "n_rows": _size("--samples", samples, n_samples, usual_samples),
-        "n_columns": _size("--genes", genes, n_genes, usual_genes),
+        "n_rows": _size("--samples", samples, n_samples, None if auto else usual_samples),
+        "n_columns": _size("--genes", genes, n_genes, None if auto else usual_genes),
         "column_graph": study.graph,
         "center": _CENTERS.get(center, center),
         "scale": zscore,
@@ -156,12 +170,26 @@ def _published(name: str, modules: int, smoothness: float | None, words: dict[st
     return netbic.method(name, modules, column_sigma=smoothness or 0.0, **words)
 
 
+def _choose(model: SparseGraphSVD, study: Study, run: Run, modelling: dict[str, Any], silent: bool) -> list[str]:
+    """Set the model to what the data speak for; returns the reasons. An interrupted run has them from before."""
+    kept = run.recalled("auto.json")
+    if kept is None:
+        _say("choosing sizes, number of modules and smoothness, by up to 640 fits ...", silent)
+        words = {"most": modelling["modules"], "random_state": modelling["seed"], "n_jobs": modelling["jobs"]}
+        chosen = netbic.selection.choose_settings(model, study.X, **words)
+        reasons = [reason.replace("features", "genes") for reason in chosen.reasons]
+        kept = {"settings": netbic.io.settings_of(chosen.settings), "reasons": reasons}
+        run.remember("auto.json", kept)
+    model.set_params(**netbic.io.settings_from(kept["settings"]))
+    return list(kept["reasons"])
+
+
 def _enriched(model: SparseGraphSVD, out: Path, gene_sets: GeneSets | None, seed: int) -> Iterator[str]:
     if model.column_graph is not None or gene_sets is not None:
         yield from netbic.enrichment.write_enrichment(model, out, gene_sets, random_state=seed)
 
 
-def _size(option: str, asked: int | None, available: int, usual: int) -> int:
+def _size(option: str, asked: int | None, available: int, usual: int | None) -> int | None:
     if asked is None:
         return usual
     if asked > available:

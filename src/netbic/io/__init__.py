@@ -12,6 +12,7 @@ from netbic.io.preparing import Prepared, prepare
 from netbic.io.results import load, modules_table, save, summary_table
 from netbic.io.runs import FolderInUse, Run, check_folder
 from netbic.io.scores import scores_by_name, scores_table
+from netbic.io.state import settings_from, settings_of
 from netbic.io.study import Study, open_study, read_like
 
 __all__ = [
@@ -41,6 +42,8 @@ __all__ = [
     "save",
     "scores_by_name",
     "scores_table",
+    "settings_from",
+    "settings_of",
     "summary_table",
     "to_frames",
     "write_cohort",

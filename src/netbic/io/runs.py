@@ -29,6 +29,7 @@ from netbic.solver import Module, Vector
 
 OUTPUTS = ("modules.tsv", "summary.tsv", "alignment.json")
 FURTHER = ("edges.tsv", "gene_sets.tsv")  # what other commands add
+REMEMBERED = ("auto.json",)  # what was found out before the fit
 MODEL_FILES = ("model.json", "names.json", "arrays.npz", "row_graph.npz", "column_graph.npz")
 
 
@@ -93,13 +94,26 @@ class Run:
         self.folder.mkdir(parents=True, exist_ok=True)
         with locked(self.folder):
             if afresh:
-                _remove(*checkpoint.glob("module-*.npz"))
+                _remove(*checkpoint.glob("module-*.npz"), *(self.folder / name for name in REMEMBERED))
             write_json(self.folder / "run.json", self._content | {"state": "running", "inputs": self._inputs})
             _remove(*(self.folder / name for name in (*OUTPUTS, *FURTHER)), *(model / name for name in MODEL_FILES))
             leftovers = [path for part in (self.folder, checkpoint, model) for path in part.glob(f"{TEMPORARY}*")]
             _remove(*(path for path in leftovers if path.name != LOCK))
             checkpoint.mkdir(exist_ok=True)
             self.known = list(_kept_modules(checkpoint, self._digest))
+
+    def remember(self, name: str, content: dict[str, Any]) -> None:
+        """Keep what was found out before the fit (a name among `REMEMBERED`)."""
+        with locked(self.folder):
+            write_json(self.folder / name, {"run": self._digest} | content)
+
+    def recalled(self, name: str) -> dict[str, Any] | None:
+        """What this very run remembered, if it did."""
+        try:
+            content = read_json(self.folder / name)
+        except (InputError, OSError):
+            return None
+        return content if isinstance(content, dict) and content.get("run") == self._digest else None
 
     def keep(self, number: int, module: Module) -> None:
         """Write a module as soon as it is found."""

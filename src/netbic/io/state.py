@@ -80,6 +80,11 @@ def settings_of(parameters: dict[str, Any]) -> dict[str, Any]:
     return {name: _plain(value) for name, value in sorted(parameters.items()) if name not in left_out}
 
 
+def settings_from(settings: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of an estimator from what `settings_of` made of them."""
+    return {name: _revived(value) for name, value in settings.items()}
+
+
 def model_from(state: ModelState) -> SparseGraphSVD:
     """Put a fitted model together."""
     known = SparseGraphSVD().get_params(deep=False)
@@ -88,8 +93,7 @@ def model_from(state: ModelState) -> SparseGraphSVD:
         raise InputError(
             f"the model has settings this version does not know ({', '.join(sorted(unknown))}): upgrade netbic"
         )
-    words: dict[str, Any] = {name: _revived(value) for name, value in state.settings.items()} | state.graphs
-    model = SparseGraphSVD(**words)
+    model = SparseGraphSVD(**settings_from(state.settings) | state.graphs)
     for name in _ARRAYS:
         setattr(model, f"{name}_", state.arrays[name])
     model.n_components_, model.n_features_in_ = model.components_.shape

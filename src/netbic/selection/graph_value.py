@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy import stats
 from sklearn.base import clone
@@ -80,7 +81,7 @@ def graph_value(
     ----------
     model : SparseGraphSVD
         With a `column_graph`; clones of it are fitted, (n_rewired + 2) * n_folds * n_repeats of them.
-    X : array or DataFrame
+    X : array, DataFrame or sparse matrix
     n_rewired : int
         Rewired graphs to compare with, at least 3; 19 are a fair number.
     n_folds, n_repeats : int
@@ -127,7 +128,8 @@ def _graph_and_values(model: SparseGraphSVD, X: Any) -> tuple[Graph, NDArray[Any
     if model.column_graph is None:
         raise ValueError("the model has no column_graph whose worth could be judged: give it one")
     names = X.columns.to_numpy(dtype=object) if isinstance(X, pd.DataFrame) else None
-    values = X.to_numpy() if isinstance(X, pd.DataFrame) else np.asarray(X)
+    values: Any = X.to_numpy() if isinstance(X, pd.DataFrame) else X
+    values = values.tocsr() if sp.issparse(X) else np.asarray(values)
     return Graph(match(model.column_graph, values.shape[1], names, "column").weights), values
 
 

@@ -44,9 +44,9 @@ def held_out_scores(
     """
     scores = np.empty((n_repeats, n_folds))
     for repeat in range(n_repeats):
-        for fold, part in enumerate(folds(len(X), n_folds, [seed, repeat])):
-            inside = np.setdiff1d(np.arange(len(X)), part)
-            fitted = on_fewer_rows(model, inside, len(X)).fit(X[inside])
+        for fold, part in enumerate(folds(X.shape[0], n_folds, [seed, repeat])):
+            inside = np.setdiff1d(np.arange(X.shape[0]), part)
+            fitted = on_fewer_rows(model, inside, X.shape[0]).fit(X[inside])
             scores[repeat, fold] = fitted.score(X[part])
     return scores
 

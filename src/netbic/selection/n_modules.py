@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.linalg import eigh
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -16,6 +18,8 @@ from netbic.decomposition import SparseGraphSVD, check_count, one_blas_thread
 from netbic.operators import Preparation, as_operator, winsorised
 
 Floats = NDArray[np.float64]
+
+_REFITS = 3  # few, so that a single far entry cannot take a module over
 
 
 @dataclass(frozen=True)
@@ -67,8 +71,9 @@ def n_modules(
     ----------
     model : SparseGraphSVD
         Its sizes (or penalties), centring and scaling are used. They must not have been chosen on the same data, or the
-        p-values are too small.
-    X : array or DataFrame without missing values
+        p-values are too small. Without any, modules are dense: the singular pairs of X.
+    X : array or DataFrame
+        Missing values, where the model allows for them, are filled with their column's mean.
     most : int
         Modules to test at most.
     n_permutations : int
@@ -102,15 +107,13 @@ def n_modules(
         residual = _prepared(model, X)
         for module in range(most):
             drawn_in = winsorised(residual)  # heavier tails would make single entries look like modules
-            leading = clone(single).fit(drawn_in)
+            own, u, v = _leading(single, drawn_in)
             chance = _permuted_values(single, drawn_in, n_permutations, int(seeds[module]), n_jobs)
-            own = _value(leading)
             p_value = (1 + int((chance >= own).sum())) / (1 + n_permutations)
             rows.append((module, own, float(chance.mean()), p_value))
             if p_value > level:
                 break
-            u, v = leading.left_vectors_[:, 0], leading.components_[0]
-            residual = residual - float(u @ residual @ v) * np.outer(u, v)
+            residual = _without(residual, u, v)
     table = pd.DataFrame(rows, columns=["module", "statistic", "expected", "p_value"])
     standing = int((table["p_value"] <= level).sum())
     return ModuleCount(standing, table, standing == most)
@@ -118,9 +121,13 @@ def n_modules(
 
 def _prepared(model: SparseGraphSVD, X: Any) -> Floats:
     """The matrix as the model would see it."""
+    if sp.issparse(X):
+        raise ValueError("X is sparse and cannot be permuted as it is: give X.toarray(), of fewer features if need be")
     values = np.asarray(X, dtype=np.float64)
-    if np.isnan(values).any():
-        raise ValueError("X has missing values: fill them first, e.g. with their column's mean")
+    if (holes := np.isnan(values)).any():
+        if model.missing == "error":
+            raise ValueError("X has missing values: fill them first, or use missing='ignore' to take column means")
+        values = np.where(holes, np.nanmean(np.where(holes.all(axis=0), 0.0, values), axis=0), values)
     preparation = Preparation.learn(as_operator(values, low_memory=True), model.center, model.scale)
     return preparation.apply(values)
 
@@ -129,10 +136,43 @@ def _permuted_values(model: SparseGraphSVD, X: Floats, n_permutations: int, seed
     """Singular values of the leading modules of copies of X, every column permuted within itself."""
 
     def value(number: int) -> float:
-        return _value(clone(model).fit(np.random.default_rng([seed, number]).permuted(X, axis=0)))
+        return _leading(model, np.random.default_rng([seed, number]).permuted(X, axis=0))[0]
 
     return np.array(Parallel(n_jobs=n_jobs, prefer="threads")(delayed(value)(k) for k in range(n_permutations)))
 
 
-def _value(fitted: SparseGraphSVD) -> float:
-    return float(fitted.singular_values_[0]) if fitted.n_components_ else 0.0
+def _without(residual: Floats, u: Floats, v: Floats) -> Floats:
+    """Take a module out of the data as they are: found in drawn-in data, it is fitted to them on its own members.
+
+    Otherwise strong modules, whose entries have been drawn in, would leave remains that look like further modules.
+    """
+    rows, columns = u != 0, v != 0
+    for _ in range(_REFITS):
+        u = np.where(rows, residual @ v, 0.0)
+        u /= max(float(np.linalg.norm(u)), np.finfo(float).tiny)
+        v = np.where(columns, u @ residual, 0.0)
+        d = max(float(np.linalg.norm(v)), np.finfo(float).tiny)
+        v /= d
+    return residual - np.outer(d * u, v)
+
+
+def _leading(model: SparseGraphSVD, X: Floats) -> tuple[float, Floats, Floats]:
+    """d, u and v of the first module; zeros if there is none."""
+    if all(getattr(model, word) is None for word in ("n_rows", "n_columns", "row_penalty", "column_penalty")):
+        return _singular_pair(X)
+    fitted = clone(model).fit(X)
+    if not fitted.n_components_:
+        return 0.0, np.zeros(X.shape[0]), np.zeros(X.shape[1])
+    return float(fitted.singular_values_[0]), fitted.left_vectors_[:, 0], fitted.components_[0]
+
+
+def _singular_pair(X: Floats) -> tuple[float, Floats, Floats]:
+    """The leading singular pair: the dense module, without iterating to it."""
+    if X.shape[0] > X.shape[1]:
+        d, v, u = _singular_pair(X.T)
+        return d, u, v
+    last = X.shape[0] - 1
+    u = eigh(X @ X.T, subset_by_index=[last, last], check_finite=False)[1][:, 0]
+    v = X.T @ u
+    d = float(np.linalg.norm(v))
+    return d, u, v / d if d > 0 else v

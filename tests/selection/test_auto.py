@@ -1,0 +1,147 @@
+"""Settings chosen where the data identify them, stated where they do not, with the reasons in words."""
+
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from click.testing import CliRunner
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+import netbic
+from netbic import AdaptiveSupport, SparseGraphSVD
+from netbic.cli import main
+from netbic.selection import AutoSVD, choose_settings
+from netbic.simulate import cohort, paper
+
+QUICK = {"n_rewired": 3, "most": 4, "random_state": 0, "n_jobs": 2}
+study = cohort(150, 600, n_modules=2, strength=1.5, random_state=0)
+
+
+def low_rank(seed=0):
+    """Dense and low-rank, as real expression is: every entry is a member of every module."""
+    generator = np.random.default_rng(seed)
+    return generator.standard_normal((80, 4)) @ generator.standard_normal((4, 300)) + generator.standard_normal(
+        (80, 300)
+    )
+
+
+def test_planted_modules_are_chosen_with_their_sizes():
+    chosen = choose_settings(SparseGraphSVD(column_graph=study.network), study.expression, **QUICK)
+    assert chosen.identified
+    assert chosen.settings["n_components"] == 2
+    assert "1 at the end, which noise alone could reach as well, are left out" in chosen.reasons[1]
+    assert chosen.settings["column_penalty"] == AdaptiveSupport()
+    assert chosen.reasons[0].startswith("Sizes: the data identify them")
+    assert "in 2 of 2 modules" in chosen.reasons[2]
+    model = SparseGraphSVD(column_graph=study.network, **chosen.settings).fit(study.expression)
+    assert netbic.simulate.recovery(model.columns_, study.genes)["f1"].min() > 0.9
+
+
+def test_dense_data_keep_the_stated_resolution():
+    graph = cohort(80, 300, n_modules=1, random_state=0).network.weights
+    chosen = choose_settings(SparseGraphSVD(column_graph=graph), low_rank(), **QUICK)
+    assert not chosen.identified
+    assert (chosen.settings["n_rows"], chosen.settings["n_columns"]) == netbic.methods.usual_sizes(80, 300)
+    assert "do not identify" in chosen.reasons[0]
+    assert "8 samples and 60 features" in chosen.reasons[0]
+    assert chosen.settings["column_smoothness"] == 0.0
+    assert "No evidence" in chosen.reasons[2]
+
+
+def test_sizes_that_were_stated_stay():
+    model = SparseGraphSVD(n_columns=50)
+    chosen = choose_settings(model, study.expression, **QUICK)
+    assert chosen.reasons[0] == "Sizes: as they were stated."
+    assert "n_columns" not in chosen.settings
+    assert chosen.settings["n_rows"] == 15
+
+
+def test_noise_is_said_to_be_noise():
+    chosen = choose_settings(SparseGraphSVD(), np.random.default_rng(0).standard_normal((60, 80)), **QUICK)
+    assert chosen.settings["n_components"] == 1
+    assert "take it for what noise looks like" in chosen.reasons[1]
+
+
+def test_the_number_of_threads_does_not_matter():
+    graph = cohort(80, 300, n_modules=1, random_state=0).network.weights
+    model = SparseGraphSVD(column_graph=graph)
+    one, two = (choose_settings(model, low_rank(), **QUICK | {"n_jobs": jobs}) for jobs in (1, 2))
+    assert one == two
+
+
+def test_sparse_matrices():
+    X = sp.csr_array(paper(0.02, random_state=0).X)
+    chosen = choose_settings(SparseGraphSVD(center=None), X, **QUICK)
+    assert chosen.settings["n_components"] == 1
+    huge = sp.csr_array((20_000, 20_000))
+    with pytest.raises(ValueError, match="20,000 x 20,000 are too many entries"):
+        choose_settings(SparseGraphSVD(), huge, **QUICK)
+
+
+def test_missing_values_are_the_models_business():
+    X = paper(0.02, random_state=0).X
+    X[3, 4] = np.nan
+    chosen = choose_settings(SparseGraphSVD(center=None, missing="ignore"), X, **QUICK)
+    assert chosen.settings["n_components"] == 1
+    with pytest.raises(ValueError, match="NaN"):
+        choose_settings(SparseGraphSVD(), X, **QUICK)
+
+
+def test_an_estimator_like_others():
+    X = paper(0.02, random_state=0).X
+    auto = AutoSVD(SparseGraphSVD(center=None), random_state=0, most=2)
+    assert clone(auto).get_params()["most"] == 2
+    pipeline = make_pipeline(FunctionTransformer(), auto).fit(X)
+    fitted = pipeline[-1]
+    assert fitted.best_estimator_.get_shape(0) == (50, 50)
+    np.testing.assert_array_equal(pipeline.transform(X), fitted.best_estimator_.transform(X))
+    assert fitted.score(X) == fitted.best_estimator_.score(X)
+    assert fitted.get_feature_names_out().tolist() == ["autosvd0"]
+    assert len(fitted.reasons_) == 2
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cohort")
+    netbic.io.write_cohort(study, folder)
+    return folder
+
+
+def automatic(files, out, *more):
+    expression, network = files / "expression.tsv.gz", files / "network.sif"
+    words = ["fit", str(expression), "--graph", str(network), "--out", str(out), "--auto", "--modules", "3", *more]
+    return CliRunner().invoke(main, words)
+
+
+def test_the_command_says_what_it_chose_and_goes_on_with_it(files, tmp_path, monkeypatch):
+    done = automatic(files, tmp_path / "out", "--jobs", "2")
+    assert done.exit_code == 0, done.output
+    assert "Sizes: the data identify them" in done.output
+    assert "genes per module" in done.output
+    record = json.loads((tmp_path / "out" / "auto.json").read_text())
+    assert record["settings"]["n_components"] == 2
+    assert netbic.load(tmp_path / "out").column_penalty == AdaptiveSupport()
+
+    def killed(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("netbic.io.runs.save", killed)
+        assert automatic(files, tmp_path / "cut").exit_code == 1
+    with monkeypatch.context() as patch:
+        patch.setattr("netbic.selection.choose_settings", killed)  # what was chosen is not sought again
+        again = automatic(files, tmp_path / "cut", "--resume")
+    assert again.exit_code == 0, again.output
+    names = [path.relative_to(tmp_path / "out") for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    for name in names:
+        if name.name != "run.json":  # it holds the path of the folder's inputs, the same here, and no more
+            assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "cut" / name).read_bytes(), name
+
+
+def test_words_that_contradict_each_other(files, tmp_path):
+    done = automatic(files, tmp_path / "out", "--smoothness", "0.1")
+    assert done.exit_code == 2
+    assert "--auto chooses the smoothness" in done.output
