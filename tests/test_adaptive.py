@@ -259,3 +259,15 @@ def test_sizes_mix_with_other_penalties():
     model.fit(same.X)
     assert (model.components_ >= 0).all()
     assert f1(model.columns_[0], same.v != 0) > 0.95
+
+
+@pytest.mark.parametrize("with_graph", [False, True])
+def test_modules_of_equal_strength_are_not_mixed_up(with_graph):
+    """Overlapping modules of one strength: the leading singular pair is a mixture of them."""
+    for seed in (2, 3):
+        study = netbic.simulate.cohort(300, 1500, n_modules=4, strength=1.5, random_state=seed)
+        graph = {"column_graph": study.network} if with_graph else {}
+        model = SparseGraphSVD(4, row_penalty=AdaptiveSupport(), column_penalty=AdaptiveSupport(), **graph)
+        model.fit(study.expression)
+        assert netbic.simulate.recovery(model.columns_, study.genes)["f1"].min() > 0.95
+        assert netbic.simulate.recovery(model.rows_, study.samples)["f1"].min() > 0.95

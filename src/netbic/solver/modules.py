@@ -14,7 +14,7 @@ from netbic.graphs import GraphTerm
 from netbic.operators import Corrected
 from netbic.penalties import AdaptiveSupport, Penalty
 from netbic.solver.half_steps import Side, SolverName, State, Vector
-from netbic.solver.one_start import Outcome, Solution, solve
+from netbic.solver.one_start import Outcome, Solution, as_chosen, solve
 from netbic.solver.starts import Direction, Starts, cut_start, image, largest_entry, paper_start, random_direction
 
 Floats = NDArray[np.float64]
@@ -184,7 +184,12 @@ def solve_either_sign(
     """
 
     def attempt(start: tuple[Vector, Vector]) -> Solution:
-        return solve_with(operator, rows, columns, start, settings)
+        first = solve_with(operator, rows, columns, start, settings)
+        if first.state.is_empty or not (chooses_size(rows) or chooses_size(columns)):
+            return first
+        half = half_as_large(operator, rows, columns, first.state, settings)
+        second = solve_with(operator, rows, columns, half, settings)
+        return max(first, second, key=lambda solution: solution.rank)
 
     if not (rows.penalty.nonnegative or columns.penalty.nonnegative):
         return attempt(start_from(operator, rows, columns, direction, settings))
@@ -202,9 +207,28 @@ def start_from(
 
     Penalties that choose their size come down from the dense pair: cut at once, they keep what the first cut left.
     """
-    dense = any(isinstance(side.penalty, AdaptiveSupport) for side in (rows, columns))
+    dense = chooses_size(rows) or chooses_size(columns)
     cut = None if dense or settings.solver == "aisp" else cut_start(operator, rows, columns, direction)
     return cut or paper_start(operator, direction)
+
+
+def chooses_size(side: Side) -> bool:
+    """Whether the side's penalty decides how many entries stay."""
+    return isinstance(side.penalty, AdaptiveSupport)
+
+
+def half_as_large(
+    operator: Corrected, rows: Side, columns: Side, state: State, settings: Settings
+) -> tuple[Vector, Vector]:
+    """The module of half the size that is found from this one: of two that were mixed up in it, the one or the other.
+
+    Modules of nearly equal d leave a leading pair that is any mixture of theirs, and a size chosen for both.
+    """
+    rows, columns = as_chosen(rows, state.u, 0.5), as_chosen(columns, state.v, 0.5)
+    found = solve_with(operator, rows, columns, (state.u, state.v), settings).state
+    if found.is_empty:
+        return state.u, state.v
+    return replace(found.u, choice=None), replace(found.v, choice=None)
 
 
 def graph_share(side: Side, vector: Vector, d: float) -> float:

@@ -25,8 +25,12 @@ class Solution:
 
     @property
     def rank(self) -> tuple[bool, float]:
-        """What restarts are compared by: any module beats none, then the larger F."""
-        return (not self.state.is_empty, self.state.objective)
+        """What restarts are compared by: any module beats none, then the larger F.
+
+        Where penalties choose sizes F has no meaning: of modules of equal d the smaller one is the harder to reach.
+        """
+        choice = self.state.v.choice or self.state.u.choice
+        return (not self.state.is_empty, self.state.objective if choice is None else choice.strength)
 
 
 class IncompatibleSolver(ValueError):
@@ -92,11 +96,11 @@ def _chosen(state: State) -> bool:
     return state.u.choice is not None or state.v.choice is not None
 
 
-def as_chosen(side: Side, vector: Vector) -> Side:
-    """The side with size and weight of the graph as its penalty chose them for `vector`, if it does choose."""
+def as_chosen(side: Side, vector: Vector, share: float = 1.0) -> Side:
+    """The side with (a share of the) size and weight of the graph as its penalty chose them, if it does choose."""
     if vector.choice is None:
         return side
-    penalty = L0(vector.support.size, nonnegative=side.penalty.nonnegative)
+    penalty = L0(max(1, round(share * vector.support.size)), nonnegative=side.penalty.nonnegative)
     return replace(side, penalty=penalty, sigma=vector.choice.sigma)
 
 
