@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.base import clone
 
 from netbic.decomposition import SparseGraphSVD
 from netbic.graphs import match
+from netbic.penalties import L1Ball, Penalty
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -52,11 +54,32 @@ def held_out_scores(
 
 
 def on_fewer_rows(model: SparseGraphSVD, inside: Indices, n_rows: int) -> SparseGraphSVD:
-    """A clone for some of the rows: the row graph cut to them, `n_rows` in proportion."""
+    """A clone for some of the rows: the row graph cut to them, `n_rows` (or the row penalty's size) in proportion."""
+    return _on_part(model, "row", inside, n_rows)
+
+
+def on_fewer_columns(model: SparseGraphSVD, inside: Indices, n_columns: int) -> SparseGraphSVD:
+    """A clone for some of the columns: the column graph cut to them, `n_columns` (or the penalty's size) likewise."""
+    return _on_part(model, "column", inside, n_columns)
+
+
+def _on_part(model: SparseGraphSVD, axis: str, inside: Indices, size: int) -> SparseGraphSVD:
     made: SparseGraphSVD = clone(model)
-    if model.n_rows is not None:
-        made.set_params(n_rows=max(1, round(model.n_rows * len(inside) / n_rows)))
-    if model.row_graph is not None:
-        weights = match(model.row_graph, n_rows, None, "row").weights
-        made.set_params(row_graph=weights[inside][:, inside])
+    share = len(inside) / size
+    count, penalty, graph = (getattr(model, word) for word in (f"n_{axis}s", f"{axis}_penalty", f"{axis}_graph"))
+    if count is not None:
+        made.set_params(**{f"n_{axis}s": max(1, round(count * share))})
+    if penalty is not None:
+        made.set_params(**{f"{axis}_penalty": _in_proportion(penalty, share)})
+    if graph is not None:
+        weights = match(graph, size, None, axis).weights
+        made.set_params(**{f"{axis}_graph": weights[inside][:, inside]})
     return made
+
+
+def _in_proportion(penalty: Penalty, share: float) -> Penalty:
+    """The same penalty for a share of the axis: counts shrink with it, L1 bounds (of unit vectors) with its root."""
+    if isinstance(penalty, L1Ball):
+        return replace(penalty, bound=max(1.0, penalty.bound * np.sqrt(share)))
+    count = penalty.size() if isinstance(penalty, Penalty) else None
+    return penalty if count is None else replace(penalty, k=max(1, round(count * share)))  # type: ignore[call-arg]
