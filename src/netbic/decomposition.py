@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from functools import cache
 from itertools import islice
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -142,6 +142,8 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     1.0
     """
 
+    _search: ClassVar[type[ModuleSearch]] = ModuleSearch
+
     def __init__(
         self,
         n_components: int = 2,
@@ -248,7 +250,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         settings = self._settings(X.dtype)
         with one_blas_thread():
             operator, noise = self._operator(X)
-            search = ModuleSearch(operator, rows, columns, settings, noise, known)
+            search = self._search(operator, rows, columns, settings, noise, known)
             modules: list[Module] = []
             for module in islice(search, self.n_components):
                 modules.append(module)
