@@ -1,7 +1,28 @@
 """How many modules, how sparse, how smooth, and whether to believe them."""
 
 from netbic.selection.auto import AutoSVD, Chosen, choose_settings
+from netbic.selection.consensus import Consensus, consensus
+from netbic.selection.error_bounds import expected_false, pcer_threshold, threshold_for
 from netbic.selection.graph_value import GraphValue, graph_value
 from netbic.selection.n_modules import ModuleCount, n_modules
+from netbic.selection.stability import AxisStability, Stability, stability
+from netbic.selection.stable_modules import StableModules
 
-__all__ = ["AutoSVD", "Chosen", "GraphValue", "ModuleCount", "choose_settings", "graph_value", "n_modules"]
+__all__ = [
+    "AutoSVD",
+    "AxisStability",
+    "Chosen",
+    "Consensus",
+    "GraphValue",
+    "ModuleCount",
+    "Stability",
+    "StableModules",
+    "choose_settings",
+    "consensus",
+    "expected_false",
+    "graph_value",
+    "n_modules",
+    "pcer_threshold",
+    "stability",
+    "threshold_for",
+]

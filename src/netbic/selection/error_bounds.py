@@ -1,0 +1,178 @@
+"""How many members a stability threshold lets in by mistake, at most and on average.
+
+Every pair of disjoint halves of the data selects twice, q of p candidates each time on average. A candidate is kept if
+its share of selections among the 2B halves reaches a threshold tau. Candidates that a fit to half the data selects with
+a probability of at most q/p, no better than drawing lots, are those that should not be kept. The bounds are on how many
+of them are (Shah and Samworth 2013, J. R. Stat. Soc. B 75, 55-80); what they assume is said at each.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq, minimize_scalar
+
+from netbic.decomposition import is_number
+
+ASSUMPTIONS: Final = ("none", "unimodal", "r-concave")
+_ROUNDING = 1e-9  # frequencies are multiples of 1 / (2B): a threshold that misses one by rounding means it
+_LOGS = (-25.0, 25.0)  # where the location of an r-concave law is sought, on a log scale
+
+
+def expected_false(threshold: float, q: float, p: int, n_pairs: int, assumption: str = "unimodal") -> float:
+    """Bound the expected number of candidates kept although they are selected no more often than by lot.
+
+    Parameters
+    ----------
+    threshold : float
+        Above .5, at most 1.
+    q : float
+        Candidates selected per half, on average.
+    p : int
+        Candidates.
+    n_pairs : int
+        Pairs of halves, B.
+    assumption : {"none", "unimodal", "r-concave"}
+        Of the share of pairs whose two halves both select a candidate: nothing; that its distribution has one mode;
+        that it is r-concave with r = -1/2 (and that of the share of halves with r = -1/4). Each bound is the smaller
+        of its own and those with fewer assumptions.
+
+    Examples
+    --------
+    >>> from netbic.selection import expected_false
+    >>> [round(expected_false(0.8, 20, 88, 50, assumption), 3) for assumption in ("none", "unimodal", "r-concave")]
+    [7.576, 3.743, 1.143]
+    """
+    check_assumption(assumption)
+    check_threshold(threshold)
+    if not 0 <= q <= p:
+        raise ValueError(f"q={q} of p={p} candidates: q must lie between 0 and p")
+    # Frequencies never reach what lies between two multiples of 1 / (2B): the next one counts.
+    halves = int(np.ceil(2 * n_pairs * threshold - _ROUNDING))
+    bounds = [_worst_case(halves, q, p, n_pairs), q * 2 * n_pairs / halves]
+    if assumption != "none":
+        bounds.append(_unimodal(halves, q, p, n_pairs))
+    if assumption == "r-concave":
+        bounds.append(_r_concave(halves, q, p, n_pairs))
+    return float(min(bounds))
+
+
+def threshold_for(max_false: float, q: float, p: int, n_pairs: int, assumption: str = "unimodal") -> float:
+    """The lowest threshold at which `expected_false` is at most `max_false`; infinite if there is none.
+
+    Examples
+    --------
+    >>> from netbic.selection import threshold_for
+    >>> threshold_for(1.0, 20, 400, 50), threshold_for(1.0, 120, 400, 50)
+    (0.76, inf)
+    """
+    lowest, highest = n_pairs + 1, 2 * n_pairs + 1
+    while lowest < highest:
+        middle = (lowest + highest) // 2
+        if expected_false(middle / (2 * n_pairs), q, p, n_pairs, assumption) <= max_false:
+            highest = middle
+        else:
+            lowest = middle + 1
+    return lowest / (2 * n_pairs) if lowest <= 2 * n_pairs else np.inf
+
+
+def pcer_threshold(pcer: float, q: float, p: int) -> float:
+    """The threshold that bounds the per-comparison error rate, expected false ones / p; infinite if there is none.
+
+    It is Meinshausen and Buehlmann's E(V) <= q^2 / ((2 tau - 1) p), turned round with E(V) = pcer * p; s4vd chooses
+    its threshold so (Sill et al. 2011).
+
+    Examples
+    --------
+    >>> from netbic.selection import pcer_threshold
+    >>> round(pcer_threshold(0.05, 20, 100), 3)
+    0.9
+    """
+    if not (is_number(pcer) and 0 < pcer <= 1):
+        raise ValueError(f"pcer={pcer!r}: a rate above 0 and at most 1 is needed")
+    threshold = (1 + (q / p) ** 2 / pcer) / 2
+    return threshold if threshold <= 1 else np.inf
+
+
+def check_assumption(assumption: str) -> None:
+    """Raise unless it is one of the three."""
+    if assumption not in ASSUMPTIONS:
+        raise ValueError(f"assumption={assumption!r} is not known: choose one of {', '.join(map(repr, ASSUMPTIONS))}")
+
+
+def check_threshold(threshold: float) -> None:
+    """Raise unless it lies in (.5, 1]."""
+    if not (is_number(threshold) and 0.5 < threshold <= 1):
+        raise ValueError(f"threshold={threshold!r}: a share of the halves above .5 and at most 1 is needed")
+
+
+def _worst_case(halves: int, q: float, p: int, n_pairs: int) -> float:
+    """Theorem 1: both halves of a pair select with probability at most (q/p)^2, and 2 tau - 1 of the pairs must."""
+    return q**2 / p / (halves / n_pairs - 1)
+
+
+def _unimodal(halves: int, q: float, p: int, n_pairs: int) -> float:
+    """Theorem 2: Markov's inequality, sharpened for laws on 0, 1/B, ..., 1 with one mode; infinite where it is void."""
+    mean, tail = (q / p) ** 2, halves / n_pairs - 1
+    if mean > 1 / 3 or tail <= min(2 * mean, 1 / (2 * n_pairs) + 1.5 * mean):
+        return np.inf
+    if tail <= 0.5:
+        return q**2 / p / (2 * tail - 1 / n_pairs)
+    return q**2 / p * 2 * (1 - tail + 1 / n_pairs) / (1 + 1 / n_pairs)
+
+
+def _r_concave(halves: int, q: float, p: int, n_pairs: int) -> float:
+    """Both shares, of pairs and of halves, have r-concave laws: the better of their two tails, for p candidates."""
+    both = r_concave_tail((q / p) ** 2 * n_pairs, halves - n_pairs, n_pairs, 2)
+    return p * min(both, r_concave_tail(q / p * 2 * n_pairs, halves, 2 * n_pairs, 4))
+
+
+@lru_cache(maxsize=4096)
+def r_concave_tail(mean: float, at_least: int, highest: int, power: int) -> float:
+    """The largest P(N >= `at_least`) of laws on 0 ... `highest` with this mean that are (-1 / `power`)-concave.
+
+    The extreme laws fall like (a + i)^-power up to some k and have what is left at k + 1 (Shah and Samworth, Appendix
+    A.4): for every k, the mean leaves one free number, a. 1 where the tail is not beyond twice the mean.
+    """
+    if at_least <= 2 * mean:
+        return 1.0
+    if mean <= 0:
+        return 0.0
+    places = np.arange(highest + 1)
+    best = 0.0
+    upper = _LOGS[1] if at_least - 1 <= 2 * mean else _location(mean, places[:at_least], power)
+    for last in range(at_least, highest + 1):
+        lower = _location(mean, places[: last + 1], power)
+        found = minimize_scalar(
+            lambda log_a, last=last: -_tail(log_a, mean, places[: last + 1], at_least, power),
+            bounds=(lower, upper), method="bounded", options={"xatol": 1e-6},
+        )  # fmt: skip
+        ends = (_tail(end, mean, places[: last + 1], at_least, power) for end in (lower, upper))
+        best = max(best, -float(found.fun), *ends)
+        upper = lower
+    return best
+
+
+def _location(mean: float, places: NDArray[np.int_], power: int) -> float:
+    """The log a at which the law (a + i)^-power on these places has this mean."""
+
+    def excess(log_a: float) -> float:
+        weights = _weights(log_a, places, power)
+        return float(places @ weights / weights.sum()) - mean
+
+    return float(brentq(excess, *_LOGS)) if excess(_LOGS[1]) > 0 else _LOGS[1]
+
+
+def _tail(log_a: float, mean: float, places: NDArray[np.int_], at_least: int, power: int) -> float:
+    """P(N >= at_least) where the last place holds what the mean asks for."""
+    weights = _weights(log_a, places, power)
+    weights[-1] = max(float((mean - places[:-1]) @ weights[:-1]) / (places[-1] - mean), 0.0)
+    return float(weights[at_least:].sum() / weights.sum())
+
+
+def _weights(log_a: float, places: NDArray[np.int_], power: int) -> NDArray[np.float64]:
+    """The law up to a factor, 1 at place 0."""
+    return np.asarray((1 + places * np.exp(-log_a)) ** -float(power))

@@ -1,0 +1,274 @@
+"""Which members of a module stay when the data are halved, and how many of them would stay by chance."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+
+from netbic.decomposition import SparseGraphSVD, check_count, is_number, one_blas_thread
+from netbic.io.results import names_of
+from netbic.selection.error_bounds import (
+    check_assumption,
+    check_threshold,
+    expected_false,
+    pcer_threshold,
+    threshold_for,
+)
+from netbic.selection.halves import Halving
+from netbic.selection.matching import Bools, Floats
+from netbic.selection.stable_modules import StableModules
+
+_DEFAULT_THRESHOLD = 0.75
+
+
+@dataclass(frozen=True)
+class AxisStability:
+    """Selections on one axis, features or samples; arrays have an entry per module.
+
+    Attributes
+    ----------
+    frequency : DataFrame
+        A row per feature (or sample), a column per module: the share of halves whose module has it.
+    found : ndarray
+        Share of halves in which the module was found again.
+    overlap : ndarray
+        Mean Jaccard index of its members with those of the modules that were matched to it; 0 if there was none.
+    selected : ndarray
+        Members of a half's module on average: the q of the error bound.
+    threshold : ndarray
+        Frequency from which a member is stable; infinite where no threshold keeps the wanted error.
+    false : ndarray
+        Bound on the expected number of stable members that halves select no more often than by lot.
+    """
+
+    frequency: pd.DataFrame
+    found: Floats
+    overlap: Floats
+    selected: Floats
+    n_pairs: int
+    threshold: Floats
+    false: Floats
+
+    @property
+    def members(self) -> Bools:
+        """Stable members: a row per module."""
+        lowest = self.threshold[:, None] - 1e-9  # frequencies are multiples of 1 / (2 n_pairs): this is for rounding
+        return np.asarray(lowest <= self.frequency.to_numpy().T)
+
+    def at(self, limits: _Limits) -> AxisStability:
+        """The same frequencies at another threshold."""
+        n, p = self.n_pairs, len(self.frequency)
+        threshold = np.array([limits.threshold_at(q, p, n) for q in self.selected])
+        pairs = zip(threshold, self.selected, strict=True)
+        false = [expected_false(tau, q, p, n, limits.assumption) if tau <= 1 else 0.0 for tau, q in pairs]
+        return replace(self, threshold=threshold, false=np.array(false))
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """What the user allows: a threshold, a number of false members, or a rate of them."""
+
+    threshold: float | None
+    max_false: float | None
+    pcer: float | None
+    assumption: str
+
+    def __post_init__(self) -> None:
+        given = [name for name in ("threshold", "max_false", "pcer") if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise ValueError(f"{' and '.join(given)} are given: each decides the threshold, so give one of them")
+        check_assumption(self.assumption)
+        if self.threshold is not None:
+            check_threshold(self.threshold)
+        if self.max_false is not None and not (is_number(self.max_false) and self.max_false > 0):
+            raise ValueError(f"max_false={self.max_false!r}: a number above 0 is needed")
+        if self.pcer is not None:
+            pcer_threshold(self.pcer, 0, 1)
+
+    def threshold_at(self, q: float, p: int, n_pairs: int) -> float:
+        if self.pcer is not None:
+            return max(pcer_threshold(self.pcer, q, p), 0.5 + 0.5 / n_pairs)
+        if self.max_false is not None:
+            return threshold_for(self.max_false, q, p, n_pairs, self.assumption)
+        return _DEFAULT_THRESHOLD if self.threshold is None else self.threshold
+
+
+@dataclass(frozen=True)
+class Stability:
+    """How stable the modules of a model are.
+
+    Attributes
+    ----------
+    reference : SparseGraphSVD
+        The model fitted to all data; its modules are the ones judged.
+    columns, rows : AxisStability or None
+        Selections of features (in halves of the samples) and of samples (in halves of the features). None where the
+        model keeps everything anyway.
+    """
+
+    reference: SparseGraphSVD
+    columns: AxisStability | None
+    rows: AxisStability | None
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row per module.
+
+        `module`; `found`, the share of halves that have it again; and for features (`columns`) and samples (`rows`):
+        `n_`, the members of the fit to all data, `stable_`, how many members are stable, `false_`, the bound on how
+        many of those are to be expected by chance, `overlap_`, the mean Jaccard index with the modules matched.
+        """
+        table = pd.DataFrame({"module": np.arange(self.reference.n_components_)})
+        table["found"] = np.mean([part.found for part in self._parts().values()], axis=0)
+        for axis, part in self._parts().items():
+            table[f"n_{axis}"] = getattr(self.reference, f"{axis}_").sum(axis=1)
+            table[f"stable_{axis}"] = part.members.sum(axis=1)
+            table[f"false_{axis}"] = part.false
+            table[f"overlap_{axis}"] = part.overlap
+        return table
+
+    @property
+    def verdict(self) -> str:
+        """One plain sentence."""
+        table = self.table
+        if table.empty:
+            return "No module was found in all of X, so there is none to judge."
+        words = {"columns": "features", "rows": "samples"}
+        kept = [
+            f"{table[f'stable_{axis}'].mean():.0f} of {table[f'n_{axis}'].mean():.0f} {words[axis]} are stable "
+            f"({_chance(part)})"
+            for axis, part in self._parts().items()
+        ]
+        again = int((table["found"] > 0.5).sum())
+        return f"{again} of {len(table)} modules are found again in most halves; per module, {' and '.join(kept)}."
+
+    def _parts(self) -> dict[str, AxisStability]:
+        named = {"columns": self.columns, "rows": self.rows}
+        return {axis: part for axis, part in named.items() if part is not None}
+
+    def at(
+        self,
+        threshold: float | None = None,
+        *,
+        max_false: float | None = None,
+        pcer: float | None = None,
+        assumption: str = "unimodal",
+    ) -> Stability:
+        """The same frequencies at another threshold or error; the words of `stability`. Nothing is fitted again."""
+        limits = _Limits(threshold, max_false, pcer, assumption)
+        parts: dict[str, Any] = {axis: part.at(limits) for axis, part in self._parts().items()}
+        return replace(self, **parts)
+
+    def refit(self, X: Any) -> StableModules:
+        """The modules re-estimated on their stable members: a fitted model, for all that takes one.
+
+        Parameters
+        ----------
+        X : as for `stability`
+            The same data.
+        """
+        masks = {"rows": self.reference.rows_, "columns": self.reference.columns_}
+        masks |= {axis: part.members for axis, part in self._parts().items()}
+        return StableModules.at(self.reference, X, masks["rows"], masks["columns"])
+
+
+def _chance(part: AxisStability) -> str:
+    if np.isinf(part.threshold).any():
+        return "no threshold keeps the wanted error: keep fewer per module, or allow more"
+    return f"at most {part.false.mean():.2g} expected by chance"
+
+
+def stability(
+    model: SparseGraphSVD,
+    X: Any,
+    *,
+    n_pairs: int = 50,
+    threshold: float | None = None,
+    max_false: float | None = None,
+    pcer: float | None = None,
+    assumption: str = "unimodal",
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> Stability:
+    """Ask which members of a model's modules stay when the data are halved.
+
+    The samples are split at random into two halves, again and again; the model is fitted to each half (sizes in
+    proportion, graphs cut), and its modules are matched one to one to those of the fit to all data. The share of halves
+    in which a feature is a member says how much it depends on chance (Meinshausen and Buehlmann 2010; Shah and Samworth
+    2013). Samples are judged in the same way in halves of the *features*: halves of the samples would show each sample
+    only with its own, unchanged noise.
+
+    The bound on false members counts features (samples) that half the data select with a probability of at most q / p,
+    q of p being selected on average. It needs halves that are independent of each other: samples that are, and for
+    samples' selections features that are, given the module. It says nothing about features that are selected more often
+    for reasons that all halves share: a larger variance, a graph that favours them, a batch effect. With several
+    modules the matching, which knows all data, is a small extra that the theory leaves out.
+
+    Parameters
+    ----------
+    model : SparseGraphSVD
+        4 * n_pairs clones of it are fitted to halves, and one to all of X.
+    X : array, DataFrame or sparse matrix
+    n_pairs : int
+        Pairs of disjoint halves.
+    threshold : float
+        Share of halves, above .5, from which a member is stable. Default .75.
+    max_false : float
+        Instead: the expected number of false members per module and axis that is allowed; the threshold follows.
+    pcer : float
+        Instead: that number as a share of all features (samples), by Meinshausen and Buehlmann's bound as in s4vd.
+    assumption : {"unimodal", "none", "r-concave"}
+        What the bound takes for granted, see `expected_false`.
+    random_state : None, int or numpy.random.Generator
+    n_jobs : int, optional
+        Threads over pairs; the answer does not depend on it.
+
+    Examples
+    --------
+    >>> import netbic
+    >>> study = netbic.simulate.cohort(200, 500, n_modules=2, strength=1.2, random_state=0)
+    >>> model = netbic.SparseGraphSVD(2, n_rows=40, n_columns=60)
+    >>> result = netbic.selection.stability(model, study.expression, n_pairs=10, random_state=0)
+    >>> result.columns.frequency.shape
+    (500, 2)
+    >>> result.verdict
+    '2 of 2 modules are found again in most halves; per module, ...'
+    >>> netbic.enrichment.edges(result.refit(study.expression), study.network)["n_nodes"].tolist()
+    [...]
+    """
+    check_count("n_pairs", n_pairs)
+    limits = _Limits(threshold, max_false, pcer, assumption)
+    axes = [axis for axis in ("columns", "rows") if _selects(model, axis)]
+    if not axes:
+        raise ValueError("the model keeps all samples and features, so nothing is selected: give n_rows or n_columns")
+    seed = int(np.random.default_rng(random_state).integers(2**31))
+    # One BLAS thread around all fits, since the last digits depend on it; and no remarks, which are about trials here.
+    with one_blas_thread(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        reference = clone(model).fit(X)
+        halvings = [Halving.of(reference, X, axis) for axis in axes]
+        parts: dict[str, Any] = {"columns": None, "rows": None}
+        for halving in halvings:
+            parts[halving.axis] = _judged(halving, reference, n_pairs, seed, n_jobs).at(limits)
+    return Stability(reference, **parts)
+
+
+def _selects(model: SparseGraphSVD, axis: str) -> bool:
+    """Whether the model leaves anything out on this axis."""
+    return getattr(model, f"n_{axis}") is not None or getattr(model, f"{axis.removesuffix('s')}_penalty") is not None
+
+
+def _judged(halving: Halving, reference: SparseGraphSVD, n_pairs: int, seed: int, n_jobs: int | None) -> AxisStability:
+    tally = halving.tally(n_pairs, seed, n_jobs)
+    n_halves = 2 * n_pairs
+    names = pd.Index(names_of(reference, halving.axis))
+    frequency = pd.DataFrame(tally.counts.T / n_halves, index=names)
+    overlap = tally.overlap / np.maximum(tally.found, 1)
+    nothing = np.zeros(len(overlap))
+    found, selected = tally.found / n_halves, tally.selected / n_halves
+    return AxisStability(frequency, found, overlap, selected, n_pairs, nothing, nothing)

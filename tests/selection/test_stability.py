@@ -1,0 +1,331 @@
+"""Stability: frequencies are those of plain fits to halves, the bound holds, and stable modules are singular pairs."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+import netbic
+from netbic import L0, SCAD, Graph, L1Ball, SparseGraphSVD
+from netbic.selection import StableModules, expected_false, stability
+from netbic.selection.halves import _observed
+from netbic.selection.holdout import on_fewer_columns, on_fewer_rows
+from netbic.selection.matching import ALIKE, Layers, jaccard, partners, similarity
+from netbic.simulate import cohort, paper
+
+toy = paper(0.03, random_state=0)
+model = SparseGraphSVD(1, n_rows=50, n_columns=50, center=None)
+study = cohort(200, 400, n_modules=2, module_genes=40, module_samples=40, strength=1.2, random_state=0)
+pair = SparseGraphSVD(2, n_rows=40, n_columns=40, column_graph=study.network)
+result = stability(pair, study.expression, n_pairs=10, random_state=0)
+
+
+# ------------------------------------------------------------------------------------------------------------
+# Matching
+# ------------------------------------------------------------------------------------------------------------
+
+
+def random_layers(n_modules, seed):
+    generator = np.random.default_rng(seed)
+    return Layers(generator.standard_normal((60, n_modules)), generator.standard_normal((n_modules, 80)))
+
+
+def test_modules_are_matched_whatever_their_order_and_signs():
+    some = random_layers(4, 0)
+    order = np.array([2, 0, 3, 1])
+    others = Layers(-some.left[:, order], -5 * some.right[order])
+    alike = similarity(some, others)
+    np.testing.assert_array_equal(order[partners(alike)], np.arange(4))
+    np.testing.assert_allclose(np.sort(alike.max(axis=1)), 1)
+    flipped = Layers(-some.left, some.right)  # another layer: what was high is low
+    np.testing.assert_allclose(np.diag(similarity(some, flipped)), 0)
+
+
+def test_the_square_of_the_similarity_is_the_cosine_of_the_layers():
+    some, others = random_layers(2, 1), random_layers(3, 2)
+    matrices = [
+        [np.outer(layer.left[:, k], layer.right[k]) for k in range(layer.left.shape[1])] for layer in (some, others)
+    ]
+    for i, one in enumerate(matrices[0]):
+        for j, other in enumerate(matrices[1]):
+            cosine = (one * other).sum() / np.linalg.norm(one) / np.linalg.norm(other)
+            assert similarity(some, others)[i, j] ** 2 == pytest.approx(max(cosine, 0), abs=1e-12)
+    assert similarity(some, others).max() < ALIKE
+
+
+def test_more_modules_than_partners():
+    assert sorted(partners(np.array([[0.9], [0.8], [0.95]]))) == [-1, -1, 0]
+    assert partners(np.zeros((2, 0))).tolist() == [-1, -1]
+    masks = np.array([[True, True, False], [False, False, False]])
+    np.testing.assert_allclose(jaccard(masks, np.array([[True, False, True], [False, False, False]])), [1 / 3, 0])
+
+
+# ------------------------------------------------------------------------------------------------------------
+# Parts of a model
+# ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_model_for_some_of_the_columns():
+    whole = SparseGraphSVD(1, n_rows=50, n_columns=50, column_graph=toy.column_graph, row_graph=toy.row_graph)
+    inside = np.arange(1, 100, 2)
+    half = on_fewer_columns(whole, inside, 100)
+    assert (half.n_rows, half.n_columns) == (50, 25)
+    assert (half.column_graph != toy.column_graph.weights[inside][:, inside]).nnz == 0
+    assert half.row_graph is toy.row_graph
+
+
+def test_penalties_shrink_with_their_axis():
+    whole = SparseGraphSVD(row_penalty=L1Ball(9.0, nonnegative=True), column_penalty=L0(30))
+    assert on_fewer_rows(whole, np.arange(50), 100).row_penalty == L1Ball(9.0 * np.sqrt(0.5), nonnegative=True)
+    assert on_fewer_rows(whole, np.arange(50), 100).column_penalty == L0(30)
+    assert on_fewer_columns(whole, np.arange(50), 100).column_penalty == L0(15)
+    bic = SparseGraphSVD(column_penalty=SCAD())
+    assert on_fewer_columns(bic, np.arange(50), 100).column_penalty == SCAD()
+
+
+# ------------------------------------------------------------------------------------------------------------
+# Frequencies
+# ------------------------------------------------------------------------------------------------------------
+
+
+def test_frequencies_are_those_of_plain_fits_to_disjoint_halves():
+    """Whatever halves are drawn: one pair is two fits, and the two halves together are all the data."""
+    seen = []
+    original = SparseGraphSVD.fit
+
+    def watched(self, X, y=None):
+        seen.append(np.asarray(X))
+        return original(self, X, y)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SparseGraphSVD, "fit", watched)
+        found = stability(model, toy.X, n_pairs=1, random_state=3)
+    whole, *halves = seen
+    assert [X.shape for X in halves] == [(50, 100)] * 2 + [(100, 50)] * 2
+    np.testing.assert_array_equal(np.sort(np.vstack(halves[:2]), axis=0), np.sort(whole, axis=0))
+    np.testing.assert_array_equal(np.sort(np.hstack(halves[2:]), axis=1), np.sort(whole, axis=1))
+    by_samples = [SparseGraphSVD(1, n_rows=25, n_columns=50, center=None).fit(X).columns_[0] for X in halves[:2]]
+    by_features = [SparseGraphSVD(1, n_rows=50, n_columns=25, center=None).fit(X).rows_[0] for X in halves[2:]]
+    np.testing.assert_array_equal(found.columns.frequency[0], np.mean(by_samples, axis=0))
+    np.testing.assert_array_equal(found.rows.frequency[0], np.mean(by_features, axis=0))
+    own = found.reference.columns_[0]
+    overlap = [(own & mask).sum() / (own | mask).sum() for mask in by_samples]
+    assert found.columns.overlap[0] == pytest.approx(np.mean(overlap))
+    assert found.columns.selected.tolist() == [50]
+
+
+def test_planted_members_are_stable_and_others_are_not():
+    assert result.columns.found.min() > 0.9
+    for masks, planted in ((result.columns.members, study.genes), (result.rows.members, study.samples)):
+        scores = netbic.simulate.recovery(masks, planted)
+        assert (scores["precision"] == 1).all()
+        assert (scores["sensitivity"] > 0.85).all()
+    table = result.table
+    assert table["stable_columns"].tolist() == result.columns.members.sum(axis=1).tolist()
+    assert table["false_columns"].iloc[0] == expected_false(0.75, 40, 400, 10)
+    assert result.verdict.startswith("2 of 2 modules are found again in most halves; per module, ")
+    assert "at most 4" in result.verdict
+
+
+def test_noise_has_few_stable_members_and_the_bound_holds():
+    kept = []
+    for seed in range(8):
+        X = np.random.default_rng(seed).standard_normal((60, 60))
+        noise = stability(SparseGraphSVD(1, n_rows=20, n_columns=20), X, n_pairs=10, threshold=0.6, random_state=seed)
+        kept.append([noise.columns.members.sum(), noise.rows.members.sum()])
+        bound = noise.columns.false[0]
+    assert bound == expected_false(0.6, 20, 60, 10)
+    assert np.mean(kept, axis=0).max() < bound
+
+
+def test_names_and_threads_and_storage_make_no_difference():
+    X, few = study.expression.to_numpy(), {"n_pairs": 3, "random_state": 0}
+    named = stability(pair, study.expression, **few)
+    assert named.columns.frequency.index.tolist() == study.expression.columns.tolist()
+    assert named.rows.frequency.index.tolist() == study.expression.index.tolist()
+    nameless = SparseGraphSVD(**pair.get_params() | {"column_graph": study.network.weights})
+    for values, n_jobs in ((X, 2), (sp.csr_array(X), 64), (sp.csc_array(X), 1)):
+        plain = stability(nameless, values, **few, n_jobs=n_jobs)
+        np.testing.assert_array_equal(plain.columns.frequency, named.columns.frequency)
+        np.testing.assert_array_equal(plain.rows.frequency, named.rows.frequency)
+        np.testing.assert_array_equal(plain.columns.overlap, named.columns.overlap)
+
+
+def test_a_graph_is_matched_by_name_before_it_is_cut():
+    order = np.random.default_rng(0).permutation(400)
+    shuffled = Graph(study.network.weights[order][:, order], names=np.asarray(study.network.names)[order])
+    other = stability(SparseGraphSVD(**pair.get_params() | {"column_graph": shuffled}), study.expression, n_pairs=3,
+                      random_state=1)  # fmt: skip
+    same = stability(pair, study.expression, n_pairs=3, random_state=1)
+    pd.testing.assert_frame_equal(other.columns.frequency, same.columns.frequency)
+
+
+def test_an_axis_that_keeps_all_is_not_judged():
+    wide = stability(SparseGraphSVD(1, n_columns=50), toy.X, n_pairs=2, random_state=0)
+    assert wide.rows is None
+    assert "n_rows" not in wide.table
+    assert wide.refit(toy.X).rows_.all()
+
+
+@pytest.mark.parametrize("missing", ["ignore", "impute"])
+def test_missing_entries(missing):
+    X = toy.X.copy()
+    generator = np.random.default_rng(0)
+    X[generator.random(X.shape) < 0.05] = np.nan
+    X[:98, 60] = np.nan  # in one half at most one entry, in the other perhaps none
+    X[70, 2:] = np.nan
+    holed = SparseGraphSVD(1, n_rows=50, n_columns=50, missing=missing, max_iter=50)
+    found = stability(holed, X, n_pairs=5, random_state=0)
+    assert found.columns.frequency.iloc[:50, 0].mean() > 0.8
+    assert found.columns.frequency.iloc[60, 0] < 0.5
+    assert np.isfinite(found.refit(X).components_).all()
+
+
+def test_what_a_half_did_not_see_holds_the_mean():
+    part = np.array([[1.0, np.nan, 3.0], [np.nan, np.nan, np.nan], [3.0, np.nan, 5.0]])
+    np.testing.assert_array_equal(_observed(part), [[1, 3, 3], [2, 3, 4], [3, 3, 5]])
+    assert np.isnan(part).sum() == 5
+
+
+def test_columns_constant_within_a_half():
+    X = toy.X.copy()
+    X[:, 90] = 7.0
+    X[3, 90] = 8.0  # one half sees a constant
+    found = stability(SparseGraphSVD(1, n_rows=50, n_columns=50, scale=True), X, n_pairs=5, random_state=0)
+    assert found.columns.frequency.iloc[:50, 0].mean() > 0.8
+
+
+def test_float32_and_seeds():
+    one, two = (stability(model, toy.X.astype(np.float32), n_pairs=3, random_state=seed) for seed in (0, 1))
+    assert not one.columns.frequency.equals(two.columns.frequency)
+    assert one.refit(toy.X.astype(np.float32)).components_.dtype == np.float32
+
+
+# ------------------------------------------------------------------------------------------------------------
+# Thresholds
+# ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_threshold_follows_from_the_error_allowed():
+    strict, loose = result.at(max_false=1.0), result.at(max_false=8.0)
+    assert (strict.columns.threshold > loose.columns.threshold).all()
+    assert (strict.columns.false <= 1).all()
+    assert (strict.columns.members <= loose.columns.members).all()
+    rate = result.at(pcer=0.05)
+    np.testing.assert_allclose(rate.columns.threshold, (1 + (40 / 400) ** 2 / 0.05) / 2)
+    np.testing.assert_array_equal(result.at(0.75).columns.members, result.columns.members)
+    assert (result.at(0.9, assumption="none").columns.false > result.at(0.9).columns.false).all()
+
+
+def test_an_error_no_threshold_keeps_leaves_nothing():
+    none = result.at(max_false=1e-3)
+    assert np.isinf(none.columns.threshold).all()
+    assert not none.columns.members.any()
+    assert (none.table["false_columns"] == 0).all()
+    assert "no threshold keeps the wanted error" in none.verdict
+
+
+# ------------------------------------------------------------------------------------------------------------
+# Stable modules
+# ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("deflation", ["hotelling", "projection", "schur"])
+def test_stable_modules_are_leading_singular_pairs_one_after_another(deflation):
+    X = study.expression.to_numpy()
+    judged = stability(SparseGraphSVD(**pair.get_params() | {"deflation": deflation, "tol": 1e-10}), study.expression,
+                       n_pairs=3, random_state=0)  # fmt: skip
+    stable = judged.refit(study.expression)
+    residual = X - X.mean(axis=0)
+    for k in range(2):
+        rows, columns = judged.rows.members[k], judged.columns.members[k]
+        left, values, right = np.linalg.svd(residual[np.ix_(rows, columns)])
+        assert stable.singular_values_[k] == pytest.approx(values[0])
+        u, v = stable.left_vectors_[:, k], stable.components_[k]
+        assert abs(v[columns] @ right[0]) == pytest.approx(1)
+        assert abs(u[rows] @ left[:, 0]) == pytest.approx(1)
+        assert v @ judged.reference.components_[k] > 0
+        d, Xv, Xu = values[0], residual @ v, u @ residual
+        if deflation == "hotelling":
+            residual = residual - d * np.outer(u, v)
+        elif deflation == "schur":
+            residual = residual - np.outer(Xv, Xu) / d
+        else:
+            residual = residual - np.outer(u, Xu) - np.outer(Xv, v) + d * np.outer(u, v)
+
+
+def test_stable_modules_serve_wherever_a_fitted_model_does(tmp_path):
+    stable = result.refit(study.expression)
+    assert isinstance(stable, StableModules)
+    np.testing.assert_array_equal(stable.columns_, result.columns.members)
+    edges = netbic.enrichment.edges(stable, study.network)
+    assert edges["n_nodes"].tolist() == result.columns.members.sum(axis=1).tolist()
+    netbic.save(stable, tmp_path)
+    again = netbic.load(tmp_path)
+    np.testing.assert_array_equal(again.transform(study.expression), stable.transform(study.expression))
+    assert netbic.io.modules_table(stable)["name"].isin([*study.expression.columns, *study.expression.index]).all()
+    assert 0 < stable.score(study.expression) < 1
+    with pytest.raises(TypeError, match=r"made by Stability\.refit"):
+        stable.fit(study.expression)
+
+
+def test_modules_without_stable_members_are_dropped():
+    X = np.random.default_rng(0).standard_normal((200, 400))
+    X[:40, :40] += 1.5
+    judged = stability(SparseGraphSVD(3, n_rows=20, n_columns=20), X, n_pairs=5, threshold=0.9, random_state=0)
+    stable_at_all = judged.rows.members.any(axis=1) & judged.columns.members.any(axis=1)
+    assert 0 < stable_at_all.sum() < 3
+    with pytest.warns(UserWarning, match=r"no sample or no feature of module .* is stable: dropped"):
+        stable = judged.refit(X)
+    np.testing.assert_array_equal(stable.kept_, np.flatnonzero(stable_at_all))
+    assert stable.n_components_ == stable_at_all.sum()
+    with pytest.warns(UserWarning, match="dropped"):
+        nothing = judged.at(max_false=1e-9).refit(X)
+    assert nothing.components_.shape == (0, 400)
+    assert nothing.transform(X).shape == (200, 0)
+
+
+def test_nonnegative_sides_stay_so():
+    X = np.abs(np.random.default_rng(0).standard_normal((40, 30)))
+    X[:10, :8] += 2
+    words = {"row_penalty": L0(10, nonnegative=True), "column_penalty": L0(8, nonnegative=True)}
+    stable = stability(SparseGraphSVD(1, **words), X, n_pairs=5, random_state=0).refit(X)
+    assert (stable.components_ >= 0).all()
+    assert (stable.left_vectors_ >= 0).all()
+
+
+# ------------------------------------------------------------------------------------------------------------
+# Bad input
+# ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"n_pairs": 0}, "n_pairs=0: at least 1"),
+        ({"threshold": 0.5}, "threshold=0.5"),
+        ({"threshold": "high"}, "threshold='high'"),
+        ({"threshold": 0.8, "pcer": 0.1}, "threshold and pcer are given"),
+        ({"max_false": -1}, "max_false=-1: a number above 0"),
+        ({"pcer": 2.0}, "pcer=2.0"),
+        ({"assumption": "bell"}, "assumption='bell'"),
+        ({"model": SparseGraphSVD(1)}, "keeps all samples and features"),
+        ({"model": SparseGraphSVD(1, n_columns=2), "X": toy.X[:3]}, "X has 3 samples: at least 4 are needed"),
+        ({"model": SparseGraphSVD(1, n_rows=2), "X": toy.X[:, :3]}, "X has 3 features: at least 4 are needed"),
+        ({"X": np.where(np.eye(100) > 0, np.nan, toy.X)}, "missing='ignore'"),
+    ],
+)
+def test_bad_input(words, said):
+    with pytest.raises(ValueError, match=said):
+        stability(**{"model": model, "X": toy.X} | words)
+
+
+def test_other_data_than_the_modules_were_found_in():
+    with pytest.raises(ValueError, match=r"shape \(200, 300\) but the modules were found in one of shape \(200, 400\)"):
+        result.refit(study.expression.iloc[:, :300])
+
+
+def test_nothing_at_all_in_the_data():
+    empty = stability(SparseGraphSVD(1, n_rows=5, n_columns=5), np.ones((20, 30)), n_pairs=2)
+    assert empty.table.empty
+    assert empty.verdict.startswith("No module was found")
