@@ -4,8 +4,9 @@ python benchmarks/stability.py [runs]      (default 40, half of them for 300 x 2
 
 Signal and graph are fixed per setting. Per setting, axis and threshold: members kept that are not planted (false) and
 that halves select no more often than by lot (low: mean frequency over runs at most q / p), both means over runs,
-against the three bounds on the latter; the share of planted members kept (power); and both for the plain fit to all
-data, which keeps the planted number.
+against the three bounds on the latter; the share of planted members kept (power); false members among as many of the
+largest weights of the plain fit to all data (cut false); and false members and power of that fit itself, which keeps
+the planted number.
 """
 
 import sys
@@ -88,7 +89,7 @@ SETTINGS |= {
 
 
 def one_run(setting, seed):
-    """Frequencies, q and plain members per axis (stacked over modules), and the planted members of each module."""
+    """Per axis: frequencies, q, plain members, the planted members of each module, and weights; a row per module."""
     model, signal, deviations = SETTINGS[setting]()
     X = signal.sum(axis=0) + deviations * np.random.default_rng([1, seed]).standard_normal(signal.shape[1:])
     result = stability(model, X, n_pairs=N_PAIRS, random_state=seed)
@@ -98,20 +99,23 @@ def one_run(setting, seed):
         plain = getattr(result.reference, f"{axis}_")
         # Whichever planted module a found one shares most members with is the one it is judged by.
         shared = plain.astype(int) @ planted.T.astype(int)
-        found[axis] = part.frequency.to_numpy().T, part.selected, plain, planted[shared.argmax(axis=1)]
+        weights = result.reference.components_ if axis == "columns" else result.reference.left_vectors_.T
+        found[axis] = part.frequency.to_numpy().T, part.selected, plain, planted[shared.argmax(axis=1)], abs(weights)
     return found
 
 
 def summary(setting, runs):
     found = Parallel(n_jobs=2)(delayed(one_run)(setting, seed) for seed in range(runs))
     for axis in ("columns", "rows"):
-        frequency, selected, plain, planted = (
+        frequency, selected, plain, planted, weights = (
             np.array(part) for part in zip(*(run[axis] for run in found), strict=True)
         )
         p = frequency.shape[2]
         low = frequency.mean(axis=0) <= selected.mean(axis=0)[:, None] / p
         for threshold in THRESHOLDS:
             kept = frequency >= threshold - 1e-9
+            ranks = (-weights).argsort(axis=2).argsort(axis=2)
+            cut = ranks < kept.sum(axis=2, keepdims=True)
             bounds = {
                 assumption: np.mean([expected_false(threshold, q, p, N_PAIRS, assumption) for q in selected.ravel()])
                 for assumption in ("none", "unimodal", "r-concave")
@@ -120,6 +124,7 @@ def summary(setting, runs):
                 "setting": setting, "axis": axis, "threshold": threshold,
                 "false": (kept & ~planted).sum(axis=2).mean(), "low": (kept & low).sum(axis=2).mean(), **bounds,
                 "power": (kept & planted).sum() / max(planted.sum(), 1),
+                "cut false": (cut & ~planted).sum(axis=2).mean(),
                 "plain false": (plain & ~planted).sum(axis=2).mean(),
                 "plain power": (plain & planted).sum() / max(planted.sum(), 1),
             }  # fmt: skip
