@@ -69,6 +69,14 @@ def test_the_missing_values_example_runs():
     assert scope["model"].columns_[0][:50].mean() > 0.9
 
 
+def test_the_stability_example_runs(capsys):
+    code = re.search(r"```python\n(.*?)```", (ROOT / "docs/settings.md").read_text(), re.DOTALL).group(1)
+    scope = {}
+    exec(code, scope)
+    assert "are stable" in capsys.readouterr().out
+    assert scope["stable"].n_components_ == 2
+
+
 def test_every_method_is_spelled_out():
     pages = (ROOT / "docs/methods.md").read_text() + (ROOT / "README.md").read_text()
     for name in METHODS:

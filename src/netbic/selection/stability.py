@@ -60,7 +60,7 @@ class AxisStability:
         lowest = self.threshold[:, None] - 1e-9  # frequencies are multiples of 1 / (2 n_pairs): this is for rounding
         return np.asarray(lowest <= self.frequency.to_numpy().T)
 
-    def at(self, limits: _Limits) -> AxisStability:
+    def _at(self, limits: _Limits) -> AxisStability:
         """The same frequencies at another threshold."""
         n, p = self.n_pairs, len(self.frequency)
         threshold = np.array([limits.threshold_at(q, p, n) for q in self.selected])
@@ -161,7 +161,7 @@ class Stability:
     ) -> Stability:
         """The same frequencies at another threshold or error; the words of `stability`. Nothing is fitted again."""
         limits = _Limits(threshold, max_false, pcer, assumption)
-        parts: dict[str, Any] = {axis: part.at(limits) for axis, part in self._parts().items()}
+        parts: dict[str, Any] = {axis: part._at(limits) for axis, part in self._parts().items()}
         return replace(self, **parts)
 
     def refit(self, X: Any) -> StableModules:
@@ -254,7 +254,7 @@ def stability(
         halvings = [Halving.of(reference, X, axis) for axis in axes]
         parts: dict[str, Any] = {"columns": None, "rows": None}
         for halving in halvings:
-            parts[halving.axis] = _judged(halving, reference, n_pairs, seed, n_jobs).at(limits)
+            parts[halving.axis] = _judged(halving, reference, n_pairs, seed, n_jobs)._at(limits)
     return Stability(reference, **parts)
 
 
