@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from netbic.io import Study
 
 File = click.Path(exists=True, path_type=str)
 
@@ -18,6 +22,8 @@ class Command(click.Command):
 
     Exit codes: 0 done, 1 failed, 2 wrong use.
     """
+
+    goes_on = "netbic fit goes on with --resume"
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         super().__init__(*args, **keywords)
@@ -39,7 +45,7 @@ class Command(click.Command):
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except KeyboardInterrupt:
-            raise click.ClickException("interrupted (netbic fit goes on with --resume)") from None
+            raise click.ClickException(f"interrupted ({self.goes_on})") from None
         except BrokenPipeError:  # the reader of our output has seen enough
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (so that nothing is flushed into the broken pipe)
             ctx.exit(0)
@@ -102,6 +108,59 @@ _READING = [
     ),
     click.option("--matched-only", is_flag=True, help="Drop genes that are not in the network."),
 ]
+
+
+CENTERS = {"genes": "columns", "samples": "rows", "none": None}
+_PREPARING = [
+    click.option(
+        "--center",
+        type=click.Choice(["genes", "samples", "both", "grand", "none"]),
+        default="genes",
+        show_default=True,
+        help="Which means to subtract.",
+    ),
+    click.option("--zscore", is_flag=True, help="Bring genes to unit standard deviation."),
+    click.option(
+        "--missing",
+        type=click.Choice(["error", "ignore", "impute"]),
+        default="error",
+        show_default=True,
+        help="Missing values.",
+    ),
+]
+
+
+def prepares_data(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say what happens to the matrix before modules are sought in it."""
+    for option in reversed(_PREPARING):
+        command = option(command)
+    return command
+
+
+def preparation(study: Study, center: str, zscore: bool, missing: str) -> dict[str, Any]:
+    """Those options as words of SparseGraphSVD."""
+    if missing == "error" and (holes := study.expression.holes()):
+        raise click.ClickException(f"{holes}: use --missing ignore or --missing impute, or fill them")
+    return {"center": CENTERS.get(center, center), "scale": zscore, "missing": missing}
+
+
+@contextmanager
+def progress_bar(what: str, total: int, done: int, silent: bool) -> Iterator[Callable[[int], None]]:
+    """A bar on a terminal, to be told how many are done."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    columns = TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    with Progress(*columns, console=console, transient=True, disable=silent or not console.is_terminal) as progress:
+        task = progress.add_task(what, total=total, completed=done)
+        yield lambda number: progress.update(task, completed=number)
+
+
+def say(line: str, silent: bool) -> None:
+    """Print a line, unless nothing is to be printed."""
+    if not silent:
+        click.echo(line)
 
 
 def reads_a_study(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 import netbic
-from netbic.cli.command import Command, File, listed, reads_a_study
+from netbic.cli.command import Command, File, listed, preparation, prepares_data, progress_bar, reads_a_study, say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from netbic.decomposition import SparseGraphSVD
     from netbic.io import GeneSets, Run, Study
 
 
 _TERMS = ["normalized", "adjacency", "laplacian", "normalized_laplacian"]
-_CENTERS = {"genes": "columns", "samples": "rows", "none": None}
 
 
 @click.command(cls=Command)
@@ -41,21 +39,7 @@ _CENTERS = {"genes": "columns", "samples": "rows", "none": None}
 )
 @click.option("--method", help="A method of the literature: sgSVD*, sgSVD, L0SVD, PMD, ALSVD, ... (genes centred).")
 @click.option("--graph-term", type=click.Choice(_TERMS), help="How the network counts [default: normalized].")
-@click.option(
-    "--center",
-    type=click.Choice(["genes", "samples", "both", "grand", "none"]),
-    default="genes",
-    show_default=True,
-    help="Which means to subtract.",
-)
-@click.option("--zscore", is_flag=True, help="Bring genes to unit standard deviation.")
-@click.option(
-    "--missing",
-    type=click.Choice(["error", "ignore", "impute"]),
-    default="error",
-    show_default=True,
-    help="Missing values.",
-)
+@prepares_data
 @click.option("--restarts", default=1, show_default=True, type=click.IntRange(1), help="Starts per module.")
 @click.option("--jobs", type=int, help="Threads over restarts; the result does not depend on it.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of the restarts.")
@@ -94,17 +78,17 @@ def fit(
     inputs = {"expression": expression, "graph": graph, "gene_sets": sets_file, **reading}
     run = netbic.io.Run.open(out, settings, study.fingerprint(), inputs, resume=resume, force=force)
     if run is None:
-        _say(f"{out} is finished already: nothing to do", silent)
+        say(f"{out} is finished already: nothing to do", silent)
     else:
         if run.known:
-            _say(f"going on after {len(run.known)} modules", silent)
+            say(f"going on after {len(run.known)} modules", silent)
         if modelling["auto"]:
             for line in _choose(model, study, run, modelling, silent):
-                _say(line, silent)
-        with _progress(model.n_components, len(run.known), silent) as advance:
-            run.fit(model, study, advance, lambda: lines.extend(_enriched(model, out, gene_sets, modelling["seed"])))
+                say(line, silent)
+        with progress_bar("modules", model.n_components, len(run.known), silent) as tell:
+            run.fit(model, study, tell, lambda: lines.extend(_enriched(model, out, gene_sets, modelling["seed"])))
         for line in lines:
-            _say(line, silent)
+            say(line, silent)
     _conclude(out, as_json, silent)
 
 
@@ -131,8 +115,6 @@ def _estimator(
 ) -> SparseGraphSVD:
     """The estimator that the options describe."""
     n_samples, n_genes = study.expression.shape
-    if missing == "error" and (holes := study.expression.holes()):
-        raise netbic.InputError(f"{holes}: use --missing ignore or --missing impute, or fill them")
     usual_samples, usual_genes = netbic.methods.usual_sizes(n_samples, n_genes)
     if smoothness and study.graph is None:
         raise click.UsageError("--smoothness needs a network: give one by --graph")
@@ -144,12 +126,10 @@ def _estimator(
         "n_rows": _size("--samples", samples, n_samples, None if auto else usual_samples),
         "n_columns": _size("--genes", genes, n_genes, None if auto else usual_genes),
         "column_graph": study.graph,
-        "center": _CENTERS.get(center, center),
-        "scale": zscore,
-        "missing": missing,
         "n_init": restarts,
         "n_jobs": jobs,
         "random_state": seed,
+        **preparation(study, center, zscore, missing),
     }
     if graph_term is not None:
         words["graph_term"] = graph_term
@@ -174,7 +154,7 @@ def _choose(model: SparseGraphSVD, study: Study, run: Run, modelling: dict[str, 
     """Set the model to what the data speak for; returns the reasons. An interrupted run has them from before."""
     kept = run.recalled("auto.json")
     if kept is None:
-        _say("choosing sizes, number of modules and smoothness, by up to 640 fits ...", silent)
+        say("choosing sizes, number of modules and smoothness, by up to 640 fits ...", silent)
         words = {"most": modelling["modules"], "random_state": modelling["seed"], "n_jobs": modelling["jobs"]}
         chosen = netbic.selection.choose_settings(model, study.X, **words)
         reasons = [reason.replace("features", "genes") for reason in chosen.reasons]
@@ -195,24 +175,6 @@ def _size(option: str, asked: int | None, available: int, usual: int | None) -> 
     if asked > available:
         raise click.UsageError(f"{option} {asked:,} but the data have {available:,}: choose 1 to {available:,}")
     return asked
-
-
-def _say(line: str, silent: bool) -> None:
-    if not silent:
-        click.echo(line)
-
-
-@contextmanager
-def _progress(n_modules: int, n_known: int, silent: bool) -> Iterator[Callable[[], None]]:
-    """A bar over the modules, on a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    console = Console(stderr=True)
-    columns = TextColumn("modules"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=console, transient=True, disable=silent or not console.is_terminal) as progress:
-        task = progress.add_task("modules", total=n_modules, completed=n_known)
-        yield lambda: progress.advance(task)
 
 
 def _conclude(out: Path, as_json: bool, silent: bool) -> None:

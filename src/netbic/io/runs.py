@@ -125,7 +125,7 @@ class Run:
         self,
         model: SparseGraphSVD,
         study: Study,
-        found: Callable[[], Any] = lambda: None,
+        found: Callable[[int], Any] = lambda number: None,
         also: Callable[[], Any] = lambda: None,
     ) -> None:
         """Fit a model, each module kept as soon as it is found, and finish; what is remarked is kept too.
@@ -135,7 +135,7 @@ class Run:
         model : SparseGraphSVD
         study : Study
         found : function, optional
-            Called after every module.
+            Called after every module with their number so far.
         also : function, optional
             Called when the model is fitted and before the run counts as finished: what else is to be written.
         """
@@ -144,7 +144,7 @@ class Run:
             modules = model.iter_fit(study.X, self.known, study.names)
             for number, module in enumerate(modules, start=len(self.known)):
                 self.keep(number, module)
-                found()
+                found(number + 1)
             also()
             self.finish(model, study.alignment.to_dict(), [str(warning.message) for warning in caught])
         for warning in caught:
