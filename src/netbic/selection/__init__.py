@@ -2,5 +2,6 @@
 
 from netbic.selection.graph_value import GraphValue, graph_value
 from netbic.selection.n_modules import ModuleCount, n_modules
+from netbic.selection.tune import Tuning, tune
 
-__all__ = ["GraphValue", "ModuleCount", "graph_value", "n_modules"]
+__all__ = ["GraphValue", "ModuleCount", "Tuning", "graph_value", "n_modules", "tune"]

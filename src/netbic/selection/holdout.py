@@ -9,18 +9,18 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from netbic.decomposition import SparseGraphSVD
-from netbic.graphs import match
+from netbic.graphs import Graph, match
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 
-def folds(n_samples: int, n_folds: int, random_state: Any) -> list[Indices]:
-    """Held-out samples of each fold: a random partition into parts of equal size (but for one)."""
-    if not 2 <= n_folds <= n_samples // 2:
-        most = max(n_samples // 2, 2)
-        raise ValueError(f"{n_folds} folds of {n_samples} samples: choose 2 to {most}, so that each holds two samples")
-    order = np.random.default_rng(random_state).permutation(n_samples)
+def folds(size: int, n_folds: int, random_state: Any, what: str = "samples") -> list[Indices]:
+    """Held-out samples (or features) of each fold: a random partition into parts of equal size (but for one)."""
+    if not 2 <= n_folds <= size // 2:
+        most = max(size // 2, 2)
+        raise ValueError(f"{n_folds} folds of {size} {what}: choose 2 to {most}, so that each holds two {what}")
+    order = np.random.default_rng(random_state).permutation(size)
     return [np.sort(part) for part in np.array_split(order, n_folds)]
 
 
@@ -46,17 +46,27 @@ def held_out_scores(
     for repeat in range(n_repeats):
         for fold, part in enumerate(folds(len(X), n_folds, [seed, repeat])):
             inside = np.setdiff1d(np.arange(len(X)), part)
-            fitted = on_fewer_rows(model, inside, len(X)).fit(X[inside])
+            fitted = on_fewer(model, "row", inside, len(X)).fit(X[inside])
             scores[repeat, fold] = fitted.score(X[part])
     return scores
 
 
-def on_fewer_rows(model: SparseGraphSVD, inside: Indices, n_rows: int) -> SparseGraphSVD:
-    """A clone for some of the rows: the row graph cut to them, `n_rows` in proportion."""
-    made: SparseGraphSVD = clone(model)
-    if model.n_rows is not None:
-        made.set_params(n_rows=max(1, round(model.n_rows * len(inside) / n_rows)))
-    if model.row_graph is not None:
-        weights = match(model.row_graph, n_rows, None, "row").weights
-        made.set_params(row_graph=weights[inside][:, inside])
+def on_fewer(model: SparseGraphSVD, axis: str, inside: Indices, size: int) -> SparseGraphSVD:
+    """A clone for some of the rows or columns ("row", "column"): their graph cut to them, `n_rows` in proportion."""
+    made = in_proportion(model, axis, len(inside) / size)
+    if (graph := getattr(model, f"{axis}_graph")) is not None:
+        made.set_params(**{f"{axis}_graph": cut(match(graph, size, None, axis), inside)})
     return made
+
+
+def in_proportion(model: SparseGraphSVD, axis: str, share: float) -> SparseGraphSVD:
+    """A clone whose `n_rows` (`n_columns`) is so much smaller."""
+    made: SparseGraphSVD = clone(model)
+    if (count := getattr(model, f"n_{axis}s")) is not None:
+        made.set_params(**{f"n_{axis}s": max(1, round(count * share))})
+    return made
+
+
+def cut(graph: Graph, inside: Indices) -> Graph:
+    """The graph between some of its nodes."""
+    return Graph(graph.weights[inside][:, inside])
