@@ -1,4 +1,4 @@
-"""Finished fits of a tuning, kept in a file so that it can be gone on with: a line of JSON each, the task before them."""
+"""Finished fits of a tuning, kept in a file so that it can be gone on with: the task, then a line of JSON per fit."""
 
 from __future__ import annotations
 

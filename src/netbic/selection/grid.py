@@ -38,7 +38,7 @@ def points_of(model: SparseGraphSVD, grid: Grid | None, shape: tuple[int, int]) 
     for point in points:
         if unknown := sorted(set(point) - set(known)):
             raise ValueError(f"{unknown[0]!r} is no parameter of SparseGraphSVD: choose among {', '.join(known)}")
-    if not points:
+    if not points or points == [{}]:
         raise ValueError("the grid is empty: give at least one value to one parameter, e.g. {'n_columns': [50, 200]}")
     return points
 

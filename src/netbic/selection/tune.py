@@ -186,7 +186,7 @@ def _models(
                     if place not in matched:
                         matched[place] = Graph(match(graph, size, known, axis).weights)
                     words[f"{axis}_graph"] = matched[place]
-            models.append(SparseGraphSVD(**words))
+            models.append(type(model)(**words))
             models[-1].check(shape)
     return models
 
