@@ -13,7 +13,7 @@ import netbic
 from netbic import Graph, L1Ball, SparseGraphSVD
 from netbic.io import InputError
 from netbic.selection import tune
-from netbic.selection.choice import choice, standard_errors, verdict
+from netbic.selection.choice import choice, standard_errors, typical_error, verdict
 from netbic.selection.criteria import Block, Corner, Entries
 from netbic.selection.grid import default_grid
 from netbic.selection.holdout import folds
@@ -212,17 +212,30 @@ def results_of(scores, points, members):
 
 def test_one_standard_error():
     points = [{"n_columns": size} for size in (10, 20, 30, 40)]
-    scores = [[0, 1, 2], [2.0, 3, 4], [2.5, 3.5, 4.5], [1, 2, 3]]
+    scores = np.array([[0, 1, 2], [2.5, 3, 4], [2.5, 3.5, 4.5], [1, 1, 5]])
     results = results_of(scores, points, [0.1, 0.2, 0.3, 0.4])
     np.testing.assert_allclose(standard_errors(results), np.std(scores, axis=1, ddof=1) / np.sqrt(3))
+    errors = [np.std(scores[2] - scores[k], ddof=1) / np.sqrt(3) for k in (0, 1, 3)]
+    assert typical_error(results) == pytest.approx(np.median(errors))
     models = [SparseGraphSVD(**point) for point in points]
     assert choice(results, models, "best") == 2
-    assert choice(results, models, "one_se") == 1
-    equal = results_of(scores, points, [0.1, 0.3, 0.3, 0.4])
-    graph = toy.column_graph
-    smooth = [SparseGraphSVD(column_graph=graph, column_smoothness=s) for s in (0, None, 0.1, 0)]
-    assert choice(equal, smooth, "one_se") == 2
-    assert choice(results_of([[1.0], [3.0], [2.0], [2.9]], points, [0.1, 0.2, 0.3, 0.4]), models, "one_se") == 1
+    near = results_of([[0, 1.5, 2], [2.4, 3.4, 4.5], [2.5, 3.5, 4.5], [1, 1, 5]], points, [0.1, 0.2, 0.3, 0.4])
+    assert choice(near, models, "one_se") == 1
+    assert choice(results_of(scores, points, [0.1, 0.2, 0.3, 0.4]), models, "one_se") == 2
+    equal = results_of([[3, 1, 2], [2.5, 3.5, 4.4], [2.5, 3.5, 4.5], [1, 1, 5]], points, [0.1, 0.3, 0.3, 0.4])
+    smooth = [SparseGraphSVD(column_graph=toy.column_graph, column_smoothness=s) for s in (0, 0.1, None, 0)]
+    assert choice(equal, smooth, "one_se") == 1
+    one_fold = results_of([[1.0], [3.0], [2.0], [2.9]], points, [0.1, 0.2, 0.3, 0.4])
+    assert choice(one_fold, models, "one_se") == 1
+
+
+def test_folds_that_differ_as_a_whole_do_not_widen_the_margin():
+    points = [{"n_columns": size} for size in (10, 20, 30)]
+    scores = np.array([[1.0, 1.1, 0.9], [2.0, 2.1, 1.9], [3.0, 3.0, 3.0]])
+    levels = np.array([0.0, 50.0, 100.0])
+    models = [SparseGraphSVD(**point) for point in points]
+    for given in (scores, scores + levels):
+        assert choice(results_of(given, points, [0.1, 0.2, 0.3]), models, "one_se") == 2
 
 
 def test_the_verdict_says_when_a_size_is_not_identified():

@@ -27,18 +27,30 @@ def standard_errors(results: dict[str, Any]) -> Floats:
     return scores.std(axis=1, ddof=1) / np.sqrt(n_folds) if n_folds > 1 else np.zeros(len(scores))
 
 
+def typical_error(results: dict[str, Any]) -> float:
+    """Standard error, over folds, of the difference between the best point and another: the median over the others."""
+    scores = split_scores(results)
+    n_points, n_folds = scores.shape
+    if n_points < 2 or n_folds < 2:
+        return 0.0
+    best = int(results["mean_test_score"].argmax())
+    behind = scores[best] - np.delete(scores, best, axis=0)
+    return float(np.median(behind.std(axis=1, ddof=1))) / float(np.sqrt(n_folds))
+
+
 def choice(results: dict[str, Any], models: list[SparseGraphSVD], rule: str) -> int:
     """The best point, or ("one_se") the simplest whose mean is within one standard error of it.
 
-    Simplest are the fewest members of all modules, as shares of both axes; then the least smoothness. It is the best
-    point's own standard error, not that of the difference to it: the score falls off slowly towards sizes that are too
-    large, so that the smaller of the two hardly leaves the best point, which is too large as a rule.
+    Simplest are the fewest members of all modules, as shares of both axes; then the least smoothness. The standard
+    error is that of a difference to the best. A score's own counts how much folds differ, which all points share: where
+    few of many samples are members it is far too large. It is one number for all points, since a handful of folds tells
+    too little of each.
     """
     means = results["mean_test_score"]
     best = int(means.argmax())
     if rule == "best":
         return best
-    within = means >= means[best] - standard_errors(results)[best]
+    within = means >= means[best] - typical_error(results)
     members = np.round(results["mean_row_share"] + results["mean_column_share"], 9)
     smoothness = np.array([_smoothness(model) for model in models])
     order = np.lexsort((-means, smoothness, members))

@@ -104,8 +104,9 @@ def tune(
     n_folds : int
         Folds of samples and of features; for "wold" so many times a tenth of the entries is held out.
     rule : {"one_se", "best"}
-        "one_se": the simplest point whose mean score is within one standard error (over folds) of the best; simplest
-        are the fewest members (as shares of both axes), then the least smoothness. "best": the largest mean score.
+        "one_se": the simplest point whose mean score is within one standard error (over folds, of the difference) of
+        the best; simplest are the fewest members (as shares of both axes), then the least smoothness. "best": the
+        largest mean score.
     checkpoint : path, optional
         A file that every finished fit is appended to. Called again with the same file, after any interruption, the
         tuning goes on and comes to the same result.
