@@ -15,10 +15,12 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from joblib import Parallel, delayed
+from sklearn.base import clone
 from sklearn.decomposition import TruncatedSVD
 
 from netbic import Graph, SparseGraphSVD
 from netbic.selection import tune
+from netbic.selection.criteria import CRITERIA
 from netbic.simulate import paper
 
 SMALL = {"n_rows": list(range(10, 101, 10)), "n_columns": list(range(10, 101, 10))}
@@ -31,7 +33,6 @@ CELLS = (  # rows of X, noise, whether there is a graph
     (300, 0.025, False),
     (300, 0.0275, True),
 )
-WAYS = (("held_out", "one_se"), ("held_out", "best"), ("wold", "one_se"), ("gabriel", "best"), ("bic", "best"))
 
 
 def wide(gamma, seed):
@@ -68,30 +69,29 @@ def f1(model, u, v):
 
 
 def sizes_run(cell, seed):
-    """Per way of choosing: whether both sizes are within 20 %, and F1 less that of the model told the truth."""
+    """Per criterion and rule: whether both sizes are within 20 %, and F1 less that of the model told the truth."""
     warnings.simplefilter("ignore")
     X, u, v, told, grid = problem(*cell, seed)
     oracle = f1(told.fit(X), u, v)
-    rows = []
-    for criterion, rule in WAYS:
-        if criterion == "wold" and len(X) > 100:
-            rows.append((np.nan, np.nan))
-            continue
-        tuning = tune(told, X, grid, criterion=criterion, rule=rule, random_state=seed)
-        sizes = ((tuning.best_params_["n_rows"], u), (tuning.best_params_["n_columns"], v))
-        right = all(abs(size / np.count_nonzero(truth) - 1) <= 0.2 for size, truth in sizes)
-        rows.append((right, f1(tuning.best_estimator_, u, v) - oracle))
-    return rows
+    found = {}
+    for criterion in CRITERIA if len(X) == 100 else [name for name in CRITERIA if name != "wold"]:
+        tuning = tune(told, X, grid, criterion=criterion, random_state=seed)
+        best = tuning.cv_results_["params"][tuning.cv_results_["mean_test_score"].argmax()]
+        for rule, chosen in (("one_se", tuning.best_params_), ("best", best)):
+            sizes = ((chosen["n_rows"], u), (chosen["n_columns"], v))
+            right = all(abs(size / np.count_nonzero(truth) - 1) <= 0.2 for size, truth in sizes)
+            fitted = clone(told).set_params(**chosen).fit(X)
+            found[f"{criterion}, {rule}"] = right, f1(fitted, u, v) - oracle
+    return found
 
 
 def sizes(runs):
     for cell in CELLS:
-        found = np.array(Parallel(n_jobs=-1)(delayed(sizes_run)(cell, seed) for seed in range(runs)), dtype=float)
-        for way, (right, gain) in zip(WAYS, found.mean(axis=0), strict=True):
+        found = Parallel(n_jobs=-1)(delayed(sizes_run)(cell, seed) for seed in range(runs))
+        for way in found[0]:
+            right, gain = np.mean([run[way] for run in found], axis=0)
             graph = "graph" if cell[2] else "no graph"
-            print(
-                f"{cell[0]} rows, noise {cell[1]:g}, {graph}: {'/'.join(way):16s} {right:.2f} {gain:+.3f}", flush=True
-            )
+            print(f"{cell[0]} rows, noise {cell[1]:g}, {graph}: {way:18s} {right:.2f} {gain:+.3f}", flush=True)
 
 
 def smoothness_run(gamma, permuted, seed):

@@ -167,11 +167,11 @@ def test_holes_are_left_out_of_account():
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("criterion", ["held_out", "wold"])
-def test_planted_sizes_are_found(criterion):
+@pytest.mark.parametrize(("criterion", "runs"), [("held_out", 6), ("wold", 3)])
+def test_planted_sizes_are_found(criterion, runs):
     grid = {"n_rows": [10, 30, 50, 70, 100], "n_columns": [10, 30, 50, 70, 100]}
     right = []
-    for seed in range(6):
+    for seed in range(runs):
         X = netbic.simulate.paper(0.038, random_state=seed).X
         right.append(tune(plain, X, grid, criterion=criterion, random_state=seed).best_params_)
     hits = [point == {"n_rows": 50, "n_columns": 50} for point in right]
@@ -406,8 +406,19 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path):
         with pytest.raises(InputError, match="checkpoint"):
             tune(plain, toy.X, {"n_rows": [50]}, checkpoint=kept)
         assert kept.read_bytes() == content
+    kept.write_bytes(before + b"[1, 2\n")
+    with pytest.raises(InputError, match="is damaged"):
+        tune(plain, toy.X, {"n_rows": [50]}, checkpoint=kept)
     with pytest.raises(InputError, match="cannot be read"):
         tune(plain, toy.X, {"n_rows": [50]}, checkpoint=tmp_path)
+    with pytest.raises(InputError, match="cannot be written"):
+        tune(plain, toy.X, {"n_rows": [50]}, checkpoint=tmp_path / "nowhere" / "tuning.jsonl")
+
+
+def test_random_starts_are_seeded():
+    model = SparseGraphSVD(1, center=None, n_init=3)
+    one, other = (tune(model, toy.X, {"n_rows": [10]}, random_state=0, n_jobs=jobs) for jobs in (1, 2))
+    assert one.best_score_ == other.best_score_
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from netbic.io import InputError
+from netbic.io.errors import InputError, shown
 from netbic.io.files import write_whole
 
 
@@ -40,10 +40,11 @@ class Checkpoint:
         lines = _whole_lines(self._path)
         if lines:
             _check_same(self._path, _task(self._path, lines[0]), json.loads(json.dumps(task)))
-            for point, fold, *outcome in map(json.loads, lines[1:]):
-                self.known[point, fold] = Outcome(*outcome)
-        # What a kill left of a last line goes.
-        write_whole(self._path, "".join(f"{line}\n" for line in lines or [json.dumps(task)]).encode())
+            self.known = dict(_outcome(self._path, line) for line in lines[1:])
+        try:  # What a kill left of a last line goes.
+            write_whole(self._path, "".join(f"{line}\n" for line in lines or [json.dumps(task)]).encode())
+        except OSError as problem:
+            raise InputError(f"{path}: cannot be written ({problem}): name a file in a folder that is there") from None
 
     def __enter__(self) -> Self:
         self._file = None if self._path is None else self._path.open("a", encoding="utf-8")
@@ -86,6 +87,14 @@ def _task(path: Path, line: str) -> dict[str, Any]:
     if not isinstance(task, dict) or "criterion" not in task or "seed" not in task:
         raise _foreign(path)
     return task
+
+
+def _outcome(path: Path, line: str) -> tuple[tuple[int, int], Outcome]:
+    try:
+        point, fold, *outcome = json.loads(line)
+        return (int(point), int(fold)), Outcome(*outcome)
+    except (ValueError, TypeError):
+        raise InputError(f"{path}: is damaged (a line reads {shown(line)}): delete it to begin again") from None
 
 
 def _foreign(path: Path) -> InputError:

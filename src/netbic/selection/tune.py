@@ -6,7 +6,7 @@ import hashlib
 import json
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -59,7 +59,7 @@ class Tuning:
     best_index_: int
     best_score_: float
     best_estimator_: SparseGraphSVD
-    cv_results_: dict[str, Any]
+    cv_results_: dict[str, Any] = field(repr=False)
     verdict: str
 
     @property
@@ -113,7 +113,7 @@ def tune(
     progress : function, optional
         Called with the numbers of finished and of all fits after each of them, in the thread that called.
     random_state : None, int or numpy.random.Generator
-        Deals the folds.
+        Deals the folds; and seeds the random starts of a model (`n_init`) whose own `random_state` is no integer.
     n_jobs : int, optional
         Threads over points; the answer does not depend on it.
 
@@ -132,10 +132,9 @@ def tune(
     # the last fit makes its own.
     with one_blas_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        values = _values(model, X, criterion)
+        values, seed = _values(model, X, criterion), _seed(random_state, checkpoint)
         points = points_of(model, grid, values.shape)
-        models = _models(model, points, values.shape, axis_names(X))
-        seed = _seed(random_state, checkpoint)
+        models = _models(model, points, values.shape, axis_names(X), seed)
         makers = trials(criterion, values, n_folds, seed, max(each.n_components for each in models))
         _check_folds(models, points, makers)
         task = _task(models, values, criterion, n_folds, seed)
@@ -173,13 +172,14 @@ def _values(model: SparseGraphSVD, X: Any, criterion: str) -> Any:
 
 
 def _models(
-    model: SparseGraphSVD, points: list[dict[str, Any]], shape: tuple[int, int], names: tuple[Any, Any]
+    model: SparseGraphSVD, points: list[dict[str, Any]], shape: tuple[int, int], names: tuple[Any, Any], seed: int
 ) -> list[SparseGraphSVD]:
-    """A model for every point that can be fitted to X, its graphs matched by position (each graph once)."""
+    """A model for every point, once it is sure to go with X; graphs matched by position (each once), starts seeded."""
     matched: dict[tuple[str, int], Graph] = {}
     models = []
     for point in points:
         words = model.get_params(deep=False) | point | {"n_jobs": None, "verbose": 0}
+        words["random_state"] = words["random_state"] if isinstance(words["random_state"], Integral) else seed
         with named(point):
             for axis, size, known in zip(AXES, shape, names, strict=True):
                 if (graph := words[f"{axis}_graph"]) is not None:
