@@ -1,6 +1,7 @@
 """Settings chosen by what was not fitted: scores recomputed by hand, planted sizes found, resumable, honest."""
 
 import json
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -69,6 +70,15 @@ def test_held_out_scores_are_those_of_plain_fits(cohort, kind):
     tolerance = 1e-4 if kind == "float32" else 1e-9
     assert tuning.cv_results_["split2_test_score"][1] == pytest.approx(by_hand, rel=tolerance)
     assert tuning.best_estimator_.n_features_in_ == 300
+
+
+def test_a_sparse_matrix_is_never_made_dense():
+    X = sp.random(200, 40_000, density=0.005, random_state=0, format="csr")
+    tracemalloc.start()
+    tune(SparseGraphSVD(1, n_rows=20), X, {"n_columns": [200]}, n_folds=2, random_state=0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.5 * 8 * 200 * 40_000
 
 
 @pytest.mark.parametrize("center", ["columns", "rows", "both", "grand"])
