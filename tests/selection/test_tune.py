@@ -277,7 +277,7 @@ def test_dense_data_do_not_identify_the_size():
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def test_the_answer_does_not_depend_on_the_number_of_threads_and_the_result_reads_like_scikit_learns(cohort):
+def test_the_answer_does_not_depend_on_n_jobs_and_reads_like_scikit_learns(cohort):
     model = SparseGraphSVD(2, n_rows=20, column_graph=cohort.network)
     grid = [
         {"n_columns": [20, 40], "column_smoothness": [0.0, 0.1]},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from numbers import Integral
 from pathlib import Path
@@ -29,6 +29,7 @@ from netbic.selection.choice import RULES, choice, described, standard_errors, v
 from netbic.selection.criteria import CRITERIA, Maker, check_varies, trials
 from netbic.selection.grid import Grid, named, points_of
 
+_PARTS = 4  # portions of a fold per process
 _SHARED = ("center", "scale", "missing", "low_memory", "solver")  # points that agree in these share a prepared matrix
 
 Progress = Callable[[int, int], Any]
@@ -115,7 +116,7 @@ def tune(
     random_state : None, int or numpy.random.Generator
         Deals the folds; and seeds the random starts of a model (`n_init`) whose own `random_state` is no integer.
     n_jobs : int, optional
-        Threads over points; the answer does not depend on it.
+        Processes over points; the answer does not depend on it. Each holds a fold.
 
     Examples
     --------
@@ -127,7 +128,7 @@ def tune(
     {'n_columns': 50}
     """
     _check_words(model, criterion, n_folds, rule)
-    jobs = _threads(n_jobs)
+    jobs = _processes(n_jobs)
     # One BLAS thread around all fits, since the last digits depend on it. No remarks: they are about trials here, and
     # the last fit makes its own.
     with one_blas_thread(), warnings.catch_warnings():
@@ -192,10 +193,10 @@ def _models(
     return models
 
 
-def _threads(n_jobs: int | None) -> int:
-    """As many threads as asked for, but no more than there are cores: each holds a fit of its own."""
+def _processes(n_jobs: int | None) -> int:
+    """As many as asked for, but no more than there are cores: each holds a fold."""
     if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
-        raise ValueError(f"n_jobs={n_jobs!r}: a number of threads is needed, or -1 for all cores")
+        raise ValueError(f"n_jobs={n_jobs!r}: a number of processes is needed, or -1 for all cores")
     return min(int(effective_n_jobs(n_jobs)), int(cpu_count()))
 
 
@@ -249,15 +250,24 @@ def _check_folds(models: list[SparseGraphSVD], points: list[dict[str, Any]], mak
 def _fit_all(
     models: list[SparseGraphSVD], makers: list[Maker], kept: Checkpoint, progress: Progress, n_jobs: int
 ) -> None:
-    """Fit every point to every fold, one fold after another, so that only one is in memory."""
+    """Fit every point to every fold; in each process one fold at a time is in memory."""
     total = len(models) * len(makers)
-    for fold, make in enumerate(makers):
-        left = [point for point in range(len(models)) if (point, fold) not in kept.known]
-        trial = make() if left else None
+    portions = list(_portions(models, len(makers), kept.known, n_jobs))
+    for fold, point, outcome in _finished(portions, models, makers, n_jobs):
+        kept.keep(point, fold, outcome)
+        progress(len(kept.known), total)
+
+
+def _portions(
+    models: list[SparseGraphSVD], n_folds: int, known: Container[tuple[int, int]], n_jobs: int
+) -> Iterator[tuple[int, list[int]]]:
+    """Folds, each with points to fit to it that share a prepared matrix: all of them, or parts for several processes."""
+    for fold in range(n_folds):
+        left = [point for point in range(len(models)) if (point, fold) not in known]
         for group in _groups(models, left):
-            for point, outcome in _outcomes(trial, models, group, n_jobs):
-                kept.keep(point, fold, outcome)
-                progress(len(kept.known), total)
+            n_parts = 1 if n_jobs == 1 else min(len(group), _PARTS * n_jobs)
+            # Dealt out in turn: neighbours in the grid take about as long as each other.
+            yield from ((fold, group[part::n_parts]) for part in range(n_parts))
 
 
 def _groups(models: list[SparseGraphSVD], numbers: Iterable[int]) -> list[list[int]]:
@@ -268,24 +278,45 @@ def _groups(models: list[SparseGraphSVD], numbers: Iterable[int]) -> list[list[i
     return list(groups.values())
 
 
-def _outcomes(
-    trial: Any, models: list[SparseGraphSVD], numbers: list[int], n_jobs: int
-) -> Iterator[tuple[int, Outcome]]:
-    """Points of one fold with what they came to, as soon as they are finished."""
-    fitting = {number: trial.fitting(models[number]) for number in numbers}
-    first = fitting[numbers[0]]
-    prepared = first.prepared(trial.X)
-    judge = trial.judge(prepared, first)
+def _finished(
+    portions: Iterable[tuple[int, list[int]]], models: list[SparseGraphSVD], makers: list[Maker], n_jobs: int
+) -> Iterator[tuple[int, int, Outcome]]:
+    """Fold, point and outcome of every fit as soon as it (or its portion, in another process) is finished."""
+    if n_jobs == 1:
+        for fold, points in portions:
+            found = _outcomes(makers[fold], [models[point] for point in points])
+            yield from ((fold, point, outcome) for point, outcome in zip(points, found, strict=True))
+        return
+    # Processes, not threads: half of a fit is Python, and two threads take longer than one.
+    run = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+    jobs = (
+        delayed(_elsewhere)(makers[fold], fold, points, [models[point] for point in points])
+        for fold, points in portions
+    )
+    for fold, points, found in run(jobs):
+        yield from ((fold, point, outcome) for point, outcome in zip(points, found, strict=True))
 
-    def attempt(number: int) -> tuple[int, Outcome]:
-        modules = fitting[number].modules_of(prepared)
-        n, p = prepared.operator.shape
+
+def _elsewhere(
+    make: Maker, fold: int, points: list[int], models: list[SparseGraphSVD]
+) -> tuple[int, list[int], list[Outcome]]:
+    """All outcomes of a portion, in a process of its own."""
+    with one_blas_thread(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return fold, points, list(_outcomes(make, models))
+
+
+def _outcomes(make: Maker, models: list[SparseGraphSVD]) -> Iterator[Outcome]:
+    """What models that share a prepared matrix come to in one fold."""
+    trial = make()
+    prepared = trial.fitting(models[0]).prepared(trial.X)
+    judge = trial.judge(prepared, models[0])
+    n, p = prepared.operator.shape
+    for model in models:
+        modules = trial.fitting(model).modules_of(prepared)
         rows = sum(module.u.support.size for module in modules) / n
         columns = sum(module.v.support.size for module in modules) / p
-        return number, Outcome(judge(modules), len(modules), rows, columns)
-
-    run = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator_unordered")
-    yield from run(delayed(attempt)(number) for number in numbers)
+        yield Outcome(judge(modules), len(modules), rows, columns)
 
 
 def _results(points: list[dict[str, Any]], known: dict[tuple[int, int], Outcome], n_folds: int) -> dict[str, Any]:
