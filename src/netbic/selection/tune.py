@@ -261,7 +261,7 @@ def _fit_all(
 def _portions(
     models: list[SparseGraphSVD], n_folds: int, known: Container[tuple[int, int]], n_jobs: int
 ) -> Iterator[tuple[int, list[int]]]:
-    """Folds, each with points to fit to it that share a prepared matrix: all of them, or parts for several processes."""
+    """Folds, each with points that share a prepared matrix: all of them, or (for several processes) a part."""
     for fold in range(n_folds):
         left = [point for point in range(len(models)) if (point, fold) not in known]
         for group in _groups(models, left):
