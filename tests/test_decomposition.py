@@ -19,6 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import netbic
 from netbic import L0, Graph, L1Ball, SparseGraphSVD
+from netbic.decomposition import one_blas_thread
 
 X = np.random.default_rng(0).standard_normal((30, 20)) + np.arange(20)
 
@@ -357,3 +358,22 @@ def test_grid_search_over_smoothness():
     scores = search.cv_results_["mean_test_score"]
     assert search.best_params_["column_smoothness"] > 0
     assert scores[0] < scores.max()
+
+
+@pytest.mark.parametrize("kind", ["dense", "float32", "sparse", "holes"])
+def test_a_prepared_matrix_serves_many_models_and_gives_the_modules_of_fit(kind):
+    generator = np.random.default_rng(0)
+    data = generator.standard_normal((40, 350)) + 2
+    words = {"n_components": 3, "missing": "ignore" if kind == "holes" else "error"}
+    if kind == "holes":
+        data[generator.random(data.shape) < 0.05] = np.nan
+    data = {"float32": data.astype(np.float32), "sparse": sp.csr_array(data)}.get(kind, data)
+    prepared = SparseGraphSVD(**words).prepared(data)
+    with one_blas_thread():
+        for size in (20, 60, 20):
+            model = SparseGraphSVD(n_columns=size, n_rows=10, **words)
+            modules = model.modules_of(prepared)
+            fitted = model.fit(data)
+            found = np.array([module.v.full() for module in modules]).astype(fitted.components_.dtype)
+            np.testing.assert_array_equal(found, fitted.components_)
+            np.testing.assert_array_equal([module.u.support.size for module in modules], fitted.rows_.sum(axis=1))

@@ -8,13 +8,13 @@ from contextlib import AbstractContextManager
 from functools import cache
 from itertools import islice
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, BiclusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, BiclusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
@@ -32,10 +32,11 @@ from netbic.operators import (
 )
 from netbic.penalties import L0, AdaptiveSupport, Choice, Dense, Penalty
 from netbic.projection import explained, observed_scores, scoring, span
-from netbic.solver import DEFLATIONS, SOLVERS, Axis, Module, ModuleSearch, Settings, remarks
+from netbic.solver import DEFLATIONS, SOLVERS, Axis, Module, ModuleSearch, Settings, Starts, remarks
 
-_DEFAULT_SMOOTHNESS = 0.2
-CHOSEN = ["module", "axis", "size", "sigma", "noise", "strength", "expected_f1", "doubt"]
+AXES: Final = ("row", "column")
+DEFAULT_SMOOTHNESS: Final = 0.2
+CHOSEN: Final = ["module", "axis", "size", "sigma", "noise", "strength", "expected_f1", "doubt"]
 
 
 # scikit-learn has no types: its bases are Any to mypy.
@@ -241,8 +242,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         1 50 50
         """
         self._check_words()
-        parts = (getattr(X, part, None) for part in ("index", "columns")) if names is None else map(pd.Index, names)
-        row_names, column_names = map(_names, parts)
+        row_names, column_names = axis_names(X) if names is None else map(_names, map(pd.Index, names))
         X = self._validated(X, reset=True)
         rows = self._axis("row", X.shape[0], row_names)
         columns = self._axis("column", X.shape[1], column_names)
@@ -261,11 +261,44 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         for remark, category in remarks(modules, self.n_components, search.ended, rows, columns, settings):
             warnings.warn(remark, category, stacklevel=3)
 
+    def prepared(self, X: Any) -> Prepared:
+        """Validate, centre and scale X once, so that many models can look for modules in it (`modules_of`).
+
+        It serves all models that agree with this one in `center`, `scale`, `missing`, `low_memory` and `clip`, and in
+        whether their solver is "aisp".
+        """
+        made = clone(self)
+        made._check_words()
+        X = made._validated(X, reset=True)
+        with one_blas_thread():
+            operator, noise = made._operator(X)
+            starts = Starts(operator, exact=self.solver == "aisp")
+            if operator.squared_norm > 0:
+                starts.leading(operator)  # every search begins with it, and finds it again at no cost
+        return Prepared(operator, noise, made.preparation_, starts, X.dtype)
+
+    def modules_of(self, prepared: Prepared) -> list[Module]:
+        """The modules that `fit` would find; nothing is stored, and remarks are left out. One BLAS thread is advised.
+
+        Examples
+        --------
+        >>> import netbic
+        >>> toy = netbic.simulate.paper(0.02, random_state=0)
+        >>> prepared = netbic.SparseGraphSVD().prepared(toy.X)
+        >>> [netbic.SparseGraphSVD(1, n_columns=k).modules_of(prepared)[0].v.support.size for k in (20, 50)]
+        [20, 50]
+        """
+        rows, columns = self.check(prepared.operator.shape)
+        settings = self._settings(prepared.dtype)
+        starts = prepared.starts.twin()
+        search = self._search(prepared.operator, rows, columns, settings, prepared.noise, starts=starts)
+        return list(islice(search, self.n_components))
+
     def transform(self, X: Any) -> NDArray[Any]:
         """Least-squares scores of samples on the modules' features: (X - mean) V'(VV')^+."""
         check_is_fitted(self)
         X = self._validated(X, reset=False)
-        if self.missing != "error" and _has_holes(X):
+        if self.missing != "error" and has_holes(X):
             return observed_scores(self.preparation_.apply(X), self.components_)
         return self.preparation_.project(X, scoring(self.components_.astype(np.float64)).astype(X.dtype, copy=False))
 
@@ -281,7 +314,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         """Share of the variance of X (prepared as the training data were) that the modules reconstruct."""
         check_is_fitted(self)
         X = self._validated(X, reset=False)
-        if self.missing != "error" and _has_holes(X):
+        if self.missing != "error" and has_holes(X):
             prepared = self.preparation_.apply(X)
             residual = prepared - observed_scores(prepared, self.components_) @ self.components_
             total = float(np.nansum(np.square(prepared)))
@@ -298,6 +331,12 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         return tags
 
     @property
+    def clip(self) -> float | None:
+        """Robust standard deviations beyond which entries of X are drawn in, if a penalty wants that."""
+        limits = [asked.clip for asked in (self.row_penalty, self.column_penalty) if isinstance(asked, Penalty)]
+        return min((limit for limit in limits if limit is not None), default=None)
+
+    @property
     def _n_features_out(self) -> int:
         return int(self.n_components_)
 
@@ -311,13 +350,18 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
                 raise
             what = str(problem).splitlines()[0]
             raise ValueError(f"{what} Drop such entries, or use missing='ignore' or 'impute' for NaN") from None
-        if sp.issparse(X) and self.missing != "error" and _has_holes(X):
+        if sp.issparse(X) and self.missing != "error" and has_holes(X):
             raise ValueError("X is sparse and contains NaN: drop those entries (missing values need a dense X)")
         return X
 
     # ------------------------------------------------------------------------------------------------------------
     # What was asked for
     # ------------------------------------------------------------------------------------------------------------
+
+    def check(self, shape: tuple[int, int]) -> tuple[Axis, Axis]:
+        """Raise unless these words can be used on a matrix of this shape (graphs by position); what they ask for."""
+        self._check_words()
+        return self._axis("row", shape[0], None), self._axis("column", shape[1], None)
 
     def _check_words(self) -> None:
         for name, known in (
@@ -378,7 +422,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         if term.is_empty:
             warnings.warn(f"the {axis} graph has no edge between the {axis}s of X: it is ignored", stacklevel=5)
             return 0.0, None
-        return _DEFAULT_SMOOTHNESS if smoothness is None else float(smoothness), term
+        return DEFAULT_SMOOTHNESS if smoothness is None else float(smoothness), term
 
     def _check_adaptive(self, axis: str, smoothness: Any) -> None:
         """A penalty that chooses the weight of the graph itself must be left to it, and knows one kind of reward."""
@@ -405,10 +449,9 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
 
     def _operator(self, X: Any) -> tuple[Corrected, float]:
         """The prepared matrix, and the size of what rounding alone can leave of it."""
-        limits = [asked.clip for asked in (self.row_penalty, self.column_penalty) if asked is not None and asked.clip]
-        if limits and not sp.issparse(X):
-            X = winsorised(X, min(limits))
-        if self.missing != "error" and _has_holes(X):
+        if self.clip is not None and not sp.issparse(X):
+            X = winsorised(X, self.clip)
+        if self.missing != "error" and has_holes(X):
             return self._masked(X)
         data = as_operator(X, low_memory=True)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -478,6 +521,16 @@ def choices_table(model: SparseGraphSVD, axis: str, choices: Sequence[Choice]) -
     return pd.DataFrame(lines, columns=CHOSEN)
 
 
+class Prepared(NamedTuple):
+    """A validated, centred and scaled matrix in which many models may look for modules."""
+
+    operator: Corrected
+    noise: float  # the size of what rounding alone can leave of it
+    preparation: Preparation
+    starts: Starts
+    dtype: Any
+
+
 def is_number(value: Any) -> bool:
     """Whether a value is a plain number (True and False are not)."""
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
@@ -491,7 +544,8 @@ def check_count(name: str, value: Any) -> None:
         raise ValueError(f"{name}={value}: at least 1 is needed")
 
 
-def _has_holes(X: Any) -> bool:
+def has_holes(X: Any) -> bool:
+    """Whether any (stored) entry is NaN."""
     return bool(np.isnan(X if isinstance(X, np.ndarray) else X.data).any())
 
 
@@ -501,6 +555,11 @@ def _check_range(largest: float) -> None:
             f"X has entries up to {largest:.3g}, whose squares leave the range of numbers: rescale X, "
             "e.g. X / np.abs(X).max()"
         )
+
+
+def axis_names(X: Any) -> tuple[NDArray[Any] | None, NDArray[Any] | None]:
+    """The names of the rows and columns of X; None where it has none."""
+    return _names(getattr(X, "index", None)), _names(getattr(X, "columns", None))
 
 
 def _names(index: Any) -> NDArray[Any] | None:

@@ -10,6 +10,7 @@ from netbic.cli.fit import fit
 from netbic.cli.reproduce import reproduce
 from netbic.cli.score import score
 from netbic.cli.simulate import simulate
+from netbic.cli.tune import tune
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -22,11 +23,12 @@ def main() -> None:
     netbic simulate DIR                      files to try the other commands on
     netbic align EXPR --graph NET            what of the network matches the data
     netbic fit EXPR --graph NET --out DIR    modules, by name, in open files
+    netbic tune EXPR --graph NET --out DIR   sizes and smoothness that explain what was not fitted
     netbic enrich DIR --gene-sets GMT        edges and gene sets the modules are rich in
     netbic score DIR NEW                     scores of new samples on those modules
     netbic reproduce fig1                    the paper's figures and table, with controls
     """
 
 
-for command in (demo, simulate, align, fit, enrich, score, reproduce):
+for command in (demo, simulate, align, tune, fit, enrich, score, reproduce):
     main.add_command(command)

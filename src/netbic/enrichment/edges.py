@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.stats import false_discovery_control, hypergeom
 from sklearn.base import clone
 
-from netbic.decomposition import SparseGraphSVD, check_count
+from netbic.decomposition import SparseGraphSVD, axis_names, check_count
 from netbic.enrichment.nulls import degree_matched_counts, edges_inside, rewired_counts, without_peers
 from netbic.enrichment.sets import Masks, graph_and_masks
 from netbic.graphs import Graph, match
@@ -133,7 +133,7 @@ def held_out_edges(
     if source is None:
         raise ValueError("there is no graph whose edges could be hidden: give one")
     generator = np.random.default_rng(random_state)
-    names = X.columns.to_numpy(dtype=object) if isinstance(X, pd.DataFrame) else None
+    names = axis_names(X)[1]
     X = np.asarray(X)
     known, hidden = split_edges(match(source, X.shape[1], names, "column"), share, generator)
     if not hidden.n_edges:

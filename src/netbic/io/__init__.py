@@ -4,7 +4,7 @@ from netbic.io.alignment import Alignment, align
 from netbic.io.cohorts import write_cohort
 from netbic.io.errors import InputError
 from netbic.io.expression import Expression, read_expression
-from netbic.io.files import read_table, write_table
+from netbic.io.files import locked, read_table, write_json, write_table
 from netbic.io.frames import Frames, from_frames, to_frames
 from netbic.io.gene_sets import GeneSets, read_gene_sets
 from netbic.io.networks import Network, NetworkAccount, read_network
@@ -31,6 +31,7 @@ __all__ = [
     "check_folder",
     "from_frames",
     "load",
+    "locked",
     "modules_table",
     "open_study",
     "prepare",
@@ -47,5 +48,6 @@ __all__ = [
     "summary_table",
     "to_frames",
     "write_cohort",
+    "write_json",
     "write_table",
 ]

@@ -44,13 +44,13 @@ class Study:
         matrix = self.expression.matrix
         stored = [matrix] if isinstance(matrix, np.ndarray) else [matrix.data, matrix.indices, matrix.indptr]
         digests = {
-            "expression": _digest(*stored, np.array(matrix.shape)),
-            "samples": _digest(self.expression.samples),
-            "genes": _digest(self.expression.genes),
+            "expression": digest(*stored, np.array(matrix.shape)),
+            "samples": digest(self.expression.samples),
+            "genes": digest(self.expression.genes),
         }
         if self.graph is not None:
             weights = self.graph.weights
-            digests["network"] = _digest(weights.data, weights.indices, weights.indptr)
+            digests["network"] = digest(weights.data, weights.indices, weights.indptr)
         return digests
 
 
@@ -137,7 +137,8 @@ def _renamed(genes: Any, rename: Callable[[str], str] | None) -> Any:
     return genes if rename is None else np.array([rename(gene) for gene in genes], dtype=object)
 
 
-def _digest(*parts: Any) -> str:
+def digest(*parts: Any) -> str:
+    """A short digest of arrays, their types included."""
     total = hashlib.blake2b(digest_size=16)
     for part in parts:
         if part.dtype == object:

@@ -4,9 +4,11 @@ from netbic.selection.auto import AutoSVD, Chosen, choose_settings
 from netbic.selection.consensus import Consensus, consensus
 from netbic.selection.error_bounds import expected_false, pcer_threshold, threshold_for
 from netbic.selection.graph_value import GraphValue, graph_value
+from netbic.selection.grid import default_grid
 from netbic.selection.n_modules import ModuleCount, n_modules
 from netbic.selection.stability import AxisStability, Stability, stability
 from netbic.selection.stable_modules import StableModules
+from netbic.selection.tune import Tuning, tune
 
 __all__ = [
     "AutoSVD",
@@ -17,12 +19,15 @@ __all__ = [
     "ModuleCount",
     "Stability",
     "StableModules",
+    "Tuning",
     "choose_settings",
     "consensus",
+    "default_grid",
     "expected_false",
     "graph_value",
     "n_modules",
     "pcer_threshold",
     "stability",
     "threshold_for",
+    "tune",
 ]

@@ -14,7 +14,7 @@ from scipy import stats
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
-from netbic.decomposition import SparseGraphSVD, check_count, one_blas_thread
+from netbic.decomposition import SparseGraphSVD, axis_names, check_count, one_blas_thread
 from netbic.graphs import Graph, match
 from netbic.selection.holdout import Floats, held_out_scores
 
@@ -127,10 +127,9 @@ def graph_value(
 def _graph_and_values(model: SparseGraphSVD, X: Any) -> tuple[Graph, NDArray[Any]]:
     if model.column_graph is None:
         raise ValueError("the model has no column_graph whose worth could be judged: give it one")
-    names = X.columns.to_numpy(dtype=object) if isinstance(X, pd.DataFrame) else None
-    values: Any = X.to_numpy() if isinstance(X, pd.DataFrame) else X
-    values = values.tocsr() if sp.issparse(X) else np.asarray(values)
-    return Graph(match(model.column_graph, values.shape[1], names, "column").weights), values
+    is_sparse: bool = sp.issparse(X)
+    values: Any = X.tocsr() if is_sparse else np.asarray(X)
+    return Graph(match(model.column_graph, values.shape[1], axis_names(X)[1], "column").weights), values
 
 
 def _against_rewired(own: Floats, rewired: list[Floats]) -> float:

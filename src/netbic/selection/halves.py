@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_array
 from netbic.decomposition import SparseGraphSVD
 from netbic.graphs import Graph
 from netbic.io.state import matched_graph
-from netbic.selection.holdout import on_fewer_columns, on_fewer_rows
+from netbic.selection.holdout import on_fewer
 from netbic.selection.matching import ALIKE, Floats, Indices, Layers, jaccard, partners, similarity
 
 _FEWEST = 4  # two for each half, or centring leaves nothing of it
@@ -110,10 +110,10 @@ class Halving:
 
     def _half(self, inside: Indices, random_state: int) -> Tally:
         if self.axis == "columns":
-            model, known = on_fewer_rows(self.model, inside, self.X.shape[0]), self.layers.on(rows=inside)
+            model, known = on_fewer(self.model, "row", inside, self.X.shape[0]), self.layers.on(rows=inside)
             part = self.X[inside]
         else:
-            model, known = on_fewer_columns(self.model, inside, self.X.shape[1]), self.layers.on(columns=inside)
+            model, known = on_fewer(self.model, "column", inside, self.X.shape[1]), self.layers.on(columns=inside)
             part = self.X[:, inside]
         fitted = model.set_params(random_state=random_state).fit(_observed(part))
         return self._compared(known, fitted)

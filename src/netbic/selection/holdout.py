@@ -10,19 +10,19 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from netbic.decomposition import SparseGraphSVD
-from netbic.graphs import match
+from netbic.graphs import Graph, match
 from netbic.penalties import L1Ball, Penalty
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 
-def folds(n_samples: int, n_folds: int, random_state: Any) -> list[Indices]:
-    """Held-out samples of each fold: a random partition into parts of equal size (but for one)."""
-    if not 2 <= n_folds <= n_samples // 2:
-        most = max(n_samples // 2, 2)
-        raise ValueError(f"{n_folds} folds of {n_samples} samples: choose 2 to {most}, so that each holds two samples")
-    order = np.random.default_rng(random_state).permutation(n_samples)
+def folds(size: int, n_folds: int, random_state: Any, what: str = "samples") -> list[Indices]:
+    """Held-out samples (or features) of each fold: a random partition into parts of equal size (but for one)."""
+    if not 2 <= n_folds <= size // 2:
+        most = max(size // 2, 2)
+        raise ValueError(f"{n_folds} folds of {size} {what}: choose 2 to {most}, so that each holds two {what}")
+    order = np.random.default_rng(random_state).permutation(size)
     return [np.sort(part) for part in np.array_split(order, n_folds)]
 
 
@@ -48,38 +48,33 @@ def held_out_scores(
     for repeat in range(n_repeats):
         for fold, part in enumerate(folds(X.shape[0], n_folds, [seed, repeat])):
             inside = np.setdiff1d(np.arange(X.shape[0]), part)
-            fitted = on_fewer_rows(model, inside, X.shape[0]).fit(X[inside])
+            fitted = on_fewer(model, "row", inside, X.shape[0]).fit(X[inside])
             scores[repeat, fold] = fitted.score(X[part])
     return scores
 
 
-def on_fewer_rows(model: SparseGraphSVD, inside: Indices, n_rows: int) -> SparseGraphSVD:
-    """A clone for some of the rows: the row graph cut to them, `n_rows` (or the row penalty's size) in proportion."""
-    return _on_part(model, "row", inside, n_rows)
-
-
-def on_fewer_columns(model: SparseGraphSVD, inside: Indices, n_columns: int) -> SparseGraphSVD:
-    """A clone for some of the columns: the column graph cut to them, `n_columns` (or the penalty's size) likewise."""
-    return _on_part(model, "column", inside, n_columns)
-
-
-def _on_part(model: SparseGraphSVD, axis: str, inside: Indices, size: int) -> SparseGraphSVD:
-    made: SparseGraphSVD = clone(model)
-    share = len(inside) / size
-    count, penalty, graph = (getattr(model, word) for word in (f"n_{axis}s", f"{axis}_penalty", f"{axis}_graph"))
-    if count is not None:
-        made.set_params(**{f"n_{axis}s": max(1, round(count * share))})
-    if penalty is not None:
-        made.set_params(**{f"{axis}_penalty": _in_proportion(penalty, share)})
-    if graph is not None:
-        weights = match(graph, size, None, axis).weights
-        made.set_params(**{f"{axis}_graph": weights[inside][:, inside]})
+def on_fewer(model: SparseGraphSVD, axis: str, inside: Indices, size: int) -> SparseGraphSVD:
+    """A clone for some of the rows or columns ("row", "column"): sizes in proportion, their graph cut to them."""
+    made = in_proportion(model, axis, len(inside) / size)
+    if (graph := getattr(model, f"{axis}_graph")) is not None:
+        made.set_params(**{f"{axis}_graph": cut(match(graph, size, None, axis), inside)})
     return made
 
 
-def _in_proportion(penalty: Penalty, share: float) -> Penalty:
-    """The same penalty for a share of the axis: counts shrink with it, L1 bounds (of unit vectors) with its root."""
+def in_proportion(model: SparseGraphSVD, axis: str, share: float) -> SparseGraphSVD:
+    """A clone for a share of an axis: counts shrink with it, L1 bounds (of unit vectors) with its root."""
+    made: SparseGraphSVD = clone(model)
+    count, penalty = getattr(model, f"n_{axis}s"), getattr(model, f"{axis}_penalty")
+    if count is not None:
+        made.set_params(**{f"n_{axis}s": max(1, round(count * share))})
     if isinstance(penalty, L1Ball):
-        return replace(penalty, bound=max(1.0, penalty.bound * np.sqrt(share)))
-    count = penalty.size() if isinstance(penalty, Penalty) else None
-    return penalty if count is None else replace(penalty, k=max(1, round(count * share)))  # type: ignore[call-arg]
+        made.set_params(**{f"{axis}_penalty": replace(penalty, bound=max(1.0, penalty.bound * np.sqrt(share)))})
+    elif isinstance(penalty, Penalty) and (kept := penalty.size()) is not None:
+        smaller: Any = replace(penalty, k=max(1, round(kept * share)))  # type: ignore[call-arg]
+        made.set_params(**{f"{axis}_penalty": smaller})
+    return made
+
+
+def cut(graph: Graph, inside: Indices) -> Graph:
+    """The graph between some of its nodes."""
+    return Graph(graph.weights[inside][:, inside])

@@ -4,6 +4,7 @@ from netbic.solver.half_steps import Side, State, Vector, rounds
 from netbic.solver.modules import DEFLATIONS, SOLVERS, Axis, Module, ModuleSearch, Settings
 from netbic.solver.one_start import IncompatibleSolver, Solution, solve
 from netbic.solver.remarks import remarks
+from netbic.solver.starts import Starts
 
 __all__ = [
     "DEFLATIONS",
@@ -15,6 +16,7 @@ __all__ = [
     "Settings",
     "Side",
     "Solution",
+    "Starts",
     "State",
     "Vector",
     "remarks",

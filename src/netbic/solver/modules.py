@@ -70,7 +70,8 @@ class ModuleSearch:
     """Iterate over modules for as long as anything is left; `ended` then says why there are no more.
 
     Modules that are `known` already, the first ones of an earlier search, are taken as they are. No digit of a module
-    depends on how those before it were found, so the search then goes on to the same numbers.
+    depends on how those before it were found, so the search then goes on to the same numbers. `starts` are those of the
+    operator, where they have been made already; they are used up.
     """
 
     def __init__(
@@ -81,13 +82,14 @@ class ModuleSearch:
         settings: Settings,
         noise: float,
         known: Sequence[Module] = (),
+        starts: Starts | None = None,
     ) -> None:
         self.ended = ""
         self._known = known
         self._residual = operator.for_one_start()
         self._rows, self._columns, self._settings = rows, columns, settings
         self._noise = noise
-        self._starts = Starts(operator, exact=settings.solver == "aisp")
+        self._starts = starts or Starts(operator, exact=settings.solver == "aisp")
 
     def __iter__(self) -> Iterator[Module]:
         number = 0

@@ -13,8 +13,9 @@ Restarts do the same from a random direction. A start depends on X and the seed,
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +66,7 @@ class Starts:
         self._on_rows, short = n <= p, min(n, p)
         self._exact = exact or short * short * max(n, p) <= _EXACT_WORK
         self._scale = _power_of_two(operator.squared_norm)
+        self._found: Direction | None = None  # until the matrix changes
         self._gram: NDArray[Any] | None = None
         dtype = np.float64 if self._exact or short > _GRAM_SIZE else np.float32
         if short <= _GRAM_SIZE and operator.tracks_gram:
@@ -76,8 +78,20 @@ class Starts:
         first = np.random.default_rng(0).standard_normal(short).astype(dtype)
         self._subspace = Subspace(first, *(_GRAM_SUBSPACE if self._gram is not None else _PASS_SUBSPACE))
 
+    def twin(self) -> Self:
+        """The same starts, to be used up by a search of their own."""
+        made = copy.copy(self)
+        made._gram = None if self._gram is None else self._gram.copy(order="F")
+        made._subspace = self._subspace.twin()
+        return made
+
     def leading(self, operator: Corrected) -> Direction | None:
         """The leading direction of what is left; None if that is zero."""
+        if self._found is None:
+            self._found = self._sought(operator)
+        return self._found
+
+    def _sought(self, operator: Corrected) -> Direction | None:
         if not operator.tracks_gram:
             return exact_direction(operator, self._on_rows)
         if self._gram is not None and self._exact and self._gram.shape[0] <= _LAPACK_SIZE:
@@ -109,6 +123,7 @@ class Starts:
 
     def forget(self, operator: Corrected, left: Floats, right: Floats, product: Floats) -> None:
         """Follow X -> X - left right', where `operator` is X before and `product` is X right: G -= w a' + a w'."""
+        self._found = None
         if not operator.tracks_gram:
             return
         a, b = left, right
@@ -143,6 +158,12 @@ class Subspace:
         self._products = np.empty_like(self._basis)
         self._syevr: Any = get_lapack_funcs("syevr", (self._basis,))
         self.size = 0
+
+    def twin(self) -> Self:
+        """The same subspace, with arrays of its own."""
+        made = copy.copy(self)
+        made._basis, made._products = self._basis.copy(), self._products.copy()
+        return made
 
     def leading(self, product: Product, tolerance: float, steps: int) -> tuple[float, NDArray[Any]]:
         """Largest eigenvalue and its vector, to a relative residual of `tolerance` or after so many products."""

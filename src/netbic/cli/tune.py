@@ -1,0 +1,142 @@
+"""netbic tune: which sizes and which smoothness explain what was not fitted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import netbic
+from netbic.cli.command import Command, File, listed, preparation, prepares_data, progress_bar, reads_a_study, say
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from netbic.io import Study
+    from netbic.selection import Tuning
+
+_OUTPUTS = ("tuning.tsv", "tuning.json")
+_CHECKPOINT = "tuning.checkpoint"
+
+
+class Numbers(click.ParamType):  # type: ignore[type-arg]
+    """Numbers with commas between them."""
+
+    name = "numbers"
+
+    def __init__(self, kind: type[int] | type[float], least: float) -> None:
+        self._kind, self._least = kind, least
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[Any]:
+        """A list of numbers."""
+        try:
+            numbers = [self._kind(word) for word in value.split(",")]
+        except ValueError:
+            self.fail(f"{value!r} are no numbers: write e.g. 50,100,200", param, ctx)
+        if any(not self._least <= number < float("inf") for number in numbers):
+            self.fail(f"{value!r}: numbers of at least {self._least:g} are needed", param, ctx)
+        return numbers
+
+
+class TuneCommand(Command):
+    """A command that goes on by itself."""
+
+    goes_on = "run the same command again to go on"
+
+
+@click.command(cls=TuneCommand)
+@click.argument("expression", type=File)
+@click.option("--graph", type=File, help="The network, as for netbic fit.")
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for the results.")
+@click.option("--modules", default=10, show_default=True, type=click.IntRange(1), help="Modules per fit.")
+@click.option("--genes", type=Numbers(int, 1), metavar="N,...", help="Sizes to try [default: five up to all genes].")
+@click.option("--samples", type=Numbers(int, 1), metavar="N,...", help="Sizes to try [default: five up to all].")
+@click.option(
+    "--smoothness", type=Numbers(float, 0), metavar="S,...", help="Weights to try [default: 0,0.05,0.1,0.25]."
+)
+@click.option(
+    "--criterion",
+    type=click.Choice(["held_out", "wold", "gabriel", "bic"]),
+    default="held_out",
+    show_default=True,
+    help="Held-out samples and genes, held-out entries, a held-out corner, or BIC.",
+)
+@click.option("--folds", default=5, show_default=True, type=click.IntRange(2), help="Parts that are held out in turn.")
+@click.option("--best", is_flag=True, help="Take the largest score, not the simplest within one standard error.")
+@prepares_data
+@click.option("--jobs", type=int, help="Processes; the result does not depend on it.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of the folds.")
+@reads_a_study
+@click.option("--force", is_flag=True, help="Replace what an earlier tuning wrote into the folder.")
+@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else.")
+def tune(expression: str, graph: str | None, out: Path, force: bool, quiet: bool, as_json: bool, **words: Any) -> None:
+    """Choose sizes and smoothness for EXPRESSION by how well modules explain what was not fitted.
+
+    \b
+    DIR/tuning.tsv    every point of the grid: settings, score, standard error
+    DIR/tuning.json   what was chosen, and a sentence on what the data identify
+
+    After an interruption, the same command goes on where it was.
+    """
+    _check_folder(out, force)
+    names = ("modules", "genes", "samples", "smoothness", "criterion", "folds", "best")
+    asked = {name: words.pop(name) for name in (*names, "center", "zscore", "missing", "jobs", "seed")}
+    study = netbic.io.open_study(expression, graph, **listed(words))
+    silent = quiet or as_json
+    for line in study.alignment.lines():
+        say(line, silent)
+    out.mkdir(parents=True, exist_ok=True)
+    with netbic.io.locked(out):
+        tuning = _tuned(study, out / _CHECKPOINT, asked, silent)
+        found = {"best_params": netbic.io.settings_of(tuning.best_params_), "verdict": tuning.verdict}
+        netbic.io.write_table(out / "tuning.tsv", tuning.table)
+        netbic.io.write_json(out / "tuning.json", found)
+        (out / _CHECKPOINT).unlink()
+    if as_json:
+        click.echo(json.dumps(found, indent=1))
+    say(tuning.verdict.replace("features", "genes"), silent)
+    say(f"all points: {out}/tuning.tsv; to go on: netbic fit ... {_as_options(tuning)}", silent)
+
+
+def _check_folder(out: Path, force: bool) -> None:
+    """Refuse finished results, unless they are to be replaced."""
+    if out.exists() and not out.is_dir():
+        raise click.UsageError(f"{out} is a file: name a folder for the results")
+    if force:
+        for name in (*_OUTPUTS, _CHECKPOINT):
+            (out / name).unlink(missing_ok=True)
+    if any((out / name).exists() for name in _OUTPUTS):
+        raise click.UsageError(f"{out} holds a finished tuning: choose another folder, or --force to replace it")
+
+
+def _tuned(study: Study, checkpoint: Path, asked: dict[str, Any], silent: bool) -> Tuning:
+    words = preparation(study, asked["center"], asked["zscore"], asked["missing"])
+    model = netbic.SparseGraphSVD(asked["modules"], column_graph=study.graph, random_state=asked["seed"], **words)
+    given = {"n_columns": asked["genes"], "n_rows": asked["samples"], "column_smoothness": asked["smoothness"]}
+    if given["column_smoothness"] and study.graph is None:
+        raise click.UsageError("--smoothness needs a network: give one by --graph")
+    grid = netbic.selection.default_grid(model, study.expression.shape)
+    grid |= {name: values for name, values in given.items() if values is not None}
+    n_fits = asked["folds"] if asked["criterion"] != "bic" else 1
+    for values in grid.values():
+        n_fits *= len(values)
+    with progress_bar("fits", n_fits, 0, silent) as tell:
+        return netbic.selection.tune(
+            model, study.X, grid, criterion=asked["criterion"], n_folds=asked["folds"],
+            rule="best" if asked["best"] else "one_se", checkpoint=checkpoint, progress=_counting(tell),
+            random_state=asked["seed"], n_jobs=asked["jobs"],
+        )  # fmt: skip
+
+
+def _counting(tell: Callable[[int], None]) -> Callable[[int, int], None]:
+    return lambda done, total: tell(done)
+
+
+_OPTIONS = {"n_columns": "--genes", "n_rows": "--samples", "column_smoothness": "--smoothness"}
+
+
+def _as_options(tuning: Tuning) -> str:
+    return " ".join(f"{_OPTIONS[name]} {value:g}" for name, value in tuning.best_params_.items() if name in _OPTIONS)

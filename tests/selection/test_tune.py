@@ -1,0 +1,501 @@
+"""Settings chosen by what was not fitted: scores recomputed by hand, planted sizes found, resumable, honest."""
+
+import json
+import tracemalloc
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.model_selection import GridSearchCV, KFold
+
+import netbic
+from netbic import Graph, L1Ball, SparseGraphSVD
+from netbic.io import InputError
+from netbic.selection import tune
+from netbic.selection.choice import choice, standard_errors, typical_error, verdict
+from netbic.selection.criteria import Block, Corner, Entries
+from netbic.selection.grid import default_grid
+from netbic.selection.holdout import folds
+
+toy = netbic.simulate.paper(0.03, random_state=0)
+plain = SparseGraphSVD(1, center=None)
+SIZES = {"n_rows": [20, 50, 90], "n_columns": [20, 50, 90]}
+
+
+@pytest.fixture(scope="module")
+def cohort():
+    return netbic.simulate.cohort(120, 300, n_modules=2, module_samples=20, module_genes=30, random_state=0)
+
+
+def held(X, seed, fold, n_folds=5):
+    """Rows and columns of a fold: inside, held out."""
+    seed = int(np.random.default_rng(seed).integers(2**31))
+    for axis, what in ((0, "samples"), (1, "features")):
+        out = folds(X.shape[axis], n_folds, [seed, axis], what)[fold]
+        yield np.setdiff1d(np.arange(X.shape[axis]), out), out
+
+
+def share(Y, vectors):
+    """Share of |Y|^2 in the span of the rows of `vectors`."""
+    basis = np.linalg.qr(vectors.T)[0]
+    return np.sum((Y @ basis) ** 2) / np.sum(Y**2)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Scores
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["frame", "sparse", "float32"])
+def test_held_out_scores_are_those_of_plain_fits(cohort, kind):
+    X, network = cohort.expression, cohort.network
+    words = {"n_components": 3, "n_columns": 40, "column_smoothness": 0.1}
+    grid = {"n_rows": [10, 30]}
+    given, graph = X, network
+    if kind == "sparse":
+        given, graph = sp.csr_array(X.to_numpy()), Graph(network.weights)
+    if kind == "float32":
+        given = X.astype(np.float32)
+    tuning = tune(SparseGraphSVD(column_graph=graph, **words), given, grid, random_state=1)
+    (rows, out_rows), (columns, out_columns) = held(X, 1, 2)
+    values = X.to_numpy() if kind != "float32" else given.to_numpy()
+    weights = network.weights[columns][:, columns]
+    own = SparseGraphSVD(column_graph=weights, **words | {"n_rows": round(30 * 0.8), "n_columns": round(40 * 0.8)})
+    own.fit(values[np.ix_(rows, columns)])
+    samples = values[np.ix_(out_rows, columns)]
+    features = values[np.ix_(rows, out_columns)]
+    by_hand = own.score(samples) + share((features - features.mean(axis=0)).T, own.left_vectors_.T)
+    tolerance = 1e-4 if kind == "float32" else 1e-9
+    assert tuning.cv_results_["split2_test_score"][1] == pytest.approx(by_hand, rel=tolerance)
+    assert tuning.best_estimator_.n_features_in_ == 300
+
+
+def test_a_sparse_matrix_is_never_made_dense():
+    X = sp.random(200, 40_000, density=0.005, random_state=0, format="csr")
+    tracemalloc.start()
+    tune(SparseGraphSVD(1, n_rows=20), X, {"n_columns": [200]}, n_folds=2, random_state=0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.5 * 8 * 200 * 40_000
+
+
+@pytest.mark.parametrize("center", ["columns", "rows", "both", "grand"])
+def test_features_are_prepared_by_themselves(center):
+    generator = np.random.default_rng(0)
+    X = 3 + generator.standard_normal((30, 40)) * generator.uniform(0.5, 2, 40)
+    model = SparseGraphSVD(2, n_rows=10, center=center, scale=True)
+    tuning = tune(model, X, {"n_columns": [12]}, random_state=0, n_folds=3)
+    (rows, out_rows), (columns, out_columns) = held(X, 0, 0, 3)
+    own = SparseGraphSVD(2, n_rows=round(10 * 20 / 30), n_columns=round(12 * 26 / 40), center=center, scale=True)
+    own.fit(X[np.ix_(rows, columns)])
+    Y = X[np.ix_(rows, out_columns)]
+    deviations = Y.std(axis=0)
+    Y = Y - (Y.mean() if center == "grand" else Y.mean(axis=0) if center in ("columns", "both") else 0)
+    Y = Y - (Y.mean(axis=1, keepdims=True) if center in ("rows", "both") else 0)
+    by_hand = own.score(X[np.ix_(out_rows, columns)]) + share((Y / deviations).T, own.left_vectors_.T)
+    assert tuning.cv_results_["split0_test_score"][0] == pytest.approx(by_hand)
+
+
+def modules_of(model, trial):
+    fitting = trial.fitting(model)
+    prepared = fitting.prepared(trial.X)
+    return fitting.modules_of(prepared), trial.judge(prepared, fitting)
+
+
+def test_gabriel_predicts_the_corner():
+    X = toy.X + 0.1
+    out_rows, out_columns = np.arange(0, 100, 5), np.arange(1, 100, 4)
+    rows, columns = (np.setdiff1d(np.arange(100), out) for out in (out_rows, out_columns))
+    modules, judge = modules_of(SparseGraphSVD(2, n_rows=50, n_columns=50), Corner(X, out_rows, out_columns))
+    fitted = sum(module.d * np.outer(module.u.full(), module.v.full()) for module in modules)
+    D, B = X[np.ix_(rows, columns)], X[np.ix_(out_rows, columns)]
+    A, C = X[np.ix_(out_rows, out_columns)], X[np.ix_(rows, out_columns)]
+    predicted = (B - D.mean(axis=0)) @ np.linalg.pinv(fitted, rcond=1e-8) @ (C - C.mean(axis=0))
+    A = A - C.mean(axis=0)
+    assert judge(modules) == pytest.approx(1 - np.sum((A - predicted) ** 2) / np.sum(A**2))
+    assert judge([]) == 0
+
+
+def test_wold_predicts_held_out_entries():
+    X = toy.X + np.linspace(0, 1, 100)
+    trial = Entries(X, [0, 0])
+    modules, judge = modules_of(SparseGraphSVD(2, n_rows=50, n_columns=50), trial)
+    hidden = np.isnan(trial.X)
+    assert 0.07 < hidden.mean() < 0.13
+    means = np.nanmean(trial.X, axis=0)
+    layers = [np.outer(module.u.full(), module.v.full()) for module in modules]
+    design = np.column_stack([layer[~hidden] for layer in layers])
+    heights = np.linalg.lstsq(design, (X - means)[~hidden], rcond=None)[0]
+    predicted = sum(height * layer for height, layer in zip(heights, layers, strict=True))[hidden]
+    target = (X - means)[hidden]
+    assert judge(modules) == pytest.approx(1 - np.sum((target - predicted) ** 2) / np.sum(target**2))
+
+
+def test_bic_counts_members():
+    model = SparseGraphSVD(2, n_columns=50, center="columns")
+    tuning = tune(model, toy.X, {"n_rows": [20, 50]}, criterion="bic")
+    Y = toy.X - toy.X.mean(axis=0)
+    variance = np.sum(np.linalg.svd(Y, compute_uv=False)[2:] ** 2) / (10_000 - 2 * 198)
+    for score, size in zip(tuning.cv_results_["mean_test_score"], (20, 50), strict=True):
+        fitted = SparseGraphSVD(2, n_rows=size, n_columns=50).fit(toy.X)
+        rest = Y - (fitted.left_vectors_ * fitted.singular_values_) @ fitted.components_
+        bic = np.sum(rest**2) / (10_000 * variance) + np.log(10_000) / 10_000 * 2 * (size + 50)
+        assert score == pytest.approx(-bic)
+
+
+def test_a_fold_is_a_partition_and_graphs_are_cut():
+    X = np.arange(200.0).reshape(10, 20)
+    seen = np.zeros(X.shape)
+    for out_rows, out_columns in zip(folds(10, 5, 0), folds(20, 5, 0, "features"), strict=True):
+        trial = Block(X, out_rows, out_columns)
+        seen[np.ix_(out_rows, out_columns)] += 1
+        assert trial.X.shape == (8, 16)
+        ring = Graph(np.roll(np.eye(20), 1, axis=1) + np.roll(np.eye(20), -1, axis=1))
+        fitting = trial.fitting(SparseGraphSVD(1, n_rows=5, n_columns=10, column_graph=ring))
+        assert (fitting.n_rows, fitting.n_columns) == (4, 8)
+        inside = np.setdiff1d(np.arange(20), out_columns)
+        assert (fitting.column_graph.weights != ring.weights[inside][:, inside]).nnz == 0
+    assert seen.sum() == 40
+
+
+def test_holes_are_left_out_of_account():
+    generator = np.random.default_rng(0)
+    X = toy.X.copy()
+    few = X.copy()
+    few[3, 4] = np.nan
+    many = np.where(generator.random(X.shape) < 0.2, np.nan, X)
+    model = SparseGraphSVD(1, center=None, missing="ignore")
+    whole, one, holes = (tune(model, data, SIZES, random_state=0) for data in (X, few, many))
+    np.testing.assert_allclose(one.cv_results_["mean_test_score"], whole.cv_results_["mean_test_score"], rtol=0.01)
+    assert holes.best_params_ == {"n_rows": 50, "n_columns": 50}
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Choices
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("criterion", "runs"), [("held_out", 6), ("wold", 3)])
+def test_planted_sizes_are_found(criterion, runs):
+    grid = {"n_rows": [10, 30, 50, 70, 100], "n_columns": [10, 30, 50, 70, 100]}
+    right = []
+    for seed in range(runs):
+        X = netbic.simulate.paper(0.038, random_state=seed).X
+        right.append(tune(plain, X, grid, criterion=criterion, random_state=seed).best_params_)
+    hits = [point == {"n_rows": 50, "n_columns": 50} for point in right]
+    assert np.mean(hits) > 0.6, right
+
+
+def test_bic_keeps_too_few():
+    grid = {"n_rows": [10, 30, 50, 70], "n_columns": [10, 30, 50, 70]}
+    X = netbic.simulate.paper(0.05, random_state=0).X
+    chosen = tune(plain, X, grid, criterion="bic").best_params_
+    assert chosen["n_rows"] + chosen["n_columns"] < 80
+
+
+@pytest.mark.filterwarnings("ignore:the graph makes up")
+def test_smoothness_is_taken_up_where_the_graph_is_true_and_left_at_0_where_it_is_shuffled():
+    grid = {"column_smoothness": [0.0, 0.5, 1.0]}
+    taken = []
+    for seed in range(4):
+        hard = netbic.simulate.paper(0.06, random_state=seed)
+        order = np.random.default_rng(seed).permutation(100)
+        for graph in (hard.column_graph, Graph(hard.column_graph.weights[order][:, order])):
+            model = SparseGraphSVD(1, n_rows=50, n_columns=50, column_graph=graph, center=None)
+            taken.append(tune(model, hard.X, grid, random_state=seed, rule="best").best_params_["column_smoothness"])
+    assert np.mean(taken[::2]) > np.mean(taken[1::2]) + 0.2
+
+
+def results_of(scores, points, members):
+    scores = np.array(scores, dtype=float)
+    results = {f"split{fold}_test_score": column for fold, column in enumerate(scores.T)}
+    names = {name for point in points for name in point}
+    return results | {f"param_{name}": None for name in names} | {
+        "params": points,
+        "mean_test_score": scores.mean(axis=1),
+        "mean_row_share": np.zeros(len(points)),
+        "mean_column_share": np.array(members, dtype=float),
+    }  # fmt: skip
+
+
+def test_one_standard_error():
+    points = [{"n_columns": size} for size in (10, 20, 30, 40)]
+    scores = np.array([[0, 1, 2], [2.5, 3, 4], [2.5, 3.5, 4.5], [1, 1, 5]])
+    results = results_of(scores, points, [0.1, 0.2, 0.3, 0.4])
+    np.testing.assert_allclose(standard_errors(results), np.std(scores, axis=1, ddof=1) / np.sqrt(3))
+    errors = [np.std(scores[2] - scores[k], ddof=1) / np.sqrt(3) for k in (0, 1, 3)]
+    assert typical_error(results) == pytest.approx(np.median(errors))
+    models = [SparseGraphSVD(**point) for point in points]
+    assert choice(results, models, "best") == 2
+    near = results_of([[0, 1.5, 2], [2.4, 3.4, 4.5], [2.5, 3.5, 4.5], [1, 1, 5]], points, [0.1, 0.2, 0.3, 0.4])
+    assert choice(near, models, "one_se") == 1
+    assert choice(results_of(scores, points, [0.1, 0.2, 0.3, 0.4]), models, "one_se") == 2
+    equal = results_of([[3, 1, 2], [2.5, 3.5, 4.4], [2.5, 3.5, 4.5], [1, 1, 5]], points, [0.1, 0.3, 0.3, 0.4])
+    smooth = [SparseGraphSVD(column_graph=toy.column_graph, column_smoothness=s) for s in (0, 0.1, None, 0)]
+    assert choice(equal, smooth, "one_se") == 1
+    one_fold = results_of([[1.0], [3.0], [2.0], [2.9]], points, [0.1, 0.2, 0.3, 0.4])
+    assert choice(one_fold, models, "one_se") == 1
+
+
+def test_folds_that_differ_as_a_whole_do_not_widen_the_margin():
+    points = [{"n_columns": size} for size in (10, 20, 30)]
+    scores = np.array([[1.0, 1.1, 0.9], [2.0, 2.1, 1.9], [3.0, 3.0, 3.0]])
+    levels = np.array([0.0, 50.0, 100.0])
+    models = [SparseGraphSVD(**point) for point in points]
+    for given in (scores, scores + levels):
+        assert choice(results_of(given, points, [0.1, 0.2, 0.3]), models, "one_se") == 2
+
+
+def test_the_verdict_says_when_a_size_is_not_identified():
+    points = [{"n_columns": size} for size in (10, 100, 1000)]
+    rising = results_of([[1, 1], [2, 2], [3, 3]], points, [0.01, 0.1, 1])
+    assert "not identify n_columns: the best is at the edge of the grid (all 1,000 columns)" in verdict(
+        rising, 2, (50, 1000), predicts=False
+    )
+    assert "(1,000 of 3,127 columns); try larger ones" in verdict(rising, 2, (50, 3127), predicts=False)
+    inside = results_of([[1, 1], [3, 3], [2, 2]], points, [0.01, 0.1, 1])
+    assert "identify" not in verdict(inside, 1, (50, 1000), predicts=False)
+    assert "n_rows" not in verdict(rising, 2, (50, 1000), predicts=False)
+    hopeless = results_of([[-1, -1], [-3, -3], [-2, -2]], points, [0.01, 0.1, 1])
+    assert "No setting predicts" in verdict(hopeless, 0, (50, 1000), predicts=True)
+
+
+def test_dense_data_do_not_identify_the_size():
+    generator = np.random.default_rng(0)
+    dense = np.outer(generator.standard_normal(80), generator.standard_normal(200)) + generator.standard_normal(
+        (80, 200)
+    )
+    said = tune(SparseGraphSVD(1), dense, {"n_columns": [10, 40, 100, 200]}, random_state=0).verdict
+    assert "The data do not identify n_columns" in said
+    assert "all 200 columns" in said
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Results, threads, names
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_the_answer_does_not_depend_on_n_jobs_and_reads_like_scikit_learns(cohort):
+    model = SparseGraphSVD(2, n_rows=20, column_graph=cohort.network)
+    grid = [
+        {"n_columns": [20, 40], "column_smoothness": [0.0, 0.1]},
+        {"column_penalty": [L1Ball(4.0)], "scale": [True]},
+    ]
+    one, many = (tune(model, cohort.expression, grid, random_state=0, n_jobs=jobs) for jobs in (1, 64))
+    first, second = pd.DataFrame(one.cv_results_), pd.DataFrame(many.cv_results_)
+    pd.testing.assert_frame_equal(first, second)
+    pd.testing.assert_frame_equal(one.table, many.table)
+    search = GridSearchCV(model, grid, cv=2).fit(cohort.expression)
+    ours, theirs = one.cv_results_, search.cv_results_
+    assert ours["params"] == theirs["params"]
+    for name in theirs:
+        if name.startswith("param_"):
+            assert list(ours[name]) == list(theirs[name])
+        assert name in ours or name.endswith("time") or name.startswith("split")
+    assert ours["rank_test_score"].min() == 1
+    assert one.table["chosen"].tolist().index(True) == one.best_index_
+    assert one.best_score_ == ours["mean_test_score"][one.best_index_]
+    same = SparseGraphSVD(**model.get_params() | one.best_params_).fit(cohort.expression)
+    np.testing.assert_array_equal(same.components_, one.best_estimator_.components_)
+    assert one.best_estimator_.feature_names_in_[0] == "GENE0000"
+
+
+def test_grid_search_of_scikit_learn_judges_by_held_out_samples():
+    graph = toy.column_graph
+    model = SparseGraphSVD(1, n_rows=40, n_columns=50, column_graph=graph, center=None)
+    cv = KFold(4, shuffle=True, random_state=0)
+    search = GridSearchCV(model, {"n_columns": [30, 50], "column_smoothness": [0.0, 0.5]}, cv=cv).fit(toy.X)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    train, test = list(cv.split(toy.X))[1]
+    own = SparseGraphSVD(**model.get_params() | search.cv_results_["params"][3]).fit(toy.X[train])
+    assert search.cv_results_["split1_test_score"][3] == own.score(toy.X[test])
+    assert own.score(toy.X[test]) == pytest.approx(share(toy.X[test], own.components_))
+
+
+def test_names_decide_which_node_is_which(cohort):
+    shuffled = cohort.network.names[np.random.default_rng(0).permutation(300)]
+    grid = {"column_smoothness": [0.5]}
+    model = SparseGraphSVD(2, n_rows=20, n_columns=30, column_graph=cohort.network.align(shuffled))
+    by_name = tune(model, cohort.expression, grid, random_state=0)
+    by_place = tune(
+        model.set_params(column_graph=cohort.network.weights), cohort.expression.to_numpy(), grid, random_state=0
+    )
+    assert by_name.best_score_ == by_place.best_score_
+
+
+def test_graphs_in_the_grid(cohort):
+    rewired = cohort.network.rewire(0)
+    model = SparseGraphSVD(2, n_rows=20, n_columns=30, column_smoothness=0.3)
+    tuning = tune(
+        model, cohort.expression, {"column_graph": [None, rewired, cohort.network]} | {"column_smoothness": [None]}
+    )
+    assert len(set(tuning.cv_results_["mean_test_score"])) == 3
+
+
+def test_the_default_grid(cohort):
+    model = SparseGraphSVD(column_graph=cohort.network, row_penalty=L1Ball(3.0))
+    grid = default_grid(model, (120, 300))
+    assert sorted(grid) == ["column_smoothness", "n_columns"]
+    assert grid["n_columns"][0] == 5
+    assert grid["n_columns"][-1] == 300
+    assert grid["column_smoothness"][0] == 0
+    assert max(grid["column_smoothness"]) <= 0.25
+    assert default_grid(SparseGraphSVD(), (6, 3000))["n_rows"] == [5, 6]
+    tuning = tune(SparseGraphSVD(1), cohort.expression, n_folds=2, random_state=0)
+    assert len(tuning.table) == 25
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Interruption
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+class Stop:
+    """Interrupts after so many fits, as Ctrl-C does."""
+
+    def __init__(self, after):
+        self.after, self.calls = after, []
+
+    def __call__(self, done, total):
+        self.calls.append((done, total))
+        if len(self.calls) == self.after:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_interrupted_tuning_is_gone_on_with(tmp_path, n_jobs):
+    kept = tmp_path / "tuning.jsonl"
+    whole = tune(plain, toy.X, SIZES, random_state=0)
+    with pytest.raises(KeyboardInterrupt):
+        tune(plain, toy.X, SIZES, random_state=0, checkpoint=kept, progress=Stop(20), n_jobs=n_jobs)
+    assert len(kept.read_text().splitlines()) == 21
+    with kept.open("a") as file:
+        file.write("[3, 4, 0.1")  # a line cut short
+    counted = Stop(None)
+    again = tune(plain, toy.X, SIZES, random_state=0, checkpoint=kept, progress=counted, n_jobs=n_jobs)
+    assert counted.calls == [(done, 45) for done in range(21, 46)]
+    pd.testing.assert_frame_equal(pd.DataFrame(whole.cv_results_), pd.DataFrame(again.cv_results_))
+    assert whole.verdict == again.verdict
+    finished = Stop(None)
+    tune(plain, toy.X, SIZES, random_state=0, checkpoint=kept, progress=finished)
+    assert finished.calls == []
+
+
+def test_a_checkpoint_remembers_its_seed(tmp_path):
+    kept = tmp_path / "tuning.jsonl"
+    with pytest.raises(KeyboardInterrupt):
+        tune(plain, toy.X, SIZES, checkpoint=kept, progress=Stop(3))
+    seed = json.loads(kept.read_text().splitlines()[0])["seed"]
+    tune(plain, toy.X, SIZES, checkpoint=kept)
+    lines = kept.read_text().splitlines()
+    assert json.loads(lines[0])["seed"] == seed
+    assert len(lines) == 46
+
+
+def test_a_checkpoint_of_something_else_is_refused(tmp_path):
+    kept = tmp_path / "tuning.jsonl"
+    tune(plain, toy.X, {"n_rows": [50]}, checkpoint=kept, random_state=0)
+    before = kept.read_bytes()
+    for words, said in (
+        ({"X": toy.X + 1}, "X differ"),
+        ({"grid": {"n_rows": [40]}}, "model and grid differ"),
+        ({"model": SparseGraphSVD(2)}, "model and grid differ"),
+        ({"n_folds": 4}, "n_folds differ"),
+        ({"random_state": 1}, "seed differ"),
+        ({"criterion": "wold"}, "criterion differ"),
+    ):
+        with pytest.raises(InputError, match=said):
+            tune(
+                **{"model": plain, "X": toy.X, "grid": {"n_rows": [50]}, "random_state": 0, "checkpoint": kept} | words
+            )
+    assert kept.read_bytes() == before
+    for content in (b"gene\tsample\n", b"no line at all", b"\xff\xfe", b"{}\n"):
+        kept.write_bytes(content)
+        with pytest.raises(InputError, match="checkpoint"):
+            tune(plain, toy.X, {"n_rows": [50]}, checkpoint=kept)
+        assert kept.read_bytes() == content
+    kept.write_bytes(before + b"[1, 2\n")
+    with pytest.raises(InputError, match="is damaged"):
+        tune(plain, toy.X, {"n_rows": [50]}, checkpoint=kept)
+    with pytest.raises(InputError, match="cannot be read"):
+        tune(plain, toy.X, {"n_rows": [50]}, checkpoint=tmp_path)
+    with pytest.raises(InputError, match="cannot be written"):
+        tune(plain, toy.X, {"n_rows": [50]}, checkpoint=tmp_path / "nowhere" / "tuning.jsonl")
+
+
+def test_random_starts_are_seeded():
+    model = SparseGraphSVD(1, center=None, n_init=3)
+    one, other = (tune(model, toy.X, {"n_rows": [10]}, random_state=0, n_jobs=jobs) for jobs in (1, 2))
+    assert one.best_score_ == other.best_score_
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Bad input
+# ---------------------------------------------------------------------------------------------------------------------
+
+HOLED = toy.X.copy()
+HOLED[0, 0] = np.nan
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"n_folds": 60}, "60 folds of 100 samples: choose 2 to 50"),
+        ({"n_folds": 1}, "1 folds of 100 samples"),
+        ({"n_folds": 1, "criterion": "wold"}, "n_folds=1"),
+        ({"n_folds": 0}, "n_folds=0"),
+        ({"X": toy.X[:, :6]}, "5 folds of 6 features: choose 2 to 3"),
+        ({"grid": {"n_rows": [10, 101]}}, r"grid point {'n_rows': 101}: n_rows=101 but X has 100 rows"),
+        ({"grid": {"n_rows": [10], "n_columns": [-1]}}, "n_columns=-1"),
+        ({"grid": {"column_penalty": [L1Ball(10.5)]}}, r"L1Ball\(.*column"),
+        ({"grid": {"column_smoothness": [0.1]}}, "needs a column_graph"),
+        ({"grid": {"graph_term": ["hub"]}}, "graph_term='hub' is not known"),
+        ({"grid": {"genes": [1]}}, "'genes' is no parameter of SparseGraphSVD: choose among .*n_columns"),
+        ({"grid": {}}, "grid is empty"),
+        ({"grid": []}, "grid is empty"),
+        ({"grid": {"n_rows": []}}, r"grid\['n_rows'\] is empty"),
+        ({"grid": {"n_rows": 5}}, r"grid\['n_rows'\]=5: a list of values is needed"),
+        ({"grid": {"graph_term": "normalized"}}, "a list of values is needed"),
+        ({"grid": 5}, "a dict of lists is needed"),
+        ({"X": HOLED}, "missing='ignore'"),
+        ({"X": np.zeros((100, 100))}, "does not vary"),
+        ({"criterion": "aic"}, "criterion='aic' is not known: choose one of 'held_out'"),
+        ({"rule": "two_se"}, "rule='two_se' is not known"),
+        ({"n_jobs": 0}, "n_jobs=0"),
+        ({"X": sp.csr_array(toy.X), "criterion": "gabriel"}, "needs a dense X"),
+        ({"X": HOLED, "model": SparseGraphSVD(missing="ignore"), "criterion": "bic"}, "without missing values"),
+        ({"model": SparseGraphSVD(100), "criterion": "bic"}, "n_components=100"),
+    ],
+)
+def test_bad_input_is_found_before_anything_is_fitted(words, said, monkeypatch):
+    def unexpected(*_):
+        raise AssertionError("fitted")
+
+    monkeypatch.setattr(SparseGraphSVD, "modules_of", unexpected)
+    with pytest.raises(ValueError, match=said):
+        tune(**{"model": plain, "X": toy.X, "grid": {"n_rows": [50]}} | words)
+
+
+def test_a_constant_fold_is_named():
+    X = np.random.default_rng(0).standard_normal((12, 10))
+    X[:, :2] = 1.0
+    flat = [
+        seed
+        for seed in range(200)
+        if any(set(part) == {0, 1} for part in folds(10, 5, [int(np.random.default_rng(seed).integers(2**31)), 1]))
+    ]
+    with pytest.raises(ValueError, match=r"fold \d of 5: what it holds out does not vary: use fewer folds"):
+        tune(SparseGraphSVD(1), X, {"n_rows": [5]}, random_state=flat[0])
+
+
+def test_other_estimators_are_sent_to_scikit_learn():
+    with pytest.raises(TypeError, match="GridSearchCV"):
+        tune(GridSearchCV(plain, {}), toy.X)
+
+
+def test_remarks_of_trials_are_not_passed_on():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tune(SparseGraphSVD(1, max_iter=500, n_rows=50), toy.X, {"n_columns": [5, 50]}, random_state=0)

@@ -1,0 +1,109 @@
+"""netbic tune: from files to a table of settings, gone on with after an interruption."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+import netbic
+from netbic.cli import main
+from netbic.io import read_table
+from netbic.simulate import cohort
+
+study = cohort(100, 200, n_modules=1, strength=1.2, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cohort")
+    netbic.io.write_cohort(study, folder)
+    return folder
+
+
+def run(files, out, *more):
+    words = ["tune", str(files / "expression.tsv.gz"), "--graph", str(files / "network.sif"), "--out", str(out)]
+    words += [
+        "--modules",
+        "1",
+        "--genes",
+        "20,60,150",
+        "--samples",
+        "40",
+        "--smoothness",
+        "0,0.1",
+        "--folds",
+        "3",
+        *more,
+    ]
+    return CliRunner().invoke(main, words)
+
+
+def test_the_table_and_the_choice_are_those_of_the_function(files, tmp_path):
+    done = run(files, tmp_path)
+    assert done.exit_code == 0, done.output
+    table = read_table(tmp_path / "tuning.tsv")
+    read = netbic.io.open_study(files / "expression.tsv.gz", files / "network.sif")
+    model = netbic.SparseGraphSVD(1, column_graph=read.graph, random_state=0)
+    grid = {"n_columns": [20, 60, 150], "n_rows": [40], "column_smoothness": [0, 0.1]}
+    tuning = netbic.selection.tune(model, read.X, grid, n_folds=3, random_state=0)
+    assert table["score"].tolist() == tuning.table["score"].tolist()
+    found = json.loads((tmp_path / "tuning.json").read_text())
+    assert found["best_params"] == tuning.best_params_
+    assert found["best_params"]["n_columns"] == 60
+    assert "--genes 60 --samples 40" in done.output
+    assert not (tmp_path / "tuning.checkpoint").exists()
+
+
+def test_an_interrupted_tuning_goes_on(files, tmp_path, monkeypatch):
+    whole = run(files, tmp_path / "whole", "--json")
+    from netbic.selection.checkpoint import Checkpoint
+
+    keep, kept = Checkpoint.keep, []
+
+    def interrupted(self, *outcome):
+        keep(self, *outcome)
+        kept.append(outcome)
+        if len(kept) == 7:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpoint, "keep", interrupted)
+        cut = run(files, tmp_path / "cut")
+    assert cut.exit_code == 1
+    assert "run the same command again to go on" in cut.output
+    assert (tmp_path / "cut" / "tuning.checkpoint").read_text().count("\n") == 8
+    again = run(files, tmp_path / "cut", "--json")
+    assert again.output == whole.output
+    assert (tmp_path / "cut" / "tuning.tsv").read_bytes() == (tmp_path / "whole" / "tuning.tsv").read_bytes()
+
+
+def test_finished_results_are_not_overwritten(files, tmp_path):
+    assert run(files, tmp_path, "--quiet").output == ""
+    refused = run(files, tmp_path)
+    assert refused.exit_code == 2
+    assert "holds a finished tuning" in refused.output
+    assert run(files, tmp_path, "--force", "--quiet").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--genes", "20,many"], "'20,many' are no numbers"),
+        (["--genes", "0"], "numbers of at least 1 are needed"),
+        (["--genes", "300"], "n_columns=300 but X has 200 columns"),
+        (["--folds", "60"], "60 folds of 100 samples: choose 2 to 50"),
+        (["--smoothness", "-1"], "numbers of at least 0"),
+    ],
+)
+def test_bad_input(files, tmp_path, words, said):
+    done = run(files, tmp_path / "out", *words)
+    assert done.exit_code in (1, 2)
+    assert said in " ".join(done.output.split())
+    assert "Traceback" not in done.output
+
+
+def test_smoothness_needs_a_network(files, tmp_path):
+    words = ["tune", str(files / "expression.tsv.gz"), "--smoothness", "0.1", "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 2
+    assert "--smoothness needs a network" in done.output
