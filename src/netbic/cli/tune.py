@@ -97,8 +97,10 @@ def tune(expression: str, graph: str | None, out: Path, force: bool, quiet: bool
         (out / _CHECKPOINT).unlink()
     if as_json:
         click.echo(json.dumps(found, indent=1))
-    say(tuning.verdict.replace("features", "genes"), silent)
-    say(f"all points: {out}/tuning.tsv; to go on: netbic fit ... {_as_options(tuning)}", silent)
+    say(_in_options(tuning.verdict), silent)
+    identified = "do not identify" not in tuning.verdict
+    onwards = _as_options(tuning) if identified else "with the sizes you want to look at, or --auto"
+    say(f"all points: {out}/tuning.tsv; to go on: netbic fit ... {onwards}", silent)
 
 
 def _check_folder(out: Path, force: bool) -> None:
@@ -136,6 +138,13 @@ def _counting(tell: Callable[[int], None]) -> Callable[[int, int], None]:
 
 
 _OPTIONS = {"n_columns": "--genes", "n_rows": "--samples", "column_smoothness": "--smoothness"}
+
+
+def _in_options(verdict: str) -> str:
+    """The verdict in the words of the command line."""
+    for word, option in (_OPTIONS | {"columns": "genes", "rows": "samples"}).items():
+        verdict = verdict.replace(f"{word}=", f"{option} ").replace(word, option)
+    return verdict
 
 
 def _as_options(tuning: Tuning) -> str:
