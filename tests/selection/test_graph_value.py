@@ -9,7 +9,7 @@ import netbic
 from netbic import Graph, SparseGraphSVD
 from netbic.selection import graph_value
 from netbic.selection.graph_value import _against_none, _against_rewired
-from netbic.selection.holdout import folds, held_out_scores, on_fewer
+from netbic.selection.holdout import folds, held_out_scores, mean_overlap, on_fewer
 
 study = netbic.simulate.cohort(300, 1000, n_modules=3, strength=0.7, random_state=0)
 model = SparseGraphSVD(3, n_rows=40, n_columns=60, column_graph=study.network)
@@ -58,7 +58,7 @@ def test_p_values_are_those_of_t_tests():
 def test_held_out_scores_are_the_scores_of_clones():
     X = study.expression.to_numpy()
     nameless = SparseGraphSVD(**model.get_params() | {"column_graph": study.network.weights})
-    scores = held_out_scores(nameless, X, n_folds=4, seed=3)
+    scores = held_out_scores(nameless, X, n_folds=4, seed=3).scores
     part = folds(300, 4, [3, 0])[2]
     inside = np.setdiff1d(np.arange(300), part)
     own = SparseGraphSVD(3, n_rows=30, n_columns=60, column_graph=study.network.weights).fit(X[inside])
@@ -93,3 +93,16 @@ def test_bad_input(words, said):
 def test_a_model_without_a_graph():
     with pytest.raises(ValueError, match="no column_graph"):
         graph_value(SparseGraphSVD(1), study.expression)
+
+
+def test_overlap_of_matched_sets():
+    some = np.array([[1, 1, 0, 0], [0, 0, 1, 1]], dtype=bool)
+    assert mean_overlap(some, some[::-1]) == 1
+    assert mean_overlap(some, np.array([[1, 0, 0, 0], [0, 1, 1, 1]], dtype=bool)) == pytest.approx((1 / 2 + 2 / 3) / 2)
+    assert mean_overlap(some, some[:1]) == 0.5
+
+
+def test_the_overlap_between_folds_is_reported():
+    value = graph_value(model, study.expression, **QUICK | {"n_rewired": 3})
+    assert value.table["overlap"].between(0, 1).all()
+    assert value.table["overlap"][0] > 0.3

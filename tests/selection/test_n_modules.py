@@ -80,3 +80,13 @@ def test_bad_input(words, said):
     words = {"X": planted(0.03, 0)} | words
     with pytest.raises(ValueError, match=said):
         n_modules(model, **words)
+
+
+def test_q_values_are_benjamini_and_hochbergs():
+    table = n_modules(model, planted(0.03, 0), most=5, random_state=0).table
+    p = table["p_value"].to_numpy()
+    order = np.argsort(p)[::-1]
+    ranks = np.arange(p.size, 0, -1)
+    expected = np.empty_like(p)
+    expected[order] = np.minimum.accumulate(p[order] * p.size / ranks)
+    np.testing.assert_allclose(table["q_value"], np.minimum(expected, 1))

@@ -16,7 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from netbic.decomposition import SparseGraphSVD, axis_names, check_count, one_blas_thread
 from netbic.graphs import Graph, match
-from netbic.selection.holdout import Floats, held_out_scores
+from netbic.selection.holdout import Floats, HeldOut, held_out_scores
 
 _LEVEL = 0.05
 _MUCH_DEGREE = 0.3  # rank correlation of membership and degree above which a module is called hub-driven
@@ -33,7 +33,9 @@ class GraphValue:
     p_rewired, p_none : float
         One-sided p-values of the two comparisons.
     table : DataFrame
-        `graph` ("true", "none" or "rewired") and `share`, the variance of held-out samples explained, mean over folds.
+        `graph` ("true", "none" or "rewired"), `share`, the variance of held-out samples explained, mean over folds, and
+        `overlap`, how alike the modules of two folds are (Jaccard index of their features, matched). The overlap does
+        not decide: any graph raises it, on noise as well.
     degree : DataFrame
         Per module of a fit to all samples: `correlation` of membership with degree (Spearman), and whether it `tracks`
         degree (above .3).
@@ -107,7 +109,7 @@ def graph_value(
     seed = int(np.random.default_rng(random_state).integers(2**31))
     candidates = [graph, None, *(graph.rewire([seed, k]) for k in range(n_rewired))]
 
-    def scores(candidate: Graph | None) -> Floats:
+    def scores(candidate: Graph | None) -> HeldOut:
         words: dict[str, Any] = {"column_graph": candidate, "n_jobs": None}
         if candidate is None:
             words["column_smoothness"] = None
@@ -118,8 +120,15 @@ def graph_value(
         warnings.simplefilter("ignore")
         found = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(scores)(candidate) for candidate in candidates)
         degree = degree_tracking(model, values, graph)
-    p_rewired, p_none = _against_rewired(found[0], found[2:]), _against_none(found[0], found[1])
-    table = pd.DataFrame({"graph": ["true", "none", *["rewired"] * n_rewired], "share": [x.mean() for x in found]})
+    own, none, *rewired = (each.scores for each in found)
+    p_rewired, p_none = _against_rewired(own, rewired), _against_none(own, none)
+    table = pd.DataFrame(
+        {
+            "graph": ["true", "none", *["rewired"] * n_rewired],
+            "share": [each.scores.mean() for each in found],
+            "overlap": [each.overlap for each in found],
+        }
+    )
     helps = p_rewired <= _LEVEL and p_none <= _LEVEL
     return GraphValue(helps, p_rewired, p_none, table, degree)
 

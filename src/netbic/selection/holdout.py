@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 
 from netbic.decomposition import SparseGraphSVD
@@ -15,6 +16,17 @@ from netbic.penalties import L1Ball, Penalty
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
+Bools = NDArray[np.bool_]
+
+
+class HeldOut(NamedTuple):
+    """Share of the variance of held-out samples explained, (n_repeats, n_folds); overlap of one fold's with the next's.
+
+    The overlap is the mean Jaccard index of the modules' features, matched one to one.
+    """
+
+    scores: Floats
+    overlap: float
 
 
 def folds(size: int, n_folds: int, random_state: Any, what: str = "samples") -> list[Indices]:
@@ -28,8 +40,8 @@ def folds(size: int, n_folds: int, random_state: Any, what: str = "samples") -> 
 
 def held_out_scores(
     model: SparseGraphSVD, X: NDArray[Any], n_folds: int = 5, n_repeats: int = 1, seed: int = 0
-) -> Floats:
-    """Share of the variance of held-out samples explained by modules of the others: (n_repeats, n_folds).
+) -> HeldOut:
+    """How well modules of some samples explain the others, and how alike they are from fold to fold.
 
     Parameters
     ----------
@@ -45,12 +57,24 @@ def held_out_scores(
     Remarks of the fits are not silenced here: threads share the filters of warnings, so that is the caller's to do.
     """
     scores = np.empty((n_repeats, n_folds))
+    overlaps: list[float] = []
     for repeat in range(n_repeats):
+        before: Bools | None = None
         for fold, part in enumerate(folds(X.shape[0], n_folds, [seed, repeat])):
             inside = np.setdiff1d(np.arange(X.shape[0]), part)
             fitted = on_fewer(model, "row", inside, X.shape[0]).fit(X[inside])
             scores[repeat, fold] = fitted.score(X[part])
-    return scores
+            overlaps += [] if before is None else [mean_overlap(before, fitted.columns_)]
+            before = fitted.columns_
+    return HeldOut(scores, float(np.mean(overlaps)))
+
+
+def mean_overlap(some: Bools, others: Bools) -> float:
+    """Mean Jaccard index of sets (rows) matched one to one so that it is largest; 0 where one has no partner."""
+    shared = some.astype(int) @ others.T.astype(int)
+    together = some.sum(axis=1)[:, None] + others.sum(axis=1) - shared
+    alike = shared / np.maximum(together, 1)
+    return float(alike[linear_sum_assignment(-alike)].sum() / max(*alike.shape, 1))
 
 
 def on_fewer(model: SparseGraphSVD, axis: str, inside: Indices, size: int) -> SparseGraphSVD:

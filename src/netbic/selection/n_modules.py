@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy import stats
 from scipy.linalg import eigh
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
@@ -32,7 +33,7 @@ class ModuleCount:
         Modules before the first that does not stand out.
     table : DataFrame
         A row per module tested: `module`, `statistic` (its singular value d), `expected` (mean of the permuted ones),
-        `p_value`.
+        `p_value`, and `q_value` (Benjamini and Hochberg's, over the modules tested).
     exhausted : bool
         Whether all modules that were to be tested stand out: there may be more.
     """
@@ -115,6 +116,7 @@ def n_modules(
                 break
             residual = _without(residual, u, v)
     table = pd.DataFrame(rows, columns=["module", "statistic", "expected", "p_value"])
+    table["q_value"] = stats.false_discovery_control(table["p_value"])
     standing = int((table["p_value"] <= level).sum())
     return ModuleCount(standing, table, standing == most)
 
