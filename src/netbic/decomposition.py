@@ -82,6 +82,9 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         supports; "auto" takes the paper's step whenever it does not lower the objective and a safe one otherwise.
     n_init : int, default=1
         Starts per module: the leading singular pair, then random ones. The largest objective wins.
+    annealing : int, default=0
+        Instead of cutting a start at once, come down from the dense singular pair to the sizes asked for in so many
+        geometric steps. Slower; near the edge of detection better, if the graph counts for much (smoothness about 1).
     max_iter : int, default=500
         Most rounds per start.
     tol : float, default=1e-6
@@ -165,6 +168,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         missing: str = "error",
         solver: str = "auto",
         n_init: int = 1,
+        annealing: int = 0,
         max_iter: int = 500,
         tol: float = 1e-6,
         deflation: str = "hotelling",
@@ -190,6 +194,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         self.missing = missing
         self.solver = solver
         self.n_init = n_init
+        self.annealing = annealing
         self.max_iter = max_iter
         self.tol = tol
         self.deflation = deflation
@@ -381,6 +386,8 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
                 raise ValueError(f"{name}={value!r} is not known: choose one of {', '.join(map(repr, known))}")
         for name in ("n_components", "n_init", "max_iter"):
             check_count(name, getattr(self, name))
+        if not isinstance(self.annealing, Integral) or isinstance(self.annealing, bool) or self.annealing < 0:
+            raise ValueError(f"annealing={self.annealing!r}: an integer of at least 0 is needed")
         if not is_number(self.tol) or not 0 <= self.tol < np.inf:
             raise ValueError(f"tol={self.tol!r}: a finite number of at least 0 is needed")
 
@@ -445,7 +452,8 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         tol = self.tol if dtype == np.float64 else max(self.tol, 1e-5)  # products carry six digits
         # The words are plain strings to mypy; _check_words has made sure that they are the known ones.
-        return Settings(self.solver, self.n_init, self.max_iter, tol, self.deflation, seed, self.n_jobs)  # type: ignore[arg-type]
+        words: Any = (self.solver, self.n_init, self.max_iter, tol, self.deflation, seed, self.n_jobs, self.annealing)
+        return Settings(*words)
 
     def _operator(self, X: Any) -> tuple[Corrected, float]:
         """The prepared matrix, and the size of what rounding alone can leave of it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +52,7 @@ class Settings:
     deflation: Deflation = "hotelling"
     seed: int = 0
     n_jobs: int | None = None
+    annealing: int = 0
 
 
 @dataclass(frozen=True)
@@ -186,6 +187,7 @@ def solve_either_sign(
     """
 
     def attempt(start: tuple[Vector, Vector]) -> Solution:
+        start = come_down(operator, rows, columns, start, settings)
         first = solve_with(operator, rows, columns, start, settings)
         if first.state.is_empty or not (chooses_size(rows) or chooses_size(columns)):
             return first
@@ -209,9 +211,31 @@ def start_from(
 
     Penalties that choose their size come down from the dense pair: cut at once, they keep what the first cut left.
     """
-    dense = chooses_size(rows) or chooses_size(columns)
+    dense = settings.annealing > 0 or chooses_size(rows) or chooses_size(columns)
     cut = None if dense or settings.solver == "aisp" else cut_start(operator, rows, columns, direction)
     return cut or paper_start(operator, direction)
+
+
+def come_down(
+    operator: Corrected, rows: Side, columns: Side, start: tuple[Vector, Vector], settings: Settings
+) -> tuple[Vector, Vector]:
+    """From a dense start towards the sizes asked for, in geometric steps: each is solved from the one before."""
+    for share in np.linspace(1, 0, settings.annealing, endpoint=False):
+        wide, tall = larger(rows, operator.shape[0], share), larger(columns, operator.shape[1], share)
+        state = solve_with(operator, wide, tall, start, settings).state
+        if state.is_empty:
+            break
+        start = state.u, state.v
+    return start
+
+
+def larger(side: Side, size: int, share: float) -> Side:
+    """The side with a size between that asked for (share 0) and all (share 1); as it is if none is asked for."""
+    asked = side.penalty.size()
+    if asked is None:
+        return side
+    penalty: Any = side.penalty
+    return replace(side, penalty=replace(penalty, k=round(asked * (size / asked) ** share)))
 
 
 def chooses_size(side: Side) -> bool:
