@@ -89,7 +89,7 @@ def choose_settings(
     >>> chosen.settings
     {'row_penalty': AdaptiveSupport(), 'column_penalty': AdaptiveSupport(), 'n_components': 1}
     >>> print(chosen.reasons[1])
-    Number of modules: 1 modules stand out; the next does not (p = ...).
+    Number of modules: 1 module stands out; the next does not (p = ...).
     """
     check_count("most", most)
     seed = int(np.random.default_rng(random_state).integers(2**31))

@@ -45,10 +45,13 @@ class ModuleCount:
     @property
     def verdict(self) -> str:
         """One plain sentence."""
+        standing = "1 module stands out" if self.n == 1 else f"{self.n} modules stand out"
         if self.exhausted:
-            return f"At least {self.n} modules stand out; no more were tested."
+            return f"At least {standing}; no more were tested."
         last = self.table["p_value"].iloc[-1]
-        return f"{self.n} modules stand out; the next does not (p = {last:.2g})."
+        if not self.n:
+            return f"No module stands out (the first: p = {last:.2g})."
+        return f"{standing}; the next does not (p = {last:.2g})."
 
 
 def n_modules(
