@@ -20,6 +20,7 @@ from netbic.selection.graph_value import GraphValue, graph_value
 from netbic.selection.n_modules import n_modules
 
 _DENSE_ENTRIES = 100_000_000  # up to so many entries a sparse matrix is written out, to be permuted
+_DOUBTED = 0.4  # share of modules without a size to rely on above which none is relied on
 _SIZES = ("n_rows", "n_columns", "row_penalty", "column_penalty")
 
 
@@ -59,8 +60,8 @@ def choose_settings(
 ) -> Chosen:
     """Choose sizes, number of modules and smoothness for a model.
 
-    - Sizes: by `AdaptiveSupport` where it identifies them in most of the modules; otherwise 200 features (at most a
-      fifth) and a tenth of the samples, as a resolution to look at. Sizes that the model has stay.
+    - Sizes: by `AdaptiveSupport` where it identifies them in three of five modules or more; otherwise 200 features (at
+      most a fifth) and a tenth of the samples, as a resolution to look at. Sizes that the model has stay.
     - Number of modules: those that stand out against permuted data (`n_modules`), at most `most`.
     - Smoothness: the model's own if the graph helps to explain unseen samples (`graph_value`), 0 if not. Where
       `AdaptiveSupport` chooses the sizes it weighs the graph as well.
@@ -176,10 +177,10 @@ def _without_faint(fitted: SparseGraphSVD, number: _Step) -> _Step:
 
 
 def _doubt(fitted: SparseGraphSVD) -> str:
-    """Why most of the modules have no size that can be relied on; nothing if they have."""
+    """Why too many modules have no size that can be relied on; nothing if enough of them have."""
     doubts = _doubts(fitted)
     doubtful = doubts[doubts != ""]
-    if doubts.size and 2 * len(doubtful) <= doubts.size:
+    if doubts.size and len(doubtful) <= _DOUBTED * doubts.size:
         return ""
     return str(doubtful.mode().iloc[0]) if len(doubtful) else "collapsed"
 
