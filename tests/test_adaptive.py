@@ -237,7 +237,7 @@ def test_bad_input(words, said):
 
 
 def test_an_axis_too_short_for_two_groups():
-    with pytest.raises(ValueError, match="X has 4 columns: at least 5 are needed"):
+    with pytest.raises(ValueError, match="has 4 columns: at least 5 are needed"):
         SparseGraphSVD(1, **ADAPTIVE).fit(toy.X[:, :4])
 
 
@@ -271,3 +271,49 @@ def test_modules_of_equal_strength_are_not_mixed_up(with_graph):
         model.fit(study.expression)
         assert netbic.simulate.recovery(model.columns_, study.genes)["f1"].min() > 0.95
         assert netbic.simulate.recovery(model.rows_, study.samples)["f1"].min() > 0.95
+
+
+def test_what_does_not_vary_is_no_candidate():
+    toy = paper(0.03, random_state=0)
+    X = toy.X.copy()
+    X[:, ::3] = 2.0
+    model = SparseGraphSVD(1, **ADAPTIVE | {"center": "columns"}).fit(X)
+    truth = (toy.v != 0) & (np.arange(100) % 3 > 0)
+    assert f1(model.columns_[0], truth) > 0.95
+    assert np.isnan(model.posteriors_["columns"][0, ::3]).all()
+
+
+def test_quiet_columns_are_no_members():
+    toy = paper(0.03, random_state=0)
+    X = toy.X.copy()
+    X[:, 75:] *= 0.02
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that noise differs is said, and tested below
+        model = SparseGraphSVD(1, **ADAPTIVE).fit(X)
+    assert model.columns_[0, 75:].sum() <= 2
+
+
+def test_unequal_noise_is_doubted_or_scaled():
+    generator, toy = np.random.default_rng(1), paper(0.02, random_state=1)
+    factors = np.exp(0.5 * generator.standard_normal(100))
+    X = np.outer(toy.u, toy.v) + 0.02 * factors * generator.standard_normal((100, 100))
+    with pytest.warns(UserWarning, match="use scale=True instead"):
+        model = SparseGraphSVD(1, **ADAPTIVE | {"center": "columns"}).fit(X)
+    assert model.choices_["doubt"].tolist()[1] == "uneven"
+    assert model.choices_["unevenness"][1] == pytest.approx(np.log(factors).std(), rel=0.3)
+    scaled = SparseGraphSVD(1, **ADAPTIVE | {"center": "columns", "scale": True}).fit(X)
+    assert f1(scaled.columns_[0], toy.v != 0) > 0.9
+
+
+@pytest.mark.parametrize("missing", ["ignore", "impute"])
+def test_noise_with_holes_is_doubted(missing):
+    doubted = 0
+    for seed in range(10):
+        generator = np.random.default_rng(seed)
+        X = generator.standard_normal((40, 60))
+        X[generator.random(X.shape) < 0.4] = np.nan
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = SparseGraphSVD(1, **ADAPTIVE | {"missing": missing}).fit(X)
+        doubted += bool((model.choices_["doubt"] != "").any())
+    assert doubted >= 9

@@ -36,7 +36,7 @@ from netbic.solver import DEFLATIONS, SOLVERS, Axis, Module, ModuleSearch, Setti
 
 AXES: Final = ("row", "column")
 DEFAULT_SMOOTHNESS: Final = 0.2
-CHOSEN: Final = ["module", "axis", "size", "sigma", "noise", "strength", "expected_f1", "doubt"]
+CHOSEN: Final = ["module", "axis", "size", "sigma", "noise", "strength", "unevenness", "expected_f1", "doubt"]
 
 
 # scikit-learn has no types: its bases are Any to mypy.
@@ -124,10 +124,12 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         modules that are not orthogonal). With missing entries, of the matrix with its holes filled.
     choices_ : DataFrame
         What an `AdaptiveSupport` chose, a row per module and axis: `module`, `axis`, `size`, `sigma`, `noise` (standard
-        deviation), `strength` (d against what noise alone could reach), `expected_f1` (by the posteriors) and `doubt`
+        deviation), `strength` (d against what noise alone could reach), `unevenness` (how much noise differs between
+        entries), `expected_f1` (by the posteriors) and `doubt`
         ("" where the size can be relied on). Empty otherwise.
     posteriors_ : dict
-        Probabilities of membership of "rows" and "columns", a line per module; None where the size was given.
+        Probabilities of membership of "rows" and "columns", a line per module (NaN for what does not vary); None where
+        the size was given.
     names_ : dict
         Names of the "rows" and "columns" of X, None where it had none.
     preparation_ : Preparation
@@ -523,7 +525,7 @@ def choices_table(model: SparseGraphSVD, axis: str, choices: Sequence[Choice]) -
     """A row per module: what was chosen on one axis."""
     sizes = (model.rows_ if axis == "rows" else model.columns_).sum(axis=1).tolist()
     lines = [
-        (module, axis, size, c.sigma, c.noise, c.strength, c.expected_f1, c.doubt)
+        (module, axis, size, c.sigma, c.noise, c.strength, c.unevenness, c.expected_f1, c.doubt)
         for module, (size, c) in enumerate(zip(sizes, choices, strict=True))
     ]
     return pd.DataFrame(lines, columns=CHOSEN)

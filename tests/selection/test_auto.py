@@ -54,7 +54,7 @@ def test_dense_data_keep_the_stated_resolution():
 def test_sizes_that_were_stated_stay():
     model = SparseGraphSVD(n_columns=50)
     chosen = choose_settings(model, study.expression, **QUICK)
-    assert chosen.reasons[0] == "Sizes: as they were stated."
+    assert chosen.reasons[0] == "Sizes: as they were stated; 15 samples per module as a resolution to look at."
     assert "n_columns" not in chosen.settings
     assert chosen.settings["n_rows"] == 15
 
@@ -63,6 +63,46 @@ def test_noise_is_said_to_be_noise():
     chosen = choose_settings(SparseGraphSVD(), np.random.default_rng(0).standard_normal((60, 80)), **QUICK)
     assert chosen.settings["n_components"] == 1
     assert "take it for what noise looks like" in chosen.reasons[1]
+    assert not chosen.identified
+
+
+def test_features_that_differ_in_noise_are_scaled():
+    generator, toy = np.random.default_rng(0), paper(0.02, random_state=0)
+    X = np.outer(toy.u, toy.v) + 0.02 * np.exp(0.5 * generator.standard_normal(100)) * generator.standard_normal(
+        (100, 100)
+    )
+    auto = AutoSVD(SparseGraphSVD(), **{name: QUICK[name] for name in ("most", "random_state")}).fit(X)
+    assert auto.best_params_["scale"]
+    assert "after scaling" in auto.reasons_[0]
+    assert (auto.best_estimator_.columns_[0] == (toy.v != 0)).mean() > 0.9
+
+
+@pytest.mark.parametrize("smoothness", [0.0, 0.5])
+def test_what_was_chosen_can_be_fitted(smoothness):
+    toy = paper(0.03, random_state=0)
+    model = SparseGraphSVD(center=None, column_graph=toy.column_graph, column_smoothness=smoothness)
+    auto = AutoSVD(model, most=2, random_state=0).fit(toy.X)
+    used = (auto.best_estimator_.choices_.query("axis == 'columns'")["sigma"] > 0).tolist()
+    assert used == [smoothness > 0] * len(used)
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [({"graph_term": "laplacian"}, "graph_term='laplacian'"), ({"solver": "monotone"}, "solver='monotone'")],
+)
+def test_models_that_cannot_choose_sizes_have_them_stated(words, why):
+    toy = paper(0.02, random_state=0)
+    model = SparseGraphSVD(column_graph=toy.column_graph, **words)
+    chosen = choose_settings(model, toy.X, **QUICK | {"most": 1})
+    assert not chosen.identified
+    assert why in chosen.reasons[0]
+
+
+def test_few_samples():
+    X = np.random.default_rng(0).standard_normal((6, 40))
+    graph = np.diag(np.ones(39), 1) + np.diag(np.ones(39), -1)
+    chosen = choose_settings(SparseGraphSVD(column_graph=graph), X, **QUICK)
+    assert chosen.settings["column_smoothness"] == 0.0
 
 
 def test_the_number_of_threads_does_not_matter():

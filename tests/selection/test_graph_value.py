@@ -106,3 +106,27 @@ def test_the_overlap_between_folds_is_reported():
     value = graph_value(model, study.expression, **QUICK | {"n_rewired": 3})
     assert value.table["overlap"].between(0, 1).all()
     assert value.table["overlap"][0] > 0.3
+
+
+def test_a_named_graph_of_the_samples_is_matched_by_name():
+    toy = netbic.simulate.paper(0.03, random_state=0)
+    names = np.array([f"s{i}" for i in range(100)], dtype=object)
+    order = np.random.default_rng(0).permutation(100)
+    frame = pd.DataFrame(toy.X, index=names)
+    words = {"n_rows": 50, "n_columns": 50, "column_graph": toy.column_graph}
+    weights = toy.row_graph.weights
+    by_name = SparseGraphSVD(1, **words, row_graph=Graph(weights[order][:, order], names[order]))
+    by_position = SparseGraphSVD(1, **words, row_graph=Graph(weights))
+    one, other = (
+        graph_value(each, X, **QUICK | {"n_rewired": 3}) for each, X in ((by_name, frame), (by_position, toy.X))
+    )
+    pd.testing.assert_frame_equal(one.table, other.table)
+
+
+def test_random_starts_are_seeded():
+    wandering = SparseGraphSVD(2, n_rows=40, n_columns=60, column_graph=study.network, n_init=3)
+    quick = QUICK | {"n_rewired": 3, "n_repeats": 1}
+    one, two = (graph_value(wandering, study.expression, **quick | {"n_jobs": jobs}) for jobs in (1, 2))
+    pd.testing.assert_frame_equal(one.table, two.table)
+    counts = [netbic.selection.n_modules(wandering, study.expression, most=1, random_state=0) for _ in range(2)]
+    pd.testing.assert_frame_equal(counts[0].table, counts[1].table)

@@ -334,6 +334,11 @@ def test_graphs_in_the_grid(cohort):
     assert len(set(tuning.cv_results_["mean_test_score"])) == 3
 
 
+def test_the_smallest_size_tried_is_remarked_on():
+    tuning = tune(SparseGraphSVD(1, n_rows=50, center=None), toy.X, {"n_columns": [70, 85, 100]}, random_state=0)
+    assert "The smallest n_columns tried is chosen (70): try smaller ones." in tuning.verdict
+
+
 def test_the_default_grid(cohort):
     model = SparseGraphSVD(column_graph=cohort.network, row_penalty=L1Ball(3.0))
     grid = default_grid(model, (120, 300))

@@ -82,6 +82,9 @@ def test_finished_results_are_not_overwritten(files, tmp_path):
     refused = run(files, tmp_path)
     assert refused.exit_code == 2
     assert "holds a finished tuning" in refused.output
+    before = (tmp_path / "tuning.tsv").read_bytes()
+    assert run(files, tmp_path, "--force", "--genes", "60,9999").exit_code == 1
+    assert (tmp_path / "tuning.tsv").read_bytes() == before
     assert run(files, tmp_path, "--force", "--quiet").exit_code == 0
 
 
@@ -90,7 +93,7 @@ def test_finished_results_are_not_overwritten(files, tmp_path):
     [
         (["--genes", "20,many"], "'20,many' are no numbers"),
         (["--genes", "0"], "numbers of at least 1 are needed"),
-        (["--genes", "300"], "n_columns=300 but X has 200 columns"),
+        (["--genes", "300"], "--genes 300 but X has 200 genes"),
         (["--folds", "60"], "60 folds of 100 samples: choose 2 to 50"),
         (["--smoothness", "-1"], "numbers of at least 0"),
     ],

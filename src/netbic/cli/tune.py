@@ -90,6 +90,8 @@ def tune(expression: str, graph: str | None, out: Path, force: bool, quiet: bool
         say(line, silent)
     out.mkdir(parents=True, exist_ok=True)
     with netbic.io.locked(out):
+        if force:
+            (out / _CHECKPOINT).unlink(missing_ok=True)
         tuning = _tuned(study, out / _CHECKPOINT, asked, silent)
         found = {"best_params": netbic.io.settings_of(tuning.best_params_), "verdict": tuning.verdict}
         netbic.io.write_table(out / "tuning.tsv", tuning.table)
@@ -107,10 +109,7 @@ def _check_folder(out: Path, force: bool) -> None:
     """Refuse finished results, unless they are to be replaced."""
     if out.exists() and not out.is_dir():
         raise click.UsageError(f"{out} is a file: name a folder for the results")
-    if force:
-        for name in (*_OUTPUTS, _CHECKPOINT):
-            (out / name).unlink(missing_ok=True)
-    if any((out / name).exists() for name in _OUTPUTS):
+    if not force and any((out / name).exists() for name in _OUTPUTS):
         raise click.UsageError(f"{out} holds a finished tuning: choose another folder, or --force to replace it")
 
 
@@ -125,12 +124,15 @@ def _tuned(study: Study, checkpoint: Path, asked: dict[str, Any], silent: bool) 
     n_fits = asked["folds"] if asked["criterion"] != "bic" else 1
     for values in grid.values():
         n_fits *= len(values)
-    with progress_bar("fits", n_fits, 0, silent) as tell:
-        return netbic.selection.tune(
-            model, study.X, grid, criterion=asked["criterion"], n_folds=asked["folds"],
-            rule="best" if asked["best"] else "one_se", checkpoint=checkpoint, progress=_counting(tell),
-            random_state=asked["seed"], n_jobs=asked["jobs"],
-        )  # fmt: skip
+    words = {"criterion": asked["criterion"], "n_folds": asked["folds"], "n_jobs": asked["jobs"]}
+    words |= {"rule": "best" if asked["best"] else "one_se", "random_state": asked["seed"], "checkpoint": checkpoint}
+    try:
+        with progress_bar("fits", n_fits, 0, silent) as tell:
+            return netbic.selection.tune(model, study.X, grid, progress=_counting(tell), **words)
+    except ValueError as problem:
+        begun = "repeat those, choose another folder, or --force to begin again"
+        said = str(problem).replace("repeat those, name another file, or delete this one", begun)
+        raise click.ClickException(_in_options(said)) from None
 
 
 def _counting(tell: Callable[[int], None]) -> Callable[[int, int], None]:

@@ -246,7 +246,7 @@ def _module_arrays(module: Module) -> dict[str, Any]:
     for name, choice in (("u", module.u.choice), ("v", module.v.choice)):
         if choice is not None:
             chosen[f"{name}_posterior"] = choice.posterior
-            chosen[f"{name}_chosen"] = np.array([choice.sigma, choice.noise, choice.strength])
+            chosen[f"{name}_chosen"] = np.array([choice.sigma, choice.noise, choice.strength, choice.unevenness])
     return chosen | {
         "sizes": np.array([module.u.size, module.v.size]),
         "u_support": module.u.support,
@@ -272,4 +272,4 @@ def _module_from(arrays: dict[str, Any]) -> Module:
 def _choice_from(arrays: dict[str, Any], name: str) -> Choice | None:
     if f"{name}_posterior" not in arrays:
         return None
-    return Choice(arrays[f"{name}_posterior"], *(float(number) for number in arrays[f"{name}_chosen"]))
+    return Choice(arrays[f"{name}_posterior"], *arrays[f"{name}_chosen"].tolist())

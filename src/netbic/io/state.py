@@ -53,7 +53,7 @@ def state_of(model: SparseGraphSVD) -> ModelState:
 
 def _numbers_chosen(model: SparseGraphSVD, axis: str) -> NDArray[Any]:
     own = model.choices_[model.choices_["axis"] == axis]
-    return own[["sigma", "noise", "strength"]].to_numpy(dtype=np.float64)
+    return own[["sigma", "noise", "strength", "unevenness"]].to_numpy(dtype=np.float64)
 
 
 def _choices(model: SparseGraphSVD, arrays: dict[str, NDArray[Any]], axis: str) -> Sequence[penalties.Choice | None]:

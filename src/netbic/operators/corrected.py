@@ -53,6 +53,11 @@ class Corrected:
         self._right = np.empty((0, self.shape[1])) if right is None else np.ascontiguousarray(right.T)
         self._sparse_left, self._sparse_right = SparseLayers(self.shape[0]), SparseLayers(self.shape[1])
 
+    @property
+    def n_entries(self) -> int:
+        """Entries that the squared norm is spread over."""
+        return self.shape[0] * self.shape[1]
+
     def on(self, base: DataOperator) -> Self:
         """The same corrections on another copy of the data."""
         twin = copy.copy(self)

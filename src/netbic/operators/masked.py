@@ -73,10 +73,17 @@ class Masked(Corrected):
         """Product with a supported vector on the left."""
         return super().rmatvec(support, values) + self._holes.rmatvec(support, values)
 
+    @property
+    def n_entries(self) -> int:
+        """Predicted holes leave no residual, and raise the noise's reach by the root of the share that is observed."""
+        entries = self.shape[0] * self.shape[1]
+        return max(round(self._n_observed**2 / entries), 1) if self.imputes else entries
+
     def with_prediction(self, left: Floats, right: Floats) -> Self:
         """The same matrix with `left right'` added in the holes: what the module under way predicts there."""
-        made = copy.copy(self)
-        made._holes = self._holes.plus(self._holes.at_holes(left, right))
+        made, inside = copy.copy(self), self._holes.at_holes(left, right)
+        made._holes = self._holes.plus(inside)
+        made.squared_norm = self.squared_norm + float(inside @ inside) + 2 * self._fill * float(inside.sum())
         return made
 
     def minus(self, left: Floats, right: Floats, product: Floats) -> Self:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
 from netbic.penalties.base import Floats, Indices, Kept, Penalty
@@ -14,7 +15,17 @@ from netbic.penalties.mixture import fit_mixture
 _SATURATED = 0.9  # share of an axis from which on a module is not sparse
 _FEWEST = 2
 _FAINT = 1.05  # strength below which noise could have made a module: the bound holds on average, heavy tails go beyond
+_UNEVEN = 0.3  # unevenness from which on loud entries push quiet members out
 _TRUSTED = 0.8  # expected F1 below which a choice of members is not to be relied on
+
+
+DOUBTS: Final = {
+    "saturated": "nearly all {axis}s would be members",
+    "collapsed": "hardly any {axis} stands out",
+    "faint": "noise alone could reach as much",
+    "uneven": "the noise of {axis}s differs too much",
+    "overlapping": "members and others overlap",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,19 +35,28 @@ class Choice:
     Attributes
     ----------
     posterior : ndarray
-        Probability of membership, per entry.
+        Probability of membership, per entry; NaN for entries that do not vary.
     sigma : float
         The weight of the graph that it amounts to (absolute, as in the paper); 0 where the graph was left out.
     noise : float
         Standard deviation of the scores of the others.
     strength: float
         The module's d, in units of what a module of its size could reach if all else in X were noise.
+    unevenness : float
+        Standard deviation of the logarithm of the entries' noise.
     """
 
     posterior: Floats
     sigma: float
     noise: float
     strength: float = np.inf
+    unevenness: float = 0.0
+
+    def among(self, candidates: NDArray[np.bool_]) -> Choice:
+        """The same choice with entries put in that were no candidates."""
+        posterior = np.full(candidates.size, np.nan)
+        posterior[candidates] = self.posterior
+        return replace(self, posterior=posterior)
 
     @property
     def support(self) -> Indices:
@@ -44,24 +64,27 @@ class Choice:
         kept = np.flatnonzero(self.posterior > 0.5)
         if kept.size >= _FEWEST:
             return kept
-        return np.sort(np.argsort(-self.posterior, kind="stable")[:_FEWEST])
+        likeliest = np.argsort(-self.posterior, kind="stable")[:_FEWEST]
+        return np.sort(likeliest[~np.isnan(self.posterior[likeliest])])
 
     @property
     def expected_f1(self) -> float:
         """The F1 that the posteriors promise: of precision and recall, their harmonic mean."""
         kept = self.support
-        total = kept.size + float(self.posterior.sum())
-        return 2 * float(self.posterior[kept].sum()) / total if total > 0 else 0.0
+        total = kept.size + float(np.nansum(self.posterior))
+        return 2 * float(np.nansum(self.posterior[kept])) / total if total > 0 else 0.0
 
     @property
     def doubt(self) -> str:
-        """Why the size is not to be relied on: "saturated", "collapsed", "faint", "overlapping", or "" if it is."""
-        if self.support.size > _SATURATED * self.posterior.size:
+        """Why the size is not to be relied on: a key of `DOUBTS`, or "" if it is."""
+        if self.support.size > _SATURATED * np.count_nonzero(~np.isnan(self.posterior)):
             return "saturated"
         if np.count_nonzero(self.posterior > 0.5) <= _FEWEST:
             return "collapsed"
         if self.strength < _FAINT:
             return "faint"
+        if self.unevenness > _UNEVEN:
+            return "uneven"
         return "overlapping" if self.expected_f1 < _TRUSTED else ""
 
 
@@ -111,6 +134,7 @@ class AdaptiveSupport(Penalty):
     """
 
     has_objective: ClassVar[bool] = False
+    smallest: ClassVar[int] = 5  # entries that an axis needs
     gate: float = 6.0
     clip: float | None = 3.0  # type: ignore[misc]
     noise_source: tuple[float, int] | None = field(default=None, repr=False, kw_only=True)
@@ -146,13 +170,11 @@ class AdaptiveSupport(Penalty):
 
     def check(self, size: int, axis: str) -> None:
         """An axis needs five entries; gate and clip must be numbers."""
-        if size < _SMALLEST:
-            raise ValueError(f"{self!r} but X has {size} {axis}s: at least {_SMALLEST} are needed to tell two groups")
+        if size < self.smallest:
+            few = f"{self!r} but X (or the part of it that is fitted) has {size} {axis}s"
+            raise ValueError(f"{few}: at least {self.smallest} are needed to tell two groups")
         for name, value in (("gate", self.gate), ("clip", 1.0 if self.clip is None else self.clip)):
             _check_positive(self, name, value)
-
-
-_SMALLEST = 5
 
 
 def _check_positive(penalty: Penalty, name: str, value: Any) -> None:

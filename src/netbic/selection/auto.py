@@ -15,8 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from netbic.decomposition import SparseGraphSVD, check_count
 from netbic.methods import usual_sizes
-from netbic.penalties import AdaptiveSupport
-from netbic.selection.graph_value import GraphValue, graph_value
+from netbic.penalties import DOUBTS, AdaptiveSupport
+from netbic.selection.graph_value import graph_value
+from netbic.selection.holdout import seeded
 from netbic.selection.n_modules import n_modules
 
 _DENSE_ENTRIES = 100_000_000  # up to so many entries a sparse matrix is written out, to be permuted
@@ -46,6 +47,7 @@ class Chosen:
 class _Step(NamedTuple):
     settings: dict[str, Any]
     reason: str
+    none: bool = False  # whether no module stands out
 
 
 def choose_settings(
@@ -94,21 +96,37 @@ def choose_settings(
     """
     check_count("most", most)
     seed = int(np.random.default_rng(random_state).integers(2**31))
+    model = seeded(model, seed)
+    counting = {"most": most, "n_permutations": n_permutations, "random_state": seed, "n_jobs": n_jobs}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # remarks are about trials here; the final fit says its own
         values = _written_out(X)
-        counting = {"most": most, "n_permutations": n_permutations, "random_state": seed, "n_jobs": n_jobs}
-        adaptive = None if _has_sizes(model) else _adaptive(model, X, values, counting)
-        if adaptive is not None and not isinstance(adaptive, str):
-            return Chosen(_merged(adaptive), tuple(step.reason for step in adaptive), True)
-        sizes = _stated(model, values.shape, adaptive)
+        clone(model).set_params(row_graph=None, column_graph=None, n_components=1, **_NO_SMOOTHNESS).fit(X)
+        doubt = None if _has_sizes(model) else _unsuitable(model, values.shape)
+        if doubt == "":
+            found = _adaptive(model, X, values, counting)
+            if not isinstance(found, str):
+                return _chosen([*found, *_on_row_graph(model)], identified=True)
+            doubt = found
+        sizes = _stated(model, values.shape, doubt)
         told = clone(model).set_params(**sizes.settings)
         number = _number(told, values, counting)
-        steps = [sizes, number]
-        if model.column_graph is not None:
-            told.set_params(**number.settings)
-            steps.append(_graph(graph_value(told, X, n_rewired=n_rewired, random_state=seed, n_jobs=n_jobs)))
-    return Chosen(_merged(steps), tuple(step.reason for step in steps), False)
+        told.set_params(**number.settings)
+        graph = [] if model.column_graph is None else [_graph(told, X, values.shape[0], n_rewired, seed, n_jobs)]
+    return _chosen([sizes, number, *graph, *_on_row_graph(model)], identified=False)
+
+
+_NO_SMOOTHNESS = {"row_smoothness": None, "column_smoothness": None}
+
+
+def _chosen(steps: list[_Step], identified: bool) -> Chosen:
+    return Chosen(_merged(steps), tuple(step.reason for step in steps), identified)
+
+
+def _on_row_graph(model: SparseGraphSVD) -> list[_Step]:
+    if model.row_graph is None:
+        return []
+    return [_Step({}, "Graph of the samples: it was not judged and counts as the model says.")]
 
 
 def _merged(steps: list[_Step]) -> dict[str, Any]:
@@ -133,20 +151,44 @@ def _has_sizes(model: SparseGraphSVD) -> bool:
     return any(getattr(model, word) is not None for word in _SIZES)
 
 
+def _unsuitable(model: SparseGraphSVD, shape: tuple[int, ...]) -> str:
+    """Why sizes cannot be chosen for such a model; nothing if they can."""
+    if min(shape) < AdaptiveSupport.smallest:
+        return f"there are too few of them: {min(shape)}"
+    has_graph = model.row_graph is not None or model.column_graph is not None
+    if has_graph and (model.signs == "signed" or "laplacian" in model.graph_term):
+        asked = f"signs={model.signs!r} and graph_term={model.graph_term!r}"
+        return f"with {asked} they cannot be chosen"
+    return "solver='monotone' cannot choose them" if model.solver == "monotone" else ""
+
+
 def _adaptive(model: SparseGraphSVD, X: Any, values: NDArray[Any], counting: dict[str, Any]) -> list[_Step] | str:
-    """Sizes, number and graph where the data identify the sizes; otherwise a word on why they do not."""
-    penalties = {"row_penalty": AdaptiveSupport(), "column_penalty": AdaptiveSupport()}
-    words = penalties | {"row_smoothness": None, "column_smoothness": None}
-    chooses = clone(model).set_params(n_components=1, **words)
-    if doubt := _doubt(chooses.fit(X)):
-        return doubt
-    number = _number(model, values, counting)
+    """Sizes, number and graph where the data identify the sizes; otherwise a word on why they do not.
+
+    Where features differ in noise they are brought to one scale.
+    """
+    penalties: dict[str, Any] = {"row_penalty": AdaptiveSupport(), "column_penalty": AdaptiveSupport()}
+    for axis in ("row", "column"):
+        if getattr(model, f"{axis}_smoothness"):  # the penalty's to choose; a stated 0 stays
+            penalties[f"{axis}_smoothness"] = None
+    chooses = clone(model).set_params(n_components=1, **penalties)
+    doubt = _doubt(chooses.fit(X))
+    if doubt == "uneven" and not model.scale:
+        penalties["scale"] = True
+        doubt = _doubt(chooses.set_params(scale=True).fit(X))
+    if doubt:
+        return DOUBTS[doubt].format(axis="entry")
+    number = _number(clone(model).set_params(scale=chooses.scale), values, counting)
+    if number.none:
+        return DOUBTS["faint"]
     if doubt := _doubt(chooses.set_params(**number.settings).fit(X)):
-        return doubt
+        return DOUBTS[doubt].format(axis="entry")
     number = _without_faint(chooses, number)
     kept = slice(number.settings["n_components"])
     samples, features = (_span(masks[kept].sum(axis=1)) for masks in (chooses.rows_, chooses.columns_))
-    sizes = _Step(penalties, f"Sizes: the data identify them ({samples} samples, {features} features per module).")
+    scaled = " after scaling, as features differ in noise" if "scale" in penalties else ""
+    found = f"{samples} samples, {features} features per module"
+    sizes = _Step(penalties, f"Sizes: the data identify them{scaled} ({found}).")
     if model.column_graph is None:
         return [sizes, number]
     used = (chooses.choices_.query("axis == 'columns'")["sigma"] > 0)[kept]
@@ -185,14 +227,6 @@ def _doubt(fitted: SparseGraphSVD) -> str:
     return str(doubtful.mode().iloc[0]) if len(doubtful) else "collapsed"
 
 
-_DOUBTS = {
-    "saturated": "nearly everything would be a member",
-    "collapsed": "hardly anything stands out",
-    "faint": "noise alone could reach as much",
-    "overlapping": "members and others overlap",
-}
-
-
 def _stated(model: SparseGraphSVD, shape: tuple[int, ...], doubt: str | None) -> _Step:
     usual = dict(zip(("n_rows", "n_columns"), usual_sizes(*shape), strict=True))
     settings = {
@@ -200,11 +234,13 @@ def _stated(model: SparseGraphSVD, shape: tuple[int, ...], doubt: str | None) ->
         for axis in ("row", "column")
         if getattr(model, f"n_{axis}s") is None and getattr(model, f"{axis}_penalty") is None
     }
+    words = {"n_rows": "samples", "n_columns": "features"}
+    kept = " and ".join(f"{settings[name]} {what}" for name, what in words.items() if name in settings)
     if doubt is None:
-        return _Step(settings, "Sizes: as they were stated.")
-    resolution = f"{usual['n_rows']} samples and {usual['n_columns']} features per module"
-    why = f"the data do not identify them ({_DOUBTS[doubt]})"
-    return _Step(settings, f"Sizes: {why}; {resolution} are kept as a resolution to look at.")
+        rest = f"; {kept} per module as a resolution to look at" if kept else ""
+        return _Step(settings, f"Sizes: as they were stated{rest}.")
+    why = f"the data do not identify them ({doubt})"
+    return _Step(settings, f"Sizes: {why}; {kept} per module are kept as a resolution to look at.")
 
 
 def _number(model: SparseGraphSVD, values: NDArray[Any], counting: dict[str, Any]) -> _Step:
@@ -212,10 +248,14 @@ def _number(model: SparseGraphSVD, values: NDArray[Any], counting: dict[str, Any
     reason = f"Number of modules: {count.verdict}"
     if not count.n:
         reason += " One is kept all the same: take it for what noise looks like."
-    return _Step({"n_components": max(count.n, 1)}, reason)
+    return _Step({"n_components": max(count.n, 1)}, reason, count.n == 0)
 
 
-def _graph(value: GraphValue) -> _Step:
+def _graph(model: SparseGraphSVD, X: Any, n_samples: int, n_rewired: int, seed: int, n_jobs: int | None) -> _Step:
+    if n_samples < 4:
+        return _Step({"column_smoothness": 0.0}, "Graph: there are too few samples to judge it; it has no say.")
+    n_folds = min(5, n_samples // 2)
+    value = graph_value(model, X, n_rewired=n_rewired, n_folds=n_folds, random_state=seed, n_jobs=n_jobs)
     if not value.helps:
         return _Step({"column_smoothness": 0.0}, f"Graph: {value.verdict} It has no say in the fit (smoothness 0).")
     tracking = value.degree.loc[value.degree["tracks"], "module"].tolist()

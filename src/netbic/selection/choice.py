@@ -70,7 +70,8 @@ def verdict(results: dict[str, Any], index: int, shape: tuple[int, int], predict
     """
     points, means = results["params"], results["mean_test_score"]
     best = int(means.argmax())
-    said = f"Of {len(points):,} settings {_words(points[index])} is the best (score {means[index]:.4g})."
+    of = "1 setting" if len(points) == 1 else f"{len(points):,} settings"
+    said = f"Of {of} {_words(points[index])} is the best (score {means[index]:.4g})."
     if index != best:
         said = (
             f"Of {len(points):,} settings {_words(points[index])} is the simplest within one standard error of the "
@@ -82,7 +83,7 @@ def verdict(results: dict[str, Any], index: int, shape: tuple[int, int], predict
 
 
 def _unidentified(results: dict[str, Any], index: int, shape: tuple[int, int]) -> list[str]:
-    """A sentence per size that is chosen, or keeps getting better, at the upper edge of the grid."""
+    """A sentence per size that is chosen at an edge of the grid, or keeps getting better up to it."""
     remarks = []
     for name, size in zip(("n_rows", "n_columns"), shape, strict=True):
         values = [size if point.get(name) is None else point[name] for point in results["params"]]
@@ -94,6 +95,8 @@ def _unidentified(results: dict[str, Any], index: int, shape: tuple[int, int]) -
             edge = f"all {size:,} {axis}" if tried[-1] == size else f"{tried[-1]:,} of {size:,} {axis}"
             advice = "choose it as the resolution you want" if tried[-1] == size else "try larger ones"
             remarks.append(f"The data do not identify {name}: the best is at the edge of the grid ({edge}); {advice}.")
+        elif len(tried) > 1 and values[index] == tried[0] > 1:
+            remarks.append(f"The smallest {name} tried is chosen ({tried[0]:,}): try smaller ones.")
     return remarks
 
 

@@ -13,6 +13,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from netbic.decomposition import SparseGraphSVD, check_count, one_blas_thread
 from netbic.selection.halves import Halving
+from netbic.selection.holdout import seeded
 from netbic.selection.matching import ALIKE, Bools, Layers, partners, similarity
 from netbic.solver import Module, ModuleSearch, Settings
 from netbic.solver.starts import Direction, random_direction
@@ -89,7 +90,7 @@ def consensus(
 
     with one_blas_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        reference = clone(model).fit(X)
+        reference = seeded(model, seeds[0]).fit(X)
         halving = Halving.of(reference, X, "columns")
         gathered = _Gathered(Layers.of(reference))
         run = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -83,6 +84,12 @@ def on_fewer(model: SparseGraphSVD, axis: str, inside: Indices, size: int) -> Sp
     if (graph := getattr(model, f"{axis}_graph")) is not None:
         made.set_params(**{f"{axis}_graph": cut(match(graph, size, None, axis), inside)})
     return made
+
+
+def seeded(model: SparseGraphSVD, seed: int) -> SparseGraphSVD:
+    """A clone whose random starts, if it makes any, do not depend on when and where it is fitted."""
+    made: SparseGraphSVD = clone(model)
+    return made if isinstance(model.random_state, Integral) else made.set_params(random_state=seed)
 
 
 def in_proportion(model: SparseGraphSVD, axis: str, share: float) -> SparseGraphSVD:

@@ -17,6 +17,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from netbic.decomposition import SparseGraphSVD, check_count, one_blas_thread
 from netbic.operators import Preparation, as_operator, winsorised
+from netbic.selection.holdout import seeded
 
 Floats = NDArray[np.float64]
 
@@ -105,6 +106,7 @@ def n_modules(
         row_smoothness=None, column_smoothness=None,
     )  # fmt: skip
     seeds = np.random.default_rng(random_state).integers(2**31, size=most)
+    single = seeded(single, int(seeds[0]))
     rows: list[tuple[int, float, float, float]] = []
     with one_blas_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")

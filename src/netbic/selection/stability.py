@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
 
 from netbic.decomposition import SparseGraphSVD, check_count, is_number, one_blas_thread
 from netbic.io.results import names_of
@@ -20,6 +19,7 @@ from netbic.selection.error_bounds import (
     threshold_for,
 )
 from netbic.selection.halves import Halving
+from netbic.selection.holdout import seeded
 from netbic.selection.matching import Bools, Floats
 from netbic.selection.stable_modules import StableModules
 
@@ -250,7 +250,7 @@ def stability(
     # One BLAS thread around all fits, since the last digits depend on it; and no remarks, which are about trials here.
     with one_blas_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        reference = clone(model).fit(X)
+        reference = seeded(model, seed).fit(X)
         halvings = [Halving.of(reference, X, axis) for axis in axes]
         parts: dict[str, Any] = {"columns": None, "rows": None}
         for halving in halvings:

@@ -28,6 +28,7 @@ from netbic.selection.checkpoint import Checkpoint, Outcome, seed_of
 from netbic.selection.choice import RULES, choice, described, standard_errors, verdict
 from netbic.selection.criteria import CRITERIA, Maker, check_varies, trials
 from netbic.selection.grid import Grid, named, points_of
+from netbic.selection.holdout import seeded
 
 _PARTS = 4  # portions of a fold per process
 _SHARED = (
@@ -187,7 +188,6 @@ def _models(
     models = []
     for point in points:
         words = model.get_params(deep=False) | point | {"n_jobs": None, "verbose": 0}
-        words["random_state"] = words["random_state"] if isinstance(words["random_state"], Integral) else seed
         with named(point):
             for axis, size, known in zip(AXES, shape, names, strict=True):
                 if (graph := words[f"{axis}_graph"]) is not None:
@@ -195,7 +195,7 @@ def _models(
                     if place not in matched:
                         matched[place] = Graph(match(graph, size, known, axis).weights)
                     words[f"{axis}_graph"] = matched[place]
-            models.append(type(model)(**words))
+            models.append(seeded(type(model)(**words), seed))
             models[-1].check(shape)
     return models
 

@@ -28,6 +28,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from netbic.graphs import GraphTerm
 from netbic.operators import Operator
@@ -84,12 +85,16 @@ class Vector:
 
 @dataclass(frozen=True)
 class Side:
-    """All that a half step knows of its axis: penalty, graph term, its weight sigma, and how signs count."""
+    """All that a half step knows of its axis: penalty, graph term, its weight sigma, and how signs count.
+
+    `squares`, the squared lengths of the axis' rows (columns) of X, are there for penalties that choose their size.
+    """
 
     penalty: Penalty
     term: GraphTerm | None = None
     sigma: float = 0.0
     signed: bool = False
+    squares: Floats | None = None
 
     @property
     def has_graph(self) -> bool:
@@ -191,7 +196,7 @@ def half_step(side: Side, z: Floats, old: Vector, other: Vector, solver: SolverN
     `other` is the vector of the other axis, of which z is the product with X.
     """
     if isinstance(side.penalty, AdaptiveSupport):
-        return side.smooth(adaptive_step(side.penalty, z, old, other))
+        return side.smooth(adaptive_step(side.penalty, z, old, other, side.squares))
     guarded = solver != "aisp" and feasible and side.has_graph  # without a graph the step is the exact maximiser
     level = side.objective(z, old) if guarded else -np.inf
     for shift in side.shifts(solver):
@@ -221,30 +226,61 @@ def candidate(side: Side, z: Floats, old: Vector, shift: float) -> Vector:
     return _thresholded(side, scores, z if folded else scores)
 
 
-def adaptive_step(penalty: AdaptiveSupport, z: Floats, old: Vector, other: Vector) -> Vector:
+def adaptive_step(
+    penalty: AdaptiveSupport, z: Floats, old: Vector, other: Vector, squares: Floats | None = None
+) -> Vector:
     """Score with the sigma, and keep the members, that the penalty chooses.
 
     The other vector is the product of X with `old`, so that z_i holds old_i |X_i|^2 / d of entry i's own noise: about
-    old_i g^2 k / d for k entries of the other vector. Left in, it would make any member look like one.
+    old_i g_i^2 k / d for k entries of the other vector. Left in, it would make any member look like one. Scores are
+    compared in units of each entry's own noise; what does not vary at all is no candidate.
     """
     d = float(z[old.support] @ old.values)
     noise = penalty.noise_beside(0.0) if other.choice is None else other.choice.noise
+    scales = noise_scales(z, squares, other.size)
     foreign = z.copy()
-    foreign[old.support] -= noise**2 * other.support.size / d * old.values if d > 0 else 0.0
-    choice = penalty.choose(foreign, old.smoothed)
-    scores = z if penalty.nonnegative else np.abs(z)
-    if old.smoothed is not None and choice.sigma > 0:
-        scores = scores + choice.sigma * old.smoothed
+    if d > 0:
+        foreign[old.support] -= (noise * scales[old.support]) ** 2 * (other.support.size / d) * old.values
+    varying = scales > 0
+    smoothed = None if old.smoothed is None else old.smoothed[varying]
+    choice = penalty.choose(foreign[varying] / scales[varying], smoothed).among(varying)
+    choice = replace(choice, unevenness=float(np.std(np.log(scales[varying]))) if varying.any() else 0.0)
+    return _with_members(penalty, choice, z, old.smoothed, other)
+
+
+def _with_members(
+    penalty: AdaptiveSupport, choice: Choice, z: Floats, smoothed: Floats | None, other: Vector
+) -> Vector:
+    """The vector on the members chosen, scored with the sigma chosen."""
+    plain = z if penalty.nonnegative else np.abs(z)
+    scores = plain if smoothed is None else plain + choice.sigma * smoothed
     support = choice.support[scores[choice.support] > 0]
     values = scores[support]
     if support.size:
         values = values / np.sqrt(values @ values)
-        choice = replace(
-            choice, strength=_strength(penalty, float(np.abs(z[support]) @ values), support.size, z.size, other)
-        )
+        reached = _strength(penalty, float(plain[support] @ values), support.size, z.size, other)
+        choice = replace(choice, strength=reached)
     if not penalty.nonnegative:
         values = np.copysign(values, z[support] + 0.0)
     return Vector(z.size, support, values, choice=choice)
+
+
+def noise_scales(z: Floats, squares: Floats | None, length: int) -> Floats:
+    """Standard deviation of each entry's noise, in units of the typical one; 0 where nothing varies.
+
+    What of the squared length of row i the module does not explain, z_i^2, is noise (or other modules'). Logarithms of
+    such variances scatter by trigamma(length / 2) even where all are the same; they are drawn together by that share.
+    """
+    if squares is None:
+        return np.ones_like(z)
+    varies = squares > 1e-12 * squares.max(initial=0.0)
+    if not varies.any():
+        return np.zeros_like(z)
+    logs = np.log(np.maximum(squares - z * z, 1e-6 * squares), where=varies, out=np.zeros_like(z))
+    centre, spread = float(np.mean(logs[varies])), float(np.var(logs[varies]))
+    by_chance = float(special.polygamma(1, max(length - 1, 1) / 2))
+    kept = max(1 - by_chance / spread, 0.0) if spread > 0 else 0.0
+    return np.where(varies, np.exp(0.5 * kept * (logs - centre)), 0.0)
 
 
 def _strength(penalty: AdaptiveSupport, d: float, kept: int, size: int, other: Vector) -> float:

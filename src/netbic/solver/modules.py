@@ -33,12 +33,15 @@ class Axis:
     relative: bool = True
     signed: bool = False
 
-    def side(self, leading_value: float, squared_norm: float, n_entries: int) -> Side:
-        """Fix sigma and data-driven penalties for a residual with this leading singular value and squared norm."""
+    def side(self, leading_value: float, squared_norm: float, n_entries: int, squares: Floats | None = None) -> Side:
+        """Fix sigma and data-driven penalties for a residual with this leading singular value and squared norm.
+
+        `squares` are the squared lengths of the residual's rows (columns), for penalties that choose their size.
+        """
         sigma = self.smoothness
         if self.relative and self.term is not None and sigma > 0:
             sigma *= leading_value / self.term.scale
-        return Side(self.penalty.for_matrix(squared_norm, n_entries), self.term, sigma, self.signed)
+        return Side(self.penalty.for_matrix(squared_norm, n_entries), self.term, sigma, self.signed, squares)
 
 
 @dataclass(frozen=True)
@@ -121,9 +124,12 @@ class ModuleSearch:
         self._residual = self._residual.minus(left, right, product)
 
     def _next(self, leading: Direction, number: int) -> Module | None:
-        n, p = self._residual.shape
-        rows = self._rows.side(leading.value, self._residual.squared_norm, n * p)
-        columns = self._columns.side(leading.value, self._residual.squared_norm, n * p)
+        squared_norm, n_entries = self._residual.squared_norm, self._residual.n_entries
+        adaptive = any(isinstance(axis.penalty, AdaptiveSupport) for axis in (self._rows, self._columns))
+        row_squares, column_squares = squared_lengths(self._residual) if adaptive else (None, None)
+        self._residual.forget()
+        rows = self._rows.side(leading.value, squared_norm, n_entries, row_squares)
+        columns = self._columns.side(leading.value, squared_norm, n_entries, column_squares)
         solution = best_of_starts(self._residual, rows, columns, leading, number, self._settings)
         if self._residual.imputes and not solution.state.is_empty:
             solution = imputing(self._residual, rows, columns, solution, self._settings)
@@ -137,6 +143,18 @@ class ModuleSearch:
         state = _signed_by_convention(solution.state, rows, columns)
         share = max(graph_share(rows, state.u, state.d), graph_share(columns, state.v, state.d))
         return Module(state.u, state.v, state.d, solution.outcome, solution.objectives, share)
+
+
+def squared_lengths(operator: Corrected) -> tuple[Floats, Floats]:
+    """Sums of squares of the rows and of the columns: one pass, line by line along the short side."""
+    n, p = operator.shape
+    along, across, one = np.empty(min(n, p)), np.zeros(max(n, p)), np.ones(1)
+    product = operator.rmatvec if n <= p else operator.matvec
+    for number in range(along.size):
+        line = product(np.array([number]), one)
+        along[number] = line @ line
+        across += line * line
+    return (along, across) if n <= p else (across, along)
 
 
 def best_of_starts(
@@ -162,6 +180,10 @@ def imputing(operator: Corrected, rows: Side, columns: Side, solution: Solution,
     for _ in range(settings.max_iter):
         before = solution.state
         filled = operator.with_prediction(before.d * before.u.full(), before.v.full())
+        rows, columns = (
+            replace(side, penalty=side.penalty.for_matrix(filled.squared_norm, filled.n_entries))
+            for side in (rows, columns)
+        )
         solution = solve_with(filled, rows, columns, (before.u, before.v), settings)
         after = solution.state
         if after.is_empty or max(after.u.distance(before.u), after.v.distance(before.v)) <= settings.tol:

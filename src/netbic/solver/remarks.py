@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from sklearn.exceptions import ConvergenceWarning
 
+from netbic.penalties import DOUBTS
 from netbic.solver.half_steps import Vector
 from netbic.solver.modules import Axis, Module, Settings
 
@@ -57,21 +58,14 @@ def _short(axis: str, asked: Axis, vectors: list[Vector]) -> Iterator[Remark]:
         yield f"{_listed(short)} holds fewer than {size} {axis}s: {why}", UserWarning
 
 
-_DOUBTS = {
-    "saturated": "nearly all {axis}s are members",
-    "collapsed": "hardly any {axis} stands out",
-    "faint": "noise alone could reach as much",
-    "overlapping": "members and others overlap",
-}
-
-
 def _doubtful(axis: str, vectors: list[Vector]) -> Iterator[Remark]:
     found = {k: vector.choice.doubt for k, vector in enumerate(vectors) if vector.choice and vector.choice.doubt}
     if found:
-        why = "; ".join(_DOUBTS[doubt].format(axis=axis) for doubt in _DOUBTS if doubt in found.values())
+        why = "; ".join(DOUBTS[doubt].format(axis=axis) for doubt in DOUBTS if doubt in found.values())
+        remedy = "use scale=True" if "uneven" in found.values() and axis == "column" else f"state a size (n_{axis}s)"
         yield (
             f"the data do not identify how many {axis}s {_listed(list(found))} should hold ({why}; see choices_): "
-            f"state a size (n_{axis}s) instead",
+            f"{remedy} instead",
             UserWarning,
         )
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh, get_blas_funcs, get_lapack_funcs
-from scipy.sparse.linalg import LinearOperator, svds
+from scipy.sparse.linalg import ArpackError, LinearOperator, svds
 
 from netbic.operators import Corrected, Operator
 from netbic.solver.half_steps import Side, Vector, plain_step
@@ -302,5 +302,8 @@ def _arpack_svd(operator: Operator) -> tuple[Floats, float, Floats] | None:
         rmatvec=lambda u: operator.rmatvec(every_row, u.ravel()),
     )
     start = np.random.default_rng(0).standard_normal(min(n, p))
-    left, values, right = svds(products, k=1, v0=start, tol=0)
+    try:
+        left, values, right = svds(products, k=1, v0=start, tol=0)
+    except ArpackError:  # the start is mapped to nothing: what is left is rounding error
+        return None
     return left[:, 0], float(values[0]), right[0]
