@@ -75,7 +75,7 @@ def count_in_whole(axis: Any) -> None:
 
 def colour_bar(mappable: Any, ax: Axes, label: str, **words: Any) -> Any:
     """A slim colour bar beside the axes."""
-    bar = ax.figure.colorbar(mappable, ax=ax, **{"shrink": 0.5, "aspect": 15, "pad": 0.02} | words)
+    bar = ax.figure.colorbar(mappable, ax=ax, **{"shrink": 0.5, "aspect": 20, "pad": 0.02} | words)
     bar.set_label(label, size=SMALL)
     bar.ax.tick_params(labelsize=SMALL)
     bar.outline.set_visible(False)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from netbic.decomposition import check_count
 from netbic.io.errors import InputError
-from netbic.pl.canvas import SEQUENTIAL, SMALL, axes_for, colour_bar
+from netbic.pl.canvas import SMALL, axes_for, colour_bar
 from netbic.pl.names import LITERAL, shown_name
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ _NEEDED = ("module", "term", "n_overlap", "q_value")
 _LEVEL = 0.05
 _SMALLEST_DOT, _LARGEST_DOT = 15.0, 160.0  # areas, in square points
 _LONGEST_TERM = 48
+_EVIDENCE = "Blues"  # white where there is none
 
 
 def enrichment(table: pd.DataFrame, *, n_terms: int = 10, ax: Axes | None = None) -> Axes:
@@ -111,17 +112,9 @@ def _draw_dots(ax: Axes, table: pd.DataFrame, columns: list[str], terms: list[An
     y = table["term"].map({term: k for k, term in enumerate(terms)})
     most = float(table["n_overlap"].max()) or 1.0
     areas = dot_areas(table["n_overlap"].to_numpy(dtype=float), most)
-    outline = np.where(table["q_value"] <= _LEVEL, 1.0, 0.0)
+    outline = np.where(table["q_value"] <= _LEVEL, "black", "0.8").tolist()
     dots = ax.scatter(
-        x,
-        y,
-        s=areas,
-        c=shown,
-        cmap=f"{SEQUENTIAL}_r",
-        vmin=0,
-        vmax=float(shown.max()) or 1.0,
-        edgecolors="black",
-        lw=outline,
+        x, y, s=areas, c=shown, cmap=_EVIDENCE, vmin=0, vmax=float(shown.max()) or 1.0, edgecolors=outline, lw=0.9
     )
     colour_bar(dots, ax, r"$-\log_{10}$ q", anchor=(0.0, 0.0))
     _size_legend(ax, most)

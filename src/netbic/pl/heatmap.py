@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _LANE, _WIDEST_STRIP, _GAP = 0.02, 0.12, 0.008  # shares of the heatmap's height or width
 _SHARP = 500_000  # entries up to which cells keep their edges; more are averaged to the pixels there are
+_SHARP_STRIP = 500  # the same for a strip's members
 
 
 def heatmap(
@@ -104,7 +105,8 @@ def _draw_strips(ax: Axes, rows: Order, columns: Order, chosen: list[int]) -> No
     height, width = rows.members.size, columns.members.size
     share = min(_LANE * len(chosen), _WIDEST_STRIP)
     top, left = -0.5 - _GAP * height, -0.5 - _GAP * width
-    words: dict[str, Any] = {"aspect": "auto", "interpolation": "nearest"}
+    shades = "none" if max(height, width) <= _SHARP_STRIP else "antialiased"
+    words: dict[str, Any] = {"aspect": "auto", "interpolation": shades}
     ax.imshow(_lanes(columns, chosen), extent=(-0.5, width - 0.5, top, top - share * height), **words)
     lanes = _lanes(rows, chosen).swapaxes(0, 1)
     ax.imshow(lanes, extent=(left - share * width, left, height - 0.5, -0.5), **words)

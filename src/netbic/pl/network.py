@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Indices = NDArray[np.intp]
 
-_SMALLEST_NODE, _LARGEST_NODE = 12.0, 150.0  # areas, in square points
+_SMALLEST_NODE, _LARGEST_NODE = 4.0, 150.0  # areas, in square points
 # Where a label may stand: beside the node, above or below it, at its corners; the first that is free is taken.
 _SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (0.8, 0.8), (-0.8, 0.8), (0.8, -0.8), (-0.8, -0.8))
 
@@ -102,7 +102,8 @@ def _draw_nodes(ax: Axes, placed: Layout, weights: NDArray[Any]) -> NDArray[Any]
     """Draw the nodes, say which have no edges, and return their areas."""
     sizes = np.abs(weights)
     largest = float(sizes.max(initial=0.0)) or 1.0
-    areas: NDArray[Any] = _SMALLEST_NODE + (_LARGEST_NODE - _SMALLEST_NODE) * sizes / largest
+    crowd = min(1.0, 60 / max(sizes.size, 1)) ** 0.7
+    areas: NDArray[Any] = _SMALLEST_NODE + (_LARGEST_NODE * crowd - _SMALLEST_NODE) * sizes / largest
     nodes = ax.scatter(
         placed.places[:, 0], placed.places[:, 1], s=areas, c=weights, cmap=DIVERGING, vmin=-largest, vmax=largest,
         edgecolors="0.35", linewidths=0.5, zorder=2,
