@@ -25,7 +25,7 @@ def test_repeated_runs_are_means_with_standard_errors():
         line, _, (bars,) = container
         assert container.get_label() == name
         np.testing.assert_array_equal(line.get_xdata(), [1, 2, 3])
-        np.testing.assert_allclose(line.get_ydata(), slope * np.array([1, 2, 3]) + 0.1)
+        np.testing.assert_allclose(np.asarray(line.get_ydata(), dtype=float), slope * np.array([1, 2, 3]) + 0.1)
         half = 0.1 / np.sqrt(3)
         np.testing.assert_allclose([np.ptp(bar[:, 1]) / 2 for bar in bars.get_segments()], half)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("noise", "f1")

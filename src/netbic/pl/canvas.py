@@ -37,9 +37,13 @@ def axes_for(ax: Any, size: tuple[float, float]) -> Axes:
 
 def settle(ax: Axes) -> None:
     """Let the figure's layout come to rest, so that pixels can be counted."""
+    figure = ax.figure.canvas.figure
+    ax.get_xlim(), ax.get_ylim()  # limits that follow from the data are found when they are asked for
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what is to be said will be said when the figure is drawn
-        ax.figure.canvas.figure.draw_without_rendering()
+        if (engine := figure.get_layout_engine()) is not None:
+            engine.execute(figure)
+        ax.apply_aspect()
 
 
 def pixels(ax: Axes, points: float) -> float:

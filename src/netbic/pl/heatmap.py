@@ -142,7 +142,6 @@ def _write_names(ax: Axes, model: SparseGraphSVD, rows: Order, columns: Order) -
 
 def _number_modules(ax: Axes, columns: Order, chosen: list[int]) -> None:
     """The modules' numbers above their blocks, larger ones first where not all fit."""
-    settle(ax)
     middles = (columns.bounds[:-1] + columns.bounds[1:] - 1) / 2
     places = ax.transData.transform(np.column_stack([middles, middles]))[:, 0]
     widest = max(len(str(module)) for module in chosen)

@@ -125,7 +125,9 @@ def _row_means(picked: Any, offset: float) -> NDArray[Any]:
 def _places(model: SparseGraphSVD, data: Data, axis: str, members: Indices) -> Indices:
     """Where some of the model's rows or columns are: by name where both have names, otherwise where they were."""
     names, index = pd.Index(names_of(model, axis)), data.rows if axis == "rows" else data.columns
-    if index is not None and index.is_unique and model.names_[axis] is not None and not index.equals(names):
+    if index is not None and model.names_[axis] is not None and not index.equals(names):
+        if not index.is_unique:
+            raise InputError(f"names of {axis} occur twice in X, so the model's cannot be found: give the X of the fit")
         places = index.get_indexer(names[members])
         if (places < 0).any():
             lost = str(names[members][int(np.argmin(places))])

@@ -13,12 +13,10 @@ from netbic.decomposition import is_number
 from netbic.pl.canvas import ALARM, PALETTE, QUIET, SEQUENTIAL, SMALL, axes_for, bare, colour_bar
 from netbic.pl.names import LITERAL, shown_name
 from netbic.selection import Tuning
-from netbic.selection.choice import typical_error
+from netbic.selection.choice import described, typical_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-_FACTS = ("score", "standard_error", "chosen")
 
 
 class _Scores(NamedTuple):
@@ -66,10 +64,10 @@ def tuning(tuning: Tuning, *, ax: Axes | None = None) -> Axes:
 
 
 def _scores(tuning: Tuning) -> _Scores:
-    table = tuning.table
-    settings = [str(name) for name in table if name not in _FACTS]
-    for name in settings:
-        table[name] = table[name].astype(object).where(table[name].notna(), None)
+    points = [described(point) for point in tuning.cv_results_["params"]]
+    settings = list(dict.fromkeys(name for point in points for name in point))
+    table = pd.DataFrame({name: pd.Series([point.get(name) for point in points], dtype=object) for name in settings})
+    table = table.join(tuning.table[["score", "standard_error", "chosen"]])
     varying = [name for name in settings if len(_values(table[name])) > 1] or settings[:1]
     usual = ["n_columns", "n_rows"]
     varying.sort(key=lambda name: usual.index(name) if name in usual else len(usual))
