@@ -184,6 +184,8 @@ def test_bad_input_is_named(study, model):
     lost = X.columns[module_order(model.components_).members[0]]
     with pytest.raises(netbic.InputError, match=f"no feature '{lost}'"):
         pl.heatmap(model, X.drop(columns=lost))
+    with pytest.raises(netbic.InputError, match="occur twice in X"):
+        pl.heatmap(model, X.set_axis([*X.columns[:-1], X.columns[0]], axis=1))
     with pytest.raises(netbic.InputError, match="module=3 but the model has modules 0 to 2"):
         pl.heatmap(model, X, modules=[0, 3])
     with pytest.raises(netbic.InputError, match="no modules to draw"):

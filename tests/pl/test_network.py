@@ -108,6 +108,14 @@ def test_a_graph_may_be_given(study, model):
         pl.network(model, "1")
 
 
+def test_of_a_vast_module_the_heaviest_are_drawn(study):
+    dense = netbic.SparseGraphSVD(1, column_graph=study.network).fit(study.expression)
+    ax = pl.network(dense)
+    assert ax.get_title(loc="left").startswith("Module 0: 500 heaviest of 700 features, ")
+    heaviest = np.sort(np.abs(dense.components_[0]))[-500:]
+    np.testing.assert_array_equal(np.sort(np.abs(parts(ax)[0].get_array())), heaviest)
+
+
 # --------------------------------------------------------------------------------------------------------------------
 # The layout alone
 # --------------------------------------------------------------------------------------------------------------------

@@ -9,6 +9,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.csgraph import connected_components, shortest_path
+from scipy.spatial.distance import cdist
+
+from netbic.decomposition import one_blas_thread
 
 Floats = NDArray[np.float64]
 
@@ -46,8 +49,9 @@ def layout(weights: Any, seed: int = 0) -> Layout:
     isolated = sizes[part_of] == 1 if part_of.size else np.zeros(0, dtype=bool)
     places = np.zeros((edges.shape[0], 2))
     parts = [np.flatnonzero(part_of == part) for part in np.argsort(-sizes, kind="stable") if sizes[part] > 1]
-    for part in parts:
-        places[part] = _upright(_stressed(shortest_path(edges[part][:, part]), rng))
+    with one_blas_thread():
+        for part in parts:
+            places[part] = _upright(_stressed(shortest_path(edges[part][:, part]), rng))
     _shelve(places, parts)
     _line_up(places, np.flatnonzero(isolated), places[~isolated])
     return Layout(places, isolated)
@@ -69,7 +73,7 @@ def _stressed(distances: Floats, rng: np.random.Generator) -> Floats:
     factor = cho_factor(laplacian[1:, 1:])  # the first node stays where it is
     places = _principal(distances) + rng.normal(scale=0.05, size=(n, 2))  # twins would never part
     for _ in range(_ROUNDS):
-        apart = np.linalg.norm(places[:, None] - places[None], axis=2) + np.eye(n)
+        apart = cdist(places, places) + np.eye(n)
         pull = closeness * wanted / np.maximum(apart, 1e-9)
         target = pull.sum(axis=1)[:, None] * places - pull @ places
         moved = np.zeros_like(places)

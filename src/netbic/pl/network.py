@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 Indices = NDArray[np.intp]
 
+_MOST_NODES = 500  # more can neither be told apart nor placed in seconds
 _SMALLEST_NODE, _LARGEST_NODE = 4.0, 150.0  # areas, in square points
 # Where a label may stand: beside the node, above or below it, at its corners; the first that is free is taken.
 _SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (0.8, 0.8), (-0.8, 0.8), (0.8, -0.8), (-0.8, -0.8))
@@ -35,7 +36,7 @@ def network(
 
     Colours are signed weights, sizes their magnitudes. Members without an edge to another stand in rows below. Named
     are the heaviest members and those with the most edges inside the module, half of each; a name that would cover
-    another is left out.
+    another is left out. Of a module of more than 500 features the heaviest 500 are drawn.
 
     Parameters
     ----------
@@ -63,7 +64,8 @@ def network(
     'Module 1: 60 features, ... edges'
     """
     found = fitted(model)
-    members = heaviest(found.components_[check_module(found, module)])
+    everyone = heaviest(found.components_[check_module(found, module)])
+    members = everyone[:_MOST_NODES]
     weights = found.components_[module, members]
     edges = _graph_of(found, graph).weights[members][:, members]
     placed = layout(edges, seed)
@@ -72,8 +74,8 @@ def network(
     areas = _draw_nodes(ax, placed, weights)
     ax.set(xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
-    title = f"Module {module}: {members.size:,} features, {edges.nnz // 2:,} edges"
-    ax.set_title(title, loc="left", size=SMALL + 2)
+    shown = f"{everyone.size:,}" if members.size == everyone.size else f"{members.size} heaviest of {everyone.size:,}"
+    ax.set_title(f"Module {module}: {shown} features, {edges.nnz // 2:,} edges", loc="left", size=SMALL + 2)
     settle(ax)
     names = names_of(found, "columns")[members]
     labels = {int(k): shown_name(names[k]) for k in _labelled(weights, edges, n_labels)}
