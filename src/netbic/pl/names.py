@@ -51,16 +51,14 @@ def _letters(fonts: tuple[str, ...]) -> frozenset[int]:
     return frozenset().union(*(get_font(font).get_charmap() for font in fonts))
 
 
-def name_ticks(
-    ax: Axes, which: str, positions: Iterable[float], names: Sequence[Any], priority: NDArray[Any], longest: int = 24
-) -> None:
+def name_ticks(ax: Axes, which: str, positions: Iterable[float], names: Sequence[Any], priority: NDArray[Any]) -> None:
     """Write names on the "x" or "y" axis where they fit: all of them, or those that come first, never on each other.
 
     The axes' pixels are counted as they are now, so the figure's layout must have settled.
     """
     at = np.asarray(list(positions), dtype=float)
     kept, size = _that_fit(_along(ax, which, at), priority, pixels(ax, 1.0) * _LINE)
-    labels = [shown_name(names[k], longest) for k in kept]
+    labels = [shown_name(names[k]) for k in kept]
     words: dict[str, Any] = {"fontsize": size, **LITERAL} | ({"rotation": 90} if which == "x" else {})
     (ax.set_xticks if which == "x" else ax.set_yticks)(at[kept], labels, **words)
 

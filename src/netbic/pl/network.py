@@ -25,6 +25,7 @@ Indices = NDArray[np.intp]
 
 _MOST_NODES = 500  # more can neither be told apart nor placed in seconds
 _SMALLEST_NODE, _LARGEST_NODE = 4.0, 150.0  # areas, in square points
+_NODES_SHARE = 0.09  # of the axes, if all were as large as the largest
 # Where a label may stand: beside the node, above or below it, at its corners; the first that is free is taken.
 _SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (0.8, 0.8), (-0.8, 0.8), (0.8, -0.8), (-0.8, -0.8))
 
@@ -104,8 +105,10 @@ def _draw_nodes(ax: Axes, placed: Layout, weights: NDArray[Any]) -> NDArray[Any]
     """Draw the nodes, say which have no edges, and return their areas."""
     sizes = np.abs(weights)
     largest = float(sizes.max(initial=0.0)) or 1.0
-    crowd = min(1.0, 60 / max(sizes.size, 1)) ** 0.7
-    areas: NDArray[Any] = _SMALLEST_NODE + (_LARGEST_NODE * crowd - _SMALLEST_NODE) * sizes / largest
+    room = ax.get_window_extent()
+    share = _NODES_SHARE * room.width * room.height / pixels(ax, 1.0) ** 2 / max(sizes.size, 1)
+    most = min(max(share, 2 * _SMALLEST_NODE), _LARGEST_NODE)
+    areas: NDArray[Any] = _SMALLEST_NODE + (most - _SMALLEST_NODE) * sizes / largest
     nodes = ax.scatter(
         placed.places[:, 0], placed.places[:, 1], s=areas, c=weights, cmap=DIVERGING, vmin=-largest, vmax=largest,
         edgecolors="0.35", linewidths=0.5, zorder=2,
