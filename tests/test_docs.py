@@ -69,6 +69,19 @@ def test_the_missing_values_example_runs():
     assert scope["model"].columns_[0][:50].mean() > 0.9
 
 
+def test_the_pictures_page_runs(tmp_path, monkeypatch):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(plt, "show", pytest.fail)
+    page, scope = (ROOT / "docs/pictures.md").read_text(), {}
+    for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(code, scope)
+    assert (tmp_path / "modules.png").stat().st_size > 10_000
+    assert all(ax.has_data() for ax in scope["axes"].flat)
+    plt.close("all")
+    assert {f"`{name}" for name in netbic.pl.__all__} <= set(re.findall(r"^\| (`\w+)\(", page, re.MULTILINE))
+
+
 def test_the_stability_example_runs(capsys):
     code = re.search(r"```python\n(.*?)```", (ROOT / "docs/settings.md").read_text(), re.DOTALL).group(1)
     scope = {}

@@ -217,6 +217,13 @@ def from_anndata(adata: Any, key: str = "netbic") -> SparseGraphSVD:
     return model_from(ModelState(settings, arrays, {"rows": list(adata.obs_names), "columns": list(genes)}, graphs))
 
 
+def matrix_of(adata: Any, key: str = "netbic") -> Any:
+    """The matrix the modules were sought in, X or a layer, with all its genes; X where there are no modules."""
+    _check_anndata(adata)
+    layer = _stored_layer(adata, key) if key in adata.uns else None
+    return _matrix(adata, layer, np.arange(adata.n_vars))
+
+
 def _check_anndata(adata: Any) -> None:
     anndata = extra("anndata", "anndata", "an AnnData object")
     if not isinstance(adata, anndata.AnnData):

@@ -1,0 +1,147 @@
+"""Gene sets that modules are rich in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from netbic.decomposition import check_count
+from netbic.io.errors import InputError
+from netbic.pl.canvas import SMALL, axes_for, colour_bar
+from netbic.pl.names import LITERAL, shown_name
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_NEEDED = ("module", "term", "n_overlap", "q_value")
+_LEVEL = 0.05
+_SMALLEST_DOT, _LARGEST_DOT = 15.0, 160.0  # areas, in square points
+_LONGEST_TERM = 48
+_EVIDENCE = "Blues"  # white where there is none
+
+
+def enrichment(table: pd.DataFrame, *, n_terms: int = 10, ax: Axes | None = None) -> Axes:
+    """Draw a dot per module and term: colour is -log10 of the adjusted p-value, size the genes they share.
+
+    Modules take turns in choosing their most significant terms; terms that are significant (.05) nowhere are drawn only
+    if all are so. A dot with a black outline is significant; pairs without a gene in common have no dot.
+
+    Parameters
+    ----------
+    table : DataFrame
+        What `enrichment.gene_sets` returned. With `by_sign=True` every module has two columns, + and -.
+    n_terms : int
+        Terms to draw at most, all modules together.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> import netbic
+    >>> sets = {"abc": ["a", "b", "c"], "xyz": ["x", "y", "z", "a"]}
+    >>> table = netbic.enrichment.gene_sets([["a", "b", "c"]], sets, names=list("abcdefghijxyz"), min_size=2)
+    >>> [label.get_text() for label in netbic.pl.enrichment(table).get_yticklabels()]
+    ['abc']
+    """
+    _check(table, n_terms)
+    table = table.assign(column=_columns(table))
+    places = {"module": True} | ({"sign": False} if "sign" in table else {})
+    columns = list(dict.fromkeys(table.sort_values(list(places), ascending=list(places.values()))["column"]))
+    terms = _chosen_terms(table, columns, n_terms)
+    ax = axes_for(ax, (3.6 + 0.35 * len(columns) + 1.5, 1.4 + 0.25 * len(terms)))
+    drawn = table[table["term"].isin(terms)]
+    if drawn.empty:
+        ax.text(0.5, 0.5, "no gene set shares a gene with a module", transform=ax.transAxes, ha="center", size=SMALL)
+        ax.set_axis_off()
+        return ax
+    _draw_dots(ax, drawn, columns, terms)
+    ax.set_xticks(range(len(columns)), columns, fontsize=SMALL)
+    ax.set_yticks(range(len(terms)), _term_names(drawn, terms), fontsize=SMALL, **LITERAL)
+    ax.set(xlabel="module", xlim=(-0.6, len(columns) - 0.4), ylim=(len(terms) - 0.4, -0.6))
+    ax.grid(color="0.93", lw=0.6)
+    ax.set_axisbelow(True)
+    if (drawn["q_value"] > _LEVEL).all():
+        ax.set_title(f"no term is significant at {_LEVEL}", loc="left", size=SMALL + 2)
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
+    return ax
+
+
+def _check(table: Any, n_terms: int) -> None:
+    check_count("n_terms", n_terms)
+    missing = [name for name in _NEEDED if name not in getattr(table, "columns", ())]
+    if missing:
+        raise InputError(f"the table has no column {missing[0]!r}: give what enrichment.gene_sets returns")
+
+
+def _columns(table: pd.DataFrame) -> list[str]:
+    if "sign" not in table:
+        return [str(module) for module in table["module"]]
+    marks = np.where(table["sign"] > 0, "+", "\N{MINUS SIGN}")
+    return [f"{module} {mark}" for module, mark in zip(table["module"], marks, strict=True)]
+
+
+def _chosen_terms(table: pd.DataFrame, columns: list[str], n_terms: int) -> list[Any]:
+    """The modules' best terms in turn; listed module by module, as they are read."""
+    ranked = table.sort_values(["q_value", "n_overlap"], ascending=[True, False], kind="stable")
+    turn = ranked.groupby("column").cumcount()
+    if (ranked["q_value"] <= _LEVEL).any():
+        ranked = ranked[ranked["q_value"] <= _LEVEL]
+    first = ranked.assign(turn=turn).sort_values(["turn", "q_value"], kind="stable").drop_duplicates("term")[:n_terms]
+    order = {column: number for number, column in enumerate(columns)}
+    return first.assign(order=first["column"].map(order)).sort_values(["order", "turn"])["term"].tolist()
+
+
+def _term_names(table: pd.DataFrame, terms: list[Any]) -> list[str]:
+    """Descriptions where the table has them, terms otherwise."""
+    named = table.drop_duplicates("term").set_index("term")
+    described = named["name"].to_dict() if "name" in named else {}
+    return [shown_name(described.get(term) or term, _LONGEST_TERM) for term in terms]
+
+
+def _draw_dots(ax: Axes, table: pd.DataFrame, columns: list[str], terms: list[Any]) -> None:
+    table = table.sort_values("n_overlap", ascending=False)
+    shown = minus_log10(table["q_value"].to_numpy(dtype=float))
+    x = table["column"].map({column: k for k, column in enumerate(columns)})
+    y = table["term"].map({term: k for k, term in enumerate(terms)})
+    most = float(table["n_overlap"].max()) or 1.0
+    areas = dot_areas(table["n_overlap"].to_numpy(dtype=float), most)
+    outline = np.where(table["q_value"] <= _LEVEL, "black", "0.8").tolist()
+    dots = ax.scatter(
+        x, y, s=areas, c=shown, cmap=_EVIDENCE, vmin=0, vmax=float(shown.max()) or 1.0, edgecolors=outline, lw=0.9
+    )
+    colour_bar(dots, ax, r"$-\log_{10}$ q", anchor=(0.0, 0.0))
+    _size_legend(ax, most)
+
+
+def minus_log10(q_values: NDArray[Any]) -> NDArray[Any]:
+    """Strength of evidence; a q-value of 0, which is rounding, counts as the smallest other one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> minus_log10(np.array([0.1, 0.001, 0.0])).round(6).tolist()
+    [1.0, 3.0, 3.0]
+    """
+    positive = q_values[q_values > 0]
+    return np.asarray(-np.log10(np.maximum(q_values, positive.min() if positive.size else 1e-300))) + 0.0
+
+
+def dot_areas(overlaps: NDArray[Any], most: float) -> NDArray[Any]:
+    """Areas that grow with the number of genes."""
+    return np.asarray(_SMALLEST_DOT + (_LARGEST_DOT - _SMALLEST_DOT) * overlaps / most)
+
+
+def _size_legend(ax: Axes, most: float) -> None:
+    sizes = sorted({1, max(1, round(most / 2)), round(most)})
+    handles = [ax.scatter([], [], s=dot_areas(np.array([size]), most), c="0.6", label=f"{size}") for size in sizes]
+    ax.legend(
+        handles=handles, title="genes", loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=SMALL,
+        title_fontsize=SMALL,
+    )  # fmt: skip

@@ -1,0 +1,153 @@
+"""The data, rows and columns reordered by modules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netbic.decomposition import SparseGraphSVD
+from netbic.io.results import names_of
+from netbic.pl.canvas import DIVERGING, SMALL, axes_for, colour_bar, module_colour, pixels, settle, spread_of
+from netbic.pl.names import apart, name_ticks
+from netbic.pl.order import Order, module_order
+from netbic.pl.source import WORDS, chosen_modules, data_of, entries, fitted, weights_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_LANE, _WIDEST_STRIP, _GAP = 0.02, 0.12, 0.008  # shares of the heatmap's height or width
+_SHARP = 500_000  # entries up to which cells keep their edges; more are averaged to the pixels there are
+_SHARP_STRIP = 500  # the same for a strip's members
+
+
+def heatmap(
+    model: Any, X: Any = None, *, modules: Iterable[int] | None = None, n_others: int = 0, ax: Axes | None = None
+) -> Axes:
+    """Draw the data of the modules' samples and features, module by module.
+
+    A member of several modules is drawn once, with the module in which it weighs most. The coloured strips have a lane
+    per module, in which every member is marked: marks outside a module's own block are the overlaps. Within a block
+    members go from the largest weight to the smallest, signs included. Values are as the model saw them (centred, and
+    scaled if it scales); colours are symmetric around zero and reach to the 98th percentile. Names are written where
+    they fit; where not all do, those of the heaviest members.
+
+    Parameters
+    ----------
+    model : SparseGraphSVD or AnnData
+        Fitted; or the object that `tl.modules` has run on.
+    X : array, DataFrame, sparse matrix or AnnData
+        What the model was fitted to; with an AnnData object as model it may be left out. Names decide where both sides
+        have them. Of a sparse X only what is drawn is made dense.
+    modules : list of int, optional
+        Modules to draw, in this order. Default: all.
+    n_others : int
+        Samples and features (so many each) that belong to no module, for contrast.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> import netbic
+    >>> study = netbic.simulate.cohort(150, 700, n_modules=2, random_state=0)
+    >>> model = netbic.SparseGraphSVD(2, n_rows=40, n_columns=60).fit(study.expression)
+    >>> ax = netbic.pl.heatmap(model, study.expression, n_others=20)
+    >>> ax.get_xlabel()
+    '110 features of 2 modules, and 20 others'
+    """
+    found = fitted(model)
+    chosen = chosen_modules(found, modules)
+    rows, columns = (module_order(weights_of(found, axis)[chosen], n_others) for axis in ("rows", "columns"))
+    values = entries(found, data_of(model, X), rows.members, columns.members)
+    ax = axes_for(ax, (8.0, 6.0))
+    _draw_values(ax, values, found)
+    _draw_strips(ax, rows, columns, chosen)
+    _draw_blocks(ax, rows, columns)
+    ax.set_xlabel(_counted(columns, "columns"))
+    ax.set_ylabel(_counted(rows, "rows"))
+    ax.tick_params(length=2, pad=1)
+    ax.spines[:].set_visible(False)
+    for _ in range(2):  # names take room from the data, after which fewer of them may fit
+        settle(ax)
+        _write_names(ax, found, rows, columns)
+    _number_modules(ax, columns, chosen)
+    return ax
+
+
+def _counted(order: Order, axis: str) -> str:
+    own = int(order.bounds[-1])
+    others = order.members.size - own
+    modules = len(order.belongs)
+    said = f"{own:,} {WORDS[axis]} of {modules} module{'s' * (modules > 1)}"
+    return said + (f", and {others:,} others" if others else "")
+
+
+def _draw_values(ax: Axes, values: NDArray[Any], model: SparseGraphSVD) -> None:
+    from matplotlib import colormaps
+
+    limit = spread_of(values)
+    colours = colormaps[DIVERGING].with_extremes(bad="0.85")
+    shades = "none" if values.size <= _SHARP else "antialiased"
+    image = ax.imshow(values, cmap=colours, vmin=-limit, vmax=limit, aspect="auto", interpolation=shades)
+    label = (
+        "z-score" if model.scale and model.center == "columns" else "value" if model.center is None else "centred value"
+    )
+    colour_bar(image, ax, label, extend="both")
+
+
+def _draw_strips(ax: Axes, rows: Order, columns: Order, chosen: list[int]) -> None:
+    """A lane per module above and to the left of the data, inside the same axes."""
+    height, width = rows.members.size, columns.members.size
+    share = min(_LANE * len(chosen), _WIDEST_STRIP)
+    top, left = -0.5 - _GAP * height, -0.5 - _GAP * width
+    shades = "none" if max(height, width) <= _SHARP_STRIP else "antialiased"
+    words: dict[str, Any] = {"aspect": "auto", "interpolation": shades}
+    ax.imshow(_lanes(columns, chosen), extent=(-0.5, width - 0.5, top, top - share * height), **words)
+    lanes = _lanes(rows, chosen).swapaxes(0, 1)
+    ax.imshow(lanes, extent=(left - share * width, left, height - 0.5, -0.5), **words)
+    ax.set(xlim=(left - share * width, width - 0.5), ylim=(height - 0.5, top - share * height))
+
+
+def _lanes(order: Order, chosen: list[int]) -> NDArray[Any]:
+    """Colours of a strip, a row per module: its own where something belongs to it, else hardly any."""
+    from matplotlib.colors import to_rgb
+
+    colours = np.array([to_rgb(module_colour(module)) for module in chosen])
+    return np.where(order.belongs[:, :, None], colours[:, None, :], 0.95)
+
+
+def _draw_blocks(ax: Axes, rows: Order, columns: Order) -> None:
+    """Outlines of what each module has for its own."""
+    from matplotlib.patches import Rectangle
+
+    for k in range(len(rows.belongs)):
+        (top, bottom), (left, right) = rows.bounds[k : k + 2], columns.bounds[k : k + 2]
+        ax.add_patch(
+            Rectangle(
+                (left - 0.5, top - 0.5), right - left, bottom - top, fill=False, ec="black", lw=0.8, clip_on=False
+            )
+        )
+
+
+def _write_names(ax: Axes, model: SparseGraphSVD, rows: Order, columns: Order) -> None:
+    for which, axis, order in (("x", "columns", columns), ("y", "rows", rows)):
+        names = names_of(model, axis)[order.members]
+        name_ticks(ax, which, range(order.members.size), names, order.weight)
+
+
+def _number_modules(ax: Axes, columns: Order, chosen: list[int]) -> None:
+    """The modules' numbers above their blocks, larger ones first where not all fit."""
+    middles = (columns.bounds[:-1] + columns.bounds[1:] - 1) / 2
+    places = ax.transData.transform(np.column_stack([middles, middles]))[:, 0]
+    widest = max(len(str(module)) for module in chosen)
+    top = ax.get_ylim()[1]
+    for k in apart(places, np.diff(columns.bounds), pixels(ax, SMALL) * (0.7 * widest + 0.3)):
+        ax.annotate(
+            str(chosen[k]), (middles[k], top), (0, 2), textcoords="offset points", ha="center", va="bottom",
+            size=SMALL, weight="bold", color=module_colour(chosen[k]), annotation_clip=False,
+        )  # fmt: skip

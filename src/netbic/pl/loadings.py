@@ -1,0 +1,63 @@
+"""The heaviest members of a module by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from netbic.decomposition import check_count
+from netbic.io.results import names_of
+from netbic.pl.canvas import NEGATIVE, POSITIVE, SMALL, axes_for, bare, settle
+from netbic.pl.names import name_ticks
+from netbic.pl.source import WORDS, check_axis, check_module, fitted, heaviest, weights_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def loadings(model: Any, module: int = 0, *, axis: str = "columns", n: int = 20, ax: Axes | None = None) -> Axes:
+    """Draw the weights of a module's heaviest members, heaviest on top.
+
+    Parameters
+    ----------
+    model : SparseGraphSVD or AnnData
+    module : int
+        Modules count from 0.
+    axis : {"columns", "rows"}
+        Features or samples.
+    n : int
+        Members to draw at most.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> import netbic
+    >>> study = netbic.simulate.cohort(150, 700, n_modules=2, random_state=0)
+    >>> model = netbic.SparseGraphSVD(2, n_rows=40, n_columns=60).fit(study.expression)
+    >>> netbic.pl.loadings(model, 0, n=15).get_title(loc="left")
+    'Module 0: 15 of 60 features'
+    """
+    found = fitted(model)
+    check_count("n", n)
+    weights = weights_of(found, check_axis(axis))[check_module(found, module)]
+    members = heaviest(weights)
+    drawn = members[:n]
+    values, places = weights[drawn], np.arange(drawn.size)
+    ax = axes_for(ax, (4.5, 1.0 + 0.2 * drawn.size))
+    colours = np.where(values > 0, POSITIVE, NEGATIVE).tolist()
+    ax.hlines(places, 0, values, colors=colours, linewidths=1.2)
+    ax.scatter(values, places, c=colours, s=22, zorder=3)
+    ax.axvline(0, color="0.3", lw=0.8)
+    ax.set(ylim=(max(drawn.size, 1) - 0.4, -0.6), xlabel="weight")
+    ax.tick_params(axis="y", length=0)
+    bare(ax)
+    shown = f"{drawn.size} of {members.size:,}" if drawn.size < members.size else f"{members.size:,}"
+    ax.set_title(f"Module {module}: {shown} {WORDS[axis]}", loc="left", size=SMALL + 2)
+    settle(ax)
+    name_ticks(ax, "y", places, names_of(found, axis)[drawn], np.abs(values))
+    return ax

@@ -1,0 +1,73 @@
+"""How strong the modules are, and how strong chance would have them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from netbic.pl.canvas import PALETTE, QUIET, SMALL, axes_for, bare, count_in_whole
+from netbic.pl.source import fitted
+from netbic.selection import ModuleCount
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def singular_values(model: Any, count: ModuleCount | None = None, *, ax: Axes | None = None) -> Axes:
+    """Draw the singular values of the modules, and where the count of modules that stand out ended.
+
+    Parameters
+    ----------
+    model : SparseGraphSVD or AnnData
+    count : ModuleCount, optional
+        What `selection.n_modules` returned. Its modules are sought without a graph and in data whose far entries are
+        drawn in, so their values (triangles, filled where they stand out) are a little smaller than the model's; the
+        dashed line is what permuted data come to.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> import netbic
+    >>> study = netbic.simulate.cohort(200, 500, n_modules=2, strength=1.2, random_state=0)
+    >>> model = netbic.SparseGraphSVD(4, n_rows=40, n_columns=60).fit(study.expression)
+    >>> count = netbic.selection.n_modules(model, study.expression, random_state=0)
+    >>> netbic.pl.singular_values(model, count).get_title(loc="left")
+    '2 modules stand out; the next does not (p = ...).'
+    """
+    found = fitted(model)
+    if count is not None and not isinstance(count, ModuleCount):
+        raise TypeError(f"count={type(count).__name__}: what selection.n_modules returns is needed")
+    ax = axes_for(ax, (5.5, 4.0))
+    numbers = np.arange(found.n_components_)
+    ax.plot(numbers, found.singular_values_, "o-", color=PALETTE[0], ms=5, lw=1, label="modules of the model")
+    if count is not None:
+        _draw_count(ax, count)
+        ax.legend(frameon=False, fontsize=SMALL)
+    ax.set(xlabel="module", ylabel="singular value d")
+    ax.set_ylim(bottom=0)
+    count_in_whole(ax.xaxis)
+    bare(ax)
+    title = f"{found.n_components_} modules" if count is None else count.verdict
+    ax.set_title(title, loc="left", size=SMALL + 2)
+    return ax
+
+
+def _draw_count(ax: Axes, count: ModuleCount) -> None:
+    """The tested modules, what permuted data come to, and the stop between those that stand out and the next."""
+    table = count.table
+    numbers, values = table["module"].to_numpy(), table["statistic"].to_numpy()
+    stands = numbers < count.n
+    colour = PALETTE[5]
+    ax.plot(numbers, table["expected"], ls="--", marker=".", color=QUIET, lw=1, label="permuted data (mean)")
+    ax.plot(numbers, values, color=colour, lw=0.8, alpha=0.6, label="_tested")
+    for mask, face, said in ((stands, colour, "tested, stands out"), (~stands, "white", "tested, does not")):
+        if mask.any():
+            said += f" (p {'<=' if face == colour else '='} {table['p_value'][mask].max():.2g})"
+            ax.scatter(numbers[mask], values[mask], marker="^", s=36, c=face, edgecolors=colour, label=said, zorder=3)
+    if not count.exhausted:
+        ax.axvline(count.n - 0.5, color="0.3", lw=0.8, ls=":", label="_stop")

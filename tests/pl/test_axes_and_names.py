@@ -1,0 +1,127 @@
+"""What holds for all pictures: axes in and out, text that stays text, names of any kind, a light import."""
+
+import html
+import io
+import subprocess
+import sys
+
+import matplotlib
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+import netbic
+from netbic import pl
+from netbic.pl.names import apart, shown_name
+
+HOSTILE = [
+    "$\\frac{",
+    "a$b$c",
+    "x" * 500,
+    "two\nlines",
+    "\u202eright to left",
+    "\N{DNA DOUBLE HELIX}",
+    "<script>",
+    "\x00\ud800",
+    "_a",
+    "100%",
+]
+
+
+@pytest.fixture
+def pictures(study, model, count, stable, tuned, terms):
+    table = pd.DataFrame({"x": [1, 2], "method": ["a", "a"], "value": [0.1, 0.2]})
+    return {
+        "heatmap": lambda ax: pl.heatmap(model, study.expression, ax=ax),
+        "network": lambda ax: pl.network(model, ax=ax),
+        "loadings": lambda ax: pl.loadings(model, ax=ax),
+        "convergence": lambda ax: pl.convergence(model, ax=ax),
+        "singular_values": lambda ax: pl.singular_values(model, count, ax=ax),
+        "stability": lambda ax: pl.stability(stable, ax=ax),
+        "tuning": lambda ax: pl.tuning(tuned, ax=ax),
+        "recovery": lambda ax: pl.recovery(table, ax=ax),
+        "enrichment": lambda ax: pl.enrichment(terms, ax=ax),
+    }
+
+
+@pytest.mark.parametrize("name", pl.__all__)
+def test_given_axes_are_drawn_into_and_returned(pictures, name):
+    figure = Figure(figsize=(9, 5), layout="constrained")
+    left, right = figure.subfigures(1, 2)
+    ax = left.subplots()
+    assert pictures[name](ax) is ax
+    assert ax.has_data()
+    assert not right.axes
+    assert plt.get_fignums() == []  # neither pyplot nor its memory is touched
+    assert pictures[name](None).figure.number in plt.get_fignums()
+
+
+@pytest.mark.parametrize("name", pl.__all__)
+def test_text_stays_text_in_vector_files(pictures, name):
+    settings = dict(matplotlib.rcParams)
+    ax = pictures[name](None)
+    assert dict(matplotlib.rcParams) == settings
+    file = io.BytesIO()
+    with plt.rc_context({"svg.fonttype": "none"}):
+        ax.figure.savefig(file, format="svg")
+    low, high = sorted(ax.get_ylim())
+    ticks = zip(ax.get_yticks(), ax.get_yticklabels(), strict=True)
+    words = [label.get_text() for place, label in ticks if low <= place <= high]
+    words = [html.escape(word, quote=False) for word in (*words, ax.get_title(loc="left"), ax.get_xlabel())]
+    drawn = file.getvalue().decode()
+    assert not [word for word in words if "$" not in word and word and f">{word}<" not in drawn]
+    assert ("<image" in drawn) == (name in ("heatmap", "tuning", "network", "enrichment"))  # cells and colour bars
+
+
+def test_hostile_names_are_shortened_and_never_parsed(study):
+    X = study.expression.iloc[:40, :10].copy()
+    X.columns = pd.Index(HOSTILE, dtype=object)
+    graph = netbic.Graph(np.ones((10, 10)) - np.eye(10))
+    model = netbic.SparseGraphSVD(1, n_rows=10, n_columns=10, column_graph=graph.weights).fit(X.to_numpy())
+    model.names_["columns"] = X.columns.to_numpy()
+    table = pd.DataFrame({"x": 1, "method": HOSTILE, "value": 0.5})
+    terms = pd.DataFrame({"module": 0, "term": HOSTILE, "n_overlap": 3, "q_value": 0.01})
+    for ax in (
+        pl.heatmap(model, X.to_numpy()), pl.loadings(model), pl.network(model), pl.recovery(table), pl.enrichment(terms)
+    ):  # fmt: skip
+        ax.figure.savefig(io.BytesIO(), format="svg")  # every warning is an error here
+    said = [label.get_text() for label in pl.loadings(model).get_yticklabels()]
+    assert {"$\\frac{", "a$b$c", "two lines", "right to left", "<script>", "_a", "100%"} <= set(said)
+    assert max(map(len, said)) <= 24
+
+
+def test_names_are_cut_in_the_middle():
+    assert shown_name("a" * 30 + "z" * 30, 10) == "aaaaaa…zzz"
+    assert len(shown_name("b" * 500)) == 24
+    assert shown_name(17) == "17"
+    assert shown_name("Ångström µ") == "Ångström µ"
+    assert shown_name("\N{DNA DOUBLE HELIX}!") == "\N{WHITE SQUARE}!"
+
+
+def test_what_is_kept_apart_is_the_best_that_fits():
+    places, priority = np.array([0.0, 4.0, 10.0, 11.0, 30.0]), np.array([1.0, 3.0, 2.0, 9.0, 0.0])
+    assert apart(places, priority, 5.0).tolist() == [1, 3, 4]
+    assert apart(places, priority, 0.0).tolist() == [0, 1, 2, 3, 4]
+    assert apart(np.empty(0), np.empty(0), 1.0).size == 0
+
+
+def test_anndata_serves_as_the_model_everywhere(study, model):
+    pytest.importorskip("anndata")
+    adata = netbic.tl.to_anndata(model, study.expression)
+    for draw in (pl.loadings, pl.convergence, pl.singular_values, pl.network):
+        ours, theirs = draw(adata), draw(model)
+        assert ours.get_title(loc="left") == theirs.get_title(loc="left")
+        for one, other in zip(ours.collections, theirs.collections, strict=True):
+            np.testing.assert_allclose(np.asarray(one.get_offsets()), np.asarray(other.get_offsets()))
+        for one, other in zip(ours.lines, theirs.lines, strict=True):
+            np.testing.assert_allclose(one.get_ydata(), other.get_ydata())
+
+
+def test_matplotlib_is_asked_for_when_it_is_needed(model, monkeypatch):
+    code = "import sys, netbic; netbic.pl.heatmap; print('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "False"
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(netbic.InputError, match=r'a picture needs matplotlib.pyplot: pip install "netbic\[plot\]"'):
+        pl.loadings(model)

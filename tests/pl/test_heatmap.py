@@ -1,0 +1,196 @@
+"""What the heatmap shows: values, colours, order, names, overlaps."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+
+import netbic
+from netbic import pl
+from netbic.pl.canvas import module_colour
+from netbic.pl.order import module_order
+from netbic.pl.source import data_of, entries
+
+
+def labels(axis):
+    return [label.get_text() for label in axis.get_ticklabels()]
+
+
+def image(ax):
+    return np.ma.getdata(ax.images[0].get_array())
+
+
+def test_it_draws_the_centred_data_in_the_modules_order(study, model):
+    ax = pl.heatmap(model, study.expression)
+    X = study.expression.to_numpy()
+    rows, columns = module_order(model.left_vectors_.T).members, module_order(model.components_).members
+    np.testing.assert_allclose(image(ax), (X - X.mean(axis=0))[np.ix_(rows, columns)], atol=1e-12)
+    assert ax.get_xlabel() == f"{columns.size} features of 3 modules"
+    assert ax.get_ylabel() == f"{rows.size} samples of 3 modules"
+
+
+def test_colours_are_symmetric_and_robust(study, model):
+    X = study.expression.copy()
+    member = model.columns_[0].argmax(), model.rows_[0].argmax()
+    X.iloc[member[1], member[0]] = 1e6  # one wild entry must not wash the picture out
+    drawn = pl.heatmap(model, X).images[0]
+    low, high = drawn.get_clim()
+    assert low == -high
+    assert high == pytest.approx(np.quantile(np.abs(image(drawn.axes)), 0.98))
+    assert high < 5
+    reds = drawn.cmap(drawn.norm([low, 0.0, high]))
+    assert reds[0, 2] > reds[0, 0]  # blue below, white at the centre, red above
+    assert reds[1, :3].min() > 0.9
+    assert reds[2, 0] > reds[2, 2]
+
+
+@pytest.mark.parametrize("center", [None, "columns", "rows", "both", "grand"])
+@pytest.mark.parametrize("scale", [False, True])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array, sp.csc_matrix, pd.DataFrame])
+def test_values_are_those_the_model_saw(kind, center, scale):
+    X = np.random.default_rng(0).normal(3, 1, (20, 30))
+    model = netbic.SparseGraphSVD(1, n_rows=6, n_columns=8, center=center, scale=scale).fit(X)
+    rows, columns = np.array([3, 1, 7]), np.array([9, 2, 0, 4])
+    found = entries(model, data_of(model, kind(X)), rows, columns)
+    np.testing.assert_allclose(found, model.preparation_.apply(X)[np.ix_(rows, columns)], atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("center", "scale", "told"),
+    [("columns", True, "z-score"), ("columns", False, "centred value"), (None, False, "value")],
+)
+def test_the_colour_bar_says_what_is_drawn(study, center, scale, told):
+    X = study.expression
+    model = netbic.SparseGraphSVD(1, n_rows=6, n_columns=8, center=center, scale=scale).fit(X)
+    assert pl.heatmap(model, X).images[0].colorbar.ax.get_ylabel() == told
+
+
+def test_a_sparse_matrix_is_not_made_dense():
+    """Dense it would take 160 GB."""
+    rng = np.random.default_rng(0)
+    block = sp.coo_array(rng.normal(size=(30, 20)))
+    X = sp.csr_array((block.data, (block.row, block.col)), shape=(200_000, 100_000))
+    model = netbic.SparseGraphSVD(1, n_rows=10, n_columns=10, center=None).fit(X)
+    assert image(pl.heatmap(model, X)).shape == (10, 10)
+
+
+def test_tables_are_matched_by_name(study, model):
+    X = study.expression
+    shuffled = X.iloc[::-1, np.random.default_rng(0).permutation(X.shape[1])]
+    np.testing.assert_array_equal(image(pl.heatmap(model, shuffled)), image(pl.heatmap(model, X)))
+
+
+def test_missing_entries_are_grey(study):
+    X = study.expression.to_numpy().copy()
+    X[3, 5] = np.nan
+    model = netbic.SparseGraphSVD(1, missing="ignore").fit(X)
+    drawn = pl.heatmap(model, X).images[0]
+    hole = np.argwhere(np.ma.getmaskarray(drawn.get_array()))
+    assert len(hole) == 1
+    r, g, b, _ = drawn.to_rgba(drawn.get_array())[tuple(hole[0])]
+    assert r == g == b == pytest.approx(0.85)
+
+
+def test_strips_show_all_memberships_and_so_the_overlaps(study, model):
+    chosen = [2, 0]
+    ax = pl.heatmap(model, study.expression, modules=chosen)
+    order = module_order(model.components_[chosen])
+    shared = (order.belongs.sum(axis=0) == 2).sum()
+    assert shared == (model.columns_[0] & model.columns_[2]).sum() > 0
+    for strip, belongs in (
+        (np.asarray(ax.images[1].get_array()), order.belongs),
+        (np.asarray(ax.images[2].get_array()).swapaxes(0, 1), module_order(model.left_vectors_.T[chosen]).belongs),
+    ):
+        for lane, module in enumerate(chosen):
+            expected = np.where(belongs[lane][:, None], to_rgb(module_colour(module)), 0.95)
+            np.testing.assert_allclose(strip[lane], expected)
+
+
+def test_strips_lie_along_the_data(study, model):
+    ax = pl.heatmap(model, study.expression)
+    data, above, beside = (drawn.get_extent() for drawn in ax.images)
+    assert above[:2] == data[:2]
+    assert beside[2:] == data[2:]
+    assert max(above[2:]) < data[3]
+    assert beside[1] < data[0]
+    assert ax.get_xlim() == (beside[0], data[1])
+    assert ax.get_ylim() == (data[2], above[3])
+
+
+def test_blocks_outline_what_each_module_has_for_its_own(study, model):
+    ax = pl.heatmap(model, study.expression)
+    rows, columns = module_order(model.left_vectors_.T), module_order(model.components_)
+    for k, box in enumerate(ax.patches):
+        assert box.get_xy() == (columns.bounds[k] - 0.5, rows.bounds[k] - 0.5)
+        assert (box.get_width(), box.get_height()) == (np.diff(columns.bounds)[k], np.diff(rows.bounds)[k])
+    assert [text.get_text() for text in ax.texts] == ["0", "1", "2"]
+    assert [text.get_color() for text in ax.texts] == [module_colour(k) for k in range(3)]
+
+
+def test_all_names_are_written_where_they_fit(study):
+    X = study.expression
+    model = netbic.SparseGraphSVD(1, n_rows=10, n_columns=12).fit(X)
+    ax = pl.heatmap(model, X)
+    assert labels(ax.xaxis) == X.columns[module_order(model.components_).members].tolist()
+    assert labels(ax.yaxis) == X.index[module_order(model.left_vectors_.T).members].tolist()
+    np.testing.assert_array_equal(ax.get_xticks(), np.arange(12))
+
+
+@pytest.mark.parametrize("size", [(3, 2.5), (8, 6), (16, 6)])
+def test_names_never_cover_each_other_and_the_heaviest_come_first(study, model, size):
+    ax = pl.heatmap(model, study.expression, ax=Figure(figsize=size, layout="constrained").subplots())
+    ax.figure.draw_without_rendering()
+    order = module_order(model.components_)
+    assert 1 <= len(ax.get_xticks()) <= order.members.size
+    assert int(order.weight.argmax()) in ax.get_xticks()
+    for axis in (ax.xaxis, ax.yaxis):
+        boxes = [label.get_window_extent() for label in axis.get_ticklabels()]
+        pairs = [(a, b) for i, a in enumerate(boxes) for b in boxes[:i]]
+        assert not any(a.overlaps(b) for a, b in pairs)
+    names = study.expression.columns[order.members]
+    assert labels(ax.xaxis) == names[ax.get_xticks().astype(int)].tolist()
+
+
+def test_others_are_for_contrast(study, model):
+    ax = pl.heatmap(model, study.expression, modules=[1], n_others=7)
+    assert image(ax).shape == (37, 57)
+    assert (np.asarray(ax.images[1].get_array())[0, -7:] == 0.95).all()
+    assert ax.get_xlabel() == "50 features of 1 module, and 7 others"
+
+
+def test_anndata_with_layer_and_mask(study):
+    anndata = pytest.importorskip("anndata")
+    adata = anndata.AnnData(study.expression * 0)
+    adata.layers["log"] = sp.csr_array(study.expression.to_numpy())
+    mask = np.arange(700) % 2 == 0
+    netbic.tl.modules(adata, study.network, 2, n_rows=30, n_columns=50, layer="log", mask_var=mask)
+    ax = pl.heatmap(adata)
+    model = netbic.tl.from_anndata(adata)
+    again = pl.heatmap(model, study.expression.loc[:, mask])
+    np.testing.assert_array_equal(image(ax), image(again))
+    np.testing.assert_array_equal(image(ax), image(pl.heatmap(model, adata)))
+    np.testing.assert_array_equal(image(ax), image(pl.heatmap(model, study.expression)))  # more genes than were used
+    assert image(ax).any()
+
+
+def test_bad_input_is_named(study, model):
+    X = study.expression
+    with pytest.raises(netbic.InputError, match="X is missing"):
+        pl.heatmap(model)
+    with pytest.raises(netbic.InputError, match="X has 600 columns but the model was fitted to 700"):
+        pl.heatmap(model, X.to_numpy()[:, :600])
+    lost = X.columns[module_order(model.components_).members[0]]
+    with pytest.raises(netbic.InputError, match=f"no feature '{lost}'"):
+        pl.heatmap(model, X.drop(columns=lost))
+    with pytest.raises(netbic.InputError, match="occur twice in X"):
+        pl.heatmap(model, X.set_axis([*X.columns[:-1], X.columns[0]], axis=1))
+    with pytest.raises(netbic.InputError, match="module=3 but the model has modules 0 to 2"):
+        pl.heatmap(model, X, modules=[0, 3])
+    with pytest.raises(netbic.InputError, match="no modules to draw"):
+        pl.heatmap(model, X, modules=[])
+    with pytest.raises(TypeError, match="a fitted SparseGraphSVD"):
+        pl.heatmap(pd.DataFrame(), X)
+    with pytest.raises(TypeError, match="matplotlib axes are needed"):
+        pl.heatmap(model, X, ax=Figure().subplots(1, 2))

@@ -1,0 +1,170 @@
+"""The subnetwork: layout, colours, sizes, labels."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.figure import Figure
+from scipy.sparse.csgraph import shortest_path
+
+import netbic
+from netbic import pl
+from netbic.pl.layout import _lengths, _principal, layout
+
+
+def parts(ax):
+    nodes = next(part for part in ax.collections if isinstance(part, PathCollection))
+    lines = next(part for part in ax.collections if isinstance(part, LineCollection))
+    return nodes, lines
+
+
+def written(ax):
+    return [text for text in ax.texts if "without an edge" not in text.get_text()]
+
+
+def heavy_first(model, module):
+    members = np.flatnonzero(model.components_[module])
+    return members[np.argsort(-np.abs(model.components_[module, members]), kind="stable")]
+
+
+def test_colours_are_signed_weights_and_sizes_magnitudes(model):
+    nodes, _ = parts(pl.network(model, 1))
+    weights = model.components_[1, heavy_first(model, 1)]
+    np.testing.assert_array_equal(nodes.get_array(), weights)
+    assert nodes.get_clim() == (-np.abs(weights).max(), np.abs(weights).max())
+    assert (np.diff(nodes.get_sizes()) <= 0).all()
+    np.testing.assert_allclose(np.corrcoef(nodes.get_sizes(), np.abs(weights))[0, 1], 1)
+    colours = nodes.to_rgba(weights)
+    assert (colours[weights > 0.1, 0] > colours[weights > 0.1, 2]).all()  # red
+    assert (colours[weights < -0.1, 0] < colours[weights < -0.1, 2]).all()  # blue
+
+
+def test_lines_are_the_edges_between_members(study, model):
+    ax = pl.network(model, 0)
+    nodes, lines = parts(ax)
+    members = heavy_first(model, 0)
+    inside = study.network.align(study.expression.columns).weights[members][:, members].toarray()
+    places = np.asarray(nodes.get_offsets())
+    ends = {tuple(place): k for k, place in enumerate(places.tolist())}
+    drawn = {tuple(sorted(ends[tuple(end)] for end in line.tolist())) for line in lines.get_segments()}
+    assert drawn == set(map(tuple, np.argwhere(np.triu(inside)).tolist()))
+    assert ax.get_title(loc="left") == f"Module 0: 50 features, {len(drawn)} edges"
+
+
+def test_the_seed_decides_the_layout(model):
+    first, again, other = (np.asarray(parts(pl.network(model, seed=seed))[0].get_offsets()) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first, again)
+    assert np.abs(first - other).max() > 1e-3
+
+
+def test_the_heaviest_and_the_hubs_are_named(study, model):
+    ax = pl.network(model, 0, n_labels=6, ax=Figure(figsize=(30, 25)).subplots())  # room for all
+    members = heavy_first(model, 0)
+    degrees = (study.network.align(study.expression.columns).weights[members][:, members] != 0).sum(axis=1)
+    names = study.expression.columns[members]
+    hub = names[int(np.argmax(degrees))]
+    said = [text.get_text() for text in written(ax)]
+    assert len(said) == 6
+    assert {*names[:3], hub} <= set(said)
+    assert not written(pl.network(model, 0, n_labels=0))
+
+
+@pytest.mark.parametrize("size", [(3, 3), (6, 5), (12, 9)])
+def test_labels_cover_neither_each_other_nor_named_nodes(model, size):
+    ax = pl.network(model, 0, n_labels=40, ax=Figure(figsize=size, layout="constrained").subplots())
+    ax.figure.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in written(ax)]
+    assert len(boxes) >= 3
+    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
+    for text, box in zip(written(ax), boxes, strict=True):
+        for other in written(ax):
+            x, y = ax.transData.transform(other.xy)
+            assert text is other or not (box.x0 < x < box.x1 and box.y0 < y < box.y1)
+
+
+def test_members_without_an_edge_stand_below(model):
+    ax = pl.network(model, 0, graph=sp.csr_array(([1.0, 1.0], ([0, 1], [1, 0])), shape=(700, 700)))
+    assert [text.get_text() for text in ax.texts if "without" in text.get_text()] == [
+        f"{50 - 2 * model.columns_[0, :2].all()} without an edge in the module"
+    ]
+    graph = netbic.Graph(np.diag(np.ones(3), 1) + np.diag(np.ones(3), -1), names=list("abcd")).align(list("abxydc"))
+    places, isolated = layout(graph.weights)
+    assert isolated.tolist() == [False, False, True, True, False, False]
+    assert places[isolated, 1].max() < places[~isolated, 1].min()
+    assert np.ptp(places[isolated, 0]) <= max(np.ptp(places[~isolated, 0]), 1) + 1e-9
+
+
+def test_a_graph_may_be_given(study, model):
+    without = netbic.SparseGraphSVD(1, n_rows=30, n_columns=50).fit(study.expression)
+    with pytest.raises(netbic.InputError, match=r"without a graph of its features: give one, network\(model, graph="):
+        pl.network(without)
+    given = pl.network(without, graph=study.network)
+    members = heavy_first(without, 0)
+    inside = study.network.align(study.expression.columns).weights[members][:, members]
+    assert len(parts(given)[1].get_segments()) == inside.nnz // 2
+    with pytest.raises(netbic.InputError, match="module=-1 but the model has modules 0 to 2"):
+        pl.network(model, -1)
+    with pytest.raises(TypeError, match="modules count from 0"):
+        pl.network(model, "1")
+
+
+def test_of_a_vast_module_the_heaviest_are_drawn(study):
+    dense = netbic.SparseGraphSVD(1, column_graph=study.network).fit(study.expression)
+    ax = pl.network(dense)
+    assert ax.get_title(loc="left").startswith("Module 0: 500 heaviest of 700 features, ")
+    heaviest = np.sort(np.abs(dense.components_[0]))[-500:]
+    np.testing.assert_array_equal(np.sort(np.abs(parts(ax)[0].get_array())), heaviest)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# The layout alone
+# --------------------------------------------------------------------------------------------------------------------
+
+
+def ring(n):
+    return sp.csr_array(np.roll(np.eye(n), 1, axis=1) + np.roll(np.eye(n), -1, axis=1))
+
+
+def test_a_ring_is_drawn_round():
+    radii = np.linalg.norm((places := layout(ring(12)).places) - places.mean(axis=0), axis=1)
+    assert np.ptp(radii) < 0.01 * radii.mean()
+
+
+def test_stress_is_lower_than_that_of_classical_scaling():
+    rng = np.random.default_rng(0)
+    upper = np.triu(rng.random((60, 60)) < 0.06, 1)
+    graph = sp.csr_array((upper | upper.T).astype(float))
+    wanted = shortest_path(_lengths(graph))
+    main = np.isfinite(wanted[np.argmax(np.isfinite(wanted).sum(axis=1))])
+    wanted = wanted[np.ix_(main, main)]
+
+    def stress(places):
+        apart = np.linalg.norm(places[:, None] - places[None], axis=2)
+        off = ~np.eye(len(wanted), dtype=bool)
+        return (((apart - wanted)[off] / wanted[off]) ** 2).sum()
+
+    assert stress(layout(graph).places[main]) < 0.8 * stress(_principal(wanted))
+
+
+def test_components_keep_out_of_each_others_way():
+    graph = sp.block_diag([ring(9), ring(5), ring(4), ring(3)], format="csr")
+    places = layout(graph).places
+    boxes = [(part.min(axis=0), part.max(axis=0)) for part in np.split(places, [9, 14, 18])]
+    for i, (low, high) in enumerate(boxes):
+        for other_low, other_high in boxes[:i]:
+            assert ((high < other_low) | (other_high < low)).any()
+
+
+def test_nodes_that_all_know_each_other_have_room():
+    for n in (5, 20, 80):
+        places = layout(sp.csr_array(np.ones((n, n)) - np.eye(n))).places
+        apart = np.linalg.norm(places[:, None] - places[None], axis=2) + 1e9 * np.eye(n)
+        assert np.median(apart.min(axis=1)) > 0.5
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_tiny_graphs_have_layouts(n):
+    places, isolated = layout(sp.csr_array((n, n)))
+    assert places.shape == (n, 2)
+    assert isolated.all()
+    assert len(np.unique(places, axis=0)) == n
