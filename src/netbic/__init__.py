@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
-    from netbic import enrichment, experiments, graphs, io, methods, penalties, selection, simulate, tl
+    from netbic import enrichment, experiments, graphs, io, methods, penalties, report, selection, simulate, tl
     from netbic.decomposition import SparseGraphSVD
     from netbic.graphs import Graph
     from netbic.io import InputError, load, save
@@ -26,7 +26,7 @@ _HOMES = {
     **dict.fromkeys(["InputError", "load", "save"], "netbic.io"),
     **dict.fromkeys(_PENALTIES, "netbic.penalties"),
 }
-_ROOMS = {"enrichment", "experiments", "graphs", "io", "methods", "penalties", "selection", "simulate", "tl"}
+_ROOMS = {"enrichment", "experiments", "graphs", "io", "methods", "penalties", "report", "selection", "simulate", "tl"}
 
 __all__ = [
     "L0",
@@ -49,6 +49,7 @@ __all__ = [
     "method",
     "methods",
     "penalties",
+    "report",
     "save",
     "selection",
     "simulate",

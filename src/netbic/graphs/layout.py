@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 Places = NDArray[np.float64]
 
-_PULL_TO_CENTRE = 0.03
+_PULL_TO_CENTRE = 0.3
 
 
 def layout(weights: Any, seed: int = 0, *, n_rounds: int = 150) -> Places:
