@@ -22,7 +22,7 @@ HOSTILE = [
     f"--><svg onload={TRAP}>",
     f"{{{{ {TRAP} }}}} ${{{TRAP}}}",
     "&lt;b&gt; &amp; \\u003c",
-    "\u202eevil\u202c \u200fעברית",
+    "\u202eevil\u202c \u200f\u05e2\u05d1\u05e8\u05d9\u05ea",
     "🧬" * 12,
     "line\u2028separator\u2029end",
     "long" * 125,

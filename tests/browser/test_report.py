@@ -55,7 +55,7 @@ def opened(browser):
         page.on("request", lambda request: complaints.append(request.url) if outside(request.url) else None)
         if words.get("java_script_enabled", True):
             page.add_init_script(
-                "addEventListener('securitypolicyviolation', (event) => console.log('violated', event.violatedDirective))"
+                "addEventListener('securitypolicyviolation', (event) => console.log(event.violatedDirective))"
             )
         page.goto((folder / "report.html").as_uri())
         return page

@@ -262,3 +262,13 @@ def test_no_report_and_force(folder, tmp_path):
     reports.run(*words, "--no-report")
     assert not (tmp_path / "report.html").exists()
     assert (tmp_path / "heatmaps.npz").exists()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_fit_that_found_nothing_has_a_report_too(tmp_path):
+    model = netbic.SparseGraphSVD(2, column_penalty=netbic.L1(1e9)).fit(netbic.simulate.paper(0.02, random_state=0).X)
+    assert model.n_components_ == 0
+    netbic.save(model, tmp_path)
+    page = Page(netbic.report.write_report(tmp_path).read_text())
+    assert page.all("table")
+    assert not page.all("details")

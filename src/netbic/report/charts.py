@@ -78,11 +78,11 @@ def _finished(name: str, title: str, says: str, chart: Any) -> Chart:
 
 
 def _still(chart: dict[str, Any]) -> str:
-    """A small image on white: a few dozen colours are plenty for a chart."""
+    """A small image on white: 128 colours are plenty for a chart."""
     images = extra("PIL.Image", "report", "a report")
     drawn = images.open(io.BytesIO(_convert().vegalite_to_png(chart | {"background": "white"}))).convert("RGB")
     buffer = io.BytesIO()
-    drawn.quantize(48).save(buffer, format="PNG", optimize=True)
+    drawn.quantize(128).save(buffer, format="PNG", optimize=True)
     return f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"
 
 

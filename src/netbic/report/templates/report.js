@@ -163,12 +163,12 @@
     const place = (at) => `${circles.get(at).getAttribute("cx")} ${circles.get(at).getAttribute("cy")}`;
     circles.forEach((circle, at) => {
       const said = circle.querySelector("title");
-      const count = /(\d+) neighbours$/.exec(said.textContent)[1];
+      const count = /[\d,]+ neighbours?$/.exec(said.textContent)[0];
       said.remove();  // or the browser would show it beside ours
       const [gene, weight] = module.genes[at];
       circle.addEventListener("pointerenter", (event) => {
         touched.setAttribute("d", neighbours.get(at).map((other) => `M${place(at)}L${place(other)}`).join(""));
-        showTip(event, `${isolated(data.genes[gene])}\nweight ${signed(weight)}\n${count} neighbours in the module`);
+        showTip(event, `${isolated(data.genes[gene])}\nweight ${signed(weight)}\n${count} in the module`);
       });
       circle.addEventListener("pointerleave", () => { touched.setAttribute("d", ""); hideTip(); });
     });
