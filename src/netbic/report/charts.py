@@ -59,9 +59,7 @@ def charts(model: SparseGraphSVD, table: pd.DataFrame) -> list[Chart]:
 
 
 def _altair() -> Any:
-    altair = extra("altair", "report", "a report")
-    altair.data_transformers.disable_max_rows()
-    return altair
+    return extra("altair", "report", "a report")
 
 
 def _convert() -> Any:
@@ -70,8 +68,9 @@ def _convert() -> Any:
 
 def _finished(name: str, title: str, says: str, chart: Any) -> Chart:
     chart = chart.properties(height=_HEIGHT).configure(background="transparent").configure_view(stroke=None)
-    still = chart.properties(width=_STATIC_WIDTH).to_dict()
-    wide = chart.properties(width="container", autosize={"type": "fit-x", "contains": "padding"}).to_dict()
+    with _altair().data_transformers.disable_max_rows():  # for us alone, not for the user's own charts
+        still = chart.properties(width=_STATIC_WIDTH).to_dict()
+        wide = chart.properties(width="container", autosize={"type": "fit-x", "contains": "padding"}).to_dict()
     vega = _convert().vegalite_to_vega(wide)
     vega.pop("$schema", None)
     return Chart(name, title, says, vega, _still(still))
@@ -124,20 +123,7 @@ def _variance(table: pd.DataFrame) -> Chart:
 
 def _shared_genes(model: SparseGraphSVD) -> Chart:
     altair = _altair()
-    members = model.columns_[:_MOST_COMPARED].astype(np.int64)
-    shared = members @ members.T
-    sizes = members.sum(axis=1)
-    share = shared / np.maximum(np.minimum(sizes[:, None], sizes), 1)
-    rows, columns = np.nonzero((shared > 0) & ~np.eye(len(shared), dtype=bool))
-    data = pd.DataFrame(
-        {
-            "module": rows,
-            "other": columns,
-            "shared": shared[rows, columns],
-            "share": share[rows, columns].round(3),
-        }
-    )
-    every = list(range(len(shared)))
+    data, every = _pairs(model), list(range(min(model.n_components_, _MOST_COMPARED)))
     scale = altair.Scale(domain=every)
     chart = (
         altair.Chart(data)
@@ -165,21 +151,28 @@ def _shared_genes(model: SparseGraphSVD) -> Chart:
     return _finished("shared", "Genes in common", says, chart)
 
 
+def _pairs(model: SparseGraphSVD) -> pd.DataFrame:
+    """Pairs of modules that share genes, both ways round."""
+    members = model.columns_[:_MOST_COMPARED].astype(np.int64)
+    shared = members @ members.T
+    sizes = members.sum(axis=1)
+    share = shared / np.maximum(np.minimum(sizes[:, None], sizes), 1)
+    rows, columns = np.nonzero((shared > 0) & ~np.eye(len(shared), dtype=bool))
+    return pd.DataFrame(
+        {
+            "module": rows,
+            "other": columns,
+            "shared": shared[rows, columns],
+            "share": share[rows, columns].round(3),
+        }
+    )
+
+
 def _edge_evidence(table: pd.DataFrame) -> Chart:
     altair = _altair()
-    data = pd.DataFrame(
-        {
-            "module": table["module"],
-            "chance": table["fold_change"].round(3),
-            "degrees": table["degree_fold_change"].round(3),
-            "edges": table["n_edges"],
-            "kind": np.where(table["degree_q_value"] <= 0.05, *_DEGREES_EXPLAIN),
-        }
-    ).replace([np.inf, -np.inf], np.nan)
-    data = data.dropna().query("chance > 0 and degrees > 0")
     fold = altair.Scale(type="log", nice=False, padding=20)
     points = (
-        altair.Chart(data)
+        altair.Chart(_folds(table))
         .mark_point(filled=True, size=70, opacity=0.85, cursor="pointer")
         .encode(
             x=altair.X(
@@ -214,17 +207,24 @@ def _edge_evidence(table: pd.DataFrame) -> Chart:
     return _finished("evidence", "Edges against chance", says, points)
 
 
+def _folds(table: pd.DataFrame) -> pd.DataFrame:
+    """What can be drawn on a logarithmic scale."""
+    data = pd.DataFrame(
+        {
+            "module": table["module"],
+            "chance": table["fold_change"].round(3),
+            "degrees": table["degree_fold_change"].round(3),
+            "edges": table["n_edges"],
+            "kind": np.where(table["degree_q_value"] <= 0.05, *_DEGREES_EXPLAIN),
+        }
+    ).replace([np.inf, -np.inf], np.nan)
+    return data.dropna().query("chance > 0 and degrees > 0")
+
+
 def _convergence(model: SparseGraphSVD) -> Chart:
     altair = _altair()
-    data = pd.DataFrame(
-        [
-            {"module": module, "round": number + 1, "reached": round(float(value / values[-1]), 5)}
-            for module, values in enumerate(model.objectives_[:_MOST_COMPARED])
-            for number, value in enumerate(values)
-        ]
-    )
     chart = (
-        altair.Chart(data)
+        altair.Chart(_rounds(model))
         .mark_line(opacity=0.6, strokeWidth=1.5, point={"size": 22, "opacity": 0.8}, color=_PLAIN)
         .encode(
             x=altair.X(
@@ -246,3 +246,13 @@ def _convergence(model: SparseGraphSVD) -> Chart:
     )
     says = "The objective F round by round, a line per module. With the default solver it never falls."
     return _finished("convergence", "Convergence", says, chart)
+
+
+def _rounds(model: SparseGraphSVD) -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            {"module": module, "round": number + 1, "reached": round(float(value / values[-1]), 5)}
+            for module, values in enumerate(model.objectives_[:_MOST_COMPARED])
+            for number, value in enumerate(values)
+        ]
+    )
