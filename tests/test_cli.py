@@ -69,7 +69,9 @@ def files(tmp_path_factory):
 
 def fit(files, out, *more):
     data = (str(files / "expression.tsv.gz"), "--graph", str(files / "network.sif"))
-    return run("fit", *data, "--modules", "3", "--genes", "60", "--samples", "40", "--out", str(out), *more)
+    return run(
+        "fit", *data, "--modules", "3", "--genes", "60", "--samples", "40", "--no-report", "--out", str(out), *more
+    )
 
 
 def commands(group=main):

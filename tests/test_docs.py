@@ -42,7 +42,7 @@ def shell_lines(page):
     return [shlex.split(line, comments=True)[1:] for line in text.splitlines() if line.startswith("netbic ")]
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/files.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/files.md", "docs/report.md"])
 def test_the_commands_of_a_page_run_in_their_order(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for words in shell_lines(page):

@@ -8,7 +8,7 @@ from pathlib import Path
 import netbic
 
 ROOMS = ["graphs", "operators", "penalties", "solver", "projection", "decomposition", "methods", "simulate"]
-ROOMS += ["io", "enrichment", "selection", "tl", "pl", "experiments", "cli"]
+ROOMS += ["io", "enrichment", "selection", "tl", "pl", "report", "experiments", "cli"]
 SOURCE = Path(netbic.__file__).parent
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
-    from netbic import enrichment, experiments, graphs, io, methods, penalties, pl, selection, simulate, tl
+    from netbic import enrichment, experiments, graphs, io, methods, penalties, pl, report, selection, simulate, tl
     from netbic.decomposition import SparseGraphSVD
     from netbic.graphs import Graph
     from netbic.io import InputError, load, save
@@ -26,7 +26,8 @@ _HOMES = {
     **dict.fromkeys(["InputError", "load", "save"], "netbic.io"),
     **dict.fromkeys(_PENALTIES, "netbic.penalties"),
 }
-_ROOMS = {"enrichment", "experiments", "graphs", "io", "methods", "penalties", "pl", "selection", "simulate", "tl"}
+_ROOMS = {"enrichment", "experiments", "graphs", "io", "methods", "penalties", "pl", "report", "selection"}
+_ROOMS |= {"simulate", "tl"}
 
 __all__ = [
     "L0",
@@ -50,6 +51,7 @@ __all__ = [
     "methods",
     "penalties",
     "pl",
+    "report",
     "save",
     "selection",
     "simulate",

@@ -33,6 +33,7 @@ def test_forty_modules_of_the_tumours(real_data, tmp_path, study, network):
     modules = netbic.io.read_table(tmp_path / "out" / "modules.tsv")
     assert modules.groupby(["module", "axis"]).size().tolist() == [200, 50] * 40
     assert netbic.io.read_table(tmp_path / "out" / "summary.tsv")["converged"].all()
+    assert (tmp_path / "out" / "report.html").stat().st_size < 5_000_000
     expression = pd.read_parquet(data[0])
     first = modules[modules["module"] == 0]
     assert set(first["name"][first["axis"] == "gene"]) <= set(expression.index)

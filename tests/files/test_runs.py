@@ -19,6 +19,7 @@ from netbic.io import Run
 from netbic.io.files import locked
 
 RESULTS = ["modules.tsv", "summary.tsv", "edges.tsv", "alignment.json", "run.json"]
+RESULTS += ["heatmaps.npz"]
 RESULTS += [f"model/{name}" for name in ("model.json", "names.json", "arrays.npz", "column_graph.npz")]
 
 
@@ -36,7 +37,20 @@ def files(tmp_path_factory):
 
 def words(files, out, *more, modules=6):
     data = [str(files / "expression.tsv.gz"), "--graph", str(files / "network.sif")]
-    return ["fit", *data, "--modules", str(modules), "--genes", "60", "--samples", "30", "--out", str(out), *more]
+    return [
+        "fit",
+        *data,
+        "--modules",
+        str(modules),
+        "--genes",
+        "60",
+        "--samples",
+        "30",
+        "--no-report",
+        "--out",
+        str(out),
+        *more,
+    ]
 
 
 def fit(files, out, *more, modules=6):
@@ -145,7 +159,7 @@ def test_force_removes_what_netbic_wrote_and_nothing_else(files, tmp_path):
     own = {
         "model/pytorch.pt": b"w",
         "checkpoint/epoch1.ckpt": b"c",
-        "report.html": b"r",
+        "figures.html": b"r",
         "sub/.unfinished-thesis": b"x",
     }
     for name, content in own.items():

@@ -7,6 +7,7 @@ from netbic.cli.align import align
 from netbic.cli.demo import demo
 from netbic.cli.enrich import enrich
 from netbic.cli.fit import fit
+from netbic.cli.report import report
 from netbic.cli.reproduce import reproduce
 from netbic.cli.score import score
 from netbic.cli.simulate import simulate
@@ -25,10 +26,11 @@ def main() -> None:
     netbic fit EXPR --graph NET --out DIR    modules, by name, in open files
     netbic tune EXPR --graph NET --out DIR   sizes and smoothness that explain what was not fitted
     netbic enrich DIR --gene-sets GMT        edges and gene sets the modules are rich in
+    netbic report DIR                        all of it as one page to look at, self-contained
     netbic score DIR NEW                     scores of new samples on those modules
     netbic reproduce fig1                    the paper's figures and table, with controls
     """
 
 
-for command in (demo, simulate, align, tune, fit, enrich, score, reproduce):
+for command in (demo, simulate, align, tune, fit, enrich, report, score, reproduce):
     main.add_command(command)

@@ -44,12 +44,21 @@ _TERMS = ["normalized", "adjacency", "laplacian", "normalized_laplacian"]
 @click.option("--jobs", type=int, help="Threads over restarts; the result does not depend on it.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of the restarts.")
 @reads_a_study
+@click.option("--report/--no-report", default=True, show_default=True, help="Write DIR/report.html.")
 @click.option("--resume", is_flag=True, help="Go on with an interrupted fit in the same folder.")
 @click.option("--force", is_flag=True, help="Replace what an earlier fit wrote into the folder.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON, and nothing else.")
 def fit(
-    expression: str, graph: str | None, out: Path, quiet: bool, as_json: bool, resume: bool, force: bool, **words: Any
+    expression: str,
+    graph: str | None,
+    out: Path,
+    quiet: bool,
+    as_json: bool,
+    resume: bool,
+    force: bool,
+    report: bool,
+    **words: Any,
 ) -> None:
     """Find modules in EXPRESSION and write them to a folder.
 
@@ -62,6 +71,7 @@ def fit(
     DIR/gene_sets.tsv    enriched gene sets (with --gene-sets)
     DIR/alignment.json   what of the network matched
     DIR/auto.json        what was chosen and why (with --auto)
+    DIR/report.html      all of it as a page to look at
     DIR/model/           the fitted model: netbic.load("DIR")
     """
     netbic.io.check_folder(out, resume=resume, force=force)
@@ -86,7 +96,13 @@ def fit(
             for line in _choose(model, study, run, modelling, silent):
                 say(line, silent)
         with progress_bar("modules", model.n_components, len(run.known), silent) as tell:
-            run.fit(model, study, tell, lambda: lines.extend(_enriched(model, out, gene_sets, modelling["seed"])))
+            run.fit(
+                model,
+                study,
+                tell,
+                also=lambda: lines.extend(_added(model, study, out, gene_sets, modelling["seed"])),
+                last=lambda record: lines.extend(_reported(model, out, record, report)),
+            )
         for line in lines:
             say(line, silent)
     _conclude(out, as_json, silent)
@@ -164,9 +180,19 @@ def _choose(model: SparseGraphSVD, study: Study, run: Run, modelling: dict[str, 
     return list(kept["reasons"])
 
 
-def _enriched(model: SparseGraphSVD, out: Path, gene_sets: GeneSets | None, seed: int) -> Iterator[str]:
+def _added(model: SparseGraphSVD, study: Study, out: Path, gene_sets: GeneSets | None, seed: int) -> Iterator[str]:
+    """Write what goes with the modules: heatmaps, and what they are enriched in."""
+    netbic.report.write_heatmaps(out, model, study.X)
     if model.column_graph is not None or gene_sets is not None:
         yield from netbic.enrichment.write_enrichment(model, out, gene_sets, random_state=seed)
+
+
+def _reported(model: SparseGraphSVD, out: Path, record: dict[str, Any], wanted: bool) -> Iterator[str]:
+    """Write the report if it is wanted and its libraries are there; a fit does not fail for want of a picture."""
+    if wanted and (missing := netbic.report.missing_library()):
+        yield f'no report: it needs {missing}: pip install "netbic[report]", then netbic report {out}'
+    elif wanted:
+        yield f"{netbic.report.write_report(out, model=model, record=record)}: all of it as a page to look at"
 
 
 def _size(option: str, asked: int | None, available: int, usual: int | None) -> int | None:

@@ -28,7 +28,7 @@ from netbic.penalties import Choice
 from netbic.solver import Module, Vector
 
 OUTPUTS = ("modules.tsv", "summary.tsv", "alignment.json")
-FURTHER = ("edges.tsv", "gene_sets.tsv")  # what other commands add
+FURTHER = ("edges.tsv", "gene_sets.tsv", "heatmaps.npz", "report.html")  # what rooms below add
 REMEMBERED = ("auto.json",)  # what was found out before the fit
 MODEL_FILES = ("model.json", "names.json", "arrays.npz", "row_graph.npz", "column_graph.npz")
 
@@ -127,6 +127,7 @@ class Run:
         study: Study,
         found: Callable[[int], Any] = lambda number: None,
         also: Callable[[], Any] = lambda: None,
+        last: Callable[[dict[str, Any]], Any] = lambda record: None,
     ) -> None:
         """Fit a model, each module kept as soon as it is found, and finish; what is remarked is kept too.
 
@@ -138,6 +139,8 @@ class Run:
             Called after every module with their number so far.
         also : function, optional
             Called when the model is fitted and before the run counts as finished: what else is to be written.
+        last : function, optional
+            Called when all is written but the word that the run is finished, with what `run.json` is going to hold.
         """
         with locked(self.folder), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -146,18 +149,25 @@ class Run:
                 self.keep(number, module)
                 found(number + 1)
             also()
-            self.finish(model, study.alignment.to_dict(), [str(warning.message) for warning in caught])
+            self.finish(model, study.alignment.to_dict(), [str(warning.message) for warning in caught], last)
         for warning in caught:
             warnings.warn(warning.message, stacklevel=2)
 
-    def finish(self, model: SparseGraphSVD, alignment: dict[str, Any], remarks: list[str]) -> None:
+    def finish(
+        self,
+        model: SparseGraphSVD,
+        alignment: dict[str, Any],
+        remarks: list[str],
+        last: Callable[[dict[str, Any]], Any] = lambda record: None,
+    ) -> None:
         """Write tables and model; only then is the run called finished and the checkpoint removed."""
         write_table(self.folder / "modules.tsv", modules_table(model))
         write_table(self.folder / "summary.tsv", summary_table(model))
         write_json(self.folder / "alignment.json", alignment)
         save(model, self.folder / "model")
-        record = {"state": "finished", "inputs": self._inputs, "remarks": remarks}
-        write_json(self.folder / "run.json", self._content | record)
+        record = self._content | {"state": "finished", "inputs": self._inputs, "remarks": remarks}
+        last(record)
+        write_json(self.folder / "run.json", record)
         _remove(*(self.folder / "checkpoint").glob("module-*.npz"))
         with suppress(OSError):  # not empty: somebody else's
             (self.folder / "checkpoint").rmdir()

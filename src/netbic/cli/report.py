@@ -1,0 +1,21 @@
+"""netbic report: what a fit found, as one page to look at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+import netbic
+from netbic.cli.command import Command
+
+
+@click.command(cls=Command)
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="The file [default: FOLDER/report.html].")
+def report(folder: Path, out: Path | None) -> None:
+    """Show what netbic fit wrote into FOLDER as one HTML file, to be opened from disk or mailed.
+
+    netbic fit does so itself. Do it again after netbic enrich, to see other gene sets.
+    """
+    click.echo(f"{netbic.report.write_report(folder, out)}")

@@ -1,0 +1,144 @@
+"""The values inside each module: kept in a small file when a model is fitted, and drawn."""
+
+from __future__ import annotations
+
+import base64
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from netbic.decomposition import SparseGraphSVD
+from netbic.io.errors import extra
+from netbic.io.files import write_whole
+from netbic.io.results import unpacked
+
+FILE = "heatmaps.npz"
+_MOST_GENES, _MOST_SAMPLES = 300, 150
+_MOST_CELLS = 800_000  # over all modules: what a page of a few megabytes can hold
+_LEVELS = 127
+_MISSING = -128
+_STRONG = 98  # percentile of the absolute values beyond which colours no longer differ
+
+
+@dataclass(frozen=True)
+class Heatmap:
+    """Prepared values of a module's members in 255 levels, positive weights first on both sides.
+
+    `values` (genes x samples, int8) times `limit` / 127 are the values; -128 stands for a missing one.
+    """
+
+    values: NDArray[np.int8]
+    limit: float
+    genes: NDArray[np.int32]  # columns of the matrix
+    samples: NDArray[np.int32]  # rows of the matrix
+
+
+def write_heatmaps(folder: Path | str, model: SparseGraphSVD, X: Any) -> None:
+    """Keep what the heatmaps of a report need, so that it can be made without the data.
+
+    Parameters
+    ----------
+    folder : path
+        The file `heatmaps.npz` is written there. Large modules are cut to their heaviest members.
+    model : SparseGraphSVD
+        Fitted to X.
+    X : DataFrame, array or sparse array
+
+    Examples
+    --------
+    >>> import tempfile, netbic
+    >>> from netbic.report.heatmaps import read_heatmaps
+    >>> toy = netbic.simulate.paper(0.02, random_state=0)
+    >>> model = netbic.SparseGraphSVD(1, n_rows=50, n_columns=40).fit(toy.X)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     netbic.report.write_heatmaps(folder, model, toy.X)
+    ...     read_heatmaps(folder)[0].values.shape
+    (40, 50)
+    """
+    arrays: dict[str, Any] = {}
+    for module, heatmap in enumerate(_drawn(model, X)):
+        arrays |= {f"{name}-{module}": getattr(heatmap, name) for name in ("values", "limit", "genes", "samples")}
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays)
+    write_whole(Path(folder) / FILE, buffer.getvalue())
+
+
+def read_heatmaps(folder: Path | str) -> list[Heatmap]:
+    """What `write_heatmaps` kept; nothing if there is no such file."""
+    path = Path(folder) / FILE
+    if not path.is_file():
+        return []
+    arrays = unpacked(path, path.read_bytes())
+    return [
+        Heatmap(arrays[f"values-{k}"], float(arrays[f"limit-{k}"]), arrays[f"genes-{k}"], arrays[f"samples-{k}"])
+        for k in range(len(arrays) // 4)
+    ]
+
+
+def _drawn(model: SparseGraphSVD, X: Any) -> list[Heatmap]:
+    genes = [_heaviest(vector, _MOST_GENES) for vector in model.components_]
+    samples = [_heaviest(vector, _MOST_SAMPLES) for vector in model.left_vectors_.T]
+    cells = sum(len(own) * len(other) for own, other in zip(genes, samples, strict=True))
+    share = min(1.0, float(np.sqrt(_MOST_CELLS / max(cells, 1))))
+    return [
+        _heatmap(
+            model,
+            X,
+            _by_weight(own[: int(np.ceil(share * len(own)))], model.components_[k]),
+            _by_weight(other[: int(np.ceil(share * len(other)))], model.left_vectors_[:, k]),
+        )
+        for k, (own, other) in enumerate(zip(genes, samples, strict=True))
+    ]
+
+
+def _heaviest(vector: NDArray[Any], most: int) -> NDArray[Any]:
+    members = np.flatnonzero(vector)
+    return members[np.argsort(-np.abs(vector[members]), kind="stable")][:most]
+
+
+def _by_weight(members: NDArray[Any], vector: NDArray[Any]) -> NDArray[Any]:
+    return members[np.argsort(-vector[members], kind="stable")]
+
+
+def _heatmap(model: SparseGraphSVD, X: Any, genes: NDArray[Any], samples: NDArray[Any]) -> Heatmap:
+    # Whole rows are prepared, because row means may have to be subtracted.
+    values = model.preparation_.apply(_rows(X, samples))[:, genes].T
+    seen = np.abs(values[np.isfinite(values)])
+    limit = float(np.percentile(seen, _STRONG)) if seen.size else 0.0
+    limit = limit if limit > 0 else 1.0
+    levels = np.nan_to_num(np.clip(values / limit, -1, 1) * _LEVELS, nan=_MISSING)
+    return Heatmap(np.rint(levels).astype(np.int8), limit, genes.astype(np.int32), samples.astype(np.int32))
+
+
+def _rows(X: Any, rows: NDArray[Any]) -> NDArray[np.float64]:
+    chosen: Any = X.iloc[rows] if isinstance(X, pd.DataFrame) else X[rows]
+    dense: NDArray[np.float64] = np.asarray(
+        chosen.toarray() if hasattr(chosen, "toarray") else chosen, dtype=np.float64
+    )
+    return dense
+
+
+def picture(values: NDArray[np.int8]) -> str:
+    """The values as an image for a page (a PNG in a data URI): red above, blue below, grey where missing."""
+    image = extra("PIL.Image", "report", "a report").fromarray(values.astype(np.int16).astype(np.uint8) ^ 128)
+    image.putpalette(_palette())
+    buffer = io.BytesIO()
+    image.save(buffer, format="PNG", optimize=True)
+    return f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"
+
+
+def _palette() -> bytes:
+    """Colours of the levels -128 (missing) to 127."""
+    colours = extra("matplotlib", "report", "a report").colormaps["RdBu_r"](np.linspace(0, 1, 2 * _LEVELS + 1))
+    red_to_blue = np.rint(255 * colours[:, :3]).astype(np.uint8)
+    return bytes([150, 150, 150]) + bytes(red_to_blue.tobytes())
+
+
+def scale_picture() -> str:
+    """All colours in a row, from the lowest to the highest."""
+    return picture(np.arange(-_LEVELS, _LEVELS + 1, dtype=np.int8)[None])

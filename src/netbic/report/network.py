@@ -1,0 +1,138 @@
+"""A module's part of the network, as places of nodes, edges and labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netbic.graphs import Graph
+from netbic.graphs.layout import layout
+
+WIDTH, HEIGHT = 1000, 720
+_MARGIN = 36
+_MOST_NODES, _MOST_EDGES = 300, 1500
+_LABELS, _LETTER, _LINE = 12, 15, 28
+_LONGEST_LABEL = 18
+
+
+class Node(NamedTuple):
+    """A member as a disc; `at` is its place among the module's genes, heaviest first."""
+
+    at: int
+    x: int
+    y: int
+    radius: int
+    colour: int
+    neighbours: int
+
+
+class Label(NamedTuple):
+    """A name beside a node."""
+
+    x: int
+    y: int
+    anchor: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Subnetwork:
+    """What is drawn of a module: members with a neighbour inside it, and the edges between them."""
+
+    nodes: list[Node]
+    edges: NDArray[Any]  # (n, 2) places among the module's genes
+    labels: list[Label]
+    n_edges: int
+    n_alone: int
+    hub_share: float
+
+    def path(self) -> str:
+        """All edges as one SVG path."""
+        places = {node.at: f"{node.x} {node.y}" for node in self.nodes}
+        return "".join(f"M{places[int(a)]}L{places[int(b)]}" for a, b in self.edges)
+
+
+def subnetwork(graph: Graph, members: NDArray[Any], weights: NDArray[Any], names: Any, seed: int = 0) -> Subnetwork:
+    """Lay out a module's genes, given heaviest first, as the network joins them.
+
+    Examples
+    --------
+    >>> import numpy as np, netbic
+    >>> from netbic.report.network import subnetwork
+    >>> path = netbic.Graph(np.diag(np.ones(3), 1) + np.diag(np.ones(3), -1))
+    >>> drawn = subnetwork(path, np.array([2, 1, 0]), np.array([0.8, -0.5, 0.3]), np.array(["c", "b", "a"]))
+    >>> [node.neighbours for node in drawn.nodes], drawn.edges.tolist(), drawn.n_alone
+    ([1, 2, 1], [[0, 1], [1, 2]], 0)
+    """
+    inside = graph.weights[members][:, members]
+    neighbours = np.diff(inside.indptr)
+    joined = np.flatnonzero(neighbours)[:_MOST_NODES]
+    part = inside[joined][:, joined]
+    places = layout(part, seed) * [WIDTH - 2 * _MARGIN, HEIGHT - 2 * _MARGIN] + _MARGIN
+    nodes = [
+        Node(int(at), int(x), int(y), *_look(weights[at], weights), int(neighbours[at]))
+        for at, (x, y) in zip(joined, np.rint(places), strict=True)
+    ]
+    return Subnetwork(
+        nodes,
+        joined[_heaviest_edges(part, np.abs(weights[joined]))],
+        _labels(nodes, names),
+        n_edges=int(inside.nnz // 2),
+        n_alone=int(np.count_nonzero(neighbours == 0)),
+        hub_share=_hub_share(inside),
+    )
+
+
+def _look(weight: float, weights: NDArray[Any]) -> tuple[int, int]:
+    """Radius by magnitude; colour 0 (most negative) to 6 by signed weight, its root lest light members go pale."""
+    part = weight / np.abs(weights).max()
+    return round(5 + 13 * abs(part)), round(3 + 3 * np.sign(part) * np.sqrt(abs(part)))
+
+
+def _heaviest_edges(part: Any, magnitudes: NDArray[Any]) -> NDArray[Any]:
+    edges = part.tocoo()
+    pairs = np.column_stack([edges.row, edges.col])[edges.row < edges.col]
+    order = np.argsort(-magnitudes[pairs].prod(axis=1), kind="stable")[:_MOST_EDGES]
+    chosen: NDArray[Any] = pairs[np.sort(order)]
+    return chosen
+
+
+def _hub_share(inside: Any, n_hubs: int = 3) -> float:
+    """Share of a module's edges that end at its three best connected members."""
+    if not inside.nnz:
+        return 0.0
+    hubs = np.argsort(-np.diff(inside.indptr), kind="stable")[:n_hubs]
+    others = np.setdiff1d(np.arange(inside.shape[0]), hubs)
+    return 1 - float(inside[others][:, others].nnz / inside.nnz)
+
+
+def _labels(nodes: list[Node], names: Any) -> list[Label]:
+    """Names of the heaviest nodes, as far as they do not cover each other."""
+    labels: list[Label] = []
+    taken: list[tuple[float, float, float, float]] = []
+    for node in nodes[: 3 * _LABELS]:
+        label, box = _beside(node, str(names[node.at]))
+        if len(labels) < _LABELS and not any(_overlap(box, other) for other in taken):
+            labels.append(label)
+            taken.append(box)
+    return labels
+
+
+def _beside(node: Node, name: str) -> tuple[Label, tuple[float, float, float, float]]:
+    text = name if len(name) <= _LONGEST_LABEL else f"{name[: _LONGEST_LABEL - 1]}…"
+    width, left = _LETTER * len(text), node.x > WIDTH / 2
+    x = node.x - node.radius - 4 if left else node.x + node.radius + 4
+    start = x - width if left else x
+    return Label(x, node.y + 8, "end" if left else "start", text), (
+        start,
+        node.y - _LINE / 2,
+        start + width,
+        node.y + 14,
+    )
+
+
+def _overlap(one: tuple[float, float, float, float], other: tuple[float, float, float, float]) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]

@@ -1,0 +1,171 @@
+"""The page itself: one HTML file that needs nothing from elsewhere and lets nothing run but its own script."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+from importlib import resources
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from netbic import __version__
+from netbic.decomposition import SparseGraphSVD
+from netbic.io.errors import extra
+from netbic.io.files import write_whole
+from netbic.report import charts
+from netbic.report.contents import Contents, gather
+from netbic.report.heatmaps import scale_picture
+from netbic.report.network import HEIGHT, WIDTH
+
+FILE = "report.html"
+_NO_NUMBER = "\N{EN DASH}"
+_LIBRARIES = ("jinja2", "altair", "vl_convert", "matplotlib", "PIL")
+
+
+def write_report(
+    folder: Path | str,
+    out: Path | str | None = None,
+    *,
+    model: SparseGraphSVD | None = None,
+    record: dict[str, Any] | None = None,
+) -> Path:
+    """Write what a fit found as one HTML file, which opens from disk and needs no network.
+
+    Parameters
+    ----------
+    folder : path
+        The output folder of `netbic fit`, or one that `netbic.save` wrote to. What is there is shown: edges.tsv,
+        gene_sets.tsv, alignment.json, auto.json, heatmaps.npz; the page says what is missing.
+    out : path, optional
+        Default: report.html in the folder.
+    model, record : optional
+        The model and the content of run.json, if they are at hand.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Examples
+    --------
+    >>> import tempfile, netbic
+    >>> toy = netbic.simulate.paper(0.02, random_state=0)
+    >>> model = netbic.SparseGraphSVD(1, n_rows=50, n_columns=50, column_graph=toy.column_graph).fit(toy.X)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     netbic.save(model, folder)
+    ...     page = netbic.report.write_report(folder).read_text()
+    >>> page.startswith("<!doctype html>"), "Content-Security-Policy" in page
+    (True, True)
+    """
+    if missing := missing_library():
+        extra(missing, "report", "a report")
+    path = Path(folder) / FILE if out is None else Path(out)
+    page = _rendered(gather(Path(folder), model, record))
+    write_whole(path, page.encode("utf-8", errors="replace"))
+    return path
+
+
+def missing_library() -> str | None:
+    """The first library that a report needs and that is not installed, or None.
+
+    Examples
+    --------
+    >>> import netbic
+    >>> netbic.report.missing_library()  # all are here
+    """
+    return next((name for name in _LIBRARIES if find_spec(name) is None), None)
+
+
+def _rendered(contents: Contents) -> str:
+    drawn = charts.charts(contents.model, contents.table) if contents.modules else []
+    style, script = _packaged("report.css"), _packaged("report.js")
+    library = charts.library() if drawn else ""
+    scripts = [text for text in (script, library) if text]
+    template = _environment().get_template("report.html")
+    return str(
+        template.render(
+            contents=contents,
+            charts=drawn,
+            style=style,
+            script=script,
+            library=library,
+            policy=_policy(style, scripts),
+            data=_as_json(_for_script(contents, drawn)),
+            scale=scale_picture(),
+            width=WIDTH,
+            height=HEIGHT,
+            version=contents.record.get("netbic", __version__),
+        )
+    )
+
+
+def _for_script(contents: Contents, drawn: list[charts.Chart]) -> dict[str, Any]:
+    return {
+        "genes": contents.names("columns"),
+        "samples": contents.names("rows"),
+        "modules": [module.for_script() for module in contents.modules],
+        "charts": {chart.name: chart.vega for chart in drawn},
+    }
+
+
+def _packaged(name: str) -> str:
+    return (resources.files("netbic.report") / "templates" / name).read_text(encoding="utf-8")
+
+
+def _environment() -> Any:
+    jinja2 = extra("jinja2", "report", "a report")
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("netbic.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"number": _number, "fold": _fold, "percent": _percent, "chance": _chance}
+    environment.filters["whole"] = "{:,}".format
+    return environment
+
+
+def _policy(style: str, scripts: list[str]) -> str:
+    """Nothing is loaded, and nothing runs but what was written with the page."""
+    allowed = " ".join(map(_digest, scripts))
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src {_digest(style)}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _as_json(content: Any) -> str:
+    """JSON that stays inside a script element, whatever the names in it."""
+    text = json.dumps(content, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _number(value: float, digits: int = 3) -> str:
+    """Three digits that count, with a true minus sign."""
+    if not math.isfinite(value):
+        return _NO_NUMBER if math.isnan(value) else "\N{INFINITY}"
+    shown = f"{value:,.0f}" if abs(value) >= 10 ** (digits - 1) else f"{value:#.{digits}g}" if value else "0"
+    return shown.rstrip(".").replace("-", "\N{MINUS SIGN}")
+
+
+def _fold(value: float) -> str:
+    return f"{value:.2f}" if value < 100 else _number(value)  # NaN goes the second way
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.1f} %" if abs(value) >= 0.001 or value == 0 else "< 0.1 %"
+
+
+def _chance(value: float) -> str:
+    """A p- or q-value."""
+    if math.isnan(value):
+        return _NO_NUMBER
+    return f"{value:.2g}" if value >= 1e-4 else "< 1e-300" if value == 0 else f"{value:.0e}"

@@ -1,0 +1,239 @@
+"use strict";
+(() => {
+  const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+  const element = (tag, text, className) => {
+    const made = document.createElement(tag);
+    if (text !== undefined) made.textContent = text;
+    if (className) made.className = className;
+    return made;
+  };
+  document.documentElement.classList.add("script");
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const signed = (value) => value.toPrecision(3).replace("-", "\u2212");
+
+  // One tooltip for everything. Text only: names are never markup.
+  const tip = document.getElementById("tip");
+  const showTip = (event, text) => {
+    tip.textContent = text;
+    tip.hidden = false;
+    const { width, height } = tip.getBoundingClientRect();
+    const left = event.clientX + 14 + width > innerWidth ? event.clientX - 14 - width : event.clientX + 14;
+    const top = event.clientY + 14 + height > innerHeight ? event.clientY - 14 - height : event.clientY + 14;
+    tip.style.left = `${Math.max(4, left)}px`;
+    tip.style.top = `${Math.max(4, top)}px`;
+  };
+  const hideTip = () => { tip.hidden = true; };
+  // Isolates (U+2068, U+2069) keep a right-to-left name from turning the numbers after it around.
+  const isolated = (name) => `\u2068${name}\u2069`;
+
+  // ---- the table -------------------------------------------------------------------------------------------------
+  const table = document.querySelector(".sortable");
+  const valueOf = (cell) => {
+    const value = cell.dataset.value;
+    if (value === "" || value === "nan") return null;
+    return cell.classList.contains("number") ? Number(value.replace("inf", "Infinity")) : value;
+  };
+  const sortBy = (header) => {
+    const column = header.cellIndex;
+    const numeric = header.classList.contains("number");
+    const before = header.getAttribute("aria-sort");
+    const usual = numeric && column > 0 ? "descending" : "ascending";
+    const order = before === null ? usual : before === "ascending" ? "descending" : "ascending";
+    all("th", header.parentNode).forEach((other) => other.removeAttribute("aria-sort"));
+    header.setAttribute("aria-sort", order);
+    const rows = [...table.tBodies[0].rows].map((row) => [valueOf(row.cells[column]), row]);
+    const turn = order === "ascending" ? 1 : -1;
+    rows.sort(([a], [b]) => {
+      if (a === null || b === null) return (a === null) - (b === null);  // what is not known comes last
+      return turn * (numeric ? a - b : a.localeCompare(b));
+    });
+    table.tBodies[0].append(...rows.map(([, row]) => row));
+  };
+  all("thead button", table).forEach((button) => button.addEventListener("click", () => sortBy(button.closest("th"))));
+
+  // ---- modules open and close --------------------------------------------------------------------------------------
+  const modules = all("details.module");
+  const reveal = () => {
+    const wanted = /^#module-(\d+)$/.exec(location.hash);
+    if (!wanted) return;
+    const module = modules[Number(wanted[1])];
+    if (!module) return;
+    module.open = true;
+    module.scrollIntoView();
+  };
+  addEventListener("hashchange", reveal);
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest('a[href^="#module-"]');
+    if (link && link.hash === location.hash) reveal();  // no change of address, but it may have been closed
+  });
+  all("[data-open]").forEach((button) => button.addEventListener("click", () => {
+    modules.forEach((module) => { module.open = button.dataset.open === "all"; });
+  }));
+  let closed = [];
+  addEventListener("beforeprint", () => {
+    closed = modules.filter((module) => !module.open);
+    closed.forEach((module) => { module.open = true; });
+  });
+  addEventListener("afterprint", () => closed.forEach((module) => { module.open = false; }));
+
+  // ---- search ------------------------------------------------------------------------------------------------------
+  const holders = { genes: new Map(), samples: new Map() };
+  data.modules.forEach((module, number) => {
+    for (const kind of ["genes", "samples"]) {
+      for (const [at, weight] of module[kind]) {
+        if (!holders[kind].has(at)) holders[kind].set(at, []);
+        holders[kind].get(at).push([number, weight]);
+      }
+    }
+  });
+  const entries = ["genes", "samples"].flatMap((kind) =>
+    [...holders[kind]].map(([at, places]) => ({ kind, at, places, name: data[kind][at], key: data[kind][at].toLowerCase() })));
+  const MOST = 25;
+  const matches = (text) => {
+    const key = text.trim().toLowerCase();
+    if (!key) return [];
+    const rank = (entry) => (entry.key === key ? 0 : entry.key.startsWith(key) ? 1 : 2);
+    return entries.filter((entry) => entry.key.includes(key))
+      .sort((a, b) => rank(a) - rank(b) || b.places.length - a.places.length || a.key.localeCompare(b.key));
+  };
+  const hit = (kind, at) => {
+    all("circle.hit").forEach((circle) => circle.classList.remove("hit"));
+    if (kind !== "genes") return;
+    data.modules.forEach((module, number) => {
+      const place = module.genes.findIndex(([gene]) => gene === at);
+      modules[number].querySelector(`circle[data-at="${place}"]`)?.classList.add("hit");
+    });
+  };
+  const answer = (entry) => {
+    const item = element("li");
+    const name = element("bdi", entry.name, "name");
+    name.title = entry.name;
+    item.append(name);
+    if (entry.kind === "samples") item.append(element("span", "sample", "note"));
+    for (const [number, weight] of entry.places) {
+      const link = element("a", `module ${number} (${signed(weight)})`);
+      link.href = `#module-${number}`;
+      link.addEventListener("click", () => hit(entry.kind, entry.at));
+      item.append(link);
+    }
+    return item;
+  };
+  const found = document.getElementById("found");
+  const find = document.getElementById("find");
+  find.addEventListener("input", () => {
+    const some = matches(find.value);
+    found.replaceChildren();
+    if (!find.value.trim()) return;
+    if (!some.length) {
+      found.append(element("p", "No module holds a gene or sample of that name.", "note"));
+      return;
+    }
+    const list = element("ul");
+    list.append(...some.slice(0, MOST).map(answer));
+    found.append(list);
+    if (some.length > MOST) found.append(element("p", `and ${some.length - MOST} more: type on`, "note"));
+  });
+  find.form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    found.querySelector("a")?.focus();
+  });
+
+  // ---- heatmaps and networks, when a module is opened ----------------------------------------------------------------
+  const heatmapTips = (image, heatmap) => {
+    const levels = Uint8Array.from(atob(heatmap.levels), (letter) => letter.charCodeAt(0));
+    const [rows, columns] = [heatmap.genes.length, heatmap.samples.length];
+    image.addEventListener("pointermove", (event) => {
+      const row = Math.min(rows - 1, Math.max(0, Math.floor((event.offsetY / image.clientHeight) * rows)));
+      const column = Math.min(columns - 1, Math.max(0, Math.floor((event.offsetX / image.clientWidth) * columns)));
+      const level = levels[row * columns + column];
+      const edge = level === 1 ? "\u2264 " : level === 255 ? "\u2265 " : "";
+      const value = level === 0 ? "missing" : `${edge}${signed(((level - 128) / 127) * heatmap.limit)}`;
+      showTip(event, `${isolated(data.genes[heatmap.genes[row]])}\n${isolated(data.samples[heatmap.samples[column]])}\n${value}`);
+    });
+    image.addEventListener("pointerleave", hideTip);
+  };
+  const networkTips = (drawing, module) => {
+    const circles = new Map(all("circle", drawing).map((circle) => [Number(circle.dataset.at), circle]));
+    const touched = drawing.querySelector(".touched");
+    const neighbours = new Map([...circles.keys()].map((at) => [at, []]));
+    for (let i = 0; i < module.edges.length; i += 2) {
+      neighbours.get(module.edges[i]).push(module.edges[i + 1]);
+      neighbours.get(module.edges[i + 1]).push(module.edges[i]);
+    }
+    const place = (at) => `${circles.get(at).getAttribute("cx")} ${circles.get(at).getAttribute("cy")}`;
+    circles.forEach((circle, at) => {
+      const said = circle.querySelector("title");
+      const count = /[\d,]+ neighbours?$/.exec(said.textContent)[0];
+      said.remove();  // or the browser would show it beside ours
+      const [gene, weight] = module.genes[at];
+      circle.addEventListener("pointerenter", (event) => {
+        touched.setAttribute("d", neighbours.get(at).map((other) => `M${place(at)}L${place(other)}`).join(""));
+        showTip(event, `${isolated(data.genes[gene])}\nweight ${signed(weight)}\n${count} in the module`);
+      });
+      circle.addEventListener("pointerleave", () => { touched.setAttribute("d", ""); hideTip(); });
+    });
+  };
+  modules.forEach((details, number) => {
+    details.addEventListener("toggle", () => {
+      const module = data.modules[number];
+      const image = details.querySelector(".heatmap > img");
+      const drawing = details.querySelector(".network svg");
+      if (image && module.heatmap) heatmapTips(image, module.heatmap);
+      if (drawing) networkTips(drawing, module);
+    }, { once: true });
+  });
+
+  // ---- downloads ---------------------------------------------------------------------------------------------------
+  const plain = (text) => String(text).replace(/[\t\r\n]+/g, " ");
+  const save = (name, rows) => {
+    const text = rows.map((row) => `${row.map(plain).join("\t")}\n`).join("");
+    const link = element("a");
+    link.href = URL.createObjectURL(new Blob([text], { type: "text/tab-separated-values" }));
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  };
+  const membersOf = (number) => ["genes", "samples"].flatMap((kind) =>
+    data.modules[number][kind].map(([at, weight]) => [number, kind === "genes" ? "gene" : "sample", data[kind][at], weight]));
+  const columns = ["module", "axis", "name", "weight"];
+  const downloads = {
+    modules: () => save("modules-table.tsv", [
+      all("thead th", table).map((header) => header.dataset.name),
+      ...[...table.tBodies[0].rows].map((row) => [...row.cells].map((cell) => cell.dataset.value)),
+    ]),
+    members: () => save("members.tsv", [columns, ...data.modules.flatMap((_, number) => membersOf(number))]),
+    module: (button) => save(`module-${button.dataset.module}.tsv`, [columns, ...membersOf(Number(button.dataset.module))]),
+  };
+  all("[data-download]").forEach((button) =>
+    button.addEventListener("click", () => downloads[button.dataset.download](button)));
+
+  // ---- charts --------------------------------------------------------------------------------------------------------
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const colours = () => {
+    const style = getComputedStyle(document.documentElement);
+    const [ink, quiet, line] = ["--ink", "--quiet", "--line"].map((name) => style.getPropertyValue(name).trim());
+    return {
+      background: "transparent",
+      font: "system-ui, sans-serif",
+      axis: { labelColor: quiet, titleColor: quiet, gridColor: line, domainColor: line, tickColor: line, titleFontWeight: "normal" },
+      legend: { labelColor: quiet, titleColor: quiet, titleFontWeight: "normal" },
+    };
+  };
+  const chartTip = (handler, event, item, value) => {
+    if (value === null || value === undefined || value === "") return hideTip();
+    showTip(event, typeof value === "object"
+      ? Object.entries(value).map(([key, one]) => `${key}: ${isolated(one)}`).join("\n") : String(value));
+  };
+  const draw = (holder) => window.vegaEmbed(holder, data.charts[holder.dataset.chart], {
+    mode: "vega", ast: true, actions: false, defaultStyle: false, renderer: "canvas", config: colours(), tooltip: chartTip,
+  }).then(({ view }) => {
+    view.addEventListener("click", (event, item) => {
+      if (item?.datum?.module !== undefined) location.hash = `#module-${item.datum.module}`;
+    });
+  });
+  const drawAll = () => all("[data-chart]").forEach(draw);
+  addEventListener("vega-ready", drawAll);
+  dark.addEventListener("change", drawAll);
+
+  reveal();
+})();

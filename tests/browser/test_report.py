@@ -1,0 +1,297 @@
+"""The report in a real Chromium: what a reader does with it, and what nobody must be able to do with it."""
+
+import os
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import netbic
+import reports
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+REQUIRED = os.environ.get("NETBIC_REQUIRE_BROWSER") == "1"
+
+if not REQUIRED:
+    if CHROMIUM is None:
+        pytest.skip("needs a browser: apt-get install chromium", allow_module_level=True)
+    pytest.importorskip("playwright", reason="needs playwright: pip install playwright")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    assert CHROMIUM, "NETBIC_REQUIRE_BROWSER=1 but there is no chromium: apt-get install chromium"
+    with sync_playwright() as playwright:
+        # In containers there is often no sandbox to be had; the pages are our own files.
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return reports.ordinary(tmp_path_factory.mktemp("ordinary"))
+
+
+@pytest.fixture(scope="module")
+def hostile_folder(tmp_path_factory):
+    return reports.hostile(tmp_path_factory.mktemp("hostile"))
+
+
+@pytest.fixture
+def opened(browser):
+    """Opens a report as a reader would; at the end nothing may have been complained of, requested or violated."""
+    contexts, complaints = [], []
+
+    def open_report(folder, width=1200, **words):
+        context = browser.new_context(viewport={"width": width, "height": 900}, reduced_motion="reduce", **words)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: complaints.append(request.url) if outside(request.url) else None)
+        if words.get("java_script_enabled", True):
+            page.add_init_script(
+                "addEventListener('securitypolicyviolation', (event) => console.log(event.violatedDirective))"
+            )
+        page.goto((folder / "report.html").as_uri())
+        return page
+
+    def outside(address):
+        return not address.startswith(("data:", "blob:")) and not address.endswith("/report.html")
+
+    yield open_report
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+def column(page, name):
+    at = page.locator(".sortable thead th").evaluate_all(f"all => all.findIndex((th) => th.dataset.name === '{name}')")
+    return page.locator(f".sortable tbody td:nth-child({at + 1})").evaluate_all(
+        "all => all.map((td) => td.dataset.value)"
+    )
+
+
+def header(page, name):
+    return page.locator(f'.sortable th[data-name="{name}"]')
+
+
+def tip(page):
+    page.locator("#tip").wait_for(timeout=5000)
+    return page.locator("#tip").inner_text()
+
+
+def go_to_module(page, number):
+    """As a reader does, from the table; ready when its pictures answer the mouse."""
+    page.locator(f'.sortable a[href="#module-{number}"]').click()
+    page.locator(f"#module-{number}").wait_for()
+    page.wait_for_function(f"!document.querySelector('#module-{number} circle title')")
+
+
+def painted(page, selector):
+    """Share of a canvas' points that are not empty."""
+    return page.locator(selector).first.evaluate(
+        """canvas => {
+            const points = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+            return points.filter((_, at) => at % 4 === 3 && points[at] > 0).length / (points.length / 4);
+        }"""
+    )
+
+
+def test_the_table_sorts_both_ways_and_says_so(folder, opened):
+    page = opened(folder)
+    for name in ("graph_share", "degree_fold_change"):
+        header(page, name).get_by_role("button").click()
+        assert header(page, name).get_attribute("aria-sort") == "descending"
+        values = np.array(column(page, name), dtype=float)
+        np.testing.assert_array_equal(values, np.sort(values)[::-1])
+        header(page, name).get_by_role("button").click()
+        assert header(page, name).get_attribute("aria-sort") == "ascending"
+        np.testing.assert_array_equal(np.array(column(page, name), dtype=float), np.sort(values))
+    header(page, "top_genes").get_by_role("button").click()
+    assert column(page, "top_genes") == sorted(column(page, "top_genes"), key=str.lower)
+    assert page.locator(".sortable th[aria-sort]").count() == 1
+
+
+def test_the_table_sorts_by_keyboard(folder, opened):
+    page = opened(folder)
+    header(page, "n_edges").get_by_role("button").focus()
+    outline = "getComputedStyle(document.activeElement).outlineStyle"
+    page.keyboard.press("Tab")
+    page.keyboard.press("Shift+Tab")
+    assert page.evaluate(outline) != "none"
+    page.keyboard.press("Enter")
+    values = np.array(column(page, "n_edges"), dtype=float)
+    np.testing.assert_array_equal(values, np.sort(values)[::-1])
+
+
+def test_the_search_finds_all_modules_of_a_gene(folder, opened):
+    page, members = opened(folder), netbic.io.read_table(folder / "modules.tsv")
+    genes = members[members["axis"] == "gene"]
+    gene = genes["name"].value_counts().index[0]
+    page.get_by_label("Which modules hold a gene or sample?").press_sequentially(gene.lower())
+    first = page.locator("#found li").first
+    assert first.locator("bdi").inner_text() == gene
+    links = first.locator("a").evaluate_all("all => all.map((a) => a.getAttribute('href'))")
+    assert links == [f"#module-{number}" for number in genes.loc[genes["name"] == gene, "module"]]
+    page.keyboard.press("Enter")  # to the first answer
+    page.keyboard.press("Enter")  # and there
+    module = page.locator(f"details:has({links[0]})")
+    assert module.get_attribute("open") is not None
+    assert module.locator("bdi").get_by_text(gene, exact=True).first.is_visible()
+
+
+def test_the_search_says_when_there_is_nothing(folder, opened):
+    page = opened(folder)
+    page.locator("#find").fill("no such gene")
+    assert "No module holds" in page.locator("#found").inner_text()
+    page.locator("#find").fill("")
+    assert page.locator("#found").inner_text() == ""
+
+
+def test_charts_are_painted_and_answer_the_mouse(folder, opened):
+    page = opened(folder)
+    page.locator(".chart canvas").nth(3).wait_for()
+    for name in ("variance", "shared", "evidence", "convergence"):
+        assert painted(page, f"#chart-{name} canvas") > 0.005, name
+    chart = page.locator("#chart-variance canvas")
+    chart.scroll_into_view_if_needed()
+    box = chart.bounding_box()
+    for part in np.linspace(0.15, 0.9, 16):  # some bar is under the mouse
+        page.mouse.move(box["x"] + part * box["width"], box["y"] + 0.78 * box["height"])
+        if page.locator("#tip").is_visible():
+            break
+    assert "variance explained" in page.locator("#tip").inner_text()
+    page.mouse.click(box["x"] + part * box["width"], box["y"] + 0.78 * box["height"])
+    assert page.locator("details.module[open]").count() == 1
+
+
+def test_hovering_the_network_shows_name_and_weight(folder, opened):
+    page, members = opened(folder), netbic.io.read_table(folder / "modules.tsv")
+    go_to_module(page, 1)
+    circle = page.locator("details[open] circle").first
+    at = int(circle.get_attribute("data-at"))
+    own = members[(members["module"] == 1) & (members["axis"] == "gene")].iloc[at]
+    circle.hover(force=True)
+    said = tip(page)
+    assert own["name"] in said
+    assert f"{abs(own['weight']):#.3g}" in said
+    assert page.locator("details[open] .touched").get_attribute("d").startswith("M")
+
+
+def test_hovering_the_heatmap_shows_gene_sample_and_value(folder, opened):
+    page = opened(folder)
+    go_to_module(page, 0)
+    heatmap = netbic.report.heatmaps.read_heatmaps(folder)[0]
+    model = netbic.load(folder)
+    genes, samples = model.names_["columns"], model.names_["rows"]
+    box = page.locator("details[open] .heatmap > img").bounding_box()
+    n_genes, n_samples = heatmap.values.shape
+    row, col = n_genes - 1, 2
+    page.mouse.move(box["x"] + (col + 0.5) * box["width"] / n_samples, box["y"] + (row + 0.5) * box["height"] / n_genes)
+    said = tip(page)
+    assert genes[heatmap.genes[row]] in said
+    assert samples[heatmap.samples[col]] in said
+    value = heatmap.values[row, col] * heatmap.limit / 127
+    assert f"{abs(value):#.3g}".rstrip(".") in said
+
+
+@pytest.mark.parametrize("width", [400, 1600])
+@pytest.mark.parametrize("name", ["folder", "hostile_folder"])
+def test_nothing_sticks_out_of_narrow_or_wide_windows(name, width, opened, request):
+    page = opened(request.getfixturevalue(name), width)
+    page.get_by_role("button", name="open all").click()
+    page.locator("details.all").evaluate_all("all => all.forEach((one) => { one.open = true; })")
+    page.locator(".chart canvas").first.wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    for selector in ("h1", "#find", "details .heatmap img", "details .network svg", "details .evidence table"):
+        box = page.locator(selector).first.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width + 1
+        assert box["width"] > 0.15 * width
+
+
+def test_dark_is_dark_and_charts_follow(folder, opened):
+    page = opened(folder, color_scheme="dark")
+    ink, paper = "getComputedStyle(document.body).color", "getComputedStyle(document.body).backgroundColor"
+
+    def light(colour):
+        return sum(map(int, page.evaluate(colour)[4:-1].split(",")))
+
+    assert light(ink) > 500 > 200 > light(paper)
+    page.emulate_media(color_scheme="light")
+    assert light(paper) > 500 > 200 > light(ink)
+    page.locator(".chart canvas").nth(3).wait_for()
+    assert page.locator("#chart-variance canvas").count() == 1
+
+
+def test_downloads_hold_what_is_shown(folder, opened, tmp_path):
+    page, members = opened(folder), netbic.io.read_table(folder / "modules.tsv")
+    wanted = {"this table (TSV)": "modules-table.tsv", "all members (TSV)": "members.tsv"}
+    for label, name in wanted.items():
+        with page.expect_download() as download:
+            page.get_by_role("button", name=label).click()
+        assert download.value.suggested_filename == name
+        download.value.save_as(tmp_path / name)
+    saved = pd.read_csv(tmp_path / "members.tsv", sep="\t")
+    assert saved[["module", "axis", "name"]].equals(members[["module", "axis", "name"]])
+    np.testing.assert_allclose(saved["weight"], members["weight"], rtol=1e-3)
+    table, summary = pd.read_csv(tmp_path / "modules-table.tsv", sep="\t"), netbic.io.read_table(folder / "summary.tsv")
+    np.testing.assert_allclose(table["singular_value"], summary["singular_value"])
+    go_to_module(page, 2)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="members of module 2 (TSV)").click()
+    download.value.save_as(tmp_path / "own.tsv")
+    assert set(pd.read_csv(tmp_path / "own.tsv", sep="\t")["module"]) == {2}
+
+
+def test_without_javascript_tables_pictures_and_members_are_there(folder, opened):
+    page, members = opened(folder, java_script_enabled=False), netbic.io.read_table(folder / "modules.tsv")
+    assert page.locator(".sortable tbody tr").count() == 4
+    assert not page.locator("#find").is_visible()
+    assert page.locator(".charts noscript img, .charts img").first.is_visible()
+    page.locator("details.module > summary").nth(1).click()
+    heaviest = members[(members["module"] == 1) & (members["axis"] == "gene")]["name"].iloc[:3]
+    for name in heaviest:
+        assert page.locator("details[open] .members bdi").get_by_text(name, exact=True).is_visible()
+    assert page.locator("details[open] .heatmap img").first.bounding_box()["height"] > 100
+    assert page.locator("details[open] circle").first.is_visible()
+
+
+def test_printing_opens_all_modules_and_closes_them_again(folder, opened):
+    page = opened(folder)
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("details.module[open]").count() == 4
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator("details.module[open]").count() == 0
+
+
+def test_hostile_names_are_shown_and_never_run(hostile_folder, opened):
+    page = opened(hostile_folder)
+    assert f"<img src=x onerror={reports.TRAP}>'\"" in page.locator("h1").inner_text()
+    page.get_by_role("button", name="open all").click()
+    shown = page.locator("bdi").evaluate_all("all => all.map((one) => one.textContent)")
+    assert set(reports.HOSTILE) <= set(shown)
+    for name in reports.HOSTILE:
+        page.locator("#find").fill(name)
+        assert page.locator("#found li bdi").first.evaluate("one => one.textContent") == name
+    drawn = page.locator("details.module").first.locator("circle")
+    for at in range(min(drawn.count(), 20)):
+        drawn.nth(at).hover(force=True)
+    assert page.evaluate("window.trapped") is None
+    assert page.evaluate("document.scripts.length") == 3
+
+
+def test_code_slipped_into_the_page_does_not_run(folder, tmp_path, browser):
+    text = (folder / "report.html").read_text()
+    slipped = text.replace("<main>", f"<main><script>{reports.TRAP}</script><img src=x onerror='{reports.TRAP}'>")
+    (tmp_path / "report.html").write_text(slipped)
+    page = browser.new_page()
+    page.goto((tmp_path / "report.html").as_uri())
+    assert page.locator(".sortable tbody tr").count() == 4
+    assert page.evaluate("window.trapped") is None
+    page.close()

@@ -1,0 +1,274 @@
+"""The report as a file: true to the fit, complete in itself, and closed to names that would like to be markup."""
+
+import base64
+import hashlib
+import io
+import json
+import shutil
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from PIL import Image
+
+import netbic
+import reports
+from netbic.cli import main
+from netbic.report import contents, heatmaps
+from netbic.report.network import subnetwork
+
+
+class Page(HTMLParser):
+    """Elements with attributes, and the text inside each kind."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.texts, self._open = [], {}, []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        self._open.append(tag)
+        self.texts.setdefault(tag, []).append("")
+
+    def handle_endtag(self, tag):
+        while self._open and self._open.pop() != tag:
+            pass
+
+    def handle_data(self, data):
+        if self._open:
+            self.texts[self._open[-1]][-1] += data
+
+    def all(self, tag):
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return reports.ordinary(tmp_path_factory.mktemp("ordinary"))
+
+
+@pytest.fixture(scope="module")
+def page(folder):
+    return Page((folder / "report.html").read_text())
+
+
+@pytest.fixture(scope="module")
+def hostile_page(tmp_path_factory):
+    folder = reports.hostile(tmp_path_factory.mktemp("hostile"))
+    return Page((folder / "report.html").read_text())
+
+
+def test_nothing_is_loaded_from_elsewhere(page):
+    for _, attributes in page.elements:
+        for name in ("src", "href", "action", "srcset", "poster", "data"):
+            assert (attributes.get(name) or "#").startswith(("#", "data:image/png;base64,"))
+
+
+def test_only_scripts_and_styles_of_the_page_may_run(page):
+    policy = next(meta["content"] for meta in page.all("meta") if meta.get("http-equiv") == "Content-Security-Policy")
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    assert rules["default-src"] == "'none'"
+    assert "unsafe" not in policy
+    code = [
+        text
+        for attributes, text in zip(page.all("script"), page.texts["script"], strict=True)
+        if attributes.get("type") != "application/json"
+    ]
+    for allowed, texts in ((rules["script-src"], code), (rules["style-src"], page.texts["style"])):
+        digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts]
+        assert allowed == " ".join(f"'sha256-{digest}'" for digest in digests)
+
+
+def test_no_element_carries_code_or_style(page, hostile_page):
+    for _, attributes in page.elements + hostile_page.elements:
+        assert not [name for name in attributes if name.startswith("on") or name == "style"]
+
+
+def test_hostile_names_are_text(page, hostile_page):
+    count = {tag: sum(name == tag for name, _ in page.elements) for tag in ("script", "style", "noscript")}
+    assert count == {tag: sum(name == tag for name, _ in hostile_page.elements) for tag in count}
+    assert all(image["src"].startswith("data:image/png;") for image in hostile_page.all("img"))
+    shown = hostile_page.texts["bdi"]
+    for name in reports.HOSTILE:
+        assert shown.count(name) >= 3, name  # as a gene, as a sample and as a gene set
+    data = json.loads(hostile_page.texts["script"][0])
+    assert set(reports.HOSTILE) <= set(data["genes"].values())
+    assert set(reports.HOSTILE) <= set(data["samples"].values())
+
+
+def test_the_table_holds_the_summary(folder, page):
+    summary = netbic.io.read_table(folder / "summary.tsv")
+    cells = [cell["data-value"] for cell in page.all("td") if "data-value" in cell]
+    columns = [header["data-name"] for header in page.all("th") if "data-name" in header]
+    table = pd.DataFrame(np.array(cells).reshape(-1, len(columns)), columns=columns)
+    for name in ("singular_value", "explained_variance_ratio", "graph_share", "n_genes", "n_edges"):
+        np.testing.assert_array_equal(table[name].astype(float), summary[name])
+    assert table["top_genes"].tolist() == summary["top_genes"].tolist()
+    edges = netbic.io.read_table(folder / "edges.tsv")
+    np.testing.assert_array_equal(table["degree_fold_change"].astype(float), edges["degree_fold_change"])
+
+
+def test_members_are_those_of_the_tables(folder, page):
+    data, members = json.loads(page.texts["script"][0]), netbic.io.read_table(folder / "modules.tsv")
+    for number, module in enumerate(data["modules"]):
+        for axis, kind in (("gene", "genes"), ("sample", "samples")):
+            own = members[(members["module"] == number) & (members["axis"] == axis)]
+            assert [data[kind][str(at)] for at, _ in module[kind]] == own["name"].tolist()
+            np.testing.assert_allclose([weight for _, weight in module[kind]], own["weight"], rtol=1e-3)
+
+
+def test_planted_gene_sets_are_shown_with_their_modules(folder, page):
+    sets = netbic.io.read_table(folder / "gene_sets.tsv")
+    assert len(sets) >= 3
+    for name in sets["name"]:
+        assert name in page.texts["bdi"]
+
+
+def test_heatmaps_hold_the_centred_values_in_the_order_of_weights(folder):
+    model = netbic.load(folder)
+    X = netbic.io.open_study(folder.parent / "expression.parquet").X
+    centred = (X - X.mean()).to_numpy()
+    for number, heatmap in enumerate(heatmaps.read_heatmaps(folder)):
+        values = centred[np.ix_(heatmap.samples, heatmap.genes)].T
+        shown = heatmap.values * (heatmap.limit / 127)
+        np.testing.assert_allclose(shown, values.clip(-heatmap.limit, heatmap.limit), atol=0.51 * heatmap.limit / 127)
+        assert np.all(np.diff(model.components_[number, heatmap.genes]) <= 0)
+        assert np.all(np.diff(model.left_vectors_[heatmap.samples, number]) <= 0)
+        assert set(heatmap.genes) == set(np.flatnonzero(model.columns_[number]))
+
+
+def test_heatmaps_of_sparse_and_incomplete_data(tmp_path):
+    X = netbic.simulate.paper(0.02, random_state=0).X
+    holes = X.copy()
+    holes[3, 5] = np.nan
+    model = netbic.SparseGraphSVD(1, n_rows=60, n_columns=100, missing="ignore").fit(holes)
+    netbic.report.write_heatmaps(tmp_path, model, holes)
+    (heatmap,) = heatmaps.read_heatmaps(tmp_path)
+    missing = np.argwhere(heatmap.values == -128)
+    assert [(heatmap.genes[gene], heatmap.samples[sample]) for gene, sample in missing] in ([], [(5, 3)])
+    assert model.rows_[0][3] == bool(len(missing))
+
+
+def test_large_modules_are_cut_to_their_heaviest_members(tmp_path):
+    X = np.random.default_rng(0).normal(size=(400, 900))
+    model = netbic.SparseGraphSVD(1).fit(X)
+    netbic.report.write_heatmaps(tmp_path, model, X)
+    (heatmap,) = heatmaps.read_heatmaps(tmp_path)
+    magnitudes = np.abs(model.components_[0])
+    assert magnitudes[heatmap.genes].min() >= np.delete(magnitudes, heatmap.genes).max()
+    assert heatmap.values.shape == (300, 150)
+
+
+def test_red_is_above_blue_below_and_grey_missing():
+    picture = heatmaps.picture(np.array([[127, -127, 0, -128]], dtype=np.int8))
+    image = Image.open(io.BytesIO(base64.b64decode(picture.split(",")[1]))).convert("RGB")
+    (high, low, middle, missing) = (np.array(image.getpixel((x, 0)), dtype=int) for x in range(4))
+    assert high[0] > high[2] + 60
+    assert low[2] > low[0] + 60
+    assert middle.min() > 240
+    assert len(set(missing)) == 1
+
+
+def test_a_star_is_hub_driven_and_a_ring_is_not(folder):
+    star, ring = np.zeros((12, 12)), np.zeros((12, 12))
+    star[0, 1:] = star[1:, 0] = 1
+    for i in range(12):
+        ring[i, (i + 1) % 12] = ring[(i + 1) % 12, i] = 1
+    drawn = [subnetwork(netbic.Graph(A), np.arange(12), np.linspace(1, 0.1, 12), np.arange(12)) for A in (star, ring)]
+    assert [round(one.hub_share, 3) for one in drawn] == [
+        1.0,
+        0.333,
+    ]  # three nodes in a row of a ring touch four of its twelve edges
+    assert [one.n_edges for one in drawn] == [11, 12]
+    pages = contents.gather(folder).modules
+    for page in pages:
+        own = page.edges
+        assert ("hub-driven" in page.flags) == (
+            own["q_value"] <= 0.05 < own["degree_q_value"] or (own["n_edges"] >= 10 and page.network.hub_share >= 0.5)
+        )
+
+
+def test_a_folder_without_the_rest_still_has_a_report_that_says_so(folder, tmp_path):
+    shutil.copytree(folder / "model", tmp_path / "bare")
+    page = Page(netbic.report.write_report(tmp_path / "bare").read_text())
+    said = " ".join(page.texts["li"])
+    for missing in ("heatmaps.npz", "edges.tsv", "gene_sets.tsv", "alignment.json"):
+        assert missing in said
+    assert len(page.all("details")) == 3 * 4
+    assert page.all("circle")
+
+
+def test_heatmaps_of_another_fit_are_not_shown(folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "out")
+    X = netbic.io.open_study(folder.parent / "expression.parquet").X
+    other = netbic.SparseGraphSVD(4, n_rows=30, n_columns=40, random_state=1, center=None).fit(X)
+    netbic.report.write_heatmaps(tmp_path / "out", other, X)
+    assert all(module.heatmap is None for module in contents.gather(tmp_path / "out").modules)
+
+
+def test_a_model_without_network_names_or_modules_to_compare_has_a_report(tmp_path):
+    model = netbic.SparseGraphSVD(1, n_rows=20, n_columns=20).fit(netbic.simulate.paper(0.02, random_state=0).X)
+    netbic.save(model, tmp_path)
+    page = Page(netbic.report.write_report(tmp_path).read_text())
+    assert "the modules' networks: the model was fitted without one" in " ".join(page.texts["li"])
+    assert not page.all("circle")
+
+
+def test_the_same_fit_writes_the_same_page_also_after_an_interruption(folder, tmp_path, monkeypatch):
+    files = (folder.parent / "expression.parquet", "--graph", folder.parent / "network.parquet")
+    sizes = ("--modules", 4, "--genes", 40, "--samples", 30)
+    words = ["fit", *files, "--gene-sets", folder.parent / "sets.gmt", *sizes, "--out", tmp_path / "out", "--resume"]
+    with monkeypatch.context() as patch:
+        patch.setattr(netbic.report, "write_report", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+        assert CliRunner().invoke(main, list(map(str, words))).exit_code == 1
+    assert not (tmp_path / "out" / "report.html").exists()
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["state"] == "running"
+    reports.run(*words)
+    before = (tmp_path / "out" / "report.html").read_bytes()
+    assert before == (folder / "report.html").read_bytes()
+    reports.run("report", tmp_path / "out")
+    assert (tmp_path / "out" / "report.html").read_bytes() == before
+
+
+def test_new_gene_sets_come_into_a_new_report(folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "out")
+    sets = netbic.io.read_gene_sets(folder.parent / "sets.gmt")
+    (tmp_path / "new.gmt").write_text("\t".join(["brand-new", "", *next(iter(sets.values()))]))
+    reports.run("enrich", tmp_path / "out", "--gene-sets", tmp_path / "new.gmt")
+    done = reports.run("report", tmp_path / "out", "--out", tmp_path / "other.html")
+    assert done.output.strip() == str(tmp_path / "other.html")
+    names = Page((tmp_path / "other.html").read_text()).texts["bdi"]
+    assert "brand-new" in names
+    assert "planted" not in names
+
+
+def test_a_fit_without_the_libraries_says_how_to_get_them_and_goes_on(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("netbic.report.page.find_spec", lambda name: None if name == "altair" else name)
+    monkeypatch.setitem(__import__("sys").modules, "altair", None)
+    done = reports.run("fit", folder.parent / "expression.parquet", "--modules", 1, "--out", tmp_path / "out")
+    assert 'pip install "netbic[report]"' in done.output
+    assert not (tmp_path / "out" / "report.html").exists()
+    failed = CliRunner().invoke(main, ["report", str(tmp_path / "out")])
+    assert failed.exit_code == 1
+    assert 'a report needs altair: pip install "netbic[report]"' in failed.output
+
+
+def test_no_report_and_force(folder, tmp_path):
+    words = ("fit", folder.parent / "expression.parquet", "--modules", 1, "--out", tmp_path, "--force")
+    (tmp_path / "report.html").write_text("of an earlier fit")
+    reports.run(*words, "--no-report")
+    assert not (tmp_path / "report.html").exists()
+    assert (tmp_path / "heatmaps.npz").exists()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_fit_that_found_nothing_has_a_report_too(tmp_path):
+    model = netbic.SparseGraphSVD(2, column_penalty=netbic.L1(1e9)).fit(netbic.simulate.paper(0.02, random_state=0).X)
+    assert model.n_components_ == 0
+    netbic.save(model, tmp_path)
+    page = Page(netbic.report.write_report(tmp_path).read_text())
+    assert page.all("table")
+    assert not page.all("details")

@@ -1,0 +1,72 @@
+"""Folders of fits to report on: one of an ordinary cohort, one full of names that would like to be markup."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from click.testing import CliRunner
+
+import netbic
+from netbic.cli import main
+
+# What names of genes, samples, gene sets and files must never do is call this.
+TRAP = "window.trapped=1"
+HOSTILE = [
+    f"<script>{TRAP}</script>",
+    f"</script><script>{TRAP}</script>",
+    f"</style><script>{TRAP}</script>",
+    f"<img src=x onerror={TRAP}>",
+    f'" onmouseover="{TRAP}',
+    f"' onfocus='{TRAP}",
+    f"--><svg onload={TRAP}>",
+    f"{{{{ {TRAP} }}}} ${{{TRAP}}}",
+    "&lt;b&gt; &amp; \\u003c",
+    "\u202eevil\u202c \u200f\u05e2\u05d1\u05e8\u05d9\u05ea",
+    "🧬" * 12,
+    "line\u2028separator\u2029end",
+    "long" * 125,
+    "__proto__",
+    "constructor",
+]
+
+
+def run(*words):
+    done = CliRunner().invoke(main, [str(word) for word in words])
+    assert done.exit_code == 0, done.output
+    return done
+
+
+def ordinary(folder: Path) -> Path:
+    """A fit of four modules, with a network and gene sets."""
+    return fitted(_cohort(), folder, "expression.parquet", ["planted", "other", "third"])
+
+
+def hostile(folder: Path) -> Path:
+    """The same, where the heaviest genes and samples, the gene sets and the file have hostile names."""
+    study = _cohort()
+    model = netbic.SparseGraphSVD(1, n_rows=30, n_columns=40).fit(study.expression)
+    samples, genes = (np.array(axis, dtype=object) for axis in study.expression.axes)
+    for names, weights in ((genes, model.components_[0]), (samples, model.left_vectors_[:, 0])):
+        names[np.argsort(-np.abs(weights))[: len(HOSTILE)]] = HOSTILE
+    renamed = replace(study, expression=study.expression.set_axis(samples).set_axis(genes, axis=1))
+    return fitted(renamed, folder, f"<img src=x onerror={TRAP}>'\".parquet", HOSTILE)
+
+
+def _cohort():
+    return netbic.simulate.cohort(120, 400, n_modules=3, module_samples=30, random_state=2)
+
+
+def fitted(study, folder: Path, file: str, sets: list[str]) -> Path:
+    """Files of a study, fitted by the command line; gene set k holds genes of planted module k modulo three."""
+    folder.mkdir(parents=True, exist_ok=True)
+    study.expression.T.rename_axis("gene").to_parquet(folder / file)
+    genes = np.array(study.expression.columns, dtype=object)
+    tails, heads, _ = study.network.edges()
+    pd.DataFrame({"source": genes[tails], "target": genes[heads]}).to_parquet(folder / "network.parquet")
+    members = [genes[mask][:40] for mask in study.genes]
+    lines = ["\t".join([name, name, *members[at % len(members)]]) for at, name in enumerate(sets)]
+    (folder / "sets.gmt").write_text("\n".join(lines), encoding="utf-8")
+    files = (folder / file, "--graph", folder / "network.parquet", "--gene-sets", folder / "sets.gmt")
+    run("fit", *files, "--modules", 4, "--genes", 40, "--samples", 30, "--out", folder / "out")
+    return folder / "out"
