@@ -53,7 +53,7 @@ pictures: install
 
 # The tools of the site are large: they are installed here, not by every `make install`.
 docs: $(VENV)/.installed-docs
-	$(BIN)/python -m sphinx -b html -W --keep-going -n -q docs docs/_build/html
+	$(BIN)/python -m sphinx -b html -W --keep-going -n -a -q docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
 
 $(VENV)/.installed-docs: $(VENV)/.installed

@@ -20,11 +20,11 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx_click",
     "sphinx_copybutton",
 ]
 exclude_patterns = ["_build", "paper/figure?.md", "paper/table1.md"]
 nitpicky = True
+highlight_language = "none"  # what is code says so: formulas in docstrings are not Python
 
 html_theme = "furo"
 html_title = "netbic"

@@ -24,7 +24,7 @@ class Dense(Penalty):
 
 @dataclass(frozen=True, repr=False)
 class L0(Penalty):
-    """Keep exactly the `k` largest entries (Eq. 20 of the paper); ties go to the lowest index.
+    """Keep exactly the `k` largest entries (equation 20 of the paper); ties go to the lowest index.
 
     Where fewer than `k` scores are positive, those are kept and the fit says so.
 
