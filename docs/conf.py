@@ -75,13 +75,26 @@ def block_mathml(writer, node):
     raise nodes.SkipNode
 
 
+def without_aliases(app, what, name, found, skip, options):
+    """Leave out the fields of named tuples, of which Python itself says nothing but their numbers."""
+    return True if (getattr(found, "__doc__", None) or "").startswith("Alias for field number") else None
+
+
+def without_introduction(app, what, name, found, options, lines):
+    """A room's page has words of its own above its tables."""
+    if what == "module":
+        lines.clear()
+
+
 def plain_types(app, what, name, found, options, lines):
-    """Keep `shape (n, n_components_)` from being read as a link: in reStructuredText an underscore at the end makes one."""
+    """Keep `shape (n, n_components_)` from being read as a link, which a last underscore makes in reStructuredText."""
     for number, line in enumerate(lines):
         if re.match(r"\w[\w, *]* : ", line):
             lines[number] = re.sub(r"(\w)_(?!\w)", r"\1\\_", line)
 
 
 def setup(app):
+    app.connect("autodoc-skip-member", without_aliases)
+    app.connect("autodoc-process-docstring", without_introduction, priority=99)
     app.connect("autodoc-process-docstring", plain_types, priority=100)
     app.add_html_math_renderer("mathml", (inline_mathml, None), (block_mathml, None))

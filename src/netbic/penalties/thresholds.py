@@ -174,8 +174,8 @@ class KeepSoft(Penalty):
 class ChosenByBIC(Penalty):
     """Base of penalties that choose their size by BIC in every half step (Lee et al. 2010).
 
-    Keeping the i largest of the scores c, thresholded at level_i, costs `|c - threshold(c)|^2 / s2 + i log(np)`, where s2
-    estimates the noise from what the scores leave of X. The smaller size wins among equals.
+    Keeping the i largest of the scores c, thresholded at level_i, costs `|c - threshold(c)|^2 / s2 + i log(np)`, where
+    s2 estimates the noise from what the scores leave of X. The smaller size wins among equals.
     """
 
     has_objective: ClassVar[bool] = False
