@@ -1,5 +1,7 @@
 """How the documentation site is built: `make docs`. Nothing is fetched while building or reading."""
 
+import logging
+import os
 import re
 from pathlib import Path
 
@@ -44,6 +46,8 @@ nb_execution_raise_on_error = True
 nb_execution_show_tb = True
 nb_execution_timeout = 120
 nb_merge_streams = True
+os.environ["MATPLOTLIBRC"] = str(Path(__file__).parent / "matplotlibrc")
+logging.getLogger("traitlets").setLevel(logging.WARNING)  # it reports every kernel that starts
 
 # Docstrings speak of `names` and of types in words: both are shown as they are written.
 default_role = "literal"
