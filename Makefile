@@ -1,7 +1,8 @@
 # make demo    find modules in a simulated cohort          make test    lint, types, doctests and the whole suite
 # make install the private environment (.venv) alone       make format  let ruff tidy the sources
 # make paper   the paper's figures and table (docs/paper)   make pictures  redraw the README's picture
-# make bench   time it against its peers (minutes)         make clean   remove .venv and caches
+# make bench   time it against its peers (minutes)         make docs    the documentation site, in docs/_build/html
+# make clean   remove .venv, caches and the site
 
 PYTHON ?= python3
 VENV   := .venv
@@ -16,7 +17,7 @@ ifneq ($(wildcard ../shared/golden),)
 export NETBIC_GOLDEN ?= $(abspath ../shared/golden)
 endif
 
-.PHONY: demo test install format paper bench pictures clean
+.PHONY: demo test install format paper bench pictures docs clean
 
 demo: install
 	$(BIN)/netbic demo
@@ -50,5 +51,14 @@ bench: install
 pictures: install
 	$(BIN)/python docs/pictures.py
 
+# The tools of the site are large: they are installed here, not by every `make install`.
+docs: $(VENV)/.installed-docs
+	$(BIN)/python -m sphinx -b html -W --keep-going -n -a -q docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
+$(VENV)/.installed-docs: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
+	@touch $@
+
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis docs/_build

@@ -43,7 +43,7 @@ CHOSEN: Final = ["module", "axis", "size", "sigma", "noise", "strength", "uneven
 class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Sparse graph-regularized SVD: network-coherent biclusters, one after another.
 
-    Each module is a pair of sparse unit vectors u (samples) and v (features) that maximises
+    Each module is a pair of sparse unit vectors u (samples) and v (features) that maximises ::
 
         u'Xv + (su/2) |u|'M1|u| + (sv/2) |v|'M2|v| - penalties,
 

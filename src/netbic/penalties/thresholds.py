@@ -24,7 +24,7 @@ class Dense(Penalty):
 
 @dataclass(frozen=True, repr=False)
 class L0(Penalty):
-    """Keep exactly the `k` largest entries (Eq. 20 of the paper); ties go to the lowest index.
+    """Keep exactly the `k` largest entries (equation 20 of the paper); ties go to the lowest index.
 
     Where fewer than `k` scores are positive, those are kept and the fit says so.
 
@@ -174,8 +174,8 @@ class KeepSoft(Penalty):
 class ChosenByBIC(Penalty):
     """Base of penalties that choose their size by BIC in every half step (Lee et al. 2010).
 
-    Keeping the i largest of the scores c, thresholded at level_i, costs |c - threshold(c)|^2 / s2 + i log(np), where s2
-    estimates the noise from what the scores leave of X. The smaller size wins among equals.
+    Keeping the i largest of the scores c, thresholded at level_i, costs `|c - threshold(c)|^2 / s2 + i log(np)`, where
+    s2 estimates the noise from what the scores leave of X. The smaller size wins among equals.
     """
 
     has_objective: ClassVar[bool] = False

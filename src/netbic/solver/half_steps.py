@@ -102,7 +102,7 @@ class Side:
         return self.term is not None and self.sigma > 0
 
     def weights(self, values: Floats) -> Floats:
-        """The w of the graph term: |u|, or u itself on a signed side."""
+        """The w of the graph term: `|u|`, or u itself on a signed side."""
         return values if self.signed else np.abs(values)
 
     def smooth(self, vector: Vector) -> Vector:

@@ -1,0 +1,104 @@
+"""How the documentation site is built: `make docs`. Nothing is fetched while building or reading."""
+
+import logging
+import os
+import re
+from pathlib import Path
+
+from docutils import nodes
+from docutils.utils.math import MathError
+from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx.util.logging import getLogger
+
+import netbic
+
+project = "netbic"
+author = "The netbic developers"
+copyright = author
+version = release = netbic.__version__
+
+extensions = [
+    "myst_nb",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_copybutton",
+]
+exclude_patterns = ["_build", "paper/figure?.md", "paper/table1.md"]
+nitpicky = True
+highlight_language = "none"  # what is code says so: formulas in docstrings are not Python
+
+html_theme = "furo"
+html_title = "netbic"
+html_static_path = ["_static"]
+html_css_files = ["netbic.css"]
+html_show_sourcelink = False
+html_math_renderer = "mathml"
+
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+
+# Tutorials are run when they changed; an error in one of them is an error of the build.
+nb_execution_mode = "cache"
+nb_execution_cache_path = str(Path(__file__).parent / "_build" / "executed")
+nb_execution_in_temp = True
+nb_execution_raise_on_error = True
+nb_execution_show_tb = True
+nb_execution_timeout = 120
+nb_merge_streams = True
+os.environ["MATPLOTLIBRC"] = str(Path(__file__).parent / "matplotlibrc")
+logging.getLogger("traitlets").setLevel(logging.WARNING)  # it reports every kernel that starts
+
+# Docstrings speak of `names` and of types in words: both are shown as they are written.
+default_role = "literal"
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+
+def mathml(node, **words):
+    """A formula as MathML, which browsers draw themselves: no script and no font has to be fetched."""
+    try:
+        return tex2mathml(node.astext(), **words)
+    except MathError as problem:
+        getLogger(__name__).warning("%s in the formula %s", problem, node.astext(), location=node)
+        return node.astext()
+
+
+def inline_mathml(writer, node):
+    writer.body.append(mathml(node))
+    raise nodes.SkipNode
+
+
+def block_mathml(writer, node):
+    writer.body.append(f'<div class="math">{mathml(node, as_block=True)}</div>')
+    raise nodes.SkipNode
+
+
+def without_aliases(app, what, name, found, skip, options):
+    """Leave out the fields of named tuples, of which Python itself says nothing but their numbers."""
+    return True if (getattr(found, "__doc__", None) or "").startswith("Alias for field number") else None
+
+
+def without_introduction(app, what, name, found, options, lines):
+    """A room's page has words of its own above its tables."""
+    if what == "module":
+        lines.clear()
+
+
+def plain_types(app, what, name, found, options, lines):
+    """Keep `shape (n, n_components_)` from being read as a link, which a last underscore makes in reStructuredText."""
+    for number, line in enumerate(lines):
+        if re.match(r"\w[\w, *]* : ", line):
+            lines[number] = re.sub(r"(\w)_(?!\w)", r"\1\\_", line)
+
+
+def setup(app):
+    app.connect("autodoc-skip-member", without_aliases)
+    app.connect("autodoc-process-docstring", without_introduction, priority=99)
+    app.connect("autodoc-process-docstring", plain_types, priority=100)
+    app.add_html_math_renderer("mathml", (inline_mathml, None), (block_mathml, None))
