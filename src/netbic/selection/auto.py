@@ -15,7 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from netbic.decomposition import SparseGraphSVD, check_count
 from netbic.methods import usual_sizes
-from netbic.penalties import DOUBTS, AdaptiveSupport
+from netbic.penalties import AdaptiveSupport
+from netbic.penalties.adaptive import DOUBTS
 from netbic.selection.graph_value import graph_value
 from netbic.selection.holdout import seeded
 from netbic.selection.n_modules import n_modules

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sklearn.exceptions import ConvergenceWarning
 
-from netbic.penalties import DOUBTS
+from netbic.penalties.adaptive import DOUBTS
 from netbic.solver.half_steps import Vector
 from netbic.solver.modules import Axis, Module, Settings
 
