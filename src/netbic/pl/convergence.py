@@ -34,8 +34,8 @@ def convergence(model: Any, *, modules: Iterable[int] | None = None, ax: Axes | 
     """Draw how far the objective F of each module was from its last value, round by round.
 
     The gap is relative, `|F - F_last| / |F_last|`, on a logarithmic scale that ends at a tenth of the tolerance, where
-    smaller ones are drawn too. Modules that did not converge end in a cross, one round before their last, and are named in
-    the legend.
+    smaller ones are drawn too. Modules that did not converge end in a cross, one round before their last, and are named
+    in the legend.
 
     Parameters
     ----------
