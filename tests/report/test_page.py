@@ -272,3 +272,64 @@ def test_a_fit_that_found_nothing_has_a_report_too(tmp_path):
     page = Page(netbic.report.write_report(tmp_path).read_text())
     assert page.all("table")
     assert not page.all("details")
+
+
+def test_a_clique_is_not_hub_driven_and_a_star_is():
+    def flags(weights):
+        size = len(weights)
+        graph, everyone = netbic.Graph(weights), np.arange(size)
+        drawn = subnetwork(graph, everyone, np.ones(size), everyone.astype(str))
+        summary = {"converged": True, "graph_share": 0.0}
+        words = (everyone, np.ones(size), [], everyone[:0], np.ones(0), [], drawn, None, None, [], 0)
+        return contents.ModulePage(0, summary, *words).flags
+
+    star = np.zeros((20, 20))
+    star[0, 1:] = star[1:, 0] = 1
+    assert flags(np.ones((8, 8)) - np.eye(8)) == []
+    assert flags(np.ones((10, 10)) - np.eye(10)) == []
+    assert flags(star) == ["hub-driven"]
+
+
+def test_the_best_set_comes_first_also_by_sign(folder, tmp_path):
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    sets = netbic.io.read_table(copy / "gene_sets.tsv")
+    assert len(sets)
+    worst = (
+        sets[sets["module"] == sets["module"].iloc[0]].iloc[[0]].assign(term="best", name="best", q_value=0.0, sign=-1)
+    )
+    netbic.io.write_table(copy / "gene_sets.tsv", pd.concat([sets.assign(sign=1), worst]))
+    module = contents.gather(copy).modules[int(worst["module"].iloc[0])]
+    assert module.terms[0]["term"] == "best"
+
+
+def test_tables_of_another_fit_are_left_out(folder, tmp_path):
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    for name, size in (("edges", "n_nodes"), ("gene_sets", "n_module")):
+        table = netbic.io.read_table(copy / f"{name}.tsv")
+        netbic.io.write_table(copy / f"{name}.tsv", table.assign(**{size: table[size] + 1}))
+    gathered = contents.gather(copy)
+    assert all(module.edges is None and not module.terms for module in gathered.modules)
+    assert any("edges.tsv" in line for line in gathered.missing)
+
+
+def test_foreign_tables_are_named(folder, tmp_path):
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    (copy / "gene_sets.tsv").write_text("a\tb\n1\t2\n")
+    with pytest.raises(netbic.InputError, match=r"gene_sets.tsv.*has no column"):
+        contents.gather(copy)
+    (copy / "gene_sets.tsv").unlink()
+    (copy / "edges.tsv").write_text("")
+    with pytest.raises(netbic.InputError, match=r"edges.tsv.*cannot be read"):
+        contents.gather(copy)
+
+
+def test_a_folder_that_is_not_there(folder, tmp_path):
+    done = CliRunner().invoke(main, ["report", str(folder), "--out", str(tmp_path / "no" / "page.html")])
+    assert done.exit_code == 1
+    assert "page.html" in done.output
+    assert "its folder is not there" in done.output
+
+
+def test_settings_show_what_the_defaults_came_to(folder):
+    shown = dict(contents.gather(folder).settings())
+    assert {"genes", "samples", "smoothness"} <= set(shown)

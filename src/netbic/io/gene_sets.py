@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from netbic.io.errors import shown, unusable
 from netbic.io.text import read_bytes, text_lines
+
+_NO_NAME = re.compile(r"$|na$|https?://", re.IGNORECASE)  # MSigDB has an address where others have a name
 
 
 class GeneSets(Mapping[str, tuple[str, ...]]):
@@ -63,7 +66,7 @@ def read_gene_sets(path: Path | str) -> GeneSets:
         if term in members:
             raise unusable(path, f"the set {shown(term)} occurs again", "rename or remove one of them", line=number)
         members[term] = tuple(dict.fromkeys(gene for gene in fields[2:] if gene))
-        names[term] = fields[1] or term
+        names[term] = term if _NO_NAME.match(fields[1]) else fields[1]
     if not members:
         raise unusable(path, "holds no gene set", "a line is: term, description, genes, separated by tabs")
     return GeneSets(members, names)

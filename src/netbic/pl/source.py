@@ -106,7 +106,8 @@ def entries(model: SparseGraphSVD, data: Data, rows: Indices, columns: Indices) 
     done = model.preparation_
     block -= done.offsets[columns].astype(block.dtype)
     if done.rows:
-        block -= _row_means(picked, float(done.offsets.mean())).astype(block.dtype)
+        own = picked[:, _places(model, data, "columns", np.arange(model.n_features_in_))]
+        block -= _row_means(own, done.offsets).astype(block.dtype)
     if done.factors is not None:
         block *= done.factors[columns].astype(block.dtype)
     return block
@@ -116,10 +117,11 @@ def _dense(part: Any) -> NDArray[Any]:
     return np.array(part.toarray() if hasattr(part, "toarray") else part)
 
 
-def _row_means(picked: Any, offset: float) -> NDArray[Any]:
-    if hasattr(picked, "toarray"):
-        return np.asarray(picked.mean(axis=1)).reshape(-1, 1) - offset
-    return np.asarray(np.nanmean(picked, axis=1, keepdims=True)) - offset
+def _row_means(own: Any, offsets: NDArray[Any]) -> NDArray[Any]:
+    """Means over the model's own columns, after their offsets, of what is observed."""
+    if hasattr(own, "toarray"):
+        return np.asarray(own.mean(axis=1)).reshape(-1, 1) - float(offsets.mean())
+    return np.asarray(np.nanmean(own - offsets, axis=1, keepdims=True))
 
 
 def _places(model: SparseGraphSVD, data: Data, axis: str, members: Indices) -> Indices:

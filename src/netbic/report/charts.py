@@ -53,7 +53,7 @@ def charts(model: SparseGraphSVD, table: pd.DataFrame) -> list[Chart]:
     made = [_variance(table)]
     if model.n_components_ > 1:
         made.append(_shared_genes(model))
-    if "degree_fold_change" in table:
+    if "degree_fold_change" in table and len(_folds(table)):
         made.append(_edge_evidence(table))
     return [*made, _convergence(model)]
 
@@ -200,9 +200,11 @@ def _edge_evidence(table: pd.DataFrame) -> Chart:
             ],
         )
     )
+    left_out = len(table) - len(_folds(table))
     says = (
         "Edges inside each module against both kinds of chance. Far right and low: its genes have many neighbours "
         "anywhere. Where the network took part in the fit, neither shows biology."
+        + (f" Modules without edges, or that could not be compared ({left_out}), are not drawn." if left_out else "")
     )
     return _finished("evidence", "Edges against chance", says, points)
 
@@ -244,7 +246,8 @@ def _convergence(model: SparseGraphSVD) -> Chart:
             ],
         )
     )
-    says = "The objective F round by round, a line per module. With the default solver it never falls."
+    first = f" (the first {_MOST_COMPARED})" if model.n_components_ > _MOST_COMPARED else ""
+    says = f"The objective F round by round, a line per module{first}. With the default solver it never falls."
     return _finished("convergence", "Convergence", says, chart)
 
 

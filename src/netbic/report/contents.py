@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from netbic.decomposition import SparseGraphSVD
+from netbic.decomposition import DEFAULT_SMOOTHNESS, SparseGraphSVD
 from netbic.io import Alignment, NetworkAccount, load, read_table, summary_table
-from netbic.io.errors import InputError
+from netbic.io.errors import InputError, unusable
 from netbic.io.files import read_json
 from netbic.io.results import names_of
 from netbic.io.state import matched_graph
@@ -24,8 +24,15 @@ from netbic.report.network import Subnetwork, subnetwork
 
 LEVEL = 0.05
 _MUCH_GRAPH = 0.3
-_HUB_SHARE, _FEW_EDGES = 0.5, 10
+_HUB_SHARE, _FEW_EDGES, _BEYOND_EQUALS = 0.5, 10, 0.2
 _TOP, _TERMS = 15, 10
+_CENTRED = {
+    None: "not centred",
+    "columns": "each gene about its mean",
+    "rows": "each sample about its mean",
+    "both": "genes and samples about their means",
+    "grand": "about the mean of all",
+}
 _FILES = ("expression", "graph", "gene_sets", "string_info", "graph_names", "id_map")
 
 
@@ -58,17 +65,23 @@ class ModulePage:
         yield "hub-driven", self._few_hubs() or self._degrees_explain_it()
 
     def _few_hubs(self) -> bool:
+        """Whether three members hold half of the edges: more than three of as many equals would, by far."""
         drawn = self.network
-        return drawn is not None and drawn.n_edges >= _FEW_EDGES and drawn.hub_share >= _HUB_SHARE
+        if drawn is None or drawn.n_edges < _FEW_EDGES:
+            return False
+        joined = len(drawn.nodes)
+        equals = 1 - (joined - 3) * (joined - 4) / (joined * (joined - 1)) if joined > 4 else 1.0
+        return drawn.hub_share >= max(_HUB_SHARE, equals + _BEYOND_EQUALS)
 
     def _degrees_explain_it(self) -> bool:
         """Denser than chance by the paper's test, but not denser than genes with as many neighbours."""
-        return self.edges is not None and self.edges["q_value"] <= LEVEL < self.edges["degree_q_value"]
+        return self.judged and self.edges is not None and self.edges["q_value"] <= LEVEL < self.edges["degree_q_value"]
 
     @property
-    def circular(self) -> bool:
-        """Whether the network had a say in which genes are members."""
-        return bool(self.summary["graph_share"] > 0)
+    def judged(self) -> bool:
+        """Whether there are other genes with as many neighbours; else random sets are the module over again."""
+        edges = self.edges
+        return edges is not None and not np.isclose(edges["degree_expected"], edges["n_edges"], rtol=1e-6)
 
     @property
     def top_genes(self) -> list[tuple[str, float]]:
@@ -123,8 +136,19 @@ class Contents:
     @property
     def title(self) -> str:
         """The data's name, without the folder it lay in."""
-        file = self.record.get("inputs", {}).get("expression")
+        file = self._inputs().get("expression")
         return PurePath(str(file)).name if file else "netbic modules"
+
+    @property
+    def circular(self) -> bool:
+        """Whether the network had a say in which genes are members."""
+        return self.model.column_graph is not None and self.model.column_smoothness != 0
+
+    @property
+    def as_fitted(self) -> str:
+        """What was done to the values before the fit."""
+        scaled = ", genes scaled to unit deviation" if self.model.scale else ""
+        return f"{_CENTRED[self.model.center]}{scaled}"
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -139,14 +163,26 @@ class Contents:
     def settings(self) -> list[tuple[str, str]]:
         """What was asked for, as options of the command; for other models, their parameters."""
         asked = self.record.get("settings")
+        if isinstance(asked, dict):
+            asked = {**asked, **{name: value for name, value in self._effective().items() if asked.get(name) is None}}
         if asked is None:
             asked = {name: value for name, value in self.model.get_params(deep=False).items() if "graph" not in name}
         return [(name, _in_words(value)) for name, value in asked.items() if value is not None and value is not False]
 
+    def _effective(self) -> dict[str, Any]:
+        """What the options come to where they were left at their defaults."""
+        graph = self.model.column_graph is not None
+        weight = DEFAULT_SMOOTHNESS if self.model.column_smoothness is None else self.model.column_smoothness
+        return {"genes": self.model.n_columns, "samples": self.model.n_rows, "smoothness": weight if graph else None}
+
     def inputs(self) -> list[tuple[str, str]]:
         """Files, without the folders they lay in, and how they were read where it was not as usual."""
-        given = {name: value for name, value in self.record.get("inputs", {}).items() if value}
+        given = {name: value for name, value in self._inputs().items() if value}
         return [(name, PurePath(value).name if name in _FILES else _in_words(value)) for name, value in given.items()]
+
+    def _inputs(self) -> dict[str, Any]:
+        given = self.record.get("inputs")
+        return given if isinstance(given, dict) else {}
 
     def names(self, axis: str) -> dict[int, str]:
         """Names of all members, by position in the data."""
@@ -163,7 +199,10 @@ def gather(folder: Path, model: SparseGraphSVD | None = None, record: dict[str, 
     record = _json(folder / "run.json") if record is None else record
     alignment, auto = _json(folder / "alignment.json"), _json(folder / "auto.json")
     heatmaps = _fitting(read_heatmaps(folder), model)
-    tables = {name: _table(folder / f"{name}.tsv") for name in ("edges", "gene_sets")}
+    tables = {
+        "edges": _of_these_modules(_table(folder / "edges.tsv", _EDGES), model, "n_nodes"),
+        "gene_sets": _of_these_modules(_table(folder / "gene_sets.tsv", _SETS), model, "n_module"),
+    }
     return Contents(
         model,
         record,
@@ -180,18 +219,43 @@ def _json(path: Path) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def _table(path: Path) -> pd.DataFrame | None:
-    return read_table(path) if path.is_file() else None
+def _table(path: Path, columns: set[str]) -> pd.DataFrame | None:
+    """A table of enrichment, if it is there."""
+    if not path.is_file():
+        return None
+    try:
+        table = read_table(path)
+    except (ValueError, OSError) as problem:
+        raise unusable(path, f"cannot be read ({problem})", "run netbic enrich again") from None
+    if lacking := sorted(columns - set(table.columns)):
+        raise unusable(path, f"has no column {lacking[0]}", "it is not netbic's: run netbic enrich again")
+    return table
+
+
+_EDGES = {"module", "n_nodes", "n_edges", "expected", "fold_change", "p_value", "q_value", "degree_q_value"}
+_SETS = {"module", "term", "name", "n_overlap", "n_term", "n_module", "fold_change", "q_value", "genes"}
+
+
+def _of_these_modules(table: pd.DataFrame | None, model: SparseGraphSVD, size: str) -> pd.DataFrame | None:
+    """The table, unless it is of other modules: those of an earlier fit in the folder."""
+    if table is None or table.empty or size not in table or "sign" in table:
+        return table
+    sizes = model.columns_.sum(axis=1)
+    known = table["module"].between(0, len(sizes) - 1)
+    return table if known.all() and (sizes[table["module"]] == table[size]).all() else None
 
 
 def _fitting(heatmaps: list[Heatmap], model: SparseGraphSVD) -> list[Heatmap | None]:
     """Heatmaps of just these modules; none if those on disk are of others."""
     alike = len(heatmaps) == model.n_components_ and all(
-        model.columns_[k][heatmap.genes].all() and model.rows_[k][heatmap.samples].all()
+        _all_members(model.columns_[k], heatmap.genes) and _all_members(model.rows_[k], heatmap.samples)
         for k, heatmap in enumerate(heatmaps)
-        if max(heatmap.genes, default=0) < model.columns_.shape[1]
     )
     return [*heatmaps] if alike else [None] * model.n_components_
+
+
+def _all_members(mask: NDArray[Any], members: NDArray[Any]) -> bool:
+    return max(members, default=0) < mask.size and bool(mask[members].all())
 
 
 def _modules(
@@ -203,7 +267,8 @@ def _modules(
         genes, gene_weights = _members(model.components_[number])
         samples, sample_weights = _members(model.left_vectors_[:, number])
         own = gene_names[genes]
-        found = [] if sets is None else sets[sets["module"] == number].to_dict("records")
+        own_sets = None if sets is None else sets[sets["module"] == number].sort_values("q_value", kind="stable")
+        found = [] if own_sets is None else own_sets.to_dict("records")
         yield ModulePage(
             number,
             {str(name): value for name, value in summary.items()},
@@ -228,7 +293,7 @@ def _members(vector: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def _edge_row(edges: pd.DataFrame | None, number: int) -> dict[str, Any] | None:
-    if edges is None or "degree_q_value" not in edges:
+    if edges is None:
         return None
     own = edges[edges["module"] == number]
     # An empty cell stands for a fold change that has no meaning: a module of one gene.

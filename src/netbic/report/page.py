@@ -13,7 +13,7 @@ from typing import Any
 
 from netbic import __version__
 from netbic.decomposition import SparseGraphSVD
-from netbic.io.errors import extra
+from netbic.io.errors import extra, unusable
 from netbic.io.files import write_whole
 from netbic.report import charts
 from netbic.report.contents import Contents, gather
@@ -63,6 +63,8 @@ def write_report(
     if missing := missing_library():
         extra(missing, "report", "a report")
     path = Path(folder) / FILE if out is None else Path(out)
+    if not path.parent.is_dir():
+        raise unusable(path, "cannot be written, its folder is not there", "make it first, or name another file")
     page = _rendered(gather(Path(folder), model, record))
     write_whole(path, page.encode("utf-8", errors="replace"))
     return path

@@ -184,7 +184,10 @@
   });
 
   // ---- downloads ---------------------------------------------------------------------------------------------------
-  const plain = (text) => String(text).replace(/[\t\r\n]+/g, " ");
+  const plain = (value) => {  // quoted as pandas and spreadsheets read it
+    const text = String(value).replace(/[\t\r\n]+/g, " ");
+    return text.includes('"') ? `"${text.replaceAll('"', '""')}"` : text;
+  };
   const save = (name, rows) => {
     const text = rows.map((row) => `${row.map(plain).join("\t")}\n`).join("");
     const link = element("a");
