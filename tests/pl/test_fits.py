@@ -105,3 +105,10 @@ def test_singular_values_where_all_stand_out(model, count):
     assert pl.singular_values(model).get_title(loc="left") == "3 modules"
     with pytest.raises(TypeError, match=r"what selection\.n_modules returns"):
         pl.singular_values(model, 3)
+
+
+def test_a_single_round_shows_nothing_of_where_it_would_end(study):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = netbic.SparseGraphSVD(1, n_rows=30, n_columns=50, max_iter=1).fit(study.expression)
+    assert pl.convergence(model).lines[0].get_ydata().tolist() == [1.0]

@@ -194,3 +194,16 @@ def test_bad_input_is_named(study, model):
         pl.heatmap(pd.DataFrame(), X)
     with pytest.raises(TypeError, match="matplotlib axes are needed"):
         pl.heatmap(model, X, ax=Figure().subplots(1, 2))
+
+
+@pytest.mark.parametrize("center", ["rows", "both"])
+def test_rows_are_centred_as_the_model_did_it(study, center):
+    """Over what is observed of the model's own columns, whatever else a table holds."""
+    X = study.expression.copy()
+    X.iloc[3, 5] = X.iloc[7, 11] = np.nan
+    model = netbic.SparseGraphSVD(1, n_rows=30, n_columns=50, center=center, missing="ignore").fit(X)
+    wider = X.assign(extra=1000.0)
+    rows, columns = module_order(model.left_vectors_.T).members, module_order(model.components_).members
+    expected = model.preparation_.apply(X.to_numpy())[np.ix_(rows, columns)]
+    np.testing.assert_allclose(image(pl.heatmap(model, X)), np.nan_to_num(expected, nan=0.0), atol=1e-9)
+    np.testing.assert_allclose(image(pl.heatmap(model, wider)), np.nan_to_num(expected, nan=0.0), atol=1e-9)

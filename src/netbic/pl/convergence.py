@@ -64,7 +64,8 @@ def convergence(model: Any, *, modules: Iterable[int] | None = None, ax: Axes | 
     for module, colour in zip(chosen, _colours(ax, chosen), strict=True):
         settled = bool(found.converged_[module])
         gaps = np.maximum(relative_gaps(found.objectives_[module]), tolerance / 10)
-        gaps = gaps if settled else gaps[: max(gaps.size - 1, 1)]  # how much is missing at the end is not known
+        if not settled:  # how much is missing at the end is not known; of a single round, nothing is
+            gaps = gaps[:-1] if gaps.size > 1 else np.ones(1)
         words = {"color": colour, "label": f"module {module}"} | (_SETTLED if settled else _UNSETTLED)
         lines[module] = ax.plot(np.arange(1, gaps.size + 1), gaps, markevery=[-1], **words)[0]
     ax.axhline(tolerance, color=QUIET, lw=0.8, ls="--", label="_tolerance")
