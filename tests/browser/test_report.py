@@ -295,3 +295,13 @@ def test_code_slipped_into_the_page_does_not_run(folder, tmp_path, browser):
     assert page.locator(".sortable tbody tr").count() == 4
     assert page.evaluate("window.trapped") is None
     page.close()
+
+
+def test_downloads_with_hostile_names_read_back(hostile_folder, opened, tmp_path):
+    page, members = opened(hostile_folder), netbic.io.read_table(hostile_folder / "modules.tsv")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="all members (TSV)").click()
+    download.value.save_as(tmp_path / "members.tsv")
+    saved = pd.read_csv(tmp_path / "members.tsv", sep="\t", keep_default_na=False, dtype={"name": str})
+    assert len(saved) == len(members)
+    assert saved["name"].str.split().str.join(" ").tolist() == members["name"].str.split().str.join(" ").tolist()
