@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netbic.graphs import Graph
-from netbic.graphs.layout import layout
+from netbic.pl.layout import layout
 
 WIDTH, HEIGHT = 1000, 720
 _MARGIN = 36
@@ -71,7 +71,7 @@ def subnetwork(graph: Graph, members: NDArray[Any], weights: NDArray[Any], names
     neighbours = np.diff(inside.indptr)
     joined = np.flatnonzero(neighbours)[:_MOST_NODES]
     part = inside[joined][:, joined]
-    places = layout(part, seed) * [WIDTH - 2 * _MARGIN, HEIGHT - 2 * _MARGIN] + _MARGIN
+    places = _filling(layout(part, seed).places) * [WIDTH - 2 * _MARGIN, HEIGHT - 2 * _MARGIN] + _MARGIN
     nodes = [
         Node(int(at), int(x), int(y), *_look(weights[at], weights), int(neighbours[at]))
         for at, (x, y) in zip(joined, np.rint(places), strict=True)
@@ -90,6 +90,14 @@ def _look(weight: float, weights: NDArray[Any]) -> tuple[int, int]:
     """Radius by magnitude; colour 0 (most negative) to 6 by signed weight, its root lest light members go pale."""
     part = weight / np.abs(weights).max()
     return round(5 + 13 * abs(part)), round(3 + 3 * np.sign(part) * np.sqrt(abs(part)))
+
+
+def _filling(places: NDArray[Any]) -> NDArray[Any]:
+    """Stretch to the unit square; a line goes to its middle."""
+    if not len(places):
+        return places
+    low, reach = places.min(axis=0), np.ptp(places, axis=0)
+    return np.where(reach > 0, (places - low) / np.where(reach > 0, reach, 1.0), 0.5)
 
 
 def _heaviest_edges(part: Any, magnitudes: NDArray[Any]) -> NDArray[Any]:
