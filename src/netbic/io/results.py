@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from netbic import __version__
 from netbic.decomposition import SparseGraphSVD
@@ -179,11 +180,16 @@ def modules_table(model: SparseGraphSVD) -> pd.DataFrame:
             ("gene", model.components_[module], names_of(model, "columns")),
             ("sample", model.left_vectors_[:, module], names_of(model, "rows")),
         ):
-            members = np.flatnonzero(vector)
-            members = members[np.argsort(-np.abs(vector[members]), kind="stable")]
+            members = heaviest(vector)
             part = {"module": module, "axis": axis, "name": names[members], "weight": vector[members]}
             parts.append(pd.DataFrame(part))
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["module", "axis", "name", "weight"])
+
+
+def heaviest(vector: NDArray[Any]) -> NDArray[np.intp]:
+    """Places of a module's members, heaviest first."""
+    members = np.flatnonzero(vector)
+    return members[np.argsort(-np.abs(vector[members]), kind="stable")]
 
 
 def summary_table(model: SparseGraphSVD) -> pd.DataFrame:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from netbic.decomposition import check_count
-from netbic.io.results import names_of
+from netbic.io.results import heaviest, names_of
 from netbic.pl.canvas import NEGATIVE, POSITIVE, SMALL, axes_for, bare, settle
 from netbic.pl.names import name_ticks
-from netbic.pl.source import WORDS, check_axis, check_module, fitted, heaviest, weights_of
+from netbic.pl.source import WORDS, check_axis, check_module, fitted, weights_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

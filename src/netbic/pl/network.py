@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from netbic.decomposition import SparseGraphSVD
 from netbic.graphs import Graph, match
 from netbic.io.errors import InputError
-from netbic.io.results import names_of
+from netbic.io.results import heaviest, names_of
 from netbic.io.state import matched_graph
 from netbic.pl.canvas import DIVERGING, SMALL, axes_for, colour_bar, pixels, settle
 from netbic.pl.layout import Layout, layout
 from netbic.pl.names import LITERAL, shown_name
-from netbic.pl.source import check_module, fitted, heaviest
+from netbic.pl.source import check_module, fitted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

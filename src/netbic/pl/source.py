@@ -71,12 +71,6 @@ def weights_of(model: SparseGraphSVD, axis: str) -> NDArray[Any]:
     return np.asarray(model.components_ if axis == "columns" else model.left_vectors_.T)
 
 
-def heaviest(weights: NDArray[Any]) -> Indices:
-    """Members of a module, heaviest first."""
-    members = np.flatnonzero(weights)
-    return members[np.argsort(-np.abs(weights[members]), kind="stable")]
-
-
 class Data(NamedTuple):
     """A matrix, with the names of its rows and columns where it has any."""
 

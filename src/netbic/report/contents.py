@@ -17,7 +17,7 @@ from netbic.decomposition import DEFAULT_SMOOTHNESS, SparseGraphSVD
 from netbic.io import Alignment, NetworkAccount, load, read_table, summary_table
 from netbic.io.errors import InputError, unusable
 from netbic.io.files import read_json
-from netbic.io.results import names_of
+from netbic.io.results import heaviest, names_of
 from netbic.io.state import matched_graph
 from netbic.report.heatmaps import Heatmap, picture, read_heatmaps
 from netbic.report.network import Subnetwork, subnetwork
@@ -287,8 +287,7 @@ def _modules(
 
 
 def _members(vector: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    members = np.flatnonzero(vector)
-    members = members[np.argsort(-np.abs(vector[members]), kind="stable")]
+    members = heaviest(vector)
     return members, vector[members].astype(np.float64)
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from netbic.decomposition import SparseGraphSVD
 from netbic.io.errors import extra
 from netbic.io.files import write_whole
-from netbic.io.results import unpacked
+from netbic.io.results import heaviest, unpacked
 
 FILE = "heatmaps.npz"
 _MOST_GENES, _MOST_SAMPLES = 300, 150
@@ -81,8 +81,8 @@ def read_heatmaps(folder: Path | str) -> list[Heatmap]:
 
 
 def _drawn(model: SparseGraphSVD, X: Any) -> list[Heatmap]:
-    genes = [_heaviest(vector, _MOST_GENES) for vector in model.components_]
-    samples = [_heaviest(vector, _MOST_SAMPLES) for vector in model.left_vectors_.T]
+    genes = [heaviest(vector)[:_MOST_GENES] for vector in model.components_]
+    samples = [heaviest(vector)[:_MOST_SAMPLES] for vector in model.left_vectors_.T]
     cells = sum(len(own) * len(other) for own, other in zip(genes, samples, strict=True))
     share = min(1.0, float(np.sqrt(_MOST_CELLS / max(cells, 1))))
     return [
@@ -94,11 +94,6 @@ def _drawn(model: SparseGraphSVD, X: Any) -> list[Heatmap]:
         )
         for k, (own, other) in enumerate(zip(genes, samples, strict=True))
     ]
-
-
-def _heaviest(vector: NDArray[Any], most: int) -> NDArray[Any]:
-    members = np.flatnonzero(vector)
-    return members[np.argsort(-np.abs(vector[members]), kind="stable")][:most]
 
 
 def _by_weight(members: NDArray[Any], vector: NDArray[Any]) -> NDArray[Any]:
