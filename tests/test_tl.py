@@ -233,3 +233,16 @@ def test_genes_of_one_name_are_refused():
     twice.var_names = ["a", *twice.var_names[2:], "a"]
     with pytest.raises(InputError, match="'a' occurs more than once"):
         tl.score(twice, data)
+
+
+def test_what_a_penalty_chose_and_the_samples_graph_survive():
+    toy = netbic.simulate.paper(0.03, random_state=0)
+    names = [f"s{i}" for i in range(100)], [f"g{i}" for i in range(100)]
+    frame = pd.DataFrame(toy.X, index=names[0], columns=names[1])
+    adaptive = netbic.AdaptiveSupport()
+    model = netbic.SparseGraphSVD(1, row_penalty=adaptive, column_penalty=adaptive, row_graph=toy.row_graph).fit(frame)
+    again = tl.from_anndata(tl.to_anndata(model, frame))
+    pd.testing.assert_frame_equal(again.choices_, model.choices_)
+    for axis in ("rows", "columns"):
+        np.testing.assert_array_equal(again.posteriors_[axis], model.posteriors_[axis])
+    assert (again.row_graph.weights != toy.row_graph.weights).nnz == 0

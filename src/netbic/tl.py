@@ -30,6 +30,7 @@ from netbic.io.results import names_of
 from netbic.io.state import ModelState, matched_graph, model_from, state_of
 from netbic.methods import usual_sizes
 
+_CHOSEN = ("rows_choices", "columns_choices")
 _PER_MODULE = ("singular_values", "explained_variance_ratio", "graph_share", "converged", "rounds")
 
 
@@ -163,8 +164,8 @@ def to_anndata(model: SparseGraphSVD, X: Any = None, key: str = "netbic") -> Any
 def store(adata: Any, model: SparseGraphSVD, key: str, kept: NDArray[Any], layer: str | None) -> None:
     """Write a fitted model into an AnnData object, whose genes `kept` it was fitted to."""
     state = state_of(model)
-    for part in (adata.obsm, adata.varm, adata.varp, adata.uns):
-        for name in (key, f"{key}_members", f"{key}_preparation"):
+    for part in (adata.obsm, adata.varm, adata.obsp, adata.varp, adata.uns):
+        for name in (key, f"{key}_members", f"{key}_preparation", f"{key}_posteriors"):
             part.pop(name, None)
     adata.obsm[key] = model.left_vectors_
     adata.obsm[f"{key}_members"] = model.rows_.T
@@ -174,10 +175,17 @@ def store(adata: Any, model: SparseGraphSVD, key: str, kept: NDArray[Any], layer
     adata.varm[key] = _spread(model.components_.T, kept, adata.n_vars)
     adata.varm[f"{key}_members"] = _spread(model.columns_.T, kept, adata.n_vars)
     adata.varm[f"{key}_preparation"] = _spread(np.column_stack(per_gene), kept, adata.n_vars)
-    graph = matched_graph(model, "column")
+    graph, sample_graph = matched_graph(model, "column"), matched_graph(model, "row")
     if graph is not None:
         adata.varp[key] = _spread_square(graph.weights, kept, adata.n_vars)
-    adata.uns[key] = {name: state.arrays[name] for name in (*_PER_MODULE, "objectives")} | {
+    if sample_graph is not None:
+        adata.obsp[key] = sample_graph.weights
+    if "rows_posteriors" in state.arrays:
+        adata.obsm[f"{key}_posteriors"] = state.arrays["rows_posteriors"].T
+    if "columns_posteriors" in state.arrays:
+        adata.varm[f"{key}_posteriors"] = _spread(state.arrays["columns_posteriors"].T, kept, adata.n_vars)
+    chosen = [name for name in _CHOSEN if name in state.arrays]
+    adata.uns[key] = {name: state.arrays[name] for name in (*_PER_MODULE, "objectives", *chosen)} | {
         "settings": json.dumps(state.settings),
         "layer": layer or "X",
         "n_genes": len(kept),
@@ -206,6 +214,11 @@ def from_anndata(adata: Any, key: str = "netbic") -> SparseGraphSVD:
         "components": np.ascontiguousarray(np.asarray(adata.varm[key])[used].T),
         "offsets": np.ascontiguousarray(preparation[:, 0]),
     }
+    arrays |= {name: np.asarray(found[name]) for name in _CHOSEN if name in found}
+    if "rows_choices" in found:
+        arrays["rows_posteriors"] = np.asarray(adata.obsm[f"{key}_posteriors"]).T
+    if "columns_choices" in found:
+        arrays["columns_posteriors"] = np.asarray(adata.varm[f"{key}_posteriors"])[used].T
     settings = json.loads(str(found["settings"]))
     if settings["scale"]:
         arrays["factors"] = np.ascontiguousarray(preparation[:, 1])
@@ -214,6 +227,8 @@ def from_anndata(adata: Any, key: str = "netbic") -> SparseGraphSVD:
     if key in adata.varp:
         weights = sp.csr_array(adata.varp[key])[used][:, used]
         graphs["column_graph"] = Graph(weights, np.asarray(genes, dtype=object))
+    if key in adata.obsp:
+        graphs["row_graph"] = Graph(sp.csr_array(adata.obsp[key]), np.asarray(adata.obs_names, dtype=object))
     return model_from(ModelState(settings, arrays, {"rows": list(adata.obs_names), "columns": list(genes)}, graphs))
 
 

@@ -101,7 +101,11 @@ def tune(expression: str, graph: str | None, out: Path, force: bool, quiet: bool
         click.echo(json.dumps(found, indent=1))
     say(_in_options(tuning.verdict), silent)
     identified = "do not identify" not in tuning.verdict
-    onwards = _as_options(tuning) if identified else "with the sizes you want to look at, or --auto"
+    onwards = (
+        f"--modules {asked['modules']} {_as_options(tuning)}"
+        if identified
+        else "with the sizes you want to look at, or --auto"
+    )
     say(f"all points: {out}/tuning.tsv; to go on: netbic fit ... {onwards}", silent)
 
 

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from netbic import __version__
-from netbic.decomposition import SparseGraphSVD
+from netbic.decomposition import SparseGraphSVD, axis_names
 from netbic.graphs import Graph
 from netbic.io.errors import one_line, unusable
 from netbic.io.files import as_json, read_json, write_json, write_whole
@@ -186,6 +186,17 @@ def modules_table(model: SparseGraphSVD) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["module", "axis", "name", "weight"])
 
 
+def check_same_data(model: SparseGraphSVD, X: Any) -> None:
+    """Raise unless X has the shape, and where it has names the names, of the data a model was fitted to."""
+    known = (len(model.left_vectors_), int(model.n_features_in_))
+    if tuple(X.shape) != known:
+        raise ValueError(f"X has shape {tuple(X.shape)} but the modules were found in one of shape {known}: give that")
+    for axis, names in zip(("rows", "columns"), axis_names(X), strict=True):
+        own = model.names_[axis]
+        if names is not None and own is not None and not np.array_equal(names, own):
+            raise ValueError(f"the {axis} of X are others than those of the fit, or in another order: give the same X")
+
+
 def heaviest(vector: NDArray[Any]) -> NDArray[np.intp]:
     """Places of a module's members, heaviest first."""
     members = np.flatnonzero(vector)
@@ -199,7 +210,7 @@ def summary_table(model: SparseGraphSVD) -> pd.DataFrame:
     rows = []
     for module in range(model.n_components_):
         vector = model.components_[module]
-        top = np.argsort(-np.abs(vector), kind="stable")[: min(5, int(np.count_nonzero(vector)))]
+        top = heaviest(vector)[:5]
         rows.append(
             {
                 "module": module,

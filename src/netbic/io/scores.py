@@ -37,19 +37,31 @@ def scores_by_name(model: SparseGraphSVD, X: Any, genes: Any) -> NDArray[Any]:
     >>> bool((abs(scores - model.transform(study.expression)) < 1e-9).all())
     True
     """
+    X = _as_floats(X)
     known = pd.Index([str(gene) for gene in genes])
+    if X.shape[1] != len(known):
+        raise InputError(f"X has {X.shape[1]:,} columns but {len(known):,} genes are named: name each column")
     if not known.is_unique:
         raise InputError(f"gene {shown(known[known.duplicated()][0])} occurs more than once: make names unique")
     wanted = pd.Index([str(name) for name in names_of(model, "columns")])
     at = known.get_indexer(wanted)
     _check_overlap(model, known, wanted, at)
     if not isinstance(X, np.ndarray):
-        return _sparse_scores(model, sp.csr_array(X), at)
+        return _sparse_scores(model, X, at)
     full = np.tile(model.preparation_.offsets.astype(X.dtype), (X.shape[0], 1))
     full[:, at >= 0] = X[:, at[at >= 0]]
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         return np.asarray(model.transform(full))
+
+
+def _as_floats(X: Any) -> Any:
+    """Integers as double precision; a sparse matrix with holes is refused, as everywhere."""
+    kept = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
+    X = np.asarray(X, dtype=kept) if isinstance(X, np.ndarray) else sp.csr_array(X, dtype=kept)
+    if not isinstance(X, np.ndarray) and np.isnan(X.data).any():
+        raise InputError("X is sparse and contains NaN: drop those entries (missing values need a dense X)")
+    return X
 
 
 def _check_overlap(model: SparseGraphSVD, known: pd.Index[Any], wanted: pd.Index[Any], at: NDArray[Any]) -> None:

@@ -19,6 +19,7 @@ from netbic.io.errors import InputError, unusable
 from netbic.io.files import read_json
 from netbic.io.results import heaviest, names_of
 from netbic.io.state import matched_graph
+from netbic.penalties import AdaptiveSupport
 from netbic.report.heatmaps import Heatmap, picture, read_heatmaps
 from netbic.report.network import Subnetwork, subnetwork
 
@@ -61,8 +62,9 @@ class ModulePage:
 
     def _doubts(self) -> Iterator[tuple[str, bool]]:
         yield "not converged", not self.summary["converged"]
-        yield "graph-driven", self.summary["graph_share"] > _MUCH_GRAPH
+        yield "graph-driven", self.summary["graph_share"] > _MUCH_GRAPH and not self.summary.get("chosen", False)
         yield "hub-driven", self._few_hubs() or self._degrees_explain_it()
+        yield "size in doubt", bool(self.summary.get("doubt"))
 
     def _few_hubs(self) -> bool:
         """Whether three members hold half of the edges: more than three of as many equals would, by far."""
@@ -164,6 +166,8 @@ class Contents:
         """What was asked for, as options of the command; for other models, their parameters."""
         asked = self.record.get("settings")
         if isinstance(asked, dict):
+            if asked.get("auto"):
+                asked = {**asked, "modules": f"{self.model.n_components_} (at most {asked.get('modules')})"}
             asked = {**asked, **{name: value for name, value in self._effective().items() if asked.get(name) is None}}
         if asked is None:
             asked = {name: value for name, value in self.model.get_params(deep=False).items() if "graph" not in name}
@@ -171,9 +175,11 @@ class Contents:
 
     def _effective(self) -> dict[str, Any]:
         """What the options come to where they were left at their defaults."""
-        graph = self.model.column_graph is not None
         weight = DEFAULT_SMOOTHNESS if self.model.column_smoothness is None else self.model.column_smoothness
-        return {"genes": self.model.n_columns, "samples": self.model.n_rows, "smoothness": weight if graph else None}
+        words = {"genes": self.model.n_columns, "samples": self.model.n_rows}
+        if isinstance(self.model.column_penalty, AdaptiveSupport):
+            return words | {"smoothness": "chosen per module"}
+        return words | {"smoothness": weight if self.model.column_graph is not None else None}
 
     def inputs(self) -> list[tuple[str, str]]:
         """Files, without the folders they lay in, and how they were read where it was not as usual."""
@@ -263,6 +269,7 @@ def _modules(
 ) -> Iterator[ModulePage]:
     graph = matched_graph(model, "column")
     gene_names, sample_names = (names_of(model, axis) for axis in ("columns", "rows"))
+    doubts = _doubts(model)
     for number, summary in enumerate(summary_table(model).to_dict("records")):
         genes, gene_weights = _members(model.components_[number])
         samples, sample_weights = _members(model.left_vectors_[:, number])
@@ -271,7 +278,8 @@ def _modules(
         found = [] if own_sets is None else own_sets.to_dict("records")
         yield ModulePage(
             number,
-            {str(name): value for name, value in summary.items()},
+            {str(name): value for name, value in summary.items()}
+            | {"doubt": doubts.get(number, ""), "chosen": not model.choices_.empty},
             genes,
             gene_weights,
             [str(name) for name in own],
@@ -284,6 +292,12 @@ def _modules(
             [{str(name): value for name, value in term.items()} for term in found[:_TERMS]],
             len(found),
         )
+
+
+def _doubts(model: SparseGraphSVD) -> dict[int, str]:
+    """Why the sizes of some modules, where a penalty chose them, are not to be relied on."""
+    doubted = model.choices_[model.choices_["doubt"] != ""]
+    return dict(zip(doubted["module"].tolist(), doubted["doubt"].tolist(), strict=True))
 
 
 def _members(vector: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:

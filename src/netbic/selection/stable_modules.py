@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from netbic.decomposition import SparseGraphSVD, one_blas_thread
+from netbic.io.results import check_same_data
 from netbic.operators import Corrected
 from netbic.penalties import Kept, Penalty
 from netbic.selection.matching import Bools, Floats, Indices
@@ -45,10 +46,8 @@ class StableModules(SparseGraphSVD):
     def at(cls, reference: SparseGraphSVD, X: Any, rows: Bools, columns: Bools) -> Self:
         """Re-estimate the modules of a fitted model on these members, boolean arrays with a row per module."""
         made = cls(**clone(reference).get_params(deep=False))
+        check_same_data(reference, X)
         X = made._validated(X, reset=True)
-        known = (len(reference.left_vectors_), reference.n_features_in_)
-        if X.shape != known:
-            raise ValueError(f"X has shape {X.shape} but the modules were found in one of shape {known}: give that one")
         made.names_ = reference.names_
         with one_blas_thread():
             operator, noise = made._operator(X)
