@@ -267,3 +267,11 @@ def test_figure_1_by_one_command(tmp_path, monkeypatch):
     done = run("reproduce", "table1", "--out", str(tmp_path / "out"))
     assert done.exit_code == 1
     assert "--data" in done.output
+
+
+def test_words_about_gene_sets_need_gene_sets(tmp_path):
+    toy = netbic.simulate.paper(0.03, random_state=0)
+    netbic.save(netbic.SparseGraphSVD(1, n_rows=50, n_columns=50, column_graph=toy.column_graph).fit(toy.X), tmp_path)
+    done = CliRunner().invoke(main, ["enrich", str(tmp_path), "--by-sign"])
+    assert done.exit_code == 2
+    assert "give --gene-sets" in done.output

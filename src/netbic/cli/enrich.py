@@ -32,6 +32,8 @@ def enrich(folder: Path, gene_sets: str | None, level: float, by_sign: bool, col
     model = netbic.load(folder)
     if model.column_graph is None and gene_sets is None:
         raise click.UsageError("there is nothing to test the modules with: give --gene-sets, or fit with --graph")
+    if gene_sets is None and (by_sign or collapse is not None):
+        raise click.UsageError("--by-sign and --collapse are about gene sets: give --gene-sets")
     for line in netbic.enrichment.write_enrichment(
         model, folder, gene_sets, level=level, by_sign=by_sign, collapse=collapse, random_state=seed
     ):
