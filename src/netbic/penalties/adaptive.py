@@ -40,7 +40,7 @@ class Choice:
         The weight of the graph that it amounts to (absolute, as in the paper); 0 where the graph was left out.
     noise : float
         Standard deviation of the scores of the others.
-    strength: float
+    strength : float
         The module's d, in units of what a module of its size could reach if all else in X were noise.
     unevenness : float
         Standard deviation of the logarithm of the entries' noise.

@@ -102,7 +102,7 @@ def choose_settings(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # remarks are about trials here; the final fit says its own
         values = _written_out(X)
-        clone(model).set_params(row_graph=None, column_graph=None, n_components=1, **_NO_SMOOTHNESS).fit(X)
+        model.prepared(X)  # bad data are refused before anything is tried
         doubt = None if _has_sizes(model) else _unsuitable(model, values.shape)
         if doubt == "":
             found = _adaptive(model, X, values, counting)
@@ -115,9 +115,6 @@ def choose_settings(
         told.set_params(**number.settings)
         graph = [] if model.column_graph is None else [_graph(told, X, values.shape[0], n_rewired, seed, n_jobs)]
     return _chosen([sizes, number, *graph, *_on_row_graph(model)], identified=False)
-
-
-_NO_SMOOTHNESS = {"row_smoothness": None, "column_smoothness": None}
 
 
 def _chosen(steps: list[_Step], identified: bool) -> Chosen:
@@ -178,12 +175,12 @@ def _adaptive(model: SparseGraphSVD, X: Any, values: NDArray[Any], counting: dic
         penalties["scale"] = True
         doubt = _doubt(chooses.set_params(scale=True).fit(X))
     if doubt:
-        return DOUBTS[doubt].format(axis="entry")
+        return DOUBTS[doubt].format(axis="candidate")
     number = _number(clone(model).set_params(scale=chooses.scale), values, counting)
     if number.none:
         return DOUBTS["faint"]
     if doubt := _doubt(chooses.set_params(**number.settings).fit(X)):
-        return DOUBTS[doubt].format(axis="entry")
+        return DOUBTS[doubt].format(axis="candidate")
     number = _without_faint(chooses, number)
     kept = slice(number.settings["n_components"])
     samples, features = (_span(masks[kept].sum(axis=1)) for masks in (chooses.rows_, chooses.columns_))
