@@ -86,7 +86,9 @@ class ChunkedOperator:
 
     def _packed_rows(self, active: list[int], rows: list[Indices]) -> tuple[list[Any], list[Indices | None]]:
         """Packed rows of the active blocks, and where in them those are that are wanted (None: all)."""
-        known = {b: pack for b, pack in self._row_packs.items() if b in set(active)}
+        known = self._row_packs
+        if sum(packed.size for packed, _ in known.values()) * self._line_bytes(self.shape[0]) > self._limit:
+            known = {b: pack for b, pack in known.items() if b in set(active)}
         stale = [at for at, b in enumerate(active) if b not in known or not np.isin(rows[at], known[b][0]).all()]
         if stale:
             fresh = self.blocks.each(rows_of, [rows[at] for at in stale], which=[active[at] for at in stale])
@@ -97,8 +99,11 @@ class ChunkedOperator:
 
     def _packs(self, count: int, among: int) -> bool:
         """Whether so many lines are packed: few, and small beside the workers' memory."""
-        length = self.shape[0] * self.shape[1] // among
-        return count <= _PACKED_SHARE * among and count * length * self.blocks.dtype.itemsize <= self._limit
+        return count <= _PACKED_SHARE * among and count * self._line_bytes(among) <= self._limit
+
+    def _line_bytes(self, among: int) -> int:
+        """Bytes of a row or a column, of which there are so many."""
+        return self.shape[0] * self.shape[1] // among * self.blocks.dtype.itemsize
 
     def products(self, right: Floats) -> Floats:
         """X V, transposed, in one pass."""

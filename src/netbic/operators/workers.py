@@ -157,6 +157,8 @@ class Cluster:
                     wait(handles, timeout=_GLANCE)
                     return list(self._client.gather(handles))
                 except TimeoutError:
+                    if any(handle.status == "error" for handle in handles):
+                        return list(self._client.gather(handles))  # which raises
                     alone_since = None if self._n_workers() else (alone_since or time.monotonic())
                     if alone_since is not None and time.monotonic() - alone_since > PATIENCE:
                         raise ClusterError(
