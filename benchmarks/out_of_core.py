@@ -75,7 +75,7 @@ def main() -> None:
         if not path.exists():
             write(path, n, asked.compressed)
         keywords = {"n_workers": asked.workers, "threads_per_worker": 1, "memory_limit": asked.memory}
-        with LocalCluster(dashboard_address=None, **keywords) as cluster, Client(cluster) as client:
+        with LocalCluster(dashboard_address=":0", **keywords) as cluster, Client(cluster) as client:
             compare(da.from_zarr(path), client)
 
 

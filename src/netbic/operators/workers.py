@@ -230,10 +230,15 @@ def packing_limit(workers: Workers) -> float:
     return _MEMORY_TAKEN * workers.memory
 
 
+def version_here(name: str) -> str:
+    """The version of a package in this process."""
+    return version(name)
+
+
 def _check_versions(client: Any) -> None:
     """Raise unless the workers have what they are about to need, in the versions used here."""
     for name in _COMPARED:
-        here = version(name)
+        here = version_here(name)
         for worker, there in client.run(version, name, on_error="return").items():
             if there != here:
                 found = "does not have it" if isinstance(there, Exception) else f"has {there}"
