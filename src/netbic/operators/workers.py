@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from functools import cached_property
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
 from typing import Any, Final, Protocol
 
@@ -240,8 +240,9 @@ def _check_versions(client: Any) -> None:
     for name in _COMPARED:
         here = version_here(name)
         for worker, there in client.run(version, name, on_error="return").items():
-            if there != here:
-                found = "does not have it" if isinstance(there, Exception) else f"has {there}"
+            missing = isinstance(there, PackageNotFoundError)
+            if missing or (isinstance(there, str) and there != here):  # other exceptions: the worker is dying
+                found = "does not have it" if missing else f"has {there}"
                 raise ClusterError(
                     f"{name} is {here} here but worker {worker} {found}: use the same environment on all workers"
                 )
