@@ -30,7 +30,7 @@ from netbic.io.results import names_of
 from netbic.io.state import ModelState, matched_graph, model_from, state_of
 from netbic.methods import usual_sizes
 
-_CHOSEN = ("rows_choices", "columns_choices")
+_FURTHER = ("rows_choices", "columns_choices", "kept")  # what only some models have
 _PER_MODULE = ("singular_values", "explained_variance_ratio", "graph_share", "converged", "rounds")
 
 
@@ -184,8 +184,9 @@ def store(adata: Any, model: SparseGraphSVD, key: str, kept: NDArray[Any], layer
         adata.obsm[f"{key}_posteriors"] = state.arrays["rows_posteriors"].T
     if "columns_posteriors" in state.arrays:
         adata.varm[f"{key}_posteriors"] = _spread(state.arrays["columns_posteriors"].T, kept, adata.n_vars)
-    chosen = [name for name in _CHOSEN if name in state.arrays]
-    adata.uns[key] = {name: state.arrays[name] for name in (*_PER_MODULE, "objectives", *chosen)} | {
+    further = [name for name in _FURTHER if name in state.arrays]
+    adata.uns[key] = {name: state.arrays[name] for name in (*_PER_MODULE, "objectives", *further)} | {
+        "class": state.kind,
         "settings": json.dumps(state.settings),
         "layer": layer or "X",
         "n_genes": len(kept),
@@ -214,7 +215,7 @@ def from_anndata(adata: Any, key: str = "netbic") -> SparseGraphSVD:
         "components": np.ascontiguousarray(np.asarray(adata.varm[key])[used].T),
         "offsets": np.ascontiguousarray(preparation[:, 0]),
     }
-    arrays |= {name: np.asarray(found[name]) for name in _CHOSEN if name in found}
+    arrays |= {name: np.asarray(found[name]) for name in _FURTHER if name in found}
     if "rows_choices" in found:
         arrays["rows_posteriors"] = np.asarray(adata.obsm[f"{key}_posteriors"]).T
     if "columns_choices" in found:
@@ -229,7 +230,9 @@ def from_anndata(adata: Any, key: str = "netbic") -> SparseGraphSVD:
         graphs["column_graph"] = Graph(weights, np.asarray(genes, dtype=object))
     if key in adata.obsp:
         graphs["row_graph"] = Graph(sp.csr_array(adata.obsp[key]), np.asarray(adata.obs_names, dtype=object))
-    return model_from(ModelState(settings, arrays, {"rows": list(adata.obs_names), "columns": list(genes)}, graphs))
+    names: dict[str, Any] = {"rows": list(adata.obs_names), "columns": list(genes)}
+    kind = str(found.get("class", "SparseGraphSVD"))
+    return model_from(ModelState(settings, arrays, names, graphs, kind=kind))
 
 
 def matrix_of(adata: Any, key: str = "netbic") -> Any:

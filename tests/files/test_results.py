@@ -162,3 +162,15 @@ def test_names_stay_text(tmp_path):
     dated = study.expression.iloc[:, :20].set_axis(pd.date_range("2020-01-01", periods=20), axis=1)
     with pytest.raises(InputError, match="columns are named by"):
         netbic.save(SparseGraphSVD(1).fit(dated), tmp_path / "dated")
+
+
+def test_a_class_of_ones_own_comes_back_as_what_it_is_made_from(tmp_path):
+    class Own(SparseGraphSVD):
+        pass
+
+    netbic.save(Own(1, n_columns=20).fit(study.expression), tmp_path)
+    assert type(netbic.load(tmp_path)) is SparseGraphSVD
+    content = json.loads((tmp_path / "model.json").read_text())
+    (tmp_path / "model.json").write_text(json.dumps(content | {"class": "Later"}))
+    with pytest.raises(InputError, match=r"does not know \(Later\): upgrade netbic"):
+        netbic.load(tmp_path)

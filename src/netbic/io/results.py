@@ -29,7 +29,8 @@ def save(model: SparseGraphSVD, folder: Path | str) -> None:
     Parameters
     ----------
     model : SparseGraphSVD
-        Fitted. What JSON cannot hold (a random generator, a penalty of your own) is described there, not kept.
+        Fitted. What JSON cannot hold (a random generator, a penalty of your own) is described there, not kept; a
+        subclass of your own comes back as what it is made from.
     folder : path
         Made if it is not there.
 
@@ -54,7 +55,7 @@ def save(model: SparseGraphSVD, folder: Path | str) -> None:
     for name, part in parts.items():
         write_whole(folder / name, part)
     digests = {name: hashlib.blake2b(part, digest_size=16).hexdigest() for name, part in parts.items()}
-    header = {"format": FORMAT, "netbic": __version__, "class": type(model).__name__}
+    header = {"format": FORMAT, "netbic": __version__, "class": state.kind}
     content = {"settings": state.settings, "feature_names": state.feature_names, "files": digests}
     write_json(folder / "model.json", header | content)
 
@@ -70,7 +71,7 @@ def load(folder: Path | str) -> SparseGraphSVD:
     Returns
     -------
     SparseGraphSVD
-        Fitted: `transform`, `score` and all attributes work as before.
+        Fitted: `transform`, `score` and all attributes work as before. `StableModules` come back as such.
     """
     folder = _model_folder(Path(folder))
     header = read_json(folder / "model.json")
@@ -91,7 +92,8 @@ def _loaded(folder: Path, header: dict[str, Any]) -> SparseGraphSVD:
         for name in ("row_graph", "column_graph")
         if f"{name}.npz" in contents
     }
-    return model_from(ModelState(header["settings"], contents["arrays.npz"], names, graphs, header["feature_names"]))
+    words = header["feature_names"], header.get("class", "SparseGraphSVD")
+    return model_from(ModelState(header["settings"], contents["arrays.npz"], names, graphs, *words))
 
 
 def _model_folder(folder: Path) -> Path:

@@ -16,9 +16,11 @@ from netbic.decomposition import SparseGraphSVD
 from netbic.graphs import Graph, match
 from netbic.io.errors import InputError
 from netbic.operators import Preparation
+from netbic.stable_modules import StableModules
 
 _ARRAYS = ("left_vectors", "components", "singular_values", "explained_variance_ratio", "graph_share", "converged")
 _GRAPHS = ("row_graph", "column_graph")
+_KINDS = {kind.__name__: kind for kind in (SparseGraphSVD, StableModules)}
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,7 @@ class ModelState:
     names: dict[str, list[Any] | None]
     graphs: dict[str, Graph] = field(default_factory=dict)
     feature_names: bool = False  # whether scikit-learn has noted the features' names
+    kind: str = "SparseGraphSVD"
 
 
 def state_of(model: SparseGraphSVD) -> ModelState:
@@ -47,8 +50,16 @@ def state_of(model: SparseGraphSVD) -> ModelState:
         if posteriors is not None:
             arrays[f"{axis}_posteriors"] = posteriors
             arrays[f"{axis}_choices"] = _numbers_chosen(model, axis)
+    if isinstance(model, StableModules):
+        arrays["kept"] = model.kept_
     names = {axis: _listed(known, axis) for axis, known in model.names_.items()}
-    return ModelState(settings_of(parameters), arrays, names, graphs, hasattr(model, "feature_names_in_"))
+    named = hasattr(model, "feature_names_in_")
+    return ModelState(settings_of(parameters), arrays, names, graphs, named, _kind(model))
+
+
+def _kind(model: SparseGraphSVD) -> str:
+    """The class to come back as: a user's own cannot be made again, what it is made from can."""
+    return next(kind.__name__ for kind in type(model).__mro__ if kind.__name__ in _KINDS)
 
 
 def _numbers_chosen(model: SparseGraphSVD, axis: str) -> NDArray[Any]:
@@ -93,7 +104,11 @@ def model_from(state: ModelState) -> SparseGraphSVD:
         raise InputError(
             f"the model has settings this version does not know ({', '.join(sorted(unknown))}): upgrade netbic"
         )
-    model = SparseGraphSVD(**settings_from(state.settings) | state.graphs)
+    if state.kind not in _KINDS:
+        raise InputError(f"the model is of a class this version does not know ({state.kind}): upgrade netbic")
+    model = _KINDS[state.kind](**settings_from(state.settings) | state.graphs)
+    if isinstance(model, StableModules):
+        model.kept_ = state.arrays["kept"]
     for name in _ARRAYS:
         setattr(model, f"{name}_", state.arrays[name])
     model.n_components_, model.n_features_in_ = model.components_.shape

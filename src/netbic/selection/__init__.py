@@ -7,8 +7,8 @@ from netbic.selection.graph_value import GraphValue, graph_value
 from netbic.selection.grid import default_grid
 from netbic.selection.n_modules import ModuleCount, n_modules
 from netbic.selection.stability import AxisStability, Stability, stability
-from netbic.selection.stable_modules import StableModules
 from netbic.selection.tune import Tuning, tune
+from netbic.stable_modules import StableModules
 
 __all__ = [
     "AutoSVD",
