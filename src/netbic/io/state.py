@@ -19,6 +19,7 @@ from netbic.operators import Preparation
 from netbic.stable_modules import StableModules
 
 _ARRAYS = ("left_vectors", "components", "singular_values", "explained_variance_ratio", "graph_share", "converged")
+CHOSEN_NUMBERS = ["sigma", "noise", "strength", "unevenness"]  # what a Choice holds beside the posteriors
 _GRAPHS = ("row_graph", "column_graph")
 _KINDS = {kind.__name__: kind for kind in (SparseGraphSVD, StableModules)}
 
@@ -64,7 +65,7 @@ def _kind(model: SparseGraphSVD) -> str:
 
 def _numbers_chosen(model: SparseGraphSVD, axis: str) -> NDArray[Any]:
     own = model.choices_[model.choices_["axis"] == axis]
-    return own[["sigma", "noise", "strength", "unevenness"]].to_numpy(dtype=np.float64)
+    return own[CHOSEN_NUMBERS].to_numpy(dtype=np.float64)
 
 
 def _choices(model: SparseGraphSVD, arrays: dict[str, NDArray[Any]], axis: str) -> Sequence[penalties.Choice | None]:
