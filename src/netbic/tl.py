@@ -27,7 +27,7 @@ from netbic.io.alignment import with_names
 from netbic.io.errors import extra, shown
 from netbic.io.expression import as_matrix
 from netbic.io.results import names_of
-from netbic.io.state import ModelState, matched_graph, model_from, state_of
+from netbic.io.state import ModelState, fitted_model, is_model, matched_graph, model_from, state_of
 from netbic.methods import usual_sizes
 
 _FURTHER = ("rows_choices", "columns_choices", "kept")  # what only some models have
@@ -134,8 +134,8 @@ def score(
     if copy:
         adata = adata.copy()
     holder = adata if reference is None else reference
-    if isinstance(holder, SparseGraphSVD):
-        model = holder
+    if is_model(holder):
+        model = fitted_model(holder)
     else:
         model = from_anndata(holder, key)
         layer = _stored_layer(holder, key) if layer is None else layer
@@ -151,7 +151,7 @@ def _stored_layer(adata: Any, key: str) -> str | None:
 
 def to_anndata(model: SparseGraphSVD, X: Any = None, key: str = "netbic") -> Any:
     """A fitted model as an AnnData object of its samples and features (with the data, if X is given)."""
-    anndata = extra("anndata", "anndata", "an AnnData object")
+    anndata, model = extra("anndata", "anndata", "an AnnData object"), fitted_model(model)
     rows, columns = (pd.Index([str(name) for name in names_of(model, axis)]) for axis in ("rows", "columns"))
     values = X if X is None or sp.issparse(X) else np.asarray(X)
     adata = anndata.AnnData(values, obs=pd.DataFrame(index=rows), var=pd.DataFrame(index=columns))
@@ -163,6 +163,7 @@ def to_anndata(model: SparseGraphSVD, X: Any = None, key: str = "netbic") -> Any
 
 def store(adata: Any, model: SparseGraphSVD, key: str, kept: NDArray[Any], layer: str | None) -> None:
     """Write a fitted model into an AnnData object, whose genes `kept` it was fitted to."""
+    model = fitted_model(model)
     state = state_of(model)
     for part in (adata.obsm, adata.varm, adata.obsp, adata.varp, adata.uns):
         for name in (key, f"{key}_members", f"{key}_preparation", f"{key}_posteriors"):

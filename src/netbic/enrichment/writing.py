@@ -12,7 +12,7 @@ from netbic.decomposition import SparseGraphSVD
 from netbic.enrichment.edges import edges
 from netbic.enrichment.gene_sets import gene_sets
 from netbic.io import write_table
-from netbic.io.state import matched_graph
+from netbic.io.state import fitted_model, matched_graph
 
 
 def write_enrichment(
@@ -40,6 +40,7 @@ def write_enrichment(
     random_state : None, int or numpy.random.Generator
         For the degree-matched sets.
     """
+    model = fitted_model(model)
     graph = matched_graph(model, "column")
     if graph is None and sets is None:
         yield "no network and no gene sets: nothing to test the modules with"

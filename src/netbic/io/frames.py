@@ -12,7 +12,7 @@ from netbic.decomposition import SparseGraphSVD
 from netbic.graphs import Graph
 from netbic.io.errors import InputError
 from netbic.io.results import names_of, summary_table
-from netbic.io.state import CHOSEN_NUMBERS, ModelState, model_from, settings_of, state_of
+from netbic.io.state import CHOSEN_NUMBERS, ModelState, fitted_model, model_from, settings_of, state_of
 
 _POSTERIOR = "posterior_"
 
@@ -52,6 +52,7 @@ def to_frames(model: SparseGraphSVD) -> Frames:
     >>> bool((again.transform(toy.X) == model.transform(toy.X)).all())
     True
     """
+    model = fitted_model(model)
     state = state_of(model)
     arrays = state.arrays
     genes = _weights(model.components_.T, names_of(model, "columns"), arrays.get("columns_posteriors"))

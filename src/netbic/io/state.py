@@ -36,9 +36,32 @@ class ModelState:
     kind: str = "SparseGraphSVD"
 
 
+def unwrapped(model: Any) -> SparseGraphSVD:
+    """The model itself, or the one that a search (`AutoSVD`, `Tuning`, scikit-learn's own) has settled on."""
+    found = getattr(model, "best_estimator_", model)
+    if isinstance(found, SparseGraphSVD):
+        return found
+    raise TypeError(
+        f"model={type(model).__name__}: a SparseGraphSVD is needed, or a fitted search such as AutoSVD that has one as "
+        "best_estimator_"
+    )
+
+
+def fitted_model(model: Any) -> SparseGraphSVD:
+    """The same, and fitted."""
+    found = unwrapped(model)
+    check_is_fitted(found)
+    return found
+
+
+def is_model(thing: Any) -> bool:
+    """Whether this is a model or a fitted search for one, and no list of modules."""
+    return isinstance(getattr(thing, "best_estimator_", thing), SparseGraphSVD)
+
+
 def state_of(model: SparseGraphSVD) -> ModelState:
     """Take a fitted model apart."""
-    check_is_fitted(model)
+    model = fitted_model(model)
     parameters = model.get_params(deep=False)
     graphs = {f"{axis}_graph": graph for axis in ("row", "column") if (graph := matched_graph(model, axis)) is not None}
     arrays = {name: np.asarray(getattr(model, f"{name}_")) for name in _ARRAYS}

@@ -9,13 +9,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from netbic import tl
 from netbic.decomposition import SparseGraphSVD
 from netbic.io.errors import InputError, shown
 from netbic.io.expression import as_matrix
 from netbic.io.results import names_of
+from netbic.io.state import fitted_model, is_model
 
 Indices = NDArray[np.intp]
 
@@ -32,9 +32,8 @@ def fitted(model: Any) -> SparseGraphSVD:
     """The fitted model: itself, or what `tl.modules` has left in an AnnData object."""
     if is_anndata(model):
         return tl.from_anndata(model)
-    if isinstance(found := getattr(model, "best_estimator_", model), SparseGraphSVD):
-        check_is_fitted(found)
-        return found
+    if is_model(model):
+        return fitted_model(model)
     raise TypeError(f"model={type(model).__name__}: a fitted SparseGraphSVD, or an AnnData object after tl.modules")
 
 

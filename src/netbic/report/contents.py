@@ -18,7 +18,7 @@ from netbic.io import Alignment, NetworkAccount, load, read_table, summary_table
 from netbic.io.errors import InputError, unusable
 from netbic.io.files import read_json
 from netbic.io.results import heaviest, names_of
-from netbic.io.state import matched_graph
+from netbic.io.state import fitted_model, matched_graph
 from netbic.penalties import AdaptiveSupport
 from netbic.report.heatmaps import Heatmap, picture, read_heatmaps
 from netbic.report.network import Subnetwork, subnetwork
@@ -201,7 +201,7 @@ class Contents:
 
 def gather(folder: Path, model: SparseGraphSVD | None = None, record: dict[str, Any] | None = None) -> Contents:
     """Read the folder of a fit; `model` and `record` are given while it is being finished."""
-    model = load(folder) if model is None else model
+    model = load(folder) if model is None else fitted_model(model)
     record = _json(folder / "run.json") if record is None else record
     alignment, auto = _json(folder / "alignment.json"), _json(folder / "auto.json")
     heatmaps = _fitting(read_heatmaps(folder), model)

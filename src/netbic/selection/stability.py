@@ -11,6 +11,7 @@ import pandas as pd
 
 from netbic.decomposition import SparseGraphSVD, check_count, is_number, one_blas_thread
 from netbic.io.results import check_same_data, names_of
+from netbic.io.state import unwrapped
 from netbic.selection.error_bounds import (
     check_assumption,
     check_threshold,
@@ -244,6 +245,7 @@ def stability(
     """
     check_count("n_pairs", n_pairs)
     limits = _Limits(threshold, max_false, pcer, assumption)
+    model = unwrapped(model)
     axes = [axis for axis in ("columns", "rows") if _selects(model, axis)]
     if not axes:
         raise ValueError("the model keeps all samples and features, so nothing is selected: give n_rows or n_columns")
