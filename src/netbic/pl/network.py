@@ -31,7 +31,14 @@ _SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (0.8, 0.8), (-0.8, 0.8), (0.8, -0.8)
 
 
 def network(
-    model: Any, module: int = 0, *, graph: Any = None, n_labels: int = 10, seed: int = 0, ax: Axes | None = None
+    model: Any,
+    module: int = 0,
+    *,
+    graph: Any = None,
+    n_labels: int = 10,
+    seed: int = 0,
+    key: str = "netbic",
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw the graph between the features of a module.
 
@@ -50,6 +57,8 @@ def network(
         Names to write at most.
     seed : int
         The same seed gives the same picture.
+    key : str
+        The modules' key in an AnnData object (`key_added` of `tl.modules`).
     ax : Axes, optional
 
     Returns
@@ -64,7 +73,7 @@ def network(
     >>> netbic.pl.network(model, 1).get_title(loc="left")
     'Module 1: 60 features, ... edges'
     """
-    found = fitted(model)
+    found = fitted(model, key)
     everyone = heaviest(found.components_[check_module(found, module)])
     members = everyone[:_MOST_NODES]
     weights = found.components_[module, members]

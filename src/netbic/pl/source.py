@@ -28,10 +28,10 @@ def is_anndata(thing: Any) -> bool:
     return all(hasattr(thing, part) for part in ("obsm", "varm", "uns", "var_names"))
 
 
-def fitted(model: Any) -> SparseGraphSVD:
-    """The fitted model: itself, or what `tl.modules` has left in an AnnData object."""
+def fitted(model: Any, key: str = "netbic") -> SparseGraphSVD:
+    """The fitted model: itself, or what `tl.modules` has left in an AnnData object under `key`."""
     if is_anndata(model):
-        return tl.from_anndata(model)
+        return tl.from_anndata(model, key)
     if is_model(model):
         return fitted_model(model)
     raise TypeError(f"model={type(model).__name__}: a fitted SparseGraphSVD, or an AnnData object after tl.modules")
@@ -78,13 +78,13 @@ class Data(NamedTuple):
     columns: pd.Index[Any] | None = None
 
 
-def data_of(model: Any, X: Any) -> Data:
+def data_of(model: Any, X: Any, key: str = "netbic") -> Data:
     """The data to draw: X, an array, table, sparse matrix or AnnData object; or that of the model, if it is one."""
     X = model if X is None and is_anndata(model) else X
     if X is None:
         raise InputError("X is missing: give the data that the model was fitted to")
     if is_anndata(X):
-        return Data(tl.matrix_of(X), X.obs_names, X.var_names)
+        return Data(tl.matrix_of(X, key), X.obs_names, X.var_names)
     if isinstance(X, pd.DataFrame):
         return Data(as_matrix(X), X.index, X.columns)
     return Data(as_matrix(X))
