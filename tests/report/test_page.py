@@ -16,7 +16,7 @@ from PIL import Image
 import netbic
 import reports
 from netbic.cli import main
-from netbic.report import contents, heatmaps
+from netbic.report import charts, contents, heatmaps
 from netbic.report.network import subnetwork
 
 
@@ -333,3 +333,33 @@ def test_a_folder_that_is_not_there(folder, tmp_path):
 def test_settings_show_what_the_defaults_came_to(folder):
     shown = dict(contents.gather(folder).settings())
     assert {"genes", "samples", "smoothness"} <= set(shown)
+
+
+@pytest.mark.parametrize("level", [1e-6, 0.6])
+def test_the_level_of_enrich_is_that_of_the_report(folder, tmp_path, level):
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    reports.run("enrich", copy, "--level", level)
+    edges = netbic.io.read_table(copy / "edges.tsv")
+    gathered = contents.gather(copy)
+    assert gathered.levels == {"edges": level, "gene_sets": 0.05}  # the gene sets are still those of the fit
+    explained = edges["q_value"].le(level) & edges["degree_q_value"].gt(level)
+    assert [module._degrees_explain_it() for module in gathered.modules] == (explained & judged(gathered)).tolist()
+    more = edges["degree_q_value"].le(level)
+    drawn = charts._folds(gathered.table, level).set_index("module")["kind"]
+    assert (drawn == f"more than its degrees explain (q ≤ {level:g})").equals(more[drawn.index].rename("kind"))
+    assert f"q of at most {level:g}" in netbic.report.write_report(copy).read_text()
+
+
+def judged(gathered):
+    return np.array([module.judged for module in gathered.modules])
+
+
+def test_a_bad_file_of_gene_sets_leaves_all_as_it_was(folder, tmp_path):
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in copy.rglob("*") if path.is_file()}
+    for text in ("no genes here\n", "strange\t\tNOBODY\tKNOWS\tTHEM\n"):
+        (tmp_path / "bad.gmt").write_text(text)
+        done = CliRunner().invoke(main, ["enrich", str(copy), "--gene-sets", str(tmp_path / "bad.gmt")])
+        assert done.exit_code == 1
+        after = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in copy.rglob("*") if path.is_file()}
+        assert after == before

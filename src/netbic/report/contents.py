@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from netbic.decomposition import DEFAULT_SMOOTHNESS, SparseGraphSVD
+from netbic.enrichment.writing import RECORD, USUAL_LEVEL, enrichment_record
 from netbic.io import Alignment, NetworkAccount, load, read_table, summary_table
 from netbic.io.errors import InputError, unusable
 from netbic.io.files import read_json
@@ -23,7 +24,6 @@ from netbic.penalties import AdaptiveSupport
 from netbic.report.heatmaps import Heatmap, picture, read_heatmaps
 from netbic.report.network import Subnetwork, subnetwork
 
-LEVEL = 0.05
 _MUCH_GRAPH = 0.3
 _HUB_SHARE, _FEW_EDGES, _BEYOND_EQUALS = 0.5, 10, 0.2
 _TOP, _TERMS = 15, 10
@@ -54,6 +54,7 @@ class ModulePage:
     edges: dict[str, Any] | None
     terms: list[dict[str, Any]]
     n_terms: int
+    level: float = USUAL_LEVEL  # up to which adjusted p-value edges count as more than chance
 
     @cached_property
     def flags(self) -> list[str]:
@@ -77,7 +78,11 @@ class ModulePage:
 
     def _degrees_explain_it(self) -> bool:
         """Denser than chance by the paper's test, but not denser than genes with as many neighbours."""
-        return self.judged and self.edges is not None and self.edges["q_value"] <= LEVEL < self.edges["degree_q_value"]
+        return (
+            self.judged
+            and self.edges is not None
+            and self.edges["q_value"] <= self.level < self.edges["degree_q_value"]
+        )
 
     @property
     def judged(self) -> bool:
@@ -134,6 +139,7 @@ class Contents:
     reasons: list[str]
     remarks: list[str]
     missing: list[str] = field(default_factory=list)
+    levels: dict[str, float] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -204,7 +210,7 @@ def gather(folder: Path, model: SparseGraphSVD | None = None, record: dict[str, 
     model = load(folder) if model is None else fitted_model(model)
     record = _json(folder / "run.json") if record is None else record
     alignment, auto = _json(folder / "alignment.json"), _json(folder / "auto.json")
-    heatmaps = _fitting(read_heatmaps(folder), model)
+    heatmaps, levels = _fitting(read_heatmaps(folder), model), _levels(folder)
     tables = {
         "edges": _of_these_modules(_table(folder / "edges.tsv", _EDGES), model, "n_nodes"),
         "gene_sets": _of_these_modules(_table(folder / "gene_sets.tsv", _SETS), model, "n_module"),
@@ -212,12 +218,22 @@ def gather(folder: Path, model: SparseGraphSVD | None = None, record: dict[str, 
     return Contents(
         model,
         record,
-        list(_modules(model, heatmaps, tables["edges"], tables["gene_sets"])),
+        list(_modules(model, heatmaps, tables["edges"], tables["gene_sets"], levels["edges"])),
         _account(alignment),
         [str(reason) for reason in auto.get("reasons", [])],
         [str(remark) for remark in record.get("remarks", [])],
         list(_missing(model, alignment, heatmaps, tables)),
+        levels,
     )
+
+
+def _levels(folder: Path) -> dict[str, float]:
+    """Adjusted p-values up to which edges and gene sets were called enriched."""
+    asked = enrichment_record(folder)
+    try:
+        return {name: float(asked.get(name, {}).get("level", USUAL_LEVEL)) for name in ("edges", "gene_sets")}
+    except (AttributeError, TypeError, ValueError):
+        raise unusable(folder / RECORD, "is not netbic's", "run netbic enrich again") from None
 
 
 def _json(path: Path) -> dict[str, Any]:
@@ -265,7 +281,11 @@ def _all_members(mask: NDArray[Any], members: NDArray[Any]) -> bool:
 
 
 def _modules(
-    model: SparseGraphSVD, heatmaps: list[Heatmap | None], edges: pd.DataFrame | None, sets: pd.DataFrame | None
+    model: SparseGraphSVD,
+    heatmaps: list[Heatmap | None],
+    edges: pd.DataFrame | None,
+    sets: pd.DataFrame | None,
+    level: float,
 ) -> Iterator[ModulePage]:
     graph = matched_graph(model, "column")
     gene_names, sample_names = (names_of(model, axis) for axis in ("columns", "rows"))
@@ -291,6 +311,7 @@ def _modules(
             _edge_row(edges, number),
             [{str(name): value for name, value in term.items()} for term in found[:_TERMS]],
             len(found),
+            level,
         )
 
 

@@ -82,7 +82,7 @@ def missing_library() -> str | None:
 
 
 def _rendered(contents: Contents) -> str:
-    drawn = charts.charts(contents.model, contents.table) if contents.modules else []
+    drawn = charts.charts(contents.model, contents.table, contents.levels["edges"]) if contents.modules else []
     style, script = _packaged("report.css"), _packaged("report.js")
     library = charts.library() if drawn else ""
     scripts = [text for text in (script, library) if text]
