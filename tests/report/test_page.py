@@ -335,6 +335,24 @@ def test_settings_show_what_the_defaults_came_to(folder):
     assert {"genes", "samples", "smoothness"} <= set(shown)
 
 
+def test_resume_adds_gene_sets_and_report_to_a_finished_fit(folder, tmp_path, monkeypatch):
+    data = folder.parent / "expression.parquet", "--graph", folder.parent / "network.parquet"
+    words = ("fit", *data, "--modules", 4, "--genes", 40, "--samples", 30, "--out", tmp_path / "out")
+    reports.run(*words, "--no-report")
+    monkeypatch.setattr(netbic.SparseGraphSVD, "iter_fit", None)  # nothing is fitted from here on
+    done = reports.run(*words, "--resume", "--gene-sets", folder.parent / "sets.gmt")
+    assert "finished already: the modules stay as they are" in done.output
+    assert "gene_sets.tsv" in done.output
+    for path in folder.rglob("*"):  # as if they had been asked for from the beginning
+        if path.is_file():
+            assert path.read_bytes() == (tmp_path / "out" / path.relative_to(folder)).read_bytes(), path
+    again = reports.run(*words, "--resume", "--gene-sets", folder.parent / "sets.gmt")
+    assert "nothing to do" in again.output
+    (tmp_path / "out" / "report.html").unlink()
+    reports.run(*words, "--resume")
+    assert (tmp_path / "out" / "report.html").read_bytes() == (folder / "report.html").read_bytes()
+
+
 @pytest.mark.parametrize("level", [1e-6, 0.6])
 def test_the_level_of_enrich_is_that_of_the_report(folder, tmp_path, level):
     copy = shutil.copytree(folder, tmp_path / "copy")

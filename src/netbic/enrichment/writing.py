@@ -60,7 +60,7 @@ def write_enrichment(
     if graph is not None:
         table = edge_table(model, graph, random_state)
         asked["edges"] = {"level": level}
-    write_json(folder / RECORD, enrichment_record(folder) | asked)
+    write_json(folder / RECORD, dict(sorted((enrichment_record(folder) | asked).items())))
     if table is not None:
         write_table(folder / "edges.tsv", table)
         paper, honest = (int((table[name] <= level).sum()) for name in ("q_value", "degree_q_value"))
