@@ -23,8 +23,8 @@ from netbic.io.state import fitted_model, matched_graph
 from netbic.penalties import AdaptiveSupport
 from netbic.report.heatmaps import Heatmap, picture, read_heatmaps
 from netbic.report.network import Subnetwork, subnetwork
+from netbic.solver.remarks import MUCH_GRAPH
 
-_MUCH_GRAPH = 0.3
 _HUB_SHARE, _FEW_EDGES, _BEYOND_EQUALS = 0.5, 10, 0.2
 _TOP, _TERMS = 15, 10
 _CENTRED = {
@@ -63,7 +63,7 @@ class ModulePage:
 
     def _doubts(self) -> Iterator[tuple[str, bool]]:
         yield "not converged", not self.summary["converged"]
-        yield "graph-driven", self.summary["graph_share"] > _MUCH_GRAPH and not self.summary.get("chosen", False)
+        yield "graph-driven", self.summary["graph_share"] > MUCH_GRAPH and not self.summary.get("chosen", False)
         yield "hub-driven", self._few_hubs() or self._degrees_explain_it()
         yield "size in doubt", bool(self.summary.get("doubt"))
 

@@ -19,6 +19,7 @@ from netbic.report import charts
 from netbic.report.contents import Contents, gather
 from netbic.report.heatmaps import scale_picture
 from netbic.report.network import HEIGHT, WIDTH
+from netbic.solver.remarks import MUCH_GRAPH
 
 FILE = "report.html"
 _NO_NUMBER = "\N{EN DASH}"
@@ -99,6 +100,7 @@ def _rendered(contents: Contents) -> str:
             scale=scale_picture(),
             width=WIDTH,
             height=HEIGHT,
+            much_graph=f"{MUCH_GRAPH:.0%}".replace("%", " %"),
             version=contents.record.get("netbic", __version__),
         )
     )
