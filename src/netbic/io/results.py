@@ -241,11 +241,7 @@ def _edges_inside(model: SparseGraphSVD) -> list[int]:
     graph = matched_graph(model, "column")
     if graph is None:
         return [0] * model.n_components_
-    counts = []
-    for mask in model.columns_:
-        members = np.flatnonzero(mask)
-        counts.append(int(graph.weights[members][:, members].nnz // 2))
-    return counts
+    return [graph.subgraph(members).n_edges for members in model.columns_]
 
 
 def names_of(model: SparseGraphSVD, axis: str) -> Any:

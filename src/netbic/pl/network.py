@@ -77,7 +77,8 @@ def network(
     everyone = heaviest(found.components_[check_module(found, module)])
     members = everyone[:_MOST_NODES]
     weights = found.components_[module, members]
-    edges = _graph_of(found, graph).weights[members][:, members]
+    inside = _graph_of(found, graph).subgraph(members)
+    edges = inside.weights
     placed = layout(edges, seed)
     ax = axes_for(ax, (6.5, 5.5))
     _draw_edges(ax, placed.places, edges)
@@ -85,7 +86,7 @@ def network(
     ax.set(xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
     shown = f"{everyone.size:,}" if members.size == everyone.size else f"{members.size} heaviest of {everyone.size:,}"
-    ax.set_title(f"Module {module}: {shown} features, {edges.nnz // 2:,} edges", loc="left", size=SMALL + 2)
+    ax.set_title(f"Module {module}: {shown} features, {inside.n_edges:,} edges", loc="left", size=SMALL + 2)
     settle(ax)
     names = names_of(found, "columns")[members]
     labels = {int(k): shown_name(names[k]) for k in _labelled(weights, edges, n_labels)}
