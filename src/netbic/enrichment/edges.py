@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.stats import false_discovery_control, hypergeom
 from sklearn.base import clone
 
-from netbic.decomposition import SparseGraphSVD, axis_names, check_count
+from netbic.decomposition import SparseGraphSVD, axis_names, check_count, refuse_anndata
 from netbic.enrichment.nulls import degree_matched_counts, edges_inside, rewired_counts, without_peers
 from netbic.enrichment.sets import Masks, graph_and_masks
 from netbic.graphs import Graph, match
@@ -130,6 +130,7 @@ def held_out_edges(
     _check_null(null, n_draws)
     if not 0 < share < 1:
         raise ValueError(f"share={share!r}: a number between 0 and 1 is needed")
+    refuse_anndata(X)
     model = unwrapped(model)
     source = model.column_graph if graph is None else graph
     if source is None:

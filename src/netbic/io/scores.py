@@ -10,7 +10,7 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from netbic.decomposition import SparseGraphSVD
+from netbic.decomposition import SparseGraphSVD, refuse_anndata
 from netbic.io.errors import InputError, shown
 from netbic.io.results import names_of
 from netbic.io.state import fitted_model
@@ -38,6 +38,7 @@ def scores_by_name(model: SparseGraphSVD, X: Any, genes: Any) -> NDArray[Any]:
     >>> bool((abs(scores - model.transform(study.expression)) < 1e-9).all())
     True
     """
+    refuse_anndata(X)
     model, X = fitted_model(model), _as_floats(X)
     known = pd.Index([str(gene) for gene in genes])
     if X.shape[1] != len(known):

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from netbic import tl
-from netbic.decomposition import SparseGraphSVD
+from netbic.decomposition import SparseGraphSVD, is_anndata
 from netbic.io.errors import InputError, shown
 from netbic.io.expression import as_matrix
 from netbic.io.results import names_of
@@ -21,11 +21,6 @@ Indices = NDArray[np.intp]
 
 WORDS: Final = {"columns": "features", "rows": "samples"}
 _MOST_ENTRIES = 10**8
-
-
-def is_anndata(thing: Any) -> bool:
-    """Whether this is an AnnData object; by its parts, so that anndata need not be there."""
-    return all(hasattr(thing, part) for part in ("obsm", "varm", "uns", "var_names"))
 
 
 def fitted(model: Any, key: str = "netbic") -> SparseGraphSVD:

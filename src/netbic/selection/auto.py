@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from netbic.decomposition import SparseGraphSVD, check_count
+from netbic.decomposition import SparseGraphSVD, check_count, refuse_anndata
 from netbic.io.state import unwrapped
 from netbic.methods import usual_sizes
 from netbic.penalties import AdaptiveSupport
@@ -96,6 +96,7 @@ def choose_settings(
     >>> print(chosen.reasons[1])
     Number of modules: 1 module stands out; the next does not (p = ...).
     """
+    refuse_anndata(X)
     check_count("most", most)
     seed = int(np.random.default_rng(random_state).integers(2**31))
     model = seeded(unwrapped(model), seed)

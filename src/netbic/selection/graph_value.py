@@ -14,7 +14,7 @@ from scipy import stats
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
-from netbic.decomposition import SparseGraphSVD, axis_names, check_count, one_blas_thread
+from netbic.decomposition import SparseGraphSVD, axis_names, check_count, one_blas_thread, refuse_anndata
 from netbic.graphs import Graph, match
 from netbic.io.state import unwrapped
 from netbic.selection.holdout import Floats, HeldOut, held_out_scores, seeded
@@ -104,6 +104,7 @@ def graph_value(
     >>> value.helps, value.verdict.split(" (")[0]
     (True, 'The graph helps, by its structure')
     """
+    refuse_anndata(X)
     for name, number in (("n_rewired", n_rewired), ("n_folds", n_folds), ("n_repeats", n_repeats)):
         check_count(name, number)
     if n_rewired < 3:
