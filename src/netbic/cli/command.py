@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from netbic.cli.wording import in_options
+
 if TYPE_CHECKING:
     from netbic.io import Study
 
@@ -58,7 +60,7 @@ class Command(click.Command):
 def _in_one_line(problem: Exception) -> click.ClickException:
     from netbic.io import FolderInUse
 
-    text = " ".join(str(problem).split()).replace("(skip_columns)", "(--skip-columns)")
+    text = in_options(" ".join(str(problem).split()))
     if isinstance(problem, FolderInUse):
         return click.UsageError(text)
     if isinstance(problem, (ValueError, OSError)):

@@ -10,6 +10,7 @@ import click
 
 import netbic
 from netbic.cli.command import Command, File, listed, preparation, prepares_data, progress_bar, reads_a_study, say
+from netbic.cli.wording import in_genes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -178,7 +179,7 @@ def _choose(model: SparseGraphSVD, study: Study, run: Run, modelling: dict[str, 
         say("choosing sizes, number of modules and smoothness, by up to 640 fits ...", silent)
         words = {"most": modelling["modules"], "random_state": modelling["seed"], "n_jobs": modelling["jobs"]}
         chosen = netbic.selection.choose_settings(model, study.X, **words)
-        reasons = [reason.replace("features", "genes") for reason in chosen.reasons]
+        reasons = [in_genes(reason) for reason in chosen.reasons]
         kept = {"settings": netbic.io.settings_of(chosen.settings), "reasons": reasons}
         run.remember("auto.json", kept)
     model.set_params(**netbic.io.settings_from(kept["settings"]))

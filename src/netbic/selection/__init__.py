@@ -1,6 +1,7 @@
 """How many modules, how sparse, how smooth, and whether to believe them."""
 
 from netbic.selection.auto import AutoSVD, Chosen, choose_settings
+from netbic.selection.checkpoint import BegunOtherwise
 from netbic.selection.consensus import Consensus, consensus
 from netbic.selection.error_bounds import expected_false, pcer_threshold, threshold_for
 from netbic.selection.graph_value import GraphValue, graph_value
@@ -13,6 +14,7 @@ from netbic.stable_modules import StableModules
 __all__ = [
     "AutoSVD",
     "AxisStability",
+    "BegunOtherwise",
     "Chosen",
     "Consensus",
     "GraphValue",
