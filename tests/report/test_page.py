@@ -380,6 +380,15 @@ def judged(gathered):
     return np.array([module.judged for module in gathered.modules])
 
 
+@pytest.mark.parametrize("content", ["{", "[1]", '{"edges": 3, "gene_sets": {"level": "low"}}'])
+def test_a_damaged_record_of_levels_counts_as_none(folder, tmp_path, content):
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    (copy / "enrichment.json").write_text(content)
+    assert contents.gather(copy).levels == {"edges": 0.05, "gene_sets": 0.05}
+    reports.run("enrich", copy, "--level", 0.01)
+    assert contents.gather(copy).levels == {"edges": 0.01, "gene_sets": 0.05}
+
+
 def test_a_bad_file_of_gene_sets_leaves_all_as_it_was(folder, tmp_path):
     copy = shutil.copytree(folder, tmp_path / "copy")
     before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in copy.rglob("*") if path.is_file()}

@@ -92,28 +92,17 @@ def from_frames(tables: Frames) -> SparseGraphSVD:
 
     Tables after the first three may be left out. Without the edges of a graph the model has none, and no smoothness.
     """
-    genes, samples, summary, choices = tables[:4]
+    genes, samples, summary = tables[:3]
     modules = _modules(genes)
     if _modules(samples) != modules or len(summary) != len(modules):
         raise InputError(
             f"genes have {len(modules)} modules, samples {len(_modules(samples))} and the summary {len(summary)}: "
             "give the three tables of one model"
         )
-    arrays = _from_summary(summary) | {
-        "components": np.ascontiguousarray(genes[modules].to_numpy().T),
-        "left_vectors": samples[modules].to_numpy(copy=True),
-        "offsets": genes["offset"].to_numpy(copy=True),
-    }
-    scaled = bool((genes["factor"] != 1).any())
-    if scaled:
-        arrays["factors"] = genes["factor"].to_numpy(copy=True)
-    if choices is not None:
-        arrays |= _chosen(genes, "columns", choices) | _chosen(samples, "rows", choices)
-    if "kept" in genes.attrs:
-        arrays["kept"] = np.array(genes.attrs["kept"], dtype=np.intp)
     settings = genes.attrs.get("settings")
     if settings is None:
-        settings = settings_of(SparseGraphSVD(max(len(modules), 1), scale=scaled).get_params(deep=False))
+        usual = SparseGraphSVD(max(len(modules), 1), scale=_is_scaled(genes))
+        settings = settings_of(usual.get_params(deep=False))
     graphs = {
         f"{axis}_graph": _graph(edges, table.index)
         for axis, edges, table in (("column", tables.gene_edges, genes), ("row", tables.sample_edges, samples))
@@ -122,7 +111,27 @@ def from_frames(tables: Frames) -> SparseGraphSVD:
     without = {f"{axis}_smoothness": None for axis in ("row", "column") if f"{axis}_graph" not in graphs}
     names = {"rows": _names(samples.index), "columns": _names(genes.index)}
     kind = genes.attrs.get("class", "SparseGraphSVD")
-    return model_from(ModelState(settings | without, arrays, names, graphs, kind=kind))
+    return model_from(ModelState(settings | without, _arrays(tables, modules), names, graphs, kind=kind))
+
+
+def _arrays(tables: Frames, modules: list[Any]) -> dict[str, NDArray[Any]]:
+    genes, samples, summary, choices = tables[:4]
+    arrays = _from_summary(summary) | {
+        "components": np.ascontiguousarray(genes[modules].to_numpy().T),
+        "left_vectors": samples[modules].to_numpy(copy=True),
+        "offsets": genes["offset"].to_numpy(copy=True),
+    }
+    if _is_scaled(genes):
+        arrays["factors"] = genes["factor"].to_numpy(copy=True)
+    if choices is not None:
+        arrays |= _chosen(genes, "columns", choices) | _chosen(samples, "rows", choices)
+    if "kept" in genes.attrs:
+        arrays["kept"] = np.array(genes.attrs["kept"], dtype=np.intp)
+    return arrays
+
+
+def _is_scaled(genes: pd.DataFrame) -> bool:
+    return bool((genes["factor"] != 1).any())
 
 
 def _modules(table: pd.DataFrame) -> list[Any]:

@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from netbic.decomposition import DEFAULT_SMOOTHNESS, SparseGraphSVD
-from netbic.enrichment.writing import RECORD, USUAL_LEVEL, enrichment_record
+from netbic.enrichment.writing import USUAL_LEVEL, enrichment_record
 from netbic.io import Alignment, NetworkAccount, load, read_table, summary_table
 from netbic.io.errors import InputError, unusable
 from netbic.io.files import read_json
@@ -230,10 +230,7 @@ def gather(folder: Path, model: SparseGraphSVD | None = None, record: dict[str, 
 def _levels(folder: Path) -> dict[str, float]:
     """Adjusted p-values up to which edges and gene sets were called enriched."""
     asked = enrichment_record(folder)
-    try:
-        return {name: float(asked.get(name, {}).get("level", USUAL_LEVEL)) for name in ("edges", "gene_sets")}
-    except (AttributeError, TypeError, ValueError):
-        raise unusable(folder / RECORD, "is not netbic's", "run netbic enrich again") from None
+    return {name: float(asked[name]["level"]) if name in asked else USUAL_LEVEL for name in ("edges", "gene_sets")}
 
 
 def _json(path: Path) -> dict[str, Any]:
