@@ -26,7 +26,9 @@ from netbic.operators import (
     DenseOperator,
     Masked,
     Preparation,
+    RowBlocks,
     as_operator,
+    is_dask,
     learn_from_observed,
     winsorised,
 )
@@ -130,6 +132,8 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     posteriors_ : dict
         Probabilities of membership of "rows" and "columns", a line per module (NaN for what does not vary); None where
         the size was given.
+    passes_ : float or None
+        For a Dask array, how often it was read: blocks visited, in units of all blocks. None in memory.
     names_ : dict
         Names of the "rows" and "columns" of X, None where it had none.
     preparation_ : Preparation
@@ -214,8 +218,10 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
 
         Parameters
         ----------
-        X : array, DataFrame or sparse matrix of shape (n_samples, n_features)
-            Never written to. A sparse X is never made dense: centring and scaling are implicit.
+        X : array, DataFrame, sparse matrix or Dask array of shape (n_samples, n_features)
+            Never written to. A sparse X is never made dense: centring and scaling are implicit. A Dask array (of
+            dense or CSR blocks of rows) is never gathered: it is read block by block, by the workers of the present
+            Dask client or by threads.
         y : ignored
         """
         for _ in self.iter_fit(X):
@@ -262,9 +268,10 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
             for module in islice(search, self.n_components):
                 modules.append(module)
                 if len(modules) > len(known):
-                    self._report(module, len(modules) - 1)
+                    self._report(module, len(modules) - 1, X)
                     yield module
             self._store(operator, modules, X.dtype)
+        self.passes_ = X.passes if isinstance(X, RowBlocks) else None
         for remark, category in remarks(modules, self.n_components, search.ended, rows, columns, settings):
             warnings.warn(remark, category, stacklevel=3)
 
@@ -307,7 +314,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         X = self._validated(X, reset=False)
         if self.missing != "error" and has_holes(X):
             return observed_scores(self.preparation_.apply(X), self.components_)
-        return self.preparation_.project(X, scoring(self.components_.astype(np.float64)).astype(X.dtype, copy=False))
+        return self._projected(X, scoring(self.components_.astype(np.float64)))
 
     def inverse_transform(self, X: ArrayLike) -> NDArray[Any]:
         """Rebuild samples from scores, in the units of the training data."""
@@ -326,9 +333,19 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
             residual = prepared - observed_scores(prepared, self.components_) @ self.components_
             total = float(np.nansum(np.square(prepared)))
             return 1 - float(np.nansum(np.square(residual))) / total if total > 0 else 0.0
-        reached = self.preparation_.project(X, span(self.components_.astype(np.float64)).astype(X.dtype, copy=False))
+        reached = self._projected(X, span(self.components_.astype(np.float64)))
         total = self.preparation_.operator(as_operator(X, low_memory=True)).squared_norm
         return float(np.sum(reached.astype(np.float64) ** 2)) / total if total > 0 else 0.0
+
+    def _projected(self, X: Any, directions: NDArray[Any]) -> NDArray[Any]:
+        """Products of prepared rows with some directions."""
+        directions = directions.astype(X.dtype, copy=False)
+        if not isinstance(X, RowBlocks):
+            return self.preparation_.project(X, directions)
+        products = X.stacked(self.preparation_.project, directions)
+        if not np.isfinite(products).all():
+            X.check_finite()
+        return products
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -349,6 +366,10 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
 
     def _validated(self, X: Any, reset: bool) -> Any:
         refuse_anndata(X)
+        if is_dask(X):
+            blocks = RowBlocks(X)
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            return blocks
         try:
             finite: Any = True if self.missing == "error" else "allow-nan"
             keywords = {"dtype": [np.float64, np.float32], "accept_sparse": "csr", "ensure_all_finite": finite}
@@ -460,24 +481,37 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
 
     def _operator(self, X: Any) -> tuple[Corrected, float]:
         """The prepared matrix, and the size of what rounding alone can leave of it."""
-        if self.clip is not None and not sp.issparse(X):
+        if isinstance(X, RowBlocks):
+            self._check_blocks(X)
+        elif self.clip is not None and not sp.issparse(X):
             X = winsorised(X, self.clip)
-        if self.missing != "error" and has_holes(X):
+        if self.missing != "error" and not isinstance(X, RowBlocks) and has_holes(X):
             return self._masked(X)
         data = as_operator(X, low_memory=True)
         with np.errstate(over="ignore", invalid="ignore"):
             self.preparation_ = Preparation.learn(data, self.center, self.scale)
             operator = self.preparation_.operator(data)
         if not 1e-250 < operator.squared_norm < np.inf:
-            _check_range(float(abs(X).max()))
+            _check_range(X.summary.largest if isinstance(X, RowBlocks) else float(abs(X).max()))
         noise = data.epsilon * (np.sqrt(operator.squared_norm) + operator.correction_norm())
-        if sp.issparse(X):
+        chunked = isinstance(X, RowBlocks)
+        if X.is_sparse if chunked else sp.issparse(X):
             return operator, 4 * noise
         if noise > 1e-6 * np.sqrt(operator.squared_norm) > 0:
             # Offsets far beyond the spread: taking them off afterwards would lose the digits that matter.
-            centred = DenseOperator(self.preparation_.apply(X), self.low_memory)
+            prepare = self.preparation_.apply
+            centred = as_operator(X.through(prepare) if chunked else prepare(X), self.low_memory)
             return Corrected(centred, operator.squared_norm), 4 * noise
-        return operator if self.low_memory else operator.on(DenseOperator(X)), 4 * noise
+        return operator if self.low_memory or chunked else operator.on(DenseOperator(X)), 4 * noise
+
+    def _check_blocks(self, X: RowBlocks) -> None:
+        """Raise where blocks of rows cannot give what is asked for."""
+        X.check_finite()
+        if self.clip is not None and not X.is_sparse:
+            raise ValueError(
+                f"AdaptiveSupport(clip={self.clip}) draws far entries in by each column's median, which blocks of rows "
+                "cannot tell: use AdaptiveSupport(clip=None), or clip the Dask array first, e.g. X.clip(-3, 3)"
+            )
 
     def _masked(self, X: Any) -> tuple[Corrected, float]:
         _check_range(float(np.nanmax(np.abs(X))))
@@ -490,9 +524,10 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     # What was found
     # ------------------------------------------------------------------------------------------------------------
 
-    def _report(self, module: Module, number: int) -> None:
+    def _report(self, module: Module, number: int, X: Any) -> None:
         if self.verbose:
-            print(f"module {number}: d = {module.d:.6g}, {len(module.objectives)} rounds, {module.outcome}")
+            passes = f", {X.passes:.1f} passes so far" if isinstance(X, RowBlocks) else ""
+            print(f"module {number}: d = {module.d:.6g}, {len(module.objectives)} rounds, {module.outcome}{passes}")
 
     def _store(self, operator: Corrected, modules: list[Module], dtype: Any) -> None:
         n, p = operator.shape
@@ -508,7 +543,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         self.converged_ = np.array([module.outcome == "converged" for module in modules], dtype=bool)
         self.graph_share_ = np.array([module.graph_share for module in modules])
         self.store_choices([module.u.choice for module in modules], [module.v.choice for module in modules])
-        products = np.array([operator.matvec(module.v.support, module.v.values) for module in modules]).reshape(-1, n)
+        products = operator.products([(module.v.support, module.v.values) for module in modules])
         self.explained_variance_ratio_ = explained(right, products) / max(operator.squared_norm, np.finfo(float).tiny)
 
     def store_choices(self, rows: Sequence[Choice | None], columns: Sequence[Choice | None]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -43,6 +44,16 @@ class DataOperator(Operator, Protocol):
 
     def gram(self, on_rows: bool, factors: Floats, left: Floats, right: Floats, dtype: Any) -> NDArray[Any]:
         """Y Y' (`on_rows`) or Y'Y for Y = X diag(factors) - left right'; the upper triangle counts, Fortran order."""
+
+    def scan(
+        self,
+        function: Callable[[Floats, int], Any],
+        combine: Callable[[Any, Any], Any],
+        factors: Floats | None,
+        left: Floats,
+        right: Floats,
+    ) -> Any:
+        """Combine function(some rows of Y, number of the first) over Y = X diag(factors) - left right'."""
 
     def squared_norm(self, row_offsets: Floats, column_offsets: Floats, factors: Floats | None) -> float:
         """Sum over i, j of ((x_ij - row_offsets[i] - column_offsets[j]) * factors[j])^2."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -79,6 +80,10 @@ class Corrected:
         """Product with a supported vector on the right."""
         scaled = values if self._factors is None else values * self._factors[support]
         product: Floats = self._base.matvec(support, scaled)
+        return self._less_on_rows(product, support, values)
+
+    def _less_on_rows(self, product: Floats, support: Indices, values: Floats) -> Floats:
+        """Take (1 c' + L R') v off a product with X, in place."""
         if self._offsets is not None:
             product -= self._offsets.take(support) @ values
         if len(self._right):
@@ -90,6 +95,10 @@ class Corrected:
     def rmatvec(self, support: Indices, values: Floats) -> Floats:
         """Product with a supported vector on the left."""
         product: Floats = self._base.rmatvec(support, values)
+        return self._less_on_columns(product, support, values)
+
+    def _less_on_columns(self, product: Floats, support: Indices, values: Floats) -> Floats:
+        """Bring a product with X' to scale and take (c 1' + R L') u off it, in place."""
         if self._factors is not None:
             product *= self._factors
         if self._offsets is not None:
@@ -99,6 +108,54 @@ class Corrected:
         if self._sparse_left.count:
             product -= self._sparse_right.sum(self._sparse_left.inner(support, values))
         return product
+
+    def normal(self, vector: Floats) -> Floats:
+        """The product of the corrected matrix and its transpose with a vector: one pass, where the data can do that."""
+        n, p = self.shape
+        every_row, every_column = np.arange(n), np.arange(p)
+        if not hasattr(self._base, "normal"):
+            return self.rmatvec(every_row, self.matvec(every_column, vector))
+        scaled = vector if self._factors is None else vector * self._factors
+        offsets = -self._less_on_rows(np.zeros(n), every_column, vector)
+        product, image = self._base.normal(scaled, offsets)
+        return self._less_on_columns(product, every_row, image)
+
+    def products(self, vectors: Sequence[tuple[Indices, Floats]]) -> Floats:
+        """Products with many supported vectors on the right, a row each: one pass, where the data can do that."""
+        if not hasattr(self._base, "products"):
+            return np.array([self.matvec(*vector) for vector in vectors]).reshape(-1, self.shape[0])
+        right = np.zeros((self.shape[1], len(vectors)))
+        for number, (support, values) in enumerate(vectors):
+            right[support, number] = values if self._factors is None else values * self._factors[support]
+        products: Floats = self._base.products(right)
+        for product, vector in zip(products, vectors, strict=True):
+            self._less_on_rows(product, *vector)
+        return products
+
+    def expect(self, columns: Indices) -> None:
+        """Say that products with parts of these columns are to come."""
+        if hasattr(self._base, "expect"):
+            self._base.expect(columns)
+
+    def makes_gram(self, on_rows: bool, exact: bool) -> bool:
+        """Whether the Gram matrix of this side is to be had at a fair price, and follows when a layer is taken out."""
+        return self.tracks_gram and (not hasattr(self._base, "makes_gram") or self._base.makes_gram(on_rows, exact))
+
+    def squared_lengths(self) -> tuple[Floats, Floats]:
+        """Sums of squares of the rows and of the columns."""
+        along, across = self._scan(_square_sums, _joined)
+        return along, across
+
+    def largest_entry(self) -> tuple[int, int]:
+        """Row and column of the largest entry, the first among equals."""
+        _, row, column = self._scan(_largest, _first_largest)
+        return row, column
+
+    def _scan(self, function: Callable[[Floats, int], Any], combine: Callable[[Any, Any], Any]) -> Any:
+        left, right = self._dense_layers()
+        left = np.vstack([left, self._sparse_left.full()])
+        right = np.vstack([right, self._sparse_right.full()])
+        return self._base.scan(function, combine, self._factors, left.T, right.T)
 
     def with_prediction(self, left: Floats, right: Floats) -> Self:
         """The same matrix with `left right'` added in its holes: here there are none."""
@@ -166,6 +223,12 @@ class SparseLayers:
             np.concatenate([self.bounds, self.bounds[-1:] + support.size]),
         )
 
+    def full(self) -> Floats:
+        """The layers written out, a row each."""
+        layers = np.zeros((self.count, self.size))
+        layers[np.repeat(np.arange(self.count), self._lengths), self.indices] = self.values
+        return layers
+
     def inner(self, support: Indices, values: Floats) -> Floats:
         """Inner product of every layer with a supported vector."""
         full = np.zeros(self.size)
@@ -176,3 +239,20 @@ class SparseLayers:
         """Weighted sum of the layers."""
         weighted = self.values * np.repeat(weights, self._lengths)
         return np.bincount(self.indices, weighted, minlength=self.size).astype(np.float64, copy=False)
+
+
+def _square_sums(rows: Floats, first: int) -> tuple[Floats, Floats]:
+    return np.einsum("ij,ij->i", rows, rows), np.einsum("ij,ij->j", rows, rows)
+
+
+def _joined(one: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    return np.concatenate([one[0], other[0]]), one[1] + other[1]
+
+
+def _largest(rows: Floats, first: int) -> tuple[float, int, int]:
+    row, column = np.unravel_index(int(rows.argmax()), rows.shape)
+    return float(rows[row, column]), first + int(row), int(column)
+
+
+def _first_largest(one: tuple[float, int, int], other: tuple[float, int, int]) -> tuple[float, int, int]:
+    return other if other[0] > one[0] else one

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.linalg import get_blas_funcs
 
 from netbic.operators.base import Floats, Indices
+from netbic.operators.scanning import scan_rows
 
 _FULL_SHARE = 0.45  # above this share of kept lines the full product beats gathering
 _LONG_LINE = 4096
@@ -66,7 +68,9 @@ class DenseOperator:
         for start in range(0, self.shape[0], _SUMMED_ROWS):
             block = self._rows[start : start + _SUMMED_ROWS]
             sums += np.ones(len(block), dtype=block.dtype) @ block
-        if self._rows.dtype == np.float64 or sums @ sums <= 0.5 * self.shape[0] * self._raw_square:
+        if self._rows.dtype == np.float64:
+            return sums
+        if np.isfinite(sums).all() and sums @ sums <= 0.5 * self.shape[0] * self._raw_square:
             return sums
         return np.asarray(self._rows.sum(axis=0, dtype=np.float64))
 
@@ -95,6 +99,17 @@ class DenseOperator:
                 return centred
         squares = self.column_squares(row_offsets, column_offsets)
         return float(squares.sum() if factors is None else squares @ factors**2)
+
+    def scan(
+        self,
+        function: Callable[[Floats, int], Any],
+        combine: Callable[[Any, Any], Any],
+        factors: Floats | None,
+        left: Floats,
+        right: Floats,
+    ) -> Any:
+        """Combine function(some rows of Y, number of the first) over Y = X diag(factors) - left right'."""
+        return scan_rows(self._rows, function, combine, factors, left, right)
 
     def gram(self, on_rows: bool, factors: Floats, left: Floats, right: Floats, dtype: Any) -> NDArray[Any]:
         """Y Y' or Y'Y for Y = X diag(factors) - left right', summed over blocks of the other axis."""
@@ -144,6 +159,17 @@ class PackedOperator:
         if support.size >= _FULL_SHARE * self.shape[0]:
             return _combine(self._rows.lines, self._columns.lines, support, values)
         return self._rows.combine(support, values)
+
+    def scan(
+        self,
+        function: Callable[[Floats, int], Any],
+        combine: Callable[[Any, Any], Any],
+        factors: Floats | None,
+        left: Floats,
+        right: Floats,
+    ) -> Any:
+        """Combine function(some rows of Y, number of the first) over Y = X diag(factors) - left right'."""
+        return scan_rows(self._rows.lines, function, combine, factors, left, right)
 
 
 class PackedLines:

@@ -8,6 +8,7 @@ prepared and filled once, the layers are low-rank as ever, and H is sparse: it u
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -73,6 +74,12 @@ class Masked(Corrected):
         """Product with a supported vector on the left."""
         return super().rmatvec(support, values) + self._holes.rmatvec(support, values)
 
+    def _scan(self, function: Callable[[Floats, int], Any], combine: Callable[[Any, Any], Any]) -> Any:
+        def filled(rows: Floats, first: int) -> Any:
+            return function(rows + self._holes.of_rows(first, first + len(rows)), first)
+
+        return super()._scan(filled, combine)
+
     @property
     def n_entries(self) -> int:
         """Predicted holes leave no residual, and raise the noise's reach by the root of the share that is observed."""
@@ -123,6 +130,10 @@ class Holes:
     def at_holes(self, left: Floats, right: Floats) -> Floats:
         """The entries of `left right'` in the holes."""
         return np.asarray(left[self._rows] * right[self._by_row.indices])
+
+    def of_rows(self, first: int, last: int) -> Floats:
+        """Some rows, written out."""
+        return np.asarray(self._by_row[first:last].toarray())
 
     def plus(self, values: Floats) -> Holes:
         """Add to the values."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -9,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from netbic.operators.base import Floats, Indices
+from netbic.operators.scanning import scan_rows
 
 _FULL_SHARE = 0.3  # above this share of kept rows or columns the full product beats gathering
 _BLOCK_ENTRIES = 1 << 20  # stored entries visited at a time
@@ -77,6 +79,17 @@ class SparseOperator:
         """Squared norm after offsets and factors."""
         squares = self.column_squares(row_offsets, column_offsets)
         return float(squares.sum() if factors is None else squares @ factors**2)
+
+    def scan(
+        self,
+        function: Callable[[Floats, int], Any],
+        combine: Callable[[Any, Any], Any],
+        factors: Floats | None,
+        left: Floats,
+        right: Floats,
+    ) -> Any:
+        """Combine function(some rows of Y, number of the first) over Y = X diag(factors) - left right'."""
+        return scan_rows(self._rows, function, combine, factors, left, right)
 
     def gram(self, on_rows: bool, factors: Floats, left: Floats, right: Floats, dtype: Any) -> NDArray[Any]:
         """Y Y' or Y'Y for Y = X diag(factors) - left right': (XF)(XF)' - (XFR)L' - L(XFR)' + L(R'R)L'."""

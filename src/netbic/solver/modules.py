@@ -91,6 +91,8 @@ class ModuleSearch:
         self.ended = ""
         self._known = known
         self._residual = operator.for_one_start()
+        if known:
+            self._residual.expect(np.unique(np.concatenate([module.v.support for module in known])))
         self._rows, self._columns, self._settings = rows, columns, settings
         self._noise = noise
         self._starts = starts or Starts(operator, exact=settings.solver == "aisp")
@@ -126,7 +128,7 @@ class ModuleSearch:
     def _next(self, leading: Direction, number: int) -> Module | None:
         squared_norm, n_entries = self._residual.squared_norm, self._residual.n_entries
         adaptive = any(isinstance(axis.penalty, AdaptiveSupport) for axis in (self._rows, self._columns))
-        row_squares, column_squares = squared_lengths(self._residual) if adaptive else (None, None)
+        row_squares, column_squares = self._residual.squared_lengths() if adaptive else (None, None)
         self._residual.forget()
         rows = self._rows.side(leading.value, squared_norm, n_entries, row_squares)
         columns = self._columns.side(leading.value, squared_norm, n_entries, column_squares)
@@ -143,18 +145,6 @@ class ModuleSearch:
         state = _signed_by_convention(solution.state, rows, columns)
         share = max(graph_share(rows, state.u, state.d), graph_share(columns, state.v, state.d))
         return Module(state.u, state.v, state.d, solution.outcome, solution.objectives, share)
-
-
-def squared_lengths(operator: Corrected) -> tuple[Floats, Floats]:
-    """Sums of squares of the rows and of the columns: one pass, line by line along the short side."""
-    n, p = operator.shape
-    along, across, one = np.empty(min(n, p)), np.zeros(max(n, p)), np.ones(1)
-    product = operator.rmatvec if n <= p else operator.matvec
-    for number in range(along.size):
-        line = product(np.array([number]), one)
-        along[number] = line @ line
-        across += line * line
-    return (along, across) if n <= p else (across, along)
 
 
 def best_of_starts(

@@ -68,8 +68,9 @@ class Starts:
         self._scale = _power_of_two(operator.squared_norm)
         self._found: Direction | None = None  # until the matrix changes
         self._gram: NDArray[Any] | None = None
-        dtype = np.float64 if self._exact or short > _GRAM_SIZE else np.float32
-        if short <= _GRAM_SIZE and operator.tracks_gram:
+        has_gram = short <= _GRAM_SIZE and operator.makes_gram(self._on_rows, self._exact)
+        dtype = np.float32 if has_gram and not self._exact else np.float64
+        if has_gram:
             self._gram = operator.gram(self._on_rows, self._scale, dtype)
             self._symv, self._syr2 = get_blas_funcs(("symv", "syr2"), (self._gram,))
         # What rounding may have left in the Gram matrix: below it only products with the operator tell the truth.
@@ -119,7 +120,7 @@ class Starts:
         every_row, every_column = (np.arange(size) for size in operator.shape)
         if self._on_rows:
             return lambda q: self._scale**2 * operator.matvec(every_column, operator.rmatvec(every_row, q))
-        return lambda q: self._scale**2 * operator.rmatvec(every_row, operator.matvec(every_column, q))
+        return lambda q: self._scale**2 * operator.normal(q)
 
     def forget(self, operator: Corrected, left: Floats, right: Floats, product: Floats) -> None:
         """Follow X -> X - left right', where `operator` is X before and `product` is X right: G -= w a' + a w'."""
@@ -257,15 +258,13 @@ def random_direction(like: Direction, generator: np.random.Generator) -> Directi
     return like._replace(vector=vector / np.linalg.norm(vector))
 
 
-def largest_entry(operator: Operator) -> tuple[Vector, Vector]:
-    """The row and the column of the largest entry (one pass over the rows)."""
-    n, p = operator.shape
-    best, at = -np.inf, (0, 0)
-    for i in range(n):
-        row = operator.rmatvec(np.array([i]), np.ones(1))
-        if row.max() > best:
-            best, at = float(row.max()), (i, int(row.argmax()))
-    return Vector(n, np.array([at[0]]), np.ones(1)), Vector(p, np.array([at[1]]), np.ones(1))
+def largest_entry(operator: Corrected) -> tuple[Vector, Vector]:
+    """The row and the column of the largest entry."""
+    u, v = (
+        Vector(size, np.array([at]), np.ones(1))
+        for size, at in zip(operator.shape, operator.largest_entry(), strict=True)
+    )
+    return u, v
 
 
 def exact_direction(operator: Operator, on_rows: bool) -> Direction | None:

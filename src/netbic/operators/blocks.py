@@ -1,0 +1,329 @@
+"""A Dask array as blocks of rows that are visited where they lie.
+
+A visit loads a block (from disk, or from a worker's memory), does one thing with it and lets it go; what comes back is
+small. Blocks that fit into the workers' memory together are kept there, others are loaded for every visit.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from netbic.operators.base import Floats
+from netbic.operators.dense import DenseOperator
+from netbic.operators.scanning import is_sparse
+from netbic.operators.sparse import SparseOperator
+from netbic.operators.workers import BlockError, Cluster, Threads, current_workers
+
+_HELD_SHARE = 0.4  # blocks are kept in memory up to this share of it
+_JOINED_BYTES = 1 << 28  # largest block of whole rows that is put together from pieces without being asked for
+
+
+def is_dask(X: Any) -> bool:
+    """Whether X is a Dask array (Dask is not imported to find out)."""
+    return any(f"{kind.__module__}.{kind.__qualname__}" == "dask.array.core.Array" for kind in type(X).__mro__)
+
+
+class RowBlocks:
+    """Blocks of whole rows of a Dask array.
+
+    Parameters
+    ----------
+    X : dask array of shape (n, p)
+        Blocks are NumPy arrays or SciPy's sparse matrices; anything but single precision is taken as double.
+
+    Attributes
+    ----------
+    shape, dtype
+    bounds : ndarray
+        Block b has the rows from bounds[b] to bounds[b + 1].
+    """
+
+    def __init__(self, X: Any) -> None:
+        X = _of_whole_rows(X)
+        self.shape = (int(X.shape[0]), int(X.shape[1]))
+        self.dtype = np.dtype(X.dtype if X.dtype in (np.float32, np.float64) else np.float64)
+        heights = np.array(X.chunks[0], dtype=np.intp)
+        self.bounds = np.concatenate([[0], np.cumsum(heights[heights > 0])])
+        self._count = [0]  # shared by all views of the same blocks
+        self.workers: Threads | Cluster = current_workers()
+        blocks = [block for block, height in zip(_delayed(X), heights, strict=True) if height]
+        self._through: Callable[[Any], Any] | None = None
+        if isinstance(self.workers, Cluster) and _is_on_workers(X):
+            self._sources, self._held = self.workers.hold(blocks), True
+            return
+        self._sources, self._held = self.workers.each(_given, _recipes(blocks)), False
+        if self._fits(self.shape[0] * self.shape[1] * self.dtype.itemsize):
+            self._hold()
+
+    def _hold(self) -> None:
+        """Have the blocks in memory from now on."""
+        names = [self.name_of(number) for number in range(self.n_blocks)]
+        self._sources, self._held = self.workers.each(_loaded, names, self._sources), True
+
+    def _fits(self, nbytes: int) -> bool:
+        return nbytes <= _HELD_SHARE * self.workers.memory
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks."""
+        return len(self.bounds) - 1
+
+    @property
+    def passes(self) -> float:
+        """How often the data have been read so far: blocks visited, in units of all blocks."""
+        return self._count[0] / self.n_blocks
+
+    def through(self, change: Callable[[Any], Any]) -> Self:
+        """The same blocks, each changed whenever it is loaded."""
+        made = copy.copy(self)
+        made._through = change
+        made.__dict__.pop("summary", None)
+        return made
+
+    def parts(self, vector: NDArray[Any], which: Sequence[int] | None = None) -> list[NDArray[Any]]:
+        """A vector (or matrix) over all rows, cut into the pieces that belong to blocks."""
+        numbers = range(self.n_blocks) if which is None else which
+        return [vector[self.bounds[b] : self.bounds[b + 1]] for b in numbers]
+
+    def each(
+        self, function: Callable[..., Any], *arguments: Sequence[Any], which: Sequence[int] | None = None
+    ) -> list[Any]:
+        """Handles of function(block, its arguments), for the blocks of these numbers."""
+        return self.workers.each(_visit, *self._visits(function, arguments, which))
+
+    def total(
+        self,
+        function: Callable[..., Any],
+        combine: Callable[[Any, Any], Any],
+        *arguments: Sequence[Any],
+        which: Sequence[int] | None = None,
+    ) -> Any:
+        """function(block, its arguments) of all blocks, combined."""
+        return self.workers.total(_visit, combine, *self._visits(function, arguments, which))
+
+    def stacked(self, function: Callable[..., Any], *shared: Any) -> NDArray[Any]:
+        """function(block, the same arguments for all), one below the other."""
+        arguments = [[self.workers.share(value)] * self.n_blocks for value in shared]
+        return np.concatenate(self.workers.collect(self.each(function, *arguments)))
+
+    def _visits(
+        self, function: Callable[..., Any], arguments: Sequence[Sequence[Any]], which: Sequence[int] | None
+    ) -> list[Sequence[Any]]:
+        numbers = list(range(self.n_blocks) if which is None else which)
+        self._count[0] += len(numbers)
+        names = [self.name_of(number) for number in numbers]
+        sources = [self._sources[number] for number in numbers]
+        promised = [(int(self.bounds[b + 1] - self.bounds[b]), self.shape[1], self.dtype) for b in numbers]
+        fixed = [[value] * len(numbers) for value in (function, self._through)]
+        return [names, sources, promised, *fixed, *arguments]
+
+    def name_of(self, number: int) -> str:
+        """A block in words."""
+        return f"block {number} (rows {self.bounds[number]} to {self.bounds[number + 1] - 1})"
+
+    def block_of(self, row: int) -> int:
+        """The number of the block that has this row."""
+        return int(np.searchsorted(self.bounds, row, side="right")) - 1
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether any block is."""
+        return self.summary.n_sparse > 0
+
+    @cached_property
+    def summary(self) -> Summary:
+        """What one pass tells about all blocks; those that fit into memory together then stay there."""
+        summary: Summary = self.total(summarised, Summary.plus, self.bounds[:-1].tolist())
+        if not (summary.fault or self._held) and self._fits(summary.nbytes):
+            self._hold()
+        return summary
+
+    def check_finite(self) -> None:
+        """Raise if any entry is NaN or infinite, naming the first such one and its block."""
+        if self.summary.fault:
+            row, column, value = self.summary.fault
+            raise ValueError(
+                f"X contains {'NaN' if np.isnan(value) else 'infinity'}: row {row}, column {column}, in "
+                f"{self.name_of(self.block_of(row))}. Fill or drop such entries first (in a Dask array none may be "
+                "missing), e.g. with da.nan_to_num"
+            )
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Sums over the entries of some rows: sums of squares are about the means of just these rows."""
+
+    n_rows: int
+    nbytes: int
+    n_sparse: int
+    largest: float
+    means: Floats
+    squares: Floats
+    row_sums: Floats
+    fault: tuple[int, int, float] | None  # row, column and value of the first entry that is not finite
+
+    def plus(self, other: Summary) -> Summary:
+        """The rows of both (Chan, Golub and LeVeque 1983: nothing cancels)."""
+        n = self.n_rows + other.n_rows
+        apart = other.means - self.means
+        with np.errstate(over="ignore"):  # the range of X is checked where that matters
+            between = apart**2 * (self.n_rows * other.n_rows / n)
+        return Summary(
+            n,
+            self.nbytes + other.nbytes,
+            self.n_sparse + other.n_sparse,
+            max(self.largest, other.largest),
+            self.means + apart * (other.n_rows / n),
+            self.squares + other.squares + between,
+            np.concatenate([self.row_sums, other.row_sums]),
+            self.fault or other.fault,
+        )
+
+
+def summarised(block: Any, first_row: int) -> Summary:
+    """The summary of one block."""
+    n, p = block.shape
+    fault = _not_finite(block)
+    if fault is not None:
+        row, column, value = fault
+        nothing = np.zeros(p)
+        return Summary(n, 0, 0, 0.0, nothing, nothing, np.zeros(n), (int(first_row) + row, column, value))
+    data = SparseOperator(block) if is_sparse(block) else DenseOperator(block, low_memory=True)
+    stored = block.data if is_sparse(block) else block
+    largest = max(float(stored.max(initial=0)), -float(stored.min(initial=0)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        means = data.column_sums() / n
+        squares = data.column_squares(np.zeros(n), means)
+    return Summary(n, _nbytes(block), is_sparse(block) * n, largest, means, squares, data.row_sums(), None)
+
+
+def _not_finite(block: Any) -> tuple[int, int, float] | None:
+    """Row, column and value of the first entry that is not finite."""
+    stored = block.data if is_sparse(block) else block
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(stored.sum(dtype=np.float64)):
+            return None
+    if is_sparse(block):
+        places = np.flatnonzero(~np.isfinite(stored))
+        rows, columns = np.searchsorted(block.indptr, places, side="right") - 1, block.indices[places]
+    else:
+        rows, columns = np.nonzero(~np.isfinite(block))
+    return (int(rows[0]), int(columns[0]), float(block[rows[0], columns[0]])) if len(rows) else None
+
+
+def _nbytes(block: Any) -> int:
+    parts = (block.data, block.indices, block.indptr) if is_sparse(block) else (block,)
+    return sum(part.nbytes for part in parts)
+
+
+class Recipe:
+    """How to load one block: the part of a Dask graph that makes it."""
+
+    def __init__(self, graph: dict[Any, Any], key: Any) -> None:
+        self._graph, self._key = graph, key
+
+    def load(self) -> Any:
+        """The block."""
+        from dask.local import get_sync
+
+        return get_sync(self._graph, self._key)
+
+
+def _visit(
+    name: str,
+    source: Any,
+    promised: tuple[int, int, Any],
+    function: Callable[..., Any],
+    change: Callable[[Any], Any] | None,
+    *own: Any,
+) -> Any:
+    """Load a block, do one thing with it and let it go."""
+    with named(name), np.errstate(over="ignore", invalid="ignore"):  # what is not finite is looked for in results
+        block = as_matrix(source.load() if isinstance(source, Recipe) else source, *promised)
+        return function(block if change is None else change(block), *own)
+
+
+def _loaded(name: str, recipe: Recipe) -> Any:
+    with named(name):
+        return recipe.load()
+
+
+@contextmanager
+def named(block: str) -> Iterator[None]:
+    """Say which block it was if something fails."""
+    try:
+        yield
+    except Exception as problem:
+        what = " ".join(str(problem).split()) or "no more is known"
+        raise BlockError(f"{block}: {type(problem).__name__}: {what}") from None
+
+
+def as_matrix(block: Any, height: int, width: int, dtype: Any) -> Any:
+    """A block as a plain array or as CSR, of the size that was promised and the precision that is wanted."""
+    if block.shape != (height, width):
+        raise ValueError(f"it has shape {block.shape}, but the Dask array says {(height, width)}")
+    if is_sparse(block):
+        return sp.csr_array(block, dtype=dtype)
+    return np.asarray(block, dtype=dtype)
+
+
+def _given(value: Any) -> Any:
+    return value
+
+
+def _delayed(X: Any) -> list[Any]:
+    return list(X.to_delayed(optimize_graph=True).ravel())
+
+
+def _recipes(blocks: Sequence[Any]) -> list[Recipe]:
+    """For each block the tasks it needs, and no others."""
+    from dask.optimization import cull
+
+    whole: dict[Any, Any] = {}
+    for block in blocks:
+        whole.update(block.__dask_graph__())
+    return [Recipe(cull(whole, [block.key])[0], block.key) for block in blocks]
+
+
+def _is_on_workers(X: Any) -> bool:
+    """Whether some of it is in the memory of a cluster already."""
+    from distributed import futures_of
+
+    return bool(futures_of(X))
+
+
+def _of_whole_rows(X: Any) -> Any:
+    """X in blocks of whole rows of known height."""
+    if X.ndim != 2:
+        raise ValueError(f"X has {X.ndim} dimensions: 2 are needed, samples in rows and features in columns")
+    if 0 in X.shape:
+        raise ValueError(f"X has {X.shape[0]} samples and {X.shape[1]} features: at least one of each is needed")
+    if any(np.isnan(size) for sizes in X.chunks for size in sizes):
+        raise ValueError("X has blocks of unknown size: call X.compute_chunk_sizes() first")
+    if X.dtype.kind not in "fiub":
+        raise ValueError(f"X has entries of type {X.dtype}: real numbers are needed")
+    if X.numblocks[1] == 1:
+        return X
+    height, width = max(X.chunks[0]), X.shape[1]
+    if height * width * X.dtype.itemsize > _JOINED_BYTES:
+        raise ValueError(
+            f"X is cut into {X.numblocks[1]} pieces along its columns, and whole rows of a block would take "
+            f"{height * width * X.dtype.itemsize / 1e9:.1f} GB: write it anew in blocks of whole rows, "
+            "e.g. X.rechunk({0: 'auto', 1: -1}).to_zarr(path)"
+        )
+    warnings.warn(
+        f"X is cut into {X.numblocks[1]} pieces along its columns: they are put together whenever rows are read. "
+        "Blocks of whole rows, X.rechunk({1: -1}), are faster where X is stored so",
+        stacklevel=2,
+    )
+    return X.rechunk({1: -1})

@@ -1,0 +1,260 @@
+"""Where work on blocks of a matrix is done: threads of this process, or the workers of a Dask cluster.
+
+Both do the same three things: run a function on every block (what comes of it stays where it is), combine what came of
+the blocks, and bring results here. Nothing is ever computed from a random or arrival order, so that results do not
+depend on who did the work, beyond rounding in how sums are bracketed.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from functools import cached_property
+from importlib.metadata import version
+from itertools import islice
+from typing import Any, Final, Protocol
+
+_FAN_IN = 4  # partial results combined at a time: few, so that no worker has to hold many
+_RETRIES = 2  # of a task that failed, for disks and networks that have moods
+_GLANCE: float = 2.0  # seconds between looks at a cluster that has not answered yet
+PATIENCE: float = 300.0  # seconds that a cluster may be without any worker
+_COMPARED: Final = ("netbic", "numpy", "scipy", "dask", "distributed")
+_MEMORY_TAKEN = 0.1  # share of all memory that one kind of packed lines may take
+
+
+class BlockError(RuntimeError):
+    """Work on one block of a matrix failed for good."""
+
+
+class ClusterError(RuntimeError):
+    """A Dask cluster cannot be used, or is not there any more."""
+
+
+class Workers(Protocol):
+    """Who does the work. Handles stand for values that may be elsewhere."""
+
+    def share(self, value: Any) -> Any:
+        """A handle of a value that many tasks take, sent once."""
+
+    def each(self, function: Callable[..., Any], *arguments: Sequence[Any]) -> list[Any]:
+        """Handles of `function` of the first arguments, of the second ones, and so on; arguments may be handles."""
+
+    def total(self, function: Callable[..., Any], combine: Callable[[Any, Any], Any], *arguments: Sequence[Any]) -> Any:
+        """What `each` would give, combined in order: a value, not a handle."""
+
+    def collect(self, handles: Sequence[Any]) -> list[Any]:
+        """The values behind handles."""
+
+    @property
+    def memory(self) -> float:
+        """Bytes that all workers may use together."""
+
+
+class Threads:
+    """Threads of this process, one per core. A handle is the value itself."""
+
+    def __init__(self) -> None:
+        self._count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+    @cached_property
+    def _pool(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(self._count, thread_name_prefix="netbic")
+
+    def share(self, value: Any) -> Any:
+        """The value."""
+        return value
+
+    def each(self, function: Callable[..., Any], *arguments: Sequence[Any]) -> list[Any]:
+        """Results, in order."""
+        return list(self._results(function, arguments))
+
+    def total(self, function: Callable[..., Any], combine: Callable[[Any, Any], Any], *arguments: Sequence[Any]) -> Any:
+        """Results combined as they come in, in order."""
+        results = self._results(function, arguments)
+        total = next(results)
+        for result in results:
+            total = combine(total, result)
+        return total
+
+    def _results(self, function: Callable[..., Any], arguments: Sequence[Sequence[Any]]) -> Any:
+        """Results in order, no more than a few ahead of what has been asked for."""
+        waiting = zip(*arguments, strict=True)
+        started: list[Future[Any]] = [self._pool.submit(function, *one) for one in islice(waiting, 2 * self._count)]
+        try:
+            while started:
+                yield started.pop(0).result()
+                started += [self._pool.submit(function, *one) for one in islice(waiting, 1)]
+        finally:
+            for task in started:
+                task.cancel()
+
+    def collect(self, handles: Sequence[Any]) -> list[Any]:
+        """The values themselves."""
+        return list(handles)
+
+    @cached_property
+    def memory(self) -> float:
+        """Memory that was free when it was first asked for."""
+        import psutil
+
+        return float(psutil.virtual_memory().available)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_pool"}
+
+
+class Cluster:
+    """The workers of a Dask cluster. A handle is a future.
+
+    Everything sent is part of a task that the scheduler knows how to repeat, so that a worker that dies takes nothing
+    with it that cannot be made again.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        _check_versions(client)
+
+    def share(self, value: Any) -> Any:
+        """A future of the value."""
+        (shared,) = self._submitted(_itself, [[value]])
+        return shared
+
+    def each(self, function: Callable[..., Any], *arguments: Sequence[Any]) -> list[Any]:
+        """Futures, in order."""
+        return self._submitted(function, arguments)
+
+    def _submitted(
+        self, function: Callable[..., Any], arguments: Sequence[Sequence[Any]], priority: int = 0
+    ) -> list[Any]:
+        name = f"netbic-{function.__name__.strip('_')}-{uuid.uuid4().hex}"
+        keys = [f"{name}-{label}" for label in _labels(arguments[0])]
+        try:
+            return list(
+                self._client.map(function, *arguments, key=keys, pure=False, retries=_RETRIES, priority=priority)
+            )
+        except Exception as problem:
+            raise self._explained(problem) from problem
+
+    def total(self, function: Callable[..., Any], combine: Callable[[Any, Any], Any], *arguments: Sequence[Any]) -> Any:
+        """Results combined on the workers, a few at a time and before further blocks are begun."""
+        parts = self._submitted(function, arguments)
+        while len(parts) > 1:
+            groups = [parts[at : at + _FAN_IN] for at in range(0, len(parts), _FAN_IN)]
+            parts = self._submitted(_combined, [[combine] * len(groups), groups], priority=1)
+        return self.collect(parts)[0]
+
+    def collect(self, handles: Sequence[Any]) -> list[Any]:
+        """Wait for futures, with an eye on the cluster, and bring their values here."""
+        from distributed import wait
+
+        try:
+            alone_since = None
+            while True:
+                try:
+                    wait(handles, timeout=_GLANCE)
+                    return list(self._client.gather(handles))
+                except TimeoutError:
+                    if any(handle.status == "error" for handle in handles):
+                        return list(self._client.gather(handles))  # which raises
+                    alone_since = None if self._n_workers() else (alone_since or time.monotonic())
+                    if alone_since is not None and time.monotonic() - alone_since > PATIENCE:
+                        raise ClusterError(
+                            f"the Dask cluster {self._address} has had no worker for {PATIENCE:.0f} seconds: start some"
+                        ) from None
+        except (BlockError, ClusterError):
+            raise
+        except Exception as problem:
+            raise self._explained(problem) from problem
+
+    def _n_workers(self) -> int:
+        if self._client.status not in ("running", "connecting"):
+            raise ClusterError(f"the Dask cluster {self._address} is gone: start it again")
+        return len(self._client.scheduler_info(n_workers=-1)["workers"])
+
+    @property
+    def _address(self) -> str:
+        scheduler = self._client.scheduler
+        return str(scheduler.address) if scheduler is not None else "(closed)"
+
+    def _explained(self, problem: Exception) -> Exception:
+        """What happened to the cluster, where the problem is one of its, otherwise the problem itself."""
+        from distributed.comm.core import CommClosedError
+        from distributed.scheduler import KilledWorker
+
+        if isinstance(problem, KilledWorker):
+            return BlockError(
+                f"{str(problem.task).rsplit('-', 1)[-1]}: every worker that took it died "
+                f"({problem.allowed_failures + 1} tries), most likely for want of memory: make blocks smaller, "
+                "or give workers more memory"
+            )
+        lost = (CancelledError, CommClosedError, ConnectionError, TimeoutError)
+        if isinstance(problem, lost) or self._client.status != "running":
+            return ClusterError(
+                f"the Dask cluster {self._address} went away, or dropped the work it was given "
+                f"({type(problem).__name__}): start it again"
+            )
+        return problem
+
+    def hold(self, blocks: Sequence[Any]) -> list[Any]:
+        """Futures of Dask's delayed blocks, as for what is in the workers' memory already."""
+        futures: list[Any] = self._client.compute(list(blocks), retries=_RETRIES)
+        return futures
+
+    @property
+    def memory(self) -> float:
+        """What the workers' limits add up to (this machine's memory for workers without a limit)."""
+        import psutil
+
+        limits = [worker["memory_limit"] for worker in self._client.scheduler_info(n_workers=-1)["workers"].values()]
+        return float(sum(limit or psutil.virtual_memory().total for limit in limits))
+
+
+def current_workers() -> Threads | Cluster:
+    """The cluster of the present Dask client, if there is one; otherwise threads."""
+    try:
+        from distributed import get_client
+    except ImportError:
+        return Threads()
+    try:
+        client = get_client()
+    except ValueError:
+        return Threads()
+    return Cluster(client)
+
+
+def packing_limit(workers: Workers) -> float:
+    """Bytes of lines that may be kept packed side by side on the workers."""
+    return _MEMORY_TAKEN * workers.memory
+
+
+def _check_versions(client: Any) -> None:
+    """Raise unless the workers have what they are about to need, in the versions used here."""
+    for name in _COMPARED:
+        here = version(name)
+        for worker, there in client.run(version, name, on_error="return").items():
+            if there != here:
+                found = "does not have it" if isinstance(there, Exception) else f"has {there}"
+                raise ClusterError(
+                    f"{name} is {here} here but worker {worker} {found}: use the same environment on all workers"
+                )
+
+
+def _labels(firsts: Sequence[Any]) -> list[str]:
+    """Names of tasks: the blocks they are about, where the first arguments are such names."""
+    if all(isinstance(first, str) for first in firsts):
+        return [str(first) for first in firsts]
+    return [f"part {number} of {len(firsts)}" for number in range(len(firsts))]
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _combined(combine: Callable[[Any, Any], Any], parts: Sequence[Any]) -> Any:
+    total = parts[0]
+    for part in parts[1:]:
+        total = combine(total, part)
+    return total
