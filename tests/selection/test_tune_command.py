@@ -72,6 +72,9 @@ def test_an_interrupted_tuning_goes_on(files, tmp_path, monkeypatch):
     assert cut.exit_code == 1
     assert "run the same command again to go on" in cut.output
     assert (tmp_path / "cut" / "tuning.checkpoint").read_text().count("\n") == 8
+    otherwise = run(files, tmp_path / "cut", "--seed", "1")
+    assert otherwise.exit_code == 1
+    assert "seed differ): repeat those, choose another folder, or --force to begin again" in otherwise.output
     again = run(files, tmp_path / "cut", "--json")
     assert again.output == whole.output
     assert (tmp_path / "cut" / "tuning.tsv").read_bytes() == (tmp_path / "whole" / "tuning.tsv").read_bytes()

@@ -10,6 +10,7 @@ import click
 
 import netbic
 from netbic.cli.command import Command, File, listed, preparation, prepares_data, progress_bar, reads_a_study, say
+from netbic.cli.wording import OPTIONS, in_genes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,7 +100,7 @@ def tune(expression: str, graph: str | None, out: Path, force: bool, quiet: bool
         (out / _CHECKPOINT).unlink()
     if as_json:
         click.echo(json.dumps(found, indent=1))
-    say(_in_options(tuning.verdict), silent)
+    say(in_genes(tuning.verdict), silent)
     identified = "do not identify" not in tuning.verdict
     onwards = (
         f"--modules {asked['modules']} {_as_options(tuning)}"
@@ -133,25 +134,16 @@ def _tuned(study: Study, checkpoint: Path, asked: dict[str, Any], silent: bool) 
     try:
         with progress_bar("fits", n_fits, 0, silent) as tell:
             return netbic.selection.tune(model, study.X, grid, progress=_counting(tell), **words)
+    except netbic.selection.BegunOtherwise as problem:
+        remedy = "repeat those, choose another folder, or --force to begin again"
+        raise click.ClickException(in_genes(f"{problem.what}: {remedy}")) from None
     except ValueError as problem:
-        begun = "repeat those, choose another folder, or --force to begin again"
-        said = str(problem).replace("repeat those, name another file, or delete this one", begun)
-        raise click.ClickException(_in_options(said)) from None
+        raise click.ClickException(in_genes(str(problem))) from None
 
 
 def _counting(tell: Callable[[int], None]) -> Callable[[int, int], None]:
     return lambda done, total: tell(done)
 
 
-_OPTIONS = {"n_columns": "--genes", "n_rows": "--samples", "column_smoothness": "--smoothness"}
-
-
-def _in_options(verdict: str) -> str:
-    """The verdict in the words of the command line."""
-    for word, option in (_OPTIONS | {"columns": "genes", "rows": "samples"}).items():
-        verdict = verdict.replace(f"{word}=", f"{option} ").replace(word, option)
-    return verdict
-
-
 def _as_options(tuning: Tuning) -> str:
-    return " ".join(f"{_OPTIONS[name]} {value:g}" for name, value in tuning.best_params_.items() if name in _OPTIONS)
+    return " ".join(f"{OPTIONS[name]} {value:g}" for name, value in tuning.best_params_.items() if name in OPTIONS)

@@ -16,6 +16,7 @@ from netbic.decomposition import SparseGraphSVD
 from netbic.io.errors import extra
 from netbic.io.files import write_whole
 from netbic.io.results import check_same_data, heaviest, unpacked
+from netbic.io.state import fitted_model
 
 FILE = "heatmaps.npz"
 _MOST_GENES, _MOST_SAMPLES = 300, 150
@@ -60,6 +61,7 @@ def write_heatmaps(folder: Path | str, model: SparseGraphSVD, X: Any) -> None:
     ...     read_heatmaps(folder)[0].values.shape
     (40, 50)
     """
+    model = fitted_model(model)
     check_same_data(model, X)
     arrays: dict[str, Any] = {}
     for module, heatmap in enumerate(_drawn(model, X)):

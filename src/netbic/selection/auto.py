@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from netbic.decomposition import SparseGraphSVD, check_count
+from netbic.decomposition import SparseGraphSVD, check_count, refuse_anndata
+from netbic.io.state import unwrapped
 from netbic.methods import usual_sizes
 from netbic.penalties import AdaptiveSupport
 from netbic.penalties.adaptive import DOUBTS
@@ -95,9 +96,10 @@ def choose_settings(
     >>> print(chosen.reasons[1])
     Number of modules: 1 module stands out; the next does not (p = ...).
     """
+    refuse_anndata(X)
     check_count("most", most)
     seed = int(np.random.default_rng(random_state).integers(2**31))
-    model = seeded(model, seed)
+    model = seeded(unwrapped(model), seed)
     counting = {"most": most, "n_permutations": n_permutations, "random_state": seed, "n_jobs": n_jobs}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # remarks are about trials here; the final fit says its own
@@ -264,6 +266,9 @@ def _graph(model: SparseGraphSVD, X: Any, n_samples: int, n_rewired: int, seed: 
 class AutoSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """A SparseGraphSVD that chooses its own settings, by `choose_settings`.
 
+    Once fitted it serves wherever a fitted model does (`netbic.save`, enrichment, pictures, ...), which then takes its
+    `best_estimator_`.
+
     Parameters
     ----------
     estimator : SparseGraphSVD, optional
@@ -277,6 +282,8 @@ class AutoSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Fitted with the chosen settings.
     best_params_ : dict
     reasons_ : tuple of str
+    feature_names_in_, n_features_in_
+        Those of `best_estimator_`.
 
     Examples
     --------
@@ -312,6 +319,10 @@ class AutoSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.best_params_, self.reasons_ = chosen.settings, chosen.reasons
         self.best_estimator_ = clone(model).set_params(**chosen.settings).fit(X)
         self.n_features_in_ = self.best_estimator_.n_features_in_
+        if hasattr(self.best_estimator_, "feature_names_in_"):
+            self.feature_names_in_ = self.best_estimator_.feature_names_in_
+        else:
+            self.__dict__.pop("feature_names_in_", None)  # an earlier fit's
         return self
 
     def transform(self, X: Any) -> NDArray[Any]:

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
 from netbic.decomposition import SparseGraphSVD, check_count, one_blas_thread
+from netbic.io.state import unwrapped
 from netbic.selection.halves import Halving
 from netbic.selection.holdout import seeded
 from netbic.selection.matching import ALIKE, Bools, Layers, partners, similarity
@@ -80,6 +81,7 @@ def consensus(
     >>> found.verdict
     '2 of ... modules come back from most random starts and in most halves.'
     """
+    model = unwrapped(model)
     check_count("n_starts", n_starts)
     check_count("n_pairs", n_pairs)
     seeds = np.random.default_rng(random_state).integers(2**31 - 1, size=n_starts + 1).tolist()

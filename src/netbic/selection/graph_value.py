@@ -14,8 +14,9 @@ from scipy import stats
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
-from netbic.decomposition import SparseGraphSVD, axis_names, check_count, one_blas_thread
+from netbic.decomposition import SparseGraphSVD, axis_names, check_count, one_blas_thread, refuse_anndata
 from netbic.graphs import Graph, match
+from netbic.io.state import unwrapped
 from netbic.selection.holdout import Floats, HeldOut, held_out_scores, seeded
 
 _LEVEL = 0.05
@@ -103,12 +104,13 @@ def graph_value(
     >>> value.helps, value.verdict.split(" (")[0]
     (True, 'The graph helps, by its structure')
     """
+    refuse_anndata(X)
     for name, number in (("n_rewired", n_rewired), ("n_folds", n_folds), ("n_repeats", n_repeats)):
         check_count(name, number)
     if n_rewired < 3:
         raise ValueError(f"n_rewired={n_rewired}: at least 3 are needed to see how much rewired graphs differ")
     seed = int(np.random.default_rng(random_state).integers(2**31))
-    model = seeded(model, seed)
+    model = seeded(unwrapped(model), seed)
     graph, values = _graph_and_values(model, X)
     candidates = [graph, None, *(graph.rewire([seed, k]) for k in range(n_rewired))]
 

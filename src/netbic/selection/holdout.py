@@ -108,4 +108,4 @@ def in_proportion(model: SparseGraphSVD, axis: str, share: float) -> SparseGraph
 
 def cut(graph: Graph, inside: Indices) -> Graph:
     """The graph between some of its nodes."""
-    return Graph(graph.weights[inside][:, inside])
+    return Graph(graph.subgraph(inside).weights)

@@ -15,7 +15,8 @@ from scipy.linalg import eigh
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
-from netbic.decomposition import SparseGraphSVD, check_count, one_blas_thread
+from netbic.decomposition import SparseGraphSVD, check_count, one_blas_thread, refuse_anndata
+from netbic.io.state import unwrapped
 from netbic.operators import Preparation, as_operator, winsorised
 from netbic.selection.holdout import seeded
 
@@ -101,6 +102,8 @@ def n_modules(
     if not 1 / (1 + n_permutations) <= level < 1:
         least = int(np.ceil(1 / level)) - 1 if 0 < level < 1 else 19
         raise ValueError(f"level={level} cannot be reached with {n_permutations} permutations: use at least {least}")
+    refuse_anndata(X)
+    model = unwrapped(model)
     single = clone(model).set_params(
         n_components=1, center=None, scale=False, row_graph=None, column_graph=None, n_jobs=None,
         row_smoothness=None, column_smoothness=None,

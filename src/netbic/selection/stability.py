@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from netbic.decomposition import SparseGraphSVD, check_count, is_number, one_blas_thread
-from netbic.io.results import names_of
+from netbic.io.results import check_same_data, names_of
+from netbic.io.state import unwrapped
 from netbic.selection.error_bounds import (
     check_assumption,
     check_threshold,
@@ -21,7 +22,7 @@ from netbic.selection.error_bounds import (
 from netbic.selection.halves import Halving
 from netbic.selection.holdout import seeded
 from netbic.selection.matching import Bools, Floats
-from netbic.selection.stable_modules import StableModules
+from netbic.stable_modules import StableModules
 
 _DEFAULT_THRESHOLD = 0.75
 
@@ -172,6 +173,7 @@ class Stability:
         X : as for `stability`
             The same data.
         """
+        check_same_data(self.reference, X)
         masks = {"rows": self.reference.rows_, "columns": self.reference.columns_}
         masks |= {axis: part.members for axis, part in self._parts().items()}
         return StableModules.at(self.reference, X, masks["rows"], masks["columns"])
@@ -243,6 +245,7 @@ def stability(
     """
     check_count("n_pairs", n_pairs)
     limits = _Limits(threshold, max_false, pcer, assumption)
+    model = unwrapped(model)
     axes = [axis for axis in ("columns", "rows") if _selects(model, axis)]
     if not axes:
         raise ValueError("the model keeps all samples and features, so nothing is selected: give n_rows or n_columns")
