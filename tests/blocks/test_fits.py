@@ -201,3 +201,10 @@ def test_passes_are_told(capsys):
     model(verbose=1).fit(da.from_array(DENSE, chunks=(70, -1)))
     assert "passes so far" in capsys.readouterr().out
     assert model().fit(DENSE).passes_ is None
+
+
+@pytest.mark.parametrize("words", [{}, {"center": "both"}, {"scale": True}])
+def test_dense_and_sparse_blocks_side_by_side(words):
+    X = np.ascontiguousarray(COUNTS.T)
+    mixed = da.concatenate([da.from_array(X[:50], chunks=(25, -1)), sparse_blocks(X[50:], 40)])
+    assert_same(model(**words).fit(X), model(**words).fit(mixed))
