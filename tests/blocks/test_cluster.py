@@ -1,5 +1,6 @@
 """The same modules from the workers of a Dask cluster, whatever befalls them."""
 
+import importlib
 import os
 import signal
 import threading
@@ -214,3 +215,13 @@ def test_tight_memory(tmp_path):
         assert pids(client) == before
     assert fitted.rows_[0].nonzero()[0].tolist() == list(range(3000, 3100))
     assert fitted.columns_[0].nonzero()[0].tolist() == list(range(50))
+
+
+def test_a_block_that_workers_cannot_make(client, streamed, monkeypatch, tmp_path):
+    """It needs a module that is here and not there."""
+    (tmp_path / "only_here.py").write_text("def same(block):\n    return block\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    only_here = importlib.import_module("only_here")
+    X = da.from_array(DENSE, chunks=(70, -1)).map_blocks(only_here.same, dtype=float, meta=np.empty((0, 0)))
+    with pytest.raises(BlockError, match=r"block \d \(rows \d+ to \d+\): ModuleNotFoundError: .*only_here"):
+        model().fit(X)

@@ -61,7 +61,10 @@ class RowBlocks:
         if isinstance(self.workers, Cluster) and _is_on_workers(X):
             self._sources, self._held = self.workers.hold(blocks), True
             return
-        self._sources, self._held = self.workers.each(_given, _recipes(blocks)), False
+        recipes = _recipes(blocks)
+        if isinstance(self.workers, Cluster):
+            recipes = [recipe.packed() for recipe in recipes]
+        self._sources, self._held = self.workers.each(_given, recipes), False
         if self._fits(self.shape[0] * self.shape[1] * self.dtype.itemsize):
             self._hold()
 
@@ -237,6 +240,25 @@ class Recipe:
         from dask.local import get_sync
 
         return get_sync(self._graph, self._key)
+
+    def packed(self) -> PackedRecipe:
+        """The recipe as bytes."""
+        from distributed.protocol.pickle import dumps
+
+        return PackedRecipe(dumps((self._graph, self._key)))
+
+
+class PackedRecipe(Recipe):
+    """A recipe that is unpacked by the visit: what cannot be unpacked on a worker then is an error of that visit."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def load(self) -> Any:
+        """The block."""
+        from distributed.protocol.pickle import loads
+
+        return Recipe(*loads(self._content)).load()
 
 
 def _visit(
