@@ -25,6 +25,7 @@ from netbic.selection.fits import OnCluster, quiet
 from netbic.simulate import cohort
 
 pytest.importorskip("distributed")
+dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 
 study = cohort(80, 200, n_modules=2, strength=1.2, random_state=0)
@@ -116,6 +117,21 @@ def test_a_cluster_that_goes_away_leaves_the_checkpoint(tmp_path, client):
     again = tune(named, X, GRID, **words, n_jobs="dask", progress=lambda done, _: told.append(done))
     assert told == list(range(n_kept + 1, 19))
     assert same(ASKED["tune"](), again.cv_results_)
+
+
+def test_fits_that_no_worker_survives_are_given_up_with_the_likely_cause():
+    def die(data, job):
+        os._exit(1)
+
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}), two_workers() as client:
+        for in_order in (True, False):
+            with pytest.raises(ClusterError, match="every worker that took one of the fits died, most likely"):
+                list(OnCluster(Cluster(client)).each(die, None, [1], in_order))
+
+
+def test_large_data_are_sent_without_a_remark(client):
+    large = np.zeros((1500, 1500))  # Dask warns of graphs of tasks beyond ten megabytes
+    assert next(OnCluster(Cluster(client)).each(np.take, large, [0])) == 0
 
 
 def test_data_travel_once_and_jobs_are_small(client, monkeypatch):
