@@ -18,6 +18,7 @@ from netbic.io.state import unwrapped
 from netbic.methods import usual_sizes
 from netbic.penalties import AdaptiveSupport
 from netbic.penalties.adaptive import DOUBTS
+from netbic.selection.fits import Jobs, fitters
 from netbic.selection.graph_value import graph_value
 from netbic.selection.holdout import seeded
 from netbic.selection.n_modules import n_modules
@@ -60,7 +61,7 @@ def choose_settings(
     n_permutations: int = 19,
     n_rewired: int = 19,
     random_state: Any = None,
-    n_jobs: int | None = None,
+    n_jobs: Jobs = None,
 ) -> Chosen:
     """Choose sizes, number of modules and smoothness for a model.
 
@@ -83,8 +84,8 @@ def choose_settings(
     n_permutations, n_rewired : int
         See `n_modules` and `graph_value`.
     random_state : None, int or numpy.random.Generator
-    n_jobs : int, optional
-        Threads; the answer does not depend on it.
+    n_jobs : int or "dask", optional
+        Threads, or the workers of the present Dask client; the answer does not depend on it.
 
     Examples
     --------
@@ -98,6 +99,7 @@ def choose_settings(
     """
     refuse_anndata(X)
     check_count("most", most)
+    fitters(X, n_jobs)  # refused before anything is tried
     seed = int(np.random.default_rng(random_state).integers(2**31))
     model = seeded(unwrapped(model), seed)
     counting = {"most": most, "n_permutations": n_permutations, "random_state": seed, "n_jobs": n_jobs}
@@ -251,7 +253,7 @@ def _number(model: SparseGraphSVD, values: NDArray[Any], counting: dict[str, Any
     return _Step({"n_components": max(count.n, 1)}, reason, count.n == 0)
 
 
-def _graph(model: SparseGraphSVD, X: Any, n_samples: int, n_rewired: int, seed: int, n_jobs: int | None) -> _Step:
+def _graph(model: SparseGraphSVD, X: Any, n_samples: int, n_rewired: int, seed: int, n_jobs: Jobs) -> _Step:
     if n_samples < 4:
         return _Step({"column_smoothness": 0.0}, "Graph: there are too few samples to judge it; it has no say.")
     n_folds = min(5, n_samples // 2)
@@ -302,7 +304,7 @@ class AutoSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         n_permutations: int = 19,
         n_rewired: int = 19,
         random_state: Any = None,
-        n_jobs: int | None = None,
+        n_jobs: Jobs = None,
     ) -> None:
         self.estimator = estimator
         self.most = most
