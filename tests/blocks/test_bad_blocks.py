@@ -2,6 +2,7 @@
 
 import dask.array as da
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
@@ -74,6 +75,13 @@ def test_sums_that_overflow_are_no_faults():
 def test_no_matrix(X, message):
     with pytest.raises(ValueError, match=message):
         netbic.SparseGraphSVD().fit(X)
+
+
+def test_a_dask_data_frame():
+    frame = pytest.importorskip("dask.dataframe").from_pandas(pd.DataFrame(DENSE), npartitions=3)
+    with pytest.raises(TypeError, match=r"X.to_dask_array\(lengths=True\)"):
+        model().fit(frame)
+    assert_same(model().fit(DENSE), model().fit(frame.to_dask_array(lengths=True)))
 
 
 def test_another_number_of_columns():

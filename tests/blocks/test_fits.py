@@ -197,6 +197,11 @@ def test_a_sparse_matrix_stays_sparse():
     assert peak < 3e8
 
 
+def test_entries_of_a_module():
+    fitted, X = model().fit(DENSE), da.from_array(DENSE, chunks=(70, -1))
+    np.testing.assert_array_equal(fitted.get_submatrix(1, X), fitted.get_submatrix(1, DENSE))
+
+
 def test_passes_are_told(capsys):
     model(verbose=1).fit(da.from_array(DENSE, chunks=(70, -1)))
     assert "passes so far" in capsys.readouterr().out

@@ -55,6 +55,11 @@ class Corrected:
         self._sparse_left, self._sparse_right = SparseLayers(self.shape[0]), SparseLayers(self.shape[1])
 
     @property
+    def squared_norm_is_safe(self) -> bool:
+        """Whether the squared norm is well within the range of numbers (zero is not)."""
+        return bool(1e-250 < self.squared_norm < np.inf)
+
+    @property
     def n_entries(self) -> int:
         """Entries that the squared norm is spread over."""
         return self.shape[0] * self.shape[1]

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
-from functools import cache
 from itertools import islice
 from numbers import Integral
-from typing import Any, ClassVar, Final, NamedTuple, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 import pandas as pd
@@ -17,28 +15,19 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, BiclusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import ThreadpoolController
 
+from netbic.decomposition.choices import CHOSEN, choices_table
+from netbic.decomposition.prepared import Prepared, Preparing
+from netbic.decomposition.threads import one_blas_thread
+from netbic.decomposition.words import axis_names, check_count, has_holes, is_number, names_of_index, refuse_anndata
 from netbic.graphs import TERMS, GraphTerm, match
-from netbic.operators import (
-    CENTERS,
-    Corrected,
-    DenseOperator,
-    Masked,
-    Preparation,
-    RowBlocks,
-    as_operator,
-    is_dask,
-    learn_from_observed,
-    winsorised,
-)
+from netbic.operators import CENTERS, Corrected, RowBlocks, as_operator, is_dask
 from netbic.penalties import L0, AdaptiveSupport, Choice, Dense, Penalty
 from netbic.projection import explained, observed_scores, scoring, span
 from netbic.solver import DEFLATIONS, SOLVERS, Axis, Module, ModuleSearch, Settings, Starts, remarks
 
 AXES: Final = ("row", "column")
 DEFAULT_SMOOTHNESS: Final = 0.2
-CHOSEN: Final = ["module", "axis", "size", "sigma", "noise", "strength", "unevenness", "expected_f1", "doubt"]
 
 
 # scikit-learn has no types: its bases are Any to mypy.
@@ -255,7 +244,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         1 50 50
         """
         self._check_words()
-        row_names, column_names = axis_names(X) if names is None else map(_names, map(pd.Index, names))
+        row_names, column_names = axis_names(X) if names is None else map(names_of_index, map(pd.Index, names))
         X = self._validated(X, reset=True)
         rows = self._axis("row", X.shape[0], row_names)
         columns = self._axis("column", X.shape[1], column_names)
@@ -346,6 +335,13 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         if not np.isfinite(products).all():
             X.check_finite()
         return products
+
+    def get_submatrix(self, i: int, data: Any) -> Any:
+        """The entries of `data` in the rows and columns of module i; of a Dask array no others are read."""
+        if not is_dask(data):
+            return super().get_submatrix(i, data)
+        rows, columns = self.get_indices(i)
+        return data[rows][:, columns].compute()
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -481,44 +477,9 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
 
     def _operator(self, X: Any) -> tuple[Corrected, float]:
         """The prepared matrix, and the size of what rounding alone can leave of it."""
-        if isinstance(X, RowBlocks):
-            self._check_blocks(X)
-        elif self.clip is not None and not sp.issparse(X):
-            X = winsorised(X, self.clip)
-        if self.missing != "error" and not isinstance(X, RowBlocks) and has_holes(X):
-            return self._masked(X)
-        data = as_operator(X, low_memory=True)
-        with np.errstate(over="ignore", invalid="ignore"):
-            self.preparation_ = Preparation.learn(data, self.center, self.scale)
-            operator = self.preparation_.operator(data)
-        if not 1e-250 < operator.squared_norm < np.inf:
-            _check_range(X.summary.largest if isinstance(X, RowBlocks) else float(abs(X).max()))
-        noise = data.epsilon * (np.sqrt(operator.squared_norm) + operator.correction_norm())
-        chunked = isinstance(X, RowBlocks)
-        if X.is_sparse if chunked else sp.issparse(X):
-            return operator, 4 * noise
-        if noise > 1e-6 * np.sqrt(operator.squared_norm) > 0:
-            # Offsets far beyond the spread: taking them off afterwards would lose the digits that matter.
-            prepare = self.preparation_.apply
-            centred = as_operator(X.through(prepare) if chunked else prepare(X), self.low_memory)
-            return Corrected(centred, operator.squared_norm), 4 * noise
-        return operator if self.low_memory or chunked else operator.on(DenseOperator(X)), 4 * noise
-
-    def _check_blocks(self, X: RowBlocks) -> None:
-        """Raise where blocks of rows cannot give what is asked for."""
-        X.check_finite()
-        if self.clip is not None and not X.is_sparse:
-            raise ValueError(
-                f"AdaptiveSupport(clip={self.clip}) draws far entries in by each column's median, which blocks of rows "
-                "cannot tell: use AdaptiveSupport(clip=None), or clip the Dask array first, e.g. X.clip(-3, 3)"
-            )
-
-    def _masked(self, X: Any) -> tuple[Corrected, float]:
-        _check_range(float(np.nanmax(np.abs(X))))
-        self.preparation_ = learn_from_observed(X, self.center, self.scale)
-        operator = Masked(self.preparation_.apply(X), self.missing == "impute", self.low_memory)
-        offsets = np.linalg.norm(self.preparation_.offsets) * np.sqrt(X.shape[0])
-        return operator, 4 * float(np.finfo(X.dtype).eps) * (float(np.sqrt(operator.squared_norm)) + float(offsets))
+        preparing = Preparing(self.center, self.scale, self.missing, self.clip, self.low_memory)
+        operator, noise, self.preparation_ = preparing.of(X)
+        return operator, noise
 
     # ------------------------------------------------------------------------------------------------------------
     # What was found
@@ -549,91 +510,10 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     def store_choices(self, rows: Sequence[Choice | None], columns: Sequence[Choice | None]) -> None:
         """Set `choices_` and `posteriors_` from what was chosen for every module."""
         made = {"rows": [c for c in rows if c is not None], "columns": [c for c in columns if c is not None]}
-        tables = [choices_table(self, axis, choices) for axis, choices in made.items() if choices]
+        sizes = {"rows": self.rows_.sum(axis=1).tolist(), "columns": self.columns_.sum(axis=1).tolist()}
+        tables = [choices_table(axis, sizes[axis], choices) for axis, choices in made.items() if choices]
         self.posteriors_ = {
             axis: np.array([choice.posterior for choice in choices]) if choices else None
             for axis, choices in made.items()
         }
         self.choices_ = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=CHOSEN)
-
-
-def choices_table(model: SparseGraphSVD, axis: str, choices: Sequence[Choice]) -> pd.DataFrame:
-    """A row per module: what was chosen on one axis."""
-    sizes = (model.rows_ if axis == "rows" else model.columns_).sum(axis=1).tolist()
-    lines = [
-        (module, axis, size, c.sigma, c.noise, c.strength, c.unevenness, c.expected_f1, c.doubt)
-        for module, (size, c) in enumerate(zip(sizes, choices, strict=True))
-    ]
-    return pd.DataFrame(lines, columns=CHOSEN)
-
-
-class Prepared(NamedTuple):
-    """A validated, centred and scaled matrix in which many models may look for modules."""
-
-    operator: Corrected
-    noise: float  # the size of what rounding alone can leave of it
-    preparation: Preparation
-    starts: Starts
-    dtype: Any
-
-
-def is_number(value: Any) -> bool:
-    """Whether a value is a plain number (True and False are not)."""
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-
-
-def check_count(name: str, value: Any) -> None:
-    """Raise unless `value` is an integer of at least 1."""
-    if not isinstance(value, Integral) or isinstance(value, bool):
-        raise TypeError(f"{name}={value!r}: an integer is needed")
-    if value < 1:
-        raise ValueError(f"{name}={value}: at least 1 is needed")
-
-
-def has_holes(X: Any) -> bool:
-    """Whether any (stored) entry is NaN."""
-    return bool(np.isnan(X if isinstance(X, np.ndarray) else X.data).any())
-
-
-def _check_range(largest: float) -> None:
-    if largest and not 1e-120 < largest < 1e140:
-        raise ValueError(
-            f"X has entries up to {largest:.3g}, whose squares leave the range of numbers: rescale X, "
-            "e.g. X / np.abs(X).max()"
-        )
-
-
-def axis_names(X: Any) -> tuple[NDArray[Any] | None, NDArray[Any] | None]:
-    """The names of the rows and columns of X; None where it has none."""
-    return _names(getattr(X, "index", None)), _names(getattr(X, "columns", None))
-
-
-def _names(index: Any) -> NDArray[Any] | None:
-    """The names of a DataFrame's rows or columns, unless they only count."""
-    if not isinstance(index, pd.Index) or isinstance(index, pd.RangeIndex):
-        return None
-    return index.to_numpy() if index.dtype.kind in "iu" else np.asarray(index.astype(object).to_numpy(), dtype=object)
-
-
-@cache
-def _threads() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """The solver's products are small: more BLAS threads than one only get in each other's way."""
-    limit: AbstractContextManager[Any] = _threads().limit(limits=1, user_api="blas")
-    return limit
-
-
-def is_anndata(thing: Any) -> bool:
-    """Whether this is an AnnData object; by its parts, so that anndata need not be there."""
-    return all(hasattr(thing, part) for part in ("obsm", "varm", "uns", "var_names"))
-
-
-def refuse_anndata(X: Any) -> None:
-    """Raise where a matrix is needed and an AnnData object given."""
-    if is_anndata(X):
-        raise TypeError(
-            "X is an AnnData object: use netbic.tl (tl.modules, tl.score), or give the matrix with names, adata.to_df()"
-        )
