@@ -2,10 +2,10 @@
 
     python benchmarks/cost_model.py [--folder DIR]
 
-A visit of a block takes `task` seconds, `read` seconds per byte loaded and `multiply` seconds per entry multiplied;
-visits are shared out among workers, while handing out tasks (`hand_out` seconds each) is the client's and the scheduler's
-and is not. The four numbers come from one store read by one worker; what they predict for other sizes and for two workers
-is printed beside what is measured, each the fastest of several.
+A visit of a block takes `task` seconds, `read` seconds per byte loaded and `multiply` seconds per entry multiplied, and
+visits are shared out among workers. Handing out tasks (`hand_out` seconds each) is the work of client and scheduler, and
+is not. The four numbers come from tiny blocks and from one store read by one worker; what they predict for other sizes
+and for two workers is printed beside what is measured, each the fastest of several.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def calibrated(folder: Path) -> Costs:
     task = max(2 * (empty - shared) / 400, 0.0)
     hand_out = empty / 400 - task
     read = (raw - X.numblocks[0] * empty / 400) / X.nbytes
-    return Costs(task, hand_out, read, max(twice - raw, once - raw) / (2 if twice - raw > once - raw else 1) / X.size)
+    return Costs(task, hand_out, read, max(twice - raw, 1e-9) / 2 / X.size)
 
 
 def main() -> None:
