@@ -1,6 +1,7 @@
 """A matrix that stays in its file gives what the same matrix gives in memory, and is never read whole."""
 
 import pickle
+import shutil
 import subprocess
 import sys
 
@@ -14,6 +15,7 @@ import zarr
 
 import netbic
 from netbic.io import InputError, open_expression, open_study, prepare, read_expression
+from netbic.operators import BlockError
 
 STUDY = netbic.simulate.cohort(90, 300, n_modules=2, random_state=3)
 COUNTS = np.random.default_rng(0).poisson(np.exp(STUDY.expression.to_numpy() / 2).clip(0, 50)).astype(np.float64)
@@ -244,6 +246,15 @@ def test_stores_that_hold_something_else(tmp_path):
         open_expression(tmp_path / "words.npy", samples_in_rows=True)
     with pytest.raises(InputError, match="block_rows=0"):
         open_expression(tmp_path / "words.npy", block_rows=0)
+
+
+@pytest.mark.parametrize("name", ["array.npy", "table.parquet"])
+def test_a_file_that_a_worker_does_not_see_is_named(folder, tmp_path, name):
+    shutil.copy(folder / name, tmp_path / name)
+    lazy = open_expression(tmp_path / name, **words(name), block_rows=40)
+    (tmp_path / name).unlink()
+    with pytest.raises(BlockError, match=f"block 0.*{name} does not exist here: all workers need it"):
+        prepare(lazy)
 
 
 FRUGAL = """

@@ -52,15 +52,18 @@ class Command(click.Command):
         except Exception as problem:
             if debug:
                 raise
-            raise _in_one_line(problem) from None
+            raise _in_one_line(problem, self.goes_on) from None
 
 
-def _in_one_line(problem: Exception) -> click.ClickException:
+def _in_one_line(problem: Exception, goes_on: str) -> click.ClickException:
     from netbic.io import FolderInUse
+    from netbic.operators.workers import BlockError, ClusterError
 
     text = " ".join(str(problem).split()).replace("(skip_columns)", "(--skip-columns)")
     if isinstance(problem, FolderInUse):
         return click.UsageError(text)
+    if isinstance(problem, (BlockError, ClusterError)):
+        return click.ClickException(f"{text} ({goes_on}: modules found so far are kept)")
     if isinstance(problem, (ValueError, OSError)):
         return click.ClickException(text)
     if isinstance(problem, MemoryError):

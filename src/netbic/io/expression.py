@@ -35,6 +35,7 @@ class Expression:
     steps: tuple[dict[str, Any], ...] = ()  # what the reader left out
     scan: Scan | None = field(default=None, repr=False, compare=False)  # of a matrix that stays in its file
     origin: str = ""  # digest of such a matrix as it is in the file
+    passes: int = 0  # over such a matrix so far
 
     def __post_init__(self) -> None:
         if self.matrix.shape != self.shape:
@@ -68,7 +69,7 @@ class Expression:
                 f"{what} (gene {shown(self.genes[column])}, sample {shown(self.samples[row])}, the first one): "
                 "a matrix that stays in its file has to be complete: fill or drop such values"
             )
-        return replace(self, scan=found, origin=self.origin or f"{found.digest:032x}")
+        return replace(self, scan=found, origin=self.origin or f"{found.digest:032x}", passes=self.passes + 1)
 
     def holes(self) -> str:
         """How many values are missing and where the first of them is, in words; empty if none is."""
