@@ -77,9 +77,9 @@ def _in_one_line(problem: Exception, goes_on: str) -> click.ClickException:
 
 _READING = [
     click.option("--samples-in-rows", is_flag=True, help="The table has samples in rows (default: genes in rows)."),
-    click.option("--layer", help="Layer of an .h5ad file to use instead of X."),
+    click.option("--layer", help="Layer of an .h5ad file or .zarr store to use instead of X."),
     click.option(
-        "--gene-names", metavar="COLUMN", help="Column of an .h5ad file's var with the genes' names; 10x: id or symbol."
+        "--gene-names", metavar="COLUMN", help="Column of var (.h5ad, .zarr) with the genes' names; 10x: id or symbol."
     ),
     click.option(
         "--skip-columns", metavar="NAME,...", default="", help="Columns of the table that hold no expression."
@@ -173,8 +173,20 @@ def reads_a_study(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def reads_expression(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add those of these options that say how to read an expression matrix."""
+    for option in reversed(_READING[:4]):
+        command = option(command)
+    return command
+
+
+def skipped(names: str) -> list[str]:
+    """Comma-separated names as a list."""
+    return [name.strip() for name in names.split(",") if name.strip()]
+
+
 def listed(words: dict[str, Any]) -> dict[str, Any]:
     """Options with comma-separated values as lists."""
     for name in ("skip_columns", "relations"):
-        words[name] = [word.strip() for word in words[name].split(",") if word.strip()]
+        words[name] = skipped(words[name])
     return words

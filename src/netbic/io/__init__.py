@@ -2,6 +2,7 @@
 
 from netbic.io.alignment import Alignment, align
 from netbic.io.cohorts import write_cohort
+from netbic.io.converting import convert
 from netbic.io.errors import InputError
 from netbic.io.expression import Expression, read_expression
 from netbic.io.files import locked, read_table, write_json, write_table
@@ -30,6 +31,7 @@ __all__ = [
     "Study",
     "align",
     "check_folder",
+    "convert",
     "from_frames",
     "load",
     "locked",

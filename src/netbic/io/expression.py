@@ -272,27 +272,51 @@ def _as_text(names: Any) -> Names:
 
 
 def _from_10x(folder: Path, gene_names: str | None) -> Expression:
-    if gene_names not in (None, "id", "symbol"):
-        raise InputError(f"gene names {gene_names!r} are not known for a 10x folder: choose 'id' or 'symbol'")
-    matrix_file = _part(folder, "matrix.mtx")
+    parts = parts_of_10x(folder, gene_names)
     try:
-        counts = sp.csr_array(scipy.io.mmread(checked_file(matrix_file)).T)  # the file has genes in rows
+        counts = sp.csr_array(scipy.io.mmread(checked_file(parts.matrix_file)).T)  # the file has genes in rows
     except InputError:
         raise
     except Exception as problem:  # the parser's own errors, truncated gzip, text among numbers
         what = f"cannot be read as a MatrixMarket file ({one_line(str(problem), 120)})"
-        raise unusable(matrix_file, what, "download it again") from None
+        raise unusable(parts.matrix_file, what, "download it again") from None
+    parts.check_size(*counts.shape)
+    expression = Expression(as_matrix(counts), parts.barcodes, parts.features)
+    return replace(expression.of_genes(parts.kept), steps=parts.steps) if parts.steps else expression
+
+
+@dataclass(frozen=True)
+class TenX:
+    """A 10x folder: its matrix' file, its names, and which features are genes."""
+
+    matrix_file: Path
+    barcodes: Names
+    features: Names
+    kept: NDArray[np.intp]
+
+    @property
+    def steps(self) -> tuple[dict[str, Any], ...]:
+        """What is left out."""
+        others = np.delete(self.features, self.kept).tolist()
+        return ({"step": "features other than gene expression left out", "named": others},) if others else ()
+
+    def check_size(self, n_cells: int, n_features: int) -> None:
+        """Raise unless the matrix has as many cells and features as are named."""
+        if (n_cells, n_features) != (self.barcodes.size, self.features.size):
+            what = f"has {n_features:,} genes x {n_cells:,} cells, but there are {self.features.size:,} features"
+            remedy = "the files do not belong together"
+            raise unusable(self.matrix_file, f"{what} and {self.barcodes.size:,} barcodes", remedy)
+
+
+def parts_of_10x(folder: Path, gene_names: str | None) -> TenX:
+    """The files of a 10x folder, names read; other features than genes are kept where there are no genes."""
+    if gene_names not in (None, "id", "symbol"):
+        raise InputError(f"gene names {gene_names!r} are not known for a 10x folder: choose 'id' or 'symbol'")
+    matrix_file = _part(folder, "matrix.mtx")
     barcodes = read_lines(_part(folder, "barcodes.tsv"))
-    genes, kinds = _features(_part(folder, "features.tsv", "genes.tsv"), gene_names)
-    if counts.shape != (barcodes.size, genes.size):
-        what = f"has {counts.shape[1]:,} genes x {counts.shape[0]:,} cells, but there are {genes.size:,} features"
-        raise unusable(matrix_file, f"{what} and {barcodes.size:,} barcodes", "the files do not belong together")
-    expression = Expression(as_matrix(counts), barcodes, genes)
-    other = kinds != "Gene Expression"
-    if not other.any() or other.all():
-        return expression
-    step = {"step": "features other than gene expression left out", "named": genes[other].tolist()}
-    return replace(expression.of_genes(np.flatnonzero(~other)), steps=(step,))
+    features, kinds = _features(_part(folder, "features.tsv", "genes.tsv"), gene_names)
+    genes = kinds == "Gene Expression"
+    return TenX(matrix_file, barcodes, features, np.flatnonzero(genes if genes.any() else ~genes))
 
 
 def _features(path: Path, gene_names: str | None) -> tuple[Names, Names]:
