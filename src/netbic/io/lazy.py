@@ -141,7 +141,7 @@ def row_source(
     kind = kind_of(path)
     check_words(path, kind, layer, gene_names, skip_columns, samples_in_rows)
     if kind in ("zarr", ".h5ad", ".npy"):
-        source = _from_store(describe(path, layer, gene_names))
+        source = store_source(describe(path, layer, gene_names))
     elif kind == "parquet" and samples_in_rows:
         source = _from_parquet(checked_file(path), tuple(skip_columns))
     else:
@@ -161,7 +161,8 @@ def row_source(
 # ----------------------------------------------------------------------------------------------------------------
 
 
-def _from_store(stored: Stored) -> RowSource:
+def store_source(stored: Stored) -> RowSource:
+    """A matrix in a store."""
     if stored.encoding == "csc_matrix":
         what = f"{stored.key} is stored by columns (CSC): blocks of samples cannot be read from that"
         remedy = f"netbic convert {stored.path} {Path(stored.path).stem}.zarr first"
