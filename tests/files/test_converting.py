@@ -14,7 +14,8 @@ from click.testing import CliRunner
 
 import netbic
 from netbic.cli import main
-from netbic.io import InputError, convert, open_expression, read_expression
+from netbic.io import InputError, convert, open_expression, prepare, read_expression
+from netbic.operators import BlockError
 
 generator = np.random.default_rng(1)
 VALUES = np.round(generator.normal(size=(57, 40)), 6) * (generator.random((57, 40)) < 0.6)  # samples by genes
@@ -183,6 +184,28 @@ def test_a_store_is_replaced_only_if_asked_for_and_only_a_store(tmp_path):
         convert(tmp_path / "table.tsv", tmp_path / "nowhere" / "out.zarr")
     with pytest.raises(InputError, match="choose 1 to"):
         convert(tmp_path / "table.tsv", tmp_path / "other.zarr", block_rows=10**9)
+
+
+@pytest.mark.parametrize("name", ["table.tsv", "csr.h5ad"])
+def test_a_damaged_store_is_noticed(tmp_path, name):
+    """Zarr reads chunks that are not there as zeros."""
+    FORMS[name][0](tmp_path / name)
+    convert(tmp_path / name, tmp_path / "out.zarr", block_rows=20)
+    chunk = tmp_path / "out.zarr" / "X" / ("1.0" if name == "table.tsv" else "data/0")
+    content = chunk.read_bytes()
+    chunk.write_bytes(content[:100])
+    with pytest.raises(BlockError, match=r"block 1.*out\.zarr: rows 20 to 39 cannot be read|block 0.*rows 0 to"):
+        prepare(open_expression(tmp_path / "out.zarr", block_rows=20))
+    chunk.unlink()
+    for read in (open_expression, read_expression):
+        with pytest.raises(InputError, match="lacks 1 of its"):
+            read(tmp_path / "out.zarr")
+
+
+def test_blocks_of_zeros_are_no_damage(tmp_path):
+    np.save(tmp_path / "X.npy", np.vstack([np.zeros((20, 40)), VALUES]))
+    made = convert(tmp_path / "X.npy", tmp_path / "out.zarr", block_rows=20)
+    np.testing.assert_array_equal(made.matrix[:20].compute(), 0)
 
 
 def test_damaged_10x_folders_are_one_line(tmp_path):

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+_LEAST_MEMORY = 400_000_000  # bytes: a worker takes about 200 MB before any data
 _PATIENCE = 15  # seconds to wait for a scheduler's answer
 
 _OPTIONS = [
@@ -84,6 +85,8 @@ def _local(distributed: Any, n_workers: int | None, memory: str | None) -> Any:
         limit: Any = "auto" if memory is None else parse_bytes(memory)
     except ValueError:
         raise click.UsageError(f"--dask-memory {memory}: a size such as 2GB or 500MiB is needed") from None
+    if limit != "auto" and limit < _LEAST_MEMORY:
+        raise click.UsageError(f"--dask-memory {memory} is too little to start with: a worker needs 400MB at least")
     return distributed.LocalCluster(
         n_workers=n_workers or CPU_COUNT,
         threads_per_worker=1,

@@ -10,7 +10,11 @@ import netbic
 from netbic.cli.command import Command, File, progress_bar, reads_expression, say, skipped
 
 
-@click.command(cls=Command)
+class _Conversion(Command):
+    goes_on = "nothing was written"
+
+
+@click.command(cls=_Conversion)
 @click.argument("expression", type=File)
 @click.argument("out", type=click.Path(path_type=str))
 @reads_expression

@@ -18,11 +18,12 @@ from netbic.io.files import TEMPORARY
 from netbic.io.lazy import BLOCK_BYTES, RowSource, open_expression, row_source
 from netbic.io.runs import FolderInUse
 from netbic.io.spooling import csc_source, parquet_source, tenx_source, text_source
-from netbic.io.stores import describe, is_zarr
+from netbic.io.stores import WHOLE, describe, is_zarr
 from netbic.io.tables import Names
 
 _LARGEST = 2_000_000_000  # bytes of a chunk that compressors take
 _ENTRIES = 1 << 20  # of a sparse matrix, in a chunk
+_EVERY_CHUNK = {"write_empty_chunks": True}  # zeros too, so that a chunk that is gone is noticed
 _READING = 60  # per cent of the work, where a file has to be turned round first
 
 
@@ -177,8 +178,8 @@ class _Dense:
     """X as an array, a chunk per block."""
 
     def __init__(self, root: Any, shape: tuple[int, int], height: int, dtype: np.dtype[Any]) -> None:
-        self._array = root.create_array("X", shape=shape, chunks=(height, shape[1]), dtype=dtype)
-        self._array.attrs.update({"encoding-type": "array", "encoding-version": "0.2.0"})
+        self._array = root.create_array("X", shape=shape, chunks=(height, shape[1]), dtype=dtype, config=_EVERY_CHUNK)
+        self._array.attrs.update({"encoding-type": "array", "encoding-version": "0.2.0", WHOLE: True})
 
     def write(self, block: Any, first: int, last: int) -> None:
         self._array[first:last] = block
@@ -193,7 +194,7 @@ class _Sparse:
     def __init__(self, root: Any, shape: tuple[int, int], height: int, dtype: np.dtype[Any]) -> None:
         self._group = root.create_group("X")
         self._group.attrs.update({"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": list(shape)})
-        words: dict[str, Any] = {"shape": (0,), "chunks": (_ENTRIES,)}
+        words: dict[str, Any] = {"shape": (0,), "chunks": (_ENTRIES,), "config": _EVERY_CHUNK}
         self._data = self._group.create_array("data", dtype=dtype, **words)
         self._indices = self._group.create_array("indices", dtype=np.int32, **words)
         self._counts = [np.zeros(1, dtype=np.int64)]
@@ -206,4 +207,5 @@ class _Sparse:
     def close(self) -> None:
         """Write where rows begin."""
         starts = np.cumsum(np.concatenate(self._counts))
-        self._group.create_array("indptr", data=starts.astype(np.int64))
+        self._group.create_array("indptr", data=starts.astype(np.int64), config=_EVERY_CHUNK)
+        self._group.attrs.update({WHOLE: True})

@@ -27,7 +27,7 @@ from netbic.io.expression import (
     number_table,
     read_parquet,
 )
-from netbic.io.stores import Stored, describe, stored_rows
+from netbic.io.stores import Stored, describe, readable, stored_rows
 from netbic.io.tables import Names
 from netbic.io.text import checked_file
 
@@ -222,8 +222,11 @@ def _from_parquet(path: Path, skip_columns: tuple[str, ...]) -> RowSource:
 
 def parquet_rows(path: str, skip_columns: tuple[str, ...], dtype: str, first: int, last: int) -> NDArray[Any]:
     """Rows of a Parquet table; the row groups that hold them are read."""
-    if not Path(path).exists():
-        raise FileNotFoundError(f"{path} does not exist here: all workers need it under the same name")
+    with readable(path, first, last):
+        return _parquet_rows(path, skip_columns, dtype, first, last)
+
+
+def _parquet_rows(path: str, skip_columns: tuple[str, ...], dtype: str, first: int, last: int) -> NDArray[Any]:
     file = pq.ParquetFile(path)
     heights = [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
     starts = np.concatenate([[0], np.cumsum(heights)])

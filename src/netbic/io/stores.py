@@ -19,6 +19,7 @@ from netbic.io.errors import InputError, extra, one_line, shown, unusable
 from netbic.io.tables import Names
 from netbic.io.text import checked_file
 
+WHOLE = "netbic-whole"  # marks a matrix of which every chunk was written: one that is gone would be read as zeros
 _MARKS = ("zarr.json", ".zgroup", ".zarray", ".zattrs")
 
 
@@ -58,8 +59,22 @@ def describe(path: Path, layer: str | None = None, gene_names: str | None = None
 
 def stored_rows(path: str, key: str, first: int, last: int) -> Any:
     """The rows from `first` to before `last`, as an array or CSR."""
-    with _opened(path) as root:
+    with readable(path, first, last), _opened(path) as root:
         return _rows(root[key] if key else root, first, last)
+
+
+@contextmanager
+def readable(path: str, first: int, last: int) -> Iterator[None]:
+    """Name the file and the rows if they cannot be read."""
+    if not Path(path).exists():
+        raise FileNotFoundError(f"{path} does not exist here: all workers need it under the same name")
+    try:
+        yield
+    except (InputError, MemoryError):
+        raise
+    except Exception as problem:  # each library has its own ways to say that a file is damaged
+        what = f"rows {first} to {last - 1} cannot be read ({one_line(str(problem), 120)})"
+        raise unusable(path, what, "write it again") from None
 
 
 def stored_whole(stored: Stored) -> Any:
@@ -88,8 +103,6 @@ def stored_columns(stored: Stored, entries: int) -> Iterator[tuple[NDArray[Any],
 @contextmanager
 def _opened(path: str) -> Iterator[Any]:
     """What a file holds: a group, or an array."""
-    if not Path(path).exists():
-        raise FileNotFoundError(f"{path} does not exist here: all workers need it under the same name")
     if path.lower().endswith(".npy"):
         yield np.load(path, mmap_mode="r", allow_pickle=False)
     elif Path(path).is_dir():
@@ -125,8 +138,19 @@ def _described(path: Path, root: Any, layer: str | None, gene_names: str | None)
     values = element["data"] if _is_group(element) else element
     if np.dtype(values.dtype).kind not in "fiub":
         raise unusable(path, f"holds {values.dtype}, not numbers", "real numbers are needed")
+    _check_whole(path, element)
     chunk, row_bytes = _heights(element, shape)
     return Stored(str(path), key, shape, np.dtype(values.dtype), encoding, chunk, row_bytes, samples, genes)
+
+
+def _check_whole(path: Path, element: Any) -> None:
+    """Raise if chunks are gone that were written."""
+    if WHOLE not in dict(getattr(element, "attrs", {})):
+        return
+    for part in [element[name] for name in ("data", "indices", "indptr")] if _is_group(element) else [element]:
+        if part.nchunks_initialized < part.nchunks:
+            gone = part.nchunks - part.nchunks_initialized
+            raise unusable(path, f"lacks {gone:,} of its {part.nchunks:,} chunks", "copy or convert it again")
 
 
 def _key(path: Path, root: Any, layer: str | None) -> str:
