@@ -120,6 +120,12 @@ def test_chunks_are_joined_but_not_cut(tmp_path, monkeypatch):
         assert open_expression(path).matrix.chunks[0] == heights
 
 
+def test_row_groups_that_are_too_large_are_noticed(folder, monkeypatch):
+    monkeypatch.setattr("netbic.io.lazy._LARGE_GROUP", 8 * 300 * 8 - 1)
+    with pytest.warns(UserWarning, match="a row group holds 0.0 GB, which is read at once: netbic convert"):
+        open_expression(folder / "table.parquet", samples_in_rows=True)
+
+
 PREPARATIONS = [
     {},
     {"log1p": True},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -32,6 +33,7 @@ from netbic.io.tables import Names
 from netbic.io.text import checked_file
 
 BLOCK_BYTES = 64_000_000
+_LARGE_GROUP = 16 * BLOCK_BYTES
 
 
 @dataclass(frozen=True)
@@ -205,6 +207,10 @@ def _from_parquet(path: Path, skip_columns: tuple[str, ...]) -> RowSource:
     lines = index.index if has_index else index.iloc[:, 0]
     samples = np.array([str(name).strip() for name in lines], dtype=object)
     dtype = table.numbers.dtype
+    largest = max(heights, default=0) * table.columns.size * dtype.itemsize
+    if largest > _LARGE_GROUP:
+        what = f"{path}: a row group holds {largest / 1e9:.1f} GB, which is read at once"
+        warnings.warn(f"{what}: netbic convert writes smaller blocks", stacklevel=4)
     return RowSource(
         parquet_rows,
         (str(path.absolute()), skip_columns, dtype.str),
