@@ -31,6 +31,11 @@ HOSTILE = [
 ]
 
 
+def written_out(name: str) -> str:
+    """A name as a page shows it: what turns letters round is seen."""
+    return name.replace("\u202e", "\\u202e").replace("\u202c", "\\u202c")
+
+
 def run(*words):
     done = CliRunner().invoke(main, [str(word) for word in words])
     assert done.exit_code == 0, done.output

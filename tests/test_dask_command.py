@@ -108,7 +108,7 @@ def test_an_interrupted_fit_goes_on_on_another_cluster(files, address, tmp_path,
 @pytest.mark.parametrize(
     ("more", "code", "said"),
     [
-        (("--dask", "tcp://127.0.0.1:9"), 1, "there is no Dask scheduler at tcp://127.0.0.1:9"),
+        (("--dask", "tcp://127.0.0.1:9"), 1, "--dask tcp://127.0.0.1:9: no Dask scheduler answered within 1 seconds"),
         (("--dask", "mars"), 2, "'local', or a scheduler's address"),
         (("--dask", "tcp://127.0.0.1:9", "--dask-workers", "2"), 2, "are about --dask local"),
         (("--dask", "local", "--dask-memory", "much"), 2, "a size such as 2GB"),
@@ -120,7 +120,7 @@ def test_an_interrupted_fit_goes_on_on_another_cluster(files, address, tmp_path,
     ],
 )
 def test_what_dask_cannot_do_is_one_line(files, tmp_path, more, code, said, monkeypatch):
-    monkeypatch.setattr("netbic.cli.clusters._PATIENCE", 1)
+    monkeypatch.setattr("netbic.cli.cluster._SECONDS", 1)
     done = fit(files, tmp_path / "out", *more)
     assert done.exit_code == code
     assert said in done.output

@@ -264,3 +264,20 @@ def test_graphs_without_edges():
     assert empty.rewire(0).n_edges == 0
     for name in TERMS:
         assert empty.term(name).is_empty
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_the_graph_between_some_nodes(named):
+    generator = np.random.default_rng(0)
+    dense = np.triu(generator.random((30, 30)) * (generator.random((30, 30)) < 0.2), 1)
+    dense += dense.T
+    graph = Graph(dense, names=[f"n{k}" for k in range(30)] if named else None)
+    for nodes in (generator.permutation(30)[:12], np.arange(30), np.empty(0, dtype=int), [4]):
+        inside = graph.subgraph(nodes)
+        expected = dense[np.ix_(np.asarray(nodes), np.asarray(nodes))]
+        np.testing.assert_array_equal(inside.weights.toarray(), expected)
+        assert inside.weights.has_sorted_indices
+        assert inside.n_edges == np.count_nonzero(expected) // 2
+        assert inside.names is None or inside.names.tolist() == [f"n{k}" for k in nodes]
+    mask = generator.random(30) < 0.5
+    assert (graph.subgraph(mask).weights != graph.subgraph(np.flatnonzero(mask)).weights).nnz == 0

@@ -1,10 +1,11 @@
 """Every operator against plain numpy, in one parametrised test each."""
 
+import dask.array as da
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from netbic.operators import DenseOperator, Preparation, SparseOperator
+from netbic.operators import ChunkedOperator, DenseOperator, Preparation, RowBlocks, SparseOperator
 from netbic.operators.dense import _BLOCK_ENTRIES
 from writing import written_out
 
@@ -26,7 +27,16 @@ OPERATORS = {
     "dense, low memory, packed": lambda X: DenseOperator(np.asfortranarray(X), low_memory=True).for_one_start(),
     "sparse": lambda X: SparseOperator(sp.csr_array(X)),
     "sparse, 64-bit indices": lambda X: SparseOperator(with_wide_indices(X)),
+    "blocks": lambda X: ChunkedOperator(RowBlocks(da.from_array(X, chunks=(7, -1)))),
+    "blocks, one": lambda X: ChunkedOperator(RowBlocks(da.from_array(X, chunks=-1))),
+    "blocks, sparse": lambda X: ChunkedOperator(RowBlocks(sparse_blocks(X))),
 }
+
+
+def sparse_blocks(X):
+    return da.from_array(X, chunks=((1, 9, 20), -1)).map_blocks(sp.csr_array, meta=sp.csr_array((0, 0)), dtype=X.dtype)
+
+
 SUMMARISED = {name: make for name, make in OPERATORS.items() if "packed" not in name}
 
 every_operator = pytest.mark.parametrize("make", OPERATORS.values(), ids=OPERATORS)
@@ -181,3 +191,25 @@ def test_corrections_add_up_and_keep_the_norm(make):
         expected = expected - np.outer(a, b)
     np.testing.assert_allclose(written_out(operator), expected, atol=1e-10)
     assert operator.squared_norm == pytest.approx(np.sum(expected**2))
+
+
+@every_data_operator
+@pytest.mark.parametrize("center", [None, "both"])
+def test_what_products_cannot_tell(make, center):
+    """Squared lengths, the largest entry, many products and X'X w, after corrections and layers of both kinds."""
+    data = make(COUNTS)
+    operator = Preparation.learn(data, center, scale=True).operator(data)
+    generator = np.random.default_rng(4)
+    sparse = (generator.uniform(size=30) < 0.1) * 3.0, (generator.uniform(size=20) < 0.1) * 2.0
+    for left, right in ((generator.standard_normal(30), generator.standard_normal(20)), sparse):
+        operator = operator.minus(left, right, operator.matvec(np.arange(20), right))
+    X = written_out(operator)
+    rows, columns = operator.squared_lengths()
+    np.testing.assert_allclose(rows, (X**2).sum(axis=1), rtol=1e-12)
+    np.testing.assert_allclose(columns, (X**2).sum(axis=0), rtol=1e-12)
+    assert operator.largest_entry() == np.unravel_index(X.argmax(), X.shape)
+    vector = generator.standard_normal(20)
+    np.testing.assert_allclose(operator.normal(vector), X.T @ (X @ vector), atol=1e-11)
+    supports = [np.array([2, 5, 11]), np.arange(20)]
+    products = operator.products([(support, vector[support]) for support in supports])
+    np.testing.assert_allclose(products, [X[:, one] @ vector[one] for one in supports], atol=1e-12)

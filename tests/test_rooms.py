@@ -7,8 +7,8 @@ from pathlib import Path
 
 import netbic
 
-ROOMS = ["graphs", "operators", "penalties", "solver", "projection", "decomposition", "methods", "simulate"]
-ROOMS += ["io", "enrichment", "selection", "tl", "pl", "report", "experiments", "cli"]
+ROOMS = ["graphs", "operators", "penalties", "solver", "projection", "decomposition", "stable_modules", "methods"]
+ROOMS += ["simulate", "io", "enrichment", "selection", "tl", "pl", "report", "experiments", "cli"]
 SOURCE = Path(netbic.__file__).parent
 
 

@@ -169,6 +169,29 @@ def test_wrong_use_says_what_to_do(call, said):
         call(cells())
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda data: SparseGraphSVD().fit(data),
+        lambda data: SparseGraphSVD(1).fit(values).transform(data),
+        lambda data: SparseGraphSVD(1).fit(values).score(data),
+        lambda data: netbic.enrichment.coexpression(SparseGraphSVD(1).fit(values), data),
+        lambda data: netbic.enrichment.coexpression([[0, 1]], data),
+        lambda data: netbic.enrichment.held_out_edges(SparseGraphSVD(1), data, study.network),
+        lambda data: netbic.io.scores_by_name(SparseGraphSVD(1).fit(values), data, data.var_names),
+        lambda data: netbic.selection.tune(SparseGraphSVD(), data),
+        lambda data: netbic.selection.stability(SparseGraphSVD(n_columns=60), data),
+        lambda data: netbic.selection.consensus(SparseGraphSVD(n_columns=60), data),
+        lambda data: netbic.selection.n_modules(SparseGraphSVD(), data),
+        lambda data: netbic.selection.graph_value(SparseGraphSVD(column_graph=study.network), data),
+        lambda data: netbic.selection.AutoSVD().fit(data),
+    ],
+)
+def test_where_a_matrix_is_needed_anndata_is_sent_to_tl(call):
+    with pytest.raises(TypeError, match=r"X is an AnnData object: use netbic\.tl .*adata\.to_df\(\)"):
+        call(cells())
+
+
 def test_other_things_than_anndata():
     with pytest.raises(TypeError, match="an AnnData object is needed, got ndarray"):
         tl.modules(values)

@@ -365,6 +365,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         return int(self.n_components_)
 
     def _validated(self, X: Any, reset: bool) -> Any:
+        refuse_anndata(X)
         if is_dask(X):
             blocks = RowBlocks(X)
             validate_data(self, X, reset=reset, skip_check_array=True)
@@ -623,3 +624,16 @@ def one_blas_thread() -> AbstractContextManager[Any]:
     """The solver's products are small: more BLAS threads than one only get in each other's way."""
     limit: AbstractContextManager[Any] = _threads().limit(limits=1, user_api="blas")
     return limit
+
+
+def is_anndata(thing: Any) -> bool:
+    """Whether this is an AnnData object; by its parts, so that anndata need not be there."""
+    return all(hasattr(thing, part) for part in ("obsm", "varm", "uns", "var_names"))
+
+
+def refuse_anndata(X: Any) -> None:
+    """Raise where a matrix is needed and an AnnData object given."""
+    if is_anndata(X):
+        raise TypeError(
+            "X is an AnnData object: use netbic.tl (tl.modules, tl.score), or give the matrix with names, adata.to_df()"
+        )

@@ -31,12 +31,12 @@ from netbic.io.errors import extra, shown
 from netbic.io.expression import as_matrix
 from netbic.io.lazy import as_floats, store_source
 from netbic.io.results import names_of
-from netbic.io.state import ModelState, matched_graph, model_from, state_of
+from netbic.io.state import ModelState, fitted_model, is_model, matched_graph, model_from, state_of
 from netbic.io.stores import describe
 from netbic.methods import usual_sizes
 from netbic.operators.blocks import is_dask
 
-_CHOSEN = ("rows_choices", "columns_choices")
+_FURTHER = ("rows_choices", "columns_choices", "kept")  # what only some models have
 _PER_MODULE = ("singular_values", "explained_variance_ratio", "graph_share", "converged", "rounds")
 
 
@@ -143,8 +143,8 @@ def score(
     if copy:
         adata = adata.copy()
     holder = adata if reference is None else reference
-    if isinstance(holder, SparseGraphSVD):
-        model = holder
+    if is_model(holder):
+        model = fitted_model(holder)
     else:
         model = from_anndata(holder, key)
         layer = _stored_layer(holder, key) if layer is None else layer
@@ -160,7 +160,7 @@ def _stored_layer(adata: Any, key: str) -> str | None:
 
 def to_anndata(model: SparseGraphSVD, X: Any = None, key: str = "netbic") -> Any:
     """A fitted model as an AnnData object of its samples and features (with the data, if X is given)."""
-    anndata = extra("anndata", "anndata", "an AnnData object")
+    anndata, model = extra("anndata", "anndata", "an AnnData object"), fitted_model(model)
     rows, columns = (pd.Index([str(name) for name in names_of(model, axis)]) for axis in ("rows", "columns"))
     values = X if X is None or sp.issparse(X) else np.asarray(X)
     adata = anndata.AnnData(values, obs=pd.DataFrame(index=rows), var=pd.DataFrame(index=columns))
@@ -172,6 +172,7 @@ def to_anndata(model: SparseGraphSVD, X: Any = None, key: str = "netbic") -> Any
 
 def store(adata: Any, model: SparseGraphSVD, key: str, kept: NDArray[Any], layer: str | None) -> None:
     """Write a fitted model into an AnnData object, whose genes `kept` it was fitted to."""
+    model = fitted_model(model)
     state = state_of(model)
     for part in (adata.obsm, adata.varm, adata.obsp, adata.varp, adata.uns):
         for name in (key, f"{key}_members", f"{key}_preparation", f"{key}_posteriors"):
@@ -193,8 +194,9 @@ def store(adata: Any, model: SparseGraphSVD, key: str, kept: NDArray[Any], layer
         adata.obsm[f"{key}_posteriors"] = state.arrays["rows_posteriors"].T
     if "columns_posteriors" in state.arrays:
         adata.varm[f"{key}_posteriors"] = _spread(state.arrays["columns_posteriors"].T, kept, adata.n_vars)
-    chosen = [name for name in _CHOSEN if name in state.arrays]
-    adata.uns[key] = {name: state.arrays[name] for name in (*_PER_MODULE, "objectives", *chosen)} | {
+    further = [name for name in _FURTHER if name in state.arrays]
+    adata.uns[key] = {name: state.arrays[name] for name in (*_PER_MODULE, "objectives", *further)} | {
+        "class": state.kind,
         "settings": json.dumps(state.settings),
         "layer": layer or "X",
         "n_genes": len(kept),
@@ -223,7 +225,7 @@ def from_anndata(adata: Any, key: str = "netbic") -> SparseGraphSVD:
         "components": np.ascontiguousarray(np.asarray(adata.varm[key])[used].T),
         "offsets": np.ascontiguousarray(preparation[:, 0]),
     }
-    arrays |= {name: np.asarray(found[name]) for name in _CHOSEN if name in found}
+    arrays |= {name: np.asarray(found[name]) for name in _FURTHER if name in found}
     if "rows_choices" in found:
         arrays["rows_posteriors"] = np.asarray(adata.obsm[f"{key}_posteriors"]).T
     if "columns_choices" in found:
@@ -238,7 +240,9 @@ def from_anndata(adata: Any, key: str = "netbic") -> SparseGraphSVD:
         graphs["column_graph"] = Graph(weights, np.asarray(genes, dtype=object))
     if key in adata.obsp:
         graphs["row_graph"] = Graph(sp.csr_array(adata.obsp[key]), np.asarray(adata.obs_names, dtype=object))
-    return model_from(ModelState(settings, arrays, {"rows": list(adata.obs_names), "columns": list(genes)}, graphs))
+    names: dict[str, Any] = {"rows": list(adata.obs_names), "columns": list(genes)}
+    kind = str(found.get("class", "SparseGraphSVD"))
+    return model_from(ModelState(settings, arrays, names, graphs, kind=kind))
 
 
 def matrix_of(adata: Any, key: str = "netbic") -> Any:

@@ -272,6 +272,34 @@ def test_new_samples_are_prepared_as_the_old_ones_were(tmp_path):
     assert float(few.splitlines()[1].split("\t")[1]) == pytest.approx(scores["module_0"][3])
 
 
+def test_scores_on_a_saved_model_and_of_files_that_look_otherwise(tmp_path):
+    model = netbic.SparseGraphSVD(2, n_rows=4, n_columns=10).fit(TABLE.T)
+    netbic.save(model, tmp_path / "saved")
+    for words, path in (
+        ((), written(tmp_path, TABLE)),
+        (("--samples-in-rows",), written(tmp_path, TABLE.T, "turned.tsv", index_label="sample")),
+        (("--skip-columns", "length"), written(tmp_path, TABLE.assign(length=1000.0), "longer.tsv")),
+    ):
+        done = run("score", tmp_path / "saved", path, "--out", tmp_path / "scores.tsv", *words)
+        assert done.exit_code == 0, done.output
+        assert "holds no record of how its data were read and prepared: the file is taken as it is" in done.stderr
+        scores = netbic.io.read_table(tmp_path / "scores.tsv")
+        assert scores["sample"].tolist() == TABLE.columns.tolist()
+        np.testing.assert_allclose(scores[["module_0", "module_1"]], model.transform(TABLE.T), atol=1e-9)
+
+
+def test_holes_in_new_samples_are_named_with_a_remedy_that_exists(tmp_path):
+    holes = written(tmp_path, TABLE.where(TABLE.iloc[3, 5] != TABLE))
+    assert run("fit", written(tmp_path, TABLE, "whole.tsv"), "--out", tmp_path / "out", "--no-report").exit_code == 0
+    done = run("score", tmp_path / "out", holes)
+    assert done.exit_code == 1
+    assert "the first: gene 'GENE003', sample 's5'" in done.output
+    assert "fit with --missing ignore" in done.output
+    remedied = "--out", tmp_path / "again", "--no-report", "--missing", "ignore"
+    assert run("fit", tmp_path / "whole.tsv", *remedied).exit_code == 0
+    assert run("score", tmp_path / "again", holes).exit_code == 0
+
+
 def test_a_method_with_a_graph_needs_its_sigma(tmp_path):
     path, net = written(tmp_path, TABLE), network(tmp_path, EDGES.to_csv(sep="\t", index=False, header=False))
     words = ("fit", path, "--graph", net, "--out", tmp_path / "out", "--modules", 1)

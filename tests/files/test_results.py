@@ -162,3 +162,55 @@ def test_names_stay_text(tmp_path):
     dated = study.expression.iloc[:, :20].set_axis(pd.date_range("2020-01-01", periods=20), axis=1)
     with pytest.raises(InputError, match="columns are named by"):
         netbic.save(SparseGraphSVD(1).fit(dated), tmp_path / "dated")
+
+
+def test_a_class_of_ones_own_comes_back_as_what_it_is_made_from(tmp_path):
+    class Own(SparseGraphSVD):
+        pass
+
+    netbic.save(Own(1, n_columns=20).fit(study.expression), tmp_path)
+    assert type(netbic.load(tmp_path)) is SparseGraphSVD
+    content = json.loads((tmp_path / "model.json").read_text())
+    (tmp_path / "model.json").write_text(json.dumps(content | {"class": "Later"}))
+    with pytest.raises(InputError, match=r"does not know \(Later\): upgrade netbic"):
+        netbic.load(tmp_path)
+
+
+@pytest.mark.parametrize("named", ["names", "no names", "samples that occur twice"])
+def test_graphs_and_choices_go_to_tables_and_back(named):
+    toy = netbic.simulate.paper(0.03, random_state=0)
+    samples = [f"s{i // 2 if named == 'samples that occur twice' else i}" for i in range(100)]
+    X = toy.X if named == "no names" else pd.DataFrame(toy.X, index=samples, columns=[f"g{i}" for i in range(100)])
+    adaptive = netbic.AdaptiveSupport()
+    graphs = {"row_graph": toy.row_graph, "column_graph": toy.column_graph}
+    chosen = SparseGraphSVD(1, row_penalty=adaptive, column_penalty=adaptive, **graphs).fit(X)
+    again = netbic.io.from_frames(netbic.io.to_frames(chosen))
+    pd.testing.assert_frame_equal(again.choices_, chosen.choices_)
+    for axis in ("row", "column"):
+        np.testing.assert_array_equal(again.posteriors_[f"{axis}s"], chosen.posteriors_[f"{axis}s"])
+        assert (getattr(again, f"{axis}_graph").weights != graphs[f"{axis}_graph"].weights).nnz == 0
+    stated = SparseGraphSVD(1, n_rows=50, n_columns=50, row_smoothness=0.1, column_smoothness=0.1, **graphs).fit(X)
+    tables = netbic.io.to_frames(stated)
+    again = netbic.io.from_frames(tables)
+    np.testing.assert_array_equal(SparseGraphSVD(**again.get_params()).fit(X).components_, stated.components_)
+    without = netbic.io.from_frames(tables._replace(gene_edges=None))
+    assert (without.column_graph, without.column_smoothness, without.row_smoothness) == (None, None, 0.1)
+    SparseGraphSVD(**without.get_params()).fit(X)  # a smoothness without its graph would be refused
+
+
+def test_posteriors_and_choices_of_different_models_are_refused():
+    toy = netbic.simulate.paper(0.03, random_state=0)
+    model = SparseGraphSVD(1, column_penalty=netbic.AdaptiveSupport()).fit(toy.X)
+    tables = netbic.io.to_frames(model)
+    assert netbic.io.from_frames(netbic.io.Frames(*tables[:3])).posteriors_["columns"] is None
+    with pytest.raises(InputError, match="posteriors of 1 modules and choices of 2"):
+        netbic.io.from_frames(tables._replace(choices=pd.concat([tables.choices, tables.choices])))
+
+
+def test_stable_modules_go_to_tables_and_back():
+    toy = netbic.simulate.paper(0.02, random_state=0)
+    model = SparseGraphSVD(1, n_rows=60, n_columns=60, center=None)
+    stable = netbic.selection.stability(model, toy.X, n_pairs=3, random_state=0).refit(toy.X)
+    again = netbic.io.from_frames(netbic.io.to_frames(stable))
+    assert type(again) is type(stable)
+    assert again.kept_.tolist() == stable.kept_.tolist()

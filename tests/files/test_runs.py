@@ -19,7 +19,7 @@ from netbic.io import Run
 from netbic.io.files import locked
 
 RESULTS = ["modules.tsv", "summary.tsv", "edges.tsv", "alignment.json", "run.json"]
-RESULTS += ["heatmaps.npz"]
+RESULTS += ["heatmaps.npz", "enrichment.json"]
 RESULTS += [f"model/{name}" for name in ("model.json", "names.json", "arrays.npz", "column_graph.npz")]
 
 

@@ -109,9 +109,11 @@ def test_what_is_kept_apart_is_the_best_that_fits():
 
 def test_anndata_serves_as_the_model_everywhere(study, model):
     pytest.importorskip("anndata")
-    adata = netbic.tl.to_anndata(model, study.expression)
+    adata = netbic.tl.to_anndata(model, study.expression, "mine")
+    with pytest.raises(netbic.InputError, match=r"no modules 'netbic' .*\(there are: mine\)"):
+        pl.loadings(adata)
     for draw in (pl.loadings, pl.convergence, pl.singular_values, pl.network):
-        ours, theirs = draw(adata), draw(model)
+        ours, theirs = draw(adata, key="mine"), draw(model)
         assert ours.get_title(loc="left") == theirs.get_title(loc="left")
         for one, other in zip(ours.collections, theirs.collections, strict=True):
             np.testing.assert_allclose(np.asarray(one.get_offsets()), np.asarray(other.get_offsets()))

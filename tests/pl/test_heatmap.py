@@ -166,7 +166,10 @@ def test_anndata_with_layer_and_mask(study):
     adata.layers["log"] = sp.csr_array(study.expression.to_numpy())
     mask = np.arange(700) % 2 == 0
     netbic.tl.modules(adata, study.network, 2, n_rows=30, n_columns=50, layer="log", mask_var=mask)
+    netbic.tl.modules(adata, None, 1, n_rows=30, n_columns=50, layer="log", mask_var=~mask, key_added="other")
     ax = pl.heatmap(adata)
+    other = pl.heatmap(netbic.tl.from_anndata(adata, "other"), study.expression)
+    np.testing.assert_array_equal(image(pl.heatmap(adata, key="other")), image(other))
     model = netbic.tl.from_anndata(adata)
     again = pl.heatmap(model, study.expression.loc[:, mask])
     np.testing.assert_array_equal(image(ax), image(again))

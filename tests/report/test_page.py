@@ -4,6 +4,7 @@ import base64
 import hashlib
 import io
 import json
+import re
 import shutil
 from html.parser import HTMLParser
 
@@ -16,7 +17,7 @@ from PIL import Image
 import netbic
 import reports
 from netbic.cli import main
-from netbic.report import contents, heatmaps
+from netbic.report import charts, contents, heatmaps
 from netbic.report.network import subnetwork
 
 
@@ -88,12 +89,19 @@ def test_no_element_carries_code_or_style(page, hostile_page):
 
 
 def test_hostile_names_are_text(page, hostile_page):
-    count = {tag: sum(name == tag for name, _ in page.elements) for tag in ("script", "style", "noscript")}
+    count = {tag: sum(name == tag for name, _ in page.elements) for tag in ("script", "style")}
     assert count == {tag: sum(name == tag for name, _ in hostile_page.elements) for tag in count}
     assert all(image["src"].startswith("data:image/png;") for image in hostile_page.all("img"))
     shown = hostile_page.texts["bdi"]
     for name in reports.HOSTILE:
-        assert shown.count(name) >= 3, name  # as a gene, as a sample and as a gene set
+        assert shown.count(reports.written_out(name)) >= 3, name  # as a gene, as a sample and as a gene set
+    turns = re.compile("[\u202a-\u202e\u2066-\u2069]")
+    texts = [text for tag, parts in hostile_page.texts.items() if tag not in ("script", "style") for text in parts]
+    assert not any(turns.search(text) for text in texts)
+    told = [
+        value or "" for _, values in hostile_page.elements for name, value in values.items() if name != "data-value"
+    ]
+    assert not any(turns.search(value) for value in told)  # a download of the table holds names as they are
     data = json.loads(hostile_page.texts["script"][0])
     assert set(reports.HOSTILE) <= set(data["genes"].values())
     assert set(reports.HOSTILE) <= set(data["samples"].values())
@@ -333,3 +341,60 @@ def test_a_folder_that_is_not_there(folder, tmp_path):
 def test_settings_show_what_the_defaults_came_to(folder):
     shown = dict(contents.gather(folder).settings())
     assert {"genes", "samples", "smoothness"} <= set(shown)
+
+
+def test_resume_adds_gene_sets_and_report_to_a_finished_fit(folder, tmp_path, monkeypatch):
+    data = folder.parent / "expression.parquet", "--graph", folder.parent / "network.parquet"
+    words = ("fit", *data, "--modules", 4, "--genes", 40, "--samples", 30, "--out", tmp_path / "out")
+    reports.run(*words, "--no-report")
+    monkeypatch.setattr(netbic.SparseGraphSVD, "iter_fit", None)  # nothing is fitted from here on
+    done = reports.run(*words, "--resume", "--gene-sets", folder.parent / "sets.gmt")
+    assert "finished already: the modules stay as they are" in done.output
+    assert "gene_sets.tsv" in done.output
+    for path in folder.rglob("*"):  # as if they had been asked for from the beginning
+        if path.is_file():
+            assert path.read_bytes() == (tmp_path / "out" / path.relative_to(folder)).read_bytes(), path
+    again = reports.run(*words, "--resume", "--gene-sets", folder.parent / "sets.gmt")
+    assert "nothing to do" in again.output
+    (tmp_path / "out" / "report.html").unlink()
+    reports.run(*words, "--resume")
+    assert (tmp_path / "out" / "report.html").read_bytes() == (folder / "report.html").read_bytes()
+
+
+@pytest.mark.parametrize("level", [1e-6, 0.6])
+def test_the_level_of_enrich_is_that_of_the_report(folder, tmp_path, level):
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    reports.run("enrich", copy, "--level", level)
+    edges = netbic.io.read_table(copy / "edges.tsv")
+    gathered = contents.gather(copy)
+    assert gathered.levels == {"edges": level, "gene_sets": 0.05}  # the gene sets are still those of the fit
+    explained = edges["q_value"].le(level) & edges["degree_q_value"].gt(level)
+    assert [module._degrees_explain_it() for module in gathered.modules] == (explained & judged(gathered)).tolist()
+    more = edges["degree_q_value"].le(level)
+    drawn = charts._folds(gathered.table, level).set_index("module")["kind"]
+    assert (drawn == f"more than its degrees explain (q ≤ {level:g})").equals(more[drawn.index].rename("kind"))
+    assert f"q of at most {level:g}" in netbic.report.write_report(copy).read_text()
+
+
+def judged(gathered):
+    return np.array([module.judged for module in gathered.modules])
+
+
+@pytest.mark.parametrize("content", ["{", "[1]", '{"edges": 3, "gene_sets": {"level": "low"}}'])
+def test_a_damaged_record_of_levels_counts_as_none(folder, tmp_path, content):
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    (copy / "enrichment.json").write_text(content)
+    assert contents.gather(copy).levels == {"edges": 0.05, "gene_sets": 0.05}
+    reports.run("enrich", copy, "--level", 0.01)
+    assert contents.gather(copy).levels == {"edges": 0.01, "gene_sets": 0.05}
+
+
+def test_a_bad_file_of_gene_sets_leaves_all_as_it_was(folder, tmp_path):
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in copy.rglob("*") if path.is_file()}
+    for text in ("no genes here\n", "strange\t\tNOBODY\tKNOWS\tTHEM\n"):
+        (tmp_path / "bad.gmt").write_text(text)
+        done = CliRunner().invoke(main, ["enrich", str(copy), "--gene-sets", str(tmp_path / "bad.gmt")])
+        assert done.exit_code == 1
+        after = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in copy.rglob("*") if path.is_file()}
+        assert after == before

@@ -2,7 +2,9 @@
 
 import json
 
+import anndata
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from click.testing import CliRunner
@@ -141,6 +143,49 @@ def test_an_estimator_like_others():
     assert fitted.score(X) == fitted.best_estimator_.score(X)
     assert fitted.get_feature_names_out().tolist() == ["autosvd0"]
     assert len(fitted.reasons_) == 2
+
+
+@pytest.mark.filterwarnings("ignore:most nodes of module")
+def test_a_fitted_search_serves_wherever_its_model_does(tmp_path):
+    toy = paper(0.02, random_state=0)
+    X = pd.DataFrame(toy.X, index=[f"s{i}" for i in range(100)], columns=[f"g{i}" for i in range(100)])
+    auto = AutoSVD(SparseGraphSVD(center=None, column_graph=toy.column_graph), random_state=0, most=1)
+    with pytest.raises(TypeError, match=r"model=AutoSVD: .*best_estimator_"):
+        netbic.save(auto, tmp_path)
+    auto.fit(X)
+    assert auto.feature_names_in_.tolist() == X.columns.tolist()
+    assert auto.n_features_in_ == 100
+    model = auto.best_estimator_
+    for name, path in ((auto, tmp_path / "auto"), (model, tmp_path / "model")):
+        netbic.save(name, path)
+        netbic.report.write_heatmaps(path, name, X)
+        assert list(netbic.enrichment.write_enrichment(name, path, random_state=0))
+    for file in (tmp_path / "model").iterdir():
+        if file.suffix != ".npz":  # zip archives hold the time
+            said = file.read_bytes().replace(b"/model/", b"/auto/")
+            assert file.name == "model.json" or said == (tmp_path / "auto" / file.name).read_bytes()
+    np.testing.assert_array_equal(netbic.load(tmp_path / "auto").components_, model.components_)
+    sets = {"some": X.columns[:50], "others": X.columns[50:]}
+    for answer in (
+        netbic.io.modules_table,
+        netbic.io.summary_table,
+        lambda model: netbic.io.to_frames(model).genes,
+        lambda model: netbic.enrichment.edges(model, toy.column_graph),
+        lambda model: netbic.enrichment.gene_sets(model, sets),
+        lambda model: netbic.enrichment.coexpression(model, X, random_state=0),
+        lambda model: netbic.enrichment.held_out_edges(model, X, random_state=0),
+        lambda model: netbic.selection.stability(model, X, n_pairs=2, random_state=0).columns.frequency,
+        lambda model: netbic.selection.n_modules(model, X, most=1, random_state=0).table,
+        lambda model: pd.DataFrame(netbic.io.scores_by_name(model, toy.X, X.columns)),
+        lambda model: pd.DataFrame(netbic.tl.to_anndata(model, X).obsm["X_netbic"]),
+    ):
+        pd.testing.assert_frame_equal(answer(auto), answer(model))
+    cells = anndata.AnnData(X)
+    netbic.tl.score(cells, auto)
+    np.testing.assert_allclose(cells.obsm["X_netbic"], model.transform(X), atol=1e-9)
+    page = netbic.report.write_report(tmp_path / "auto", model=auto).read_text()
+    assert page == netbic.report.write_report(tmp_path / "auto").read_text()
+    assert not hasattr(auto.fit(toy.X), "feature_names_in_")
 
 
 @pytest.fixture(scope="module")

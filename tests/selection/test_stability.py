@@ -1,5 +1,6 @@
 """Stability: frequencies are those of plain fits to halves, the bound holds, and stable modules are singular pairs."""
 
+import anndata
 import numpy as np
 import pandas as pd
 import pytest
@@ -261,8 +262,16 @@ def test_stable_modules_serve_wherever_a_fitted_model_does(tmp_path):
     edges = netbic.enrichment.edges(stable, study.network)
     assert edges["n_nodes"].tolist() == result.columns.members.sum(axis=1).tolist()
     netbic.save(stable, tmp_path)
-    again = netbic.load(tmp_path)
-    np.testing.assert_array_equal(again.transform(study.expression), stable.transform(study.expression))
+    adata = netbic.tl.to_anndata(stable, study.expression)
+    adata.write_h5ad(tmp_path / "stable.h5ad")
+    for again in (netbic.load(tmp_path), netbic.tl.from_anndata(anndata.read_h5ad(tmp_path / "stable.h5ad"))):
+        assert type(again) is StableModules
+        np.testing.assert_array_equal(again.kept_, stable.kept_)
+        np.testing.assert_array_equal(again.components_, stable.components_)
+        np.testing.assert_array_equal(again.preparation_.offsets, stable.preparation_.offsets)
+        with pytest.raises(TypeError, match=r"made by Stability\.refit"):
+            again.fit(study.expression)
+    np.testing.assert_array_equal(netbic.load(tmp_path).transform(study.expression), stable.transform(study.expression))
     assert netbic.io.modules_table(stable)["name"].isin([*study.expression.columns, *study.expression.index]).all()
     assert 0 < stable.score(study.expression) < 1
     with pytest.raises(TypeError, match=r"made by Stability\.refit"):

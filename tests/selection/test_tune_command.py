@@ -1,6 +1,7 @@
 """netbic tune: from files to a table of settings, gone on with after an interruption."""
 
 import json
+import sys
 
 import pytest
 from click.testing import CliRunner
@@ -72,6 +73,9 @@ def test_an_interrupted_tuning_goes_on(files, tmp_path, monkeypatch):
     assert cut.exit_code == 1
     assert "run the same command again to go on" in cut.output
     assert (tmp_path / "cut" / "tuning.checkpoint").read_text().count("\n") == 8
+    otherwise = run(files, tmp_path / "cut", "--seed", "1")
+    assert otherwise.exit_code == 1
+    assert "seed differ): repeat those, choose another folder, or --force to begin again" in otherwise.output
     again = run(files, tmp_path / "cut", "--json")
     assert again.output == whole.output
     assert (tmp_path / "cut" / "tuning.tsv").read_bytes() == (tmp_path / "whole" / "tuning.tsv").read_bytes()
@@ -110,3 +114,31 @@ def test_smoothness_needs_a_network(files, tmp_path):
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 2
     assert "--smoothness needs a network" in done.output
+
+
+def test_a_cluster_of_this_machine_writes_the_same_table(files, tmp_path):
+    pytest.importorskip("distributed")
+    done = [run(files, tmp_path / "here"), run(files, tmp_path / "there", "--dask", "local")]
+    assert [each.exit_code for each in done] == [0, 0], done[1].output
+    here, there = ((tmp_path / name / "tuning.tsv").read_bytes() for name in ("here", "there"))
+    assert here == there
+
+
+def test_a_cluster_that_is_not_there_is_named_in_one_line(files, tmp_path, monkeypatch):
+    pytest.importorskip("distributed")
+    monkeypatch.setattr("netbic.cli.cluster._SECONDS", 1)
+    for word in ("tcp://127.0.0.1:9", "nowhere://1"):
+        done = run(files, tmp_path, "--dask", word)
+        assert done.exit_code == 1
+        assert f"--dask {word}: no Dask scheduler answered" in done.output
+        assert "Traceback" not in done.output
+    both = run(files, tmp_path, "--dask", "local", "--jobs", "2")
+    assert both.exit_code == 2
+    assert "give one of them" in both.output
+
+
+def test_without_dask_the_remedy_is_said(files, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    done = run(files, tmp_path, "--dask", "local")
+    assert done.exit_code == 1
+    assert 'pip install "netbic[dask]"' in done.output

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from netbic.cli.wording import in_options
+
 if TYPE_CHECKING:
     from netbic.io import Study
 
@@ -59,7 +61,7 @@ def _in_one_line(problem: Exception, goes_on: str) -> click.ClickException:
     from netbic.io import FolderInUse
     from netbic.operators.workers import BlockError, ClusterError
 
-    text = " ".join(str(problem).split()).replace("(skip_columns)", "(--skip-columns)")
+    text = in_options(" ".join(str(problem).split()))
     if isinstance(problem, FolderInUse):
         return click.UsageError(text)
     if isinstance(problem, (BlockError, ClusterError)):
@@ -75,7 +77,7 @@ def _in_one_line(problem: Exception, goes_on: str) -> click.ClickException:
     )
 
 
-_READING = [
+_READING_EXPRESSION = [
     click.option("--samples-in-rows", is_flag=True, help="The table has samples in rows (default: genes in rows)."),
     click.option("--layer", help="Layer of an .h5ad file or .zarr store to use instead of X."),
     click.option(
@@ -84,6 +86,11 @@ _READING = [
     click.option(
         "--skip-columns", metavar="NAME,...", default="", help="Columns of the table that hold no expression."
     ),
+]
+
+
+_READING_A_STUDY = [
+    *_READING_EXPRESSION,
     click.option("--relations", metavar="NAME,...", default="", help="Keep edges of these relations only."),
     click.option("--min-score", type=float, help="Keep edges of at least this weight (STRING: 0 to 1000)."),
     click.option("--string-info", type=File, help="STRING's protein.info, to name proteins by their genes."),
@@ -135,9 +142,7 @@ _PREPARING = [
 
 def prepares_data(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say what happens to the matrix before modules are sought in it."""
-    for option in reversed(_PREPARING):
-        command = option(command)
-    return command
+    return _with(command, _PREPARING)
 
 
 def preparation(study: Study, center: str, zscore: bool, missing: str) -> dict[str, Any]:
@@ -168,25 +173,22 @@ def say(line: str, silent: bool) -> None:
 
 def reads_a_study(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say how to read, prepare and match an expression matrix and a network."""
-    for option in reversed(_READING):
-        command = option(command)
-    return command
+    return _with(command, _READING_A_STUDY)
 
 
 def reads_expression(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add those of these options that say how to read an expression matrix."""
-    for option in reversed(_READING[:4]):
+    """Add the options that say how to read an expression matrix."""
+    return _with(command, _READING_EXPRESSION)
+
+
+def _with(command: Callable[..., Any], options: list[Callable[..., Any]]) -> Callable[..., Any]:
+    for option in reversed(options):
         command = option(command)
     return command
-
-
-def skipped(names: str) -> list[str]:
-    """Comma-separated names as a list."""
-    return [name.strip() for name in names.split(",") if name.strip()]
 
 
 def listed(words: dict[str, Any]) -> dict[str, Any]:
     """Options with comma-separated values as lists."""
-    for name in ("skip_columns", "relations"):
-        words[name] = skipped(words[name])
+    for name in {"skip_columns", "relations"} & set(words):
+        words[name] = [word.strip() for word in words[name].split(",") if word.strip()]
     return words

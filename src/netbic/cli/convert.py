@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 import netbic
-from netbic.cli.command import Command, File, progress_bar, reads_expression, say, skipped
+from netbic.cli.command import Command, File, listed, progress_bar, reads_expression, say
 
 
 class _Conversion(Command):
@@ -28,9 +28,8 @@ def convert(expression: str, out: str, quiet: bool, **words: Any) -> None:
     EXPRESSION is a table (.tsv, .csv, .parquet; genes in rows), an .h5ad file, a .zarr store, an .npy array or a 10x
     folder; it may be larger than memory. OUT.zarr has AnnData's layout: anndata.read_zarr reads it too.
     """
-    words["skip_columns"] = skipped(words["skip_columns"])
     with progress_bar("per cent", 100, 0, quiet) as tell:
-        made = netbic.io.convert(expression, out, **words, told=tell)
+        made = netbic.io.convert(expression, out, **listed(words), told=tell)
     heights = made.matrix.chunks[0]
     kind = "sparse" if hasattr(made.matrix._meta, "indptr") else "dense"
     blocks = f"{len(heights):,} blocks of {heights[0]:,}" if len(heights) > 1 else "1 block"

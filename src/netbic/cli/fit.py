@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import netbic
-from netbic.cli.clusters import lazily, runs_on_dask
+from netbic.cli.cluster import lazily, runs_on_dask
 from netbic.cli.command import Command, File, listed, preparation, prepares_data, progress_bar, reads_a_study, say
+from netbic.cli.wording import in_genes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +48,11 @@ _TERMS = ["normalized", "adjacency", "laplacian", "normalized_laplacian"]
 @reads_a_study
 @runs_on_dask
 @click.option("--report/--no-report", default=True, show_default=True, help="Write DIR/report.html.")
-@click.option("--resume", is_flag=True, help="Go on with an interrupted fit in the same folder.")
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Go on with an interrupted fit; add gene sets or a report to a finished one.",
+)
 @click.option("--force", is_flag=True, help="Replace what an earlier fit wrote into the folder.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON, and nothing else.")
@@ -94,7 +99,8 @@ def fit(
     inputs = {"expression": expression, "graph": graph, "gene_sets": sets_file, **reading}
     run = netbic.io.Run.open(out, settings, study.fingerprint(), inputs, resume=resume, force=force)
     if run is None:
-        say(f"{out} is finished already: nothing to do", silent)
+        lines += _caught_up(study, out, gene_sets, sets_file, modelling["seed"], report)
+        say(f"{out} is finished already: {'the modules stay as they are' if lines else 'nothing to do'}", silent)
     else:
         if run.known:
             say(f"going on after {len(run.known)} modules", silent)
@@ -109,8 +115,9 @@ def fit(
                 also=lambda: lines.extend(_added(model, study, out, gene_sets, modelling["seed"])),
                 last=lambda record: lines.extend(_reported(model, out, record, report)),
             )
-        for line in (*lines, *_passes(model, study)):
-            say(line, silent)
+        lines += _passes(model, study)
+    for line in lines:
+        say(line, silent)
     _conclude(out, as_json, silent)
 
 
@@ -179,7 +186,7 @@ def _choose(model: SparseGraphSVD, study: Study, run: Run, modelling: dict[str, 
         say("choosing sizes, number of modules and smoothness, by up to 640 fits ...", silent)
         words = {"most": modelling["modules"], "random_state": modelling["seed"], "n_jobs": modelling["jobs"]}
         chosen = netbic.selection.choose_settings(model, study.X, **words)
-        reasons = [reason.replace("features", "genes") for reason in chosen.reasons]
+        reasons = [in_genes(reason) for reason in chosen.reasons]
         kept = {"settings": netbic.io.settings_of(chosen.settings), "reasons": reasons}
         run.remember("auto.json", kept)
     model.set_params(**netbic.io.settings_from(kept["settings"]))
@@ -197,6 +204,26 @@ def _passes(model: SparseGraphSVD, study: Study) -> Iterator[str]:
     """How often the data were read, where that is what takes time."""
     if model.passes_ is not None:
         yield f"passes over the data: {study.expression.passes} to prepare them, {model.passes_:.1f} to find modules"
+
+
+def _caught_up(
+    study: Study, out: Path, gene_sets: GeneSets | None, sets_file: str | None, seed: int, report: bool
+) -> Iterator[str]:
+    """Do for a finished fit what is asked for now and was not then: other gene sets, a report."""
+    record = netbic.io.read_json(out / "run.json")
+    tested = (out / "gene_sets.tsv").is_file() and record["inputs"].get("gene_sets") == sets_file
+    wants_sets = gene_sets is not None and not tested
+    if not wants_sets and (not report or (out / "report.html").is_file()):
+        return
+    model = netbic.load(out)
+    with netbic.io.locked(out):
+        if not (out / "heatmaps.npz").is_file():
+            netbic.report.write_heatmaps(out, model, study.X)
+        if wants_sets:
+            yield from netbic.enrichment.write_enrichment(model, out, gene_sets, random_state=seed)
+            record["inputs"]["gene_sets"] = sets_file
+            netbic.io.write_json(out / "run.json", record)
+        yield from _reported(model, out, record, report)
 
 
 def _reported(model: SparseGraphSVD, out: Path, record: dict[str, Any], wanted: bool) -> Iterator[str]:

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 import netbic
-from netbic.cli.command import Command, File
+from netbic.cli.command import Command, File, listed, reads_expression
 
 
 @click.command(cls=Command)
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.argument("expression", type=File)
 @click.option("--out", type=click.Path(path_type=Path), help="Table to write; without it, it is printed.")
-def score(folder: Path, expression: str, out: Path | None) -> None:
-    """Score the samples of EXPRESSION on the modules that netbic fit wrote into FOLDER.
+@reads_expression
+def score(folder: Path, expression: str, out: Path | None, **words: Any) -> None:
+    """Score the samples of EXPRESSION on the modules that netbic fit (or netbic.save) wrote into FOLDER.
 
-    The file is read and prepared as that of the fit was; genes are matched by name.
+    The file is read and prepared as that of the fit was, but for what the options say; genes are matched by name.
     """
     model = netbic.load(folder)
-    data = netbic.io.read_like(folder, expression)
+    given = {name: value for name, value in listed(words).items() if value}
+    data = netbic.io.read_like(folder, expression, **given)
+    if model.missing == "error" and (holes := data.holes()):
+        raise click.ClickException(f"{holes}: fill them, or fit with --missing ignore to score by what is observed")
     scores = netbic.io.scores_by_name(model, data.matrix, data.genes)
     table = netbic.io.scores_table(scores, data.samples)
     if out is None:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import netbic
+from netbic.cli.cluster import client_of
 from netbic.cli.command import Command, File, listed, preparation, prepares_data, progress_bar, reads_a_study, say
+from netbic.cli.wording import OPTIONS, in_genes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,6 +69,7 @@ class TuneCommand(Command):
 @click.option("--best", is_flag=True, help="Take the largest score, not the simplest within one standard error.")
 @prepares_data
 @click.option("--jobs", type=int, help="Processes; the result does not depend on it.")
+@click.option("--dask", metavar="local|ADDRESS", help="Fit on a Dask cluster: workers on this machine, or tcp://...")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of the folds.")
 @reads_a_study
 @click.option("--force", is_flag=True, help="Replace what an earlier tuning wrote into the folder.")
@@ -82,8 +85,10 @@ def tune(expression: str, graph: str | None, out: Path, force: bool, quiet: bool
     After an interruption, the same command goes on where it was.
     """
     _check_folder(out, force)
+    if words["dask"] is not None and words["jobs"] is not None:
+        raise click.UsageError("--jobs is about this machine's processes, --dask about a cluster: give one of them")
     names = ("modules", "genes", "samples", "smoothness", "criterion", "folds", "best")
-    asked = {name: words.pop(name) for name in (*names, "center", "zscore", "missing", "jobs", "seed")}
+    asked = {name: words.pop(name) for name in (*names, "center", "zscore", "missing", "jobs", "dask", "seed")}
     study = netbic.io.open_study(expression, graph, **listed(words))
     silent = quiet or as_json
     for line in study.alignment.lines():
@@ -99,7 +104,7 @@ def tune(expression: str, graph: str | None, out: Path, force: bool, quiet: bool
         (out / _CHECKPOINT).unlink()
     if as_json:
         click.echo(json.dumps(found, indent=1))
-    say(_in_options(tuning.verdict), silent)
+    say(in_genes(tuning.verdict), silent)
     identified = "do not identify" not in tuning.verdict
     onwards = (
         f"--modules {asked['modules']} {_as_options(tuning)}"
@@ -118,6 +123,8 @@ def _check_folder(out: Path, force: bool) -> None:
 
 
 def _tuned(study: Study, checkpoint: Path, asked: dict[str, Any], silent: bool) -> Tuning:
+    from netbic.operators.workers import ClusterError
+
     words = preparation(study, asked["center"], asked["zscore"], asked["missing"])
     model = netbic.SparseGraphSVD(asked["modules"], column_graph=study.graph, random_state=asked["seed"], **words)
     given = {"n_columns": asked["genes"], "n_rows": asked["samples"], "column_smoothness": asked["smoothness"]}
@@ -128,30 +135,27 @@ def _tuned(study: Study, checkpoint: Path, asked: dict[str, Any], silent: bool) 
     n_fits = asked["folds"] if asked["criterion"] != "bic" else 1
     for values in grid.values():
         n_fits *= len(values)
-    words = {"criterion": asked["criterion"], "n_folds": asked["folds"], "n_jobs": asked["jobs"]}
+    words = {
+        "criterion": asked["criterion"],
+        "n_folds": asked["folds"],
+        "n_jobs": "dask" if asked["dask"] else asked["jobs"],
+    }
     words |= {"rule": "best" if asked["best"] else "one_se", "random_state": asked["seed"], "checkpoint": checkpoint}
     try:
-        with progress_bar("fits", n_fits, 0, silent) as tell:
+        with client_of(asked["dask"]), progress_bar("fits", n_fits, 0, silent) as tell:
             return netbic.selection.tune(model, study.X, grid, progress=_counting(tell), **words)
+    except netbic.selection.BegunOtherwise as problem:
+        remedy = "repeat those, choose another folder, or --force to begin again"
+        raise click.ClickException(in_genes(f"{problem.what}: {remedy}")) from None
     except ValueError as problem:
-        begun = "repeat those, choose another folder, or --force to begin again"
-        said = str(problem).replace("repeat those, name another file, or delete this one", begun)
-        raise click.ClickException(_in_options(said)) from None
+        raise click.ClickException(in_genes(str(problem))) from None
+    except ClusterError as problem:
+        raise click.ClickException(f"{problem} ({TuneCommand.goes_on})") from None
 
 
 def _counting(tell: Callable[[int], None]) -> Callable[[int, int], None]:
     return lambda done, total: tell(done)
 
 
-_OPTIONS = {"n_columns": "--genes", "n_rows": "--samples", "column_smoothness": "--smoothness"}
-
-
-def _in_options(verdict: str) -> str:
-    """The verdict in the words of the command line."""
-    for word, option in (_OPTIONS | {"columns": "genes", "rows": "samples"}).items():
-        verdict = verdict.replace(f"{word}=", f"{option} ").replace(word, option)
-    return verdict
-
-
 def _as_options(tuning: Tuning) -> str:
-    return " ".join(f"{_OPTIONS[name]} {value:g}" for name, value in tuning.best_params_.items() if name in _OPTIONS)
+    return " ".join(f"{OPTIONS[name]} {value:g}" for name, value in tuning.best_params_.items() if name in OPTIONS)

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from netbic.decomposition import SparseGraphSVD, check_count
+from netbic.decomposition import SparseGraphSVD, check_count, refuse_anndata
 from netbic.enrichment.sets import Masks, masks_over
+from netbic.io.state import fitted_model, is_model
 
 
 def coexpression(modules: Any, X: Any, *, n_draws: int = 99, random_state: Any = None) -> pd.DataFrame:
@@ -58,7 +58,9 @@ def coexpression(modules: Any, X: Any, *, n_draws: int = 99, random_state: Any =
 
 
 def _values_and_masks(modules: Any, X: Any) -> tuple[NDArray[np.float64], Masks]:
-    if isinstance(modules, SparseGraphSVD):
+    refuse_anndata(X)
+    if is_model(modules):
+        modules = fitted_model(modules)
         X = _in_the_models_order(modules, X)
     names = X.columns.to_numpy(dtype=object) if isinstance(X, pd.DataFrame) else None
     values = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
@@ -75,7 +77,6 @@ def _values_and_masks(modules: Any, X: Any) -> tuple[NDArray[np.float64], Masks]
 
 def _in_the_models_order(model: SparseGraphSVD, X: Any) -> Any:
     """Columns by name, where both sides have names."""
-    check_is_fitted(model)
     names = model.names_["columns"]
     if names is None or not isinstance(X, pd.DataFrame):
         return X

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from scipy.stats import false_discovery_control, hypergeom
 from sklearn.base import clone
 
-from netbic.decomposition import SparseGraphSVD, axis_names, check_count
+from netbic.decomposition import SparseGraphSVD, axis_names, check_count, refuse_anndata
 from netbic.enrichment.nulls import degree_matched_counts, edges_inside, rewired_counts, without_peers
 from netbic.enrichment.sets import Masks, graph_and_masks
 from netbic.graphs import Graph, match
+from netbic.io.state import unwrapped
 
 NULLS = ("hypergeometric", "degree", "rewired")
 _DRAWS = {"degree": 999, "rewired": 99}
@@ -129,6 +130,8 @@ def held_out_edges(
     _check_null(null, n_draws)
     if not 0 < share < 1:
         raise ValueError(f"share={share!r}: a number between 0 and 1 is needed")
+    refuse_anndata(X)
+    model = unwrapped(model)
     source = model.column_graph if graph is None else graph
     if source is None:
         raise ValueError("there is no graph whose edges could be hidden: give one")

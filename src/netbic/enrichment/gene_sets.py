@@ -11,11 +11,10 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.stats import false_discovery_control, hypergeom
-from sklearn.utils.validation import check_is_fitted
 
-from netbic.decomposition import SparseGraphSVD
 from netbic.enrichment.sets import Masks, masks_over
 from netbic.io import InputError, read_gene_sets
+from netbic.io.state import fitted_model, is_model
 
 Names = NDArray[Any]
 
@@ -133,8 +132,8 @@ def _check_shared(known: NDArray[np.bool_], flat: pd.Index[Any], genes: Names, n
 def _genes_and_masks(modules: Any, names: Any, by_sign: bool) -> tuple[Names, Masks, tuple[int, int]]:
     """All genes, a row per module (two per module if signs are kept apart), and the signs."""
     signs = (1, -1)
-    if isinstance(modules, SparseGraphSVD):
-        check_is_fitted(modules)
+    if is_model(modules):
+        modules = fitted_model(modules)
         known = modules.names_["columns"] if names is None else np.asarray(names, dtype=object)
         if known is None:
             raise InputError("the model was fitted to an array: give the genes' names (names=...)")

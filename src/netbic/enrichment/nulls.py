@@ -21,13 +21,7 @@ _ENTRIES = 4_000_000  # neighbours looked at in one go
 
 def edges_inside(masks: Masks, graph: Graph) -> Counts:
     """Number of edges between the members of each module."""
-    tails, heads, _ = graph.edges()
-    return edges_between(masks, tails, heads)
-
-
-def edges_between(masks: Masks, tails: Indices, heads: Indices) -> Counts:
-    """The same, for edges given by their ends."""
-    return np.array([np.count_nonzero(mask[tails] & mask[heads]) for mask in masks], dtype=np.int64)
+    return np.array([graph.subgraph(mask).n_edges for mask in masks], dtype=np.int64)
 
 
 def degree_bins(degrees: Indices) -> Indices:
@@ -68,8 +62,13 @@ def degree_matched_counts(masks: Masks, graph: Graph, n_draws: int, random_state
 def rewired_counts(masks: Masks, graph: Graph, n_draws: int, random_state: Any) -> Counts:
     """Edges inside the modules in rewired graphs: (n_modules, n_draws)."""
     rewired = graph.rewired_edges(random_state)
-    columns = [edges_between(masks, *next(rewired)[:2]) for _ in range(n_draws)]
+    columns = [_edges_between(masks, *next(rewired)[:2]) for _ in range(n_draws)]
     return np.array(columns, dtype=np.int64).reshape(n_draws, len(masks)).T
+
+
+def _edges_between(masks: Masks, tails: Indices, heads: Indices) -> list[int]:
+    """Edges inside the modules; by their ends, as no graph is made of what is drawn only once."""
+    return [int(np.count_nonzero(mask[tails] & mask[heads])) for mask in masks]
 
 
 def sampled(pool: Indices, count: int, n_draws: int, generator: np.random.Generator) -> Indices:

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from netbic.decomposition import SparseGraphSVD
 from netbic.graphs import Graph, match
+from netbic.io.state import fitted_model, is_model
 
 Masks = NDArray[np.bool_]
 
@@ -19,10 +18,10 @@ Masks = NDArray[np.bool_]
 def graph_and_masks(modules: Any, graph: Any, axis: str) -> tuple[Graph, Masks]:
     """The graph in the order the modules are counted in, and a row per module over its nodes."""
     check_axis(axis)
-    if isinstance(modules, SparseGraphSVD):
-        check_is_fitted(modules)
-        masks = getattr(modules, f"{axis}_")
-        return match(graph, masks.shape[1], modules.names_[axis], axis.removesuffix("s")), masks
+    if is_model(modules):
+        model = fitted_model(modules)
+        masks = getattr(model, f"{axis}_")
+        return match(graph, masks.shape[1], model.names_[axis], axis.removesuffix("s")), masks
     made = Graph.of(graph)
     return made, masks_over(modules, made.n_nodes, made.names, "graph")
 

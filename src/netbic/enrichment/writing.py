@@ -8,11 +8,15 @@ from typing import Any
 
 import pandas as pd
 
-from netbic.decomposition import SparseGraphSVD
+from netbic.decomposition import SparseGraphSVD, is_number
 from netbic.enrichment.edges import edges
 from netbic.enrichment.gene_sets import gene_sets
-from netbic.io import write_table
-from netbic.io.state import matched_graph
+from netbic.io import InputError, write_json, write_table
+from netbic.io.files import read_json
+from netbic.io.state import fitted_model, matched_graph
+
+RECORD = "enrichment.json"
+USUAL_LEVEL = 0.05
 
 
 def write_enrichment(
@@ -20,12 +24,15 @@ def write_enrichment(
     folder: Path,
     sets: Mapping[str, Iterable[str]] | Path | str | None = None,
     *,
-    level: float = 0.05,
+    level: float = USUAL_LEVEL,
     by_sign: bool = False,
     collapse: float | None = None,
     random_state: Any = None,
 ) -> Iterator[str]:
     """Write edges.tsv (if the model has a graph) and gene_sets.tsv (if sets are given); say what they hold.
+
+    What was asked for goes to enrichment.json, for the report. Everything is read and tested before anything is
+    written, so that a bad file of gene sets leaves the folder as it was.
 
     Parameters
     ----------
@@ -40,22 +47,47 @@ def write_enrichment(
     random_state : None, int or numpy.random.Generator
         For the degree-matched sets.
     """
+    model = fitted_model(model)
     graph = matched_graph(model, "column")
     if graph is None and sets is None:
         yield "no network and no gene sets: nothing to test the modules with"
-    if graph is not None:
-        table = edge_table(model, graph, random_state)
-        write_table(folder / "edges.tsv", table)
-        paper, honest = (int((table[name] <= level).sum()) for name in ("q_value", "degree_q_value"))
-        yield (
-            f"{folder}/edges.tsv: {paper} of {len(table)} modules hold more edges than chance (q <= {level:g}), "
-            f"{honest} more than random genes of the same degrees (in the fitted network: no proof of biology)"
-        )
-    if sets is not None:
-        found = gene_sets(model, sets, by_sign=by_sign, collapse=collapse)
-        found = found[found["q_value"] <= level]
-        write_table(folder / "gene_sets.tsv", found)
-        yield f"{folder}/gene_sets.tsv: {len(found):,} enriched sets in {found['module'].nunique()} modules"
+        return
+    found = None if sets is None else gene_sets(model, sets, by_sign=by_sign, collapse=collapse)
+    table = None if graph is None else edge_table(model, graph, random_state)
+    asked: dict[str, Any] = {}
+    if table is not None:
+        asked["edges"] = {"level": level}
+    if found is not None:
+        asked["gene_sets"] = {"level": level, "by_sign": by_sign, "collapse": collapse}
+    write_json(folder / RECORD, dict(sorted((enrichment_record(folder) | asked).items())))
+    if table is not None:
+        yield _edges_written(folder, table, level)
+    if found is not None:
+        yield _sets_written(folder, found[found["q_value"] <= level])
+
+
+def _edges_written(folder: Path, table: pd.DataFrame, level: float) -> str:
+    write_table(folder / "edges.tsv", table)
+    paper, honest = (int((table[name] <= level).sum()) for name in ("q_value", "degree_q_value"))
+    return (
+        f"{folder}/edges.tsv: {paper} of {len(table)} modules hold more edges than chance (q <= {level:g}), "
+        f"{honest} more than random genes of the same degrees (in the fitted network: no proof of biology)"
+    )
+
+
+def _sets_written(folder: Path, found: pd.DataFrame) -> str:
+    write_table(folder / "gene_sets.tsv", found)
+    return f"{folder}/gene_sets.tsv: {len(found):,} enriched sets in {found['module'].nunique()} modules"
+
+
+def enrichment_record(folder: Path) -> dict[str, dict[str, Any]]:
+    """What the tables of a folder were asked for, by "edges" and "gene_sets"; nothing where that is not known."""
+    try:
+        content = read_json(folder / RECORD)
+    except InputError:
+        return {}
+    known = content if isinstance(content, dict) else {}
+    return {name: asked for name, asked in known.items() if isinstance(asked, dict) and is_number(asked.get("level"))}
 
 
 def edge_table(model: SparseGraphSVD, graph: Any, random_state: Any) -> pd.DataFrame:

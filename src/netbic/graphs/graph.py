@@ -223,6 +223,29 @@ class Graph:
         placed.sort_indices()
         return Graph._from_symmetric(placed, names, self.notes)
 
+    def subgraph(self, nodes: ArrayLike) -> Graph:
+        """The graph between some of its nodes: its `n_edges` are the edges inside a module.
+
+        Parameters
+        ----------
+        nodes : sequence of positions, or boolean mask
+            Node i of the result is `nodes[i]`.
+
+        Examples
+        --------
+        >>> import numpy as np, netbic
+        >>> path = netbic.Graph(np.diag([1.0, 1.0, 1.0], 1) + np.diag([1.0, 1.0, 1.0], -1), names=list("abcd"))
+        >>> path.subgraph([3, 2, 0])
+        Graph(3 nodes, 1 edges)
+        >>> path.subgraph([3, 2, 0]).names.tolist()
+        ['d', 'c', 'a']
+        """
+        kept = np.asarray(nodes)
+        kept = np.flatnonzero(kept) if kept.dtype == bool else kept.astype(np.intp)
+        weights = sp.csr_array(self.weights[kept][:, kept])
+        weights.sort_indices()
+        return Graph._from_symmetric(weights, None if self.names is None else self.names[kept])
+
     def rewire(self, random_state: Any = None, *, sweeps: int = 30) -> Graph:
         """Return a random graph in which every node keeps its number of neighbours.
 

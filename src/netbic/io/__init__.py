@@ -5,7 +5,7 @@ from netbic.io.cohorts import write_cohort
 from netbic.io.converting import convert
 from netbic.io.errors import InputError
 from netbic.io.expression import Expression, read_expression
-from netbic.io.files import locked, read_table, write_json, write_table
+from netbic.io.files import locked, read_json, read_table, write_json, write_table
 from netbic.io.frames import Frames, from_frames, to_frames
 from netbic.io.gene_sets import GeneSets, read_gene_sets
 from netbic.io.lazy import open_expression
@@ -41,6 +41,7 @@ __all__ = [
     "prepare",
     "read_expression",
     "read_gene_sets",
+    "read_json",
     "read_like",
     "read_network",
     "read_table",

@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from netbic.decomposition import SparseGraphSVD
+from netbic.graphs import Graph
 from netbic.io.errors import InputError
 from netbic.io.results import names_of, summary_table
-from netbic.io.state import ModelState, model_from, settings_of, state_of
+from netbic.io.state import CHOSEN_NUMBERS, ModelState, fitted_model, model_from, settings_of, state_of
+
+_POSTERIOR = "posterior_"
 
 
 class Frames(NamedTuple):
-    """A model as tables: `genes` and `samples` have a row per name and a column per module, `summary` a row per module.
+    """A model as tables.
 
-    `genes` has two columns more: `offset` and `factor`, by which the data were centred and scaled; the model's settings
-    are in its `attrs`. Graphs are not kept.
+    - `genes` and `samples`: a row per name and a column per module; where a penalty chose the members, also columns
+      `posterior_0`, `posterior_1`, ... `genes` has two more: `offset` and `factor`, by which the data were centred and
+      scaled. The model's settings are in its `attrs`.
+    - `summary`: a row per module.
+    - `choices`: the model's `choices_`, None where nothing was chosen.
+    - `gene_edges` and `sample_edges`: the graphs, as edges between names (between numbers of rows where names occur
+      twice); None where there is no graph.
     """
 
     genes: pd.DataFrame
     samples: pd.DataFrame
     summary: pd.DataFrame
+    choices: pd.DataFrame | None = None
+    gene_edges: pd.DataFrame | None = None
+    sample_edges: pd.DataFrame | None = None
 
 
 def to_frames(model: SparseGraphSVD) -> Frames:
@@ -32,56 +44,139 @@ def to_frames(model: SparseGraphSVD) -> Frames:
     --------
     >>> import netbic, netbic.io
     >>> toy = netbic.simulate.paper(0.02, random_state=0)
-    >>> model = netbic.SparseGraphSVD(2, n_rows=50, n_columns=50).fit(toy.X)
+    >>> model = netbic.SparseGraphSVD(2, n_rows=50, n_columns=50, column_graph=toy.column_graph).fit(toy.X)
     >>> tables = netbic.io.to_frames(model)
-    >>> tables.genes.shape, tables.samples.shape
-    ((100, 4), (100, 2))
+    >>> tables.genes.shape, tables.samples.shape, len(tables.gene_edges) == toy.column_graph.n_edges
+    ((100, 4), (100, 2), True)
     >>> again = netbic.io.from_frames(tables)
     >>> bool((again.transform(toy.X) == model.transform(toy.X)).all())
     True
     """
+    model = fitted_model(model)
     state = state_of(model)
     arrays = state.arrays
-    modules = range(model.n_components_)
-    genes = pd.DataFrame(model.components_.T, index=names_of(model, "columns"), columns=modules)
+    genes = _weights(model.components_.T, names_of(model, "columns"), arrays.get("columns_posteriors"))
     genes["offset"] = arrays["offsets"]
     genes["factor"] = arrays.get("factors", np.ones(len(genes)))
     genes.attrs["settings"] = state.settings
-    samples = pd.DataFrame(model.left_vectors_, index=names_of(model, "rows"), columns=modules)
-    return Frames(genes, samples, summary_table(model))
+    genes.attrs["class"] = state.kind
+    if "kept" in arrays:
+        genes.attrs["kept"] = arrays["kept"].tolist()
+    samples = _weights(model.left_vectors_, names_of(model, "rows"), arrays.get("rows_posteriors"))
+    choices = None if model.choices_.empty else model.choices_.copy()
+    edges = (_edges(state.graphs.get(f"{axis}_graph"), names_of(model, f"{axis}s")) for axis in ("column", "row"))
+    return Frames(genes, samples, summary_table(model), choices, *edges)
+
+
+def _weights(weights: NDArray[Any], names: Any, posteriors: NDArray[Any] | None) -> pd.DataFrame:
+    table = pd.DataFrame(weights, index=names, columns=range(weights.shape[1]))
+    for module, posterior in enumerate([] if posteriors is None else posteriors):
+        table[f"{_POSTERIOR}{module}"] = posterior
+    return table
+
+
+def _edges(graph: Graph | None, names: Any) -> pd.DataFrame | None:
+    if graph is None:
+        return None
+    tails, heads, weights = graph.edges()
+    nodes = _nodes(pd.Index(names))
+    return pd.DataFrame({"source": nodes[tails], "target": nodes[heads], "weight": weights})
+
+
+def _nodes(index: pd.Index[Any]) -> pd.Index[Any]:
+    return index if index.is_unique else pd.RangeIndex(len(index))
 
 
 def from_frames(tables: Frames) -> SparseGraphSVD:
-    """Make a fitted model of tables as `to_frames` writes them; traces of F are not in them."""
-    genes, samples, summary = tables
-    modules = [name for name in genes.columns if name not in ("offset", "factor")]
-    if list(samples.columns) != modules or len(summary) != len(modules):
+    """Make a fitted model of tables as `to_frames` writes them; traces of F are not in them.
+
+    Tables after the first three may be left out. Without the edges of a graph the model has none, and no smoothness.
+    """
+    genes, samples, summary = tables[:3]
+    modules = _modules(genes)
+    if _modules(samples) != modules or len(summary) != len(modules):
         raise InputError(
-            f"genes have {len(modules)} modules, samples {samples.shape[1]} and the summary {len(summary)}: "
+            f"genes have {len(modules)} modules, samples {len(_modules(samples))} and the summary {len(summary)}: "
             "give the three tables of one model"
         )
-    rounds = summary["rounds"].to_numpy(dtype=np.int64)
-    arrays = {
+    settings = genes.attrs.get("settings")
+    if settings is None:
+        usual = SparseGraphSVD(max(len(modules), 1), scale=_is_scaled(genes))
+        settings = settings_of(usual.get_params(deep=False))
+    graphs = {
+        f"{axis}_graph": _graph(edges, table.index)
+        for axis, edges, table in (("column", tables.gene_edges, genes), ("row", tables.sample_edges, samples))
+        if edges is not None
+    }
+    without = {f"{axis}_smoothness": None for axis in ("row", "column") if f"{axis}_graph" not in graphs}
+    names = {"rows": _names(samples.index), "columns": _names(genes.index)}
+    kind = genes.attrs.get("class", "SparseGraphSVD")
+    return model_from(ModelState(settings | without, _arrays(tables, modules), names, graphs, kind=kind))
+
+
+def _arrays(tables: Frames, modules: list[Any]) -> dict[str, NDArray[Any]]:
+    genes, samples, summary, choices = tables[:4]
+    arrays = _from_summary(summary) | {
         "components": np.ascontiguousarray(genes[modules].to_numpy().T),
-        "left_vectors": samples.to_numpy(copy=True),
+        "left_vectors": samples[modules].to_numpy(copy=True),
+        "offsets": genes["offset"].to_numpy(copy=True),
+    }
+    if _is_scaled(genes):
+        arrays["factors"] = genes["factor"].to_numpy(copy=True)
+    if choices is not None:
+        arrays |= _chosen(genes, "columns", choices) | _chosen(samples, "rows", choices)
+    if "kept" in genes.attrs:
+        arrays["kept"] = np.array(genes.attrs["kept"], dtype=np.intp)
+    return arrays
+
+
+def _is_scaled(genes: pd.DataFrame) -> bool:
+    return bool((genes["factor"] != 1).any())
+
+
+def _modules(table: pd.DataFrame) -> list[Any]:
+    """The columns that hold a module's weights."""
+    return [name for name in table.columns if name not in ("offset", "factor") and not _is_posterior(name)]
+
+
+def _is_posterior(name: Any) -> bool:
+    return str(name).startswith(_POSTERIOR)
+
+
+def _from_summary(summary: pd.DataFrame) -> dict[str, NDArray[Any]]:
+    rounds = summary["rounds"].to_numpy(dtype=np.int64)
+    return {
         "singular_values": summary["singular_value"].to_numpy(copy=True),
         "explained_variance_ratio": summary["explained_variance_ratio"].to_numpy(copy=True),
         "graph_share": summary["graph_share"].to_numpy(copy=True),
         "converged": summary["converged"].to_numpy(dtype=bool),
         "rounds": rounds,
         "objectives": np.full(int(rounds.sum()), np.nan),
-        "offsets": genes["offset"].to_numpy(copy=True),
     }
-    scaled = bool((genes["factor"] != 1).any())
-    if scaled:
-        arrays["factors"] = genes["factor"].to_numpy(copy=True)
-    settings = genes.attrs.get("settings")
-    if settings is None:
-        settings = settings_of(SparseGraphSVD(max(len(modules), 1), scale=scaled).get_params(deep=False))
-    names = {"rows": _names(samples.index), "columns": _names(genes.index)}
-    return model_from(ModelState(settings, arrays, names))
 
 
-def _names(index: pd.Index) -> list[object] | None:
+def _chosen(table: pd.DataFrame, axis: str, choices: pd.DataFrame) -> dict[str, NDArray[Any]]:
+    """What a penalty chose on one axis, if it did."""
+    posteriors = [name for name in table.columns if _is_posterior(name)]
+    if not posteriors:
+        return {}
+    own = choices[choices["axis"] == axis].sort_values("module")
+    if len(own) != len(posteriors):
+        raise InputError(
+            f"{axis} have posteriors of {len(posteriors)} modules and choices of {len(own)}: give tables of one model"
+        )
+    numbers = own[CHOSEN_NUMBERS].to_numpy(dtype=np.float64)
+    return {
+        f"{axis}_posteriors": np.ascontiguousarray(table[posteriors].to_numpy().T),
+        f"{axis}_choices": numbers,
+    }
+
+
+def _graph(edges: pd.DataFrame, index: pd.Index[Any]) -> Graph:
+    made = Graph.from_edges(edges, nodes=_nodes(index))
+    return made if index.is_unique and _names(index) is not None else Graph(made.weights)
+
+
+def _names(index: pd.Index[Any]) -> list[object] | None:
     """Names, unless they only count."""
     return None if list(index) == list(range(len(index))) else index.tolist()

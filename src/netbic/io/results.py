@@ -18,7 +18,7 @@ from netbic.decomposition import SparseGraphSVD, axis_names
 from netbic.graphs import Graph
 from netbic.io.errors import one_line, unusable
 from netbic.io.files import as_json, read_json, write_json, write_whole
-from netbic.io.state import ModelState, matched_graph, model_from, state_of
+from netbic.io.state import ModelState, fitted_model, matched_graph, model_from, state_of
 
 FORMAT = 1
 
@@ -29,7 +29,8 @@ def save(model: SparseGraphSVD, folder: Path | str) -> None:
     Parameters
     ----------
     model : SparseGraphSVD
-        Fitted. What JSON cannot hold (a random generator, a penalty of your own) is described there, not kept.
+        Fitted, or a fitted search that has one as `best_estimator_`. What JSON cannot hold (a random generator, a
+        penalty of your own) is described there, not kept; a subclass of your own comes back as what it is made from.
     folder : path
         Made if it is not there.
 
@@ -54,7 +55,7 @@ def save(model: SparseGraphSVD, folder: Path | str) -> None:
     for name, part in parts.items():
         write_whole(folder / name, part)
     digests = {name: hashlib.blake2b(part, digest_size=16).hexdigest() for name, part in parts.items()}
-    header = {"format": FORMAT, "netbic": __version__, "class": type(model).__name__}
+    header = {"format": FORMAT, "netbic": __version__, "class": state.kind}
     content = {"settings": state.settings, "feature_names": state.feature_names, "files": digests}
     write_json(folder / "model.json", header | content)
 
@@ -70,7 +71,7 @@ def load(folder: Path | str) -> SparseGraphSVD:
     Returns
     -------
     SparseGraphSVD
-        Fitted: `transform`, `score` and all attributes work as before.
+        Fitted: `transform`, `score` and all attributes work as before. `StableModules` come back as such.
     """
     folder = _model_folder(Path(folder))
     header = read_json(folder / "model.json")
@@ -91,7 +92,8 @@ def _loaded(folder: Path, header: dict[str, Any]) -> SparseGraphSVD:
         for name in ("row_graph", "column_graph")
         if f"{name}.npz" in contents
     }
-    return model_from(ModelState(header["settings"], contents["arrays.npz"], names, graphs, header["feature_names"]))
+    words = header["feature_names"], header.get("class", "SparseGraphSVD")
+    return model_from(ModelState(header["settings"], contents["arrays.npz"], names, graphs, *words))
 
 
 def _model_folder(folder: Path) -> Path:
@@ -174,7 +176,7 @@ def modules_table(model: SparseGraphSVD) -> pd.DataFrame:
     >>> netbic.io.modules_table(model)["axis"].value_counts().to_dict()
     {'gene': 50, 'sample': 50}
     """
-    parts = []
+    model, parts = fitted_model(model), []
     for module in range(model.n_components_):
         for axis, vector, names in (
             ("gene", model.components_[module], names_of(model, "columns")),
@@ -188,6 +190,7 @@ def modules_table(model: SparseGraphSVD) -> pd.DataFrame:
 
 def check_same_data(model: SparseGraphSVD, X: Any) -> None:
     """Raise unless X has the shape, and where it has names the names, of the data a model was fitted to."""
+    model = fitted_model(model)
     known = (len(model.left_vectors_), int(model.n_features_in_))
     if tuple(X.shape) != known:
         raise ValueError(f"X has shape {tuple(X.shape)} but the modules were found in one of shape {known}: give that")
@@ -205,6 +208,7 @@ def heaviest(vector: NDArray[Any]) -> NDArray[np.intp]:
 
 def summary_table(model: SparseGraphSVD) -> pd.DataFrame:
     """A row per module: singular value, sizes, variance explained, graph share, rounds, edges inside, top genes."""
+    model = fitted_model(model)
     genes = names_of(model, "columns")
     edges = _edges_inside(model)
     rows = []
@@ -237,11 +241,7 @@ def _edges_inside(model: SparseGraphSVD) -> list[int]:
     graph = matched_graph(model, "column")
     if graph is None:
         return [0] * model.n_components_
-    counts = []
-    for mask in model.columns_:
-        members = np.flatnonzero(mask)
-        counts.append(int(graph.weights[members][:, members].nnz // 2))
-    return counts
+    return [graph.subgraph(members).n_edges for members in model.columns_]
 
 
 def names_of(model: SparseGraphSVD, axis: str) -> Any:

@@ -28,7 +28,7 @@ from netbic.penalties import Choice
 from netbic.solver import Module, Vector
 
 OUTPUTS = ("modules.tsv", "summary.tsv", "alignment.json")
-FURTHER = ("edges.tsv", "gene_sets.tsv", "heatmaps.npz", "report.html")  # what rooms below add
+FURTHER = ("edges.tsv", "gene_sets.tsv", "enrichment.json", "heatmaps.npz", "report.html")  # what rooms below add
 REMEMBERED = ("auto.json",)  # what was found out before the fit
 MODEL_FILES = ("model.json", "names.json", "arrays.npz", "row_graph.npz", "column_graph.npz")
 

@@ -10,9 +10,10 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from netbic.decomposition import SparseGraphSVD
+from netbic.decomposition import SparseGraphSVD, refuse_anndata
 from netbic.io.errors import InputError, shown
 from netbic.io.results import names_of
+from netbic.io.state import fitted_model
 from netbic.operators import Preparation
 from netbic.operators.blocks import RowBlocks, is_dask
 from netbic.projection import scoring
@@ -39,7 +40,8 @@ def scores_by_name(model: SparseGraphSVD, X: Any, genes: Any) -> NDArray[Any]:
     >>> bool((abs(scores - model.transform(study.expression)) < 1e-9).all())
     True
     """
-    lazy = is_dask(X)
+    refuse_anndata(X)
+    model, lazy = fitted_model(model), is_dask(X)
     X = X if lazy else _as_floats(X)
     known = pd.Index([str(gene) for gene in genes])
     if X.shape[1] != len(known):

@@ -16,9 +16,12 @@ from netbic.decomposition import SparseGraphSVD
 from netbic.graphs import Graph, match
 from netbic.io.errors import InputError
 from netbic.operators import Preparation
+from netbic.stable_modules import StableModules
 
 _ARRAYS = ("left_vectors", "components", "singular_values", "explained_variance_ratio", "graph_share", "converged")
+CHOSEN_NUMBERS = ["sigma", "noise", "strength", "unevenness"]  # what a Choice holds beside the posteriors
 _GRAPHS = ("row_graph", "column_graph")
+_KINDS = {kind.__name__: kind for kind in (SparseGraphSVD, StableModules)}
 
 
 @dataclass(frozen=True)
@@ -30,11 +33,35 @@ class ModelState:
     names: dict[str, list[Any] | None]
     graphs: dict[str, Graph] = field(default_factory=dict)
     feature_names: bool = False  # whether scikit-learn has noted the features' names
+    kind: str = "SparseGraphSVD"
+
+
+def unwrapped(model: Any) -> SparseGraphSVD:
+    """The model itself, or the one that a search (`AutoSVD`, `Tuning`, scikit-learn's own) has settled on."""
+    found = getattr(model, "best_estimator_", model)
+    if isinstance(found, SparseGraphSVD):
+        return found
+    raise TypeError(
+        f"model={type(model).__name__}: a SparseGraphSVD is needed, or a fitted search such as AutoSVD that has one as "
+        "best_estimator_"
+    )
+
+
+def fitted_model(model: Any) -> SparseGraphSVD:
+    """The same, and fitted."""
+    found = unwrapped(model)
+    check_is_fitted(found)
+    return found
+
+
+def is_model(thing: Any) -> bool:
+    """Whether this is a model or a fitted search for one, and no list of modules."""
+    return isinstance(getattr(thing, "best_estimator_", thing), SparseGraphSVD)
 
 
 def state_of(model: SparseGraphSVD) -> ModelState:
     """Take a fitted model apart."""
-    check_is_fitted(model)
+    model = fitted_model(model)
     parameters = model.get_params(deep=False)
     graphs = {f"{axis}_graph": graph for axis in ("row", "column") if (graph := matched_graph(model, axis)) is not None}
     arrays = {name: np.asarray(getattr(model, f"{name}_")) for name in _ARRAYS}
@@ -47,13 +74,21 @@ def state_of(model: SparseGraphSVD) -> ModelState:
         if posteriors is not None:
             arrays[f"{axis}_posteriors"] = posteriors
             arrays[f"{axis}_choices"] = _numbers_chosen(model, axis)
+    if isinstance(model, StableModules):
+        arrays["kept"] = model.kept_
     names = {axis: _listed(known, axis) for axis, known in model.names_.items()}
-    return ModelState(settings_of(parameters), arrays, names, graphs, hasattr(model, "feature_names_in_"))
+    named = hasattr(model, "feature_names_in_")
+    return ModelState(settings_of(parameters), arrays, names, graphs, named, _kind(model))
+
+
+def _kind(model: SparseGraphSVD) -> str:
+    """The class to come back as: a user's own cannot be made again, what it is made from can."""
+    return next(kind.__name__ for kind in type(model).__mro__ if kind.__name__ in _KINDS)
 
 
 def _numbers_chosen(model: SparseGraphSVD, axis: str) -> NDArray[Any]:
     own = model.choices_[model.choices_["axis"] == axis]
-    return own[["sigma", "noise", "strength", "unevenness"]].to_numpy(dtype=np.float64)
+    return own[CHOSEN_NUMBERS].to_numpy(dtype=np.float64)
 
 
 def _choices(model: SparseGraphSVD, arrays: dict[str, NDArray[Any]], axis: str) -> Sequence[penalties.Choice | None]:
@@ -93,7 +128,11 @@ def model_from(state: ModelState) -> SparseGraphSVD:
         raise InputError(
             f"the model has settings this version does not know ({', '.join(sorted(unknown))}): upgrade netbic"
         )
-    model = SparseGraphSVD(**settings_from(state.settings) | state.graphs)
+    if state.kind not in _KINDS:
+        raise InputError(f"the model is of a class this version does not know ({state.kind}): upgrade netbic")
+    model = _KINDS[state.kind](**settings_from(state.settings) | state.graphs)
+    if isinstance(model, StableModules):
+        model.kept_ = state.arrays["kept"]
     for name in _ARRAYS:
         setattr(model, f"{name}_", state.arrays[name])
     model.n_components_, model.n_features_in_ = model.components_.shape

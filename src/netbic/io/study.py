@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -142,17 +143,39 @@ def open_study(
     return Study(prepared.expression, graph, account)
 
 
-def read_like(folder: Path | str, expression: Path | str) -> Expression:
-    """Read new samples as `netbic fit` read and prepared those of an output folder; genes are not chosen again."""
-    words = read_json(Path(folder) / "run.json").get("inputs", {})
-    reading = {
-        name: words[name] for name in ("samples_in_rows", "layer", "gene_names", "skip_columns") if name in words
-    }
+_READING = ("samples_in_rows", "layer", "gene_names", "skip_columns")
+
+
+def read_like(folder: Path | str, expression: Path | str, **reading: Any) -> Expression:
+    """Read new samples as `netbic fit` read and prepared those of an output folder; genes are not chosen again.
+
+    Parameters
+    ----------
+    folder : path
+        Of `netbic fit`. One of `netbic.save` holds no record of how the data were read: the file is taken as it is,
+        and a warning says so.
+    expression : path
+    **reading
+        `samples_in_rows`, `layer`, `gene_names`, `skip_columns`: where the new file differs from that of the fit.
+    """
+    words = _recorded(Path(folder)) | reading
+    reading = {name: words[name] for name in _READING if name in words}
     data = read_expression(expression, **reading)
     nodes = load(folder).names_["columns"]
     rename = renaming(bool(words.get("strip_versions")), words.get("id_map"), data.genes, nodes)
     steps = {name: words[name] for name in ("duplicates", "cpm", "log1p") if name in words}
     return prepare(data, rename=rename, keep_constant=True, **steps).expression
+
+
+def _recorded(folder: Path) -> dict[str, Any]:
+    """How a fit read and prepared its data."""
+    if not (folder / "run.json").is_file():
+        what = f"{folder} holds no record of how its data were read and prepared"
+        warnings.warn(f"{what}: the file is taken as it is, genes in rows unless said otherwise", stacklevel=3)
+        return {}
+    content = read_json(folder / "run.json")
+    inputs = content.get("inputs") if isinstance(content, dict) else None
+    return inputs if isinstance(inputs, dict) else {}
 
 
 def _renamed(genes: Any, rename: Callable[[str], str] | None) -> Any:

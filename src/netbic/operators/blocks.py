@@ -64,7 +64,10 @@ class RowBlocks:
         if isinstance(self.workers, Cluster) and _is_on_workers(X):
             self._sources, self._held = self.workers.hold(blocks), True
             return
-        self._sources, self._held = self.workers.each(_given, _recipes(blocks)), False
+        recipes = _recipes(blocks)
+        if isinstance(self.workers, Cluster):
+            recipes = [recipe.packed() for recipe in recipes]
+        self._sources, self._held = self.workers.each(_given, recipes), False
         if self._fits(self.shape[0] * self.shape[1] * self.dtype.itemsize):
             self._hold()
 
@@ -126,8 +129,9 @@ class RowBlocks:
         self._count[0] += len(numbers)
         names = [self.name_of(number) for number in numbers]
         sources = [self._sources[number] for number in numbers]
-        fixed = [[value] * len(numbers) for value in (function, self._through, self.dtype)]
-        return [names, sources, *fixed, *arguments]
+        promised = [(int(self.bounds[b + 1] - self.bounds[b]), self.shape[1], self.dtype) for b in numbers]
+        fixed = [[value] * len(numbers) for value in (function, self._through)]
+        return [names, sources, promised, *fixed, *arguments]
 
     def name_of(self, number: int) -> str:
         """A block in words."""
@@ -178,13 +182,15 @@ class Summary:
         """The rows of both (Chan, Golub and LeVeque 1983: nothing cancels)."""
         n = self.n_rows + other.n_rows
         apart = other.means - self.means
+        with np.errstate(over="ignore"):  # the range of X is checked where that matters
+            between = apart**2 * (self.n_rows * other.n_rows / n)
         return Summary(
             n,
             self.nbytes + other.nbytes,
             self.n_sparse + other.n_sparse,
             max(self.largest, other.largest),
             self.means + apart * (other.n_rows / n),
-            self.squares + other.squares + apart**2 * (self.n_rows * other.n_rows / n),
+            self.squares + other.squares + between,
             np.concatenate([self.row_sums, other.row_sums]),
             self.fault or other.fault,
         )
@@ -238,13 +244,37 @@ class Recipe:
 
         return get_sync(self._graph, self._key)
 
+    def packed(self) -> PackedRecipe:
+        """The recipe as bytes."""
+        from distributed.protocol.pickle import dumps
+
+        return PackedRecipe(dumps((self._graph, self._key)))
+
+
+class PackedRecipe(Recipe):
+    """A recipe that is unpacked by the visit: what cannot be unpacked on a worker then is an error of that visit."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def load(self) -> Any:
+        """The block."""
+        from distributed.protocol.pickle import loads
+
+        return Recipe(*loads(self._content)).load()
+
 
 def _visit(
-    name: str, source: Any, function: Callable[..., Any], change: Callable[[Any], Any] | None, dtype: Any, *own: Any
+    name: str,
+    source: Any,
+    promised: tuple[int, int, Any],
+    function: Callable[..., Any],
+    change: Callable[[Any], Any] | None,
+    *own: Any,
 ) -> Any:
     """Load a block, do one thing with it and let it go."""
-    with named(name):
-        block = as_matrix(source.load() if isinstance(source, Recipe) else source, dtype)
+    with named(name), np.errstate(over="ignore", invalid="ignore"):  # what is not finite is looked for in results
+        block = as_matrix(source.load() if isinstance(source, Recipe) else source, *promised)
         return function(block if change is None else change(block), *own)
 
 
@@ -263,8 +293,10 @@ def named(block: str) -> Iterator[None]:
         raise BlockError(f"{block}: {type(problem).__name__}: {what}") from None
 
 
-def as_matrix(block: Any, dtype: Any) -> Any:
-    """A block as a plain array or as CSR, of the wanted precision."""
+def as_matrix(block: Any, height: int, width: int, dtype: Any) -> Any:
+    """A block as a plain array or as CSR, of the size that was promised and the precision that is wanted."""
+    if block.shape != (height, width):
+        raise ValueError(f"it has shape {block.shape}, but the Dask array says {(height, width)}")
     if is_sparse(block):
         return sp.csr_array(block, dtype=dtype)
     return np.asarray(block, dtype=dtype)
@@ -299,6 +331,8 @@ def _of_whole_rows(X: Any) -> Any:
     """X in blocks of whole rows of known height."""
     if X.ndim != 2:
         raise ValueError(f"X has {X.ndim} dimensions: 2 are needed, samples in rows and features in columns")
+    if 0 in X.shape:
+        raise ValueError(f"X has {X.shape[0]} samples and {X.shape[1]} features: at least one of each is needed")
     if any(np.isnan(size) for sizes in X.chunks for size in sizes):
         raise ValueError("X has blocks of unknown size: call X.compute_chunk_sizes() first")
     if X.dtype.kind not in "fiub":

@@ -86,7 +86,9 @@ class ChunkedOperator:
 
     def _packed_rows(self, active: list[int], rows: list[Indices]) -> tuple[list[Any], list[Indices | None]]:
         """Packed rows of the active blocks, and where in them those are that are wanted (None: all)."""
-        known = {b: pack for b, pack in self._row_packs.items() if b in set(active)}
+        known = self._row_packs
+        if sum(packed.size for packed, _ in known.values()) * self._line_bytes(self.shape[0]) > self._limit:
+            known = {b: pack for b, pack in known.items() if b in set(active)}
         stale = [at for at, b in enumerate(active) if b not in known or not np.isin(rows[at], known[b][0]).all()]
         if stale:
             fresh = self.blocks.each(rows_of, [rows[at] for at in stale], which=[active[at] for at in stale])
@@ -97,8 +99,11 @@ class ChunkedOperator:
 
     def _packs(self, count: int, among: int) -> bool:
         """Whether so many lines are packed: few, and small beside the workers' memory."""
-        length = self.shape[0] * self.shape[1] // among
-        return count <= _PACKED_SHARE * among and count * length * self.blocks.dtype.itemsize <= self._limit
+        return count <= _PACKED_SHARE * among and count * self._line_bytes(among) <= self._limit
+
+    def _line_bytes(self, among: int) -> int:
+        """Bytes of a row or a column, of which there are so many."""
+        return self.shape[0] * self.shape[1] // among * self.blocks.dtype.itemsize
 
     def products(self, right: Floats) -> Floats:
         """X V, transposed, in one pass."""
@@ -151,6 +156,8 @@ class ChunkedOperator:
 
         Y'Y takes one pass. Y Y' needs every pair of blocks, (b + 1) / 2 passes for b blocks.
         """
+        if not on_rows and self.blocks.is_sparse:
+            return self._sparse_gram(factors, left, right, dtype)
         lefts, correction = self.blocks.parts(left), self._for_all((factors, right, dtype))
         if not on_rows:
             return np.asfortranarray(self.blocks.total(gram_of, add, lefts, correction))
@@ -163,6 +170,19 @@ class ChunkedOperator:
             )
             total[bounds[b] : bounds[b + 1], bounds[b] :] = np.hstack(self._workers.collect(pieces))
         return total
+
+    def _sparse_gram(self, factors: Floats, left: Floats, right: Floats, dtype: Any) -> NDArray[Any]:
+        """F X'X F - (F X'L) R' - R (F X'L)' + R (L'L) R': only what is sparse is made in every block."""
+        parts = self.blocks.parts(left), [dtype] * self.blocks.n_blocks
+        raw, images = self.blocks.total(raw_gram, add_both, *parts)
+        total = raw.astype(np.float64)
+        if (factors != 1).any():
+            total *= factors
+            total *= factors[:, None]
+        if right.size:
+            crossing = (factors[:, None] * images) @ right.T
+            total += right @ (left.T @ left) @ right.T - crossing - crossing.T
+        return np.asfortranarray(total, dtype=dtype)
 
     def scan(
         self,
@@ -245,19 +265,25 @@ def corrected_rows(block: Any, left: Floats, correction: tuple[Floats, Floats, A
     scaled = block if (factors == 1).all() else block * factors
     if is_sparse(block):
         return sp.csr_array(scaled), left
-    return np.subtract(scaled, left @ right.T, dtype=dtype, casting="same_kind"), left[:, :0]
+    return np.subtract(scaled, left @ right.T, dtype=dtype, casting="same_kind"), np.zeros_like(left)
 
 
 def crossed(
     block: Any, left: Floats, correction: tuple[Floats, Floats, Any], other: tuple[Any, Floats]
 ) -> NDArray[Any]:
     """Z Y' for the corrected rows Y of this block and Z of another."""
-    (mine, l_mine), (theirs, l_theirs) = corrected_rows(block, left, correction), other
-    if not is_sparse(mine):
-        return np.asarray(theirs @ mine.T)
-    right = correction[1]
-    product = (theirs @ mine.T).toarray() - (theirs @ right) @ l_mine.T - l_theirs @ (mine @ right).T
+    (mine, l_mine), (theirs, l_theirs), right = corrected_rows(block, left, correction), other, correction[1]
+    product = _written(theirs @ mine.T) - (theirs @ right) @ l_mine.T - l_theirs @ (mine @ right).T
     return np.asarray(product + l_theirs @ (right.T @ right) @ l_mine.T)
+
+
+def raw_gram(block: Any, left: Floats, dtype: Any) -> tuple[NDArray[Any], Floats]:
+    """X'X and X' left."""
+    return _written(block.T @ block).astype(dtype, copy=False), np.asarray(block.T @ left)
+
+
+def _written(product: Any) -> NDArray[Any]:
+    return np.asarray(product.toarray() if is_sparse(product) else product)
 
 
 def scanned(
@@ -281,6 +307,11 @@ def block_operator(block: Any) -> Any:
 def add(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
     """The sum."""
     return np.asarray(one + other)
+
+
+def add_both(one: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    """Two sums."""
+    return one[0] + other[0], one[1] + other[1]
 
 
 def add_and_append(one: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> tuple[Floats, Floats]:

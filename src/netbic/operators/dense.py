@@ -68,7 +68,9 @@ class DenseOperator:
         for start in range(0, self.shape[0], _SUMMED_ROWS):
             block = self._rows[start : start + _SUMMED_ROWS]
             sums += np.ones(len(block), dtype=block.dtype) @ block
-        if self._rows.dtype == np.float64 or sums @ sums <= 0.5 * self.shape[0] * self._raw_square:
+        if self._rows.dtype == np.float64:
+            return sums
+        if np.isfinite(sums).all() and sums @ sums <= 0.5 * self.shape[0] * self._raw_square:
             return sums
         return np.asarray(self._rows.sum(axis=0, dtype=np.float64))
 

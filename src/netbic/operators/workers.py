@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from functools import cached_property
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
 from typing import Any, Final, Protocol
 
@@ -157,6 +157,8 @@ class Cluster:
                     wait(handles, timeout=_GLANCE)
                     return list(self._client.gather(handles))
                 except TimeoutError:
+                    if any(handle.status == "error" for handle in handles):
+                        return list(self._client.gather(handles))  # which raises
                     alone_since = None if self._n_workers() else (alone_since or time.monotonic())
                     if alone_since is not None and time.monotonic() - alone_since > PATIENCE:
                         raise ClusterError(
@@ -228,13 +230,19 @@ def packing_limit(workers: Workers) -> float:
     return _MEMORY_TAKEN * workers.memory
 
 
+def version_here(name: str) -> str:
+    """The version of a package in this process."""
+    return version(name)
+
+
 def _check_versions(client: Any) -> None:
     """Raise unless the workers have what they are about to need, in the versions used here."""
     for name in _COMPARED:
-        here = version(name)
+        here = version_here(name)
         for worker, there in client.run(version, name, on_error="return").items():
-            if there != here:
-                found = "does not have it" if isinstance(there, Exception) else f"has {there}"
+            missing = isinstance(there, PackageNotFoundError)
+            if missing or (isinstance(there, str) and there != here):  # other exceptions: the worker is dying
+                found = "does not have it" if missing else f"has {there}"
                 raise ClusterError(
                     f"{name} is {here} here but worker {worker} {found}: use the same environment on all workers"
                 )

@@ -30,7 +30,9 @@ _SETTLED: Final[dict[str, Any]] = {"lw": 1.2, "marker": "o", "ms": 4}
 _UNSETTLED: Final[dict[str, Any]] = {"lw": 1.2, "marker": "x", "ms": 8, "mew": 2, "ls": ":"}
 
 
-def convergence(model: Any, *, modules: Iterable[int] | None = None, ax: Axes | None = None) -> Axes:
+def convergence(
+    model: Any, *, modules: Iterable[int] | None = None, key: str = "netbic", ax: Axes | None = None
+) -> Axes:
     """Draw how far the objective F of each module was from its last value, round by round.
 
     The gap is relative, `|F - F_last| / |F_last|`, on a logarithmic scale that ends at a tenth of the tolerance, where
@@ -42,6 +44,8 @@ def convergence(model: Any, *, modules: Iterable[int] | None = None, ax: Axes | 
     model : SparseGraphSVD or AnnData
     modules : list of int, optional
         Default: all.
+    key : str
+        The modules' key in an AnnData object (`key_added` of `tl.modules`).
     ax : Axes, optional
 
     Returns
@@ -56,7 +60,7 @@ def convergence(model: Any, *, modules: Iterable[int] | None = None, ax: Axes | 
     >>> netbic.pl.convergence(model).get_title(loc="left")
     '2 of 2 modules converged'
     """
-    found = fitted(model)
+    found = fitted(model, key)
     chosen = chosen_modules(found, modules)
     ax = axes_for(ax, (5.5, 4.0))
     tolerance = float(found.tol)

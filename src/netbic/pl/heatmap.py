@@ -24,7 +24,13 @@ _SHARP_STRIP = 500  # the same for a strip's members
 
 
 def heatmap(
-    model: Any, X: Any = None, *, modules: Iterable[int] | None = None, n_others: int = 0, ax: Axes | None = None
+    model: Any,
+    X: Any = None,
+    *,
+    modules: Iterable[int] | None = None,
+    n_others: int = 0,
+    key: str = "netbic",
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw the data of the modules' samples and features, module by module.
 
@@ -45,6 +51,8 @@ def heatmap(
         Modules to draw, in this order. Default: all.
     n_others : int
         Samples and features (so many each) that belong to no module, for contrast.
+    key : str
+        The modules' key in an AnnData object (`key_added` of `tl.modules`).
     ax : Axes, optional
 
     Returns
@@ -60,10 +68,10 @@ def heatmap(
     >>> ax.get_xlabel()
     '110 features of 2 modules, and 20 others'
     """
-    found = fitted(model)
+    found = fitted(model, key)
     chosen = chosen_modules(found, modules)
     rows, columns = (module_order(weights_of(found, axis)[chosen], n_others) for axis in ("rows", "columns"))
-    values = entries(found, data_of(model, X), rows.members, columns.members)
+    values = entries(found, data_of(model, X, key), rows.members, columns.members)
     ax = axes_for(ax, (8.0, 6.0))
     _draw_values(ax, values, found)
     _draw_strips(ax, rows, columns, chosen)

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def loadings(model: Any, module: int = 0, *, axis: str = "columns", n: int = 20, ax: Axes | None = None) -> Axes:
+def loadings(
+    model: Any, module: int = 0, *, axis: str = "columns", n: int = 20, key: str = "netbic", ax: Axes | None = None
+) -> Axes:
     """Draw the weights of a module's heaviest members, heaviest on top.
 
     Parameters
@@ -28,6 +30,8 @@ def loadings(model: Any, module: int = 0, *, axis: str = "columns", n: int = 20,
         Features or samples.
     n : int
         Members to draw at most.
+    key : str
+        The modules' key in an AnnData object (`key_added` of `tl.modules`).
     ax : Axes, optional
 
     Returns
@@ -42,7 +46,7 @@ def loadings(model: Any, module: int = 0, *, axis: str = "columns", n: int = 20,
     >>> netbic.pl.loadings(model, 0, n=15).get_title(loc="left")
     'Module 0: 15 of 60 features'
     """
-    found = fitted(model)
+    found = fitted(model, key)
     check_count("n", n)
     weights = weights_of(found, check_axis(axis))[check_module(found, module)]
     members = heaviest(weights)

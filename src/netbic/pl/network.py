@@ -31,7 +31,14 @@ _SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (0.8, 0.8), (-0.8, 0.8), (0.8, -0.8)
 
 
 def network(
-    model: Any, module: int = 0, *, graph: Any = None, n_labels: int = 10, seed: int = 0, ax: Axes | None = None
+    model: Any,
+    module: int = 0,
+    *,
+    graph: Any = None,
+    n_labels: int = 10,
+    seed: int = 0,
+    key: str = "netbic",
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw the graph between the features of a module.
 
@@ -50,6 +57,8 @@ def network(
         Names to write at most.
     seed : int
         The same seed gives the same picture.
+    key : str
+        The modules' key in an AnnData object (`key_added` of `tl.modules`).
     ax : Axes, optional
 
     Returns
@@ -64,11 +73,12 @@ def network(
     >>> netbic.pl.network(model, 1).get_title(loc="left")
     'Module 1: 60 features, ... edges'
     """
-    found = fitted(model)
+    found = fitted(model, key)
     everyone = heaviest(found.components_[check_module(found, module)])
     members = everyone[:_MOST_NODES]
     weights = found.components_[module, members]
-    edges = _graph_of(found, graph).weights[members][:, members]
+    inside = _graph_of(found, graph).subgraph(members)
+    edges = inside.weights
     placed = layout(edges, seed)
     ax = axes_for(ax, (6.5, 5.5))
     _draw_edges(ax, placed.places, edges)
@@ -76,7 +86,7 @@ def network(
     ax.set(xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
     shown = f"{everyone.size:,}" if members.size == everyone.size else f"{members.size} heaviest of {everyone.size:,}"
-    ax.set_title(f"Module {module}: {shown} features, {edges.nnz // 2:,} edges", loc="left", size=SMALL + 2)
+    ax.set_title(f"Module {module}: {shown} features, {inside.n_edges:,} edges", loc="left", size=SMALL + 2)
     settle(ax)
     names = names_of(found, "columns")[members]
     labels = {int(k): shown_name(names[k]) for k in _labelled(weights, edges, n_labels)}

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def singular_values(model: Any, count: ModuleCount | None = None, *, ax: Axes | None = None) -> Axes:
+def singular_values(
+    model: Any, count: ModuleCount | None = None, *, key: str = "netbic", ax: Axes | None = None
+) -> Axes:
     """Draw the singular values of the modules, and where the count of modules that stand out ended.
 
     Parameters
@@ -24,6 +26,8 @@ def singular_values(model: Any, count: ModuleCount | None = None, *, ax: Axes | 
         What `selection.n_modules` returned. Its modules are sought without a graph and in data whose far entries are
         drawn in, so their values (triangles, filled where they stand out) are a little smaller than the model's; the
         dashed line is what permuted data come to.
+    key : str
+        The modules' key in an AnnData object (`key_added` of `tl.modules`).
     ax : Axes, optional
 
     Returns
@@ -39,7 +43,7 @@ def singular_values(model: Any, count: ModuleCount | None = None, *, ax: Axes | 
     >>> netbic.pl.singular_values(model, count).get_title(loc="left")
     '2 modules stand out; the next does not (p = ...).'
     """
-    found = fitted(model)
+    found = fitted(model, key)
     if count is not None and not isinstance(count, ModuleCount):
         raise TypeError(f"count={type(count).__name__}: what selection.n_modules returns is needed")
     ax = axes_for(ax, (5.5, 4.0))

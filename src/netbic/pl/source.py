@@ -9,13 +9,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from netbic import tl
-from netbic.decomposition import SparseGraphSVD
+from netbic.decomposition import SparseGraphSVD, is_anndata
 from netbic.io.errors import InputError, shown
 from netbic.io.expression import as_matrix
 from netbic.io.results import names_of
+from netbic.io.state import fitted_model, is_model
 from netbic.operators.blocks import is_dask
 
 Indices = NDArray[np.intp]
@@ -24,18 +24,12 @@ WORDS: Final = {"columns": "features", "rows": "samples"}
 _MOST_ENTRIES = 10**8
 
 
-def is_anndata(thing: Any) -> bool:
-    """Whether this is an AnnData object; by its parts, so that anndata need not be there."""
-    return all(hasattr(thing, part) for part in ("obsm", "varm", "uns", "var_names"))
-
-
-def fitted(model: Any) -> SparseGraphSVD:
-    """The fitted model: itself, or what `tl.modules` has left in an AnnData object."""
+def fitted(model: Any, key: str = "netbic") -> SparseGraphSVD:
+    """The fitted model: itself, or what `tl.modules` has left in an AnnData object under `key`."""
     if is_anndata(model):
-        return tl.from_anndata(model)
-    if isinstance(found := getattr(model, "best_estimator_", model), SparseGraphSVD):
-        check_is_fitted(found)
-        return found
+        return tl.from_anndata(model, key)
+    if is_model(model):
+        return fitted_model(model)
     raise TypeError(f"model={type(model).__name__}: a fitted SparseGraphSVD, or an AnnData object after tl.modules")
 
 
@@ -80,13 +74,13 @@ class Data(NamedTuple):
     columns: pd.Index[Any] | None = None
 
 
-def data_of(model: Any, X: Any) -> Data:
+def data_of(model: Any, X: Any, key: str = "netbic") -> Data:
     """The data to draw: X, an array, table, sparse matrix or AnnData object; or that of the model, if it is one."""
     X = model if X is None and is_anndata(model) else X
     if X is None:
         raise InputError("X is missing: give the data that the model was fitted to")
     if is_anndata(X):
-        return Data(tl.matrix_of(X), X.obs_names, X.var_names)
+        return Data(tl.matrix_of(X, key), X.obs_names, X.var_names)
     if isinstance(X, pd.DataFrame):
         return Data(as_matrix(X), X.index, X.columns)
     return Data(as_matrix(X))

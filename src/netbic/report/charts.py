@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 
 from netbic.decomposition import SparseGraphSVD
+from netbic.enrichment.writing import USUAL_LEVEL
 from netbic.io.errors import extra
 
 _PLAIN, _FLAGGED = "#0072B2", "#D55E00"
 _HEIGHT, _STATIC_WIDTH = 260, 520
 _MOST_COMPARED = 80
-_DEGREES_EXPLAIN = ("more than its degrees explain (q ≤ 0.05)", "no more")
 _TIMES = "\N{MULTIPLICATION SIGN}"
 _READY = "window.vegaEmbed = vegaEmbed; window.dispatchEvent(new Event('vega-ready'));"
 
@@ -37,8 +37,8 @@ def library() -> str:
     return str(_convert().javascript_bundle(_READY))
 
 
-def charts(model: SparseGraphSVD, table: pd.DataFrame) -> list[Chart]:
-    """All charts that the modules give matter for; `table` has a row per module.
+def charts(model: SparseGraphSVD, table: pd.DataFrame, level: float = USUAL_LEVEL) -> list[Chart]:
+    """All charts that the modules give matter for; `table` has a row per module, `level` says which edges count.
 
     Examples
     --------
@@ -53,8 +53,8 @@ def charts(model: SparseGraphSVD, table: pd.DataFrame) -> list[Chart]:
     made = [_variance(table)]
     if model.n_components_ > 1:
         made.append(_shared_genes(model))
-    if "degree_fold_change" in table and len(_folds(table)):
-        made.append(_edge_evidence(table))
+    if "degree_fold_change" in table and len(_folds(table, level)):
+        made.append(_edge_evidence(table, level))
     return [*made, _convergence(model)]
 
 
@@ -168,11 +168,11 @@ def _pairs(model: SparseGraphSVD) -> pd.DataFrame:
     )
 
 
-def _edge_evidence(table: pd.DataFrame) -> Chart:
-    altair = _altair()
+def _edge_evidence(table: pd.DataFrame, level: float) -> Chart:
+    altair, data = _altair(), _folds(table, level)
     fold = altair.Scale(type="log", nice=False, padding=20)
     points = (
-        altair.Chart(_folds(table))
+        altair.Chart(data)
         .mark_point(filled=True, size=70, opacity=0.85, cursor="pointer")
         .encode(
             x=altair.X(
@@ -189,7 +189,7 @@ def _edge_evidence(table: pd.DataFrame) -> Chart:
             ),
             color=altair.Color(
                 "kind:N",
-                scale=altair.Scale(domain=list(_DEGREES_EXPLAIN), range=[_PLAIN, _FLAGGED]),
+                scale=altair.Scale(domain=_kinds(level), range=[_PLAIN, _FLAGGED]),
                 legend=altair.Legend(orient="top", title=None, labelLimit=300),
             ),
             tooltip=[
@@ -200,7 +200,7 @@ def _edge_evidence(table: pd.DataFrame) -> Chart:
             ],
         )
     )
-    left_out = len(table) - len(_folds(table))
+    left_out = len(table) - len(data)
     says = (
         "Edges inside each module against both kinds of chance. Far right and low: its genes have many neighbours "
         "anywhere. Where the network took part in the fit, neither shows biology."
@@ -209,7 +209,11 @@ def _edge_evidence(table: pd.DataFrame) -> Chart:
     return _finished("evidence", "Edges against chance", says, points)
 
 
-def _folds(table: pd.DataFrame) -> pd.DataFrame:
+def _kinds(level: float) -> list[str]:
+    return [f"more than its degrees explain (q ≤ {level:g})", "no more"]
+
+
+def _folds(table: pd.DataFrame, level: float) -> pd.DataFrame:
     """What can be drawn on a logarithmic scale."""
     data = pd.DataFrame(
         {
@@ -217,7 +221,7 @@ def _folds(table: pd.DataFrame) -> pd.DataFrame:
             "chance": table["fold_change"].round(3),
             "degrees": table["degree_fold_change"].round(3),
             "edges": table["n_edges"],
-            "kind": np.where(table["degree_q_value"] <= 0.05, *_DEGREES_EXPLAIN),
+            "kind": np.where(table["degree_q_value"] <= level, *_kinds(level)),
         }
     ).replace([np.inf, -np.inf], np.nan)
     return data.dropna().query("chance > 0 and degrees > 0")

@@ -14,17 +14,17 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from netbic.decomposition import DEFAULT_SMOOTHNESS, SparseGraphSVD
+from netbic.enrichment.writing import USUAL_LEVEL, enrichment_record
 from netbic.io import Alignment, NetworkAccount, load, read_table, summary_table
 from netbic.io.errors import InputError, unusable
 from netbic.io.files import read_json
 from netbic.io.results import heaviest, names_of
-from netbic.io.state import matched_graph
+from netbic.io.state import fitted_model, matched_graph
 from netbic.penalties import AdaptiveSupport
 from netbic.report.heatmaps import Heatmap, picture, read_heatmaps
 from netbic.report.network import Subnetwork, subnetwork
+from netbic.solver.remarks import MUCH_GRAPH
 
-LEVEL = 0.05
-_MUCH_GRAPH = 0.3
 _HUB_SHARE, _FEW_EDGES, _BEYOND_EQUALS = 0.5, 10, 0.2
 _TOP, _TERMS = 15, 10
 _CENTRED = {
@@ -54,6 +54,7 @@ class ModulePage:
     edges: dict[str, Any] | None
     terms: list[dict[str, Any]]
     n_terms: int
+    level: float = USUAL_LEVEL  # up to which adjusted p-value edges count as more than chance
 
     @cached_property
     def flags(self) -> list[str]:
@@ -62,7 +63,7 @@ class ModulePage:
 
     def _doubts(self) -> Iterator[tuple[str, bool]]:
         yield "not converged", not self.summary["converged"]
-        yield "graph-driven", self.summary["graph_share"] > _MUCH_GRAPH and not self.summary.get("chosen", False)
+        yield "graph-driven", self.summary["graph_share"] > MUCH_GRAPH and not self.summary.get("chosen", False)
         yield "hub-driven", self._few_hubs() or self._degrees_explain_it()
         yield "size in doubt", bool(self.summary.get("doubt"))
 
@@ -77,7 +78,11 @@ class ModulePage:
 
     def _degrees_explain_it(self) -> bool:
         """Denser than chance by the paper's test, but not denser than genes with as many neighbours."""
-        return self.judged and self.edges is not None and self.edges["q_value"] <= LEVEL < self.edges["degree_q_value"]
+        return (
+            self.judged
+            and self.edges is not None
+            and self.edges["q_value"] <= self.level < self.edges["degree_q_value"]
+        )
 
     @property
     def judged(self) -> bool:
@@ -134,6 +139,7 @@ class Contents:
     reasons: list[str]
     remarks: list[str]
     missing: list[str] = field(default_factory=list)
+    levels: dict[str, float] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -201,10 +207,10 @@ class Contents:
 
 def gather(folder: Path, model: SparseGraphSVD | None = None, record: dict[str, Any] | None = None) -> Contents:
     """Read the folder of a fit; `model` and `record` are given while it is being finished."""
-    model = load(folder) if model is None else model
+    model = load(folder) if model is None else fitted_model(model)
     record = _json(folder / "run.json") if record is None else record
     alignment, auto = _json(folder / "alignment.json"), _json(folder / "auto.json")
-    heatmaps = _fitting(read_heatmaps(folder), model)
+    heatmaps, levels = _fitting(read_heatmaps(folder), model), _levels(folder)
     tables = {
         "edges": _of_these_modules(_table(folder / "edges.tsv", _EDGES), model, "n_nodes"),
         "gene_sets": _of_these_modules(_table(folder / "gene_sets.tsv", _SETS), model, "n_module"),
@@ -212,12 +218,19 @@ def gather(folder: Path, model: SparseGraphSVD | None = None, record: dict[str, 
     return Contents(
         model,
         record,
-        list(_modules(model, heatmaps, tables["edges"], tables["gene_sets"])),
+        list(_modules(model, heatmaps, tables["edges"], tables["gene_sets"], levels["edges"])),
         _account(alignment),
         [str(reason) for reason in auto.get("reasons", [])],
         [str(remark) for remark in record.get("remarks", [])],
         list(_missing(model, alignment, heatmaps, tables)),
+        levels,
     )
+
+
+def _levels(folder: Path) -> dict[str, float]:
+    """Adjusted p-values up to which edges and gene sets were called enriched."""
+    asked = enrichment_record(folder)
+    return {name: float(asked[name]["level"]) if name in asked else USUAL_LEVEL for name in ("edges", "gene_sets")}
 
 
 def _json(path: Path) -> dict[str, Any]:
@@ -265,7 +278,11 @@ def _all_members(mask: NDArray[Any], members: NDArray[Any]) -> bool:
 
 
 def _modules(
-    model: SparseGraphSVD, heatmaps: list[Heatmap | None], edges: pd.DataFrame | None, sets: pd.DataFrame | None
+    model: SparseGraphSVD,
+    heatmaps: list[Heatmap | None],
+    edges: pd.DataFrame | None,
+    sets: pd.DataFrame | None,
+    level: float,
 ) -> Iterator[ModulePage]:
     graph = matched_graph(model, "column")
     gene_names, sample_names = (names_of(model, axis) for axis in ("columns", "rows"))
@@ -291,6 +308,7 @@ def _modules(
             _edge_row(edges, number),
             [{str(name): value for name, value in term.items()} for term in found[:_TERMS]],
             len(found),
+            level,
         )
 
 

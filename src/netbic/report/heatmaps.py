@@ -16,6 +16,7 @@ from netbic.decomposition import SparseGraphSVD
 from netbic.io.errors import extra
 from netbic.io.files import write_whole
 from netbic.io.results import check_same_data, heaviest, unpacked
+from netbic.io.state import fitted_model
 from netbic.operators import Preparation
 from netbic.operators.blocks import RowBlocks, is_dask
 
@@ -62,6 +63,7 @@ def write_heatmaps(folder: Path | str, model: SparseGraphSVD, X: Any) -> None:
     ...     read_heatmaps(folder)[0].values.shape
     (40, 50)
     """
+    model = fitted_model(model)
     check_same_data(model, X)
     X = RowBlocks(X) if is_dask(X) else X
     arrays: dict[str, Any] = {}

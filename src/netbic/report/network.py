@@ -67,10 +67,10 @@ def subnetwork(graph: Graph, members: NDArray[Any], weights: NDArray[Any], names
     >>> [node.neighbours for node in drawn.nodes], drawn.edges.tolist(), drawn.n_alone
     ([1, 2, 1], [[0, 1], [1, 2]], 0)
     """
-    inside = graph.weights[members][:, members]
-    neighbours = np.diff(inside.indptr)
+    inside = graph.subgraph(members)
+    neighbours = inside.degrees
     joined = np.flatnonzero(neighbours)[:_MOST_NODES]
-    part = inside[joined][:, joined]
+    part = inside.subgraph(joined).weights
     places = _filling(layout(part, seed).places) * [WIDTH - 2 * _MARGIN, HEIGHT - 2 * _MARGIN] + _MARGIN
     nodes = [
         Node(int(at), int(x), int(y), *_look(weights[at], weights), int(neighbours[at]))
@@ -80,7 +80,7 @@ def subnetwork(graph: Graph, members: NDArray[Any], weights: NDArray[Any], names
         nodes,
         joined[_heaviest_edges(part, np.abs(weights[joined]))],
         _labels(nodes, names),
-        n_edges=int(inside.nnz // 2),
+        n_edges=inside.n_edges,
         n_alone=int(np.count_nonzero(neighbours == 0)),
         hub_share=_hub_share(inside),
     )
@@ -108,13 +108,13 @@ def _heaviest_edges(part: Any, magnitudes: NDArray[Any]) -> NDArray[Any]:
     return chosen
 
 
-def _hub_share(inside: Any, n_hubs: int = 3) -> float:
+def _hub_share(inside: Graph, n_hubs: int = 3) -> float:
     """Share of a module's edges that end at its three best connected members."""
-    if not inside.nnz:
+    if not inside.n_edges:
         return 0.0
-    hubs = np.argsort(-np.diff(inside.indptr), kind="stable")[:n_hubs]
-    others = np.setdiff1d(np.arange(inside.shape[0]), hubs)
-    return 1 - float(inside[others][:, others].nnz / inside.nnz)
+    hubs = np.argsort(-inside.degrees, kind="stable")[:n_hubs]
+    others = np.setdiff1d(np.arange(inside.n_nodes), hubs)
+    return 1 - inside.subgraph(others).n_edges / inside.n_edges
 
 
 def _labels(nodes: list[Node], names: Any) -> list[Label]:

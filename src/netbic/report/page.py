@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import math
+import re
 from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,8 +20,11 @@ from netbic.report import charts
 from netbic.report.contents import Contents, gather
 from netbic.report.heatmaps import scale_picture
 from netbic.report.network import HEIGHT, WIDTH
+from netbic.solver.remarks import MUCH_GRAPH
 
 FILE = "report.html"
+# Overrides, embeddings and isolates: an isolating element keeps them from what is around a name, not from the name.
+_TURNS = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _NO_NUMBER = "\N{EN DASH}"
 _LIBRARIES = ("jinja2", "altair", "vl_convert", "matplotlib", "PIL")
 
@@ -82,7 +86,7 @@ def missing_library() -> str | None:
 
 
 def _rendered(contents: Contents) -> str:
-    drawn = charts.charts(contents.model, contents.table) if contents.modules else []
+    drawn = charts.charts(contents.model, contents.table, contents.levels["edges"]) if contents.modules else []
     style, script = _packaged("report.css"), _packaged("report.js")
     library = charts.library() if drawn else ""
     scripts = [text for text in (script, library) if text]
@@ -99,6 +103,7 @@ def _rendered(contents: Contents) -> str:
             scale=scale_picture(),
             width=WIDTH,
             height=HEIGHT,
+            much_graph=f"{MUCH_GRAPH:.0%}".replace("%", " %"),
             version=contents.record.get("netbic", __version__),
         )
     )
@@ -123,12 +128,18 @@ def _environment() -> Any:
         loader=jinja2.PackageLoader("netbic.report"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
+        finalize=_without_turns,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.filters |= {"number": _number, "fold": _fold, "percent": _percent, "chance": _chance}
     environment.filters["whole"] = "{:,}".format
     return environment
+
+
+def _without_turns(value: Any) -> Any:
+    """Text in which marks that turn letters round are written out; what is marked as safe stays as it is."""
+    return _TURNS.sub(lambda mark: f"\\u{ord(mark[0]):04x}", value) if type(value) is str else value
 
 
 def _policy(style: str, scripts: list[str]) -> str:

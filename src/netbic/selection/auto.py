@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from netbic.decomposition import SparseGraphSVD, check_count
+from netbic.decomposition import SparseGraphSVD, check_count, refuse_anndata
+from netbic.io.state import unwrapped
 from netbic.methods import usual_sizes
 from netbic.penalties import AdaptiveSupport
 from netbic.penalties.adaptive import DOUBTS
+from netbic.selection.fits import Jobs, fitters
 from netbic.selection.graph_value import graph_value
 from netbic.selection.holdout import seeded
 from netbic.selection.n_modules import n_modules
@@ -59,7 +61,7 @@ def choose_settings(
     n_permutations: int = 19,
     n_rewired: int = 19,
     random_state: Any = None,
-    n_jobs: int | None = None,
+    n_jobs: Jobs = None,
 ) -> Chosen:
     """Choose sizes, number of modules and smoothness for a model.
 
@@ -82,8 +84,8 @@ def choose_settings(
     n_permutations, n_rewired : int
         See `n_modules` and `graph_value`.
     random_state : None, int or numpy.random.Generator
-    n_jobs : int, optional
-        Threads; the answer does not depend on it.
+    n_jobs : int or "dask", optional
+        Threads, or the workers of the present Dask client; the answer does not depend on it.
 
     Examples
     --------
@@ -95,9 +97,11 @@ def choose_settings(
     >>> print(chosen.reasons[1])
     Number of modules: 1 module stands out; the next does not (p = ...).
     """
+    refuse_anndata(X)
     check_count("most", most)
+    fitters(X, n_jobs)  # refused before anything is tried
     seed = int(np.random.default_rng(random_state).integers(2**31))
-    model = seeded(model, seed)
+    model = seeded(unwrapped(model), seed)
     counting = {"most": most, "n_permutations": n_permutations, "random_state": seed, "n_jobs": n_jobs}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # remarks are about trials here; the final fit says its own
@@ -249,7 +253,7 @@ def _number(model: SparseGraphSVD, values: NDArray[Any], counting: dict[str, Any
     return _Step({"n_components": max(count.n, 1)}, reason, count.n == 0)
 
 
-def _graph(model: SparseGraphSVD, X: Any, n_samples: int, n_rewired: int, seed: int, n_jobs: int | None) -> _Step:
+def _graph(model: SparseGraphSVD, X: Any, n_samples: int, n_rewired: int, seed: int, n_jobs: Jobs) -> _Step:
     if n_samples < 4:
         return _Step({"column_smoothness": 0.0}, "Graph: there are too few samples to judge it; it has no say.")
     n_folds = min(5, n_samples // 2)
@@ -264,6 +268,9 @@ def _graph(model: SparseGraphSVD, X: Any, n_samples: int, n_rewired: int, seed: 
 class AutoSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """A SparseGraphSVD that chooses its own settings, by `choose_settings`.
 
+    Once fitted it serves wherever a fitted model does (`netbic.save`, enrichment, pictures, ...), which then takes its
+    `best_estimator_`.
+
     Parameters
     ----------
     estimator : SparseGraphSVD, optional
@@ -277,6 +284,8 @@ class AutoSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Fitted with the chosen settings.
     best_params_ : dict
     reasons_ : tuple of str
+    feature_names_in_, n_features_in_
+        Those of `best_estimator_`.
 
     Examples
     --------
@@ -295,7 +304,7 @@ class AutoSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         n_permutations: int = 19,
         n_rewired: int = 19,
         random_state: Any = None,
-        n_jobs: int | None = None,
+        n_jobs: Jobs = None,
     ) -> None:
         self.estimator = estimator
         self.most = most
@@ -312,6 +321,10 @@ class AutoSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.best_params_, self.reasons_ = chosen.settings, chosen.reasons
         self.best_estimator_ = clone(model).set_params(**chosen.settings).fit(X)
         self.n_features_in_ = self.best_estimator_.n_features_in_
+        if hasattr(self.best_estimator_, "feature_names_in_"):
+            self.feature_names_in_ = self.best_estimator_.feature_names_in_
+        else:
+            self.__dict__.pop("feature_names_in_", None)  # an earlier fit's
         return self
 
     def transform(self, X: Any) -> NDArray[Any]:

@@ -11,6 +11,14 @@ from netbic.io.errors import InputError, shown
 from netbic.io.files import write_whole
 
 
+class BegunOtherwise(InputError):
+    """A checkpoint of other data or settings; `what` is the error without its remedy, for who knows a better one."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what}: repeat those, name another file, or delete this one")
+        self.what = what
+
+
 class Outcome(NamedTuple):
     """What one fit came to: its score, the modules found, and their members as shares of rows and of columns."""
 
@@ -104,7 +112,4 @@ def _foreign(path: Path) -> InputError:
 def _check_same(path: Path, before: dict[str, Any], now: dict[str, Any]) -> None:
     changed = [name for name in sorted({*before, *now}) if before.get(name) != now.get(name)]
     if changed:
-        raise InputError(
-            f"{path}: was begun with other data or settings ({', '.join(changed)} differ): repeat those, name another "
-            "file, or delete this one"
-        )
+        raise BegunOtherwise(f"{path}: was begun with other data or settings ({', '.join(changed)} differ)")

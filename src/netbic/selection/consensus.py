@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
-from sklearn.utils.parallel import Parallel, delayed
 
-from netbic.decomposition import SparseGraphSVD, check_count, one_blas_thread
+from netbic.decomposition import SparseGraphSVD, check_count
+from netbic.io.state import unwrapped
+from netbic.selection.fits import Jobs, fitters, quiet
 from netbic.selection.halves import Halving
 from netbic.selection.holdout import seeded
 from netbic.selection.matching import ALIKE, Bools, Layers, partners, similarity
@@ -50,7 +50,7 @@ def consensus(
     n_starts: int = 20,
     n_pairs: int = 10,
     random_state: Any = None,
-    n_jobs: int | None = None,
+    n_jobs: Jobs = None,
 ) -> Consensus:
     """Ask which modules keep coming back when the solver starts elsewhere, and when it sees half of the samples.
 
@@ -68,8 +68,8 @@ def consensus(
     n_pairs : int
         Pairs of disjoint halves.
     random_state : None, int or numpy.random.Generator
-    n_jobs : int, optional
-        Threads over fits; the answer does not depend on it.
+    n_jobs : int or "dask", optional
+        Threads over fits, or the workers of the present Dask client; the answer does not depend on it.
 
     Examples
     --------
@@ -80,24 +80,26 @@ def consensus(
     >>> found.verdict
     '2 of ... modules come back from most random starts and in most halves.'
     """
+    model = unwrapped(model)
     check_count("n_starts", n_starts)
     check_count("n_pairs", n_pairs)
     seeds = np.random.default_rng(random_state).integers(2**31 - 1, size=n_starts + 1).tolist()
     wandering = _FromRandomStarts(**clone(model).set_params(n_jobs=None, verbose=0).get_params(deep=False))
-
-    def layers(seed: int) -> Layers:
-        return Layers.of(clone(wandering).set_params(random_state=seed).fit(X))
-
-    with one_blas_thread(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    workers = fitters(X, n_jobs)
+    with quiet():
         reference = seeded(model, seeds[0]).fit(X)
         halving = Halving.of(reference, X, "columns")
         gathered = _Gathered(Layers.of(reference))
-        run = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
-        for found in run(delayed(layers)(seed) for seed in seeds[1:]):
+        for found in workers.each(_layers, (wandering, X), seeds[1:]):
             gathered.add(found)
-        tally = replace(halving, layers=gathered.layers).tally(n_pairs, seeds[0], n_jobs)
+        tally = replace(halving, layers=gathered.layers).tally(n_pairs, seeds[0], workers)
     return gathered.counted(n_starts, tally.found / (2 * n_pairs))
+
+
+def _layers(data: tuple[SparseGraphSVD, Any], seed: int) -> Layers:
+    """The modules of a fit to X from the random directions of a seed."""
+    wandering, X = data
+    return Layers.of(clone(wandering).set_params(random_state=seed).fit(X))
 
 
 class _Gathered:

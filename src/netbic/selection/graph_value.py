@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +11,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy import stats
 from sklearn.base import clone
-from sklearn.utils.parallel import Parallel, delayed
 
-from netbic.decomposition import SparseGraphSVD, axis_names, check_count, one_blas_thread
+from netbic.decomposition import SparseGraphSVD, axis_names, check_count, refuse_anndata
 from netbic.graphs import Graph, match
+from netbic.io.state import unwrapped
+from netbic.selection.fits import Jobs, fitters, quiet
 from netbic.selection.holdout import Floats, HeldOut, held_out_scores, seeded
 
 _LEVEL = 0.05
@@ -73,7 +73,7 @@ def graph_value(
     n_folds: int = 5,
     n_repeats: int = 4,
     random_state: Any = None,
-    n_jobs: int | None = None,
+    n_jobs: Jobs = None,
 ) -> GraphValue:
     """Ask whether a model's `column_graph` helps to explain samples that were not fitted.
 
@@ -91,8 +91,8 @@ def graph_value(
     n_folds, n_repeats : int
         Folds of held-out samples, and how often samples are dealt into folds.
     random_state : None, int or numpy.random.Generator
-    n_jobs : int, optional
-        Threads over graphs; the answer does not depend on it.
+    n_jobs : int or "dask", optional
+        Threads over graphs, or the workers of the present Dask client; the answer does not depend on it.
 
     Examples
     --------
@@ -103,25 +103,18 @@ def graph_value(
     >>> value.helps, value.verdict.split(" (")[0]
     (True, 'The graph helps, by its structure')
     """
+    refuse_anndata(X)
     for name, number in (("n_rewired", n_rewired), ("n_folds", n_folds), ("n_repeats", n_repeats)):
         check_count(name, number)
     if n_rewired < 3:
         raise ValueError(f"n_rewired={n_rewired}: at least 3 are needed to see how much rewired graphs differ")
+    workers = fitters(X, n_jobs)
     seed = int(np.random.default_rng(random_state).integers(2**31))
-    model = seeded(model, seed)
+    model = seeded(unwrapped(model), seed)
     graph, values = _graph_and_values(model, X)
-    candidates = [graph, None, *(graph.rewire([seed, k]) for k in range(n_rewired))]
-
-    def scores(candidate: Graph | None) -> HeldOut:
-        words: dict[str, Any] = {"column_graph": candidate, "n_jobs": None}
-        if candidate is None:
-            words["column_smoothness"] = None
-        return held_out_scores(clone(model).set_params(**words), values, n_folds, n_repeats, seed)
-
-    # One BLAS thread around all fits, since the last digits depend on it; and no remarks, which are about trials here.
-    with one_blas_thread(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(scores)(candidate) for candidate in candidates)
+    contest = _Contest(model, graph, values, n_folds, n_repeats, seed)
+    with quiet():
+        found = list(workers.each(_Contest.scores, contest, ["true", "none", *range(n_rewired)]))
         degree = degree_tracking(model, values, graph)
     own, none, *rewired = (each.scores for each in found)
     p_rewired, p_none = _against_rewired(own, rewired), _against_none(own, none)
@@ -134,6 +127,27 @@ def graph_value(
     )
     helps = p_rewired <= _LEVEL and p_none <= _LEVEL
     return GraphValue(helps, p_rewired, p_none, table, degree)
+
+
+@dataclass(frozen=True)
+class _Contest:
+    """A graph, and what it and its rivals are judged by."""
+
+    model: SparseGraphSVD
+    graph: Graph
+    X: Any
+    n_folds: int
+    n_repeats: int
+    seed: int
+
+    def scores(self, rival: str | int) -> HeldOut:
+        """Of the graph itself ("true"), of none ("none"), or of a rewired one, by its number."""
+        words: dict[str, Any] = {"column_graph": self.graph, "n_jobs": None}
+        if rival == "none":
+            words |= {"column_graph": None, "column_smoothness": None}
+        elif rival != "true":
+            words["column_graph"] = self.graph.rewire([self.seed, int(rival)])
+        return held_out_scores(clone(self.model).set_params(**words), self.X, self.n_folds, self.n_repeats, self.seed)
 
 
 def _graph_and_values(model: SparseGraphSVD, X: Any) -> tuple[Graph, NDArray[Any]]:

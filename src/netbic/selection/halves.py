@@ -9,12 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_array
 
 from netbic.decomposition import SparseGraphSVD
 from netbic.graphs import Graph
 from netbic.io.state import matched_graph
+from netbic.selection.fits import Fitters
 from netbic.selection.holdout import on_fewer
 from netbic.selection.matching import ALIKE, Floats, Indices, Layers, jaccard, partners, similarity
 
@@ -89,16 +89,10 @@ class Halving:
         """Number of candidates."""
         return int(self.X.shape[1] if self.axis == "columns" else self.X.shape[0])
 
-    def tally(self, n_pairs: int, seed: int, n_jobs: int | None) -> Tally:
-        """Count over pairs of halves. Fits are counted and dropped; numbers do not depend on `n_jobs`.
-
-        Warnings are not silenced here: threads share their filters, so that is the caller's to do.
-        """
-        run = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
-        total = Tally.empty(len(self.layers.right), self.size)
-        for pair in run(delayed(self._pair)([seed, self.axis == "rows", number]) for number in range(n_pairs)):
-            total = total + pair
-        return total
+    def tally(self, n_pairs: int, seed: int, fitters: Fitters) -> Tally:
+        """Count over pairs of halves. Fits are counted and dropped; numbers do not depend on who fits."""
+        seeds = [[seed, self.axis == "rows", number] for number in range(n_pairs)]
+        return sum(fitters.each(Halving._pair, self, seeds), Tally.empty(len(self.layers.right), self.size))
 
     def _pair(self, seed: list[int]) -> Tally:
         generator = np.random.default_rng(seed)

@@ -54,8 +54,6 @@ def held_out_scores(
         Every repeat is another partition into folds.
     seed : int
         The same seed gives the same folds, so that two models can be compared fold by fold.
-
-    Remarks of the fits are not silenced here: threads share the filters of warnings, so that is the caller's to do.
     """
     scores = np.empty((n_repeats, n_folds))
     overlaps: list[float] = []
@@ -108,4 +106,4 @@ def in_proportion(model: SparseGraphSVD, axis: str, share: float) -> SparseGraph
 
 def cut(graph: Graph, inside: Indices) -> Graph:
     """The graph between some of its nodes."""
-    return Graph(graph.weights[inside][:, inside])
+    return Graph(graph.subgraph(inside).weights)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +12,11 @@ from numpy.typing import NDArray
 from scipy import stats
 from scipy.linalg import eigh
 from sklearn.base import clone
-from sklearn.utils.parallel import Parallel, delayed
 
-from netbic.decomposition import SparseGraphSVD, check_count, one_blas_thread
+from netbic.decomposition import SparseGraphSVD, check_count, refuse_anndata
+from netbic.io.state import unwrapped
 from netbic.operators import Preparation, as_operator, winsorised
+from netbic.selection.fits import Fitters, Jobs, fitters, quiet
 from netbic.selection.holdout import seeded
 
 Floats = NDArray[np.float64]
@@ -63,7 +63,7 @@ def n_modules(
     n_permutations: int = 19,
     level: float = 0.05,
     random_state: Any = None,
-    n_jobs: int | None = None,
+    n_jobs: Jobs = None,
 ) -> ModuleCount:
     """Count the modules that stand out against permuted data.
 
@@ -85,8 +85,8 @@ def n_modules(
         19 reach p = .05.
     level : float
     random_state : None, int or numpy.random.Generator
-    n_jobs : int, optional
-        Threads over permutations; the answer does not depend on it.
+    n_jobs : int or "dask", optional
+        Threads over permutations, or the workers of the present Dask client; the answer does not depend on it.
 
     Examples
     --------
@@ -101,6 +101,8 @@ def n_modules(
     if not 1 / (1 + n_permutations) <= level < 1:
         least = int(np.ceil(1 / level)) - 1 if 0 < level < 1 else 19
         raise ValueError(f"level={level} cannot be reached with {n_permutations} permutations: use at least {least}")
+    refuse_anndata(X)
+    model = unwrapped(model)
     single = clone(model).set_params(
         n_components=1, center=None, scale=False, row_graph=None, column_graph=None, n_jobs=None,
         row_smoothness=None, column_smoothness=None,
@@ -108,13 +110,13 @@ def n_modules(
     seeds = np.random.default_rng(random_state).integers(2**31, size=most)
     single = seeded(single, int(seeds[0]))
     rows: list[tuple[int, float, float, float]] = []
-    with one_blas_thread(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    workers = fitters(X, n_jobs)
+    with quiet():
         residual = _prepared(model, X)
         for module in range(most):
             drawn_in = winsorised(residual)  # heavier tails would make single entries look like modules
             own, u, v = _leading(single, drawn_in)
-            chance = _permuted_values(single, drawn_in, n_permutations, int(seeds[module]), n_jobs)
+            chance = _permuted_values(single, drawn_in, n_permutations, int(seeds[module]), workers)
             p_value = (1 + int((chance >= own).sum())) / (1 + n_permutations)
             rows.append((module, own, float(chance.mean()), p_value))
             if p_value > level:
@@ -139,13 +141,15 @@ def _prepared(model: SparseGraphSVD, X: Any) -> Floats:
     return preparation.apply(values)
 
 
-def _permuted_values(model: SparseGraphSVD, X: Floats, n_permutations: int, seed: int, n_jobs: int | None) -> Floats:
+def _permuted_values(model: SparseGraphSVD, X: Floats, n_permutations: int, seed: int, workers: Fitters) -> Floats:
     """Singular values of the leading modules of copies of X, every column permuted within itself."""
+    seeds = [(seed, number) for number in range(n_permutations)]
+    return np.array(list(workers.each(_permuted_value, (model, X), seeds)))
 
-    def value(number: int) -> float:
-        return _leading(model, np.random.default_rng([seed, number]).permuted(X, axis=0))[0]
 
-    return np.array(Parallel(n_jobs=n_jobs, prefer="threads")(delayed(value)(k) for k in range(n_permutations)))
+def _permuted_value(data: tuple[SparseGraphSVD, Floats], seed: tuple[int, int]) -> float:
+    model, X = data
+    return _leading(model, np.random.default_rng(seed).permuted(X, axis=0))[0]
 
 
 def _without(residual: Floats, u: Floats, v: Floats) -> Floats:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from netbic.decomposition import SparseGraphSVD, check_count, is_number, one_blas_thread
-from netbic.io.results import names_of
+from netbic.decomposition import SparseGraphSVD, check_count, is_number
+from netbic.io.results import check_same_data, names_of
+from netbic.io.state import unwrapped
 from netbic.selection.error_bounds import (
     check_assumption,
     check_threshold,
@@ -18,10 +18,11 @@ from netbic.selection.error_bounds import (
     pcer_threshold,
     threshold_for,
 )
+from netbic.selection.fits import Fitters, Jobs, fitters, quiet
 from netbic.selection.halves import Halving
 from netbic.selection.holdout import seeded
 from netbic.selection.matching import Bools, Floats
-from netbic.selection.stable_modules import StableModules
+from netbic.stable_modules import StableModules
 
 _DEFAULT_THRESHOLD = 0.75
 
@@ -172,6 +173,7 @@ class Stability:
         X : as for `stability`
             The same data.
         """
+        check_same_data(self.reference, X)
         masks = {"rows": self.reference.rows_, "columns": self.reference.columns_}
         masks |= {axis: part.members for axis, part in self._parts().items()}
         return StableModules.at(self.reference, X, masks["rows"], masks["columns"])
@@ -193,7 +195,7 @@ def stability(
     pcer: float | None = None,
     assumption: str = "unimodal",
     random_state: Any = None,
-    n_jobs: int | None = None,
+    n_jobs: Jobs = None,
 ) -> Stability:
     """Ask which members of a model's modules stay when the data are halved.
 
@@ -225,8 +227,8 @@ def stability(
     assumption : {"unimodal", "none", "r-concave"}
         What the bound takes for granted, see `expected_false`.
     random_state : None, int or numpy.random.Generator
-    n_jobs : int, optional
-        Threads over pairs; the answer does not depend on it.
+    n_jobs : int or "dask", optional
+        Threads over pairs, or the workers of the present Dask client; the answer does not depend on it.
 
     Examples
     --------
@@ -243,18 +245,18 @@ def stability(
     """
     check_count("n_pairs", n_pairs)
     limits = _Limits(threshold, max_false, pcer, assumption)
+    model = unwrapped(model)
     axes = [axis for axis in ("columns", "rows") if _selects(model, axis)]
     if not axes:
         raise ValueError("the model keeps all samples and features, so nothing is selected: give n_rows or n_columns")
     seed = int(np.random.default_rng(random_state).integers(2**31))
-    # One BLAS thread around all fits, since the last digits depend on it; and no remarks, which are about trials here.
-    with one_blas_thread(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    workers = fitters(X, n_jobs)
+    with quiet():
         reference = seeded(model, seed).fit(X)
         halvings = [Halving.of(reference, X, axis) for axis in axes]
         parts: dict[str, Any] = {"columns": None, "rows": None}
         for halving in halvings:
-            parts[halving.axis] = _judged(halving, reference, n_pairs, seed, n_jobs)._at(limits)
+            parts[halving.axis] = _judged(halving, reference, n_pairs, seed, workers)._at(limits)
     return Stability(reference, **parts)
 
 
@@ -263,8 +265,8 @@ def _selects(model: SparseGraphSVD, axis: str) -> bool:
     return getattr(model, f"n_{axis}") is not None or getattr(model, f"{axis.removesuffix('s')}_penalty") is not None
 
 
-def _judged(halving: Halving, reference: SparseGraphSVD, n_pairs: int, seed: int, n_jobs: int | None) -> AxisStability:
-    tally = halving.tally(n_pairs, seed, n_jobs)
+def _judged(halving: Halving, reference: SparseGraphSVD, n_pairs: int, seed: int, workers: Fitters) -> AxisStability:
+    tally = halving.tally(n_pairs, seed, workers)
     n_halves = 2 * n_pairs
     names = pd.Index(names_of(reference, halving.axis))
     frequency = pd.DataFrame(tally.counts.T / n_halves, index=names)

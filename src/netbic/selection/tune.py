@@ -4,29 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import json
-import warnings
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field
-from numbers import Integral
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from joblib import cpu_count, effective_n_jobs
 from scipy.stats import rankdata
 from sklearn.base import clone
-from sklearn.utils.parallel import Parallel, delayed
 
 from netbic import __version__
-from netbic.decomposition import AXES, SparseGraphSVD, axis_names, check_count, has_holes, one_blas_thread
+from netbic.decomposition import AXES, SparseGraphSVD, axis_names, check_count, has_holes
 from netbic.graphs import Graph, match
 from netbic.io.state import settings_of
 from netbic.io.study import digest
 from netbic.selection.checkpoint import Checkpoint, Outcome, seed_of
 from netbic.selection.choice import RULES, choice, described, standard_errors, verdict
 from netbic.selection.criteria import CRITERIA, Maker, check_varies, trials
+from netbic.selection.fits import Fitters, Here, Jobs, fitters, quiet
 from netbic.selection.grid import Grid, named, points_of
 from netbic.selection.holdout import seeded
 
@@ -41,6 +39,8 @@ _SHARED = (
 )  # points that agree in these share a prepared matrix
 
 Progress = Callable[[int, int], Any]
+Portion = tuple[int, list[int]]  # a fold and points
+Search = tuple[list[SparseGraphSVD], list[Maker]]  # a model per point, a maker per fold
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def tune(
     checkpoint: Path | str | None = None,
     progress: Progress | None = None,
     random_state: Any = None,
-    n_jobs: int | None = None,
+    n_jobs: Jobs = None,
 ) -> Tuning:
     """Choose sizes, smoothness or any other setting by how well modules explain what was not fitted.
 
@@ -123,8 +123,9 @@ def tune(
         Called with the numbers of finished and of all fits after each of them, in the thread that called.
     random_state : None, int or numpy.random.Generator
         Deals the folds; and seeds the random starts of a model (`n_init`) whose own `random_state` is no integer.
-    n_jobs : int, optional
-        Processes over points; the answer does not depend on it. Each holds a fold.
+    n_jobs : int or "dask", optional
+        Processes over points, or the workers of the present Dask client; the answer does not depend on it. Each holds a
+        fold.
 
     Examples
     --------
@@ -136,11 +137,8 @@ def tune(
     {'n_columns': 50}
     """
     _check_words(model, criterion, n_folds, rule)
-    jobs = _processes(n_jobs)
-    # One BLAS thread around all fits, since the last digits depend on it. No remarks: they are about trials here, and
-    # the last fit makes its own.
-    with one_blas_thread(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    workers = fitters(X, n_jobs, processes=True)  # not threads: half of a fit is Python, and two take longer than one
+    with quiet():  # the last fit makes its own remarks
         values, seed = _values(model, X, criterion), _seed(random_state, checkpoint)
         points = points_of(model, grid, values.shape)
         models = _models(model, points, values.shape, axis_names(X), seed)
@@ -148,7 +146,7 @@ def tune(
         _check_folds(models, points, makers)
         task = _task(models, values, criterion, n_folds, seed)
         with Checkpoint(checkpoint, task) as kept:
-            _fit_all(models, makers, kept, progress or (lambda done, total: None), jobs)
+            _fit_all(models, makers, kept, progress or (lambda done, total: None), workers)
     results = _results(points, kept.known, len(makers))
     index = choice(results, models, rule)
     fitted = clone(model).set_params(**points[index]).fit(X)
@@ -200,13 +198,6 @@ def _models(
     return models
 
 
-def _processes(n_jobs: int | None) -> int:
-    """As many as asked for, but no more than there are cores: each holds a fold."""
-    if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
-        raise ValueError(f"n_jobs={n_jobs!r}: a number of processes is needed, or -1 for all cores")
-    return min(int(effective_n_jobs(n_jobs)), int(cpu_count()))
-
-
 def _seed(random_state: Any, checkpoint: Path | str | None) -> int:
     """The seed of the folds; without a random_state that of the checkpoint, so that it can be gone on with."""
     kept = seed_of(checkpoint) if random_state is None else None
@@ -255,24 +246,24 @@ def _check_folds(models: list[SparseGraphSVD], points: list[dict[str, Any]], mak
 
 
 def _fit_all(
-    models: list[SparseGraphSVD], makers: list[Maker], kept: Checkpoint, progress: Progress, n_jobs: int
+    models: list[SparseGraphSVD], makers: list[Maker], kept: Checkpoint, progress: Progress, workers: Fitters
 ) -> None:
     """Fit every point to every fold; in each process one fold at a time is in memory."""
     total = len(models) * len(makers)
-    portions = list(_portions(models, len(makers), kept.known, n_jobs))
-    for fold, point, outcome in _finished(portions, models, makers, n_jobs):
+    portions = list(_portions(models, len(makers), kept.known, workers.at_once))
+    for fold, point, outcome in _finished(portions, models, makers, workers):
         kept.keep(point, fold, outcome)
         progress(len(kept.known), total)
 
 
 def _portions(
-    models: list[SparseGraphSVD], n_folds: int, known: Container[tuple[int, int]], n_jobs: int
-) -> Iterator[tuple[int, list[int]]]:
+    models: list[SparseGraphSVD], n_folds: int, known: Container[tuple[int, int]], at_once: int
+) -> Iterator[Portion]:
     """Folds, each with points that share a prepared matrix: all of them, or (for several processes) a part."""
     for fold in range(n_folds):
         left = [point for point in range(len(models)) if (point, fold) not in known]
         for group in _groups(models, left):
-            n_parts = 1 if n_jobs == 1 else min(len(group), _PARTS * n_jobs)
+            n_parts = 1 if at_once == 1 else min(len(group), _PARTS * at_once)
             # Dealt out in turn: neighbours in the grid take about as long as each other.
             yield from ((fold, group[part::n_parts]) for part in range(n_parts))
 
@@ -286,44 +277,34 @@ def _groups(models: list[SparseGraphSVD], numbers: Iterable[int]) -> list[list[i
 
 
 def _finished(
-    portions: Iterable[tuple[int, list[int]]], models: list[SparseGraphSVD], makers: list[Maker], n_jobs: int
+    portions: list[Portion], models: list[SparseGraphSVD], makers: list[Maker], workers: Fitters
 ) -> Iterator[tuple[int, int, Outcome]]:
-    """Fold, point and outcome of every fit as soon as it (or its portion, in another process) is finished."""
-    if n_jobs == 1:
-        for fold, points in portions:
-            found = _outcomes(makers[fold], [models[point] for point in points])
-            yield from ((fold, point, outcome) for point, outcome in zip(points, found, strict=True))
-        return
-    # Processes, not threads: half of a fit is Python, and two threads take longer than one.
-    run = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-    jobs = (
-        delayed(_elsewhere)(makers[fold], fold, points, [models[point] for point in points])
-        for fold, points in portions
-    )
-    for fold, points, found in run(jobs):
-        yield from ((fold, point, outcome) for point, outcome in zip(points, found, strict=True))
+    """Fold, point and outcome of every fit as soon as it (or its portion, if it is fitted elsewhere) is finished."""
+    search = models, makers
+    # Nothing to wait for in this process: every fit is told, not only every portion.
+    alone = isinstance(workers, Here) and workers.at_once == 1
+    found = map(partial(_outcomes, search), portions) if alone else workers.each(_elsewhere, search, portions, False)
+    for outcomes in found:
+        yield from outcomes
 
 
-def _elsewhere(
-    make: Maker, fold: int, points: list[int], models: list[SparseGraphSVD]
-) -> tuple[int, list[int], list[Outcome]]:
-    """All outcomes of a portion, in a process of its own."""
-    with one_blas_thread(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return fold, points, list(_outcomes(make, models))
+def _elsewhere(search: Search, portion: Portion) -> list[tuple[int, int, Outcome]]:
+    return list(_outcomes(search, portion))
 
 
-def _outcomes(make: Maker, models: list[SparseGraphSVD]) -> Iterator[Outcome]:
-    """What models that share a prepared matrix come to in one fold."""
-    trial = make()
-    prepared = trial.fitting(models[0]).prepared(trial.X)
-    judge = trial.judge(prepared, models[0])
+def _outcomes(search: Search, portion: Portion) -> Iterator[tuple[int, int, Outcome]]:
+    """What points that share a prepared matrix come to in one fold."""
+    models, makers = search
+    fold, points = portion
+    trial = makers[fold]()
+    prepared = trial.fitting(models[points[0]]).prepared(trial.X)
+    judge = trial.judge(prepared, models[points[0]])
     n, p = prepared.operator.shape
-    for model in models:
-        modules = trial.fitting(model).modules_of(prepared)
+    for point in points:
+        modules = trial.fitting(models[point]).modules_of(prepared)
         rows = sum(module.u.support.size for module in modules) / n
         columns = sum(module.v.support.size for module in modules) / p
-        yield Outcome(judge(modules), len(modules), rows, columns)
+        yield fold, point, Outcome(judge(modules), len(modules), rows, columns)
 
 
 def _results(points: list[dict[str, Any]], known: dict[tuple[int, int], Outcome], n_folds: int) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from netbic.solver.modules import Axis, Module, Settings
 
 Remark = tuple[str, type[Warning]]
 
-_MUCH_GRAPH = 0.3
+MUCH_GRAPH = 0.3  # share of the scores above which the graph decides rather than the data
 
 
 def remarks(
@@ -32,9 +32,9 @@ def remarks(
     yield from _doubtful("column", [module.v for module in modules])
     # Where a penalty has weighed the graph against the data itself, its weight is not the user's to lower.
     stated = [k for k, module in enumerate(modules) if module.u.choice is None and module.v.choice is None]
-    if heavy := [k for k in stated if modules[k].graph_share > _MUCH_GRAPH]:
+    if heavy := [k for k in stated if modules[k].graph_share > MUCH_GRAPH]:
         yield (
-            f"the graph makes up more than {_MUCH_GRAPH:.0%} of the scores of {_listed(heavy)} (graph_share_): "
+            f"the graph makes up more than {MUCH_GRAPH:.0%} of the scores of {_listed(heavy)} (graph_share_): "
             "lower the smoothness unless the graph is meant to decide",
             UserWarning,
         )

@@ -23,8 +23,19 @@
     tip.style.top = `${Math.max(4, top)}px`;
   };
   const hideTip = () => { tip.hidden = true; };
+  // Marks that turn letters round are written out, as the page itself does it.
+  const shown = (name) => String(name).replace(/[\u202a-\u202e\u2066-\u2069]/g, (mark) => `\\u${mark.charCodeAt(0).toString(16)}`);
   // Isolates (U+2068, U+2069) keep a right-to-left name from turning the numbers after it around.
-  const isolated = (name) => `\u2068${name}\u2069`;
+  const isolated = (name) => `\u2068${shown(name)}\u2069`;
+  // Where a tip of something reached by keyboard belongs.
+  const beside = (thing) => {
+    const { right, bottom } = thing.getBoundingClientRect();
+    return { clientX: right, clientY: bottom };
+  };
+  document.addEventListener("focusin", ({ target }) => {
+    if (target.title && target.matches(":focus-visible")) showTip(beside(target), target.title);
+  });
+  document.addEventListener("focusout", hideTip);
 
   // ---- the table -------------------------------------------------------------------------------------------------
   const table = document.querySelector(".sortable");
@@ -106,8 +117,8 @@
   };
   const answer = (entry) => {
     const item = element("li");
-    const name = element("bdi", entry.name, "name");
-    name.title = entry.name;
+    const name = element("bdi", shown(entry.name), "name");
+    name.title = shown(entry.name);
     item.append(name);
     if (entry.kind === "samples") item.append(element("span", "sample", "note"));
     for (const [number, weight] of entry.places) {
@@ -161,17 +172,39 @@
       neighbours.get(module.edges[i + 1]).push(module.edges[i]);
     }
     const place = (at) => `${circles.get(at).getAttribute("cx")} ${circles.get(at).getAttribute("cy")}`;
+    const leave = () => {
+      touched.setAttribute("d", "");
+      all(".reached", drawing).forEach((circle) => circle.classList.remove("reached"));
+      hideTip();
+    };
+    const texts = new Map();
+    const enter = (at, where) => {
+      touched.setAttribute("d", neighbours.get(at).map((other) => `M${place(at)}L${place(other)}`).join(""));
+      showTip(where, texts.get(at));
+    };
     circles.forEach((circle, at) => {
       const said = circle.querySelector("title");
       const count = /[\d,]+ neighbours?$/.exec(said.textContent)[0];
       said.remove();  // or the browser would show it beside ours
       const [gene, weight] = module.genes[at];
-      circle.addEventListener("pointerenter", (event) => {
-        touched.setAttribute("d", neighbours.get(at).map((other) => `M${place(at)}L${place(other)}`).join(""));
-        showTip(event, `${isolated(data.genes[gene])}\nweight ${signed(weight)}\n${count} in the module`);
-      });
-      circle.addEventListener("pointerleave", () => { touched.setAttribute("d", ""); hideTip(); });
+      texts.set(at, `${isolated(data.genes[gene])}\nweight ${signed(weight)}\n${count} in the module`);
+      circle.addEventListener("pointerenter", (event) => enter(at, event));
+      circle.addEventListener("pointerleave", leave);
     });
+    // By keyboard: the arrows go through the genes, heaviest first.
+    const order = [...circles.keys()].sort((a, b) => a - b);
+    let reached = -1;
+    drawing.tabIndex = 0;
+    drawing.addEventListener("keydown", (event) => {
+      const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      reached = Math.min(order.length - 1, Math.max(0, reached + step));
+      leave();
+      circles.get(order[reached]).classList.add("reached");
+      enter(order[reached], beside(circles.get(order[reached])));
+    });
+    drawing.addEventListener("blur", leave);
   };
   modules.forEach((details, number) => {
     details.addEventListener("toggle", () => {
@@ -234,7 +267,10 @@
       if (item?.datum?.module !== undefined) location.hash = `#module-${item.datum.module}`;
     });
   });
-  const drawAll = () => all("[data-chart]").forEach(draw);
+  const drawAll = () => {
+    document.documentElement.classList.toggle("dark-charts", dark.matches);  // on paper their still pictures stand in
+    all("[data-chart]").forEach(draw);
+  };
   addEventListener("vega-ready", drawAll);
   dark.addEventListener("change", drawAll);
 

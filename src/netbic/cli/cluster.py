@@ -1,4 +1,4 @@
-"""--dask: a cluster for a command, on this machine or elsewhere."""
+"""The Dask cluster that a command is to use: on this machine or elsewhere."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 _LEAST_MEMORY = 400_000_000  # bytes: a worker takes about 200 MB before any data
-_PATIENCE = 15  # seconds to wait for a scheduler's answer
+_SECONDS = 10  # that a scheduler may take to answer
 
 _OPTIONS = [
     click.option(
@@ -52,13 +52,16 @@ def lazily(words: dict[str, Any]) -> dict[str, Any]:
         raise click.UsageError("--auto needs the matrix in memory: leave out --dask, or state the sizes")
     if words["missing"] != "error":
         raise click.UsageError("with --dask no value may be missing: fill them, or leave out --dask")
-    click.get_current_context().with_resource(_cluster(where, n_workers, memory))
+    click.get_current_context().with_resource(client_of(where, n_workers, memory))
     return {"lazy": True, "block_rows": block_rows}
 
 
 @contextmanager
-def _cluster(where: str, n_workers: int | None, memory: str | None) -> Iterator[None]:
-    """A client that all computations of this command go to."""
+def client_of(where: str | None, n_workers: int | None = None, memory: str | None = None) -> Iterator[Any]:
+    """A client of workers on this machine ("local") or of the scheduler at an address; None where none is asked for."""
+    if where is None:
+        yield None
+        return
     from netbic.io.errors import extra
 
     distributed = extra("distributed", "dask", "--dask")
@@ -72,8 +75,7 @@ def _cluster(where: str, n_workers: int | None, memory: str | None) -> Iterator[
         else:
             _check_address(where, n_workers, memory)
             address = where
-        closing.enter_context(_client(distributed, address))
-        yield
+        yield closing.enter_context(_client(distributed, address))
 
 
 def _local(distributed: Any, n_workers: int | None, memory: str | None) -> Any:
@@ -106,9 +108,9 @@ def _check_address(where: str, n_workers: int | None, memory: str | None) -> Non
 
 def _client(distributed: Any, address: Any) -> Any:
     try:
-        return distributed.Client(address, timeout=_PATIENCE)
+        return distributed.Client(address, timeout=_SECONDS)
     except (OSError, ValueError) as problem:
         raise click.ClickException(
-            f"there is no Dask scheduler at {address} ({type(problem).__name__}): start one (dask scheduler, and "
-            "dask worker on every machine), or use --dask local"
+            f"--dask {address}: no Dask scheduler answered within {_SECONDS} seconds ({type(problem).__name__}): start "
+            "one (dask scheduler, and dask worker on every machine), or use --dask local for this machine"
         ) from None

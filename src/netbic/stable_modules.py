@@ -8,16 +8,19 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from netbic.decomposition import SparseGraphSVD, one_blas_thread
-from netbic.io.results import check_same_data
 from netbic.operators import Corrected
 from netbic.penalties import Kept, Penalty
-from netbic.selection.matching import Bools, Floats, Indices
 from netbic.solver import Module, Settings, Side
 from netbic.solver.modules import imputing, layers, solve_either_sign
 from netbic.solver.starts import Direction, image
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Indices = NDArray[np.intp]
 
 
 class StableModules(SparseGraphSVD):
@@ -25,7 +28,8 @@ class StableModules(SparseGraphSVD):
 
     Each is the leading singular pair of what the modules before leave of X, on its stable samples and features alone;
     no graph and no penalty bear on it any more. It is a fitted `SparseGraphSVD` with the settings of the model it comes
-    from, and serves wherever one does. It cannot be fitted to other data: its members are those found in these.
+    from, and serves wherever one does; kept in a folder or in AnnData it comes back as what it is. It cannot be fitted
+    to other data: its members are those found in these.
 
     Attributes
     ----------
@@ -46,7 +50,6 @@ class StableModules(SparseGraphSVD):
     def at(cls, reference: SparseGraphSVD, X: Any, rows: Bools, columns: Bools) -> Self:
         """Re-estimate the modules of a fitted model on these members, boolean arrays with a row per module."""
         made = cls(**clone(reference).get_params(deep=False))
-        check_same_data(reference, X)
         X = made._validated(X, reset=True)
         made.names_ = reference.names_
         with one_blas_thread():

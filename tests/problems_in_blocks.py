@@ -1,0 +1,37 @@
+"""Matrices with planted modules, and fits that must agree."""
+
+import dask.array as da
+import numpy as np
+import scipy.sparse as sp
+
+import netbic
+
+GENERATOR = np.random.default_rng(0)
+DENSE = GENERATOR.standard_normal((300, 120)) + 2.0
+DENSE[:30, :20] += 1.5
+DENSE[100:130, 40:60] -= 1.2
+COUNTS = GENERATOR.poisson(0.3, (300, 120)) * 1.0
+COUNTS[:30, :20] += GENERATOR.poisson(1.0, (30, 20))
+LINKS = np.triu(GENERATOR.uniform(size=(120, 120)) < 0.03, 1)
+LINKS[:20, :20] |= np.triu(GENERATOR.uniform(size=(20, 20)) < 0.5, 1)
+GRAPH = netbic.Graph(sp.csr_array(LINKS + LINKS.T, dtype=float))
+
+
+def model(**words):
+    """Two modules of 30 rows and 20 columns, unless said otherwise."""
+    return netbic.SparseGraphSVD(**({"n_components": 2, "n_rows": 30, "n_columns": 20} | words))
+
+
+def sparse_blocks(X, chunks, kind=sp.csr_array):
+    """The matrix in sparse blocks."""
+    return da.from_array(X, chunks=(chunks, -1)).map_blocks(kind, meta=kind((0, 0)), dtype=X.dtype)
+
+
+def assert_same(one, other, tolerance=1e-8):
+    """Supports identical, vectors within the tolerance."""
+    np.testing.assert_array_equal(one.rows_, other.rows_)
+    np.testing.assert_array_equal(one.columns_, other.columns_)
+    for name in ("left_vectors_", "components_", "explained_variance_ratio_"):
+        np.testing.assert_allclose(getattr(one, name), getattr(other, name), atol=tolerance, rtol=0)
+    np.testing.assert_allclose(one.singular_values_, other.singular_values_, rtol=tolerance)
+    np.testing.assert_array_equal(one.converged_, other.converged_)

@@ -1,0 +1,214 @@
+"""Fits on the workers of a Dask cluster are those made here, whatever happens to the workers."""
+
+import operator
+import os
+import pickle
+import re
+import signal
+import sys
+import threading
+import warnings
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from threadpoolctl import threadpool_info
+
+import netbic
+from netbic.operators.workers import Cluster, ClusterError
+from netbic.selection import AutoSVD, choose_settings, consensus, graph_value, n_modules, stability, tune
+from netbic.selection.fits import OnCluster, quiet
+from netbic.simulate import cohort
+
+pytest.importorskip("distributed")
+dask = pytest.importorskip("dask")
+da = pytest.importorskip("dask.array")
+
+study = cohort(80, 200, n_modules=2, strength=1.2, random_state=0)
+X = study.expression
+named = netbic.SparseGraphSVD(2, n_rows=16, n_columns=30, column_graph=study.network)
+plain = netbic.SparseGraphSVD(2, n_rows=16, n_columns=30)
+WORDS = "threads_per_worker=1, dashboard_address=':0', silence_logs='CRITICAL'"
+GRID = {"n_rows": [8, 16, 32], "n_columns": [30, 60]}
+
+
+@contextmanager
+def two_workers():
+    from distributed import Client, LocalCluster
+
+    words = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": "CRITICAL"}
+    with LocalCluster(**words) as cluster, Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def client():
+    with two_workers() as client:
+        yield client
+
+
+def same(one, other):
+    """Whether two results are equal in every number."""
+    if isinstance(one, pd.DataFrame | pd.Series):
+        return one.equals(other)
+    if isinstance(one, np.ndarray):
+        return np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[name], other[name]) for name in one)
+    if isinstance(one, netbic.SparseGraphSVD):
+        return same(one.components_, other.components_) and same(one.left_vectors_, other.left_vectors_)
+    return same(vars(one), vars(other)) if hasattr(one, "__dataclass_fields__") else one == other
+
+
+ASKED = {
+    "n_modules": lambda **words: n_modules(plain, X, most=3, random_state=0, **words),
+    "dense modules": lambda **words: n_modules(netbic.SparseGraphSVD(), X, most=2, random_state=0, **words),
+    "stability": lambda **words: stability(named, X, n_pairs=6, random_state=0, **words),
+    "stability, sparse": lambda **words: stability(plain, sp.csr_array(X), n_pairs=3, random_state=0, **words),
+    "consensus": lambda **words: consensus(named, X, n_starts=5, n_pairs=3, random_state=0, **words),
+    "graph_value": lambda **words: graph_value(named, X, n_rewired=3, n_repeats=1, random_state=0, **words),
+    "tune": lambda **words: tune(named, X, GRID, n_folds=3, random_state=0, **words).cv_results_,
+    "tune, sparse": lambda **words: tune(plain, sp.csr_array(X), GRID, n_folds=2, random_state=0, **words).cv_results_,
+    "tune, wold": lambda **words: tune(plain, X, GRID, criterion="wold", n_folds=2, random_state=0, **words).table,
+    "choose_settings": lambda **words: choose_settings(named, X, most=3, n_rewired=3, random_state=0, **words),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_cluster_comes_to_the_same_numbers(client, name):
+    assert same(ASKED[name](), ASKED[name](n_jobs="dask"))
+
+
+def test_a_model_that_chooses_its_settings_may_ask_a_cluster(client):
+    here, there = (AutoSVD(plain, most=2, random_state=0, n_jobs=jobs).fit(X) for jobs in (None, "dask"))
+    assert same(here.best_estimator_, there.best_estimator_)
+    assert here.reasons_ == there.reasons_
+
+
+@pytest.mark.parametrize("name", ["n_modules", "stability", "tune"])
+def test_a_worker_that_dies_costs_no_number(name, monkeypatch):
+    collect, killed = Cluster.collect, []
+
+    def collect_after_a_kill(self, handles):
+        if not killed:  # all fits are on their way
+            killed.append(next(iter(client.run(os.getpid).values())))
+            os.kill(killed[0], signal.SIGKILL)
+        return collect(self, handles)
+
+    monkeypatch.setattr(Cluster, "collect", collect_after_a_kill)
+    with two_workers() as client:
+        found = ASKED[name](n_jobs="dask")
+    assert killed
+    assert same(ASKED[name](), found)
+
+
+def test_a_cluster_that_goes_away_leaves_the_checkpoint(tmp_path, client):
+    kept = tmp_path / "tuning.jsonl"
+    words = {"n_folds": 3, "random_state": 0, "checkpoint": kept}
+    with two_workers() as leaving, pytest.raises(ClusterError, match="start it again"):
+        tune(named, X, GRID, **words, n_jobs="dask", progress=lambda done, _: done == 2 and leaving.cluster.close())
+    n_kept = len(kept.read_text().splitlines()) - 1
+    assert 2 <= n_kept < 18
+    told = []
+    again = tune(named, X, GRID, **words, n_jobs="dask", progress=lambda done, _: told.append(done))
+    assert told == list(range(n_kept + 1, 19))
+    assert same(ASKED["tune"](), again.cv_results_)
+
+
+def test_fits_that_no_worker_survives_are_given_up_with_the_likely_cause():
+    def die(data, job):
+        os._exit(1)
+
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}), two_workers() as client:
+        for in_order in (True, False):
+            with pytest.raises(ClusterError, match="every worker that took one of the fits died, most likely"):
+                list(OnCluster(Cluster(client)).each(die, None, [1], in_order))
+
+
+def test_large_data_are_sent_without_a_remark(client):
+    large = np.zeros((1500, 1500))  # Dask warns of graphs of tasks beyond ten megabytes
+    assert next(OnCluster(Cluster(client)).each(np.take, large, [0])) == 0
+
+
+def test_data_travel_once_and_jobs_are_small(client, monkeypatch):
+    sent, each = [], Cluster.each
+    monkeypatch.setattr(Cluster, "each", lambda self, *tasks: sent.append(tasks) or each(self, *tasks))
+    for name in ("stability", "graph_value", "tune"):
+        sent.clear()
+        ASKED[name](n_jobs="dask")
+        assert len(sent) == (4 if name == "stability" else 2)  # halves of samples, then of features
+        for (_, data), (function, fits, _, jobs) in zip(sent[::2], sent[1::2], strict=True):
+            (packed,) = data
+            assert X.size * 8 <= len(packed) < 2 * X.size * 8
+            assert max(len(pickle.dumps((function, *job))) for job in zip(fits, jobs, strict=True)) < 500
+
+
+def test_the_error_of_a_fit_comes_back_as_it_was(client):
+    with pytest.raises(ZeroDivisionError):
+        list(OnCluster(Cluster(client)).each(operator.truediv, 1, [2, 1, 0, 4]))
+
+
+def test_what_a_worker_cannot_read_is_said(client, monkeypatch):
+    at_home = ModuleType("at_home")
+    exec("from netbic import SparseGraphSVD\nclass Mine(SparseGraphSVD): pass", at_home.__dict__)
+    monkeypatch.setitem(sys.modules, "at_home", at_home)
+    with pytest.raises(ClusterError, match="No module named 'at_home'; give workers that module"):
+        stability(at_home.Mine(2, n_rows=16), X, n_jobs="dask")
+
+
+def settings():
+    pools = {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+    return list(warnings.filters), pools
+
+
+def test_fits_elsewhere_are_quiet_and_have_one_thread(client):
+    def told(data, job):  # a nested function travels by value: workers cannot import this file
+        pools = {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+        return warnings.filters[0][0], pools
+
+    found = list(OnCluster(Cluster(client)).each(told, None, range(4)))
+    assert found == [("ignore", {1})] * 4
+
+
+def test_threads_that_overlap_leave_settings_as_they_were():
+    before = settings()
+    inside, leave = threading.Event(), threading.Event()
+
+    def first():
+        with quiet():
+            inside.set()
+            leave.wait()
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    inside.wait()
+    with quiet():
+        leave.set()
+        thread.join()
+        filters, pools = settings()
+    assert filters[0][0] == "ignore"
+    assert pools == {1}
+    assert settings() == before
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1.5, "dusk"])
+def test_other_words_are_refused(n_jobs):
+    with pytest.raises(ValueError, match=f"n_jobs={n_jobs!r}: a number of threads is needed"):
+        stability(plain, X, n_jobs=n_jobs)
+
+
+@pytest.mark.parametrize("ask", [n_modules, stability, consensus, graph_value, tune, choose_settings])
+def test_dask_arrays_are_refused_with_the_remedy(ask):
+    with pytest.raises(TypeError, match=r"Dask array.*X\.compute\(\) if it fits.*most variable columns"):
+        ask(named, da.from_array(X.to_numpy()))
+
+
+def test_the_example_of_the_page_runs(capsys):
+    page = (Path(__file__).parents[2] / "docs/settings.md").read_text().split("## On a cluster")[1]
+    code = re.search(r"```python\n(.*?)```", page, re.DOTALL)[1].replace("threads_per_worker=1", WORDS)
+    exec(code, {"__name__": "__main__"})
+    assert "2 modules stand out" in capsys.readouterr().out
