@@ -12,6 +12,8 @@ With `key_added="netbic"` an object gets
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,11 +26,15 @@ from netbic.decomposition import SparseGraphSVD
 from netbic.graphs import Graph
 from netbic.io import Alignment, InputError, align, scores_by_name
 from netbic.io.alignment import with_names
+from netbic.io.blockwise import of_columns
 from netbic.io.errors import extra, shown
 from netbic.io.expression import as_matrix
+from netbic.io.lazy import as_floats, store_source
 from netbic.io.results import names_of
 from netbic.io.state import ModelState, fitted_model, is_model, matched_graph, model_from, state_of
+from netbic.io.stores import describe
 from netbic.methods import usual_sizes
+from netbic.operators.blocks import is_dask
 
 _FURTHER = ("rows_choices", "columns_choices", "kept")  # what only some models have
 _PER_MODULE = ("singular_values", "explained_variance_ratio", "graph_share", "converged", "rounds")
@@ -53,7 +59,9 @@ def modules(
     ----------
     adata : AnnData
         Expression as it is to be analysed (usually normalised and logarithmic). Sparse matrices stay sparse, centring
-        is implicit. A backed matrix is read into memory.
+        is implicit. A Dask array (as of `anndata.experimental.read_lazy`) or the X of a backed object is never
+        gathered: it is read block by block, by the workers of the present Dask client or by threads (`netbic[dask]`;
+        a backed matrix that is stored by columns is read into memory).
     graph : graph-like, optional
         Prior graph of the genes: Graph, networkx, igraph, edge DataFrame (matched by `var_names`), or a square matrix
         with a row per gene of `adata`.
@@ -119,8 +127,9 @@ def score(
     Parameters
     ----------
     adata : AnnData
-        The cells, prepared as those were in which the modules were found. Genes are matched by name; where some of the
-        modules' genes are missing they are taken to be at their mean, and a warning says how many.
+        The cells, prepared as those were in which the modules were found, in memory or not (see `modules`). Genes are
+        matched by name; where some of the modules' genes are missing they are taken to be at their mean, and a warning
+        says how many.
     reference : AnnData or SparseGraphSVD, optional
         Where the modules are. Default: in `adata` itself.
     key : str
@@ -271,18 +280,30 @@ def _mask(adata: Any, mask_var: Any) -> NDArray[np.intp]:
 
 
 def _matrix(adata: Any, layer: str | None, kept: NDArray[np.intp]) -> Any:
-    """The expression matrix in memory, dense or CSR, some genes of it."""
+    """The expression matrix, dense or CSR in memory or a Dask array, some genes of it."""
     if layer is not None and layer not in adata.layers:
         raise InputError(f"layer={layer!r} is not there (there are: {', '.join(adata.layers) or 'none'})")
     values = adata.X if layer is None else adata.layers[layer]
     if values is None:
         raise InputError(f"this AnnData object has no X: name a layer ({', '.join(adata.layers) or 'there is none'})")
+    if adata.isbacked and layer is None and not adata.is_view and (stored := _on_disk(adata)) is not None:
+        values = stored
+    if is_dask(values):
+        return of_columns(as_floats(values), kept)
     if hasattr(values, "to_memory"):  # a sparse matrix on disk
         values = values.to_memory()
     elif not isinstance(values, np.ndarray) and not sp.issparse(values):
         values = np.asarray(values[...] if hasattr(values, "chunks") else values)
     matrix = as_matrix(values)
     return matrix if kept.size == matrix.shape[1] and np.array_equal(kept, np.arange(kept.size)) else matrix[:, kept]
+
+
+def _on_disk(adata: Any) -> Any:
+    """The X of a backed object as a Dask array; None where blocks of cells cannot be read, or without Dask."""
+    if find_spec("dask") is None:
+        return None
+    stored = describe(Path(adata.filename))
+    return None if stored.encoding == "csc_matrix" else store_source(stored).expression().matrix
 
 
 def _aligned(adata: Any, graph: Any, genes: NDArray[Any]) -> tuple[Graph, Alignment]:

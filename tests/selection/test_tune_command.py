@@ -141,4 +141,4 @@ def test_without_dask_the_remedy_is_said(files, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     done = run(files, tmp_path, "--dask", "local")
     assert done.exit_code == 1
-    assert "pip install 'netbic[dask]'" in done.output
+    assert 'pip install "netbic[dask]"' in done.output

@@ -4,6 +4,7 @@ import click
 
 from netbic import __version__
 from netbic.cli.align import align
+from netbic.cli.convert import convert
 from netbic.cli.demo import demo
 from netbic.cli.enrich import enrich
 from netbic.cli.fit import fit
@@ -22,6 +23,7 @@ def main() -> None:
     \b
     netbic demo                              see it work on simulated data
     netbic simulate DIR                      files to try the other commands on
+    netbic convert EXPR OUT.zarr             data larger than memory, for fit --dask
     netbic align EXPR --graph NET            what of the network matches the data
     netbic fit EXPR --graph NET --out DIR    modules, by name, in open files
     netbic tune EXPR --graph NET --out DIR   sizes and smoothness that explain what was not fitted
@@ -32,5 +34,5 @@ def main() -> None:
     """
 
 
-for command in (demo, simulate, align, tune, fit, enrich, report, score, reproduce):
+for command in (demo, simulate, convert, align, tune, fit, enrich, report, score, reproduce):
     main.add_command(command)

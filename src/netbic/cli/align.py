@@ -21,7 +21,8 @@ from netbic.cli.command import Command, File, listed, reads_a_study
 def align(expression: str, graph: str, as_json: bool, **words: Any) -> None:
     """Say which genes of EXPRESSION the network knows, and which edges that leaves.
 
-    EXPRESSION is a table (.tsv, .csv, .parquet; genes in rows), an .h5ad file or a 10x folder.
+    EXPRESSION is a table (.tsv, .csv, .parquet; genes in rows), an .h5ad file, a .zarr store, an .npy array
+    or a 10x folder.
     """
     study = netbic.io.open_study(expression, graph, **listed(words))
     if as_json:

@@ -54,15 +54,18 @@ class Command(click.Command):
         except Exception as problem:
             if debug:
                 raise
-            raise _in_one_line(problem) from None
+            raise _in_one_line(problem, self.goes_on) from None
 
 
-def _in_one_line(problem: Exception) -> click.ClickException:
+def _in_one_line(problem: Exception, goes_on: str) -> click.ClickException:
     from netbic.io import FolderInUse
+    from netbic.operators.workers import BlockError, ClusterError
 
     text = in_options(" ".join(str(problem).split()))
     if isinstance(problem, FolderInUse):
         return click.UsageError(text)
+    if isinstance(problem, (BlockError, ClusterError)):
+        return click.ClickException(f"{text} ({goes_on}: modules found so far are kept)")
     if isinstance(problem, (ValueError, OSError)):
         return click.ClickException(text)
     if isinstance(problem, MemoryError):
@@ -76,9 +79,9 @@ def _in_one_line(problem: Exception) -> click.ClickException:
 
 _READING_EXPRESSION = [
     click.option("--samples-in-rows", is_flag=True, help="The table has samples in rows (default: genes in rows)."),
-    click.option("--layer", help="Layer of an .h5ad file to use instead of X."),
+    click.option("--layer", help="Layer of an .h5ad file or .zarr store to use instead of X."),
     click.option(
-        "--gene-names", metavar="COLUMN", help="Column of an .h5ad file's var with the genes' names; 10x: id or symbol."
+        "--gene-names", metavar="COLUMN", help="Column of var (.h5ad, .zarr) with the genes' names; 10x: id or symbol."
     ),
     click.option(
         "--skip-columns", metavar="NAME,...", default="", help="Columns of the table that hold no expression."

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import netbic
+from netbic.cli.cluster import lazily, runs_on_dask
 from netbic.cli.command import Command, File, listed, preparation, prepares_data, progress_bar, reads_a_study, say
 from netbic.cli.wording import in_genes
 
@@ -45,6 +46,7 @@ _TERMS = ["normalized", "adjacency", "laplacian", "normalized_laplacian"]
 @click.option("--jobs", type=int, help="Threads over restarts; the result does not depend on it.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of the restarts.")
 @reads_a_study
+@runs_on_dask
 @click.option("--report/--no-report", default=True, show_default=True, help="Write DIR/report.html.")
 @click.option(
     "--resume",
@@ -67,7 +69,8 @@ def fit(
 ) -> None:
     """Find modules in EXPRESSION and write them to a folder.
 
-    EXPRESSION is a table (.tsv, .csv, .parquet; genes in rows), an .h5ad file or a 10x folder.
+    EXPRESSION is a table (.tsv, .csv, .parquet; genes in rows), an .h5ad file, a .zarr store, an .npy array
+    or a 10x folder. With --dask it may be larger than memory.
 
     \b
     DIR/modules.tsv      genes and samples of every module, with weights
@@ -82,14 +85,17 @@ def fit(
     netbic.io.check_folder(out, resume=resume, force=force)
     sets_file, lines = words.pop("gene_sets"), list[str]()
     gene_sets = None if sets_file is None else netbic.io.read_gene_sets(sets_file)
+    opening = lazily(words)
     modelling = {name: words.pop(name) for name in _MODELLING}
     reading = listed(words)
-    study = netbic.io.open_study(expression, graph, **reading)
+    study = netbic.io.open_study(expression, graph, **reading, **opening)
     silent = quiet or as_json
     for line in [] if silent else study.alignment.lines():
         click.echo(line)
     model = _estimator(study, **modelling)
     settings = {name: value for name, value in modelling.items() if name != "jobs"}
+    if opening:
+        settings["dask"] = True
     inputs = {"expression": expression, "graph": graph, "gene_sets": sets_file, **reading}
     run = netbic.io.Run.open(out, settings, study.fingerprint(), inputs, resume=resume, force=force)
     if run is None:
@@ -109,6 +115,7 @@ def fit(
                 also=lambda: lines.extend(_added(model, study, out, gene_sets, modelling["seed"])),
                 last=lambda record: lines.extend(_reported(model, out, record, report)),
             )
+        lines += _passes(model, study)
     for line in lines:
         say(line, silent)
     _conclude(out, as_json, silent)
@@ -191,6 +198,12 @@ def _added(model: SparseGraphSVD, study: Study, out: Path, gene_sets: GeneSets |
     netbic.report.write_heatmaps(out, model, study.X)
     if model.column_graph is not None or gene_sets is not None:
         yield from netbic.enrichment.write_enrichment(model, out, gene_sets, random_state=seed)
+
+
+def _passes(model: SparseGraphSVD, study: Study) -> Iterator[str]:
+    """How often the data were read, where that is what takes time."""
+    if model.passes_ is not None:
+        yield f"passes over the data: {study.expression.passes} to prepare them, {model.passes_:.1f} to find modules"
 
 
 def _caught_up(

@@ -2,11 +2,13 @@
 
 from netbic.io.alignment import Alignment, align
 from netbic.io.cohorts import write_cohort
+from netbic.io.converting import convert
 from netbic.io.errors import InputError
 from netbic.io.expression import Expression, read_expression
 from netbic.io.files import locked, read_json, read_table, write_json, write_table
 from netbic.io.frames import Frames, from_frames, to_frames
 from netbic.io.gene_sets import GeneSets, read_gene_sets
+from netbic.io.lazy import open_expression
 from netbic.io.networks import Network, NetworkAccount, read_network
 from netbic.io.preparing import Prepared, prepare
 from netbic.io.results import load, modules_table, save, summary_table
@@ -29,10 +31,12 @@ __all__ = [
     "Study",
     "align",
     "check_folder",
+    "convert",
     "from_frames",
     "load",
     "locked",
     "modules_table",
+    "open_expression",
     "open_study",
     "prepare",
     "read_expression",

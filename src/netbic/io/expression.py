@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,21 +14,28 @@ import scipy.io
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from netbic.io.blockwise import of_columns
 from netbic.io.errors import InputError, extra, one_line, shown, unusable
+from netbic.io.scan import Scan, scan
+from netbic.io.stores import describe, is_zarr, stored_whole
 from netbic.io.tables import Names, NumberTable, columns_to_skip, read_numbers
 from netbic.io.text import checked_file, read_bytes, text_lines
+from netbic.operators.blocks import is_dask
 
 _OUTLYING = 1000.0
 
 
 @dataclass(frozen=True)
 class Expression:
-    """Values of genes (columns) in samples (rows), dense or CSR, and the names of both."""
+    """Values of genes (columns) in samples (rows), dense, CSR or a Dask array of such blocks, and their names."""
 
     matrix: Any
     samples: Names
     genes: Names
     steps: tuple[dict[str, Any], ...] = ()  # what the reader left out
+    scan: Scan | None = field(default=None, repr=False, compare=False)  # of a matrix that stays in its file
+    origin: str = ""  # digest of such a matrix as it is in the file
+    passes: int = 0  # over such a matrix so far
 
     def __post_init__(self) -> None:
         if self.matrix.shape != self.shape:
@@ -39,12 +46,36 @@ class Expression:
         """Samples and genes."""
         return int(self.samples.size), int(self.genes.size)
 
+    @property
+    def is_lazy(self) -> bool:
+        """Whether the matrix is a Dask array."""
+        return is_dask(self.matrix)
+
     def of_genes(self, kept: NDArray[Any]) -> Expression:
         """Some genes only, by index or mask."""
-        return replace(self, matrix=self.matrix[:, kept], genes=self.genes[kept])
+        matrix = of_columns(self.matrix, kept) if self.is_lazy else self.matrix[:, kept]
+        known = None if self.scan is None else self.scan.of_columns(kept)
+        return replace(self, matrix=matrix, genes=self.genes[kept], scan=known)
+
+    def scanned(self) -> Expression:
+        """The same, knowing what one pass over a Dask array tells; an error if values are missing or infinite."""
+        if self.scan is not None or not self.is_lazy:
+            return self
+        found = scan(self.matrix)
+        if found.summary.fault is not None:
+            row, column, value = found.summary.fault
+            what = "a value is missing" if np.isnan(value) else "a value is infinite"
+            raise InputError(
+                f"{what} (gene {shown(self.genes[column])}, sample {shown(self.samples[row])}, the first one): "
+                "a matrix that stays in its file has to be complete: fill or drop such values"
+            )
+        return replace(self, scan=found, origin=self.origin or f"{found.digest:032x}", passes=self.passes + 1)
 
     def holes(self) -> str:
         """How many values are missing and where the first of them is, in words; empty if none is."""
+        if self.is_lazy:
+            self.scanned()
+            return ""
         missing = np.isnan(stored_numbers(self.matrix))
         if not missing.any():
             return ""
@@ -56,6 +87,8 @@ class Expression:
 
     def frame(self) -> pd.DataFrame:
         """As a DataFrame of dense numbers, samples in rows."""
+        if self.is_lazy:
+            raise InputError("this matrix stays in its file: use .matrix, a Dask array, or read_expression")
         values = self.matrix if isinstance(self.matrix, np.ndarray) else self.matrix.toarray()
         return pd.DataFrame(values, index=self.samples, columns=self.genes)
 
@@ -73,14 +106,14 @@ def read_expression(
     Parameters
     ----------
     path : path
-        A text table (.tsv, .csv, .txt, gzip or not; the separator is guessed), .parquet, .h5ad, or a folder in 10x
-        format (matrix.mtx, barcodes.tsv and features.tsv or genes.tsv, each gzip or not).
+        A text table (.tsv, .csv, .txt, gzip or not; the separator is guessed), .parquet, .h5ad, .zarr, .npy, or a
+        folder in 10x format (matrix.mtx, barcodes.tsv and features.tsv or genes.tsv, each gzip or not).
     samples_in_rows : bool
         Text and Parquet tables have genes in rows unless this is set. The other formats have rules of their own.
     layer : str, optional
-        Layer of an .h5ad file to take instead of X.
+        Layer of an .h5ad file or .zarr store to take instead of X.
     gene_names : str, optional
-        Column of an .h5ad file's `var` that holds the genes' names (default: its index); for a 10x folder "id" or
+        Column of their `var` that holds the genes' names (default: its index); for a 10x folder "id" or
         "symbol" (the default).
     skip_columns : sequence of str
         Columns of a table to leave out.
@@ -97,28 +130,41 @@ def read_expression(
     s2   2.0   3.0
     """
     path = Path(path)
-    kind = "10x" if path.is_dir() else path.suffix.lower()
-    _check_words(path, kind, layer, gene_names, skip_columns, samples_in_rows)
+    kind = kind_of(path)
+    check_words(path, kind, layer, gene_names, skip_columns, samples_in_rows)
     if kind == "10x":
         expression = _from_10x(path, gene_names)
     elif kind == ".h5ad":
         expression = _from_h5ad(checked_file(path), layer, gene_names)
-    elif kind in (".parquet", ".pq"):
-        expression = _oriented(_from_parquet(checked_file(path), skip_columns, not samples_in_rows), samples_in_rows)
+    elif kind in ("zarr", ".npy"):
+        stored = describe(path, layer, gene_names)
+        expression = Expression(as_matrix(stored_whole(stored)), stored.samples, stored.genes)
+    elif kind == "parquet":
+        expression = _oriented(
+            number_table(path, read_parquet(path), skip_columns, not samples_in_rows), samples_in_rows
+        )
     else:
         expression = _oriented(read_numbers(path, skip_columns, not samples_in_rows), samples_in_rows)
     _check(path, expression)
     return expression
 
 
-def _check_words(
+def kind_of(path: Path) -> str:
+    """What a file is by its name: "10x", "zarr", ".h5ad", ".npy", "parquet", or a text table."""
+    if path.is_dir():
+        return "zarr" if is_zarr(path) else "10x"
+    kind = path.suffix.lower()
+    return {".pq": "parquet", ".parquet": "parquet", ".zarr": "zarr"}.get(kind, kind)
+
+
+def check_words(
     path: Path, kind: str, layer: Any, gene_names: Any, skip_columns: Sequence[str], samples_in_rows: bool
 ) -> None:
     """Refuse words that say nothing about this kind of file."""
-    tables = kind not in (".h5ad", "10x")
+    tables = kind not in (".h5ad", "zarr", "10x", ".npy")
     for given, name, meant, applies in (
-        (layer is not None, "a layer", ".h5ad files", kind == ".h5ad"),
-        (gene_names is not None, "gene names", ".h5ad files and 10x folders", not tables),
+        (layer is not None, "a layer", ".h5ad files and .zarr stores", kind in (".h5ad", "zarr")),
+        (gene_names is not None, "gene names", ".h5ad files, .zarr stores and 10x folders", not tables),
         (bool(skip_columns), "columns to skip", "tables", tables),
         (samples_in_rows, "samples in rows", "tables", tables),
     ):
@@ -133,30 +179,36 @@ def _oriented(table: NumberTable, samples_in_rows: bool) -> Expression:
     return Expression(np.ascontiguousarray(table.numbers.T), table.columns, table.lines, steps)
 
 
-def _from_parquet(path: Path, skip_columns: Sequence[str], annotated: bool) -> NumberTable:
-    frame = read_parquet(path)
-    if isinstance(frame.index, pd.RangeIndex):
-        if not frame.shape[1] or pd.api.types.is_numeric_dtype(frame.dtypes.iloc[0]):
-            raise unusable(path, "has no names: neither an index nor a first column of text", "write it with its index")
-        frame = frame.set_index(frame.columns[0])
+def named_frame(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
+    """A table with names in its index, which may have been in its first column."""
+    if not isinstance(frame.index, pd.RangeIndex):
+        return frame
+    if not frame.shape[1] or pd.api.types.is_numeric_dtype(frame.dtypes.iloc[0]):
+        raise unusable(path, "has no names: neither an index nor a first column of text", "write it with its index")
+    return frame.set_index(frame.columns[0])
+
+
+def number_table(path: Path, frame: pd.DataFrame, skip_columns: Sequence[str], annotated: bool) -> NumberTable:
+    """The numbers of a Parquet table (or of some of its lines) and their names."""
+    frame = named_frame(path, frame).copy(deep=False)
     frame.columns = pd.Index([str(name).strip() for name in frame.columns], dtype=object)
     skipped = columns_to_skip(path, list(frame.columns), skip_columns, annotated)
     frame = frame.drop(columns=skipped)
     for name, kind in frame.dtypes.items():
         if not pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind):
             raise unusable(path, "holds text, not numbers", "leave it out (skip_columns)", column=shown(str(name)))
-    if not frame.size:
-        raise unusable(path, f"has {frame.shape[0]} lines and {frame.shape[1]} columns of numbers", "write it again")
+    if not frame.shape[1]:
+        raise unusable(path, "has no column of numbers", "write it again")
     nullable = any(pd.api.types.is_extension_array_dtype(kind) for kind in frame.dtypes)
     values = frame.to_numpy(dtype=np.float64, na_value=np.nan) if nullable else frame.to_numpy()
     lines = np.array([str(name).strip() for name in frame.index], dtype=object)
     return NumberTable(_as_float(values), lines, frame.columns.to_numpy(dtype=object), tuple(skipped))
 
 
-def read_parquet(path: Path) -> pd.DataFrame:
-    """A Parquet file as a DataFrame."""
+def read_parquet(path: Path, columns: list[str] | None = None) -> pd.DataFrame:
+    """A Parquet file, or some of its columns, as a DataFrame."""
     try:
-        return pd.read_parquet(checked_file(path))
+        return pd.read_parquet(checked_file(path), columns=columns)
     except InputError:
         raise
     except Exception as problem:  # pyarrow has many ways to say that a file is damaged
@@ -164,12 +216,15 @@ def read_parquet(path: Path) -> pd.DataFrame:
         raise unusable(path, what, "check that it is one, or write it again") from None
 
 
-def _as_float(values: NDArray[Any]) -> NDArray[Any]:
+def float_type(dtype: Any) -> np.dtype[Any]:
     """Floats stay as they are (but for half precision); small integers fit single precision exactly."""
-    if values.dtype in (np.float32, np.float64):
-        return values
-    small = values.dtype.kind in "iub" and values.dtype.itemsize <= 2
-    return values.astype(np.float32 if small or values.dtype == np.float16 else np.float64)
+    dtype = np.dtype(dtype)
+    small = dtype.kind in "iub" and dtype.itemsize <= 2
+    return np.dtype(np.float32 if small or dtype in (np.float16, np.float32) else np.float64)
+
+
+def _as_float(values: NDArray[Any]) -> NDArray[Any]:
+    return values.astype(float_type(values.dtype), copy=False)
 
 
 def _from_h5ad(path: Path, layer: str | None, gene_names: str | None) -> Expression:
@@ -204,7 +259,7 @@ def as_matrix(values: Any) -> Any:
     if sparse is None:
         return _as_float(np.asarray(values))
     matrix = sp.csr_array(sparse)
-    return matrix if matrix.dtype in (np.float32, np.float64) else matrix.astype(_as_float(matrix.data[:0]).dtype)
+    return matrix.astype(float_type(matrix.dtype), copy=False)
 
 
 def stored_numbers(matrix: Any) -> NDArray[Any]:
@@ -217,27 +272,51 @@ def _as_text(names: Any) -> Names:
 
 
 def _from_10x(folder: Path, gene_names: str | None) -> Expression:
-    if gene_names not in (None, "id", "symbol"):
-        raise InputError(f"gene names {gene_names!r} are not known for a 10x folder: choose 'id' or 'symbol'")
-    matrix_file = _part(folder, "matrix.mtx")
+    parts = parts_of_10x(folder, gene_names)
     try:
-        counts = sp.csr_array(scipy.io.mmread(checked_file(matrix_file)).T)  # the file has genes in rows
+        counts = sp.csr_array(scipy.io.mmread(checked_file(parts.matrix_file)).T)  # the file has genes in rows
     except InputError:
         raise
     except Exception as problem:  # the parser's own errors, truncated gzip, text among numbers
         what = f"cannot be read as a MatrixMarket file ({one_line(str(problem), 120)})"
-        raise unusable(matrix_file, what, "download it again") from None
+        raise unusable(parts.matrix_file, what, "download it again") from None
+    parts.check_size(*counts.shape)
+    expression = Expression(as_matrix(counts), parts.barcodes, parts.features)
+    return replace(expression.of_genes(parts.kept), steps=parts.steps) if parts.steps else expression
+
+
+@dataclass(frozen=True)
+class TenX:
+    """A 10x folder: its matrix' file, its names, and which features are genes."""
+
+    matrix_file: Path
+    barcodes: Names
+    features: Names
+    kept: NDArray[np.intp]
+
+    @property
+    def steps(self) -> tuple[dict[str, Any], ...]:
+        """What is left out."""
+        others = np.delete(self.features, self.kept).tolist()
+        return ({"step": "features other than gene expression left out", "named": others},) if others else ()
+
+    def check_size(self, n_cells: int, n_features: int) -> None:
+        """Raise unless the matrix has as many cells and features as are named."""
+        if (n_cells, n_features) != (self.barcodes.size, self.features.size):
+            what = f"has {n_features:,} genes x {n_cells:,} cells, but there are {self.features.size:,} features"
+            remedy = "the files do not belong together"
+            raise unusable(self.matrix_file, f"{what} and {self.barcodes.size:,} barcodes", remedy)
+
+
+def parts_of_10x(folder: Path, gene_names: str | None) -> TenX:
+    """The files of a 10x folder, names read; other features than genes are kept where there are no genes."""
+    if gene_names not in (None, "id", "symbol"):
+        raise InputError(f"gene names {gene_names!r} are not known for a 10x folder: choose 'id' or 'symbol'")
+    matrix_file = _part(folder, "matrix.mtx")
     barcodes = read_lines(_part(folder, "barcodes.tsv"))
-    genes, kinds = _features(_part(folder, "features.tsv", "genes.tsv"), gene_names)
-    if counts.shape != (barcodes.size, genes.size):
-        what = f"has {counts.shape[1]:,} genes x {counts.shape[0]:,} cells, but there are {genes.size:,} features"
-        raise unusable(matrix_file, f"{what} and {barcodes.size:,} barcodes", "the files do not belong together")
-    expression = Expression(as_matrix(counts), barcodes, genes)
-    other = kinds != "Gene Expression"
-    if not other.any() or other.all():
-        return expression
-    step = {"step": "features other than gene expression left out", "named": genes[other].tolist()}
-    return replace(expression.of_genes(np.flatnonzero(~other)), steps=(step,))
+    features, kinds = _features(_part(folder, "features.tsv", "genes.tsv"), gene_names)
+    genes = kinds == "Gene Expression"
+    return TenX(matrix_file, barcodes, features, np.flatnonzero(genes if genes.any() else ~genes))
 
 
 def _features(path: Path, gene_names: str | None) -> tuple[Names, Names]:
@@ -258,18 +337,23 @@ def _part(folder: Path, *names: str) -> Path:
 
 
 def _check(path: Path, expression: Expression) -> None:
-    """At least two samples and two genes, unique samples, no infinity."""
-    n_samples, n_genes = expression.shape
-    if n_samples < 2 or n_genes < 2:
-        raise unusable(path, f"has {n_samples} samples and {n_genes} genes", "at least two of each are needed")
-    twice = pd.Index(expression.samples).duplicated()
-    if twice.any():
-        name = expression.samples[twice][0]
-        raise unusable(path, f"sample {shown(name)} occurs more than once", "rename or remove the copies")
+    """What `check_names` asks for, and no infinity."""
+    check_names(path, expression.samples, expression.genes)
     numbers = stored_numbers(expression.matrix)
     if np.isinf(numbers).any():
         raise unusable(path, f"holds infinite values{_place(expression)}", "remove them, or give missing values as NA")
     _note_outliers(path, expression)
+
+
+def check_names(path: Path, samples: Names, genes: Names) -> None:
+    """At least two samples and two genes, no sample twice."""
+    if samples.size < 2 or genes.size < 2:
+        what = f"has {samples.size} samples and {genes.size} genes"
+        raise unusable(path, what, "at least two of each are needed")
+    twice = pd.Index(samples).duplicated()
+    if twice.any():
+        what = f"sample {shown(samples[twice][0])} occurs more than once"
+        raise unusable(path, what, "rename or remove the copies")
 
 
 def _note_outliers(path: Path, expression: Expression) -> None:

@@ -11,6 +11,7 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from netbic.io.blockwise import by_blocks
 from netbic.io.errors import InputError, shown
 from netbic.io.expression import Expression, stored_numbers
 from netbic.io.text import MISSING
@@ -43,6 +44,9 @@ def prepare(
     In this order: counts per million, log(1 + x), genes renamed, nameless genes dropped, genes of one name made one,
     genes outside `only` dropped, constant genes dropped, the most variable ones kept.
 
+    To a matrix that stays in its file (`open_expression`) the same is done block by block, whenever a block is read;
+    one to three passes over it tell which genes are kept.
+
     Parameters
     ----------
     expression : Expression
@@ -60,6 +64,9 @@ def prepare(
         Keep constant genes, as is right for new samples of a model.
     """
     steps: Steps = list(expression.steps)
+    expression = expression.scanned()
+    if cpm or log1p:
+        _check_counts(expression, "counts per million" if cpm else "log1p")
     if cpm:
         expression = _cpm(expression, steps)
     if log1p:
@@ -75,7 +82,9 @@ def prepare(
     if not keep_constant:
         expression = _varying(expression, steps)
     if n_variable is not None and n_variable < expression.shape[1]:
-        order = np.argsort(-variances(expression.matrix), kind="stable")[:n_variable]
+        expression = expression.scanned()
+        spread = variances(expression.matrix) if expression.scan is None else expression.scan.variances
+        order = np.argsort(-spread, kind="stable")[:n_variable]
         expression = expression.of_genes(np.sort(order))
         steps.append({"step": "most variable", "genes": int(n_variable)})
     return Prepared(expression, steps)
@@ -106,12 +115,32 @@ def _distinct(expression: Expression, how: str, steps: Steps) -> Expression:
     dropped = len(genes) - len(genes.unique())
     steps.append({"step": f"duplicates: {how}", "genes": len(repeated), "lines merged": dropped, "named": repeated})
     if how == "mean":
-        codes, names = pd.factorize(genes)
-        return replace(expression, matrix=_averaged(expression.matrix, codes), genes=np.asarray(names, dtype=object))
-    means = column_means(expression.matrix)
+        return _merged(expression)
+    expression = expression.scanned()
+    means = column_means(expression.matrix) if expression.scan is None else expression.scan.means
     order = np.lexsort((np.arange(means.size), -np.nan_to_num(means, nan=-np.inf)))
     first = ~pd.Index(genes[order]).duplicated()
     return expression.of_genes(np.sort(order[first]))
+
+
+def _merged(expression: Expression) -> Expression:
+    """Genes of one name averaged."""
+    codes, names = pd.factorize(expression.genes)
+    if expression.is_lazy:
+        later = np.flatnonzero(pd.Index(expression.genes).duplicated())
+        matrix = by_blocks(expression.matrix, _averaged_again, later, codes[later], width=len(names))
+    else:
+        matrix = _averaged(expression.matrix, codes)
+    return replace(expression, matrix=matrix, genes=np.asarray(names, dtype=object), scan=None)
+
+
+def _averaged_again(matrix: Any, later: NDArray[Any], into: NDArray[Any]) -> Any:
+    """The same, told only which columns are repeated ones and where they belong."""
+    first = np.ones(matrix.shape[1], dtype=bool)
+    first[later] = False
+    codes = np.cumsum(first) - 1
+    codes[later] = into
+    return _averaged(matrix, codes)
 
 
 def _averaged(matrix: Any, codes: NDArray[Any]) -> Any:
@@ -125,18 +154,23 @@ def _averaged(matrix: Any, codes: NDArray[Any]) -> Any:
 
 
 def _cpm(expression: Expression, steps: Steps) -> Expression:
-    _check_counts(expression, "counts per million")
-    matrix = expression.matrix
-    filled = np.nan_to_num(matrix) if isinstance(matrix, np.ndarray) else matrix
-    sums = np.asarray(filled.sum(axis=1, dtype=np.float64)).ravel()
+    matrix, known = expression.matrix, expression.scan
+    sums = row_sums(matrix) if known is None else known.summary.row_sums
     if not (sums > 0).all():
         raise InputError(f"sample {shown(expression.samples[int(np.argmin(sums))])} has a sum of zero: remove it")
     steps.append({"step": "counts per million"})
-    return replace(expression, matrix=_rows_times(expression.matrix, 1e6 / sums))
+    return _changed(expression, per_million)
 
 
-def _rows_times(matrix: Any, factors: NDArray[np.float64]) -> Any:
-    factors = factors.astype(matrix.dtype)
+def row_sums(matrix: Any) -> NDArray[np.float64]:
+    """Sum of each row, NaN left out."""
+    filled = np.nan_to_num(matrix) if isinstance(matrix, np.ndarray) else matrix
+    return np.asarray(filled.sum(axis=1, dtype=np.float64)).ravel()
+
+
+def per_million(matrix: Any) -> Any:
+    """Rows of a sum of a million."""
+    factors = (1e6 / row_sums(matrix)).astype(matrix.dtype)
     if isinstance(matrix, np.ndarray):
         return matrix * factors[:, None]
     made = matrix.copy()
@@ -145,14 +179,25 @@ def _rows_times(matrix: Any, factors: NDArray[np.float64]) -> Any:
 
 
 def _log1p(expression: Expression, steps: Steps) -> Expression:
-    _check_counts(expression, "log1p")
     steps.append({"step": "log1p"})
-    matrix = expression.matrix
-    return replace(expression, matrix=np.log1p(matrix) if isinstance(matrix, np.ndarray) else matrix.log1p())
+    return _changed(expression, log_of_one_more)
+
+
+def log_of_one_more(matrix: Any) -> Any:
+    """log(1 + x)."""
+    return np.log1p(matrix) if isinstance(matrix, np.ndarray) else matrix.log1p()
+
+
+def _changed(expression: Expression, function: Callable[[Any], Any]) -> Expression:
+    """Another matrix, made row by row; of one that stays in its file, block by block whenever it is read."""
+    lazy = expression.is_lazy
+    matrix = by_blocks(expression.matrix, function) if lazy else function(expression.matrix)
+    return replace(expression, matrix=matrix, scan=None)
 
 
 def _check_counts(expression: Expression, step: str) -> None:
-    lowest = float(np.nanmin(stored_numbers(expression.matrix), initial=0.0))
+    known = expression.scan
+    lowest = float(np.nanmin(stored_numbers(expression.matrix) if known is None else known.lowest, initial=0.0))
     if lowest < 0:
         raise InputError(
             f"{step} needs values of at least 0, the smallest is {lowest:g}: are these logarithms already?"
@@ -169,7 +214,8 @@ def _restricted(expression: Expression, only: Any, steps: Steps) -> Expression:
 
 
 def _varying(expression: Expression, steps: Steps) -> Expression:
-    varying = ~constant_columns(expression.matrix)
+    expression = expression.scanned()
+    varying = ~(constant_columns(expression.matrix) if expression.scan is None else expression.scan.constant)
     if varying.all():
         return expression
     if np.count_nonzero(varying) < 2:

@@ -14,6 +14,8 @@ from netbic.decomposition import SparseGraphSVD, refuse_anndata
 from netbic.io.errors import InputError, shown
 from netbic.io.results import names_of
 from netbic.io.state import fitted_model
+from netbic.operators import Preparation
+from netbic.operators.blocks import RowBlocks, is_dask
 from netbic.projection import scoring
 
 
@@ -25,7 +27,7 @@ def scores_by_name(model: SparseGraphSVD, X: Any, genes: Any) -> NDArray[Any]:
     Parameters
     ----------
     model : SparseGraphSVD
-    X : array or sparse matrix, prepared as the model's own data were
+    X : array, sparse matrix or Dask array, prepared as the model's own data were
     genes : sequence of names
 
     Examples
@@ -39,7 +41,8 @@ def scores_by_name(model: SparseGraphSVD, X: Any, genes: Any) -> NDArray[Any]:
     True
     """
     refuse_anndata(X)
-    model, X = fitted_model(model), _as_floats(X)
+    model, lazy = fitted_model(model), is_dask(X)
+    X = X if lazy else _as_floats(X)
     known = pd.Index([str(gene) for gene in genes])
     if X.shape[1] != len(known):
         raise InputError(f"X has {X.shape[1]:,} columns but {len(known):,} genes are named: name each column")
@@ -48,6 +51,8 @@ def scores_by_name(model: SparseGraphSVD, X: Any, genes: Any) -> NDArray[Any]:
     wanted = pd.Index([str(name) for name in names_of(model, "columns")])
     at = known.get_indexer(wanted)
     _check_overlap(model, known, wanted, at)
+    if lazy:
+        return _block_scores(model, X, at)
     if not isinstance(X, np.ndarray):
         return _sparse_scores(model, X, at)
     full = np.tile(model.preparation_.offsets.astype(X.dtype), (X.shape[0], 1))
@@ -76,14 +81,28 @@ def _check_overlap(model: SparseGraphSVD, known: pd.Index[Any], wanted: pd.Index
         warnings.warn(what, stacklevel=4)
 
 
+def _block_scores(model: SparseGraphSVD, X: Any, at: NDArray[Any]) -> NDArray[Any]:
+    """The same of a Dask array, block by block."""
+    blocks = RowBlocks(X, hold=False)
+    scores = blocks.stacked(_affine_scores, model.preparation_, scoring(model.components_.astype(np.float64)), at)
+    if not np.isfinite(scores).all():
+        blocks.check_finite()
+    return scores
+
+
 def _sparse_scores(model: SparseGraphSVD, X: Any, at: NDArray[Any]) -> NDArray[Any]:
-    """The same without writing X out: scores are affine, so what missing genes add is added once, to all rows."""
+    """The same without writing X out."""
+    return _affine_scores(X, model.preparation_, scoring(model.components_.astype(np.float64)), at)
+
+
+def _affine_scores(X: Any, preparation: Preparation, directions: NDArray[Any], at: NDArray[Any]) -> NDArray[Any]:
+    """Scores are affine, so what missing genes add is added once, to all rows."""
     there = np.flatnonzero(at >= 0)
     places = sp.csr_array((np.ones(there.size, dtype=X.dtype), (at[there], there)), shape=(X.shape[1], at.size))
-    directions = scoring(model.components_.astype(np.float64)).astype(X.dtype)
-    missing = np.where(at < 0, model.preparation_.offsets, 0.0)[None, :]
-    added = (model.preparation_.apply(missing) - model.preparation_.apply(np.zeros_like(missing))) @ directions
-    return np.asarray(model.preparation_.project(X @ places, directions) + added.astype(X.dtype))
+    directions = directions.astype(X.dtype)
+    missing = np.where(at < 0, preparation.offsets, 0.0)[None, :]
+    added = (preparation.apply(missing) - preparation.apply(np.zeros_like(missing))) @ directions
+    return np.asarray(preparation.project(X @ places, directions) + added.astype(X.dtype))
 
 
 def scores_table(scores: NDArray[Any], samples: Any) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,8 +14,10 @@ import numpy as np
 
 from netbic.graphs import Graph
 from netbic.io.alignment import Alignment, align, check_names, unaligned, with_names
+from netbic.io.errors import InputError
 from netbic.io.expression import Expression, read_expression
 from netbic.io.files import read_json
+from netbic.io.lazy import open_expression
 from netbic.io.names import renaming
 from netbic.io.networks import read_network
 from netbic.io.preparing import prepare
@@ -31,7 +34,7 @@ class Study:
 
     @property
     def X(self) -> Any:
-        """The matrix: a DataFrame with names, or CSR."""
+        """The matrix: a DataFrame with names, CSR, or a Dask array."""
         matrix = self.expression.matrix
         return self.expression.frame() if isinstance(matrix, np.ndarray) else matrix
 
@@ -42,10 +45,8 @@ class Study:
 
     def fingerprint(self) -> dict[str, str]:
         """Short digests of the matrix, its names and the graph: equal if and only if nothing changed."""
-        matrix = self.expression.matrix
-        stored = [matrix] if isinstance(matrix, np.ndarray) else [matrix.data, matrix.indices, matrix.indptr]
         digests = {
-            "expression": digest(*stored, np.array(matrix.shape)),
+            "expression": self._origin() if self.expression.is_lazy else _stored_digest(self.expression.matrix),
             "samples": digest(self.expression.samples),
             "genes": digest(self.expression.genes),
         }
@@ -53,6 +54,17 @@ class Study:
             weights = self.graph.weights
             digests["network"] = digest(weights.data, weights.indices, weights.indptr)
         return digests
+
+    def _origin(self) -> str:
+        """Of a matrix that stays in its file: its digest, which one pass found, and what is done to it."""
+        expression = self.expression.scanned()
+        done = np.array([expression.origin, json.dumps(self.alignment.steps)], dtype=object)
+        return digest(done, np.array(expression.shape), np.empty(0, dtype=expression.matrix.dtype))
+
+
+def _stored_digest(matrix: Any) -> str:
+    stored = [matrix] if isinstance(matrix, np.ndarray) else [matrix.data, matrix.indices, matrix.indptr]
+    return digest(*stored, np.array(matrix.shape))
 
 
 def open_study(
@@ -77,6 +89,8 @@ def open_study(
     log1p: bool = False,
     n_variable: int | None = None,
     matched_only: bool = False,
+    lazy: bool = False,
+    block_rows: int | None = None,
 ) -> Study:
     """Read an expression matrix and a network, prepare the one and match the other to it.
 
@@ -92,9 +106,17 @@ def open_study(
         Drop genes that are not in the network; otherwise they stay, without neighbours.
     duplicates, cpm, log1p, n_variable
         See `prepare`.
+    lazy : bool
+        Leave the matrix in its file and read it block by block: see `open_expression`, also for `block_rows`.
     """
-    data = read_expression(
-        expression, samples_in_rows=samples_in_rows, layer=layer, gene_names=gene_names, skip_columns=skip_columns
+    reading: dict[str, Any] = {"samples_in_rows": samples_in_rows, "layer": layer, "gene_names": gene_names}
+    reading["skip_columns"] = skip_columns
+    if block_rows is not None and not lazy:
+        raise InputError(f"block_rows={block_rows} is about matrices that stay in their files: use lazy=True")
+    data = (
+        open_expression(expression, **reading, block_rows=block_rows)
+        if lazy
+        else read_expression(expression, **reading)
     )
     preparing: dict[str, Any] = {"duplicates": duplicates, "cpm": cpm, "log1p": log1p, "n_variable": n_variable}
     if network is None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,15 @@ def read_numbers(path: Path | str, skip_columns: Sequence[str] = (), annotated: 
     annotated : bool
         Also leave out columns whose names say that they annotate lines (Entrez_Gene_Id, Description, Length, ...).
     """
-    data = read_bytes(path)
+    return next(number_pieces(path, [(0, read_bytes(path))], skip_columns, annotated))
+
+
+def number_pieces(
+    path: Path | str, pieces: Iterable[tuple[int, bytes]], skip_columns: Sequence[str] = (), annotated: bool = True
+) -> Iterator[NumberTable]:
+    """The same piece by piece (`text_pieces`): some lines of the table at a time."""
+    pieces = iter(pieces)
+    _, data = next(pieces)
     layout = Layout.of(path, data)
     header = _header(layout, data)
     skipped = columns_to_skip(path, header[1:], skip_columns, annotated)
@@ -54,14 +62,52 @@ def read_numbers(path: Path | str, skip_columns: Sequence[str] = (), annotated: 
     if not kept:
         raise unusable(path, "has no column of numbers left", "skip fewer columns")
     types = dict.fromkeys(range(layout.n_fields), pa.string()) | dict.fromkeys(kept, pa.float64())
-    table = _parsed(layout, data, types, header)
+    columns = np.array([header[at] for at in kept], dtype=object)
+    yield NumberTable(*_numbers(layout, data, types, header, True), columns, tuple(skipped))
+    for before, piece in pieces:
+        if piece.strip():
+            later = replace(layout, n_skipped=0, before=before)
+            yield NumberTable(*_numbers(later, piece, types, header, False), columns, tuple(skipped))
+
+
+def _numbers(
+    layout: Layout, data: bytes, types: dict[int, Any], header: Sequence[str], skip_first: bool
+) -> tuple[NDArray[np.float64], Names]:
+    """Columns of numbers side by side, and the names in the first column."""
+    kept = [position for position, kind in types.items() if kind != pa.string()]
+    if len(kept) == len(types) - 1 >= _WIDE:
+        found = _wide(layout, data, len(kept), skip_first)
+        if found is not None:
+            return found
+    table = _parsed(layout, data, types, header, skip_first)
     values = np.empty((table.num_rows, len(kept)))
     for at, position in enumerate(kept):
         values[:, at] = table.column(position).to_numpy(zero_copy_only=False)
-    columns = np.array([header[at] for at in kept], dtype=object)
-    return NumberTable(values, _text(table.column(0)), columns, tuple(skipped))
+    return values, _text(table.column(0))
 
 
+def _wide(layout: Layout, data: bytes, n_columns: int, skip_first: bool) -> tuple[NDArray[np.float64], Names] | None:
+    """The same for very many columns, of which each costs a parser dearly: as one long column. None if that fails."""
+    if b'"' in data or layout.separator == " ":
+        return None
+    mark = layout.separator.encode()
+    lines = [line for line in data.splitlines()[layout.n_skipped + skip_first :] if line.strip()]
+    names, _, numbers = zip(*(line.partition(mark) for line in lines), strict=True) if lines else ((), (), ())
+    if not lines or any(line.count(mark) != n_columns - 1 for line in numbers):
+        return None
+    column = b"\n".join(numbers).replace(mark, b"\n") + b"\n"
+    del lines, numbers
+    try:
+        table = _by_arrow(Layout(layout.path, ",", 0, [], 1), column, {0: pa.float64()}, 0, ignore_empty_lines=False)
+    except pa.ArrowException:
+        return None
+    if table.num_rows != len(names) * n_columns or table.num_columns != 1:
+        return None
+    values = table.column(0).to_numpy(zero_copy_only=False).reshape(len(names), n_columns)
+    return values, np.array([name.decode().strip() for name in names], dtype=object)
+
+
+_WIDE = 1000  # columns
 _ANNOTATIONS = """entrez_gene_id entrezgene entrezid entrez_id entrez gene_id geneid gene_name genename gene_symbol
 description gene_description length gene_length effective_length chr chrom chromosome start end strand biotype
 gene_biotype gene_type hgnc_id ensembl_id ensembl_gene_id uniprot locus cytoband band"""
@@ -192,7 +238,9 @@ def _parsed(
         return _by_pandas(layout, trimmed(data, layout.separator), types, skip, one_line(str(problem), 200))
 
 
-def _by_arrow(layout: Layout, data: bytes, types: dict[int, Any], skip: int) -> pa.Table:
+def _by_arrow(
+    layout: Layout, data: bytes, types: dict[int, Any], skip: int, ignore_empty_lines: bool = True
+) -> pa.Table:
     longest = max(map(len, data[: 1 << 20].splitlines()), default=0)  # a block must hold a line, and better many
     reading = arrow_csv.ReadOptions(
         skip_rows=layout.n_skipped + skip, autogenerate_column_names=True, block_size=max(1 << 22, 32 * longest)
@@ -202,7 +250,7 @@ def _by_arrow(layout: Layout, data: bytes, types: dict[int, Any], skip: int) -> 
         null_values=list(MISSING),
         strings_can_be_null=False,
     )
-    parsing = arrow_csv.ParseOptions(delimiter=layout.separator)
+    parsing = arrow_csv.ParseOptions(delimiter=layout.separator, ignore_empty_lines=ignore_empty_lines)
     return arrow_csv.read_csv(pa.BufferReader(data), reading, parsing, converting)
 
 

@@ -8,16 +8,18 @@ import io
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from netbic.io.errors import InputError, shown, unusable
 
 MISSING = ("", "NA", "NaN", "nan", "N/A", "n/a", "null", "NULL", "None", "#N/A")  # how tables spell a missing value
 _SEPARATORS = {"\t": "tab", ",": "comma", ";": "semicolon", " ": "space"}
 _LOOKED_AT = 30  # lines from which the layout is guessed
+_LARGE = 1 << 28  # bytes of lines so long that fewer have to do
 _BLANKS = re.compile(rb"[ \t]+")
 _PACKED = {b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 
@@ -48,6 +50,47 @@ def read_bytes(path: Path | str) -> bytes:
         raise unusable(path, f"cannot be read ({problem.strerror})", "check its permissions") from None
     if data[:2] == b"\x1f\x8b":
         data = _unpacked(path)
+    return _plain_text(path, data)
+
+
+def text_pieces(
+    path: Path | str, size: int = 1 << 23, told: Callable[[float], Any] = lambda share: None
+) -> Iterator[tuple[int, bytes]]:
+    """The text of a file in pieces of whole lines, as `read_bytes` gives it, each with how many lines are before it.
+
+    `told` is called with the share of the file that has been read.
+    """
+    path = checked_file(path)
+    lines, rest = 0, b""
+    with path.open("rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+        file.seek(0)
+        stream: Any = gzip.GzipFile(fileobj=file) if packed else file
+        while True:
+            more = _next_bytes(path, stream, size)
+            rest += more
+            if not rest:
+                return
+            if more and rest.count(b"\n") < (_LOOKED_AT if not lines else 1) and len(rest) < _LARGE:
+                continue
+            end = rest.rfind(b"\n") + 1 if more and b"\n" in rest else len(rest)
+            piece, rest = rest[:end], rest[end:]
+            told(file.tell() / path.stat().st_size)
+            if lines:
+                _check_encoding(path, piece, lines)
+            yield lines, piece if lines else _plain_text(path, piece)
+            lines += piece.count(b"\n")
+
+
+def _next_bytes(path: Path, stream: Any, size: int) -> bytes:
+    try:
+        return bytes(stream.read(size))
+    except (EOFError, zlib.error, gzip.BadGzipFile, OSError):
+        raise unusable(path, "breaks off or is damaged", "download or pack it again") from None
+
+
+def _plain_text(path: Path, data: bytes) -> bytes:
+    """The beginning of a text, without a byte-order mark."""
     for mark, kind in _PACKED.items():
         if data.startswith(mark):
             raise unusable(path, f"is packed with {kind}", "unpack it first, or pack it with gzip")
@@ -68,16 +111,17 @@ def _unpacked(path: Path) -> bytes:
         raise unusable(path, "is a gzip file that breaks off or is damaged", "download or pack it again") from None
 
 
-def _check_encoding(path: Path, data: bytes) -> None:
+def _check_encoding(path: Path, data: bytes, before: int = 0) -> None:
     zero = data.find(b"\0")
     if zero >= 0:
-        raise unusable(path, "holds binary data", "a text file is needed here", line=data.count(b"\n", 0, zero) + 1)
+        line = before + data.count(b"\n", 0, zero) + 1
+        raise unusable(path, "holds binary data", "a text file is needed here", line=line)
     if data.isascii():
         return
     try:
         data.decode()
     except UnicodeDecodeError as problem:
-        line = data.count(b"\n", 0, problem.start) + 1
+        line = before + data.count(b"\n", 0, problem.start) + 1
         what = f"byte {data[problem.start]:#04x} is not UTF-8"
         raise unusable(path, what, "convert it, e.g. iconv -f latin1 -t utf-8", line=line) from None
 
@@ -91,6 +135,7 @@ class Layout:
     n_skipped: int
     first: list[str]
     n_fields: int  # of the lines after the first
+    before: int = 0  # lines of the file before those at hand
 
     @classmethod
     def of(cls, path: Path | str, data: bytes) -> Layout:
@@ -115,7 +160,7 @@ class Layout:
         """Line number and fields of every line after the comments (and `skip` more) that is not blank."""
         for number, line in enumerate(text_lines(data), start=1):
             if number > self.n_skipped + skip and line.strip():
-                yield number, split(line, self.separator)
+                yield self.before + number, split(line, self.separator)
 
 
 def _first_lines(data: bytes) -> list[str]:

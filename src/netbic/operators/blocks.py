@@ -40,6 +40,8 @@ class RowBlocks:
     ----------
     X : dask array of shape (n, p)
         Blocks are NumPy arrays or SciPy's sparse matrices; anything but single precision is taken as double.
+    hold : bool
+        Keep blocks in memory where they fit; False for one visit and no more.
 
     Attributes
     ----------
@@ -48,8 +50,9 @@ class RowBlocks:
         Block b has the rows from bounds[b] to bounds[b + 1].
     """
 
-    def __init__(self, X: Any) -> None:
+    def __init__(self, X: Any, hold: bool = True) -> None:
         X = _of_whole_rows(X)
+        self._may_hold = hold
         self.shape = (int(X.shape[0]), int(X.shape[1]))
         self.dtype = np.dtype(X.dtype if X.dtype in (np.float32, np.float64) else np.float64)
         heights = np.array(X.chunks[0], dtype=np.intp)
@@ -74,7 +77,7 @@ class RowBlocks:
         self._sources, self._held = self.workers.each(_loaded, names, self._sources), True
 
     def _fits(self, nbytes: int) -> bool:
-        return nbytes <= _HELD_SHARE * self.workers.memory
+        return self._may_hold and nbytes <= _HELD_SHARE * self.workers.memory
 
     @property
     def n_blocks(self) -> int:

@@ -16,6 +16,7 @@ from netbic.io.errors import InputError, shown
 from netbic.io.expression import as_matrix
 from netbic.io.results import names_of
 from netbic.io.state import fitted_model, is_model
+from netbic.operators.blocks import is_dask
 
 Indices = NDArray[np.intp]
 
@@ -90,6 +91,7 @@ def entries(model: SparseGraphSVD, data: Data, rows: Indices, columns: Indices) 
     if rows.size * columns.size > _MOST_ENTRIES:
         raise InputError(f"{rows.size:,} x {columns.size:,} entries are too many for a picture: name fewer modules")
     picked = data.matrix[_places(model, data, "rows", rows)]
+    picked = picked.compute() if is_dask(picked) else picked
     block = _dense(picked[:, _places(model, data, "columns", columns)])
     done = model.preparation_
     block -= done.offsets[columns].astype(block.dtype)

@@ -17,6 +17,8 @@ from netbic.io.errors import extra
 from netbic.io.files import write_whole
 from netbic.io.results import check_same_data, heaviest, unpacked
 from netbic.io.state import fitted_model
+from netbic.operators import Preparation
+from netbic.operators.blocks import RowBlocks, is_dask
 
 FILE = "heatmaps.npz"
 _MOST_GENES, _MOST_SAMPLES = 300, 150
@@ -48,7 +50,7 @@ def write_heatmaps(folder: Path | str, model: SparseGraphSVD, X: Any) -> None:
         The file `heatmaps.npz` is written there. Large modules are cut to their heaviest members.
     model : SparseGraphSVD
         Fitted to X.
-    X : DataFrame, array or sparse array
+    X : DataFrame, array, sparse array or Dask array
 
     Examples
     --------
@@ -63,6 +65,7 @@ def write_heatmaps(folder: Path | str, model: SparseGraphSVD, X: Any) -> None:
     """
     model = fitted_model(model)
     check_same_data(model, X)
+    X = RowBlocks(X) if is_dask(X) else X
     arrays: dict[str, Any] = {}
     for module, heatmap in enumerate(_drawn(model, X)):
         arrays |= {f"{name}-{module}": getattr(heatmap, name) for name in ("values", "limit", "genes", "samples")}
@@ -104,8 +107,10 @@ def _by_weight(members: NDArray[Any], vector: NDArray[Any]) -> NDArray[Any]:
 
 
 def _heatmap(model: SparseGraphSVD, X: Any, genes: NDArray[Any], samples: NDArray[Any]) -> Heatmap:
-    # Whole rows are prepared, because row means may have to be subtracted.
-    values = model.preparation_.apply(_rows(X, samples))[:, genes].T
+    if isinstance(X, RowBlocks):
+        values = _from_blocks(model, X, genes, samples).T
+    else:
+        values = _members(_rows(X, samples), genes, model.preparation_).T
     seen = np.abs(values[np.isfinite(values)])
     limit = float(np.percentile(seen, _STRONG)) if seen.size else 0.0
     limit = limit if limit > 0 else 1.0
@@ -113,12 +118,36 @@ def _heatmap(model: SparseGraphSVD, X: Any, genes: NDArray[Any], samples: NDArra
     return Heatmap(np.rint(levels).astype(np.int8), limit, genes.astype(np.int32), samples.astype(np.int32))
 
 
+def _members(rows: Any, genes: NDArray[Any], preparation: Preparation) -> NDArray[np.float64]:
+    """Whole rows are prepared, because row means may have to be subtracted."""
+    return np.asarray(preparation.apply(_dense(rows))[:, genes])
+
+
+def _from_blocks(
+    model: SparseGraphSVD, blocks: RowBlocks, genes: NDArray[Any], samples: NDArray[Any]
+) -> NDArray[np.float64]:
+    """Members' values from the blocks that have any."""
+    owners = np.searchsorted(blocks.bounds, samples, side="right") - 1
+    which = np.unique(owners).tolist()
+    rows = [samples[owners == block] - blocks.bounds[block] for block in which]
+    own = [[blocks.workers.share(value)] * len(which) for value in (genes, model.preparation_)]
+    values = np.empty((samples.size, genes.size))
+    for block, part in zip(which, blocks.workers.collect(blocks.each(_of_block, rows, *own, which=which)), strict=True):
+        values[owners == block] = part
+    return values
+
+
+def _of_block(block: Any, rows: NDArray[Any], genes: NDArray[Any], preparation: Preparation) -> NDArray[np.float64]:
+    return _members(block[rows], genes, preparation)
+
+
 def _rows(X: Any, rows: NDArray[Any]) -> NDArray[np.float64]:
     chosen: Any = X.iloc[rows] if isinstance(X, pd.DataFrame) else X[rows]
-    dense: NDArray[np.float64] = np.asarray(
-        chosen.toarray() if hasattr(chosen, "toarray") else chosen, dtype=np.float64
-    )
-    return dense
+    return _dense(chosen)
+
+
+def _dense(rows: Any) -> NDArray[np.float64]:
+    return np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
 
 
 def picture(values: NDArray[np.int8]) -> str:
