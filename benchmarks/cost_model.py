@@ -3,8 +3,8 @@
     python benchmarks/cost_model.py [--folder DIR]
 
 A visit of a block takes `task` seconds, `read` seconds per byte loaded and `multiply` seconds per entry multiplied, and
-visits are shared out among workers. Handing out tasks (`hand_out` seconds each) is the work of client and scheduler, and
-is not. The four numbers come from tiny blocks and from one store read by one worker; what they predict for other sizes
+visits are shared out among workers. Handing out tasks (`hand_out` seconds each) is work of client and scheduler, and is
+not. The four numbers come from tiny blocks and from one store read by one worker; what they predict for other sizes
 and for two workers is printed beside what is measured, each the fastest of several.
 """
 
@@ -87,7 +87,7 @@ def calibrated(folder: Path) -> Costs:
         tiny = da.zeros((400, 10), chunks=(1, 10))
         empty, *_ = passes(tiny)
         X = da.from_zarr(store(folder, 10_000))
-        raw, once, twice = passes(X)
+        raw, _, twice = passes(X)
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster, Client(cluster):
         shared, *_ = passes(tiny)
     task = max(2 * (empty - shared) / 400, 0.0)

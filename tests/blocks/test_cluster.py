@@ -71,6 +71,13 @@ def test_dense_and_sparse(client):
     assert_same(model().fit(COUNTS), model().fit(sparse_blocks(COUNTS, 70)))
 
 
+def test_threads_and_workers_agree_to_the_last_bit(client, monkeypatch):
+    X, words = da.from_array(DENSE, chunks=(13, -1)), {"scale": True, "n_components": 3}
+    with_workers = model(**words).fit(X)
+    monkeypatch.setattr(blocks, "current_workers", workers.Threads)
+    assert_same(model(**words).fit(X), with_workers, tolerance=0)
+
+
 def test_streamed(client, streamed):
     assert_same(model(scale=True).fit(DENSE), model(scale=True).fit(da.from_array(DENSE, chunks=(70, -1))))
 
@@ -103,6 +110,7 @@ def test_a_worker_is_killed(mortal, monkeypatch, run):
     fitted = model().fit(slow(da.from_array(DENSE, chunks=(70, -1))))
     thread.join()
     assert_same(model().fit(DENSE), fitted)
+    assert_same(model().fit(da.from_array(DENSE, chunks=(70, -1))), fitted, tolerance=0)
 
 
 def test_every_worker_is_killed(mortal, streamed):

@@ -1,5 +1,6 @@
 """A Dask array gives the modules that the same matrix in memory gives."""
 
+import functools
 import tracemalloc
 
 import dask.array as da
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import netbic
-from netbic.operators import ChunkedOperator, RowBlocks, blocks
+from netbic.operators import ChunkedOperator, RowBlocks, blocks, workers
 from problems_in_blocks import COUNTS, DENSE, GRAPH, assert_same, model, sparse_blocks
 
 WORDS = {
@@ -102,6 +103,29 @@ def test_kept_or_streamed_is_the_same_to_the_last_bit(monkeypatch):
     held = model().fit(X)
     monkeypatch.setattr(blocks, "_HELD_SHARE", 0.0)
     assert_same(held, model().fit(X), tolerance=0)
+
+
+def test_little_memory_changes_no_digit(monkeypatch):
+    X = da.from_array(DENSE, chunks=(70, -1))
+    packed = model().fit(X)
+    monkeypatch.setattr(workers, "_MEMORY_TAKEN", 0.0)
+    unpacked = model().fit(X)
+    assert_same(packed, unpacked, tolerance=0)
+    assert unpacked.passes_ > packed.passes_
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 15, 16, 17, 19, 64, 65, 70])
+def test_brackets_are_those_of_a_cluster(count):
+    """Groups of four, then groups of these: written out level by level."""
+    parts = [str(number) for number in range(count)]
+
+    def combine(one, other):
+        return f"({one}+{other})"
+
+    level = parts
+    while len(level) > 1:
+        level = [functools.reduce(combine, level[at : at + 4]) for at in range(0, len(level), 4)]
+    assert workers.bracketed(iter(parts), combine) == level[0]
 
 
 def counted(X, loads):

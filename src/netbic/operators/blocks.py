@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from netbic.operators.base import Floats
 from netbic.operators.dense import DenseOperator
-from netbic.operators.scanning import is_sparse
+from netbic.operators.scanning import aligned, is_sparse
 from netbic.operators.sparse import SparseOperator
 from netbic.operators.workers import BlockError, Cluster, Threads, current_workers
 
@@ -299,7 +299,7 @@ def as_matrix(block: Any, height: int, width: int, dtype: Any) -> Any:
         raise ValueError(f"it has shape {block.shape}, but the Dask array says {(height, width)}")
     if is_sparse(block):
         return sp.csr_array(block, dtype=dtype)
-    return np.asarray(block, dtype=dtype)
+    return aligned(np.asarray(block, dtype=dtype))
 
 
 def _given(value: Any) -> Any:

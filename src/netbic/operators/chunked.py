@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from netbic.operators.base import Floats, Indices
 from netbic.operators.blocks import RowBlocks
 from netbic.operators.dense import DenseOperator
-from netbic.operators.scanning import is_sparse, scan_rows
+from netbic.operators.scanning import aligned, is_sparse, scan_rows
 from netbic.operators.sparse import SparseOperator
 from netbic.operators.workers import packing_limit
 
@@ -56,8 +56,10 @@ class ChunkedOperator:
     def matvec(self, support: Indices, values: Floats) -> Floats:
         """X v: from packed columns where they are few, else one pass."""
         values = values.astype(self.blocks.dtype, copy=False)
-        if not self._packs(support.size, self.shape[1]):
+        if not is_few(support.size, self.shape[1]):
             return self._from_all(times, spread(support, values, self.shape[1]))
+        if not self._packs(support.size, self.shape[1]):
+            return self._from_all(times_columns, (support, values))
         self.expect(support)
         weights = self._for_all((_places(support, self._columns), values))
         parts = self._workers.each(times_packed, self._column_packs, weights)
@@ -80,7 +82,8 @@ class ChunkedOperator:
         rows = [support[starts[b] : starts[b + 1]] - self.blocks.bounds[b] for b in active]
         weights = [values[starts[b] : starts[b + 1]] for b in active]
         if not self._packs(support.size, self.shape[0]):
-            return np.asarray(self.blocks.total(times_left, add, rows, weights, which=active.tolist()))
+            product = times_rows if is_few(support.size, self.shape[0]) else times_left
+            return np.asarray(self.blocks.total(product, add, rows, weights, which=active.tolist()))
         packs, places = self._packed_rows(active.tolist(), rows)
         return np.asarray(self._workers.total(times_left_packed, add, packs, places, weights))
 
@@ -98,8 +101,8 @@ class ChunkedOperator:
         return [known[b][1] for b in active], places
 
     def _packs(self, count: int, among: int) -> bool:
-        """Whether so many lines are packed: few, and small beside the workers' memory."""
-        return count <= _PACKED_SHARE * among and count * self._line_bytes(among) <= self._limit
+        """Whether so many lines are packed: few, and small beside the workers' memory. No digit depends on it."""
+        return is_few(count, among) and count * self._line_bytes(among) <= self._limit
 
     def _line_bytes(self, among: int) -> int:
         """Bytes of a row or a column, of which there are so many."""
@@ -205,6 +208,11 @@ class ChunkedOperator:
 # ----------------------------------------------------------------------------------------------------------------
 
 
+def is_few(count: int, among: int) -> bool:
+    """Whether so many lines of a matrix are gathered before they are multiplied."""
+    return count <= _PACKED_SHARE * among
+
+
 def _places(wanted: Indices, packed: Indices) -> Indices | None:
     """Where the wanted lines are among the packed ones; None if they are all of them."""
     return None if wanted.size == packed.size else np.searchsorted(packed, wanted)
@@ -212,12 +220,23 @@ def _places(wanted: Indices, packed: Indices) -> Indices | None:
 
 def times(block: Any, v: NDArray[Any]) -> Floats:
     """X v."""
-    return np.asarray(block @ v, dtype=np.float64)
+    return np.asarray(block @ aligned(v), dtype=np.float64)
+
+
+def times_columns(block: Any, columns_and_values: tuple[Indices, NDArray[Any]]) -> Floats:
+    """X v, for a v with these values in these few columns."""
+    columns, values = columns_and_values
+    return times(columns_of(block, columns), values)
+
+
+def times_rows(block: Any, rows: Indices, values: NDArray[Any]) -> Floats:
+    """X'u, for a u with these values in these few rows."""
+    return times_left_packed(rows_of(block, rows), None, values)
 
 
 def times_left(block: Any, rows: Indices, values: NDArray[Any]) -> Floats:
     """X'u, for a u with these values in these rows."""
-    u = values if rows.size == block.shape[0] else spread(rows, values, block.shape[0])
+    u = aligned(values) if rows.size == block.shape[0] else spread(rows, values, block.shape[0])
     return np.asarray(block.T @ u, dtype=np.float64)
 
 
@@ -240,12 +259,12 @@ def rows_of(block: Any, rows: Indices) -> Any:
 def times_packed(columns: Any, places_and_values: tuple[Indices | None, NDArray[Any]]) -> Floats:
     """X v, from the columns at these places of a pack."""
     places, values = places_and_values
-    return times(columns if places is None else columns_of(columns, places), values)
+    return times(aligned(columns) if places is None else columns_of(columns, places), values)
 
 
 def times_left_packed(rows: Any, places: Indices | None, values: NDArray[Any]) -> Floats:
     """X'u, from the rows at these places of a pack."""
-    return np.asarray((rows if places is None else rows[places]).T @ values, dtype=np.float64)
+    return np.asarray((aligned(rows) if places is None else rows[places]).T @ aligned(values), dtype=np.float64)
 
 
 def squares_of(block: Any, row_offsets: Floats, column_offsets: Floats) -> Floats:

@@ -41,6 +41,14 @@ def scan_rows(
     return total
 
 
+def aligned(X: Any) -> Any:
+    """The same array where the processor likes it: what came over a network may lie anywhere, and is multiplied slowly.
+
+    It is multiplied in another order, too, so that last digits would depend on who did the work.
+    """
+    return X if is_sparse(X) or X.flags.aligned else X.copy(order="K")
+
+
 def is_sparse(X: Any) -> bool:
     """Whether X is a sparse matrix."""
     return bool(sp.issparse(X))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
@@ -73,11 +73,7 @@ class Threads:
 
     def total(self, function: Callable[..., Any], combine: Callable[[Any, Any], Any], *arguments: Sequence[Any]) -> Any:
         """Results combined as they come in, in order."""
-        results = self._results(function, arguments)
-        total = next(results)
-        for result in results:
-            total = combine(total, result)
-        return total
+        return bracketed(self._results(function, arguments), combine)
 
     def _results(self, function: Callable[..., Any], arguments: Sequence[Sequence[Any]]) -> Any:
         """Results in order, no more than a few ahead of what has been asked for."""
@@ -257,6 +253,25 @@ def _labels(firsts: Sequence[Any]) -> list[str]:
 
 def _itself(value: Any) -> Any:
     return value
+
+
+def bracketed(parts: Iterable[Any], combine: Callable[[Any, Any], Any]) -> Any:
+    """Parts combined as a cluster would: groups of a few, then groups of these, and so on; few are held at a time."""
+    levels: list[list[Any]] = [[]]
+    for part in parts:
+        levels[0].append(part)
+        for number, level in enumerate(levels):
+            if len(level) < _FAN_IN:
+                break
+            if number + 1 == len(levels):
+                levels.append([])
+            levels[number + 1].append(_combined(combine, level))
+            level.clear()
+    rest: list[Any] = []
+    for level in levels:
+        group = level + rest
+        rest = [_combined(combine, group)] if group else []
+    return rest[0]
 
 
 def _combined(combine: Callable[[Any, Any], Any], parts: Sequence[Any]) -> Any:
