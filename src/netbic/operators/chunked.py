@@ -55,7 +55,7 @@ class ChunkedOperator:
 
     def matvec(self, support: Indices, values: Floats) -> Floats:
         """X v: from packed columns where they are few, else one pass."""
-        values = values.astype(self.blocks.dtype, copy=False)
+        values = np.ascontiguousarray(values, dtype=self.blocks.dtype)
         if not is_few(support.size, self.shape[1]):
             return self._from_all(times, spread(support, values, self.shape[1]))
         if not self._packs(support.size, self.shape[1]):
@@ -74,7 +74,7 @@ class ChunkedOperator:
 
     def rmatvec(self, support: Indices, values: Floats) -> Floats:
         """X'u: from packed rows where they are few, else one pass over the blocks that have any."""
-        values = values.astype(self.blocks.dtype, copy=False)
+        values = np.ascontiguousarray(values, dtype=self.blocks.dtype)
         starts = np.searchsorted(support, self.blocks.bounds)
         active = np.flatnonzero(np.diff(starts))
         if not active.size:
