@@ -1,11 +1,11 @@
-"""What a pass over blocks costs: a model with three numbers, measured on small passes and checked on larger ones.
+"""What a pass over blocks costs: a model with a few numbers, measured on small passes and checked on other ones.
 
     python benchmarks/cost_model.py [--folder DIR]
 
 A visit of a block takes `task` seconds, `read` seconds per byte loaded and `multiply` seconds per entry multiplied, and
 visits are shared out among workers. Handing out tasks (`hand_out` seconds each) is work of client and scheduler, and is
-not. The four numbers come from tiny blocks and from one store read by one worker; what they predict for other sizes
-and for two workers is printed beside what is measured, each the fastest of several.
+not. The numbers come from tiny blocks, and from one store and two matrices in memory with one worker; what they predict
+for other sizes and for two workers is printed beside what is measured, each the fastest of several.
 """
 
 from __future__ import annotations
@@ -20,39 +20,62 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
+import scipy.sparse as sp
 import zarr
 from distributed import Client, LocalCluster
 
 from netbic.operators import ChunkedOperator, RowBlocks, blocks
 
-REPEATS = 5
+REPEATS, TINY, FILLED = 5, 400, 0.05
 COLUMNS, BLOCK_ROWS = 10_000, 1_000
+CLUSTER = {"threads_per_worker": 1, "dashboard_address": ":0"}
 
 
 @dataclass
 class Costs:
-    """Seconds: per task and worker, per task in all, per byte loaded, per entry multiplied."""
+    """Seconds: per task and worker, per task in all, per byte loaded, per entry multiplied (dense, sparse)."""
 
     task: float
     hand_out: float
     read: float
-    multiply: float
+    dense: float
+    sparse: float
 
-    def of(self, n_blocks: int, nbytes: float, entries: float, n_workers: int, products: int) -> float:
+    def of(self, n_blocks: int, nbytes: float, entries: float, n_workers: int, sparse: bool = False) -> float:
         """Seconds for one pass."""
-        shared = n_blocks * self.task + nbytes * self.read + products * entries * self.multiply
+        shared = n_blocks * self.task + nbytes * self.read + entries * (self.sparse if sparse else self.dense)
         return shared / n_workers + n_blocks * self.hand_out
 
 
-def store(folder: Path, n: int) -> Path:
-    """A dense matrix of n rows, written if it is not there."""
+def store(folder: Path, n: int) -> da.Array:
+    """A dense matrix of n rows on disk, written if it is not there."""
     path = folder / f"dense-{n}.zarr"
     if not path.exists():
         X = zarr.create_array(path, shape=(n, COLUMNS), chunks=(BLOCK_ROWS, COLUMNS), dtype="float32", compressors=None)
-        noise = np.random.default_rng(0).standard_normal((BLOCK_ROWS, COLUMNS), dtype=np.float32)
         for first in range(0, n, BLOCK_ROWS):
-            X[first : first + BLOCK_ROWS] = np.roll(noise, first // BLOCK_ROWS, axis=1)
-    return path
+            X[first : first + BLOCK_ROWS] = dense_block(first)
+    return da.from_zarr(path)
+
+
+def dense_block(number: int) -> np.ndarray:
+    return np.random.default_rng(number).standard_normal((BLOCK_ROWS, COLUMNS), dtype=np.float32)
+
+
+def sparse_block(number: int) -> sp.csr_array:
+    """A block of many rows, so that it takes about as many bytes as a dense one."""
+    rng, height = np.random.default_rng(number), 10 * BLOCK_ROWS
+    return sp.random_array((height, COLUMNS), density=FILLED, format="csr", dtype=np.float32, rng=rng)
+
+
+def in_memory(make: Callable[[int], Any], count: int) -> da.Array:
+    """Blocks in the workers' memory."""
+    meta = sp.csr_array((0, 0), dtype=np.float32) if make is sparse_block else np.empty((0, 0), dtype=np.float32)
+    height = make(0).shape[0]
+    numbers = da.arange(count, chunks=1)
+    made = numbers.map_blocks(
+        lambda at: make(int(at[0])), chunks=((height,) * count, (COLUMNS,)), new_axis=1, meta=meta
+    )
+    return made.persist()
 
 
 def fastest(work: Callable[[], Any]) -> float:
@@ -68,62 +91,89 @@ def touched(block: Any) -> float:
     return float(block[0, 0])
 
 
-def passes(X: da.Array) -> tuple[float, float, float]:
-    """Seconds of a pass that only reads, of X v and of X'(X v)."""
+def read(X: da.Array) -> float:
+    """Seconds of a pass that only reads."""
     rows = RowBlocks(X)
-    operator = ChunkedOperator(rows)
+    return fastest(lambda: rows.workers.collect(rows.each(touched)))
+
+
+def multiplied(X: da.Array) -> float:
+    """Seconds of X'(X v): two products in one pass."""
+    operator = ChunkedOperator(RowBlocks(X))
     v, offsets = np.random.default_rng(1).standard_normal(X.shape[1]), np.zeros(X.shape[0])
-    every = np.arange(X.shape[1])
-    return (
-        fastest(lambda: rows.workers.collect(rows.each(touched))),
-        fastest(lambda: operator.matvec(every, v)),
-        fastest(lambda: operator.normal(v, offsets)),
-    )
+    return fastest(lambda: operator.normal(v, offsets))
 
 
 def calibrated(folder: Path) -> Costs:
-    """From tiny blocks and from one store, with one worker."""
-    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster, Client(cluster):
-        tiny = da.zeros((400, 10), chunks=(1, 10))
-        empty, *_ = passes(tiny)
-        X = da.from_zarr(store(folder, 10_000))
-        raw, _, twice = passes(X)
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster, Client(cluster):
-        shared, *_ = passes(tiny)
-    task = max(2 * (empty - shared) / 400, 0.0)
-    hand_out = empty / 400 - task
-    read = (raw - X.numblocks[0] * empty / 400) / X.nbytes
-    return Costs(task, hand_out, read, max(twice - raw, 1e-9) / 2 / X.size)
+    """From tiny blocks, one store and two matrices in memory."""
+    tiny = da.zeros((TINY, 10), chunks=(1, 10))
+    with LocalCluster(n_workers=2, **CLUSTER) as cluster, Client(cluster):
+        shared = read(tiny)
+    with LocalCluster(n_workers=1, **CLUSTER) as cluster, Client(cluster):
+        alone = read(tiny)
+        X = store(folder, 10_000)
+        raw = read(X)
+        dense, sparse = multiplied(in_memory(dense_block, 10)), multiplied(in_memory(sparse_block, 6))
+    task = max(2 * (alone - shared) / TINY, 0.0)
+    overhead = alone / TINY
+    return Costs(
+        task,
+        overhead - task,
+        (raw - X.numblocks[0] * overhead) / X.nbytes,
+        (dense - 10 * overhead) / (2 * 10 * BLOCK_ROWS * COLUMNS),
+        (sparse - 6 * overhead) / (2 * 6 * 10 * BLOCK_ROWS * COLUMNS * FILLED),
+    )
 
 
 def main() -> None:
     words = argparse.ArgumentParser()
     words.add_argument("--folder")
     asked = words.parse_args()
-    blocks._HELD_SHARE = 0.0  # everything is read from disk
+    blocks._HELD_SHARE = 0.0  # what is on disk is read in every pass
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(asked.folder or temporary)
         costs = calibrated(folder)
-        print(f"task {1e3 * costs.task:.2f} ms, handed out in {1e3 * costs.hand_out:.2f} ms")
-        print(f"read {1e-9 / costs.read:.2f} GB/s, multiply {1e-9 / costs.multiply:.2f} G entries/s")
-        print("| store | workers | pass | predicted s | measured s | ratio |\n| --- | --- | --- | --- | --- | --- |")
+        print(
+            f"task {1e3 * costs.task:.2f} ms, handed out in {1e3 * costs.hand_out:.2f} ms; "
+            f"read {1e-9 / costs.read:.2f} GB/s, "
+            f"multiply {1e-9 / costs.dense:.2f} (dense), {1e-9 / costs.sparse:.2f} (CSR) G entries/s"
+        )
+        print("| matrix | workers | pass | predicted s | measured s | ratio |\n| --- | --- | --- | --- | --- | --- |")
         for n_workers in (1, 2):
-            words_of = {"n_workers": n_workers, "threads_per_worker": 1, "dashboard_address": ":0"}
-            with LocalCluster(**words_of) as cluster, Client(cluster):
-                for n in (5_000, 20_000, 40_000):
-                    X = da.from_zarr(store(folder, n))
-                    for products, (name, measured) in enumerate(zip(("read", "Xv", "X'Xv"), passes(X), strict=True)):
-                        line(
-                            f"{X.nbytes / 1e9:.1f} GB dense",
-                            n_workers,
-                            name,
-                            costs.of(X.numblocks[0], X.nbytes, X.size, n_workers, products),
-                            measured,
-                        )
+            with LocalCluster(n_workers=n_workers, **CLUSTER) as cluster, Client(cluster):
+                check(folder, costs, n_workers)
 
 
-def line(what: str, n_workers: int, name: str, predicted: float, measured: float) -> None:
-    print(f"| {what} | {n_workers} | {name} | {predicted:.2f} | {measured:.2f} | {measured / predicted:.2f} |")
+def check(folder: Path, costs: Costs, n_workers: int) -> None:
+    """Print what is predicted and what is measured."""
+    for n in (5_000, 20_000, 40_000):
+        X, name = store(folder, n), f"{4e-9 * n * COLUMNS:.1f} GB dense on disk"
+        told(name, n_workers, "read", costs.of(X.numblocks[0], X.nbytes, 0, n_workers), read(X))
+        told(name, n_workers, "X'Xv", costs.of(X.numblocks[0], X.nbytes, 2 * X.size, n_workers), multiplied(X))
+    for count in (5, 20):
+        entries = count * BLOCK_ROWS * COLUMNS
+        predicted = costs.of(count, 0, 2 * entries, n_workers)
+        told(
+            f"{4e-9 * entries:.1f} GB dense in memory",
+            n_workers,
+            "X'Xv",
+            predicted,
+            multiplied(in_memory(dense_block, count)),
+        )
+    for count in (4, 16):
+        entries = count * 10 * BLOCK_ROWS * COLUMNS * FILLED
+        predicted = costs.of(count, 0, 2 * entries, n_workers, sparse=True)
+        told(
+            f"{8e-9 * entries:.1f} GB CSR in memory",
+            n_workers,
+            "X'Xv",
+            predicted,
+            multiplied(in_memory(sparse_block, count)),
+        )
+
+
+def told(matrix: str, n_workers: int, name: str, predicted: float, measured: float) -> None:
+    print(f"| {matrix} | {n_workers} | {name} | {predicted:.2f} | {measured:.2f} | {measured / predicted:.2f} |")
 
 
 if __name__ == "__main__":
