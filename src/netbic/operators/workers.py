@@ -94,9 +94,7 @@ class Threads:
     @cached_property
     def memory(self) -> float:
         """Memory that was free when it was first asked for."""
-        import psutil
-
-        return float(psutil.virtual_memory().available)
+        return free_memory()
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_pool"}
@@ -206,6 +204,18 @@ class Cluster:
 
         limits = [worker["memory_limit"] for worker in self._client.scheduler_info(n_workers=-1)["workers"].values()]
         return float(sum(limit or psutil.virtual_memory().total for limit in limits))
+
+
+def free_memory() -> float:
+    """Bytes that this machine could still use; 4 GB where that cannot be told."""
+    try:
+        import psutil  # comes with distributed
+    except ImportError:
+        names = getattr(os, "sysconf_names", {})
+        if "SC_AVPHYS_PAGES" not in names:
+            return 4e9
+        return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    return float(psutil.virtual_memory().available)
 
 
 def current_workers() -> Threads | Cluster:
