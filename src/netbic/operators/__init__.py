@@ -16,6 +16,7 @@ from netbic.operators.corrected import Corrected
 from netbic.operators.dense import DenseOperator
 from netbic.operators.masked import Masked, learn_from_observed
 from netbic.operators.preparation import CENTERS, Preparation, winsorised
+from netbic.operators.scanning import Look
 from netbic.operators.sparse import SparseOperator
 from netbic.operators.workers import BlockError, ClusterError
 
@@ -27,6 +28,7 @@ __all__ = [
     "Corrected",
     "DataOperator",
     "DenseOperator",
+    "Look",
     "Masked",
     "Operator",
     "Preparation",

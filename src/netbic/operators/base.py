@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from netbic.operators.scanning import Look
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -45,15 +47,8 @@ class DataOperator(Operator, Protocol):
     def gram(self, on_rows: bool, factors: Floats, left: Floats, right: Floats, dtype: Any) -> NDArray[Any]:
         """Y Y' (`on_rows`) or Y'Y for Y = X diag(factors) - left right'; the upper triangle counts, Fortran order."""
 
-    def scan(
-        self,
-        function: Callable[[Floats, int], Any],
-        combine: Callable[[Any, Any], Any],
-        factors: Floats | None,
-        left: Floats,
-        right: Floats,
-    ) -> Any:
-        """Combine function(some rows of Y, number of the first) over Y = X diag(factors) - left right'."""
+    def scan(self, look: Look) -> Any:
+        """What comes of a look at every row."""
 
     def squared_norm(self, row_offsets: Floats, column_offsets: Floats, factors: Floats | None) -> float:
         """Sum over i, j of ((x_ij - row_offsets[i] - column_offsets[j]) * factors[j])^2."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from netbic.operators.base import Floats, Indices
 from netbic.operators.blocks import RowBlocks
 from netbic.operators.dense import DenseOperator
-from netbic.operators.scanning import aligned, is_sparse, scan_rows
+from netbic.operators.scanning import Look, aligned, is_sparse
 from netbic.operators.sparse import SparseOperator
 from netbic.operators.workers import packing_limit
 
@@ -187,20 +187,11 @@ class ChunkedOperator:
             total += right @ (left.T @ left) @ right.T - crossing - crossing.T
         return np.asfortranarray(total, dtype=dtype)
 
-    def scan(
-        self,
-        function: Callable[[Floats, int], Any],
-        combine: Callable[[Any, Any], Any],
-        factors: Floats | None,
-        left: Floats,
-        right: Floats,
-    ) -> Any:
-        """function(some rows of Y, number of the first) for Y = X diag(factors) - left right', combined."""
-        n = self.blocks.n_blocks
-        fixed = [[value] * n for value in (function, combine)]
-        shared = self._for_all((factors, right))
+    def scan(self, look: Look) -> Any:
+        """What comes of a look at every row."""
+        looks = self._for_all(look._replace(left=look.left[:0]))
         firsts = self.blocks.bounds[:-1].tolist()
-        return self.blocks.total(scanned, combine, *fixed, self.blocks.parts(left), shared, firsts)
+        return self.blocks.total(looked_at, look.combine, looks, self.blocks.parts(look.left), firsts)
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -305,17 +296,9 @@ def _written(product: Any) -> NDArray[Any]:
     return np.asarray(product.toarray() if is_sparse(product) else product)
 
 
-def scanned(
-    block: Any,
-    function: Callable[[Floats, int], Any],
-    combine: Callable[[Any, Any], Any],
-    left: Floats,
-    shared: tuple[Floats | None, Floats],
-    first: int,
-) -> Any:
-    """`scan_rows` of one block."""
-    factors, right = shared
-    return scan_rows(block, function, combine, factors, left, right, int(first))
+def looked_at(block: Any, look: Look, left: Floats, first: int) -> Any:
+    """What comes of a look at every row."""
+    return look._replace(left=left).over(block, first)
 
 
 def block_operator(block: Any) -> Any:

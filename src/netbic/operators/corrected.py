@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netbic.operators.base import DataOperator, Floats, Indices
+from netbic.operators.scanning import Look
 
 _SPARSE_SHARE = 0.2  # layers with fewer non-zeros than this share are kept by their non-zeros
 
@@ -160,7 +161,7 @@ class Corrected:
         left, right = self._dense_layers()
         left = np.vstack([left, self._sparse_left.full()])
         right = np.vstack([right, self._sparse_right.full()])
-        return self._base.scan(function, combine, self._factors, left.T, right.T)
+        return self._base.scan(Look(function, combine, self._factors, left.T, right.T))
 
     def with_prediction(self, left: Floats, right: Floats) -> Self:
         """The same matrix with `left right'` added in its holes: here there are none."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.linalg import get_blas_funcs
 
 from netbic.operators.base import Floats, Indices
-from netbic.operators.scanning import scan_rows
+from netbic.operators.scanning import Look
 
 _FULL_SHARE = 0.45  # above this share of kept lines the full product beats gathering
 _LONG_LINE = 4096
@@ -100,16 +99,9 @@ class DenseOperator:
         squares = self.column_squares(row_offsets, column_offsets)
         return float(squares.sum() if factors is None else squares @ factors**2)
 
-    def scan(
-        self,
-        function: Callable[[Floats, int], Any],
-        combine: Callable[[Any, Any], Any],
-        factors: Floats | None,
-        left: Floats,
-        right: Floats,
-    ) -> Any:
-        """Combine function(some rows of Y, number of the first) over Y = X diag(factors) - left right'."""
-        return scan_rows(self._rows, function, combine, factors, left, right)
+    def scan(self, look: Look) -> Any:
+        """What comes of a look at every row."""
+        return look.over(self._rows)
 
     def gram(self, on_rows: bool, factors: Floats, left: Floats, right: Floats, dtype: Any) -> NDArray[Any]:
         """Y Y' or Y'Y for Y = X diag(factors) - left right', summed over blocks of the other axis."""
@@ -160,16 +152,9 @@ class PackedOperator:
             return _combine(self._rows.lines, self._columns.lines, support, values)
         return self._rows.combine(support, values)
 
-    def scan(
-        self,
-        function: Callable[[Floats, int], Any],
-        combine: Callable[[Any, Any], Any],
-        factors: Floats | None,
-        left: Floats,
-        right: Floats,
-    ) -> Any:
-        """Combine function(some rows of Y, number of the first) over Y = X diag(factors) - left right'."""
-        return scan_rows(self._rows.lines, function, combine, factors, left, right)
+    def scan(self, look: Look) -> Any:
+        """What comes of a look at every row."""
+        return look.over(self._rows.lines)
 
 
 class PackedLines:

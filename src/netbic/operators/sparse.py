@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from netbic.operators.base import Floats, Indices
-from netbic.operators.scanning import scan_rows
+from netbic.operators.scanning import Look
 
 _FULL_SHARE = 0.3  # above this share of kept rows or columns the full product beats gathering
 _BLOCK_ENTRIES = 1 << 20  # stored entries visited at a time
@@ -80,16 +79,9 @@ class SparseOperator:
         squares = self.column_squares(row_offsets, column_offsets)
         return float(squares.sum() if factors is None else squares @ factors**2)
 
-    def scan(
-        self,
-        function: Callable[[Floats, int], Any],
-        combine: Callable[[Any, Any], Any],
-        factors: Floats | None,
-        left: Floats,
-        right: Floats,
-    ) -> Any:
-        """Combine function(some rows of Y, number of the first) over Y = X diag(factors) - left right'."""
-        return scan_rows(self._rows, function, combine, factors, left, right)
+    def scan(self, look: Look) -> Any:
+        """What comes of a look at every row."""
+        return look.over(self._rows)
 
     def gram(self, on_rows: bool, factors: Floats, left: Floats, right: Floats, dtype: Any) -> NDArray[Any]:
         """Y Y' or Y'Y for Y = X diag(factors) - left right': (XF)(XF)' - (XFR)L' - L(XFR)' + L(R'R)L'."""
