@@ -128,3 +128,9 @@ def test_nothing_but_zeros():
 def test_sparse_and_far_from_zero_is_not_made_dense():
     X = sp.csr_array(COUNTS)
     assert_same(model(center="both").fit(X), model(center="both").fit(sparse_blocks(COUNTS, 70)))
+
+
+def test_masked_entries():
+    masked = da.from_array(np.ma.masked_greater(DENSE, 4.0), chunks=(70, -1))
+    with pytest.raises(BlockError, match=r"block 0 .*masked array.*fill or drop"):
+        model().fit(masked)

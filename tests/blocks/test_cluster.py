@@ -1,5 +1,6 @@
 """The same modules from the workers of a Dask cluster, whatever befalls them."""
 
+import gc
 import importlib
 import os
 import signal
@@ -233,3 +234,79 @@ def test_a_block_that_workers_cannot_make(client, streamed, monkeypatch, tmp_pat
     X = da.from_array(DENSE, chunks=(70, -1)).map_blocks(only_here.same, dtype=float, meta=np.empty((0, 0)))
     with pytest.raises(BlockError, match=r"block \d \(rows \d+ to \d+\): ModuleNotFoundError: .*only_here"):
         model().fit(X)
+
+
+def tasks_left(client):
+    """Tasks that the scheduler knows of, once it has had time to forget."""
+    for _ in range(50):
+        gc.collect()
+        left = client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks))
+        if not left:
+            break
+        time.sleep(0.1)
+    return left
+
+
+def fail_at(number):
+    def fail(block, block_info=None):
+        if block_info[0]["chunk-location"][0] == number:
+            raise OSError("the disk is on fire")
+        return block
+
+    return fail
+
+
+def test_nothing_stays_on_the_workers(mortal):
+    X = da.from_array(DENSE, chunks=(70, -1))
+    model().fit(X)
+    assert tasks_left(mortal) == 0
+    for _ in range(2):
+        with pytest.raises(BlockError):
+            model().fit(X.map_blocks(fail_at(3), dtype=float, meta=np.empty((0, 0))))
+        assert tasks_left(mortal) == 0
+
+
+def test_interrupted_work_is_not_gone_on_with(mortal, streamed):
+    threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        model().fit(slow(da.from_array(DENSE, chunks=(10, -1)), seconds=0.1))
+    assert tasks_left(mortal) == 0
+
+
+def test_a_fit_within_a_task(client):
+    """A worker that waited for itself would wait for ever."""
+    fitted = client.submit(lambda: model().fit(da.from_array(DENSE, chunks=(70, -1)))).result(timeout=60)
+    assert_same(model().fit(DENSE), fitted)
+
+
+def test_what_another_cluster_holds(client):
+    with LocalCluster(**WORDS) as other, Client(other, set_as_default=False) as elsewhere:
+        X = elsewhere.persist(da.from_array(DENSE, chunks=(70, -1)))
+        assert_same(model().fit(DENSE), model().fit(X))
+
+
+def test_blocks_that_cannot_be_sent(client):
+    lock = threading.Lock()
+    X = da.from_array(DENSE, chunks=(70, -1)).map_blocks(lambda block: block if lock else 0, dtype=float)
+    with pytest.raises(BlockError, match=r"block 0 .* cannot be sent to a worker .*lock.*pickled"):
+        model().fit(X)
+
+
+def test_data_that_every_block_would_carry(client, monkeypatch, tmp_path):
+    np.save(tmp_path / "X.npy", DENSE)
+    X = da.from_array(np.load(tmp_path / "X.npy", mmap_mode="r"), chunks=(70, -1))
+    assert_same(model().fit(DENSE), model().fit(X))
+    monkeypatch.setattr(blocks, "_CARRIED_BYTES", 1_000_000)
+    with pytest.raises(ValueError, match=r"every block of X needs a whole memmap of 0 MB.*open_expression"):
+        model().fit(X)
+
+
+def test_an_asynchronous_client(client, monkeypatch):
+    monkeypatch.setattr(type(client), "asynchronous", True)
+    with pytest.raises(ClusterError, match="asynchronous"):
+        model().fit(da.from_array(DENSE, chunks=(70, -1)))
+
+
+def test_memory_of_workers_without_a_limit(client):
+    with LocalCluster(**WORDS, memory_limit=0) as other, Client(other) as elsewhere:
+        assert workers.Cluster(elsewhere).memory <= 1.5 * workers.free_memory()

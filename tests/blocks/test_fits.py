@@ -237,3 +237,38 @@ def test_dense_and_sparse_blocks_side_by_side(words):
     X = np.ascontiguousarray(COUNTS.T)
     mixed = da.concatenate([da.from_array(X[:50], chunks=(25, -1)), sparse_blocks(X[50:], 40)])
     assert_same(model(**words).fit(X), model(**words).fit(mixed))
+
+
+@pytest.mark.parametrize("height", [20, 100])
+def test_starts_are_those_of_memory_however_many_blocks(height):
+    """Too large for exact starts, and so faint that another start finds other modules."""
+    study = netbic.simulate.cohort(600, 1000, n_modules=4, strength=0.5, random_state=0)
+    X, words = study.expression.to_numpy(), {"n_components": 3, "n_rows": 60, "n_columns": 50}
+    assert_same(model(**words).fit(X), model(**words).fit(da.from_array(X, chunks=(height, -1))))
+    tall = np.ascontiguousarray(X.T)
+    assert_same(model(**words).fit(tall), model(**words).fit(da.from_array(tall, chunks=(height, -1))))
+
+
+def test_what_all_blocks_need_is_made_once(streamed):
+    loads = []
+    X = counted(da.from_array(DENSE, chunks=(60, -1)), loads)
+    fitted = model().fit(X - X.mean(axis=0))
+    assert len(loads) == pytest.approx(5 * (fitted.passes_ + 1))
+    assert_same(model().fit(DENSE), fitted)
+
+
+def test_nothing_is_loaded_before_words_are_checked():
+    loads = []
+    X = counted(da.from_array(DENSE, chunks=(60, -1)), loads)
+    with pytest.raises(ValueError, match="n_rows=1000"):
+        model(n_rows=1000).fit(X)
+    with pytest.raises(ValueError, match="100 features"):
+        model().fit(DENSE).transform(X[:, :100])
+    assert not loads
+
+
+@pytest.mark.parametrize("missing", ["ignore", "impute"])
+def test_scores_of_complete_blocks(missing):
+    fitted, X = model(missing=missing).fit(DENSE), da.from_array(DENSE, chunks=(70, -1))
+    np.testing.assert_allclose(fitted.transform(X), fitted.transform(DENSE), atol=1e-10)
+    assert fitted.score(X) == pytest.approx(fitted.score(DENSE), rel=1e-10)

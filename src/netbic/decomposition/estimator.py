@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from itertools import islice
 from numbers import Integral
 from typing import Any, ClassVar, Final, Self
@@ -141,6 +142,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     1.0
     """
 
+    passes_: float | None = None  # for models that were loaded, or not fitted to a Dask array
     _search: ClassVar[type[ModuleSearch]] = ModuleSearch
 
     def __init__(
@@ -250,7 +252,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         columns = self._axis("column", X.shape[1], column_names)
         self.names_ = {"rows": row_names, "columns": column_names}
         settings = self._settings(X.dtype)
-        with one_blas_thread():
+        with one_blas_thread(), X.released() if isinstance(X, RowBlocks) else nullcontext():
             operator, noise = self._operator(X)
             search = self._search(operator, rows, columns, settings, noise, known)
             modules: list[Module] = []
@@ -260,7 +262,8 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
                     self._report(module, len(modules) - 1, X)
                     yield module
             self._store(operator, modules, X.dtype)
-        self.passes_ = X.passes if isinstance(X, RowBlocks) else None
+        if isinstance(X, RowBlocks):
+            self.passes_ = X.passes
         for remark, category in remarks(modules, self.n_components, search.ended, rows, columns, settings):
             warnings.warn(remark, category, stacklevel=3)
 
@@ -301,7 +304,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         """Least-squares scores of samples on the modules' features: (X - mean) V'(VV')^+."""
         check_is_fitted(self)
         X = self._validated(X, reset=False)
-        if self.missing != "error" and has_holes(X):
+        if self.missing != "error" and not isinstance(X, RowBlocks) and has_holes(X):
             return observed_scores(self.preparation_.apply(X), self.components_)
         return self._projected(X, scoring(self.components_.astype(np.float64)))
 
@@ -317,7 +320,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         """Share of the variance of X (prepared as the training data were) that the modules reconstruct."""
         check_is_fitted(self)
         X = self._validated(X, reset=False)
-        if self.missing != "error" and has_holes(X):
+        if self.missing != "error" and not isinstance(X, RowBlocks) and has_holes(X):
             prepared = self.preparation_.apply(X)
             residual = prepared - observed_scores(prepared, self.components_) @ self.components_
             total = float(np.nansum(np.square(prepared)))
@@ -363,9 +366,8 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     def _validated(self, X: Any, reset: bool) -> Any:
         refuse_anndata(X)
         if is_dask(X):
-            blocks = RowBlocks(X)
             validate_data(self, X, reset=reset, skip_check_array=True)
-            return blocks
+            return RowBlocks(X, hold=reset)
         try:
             finite: Any = True if self.missing == "error" else "allow-nan"
             keywords = {"dtype": [np.float64, np.float32], "accept_sparse": "csr", "ensure_all_finite": finite}

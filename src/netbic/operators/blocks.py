@@ -25,6 +25,7 @@ from netbic.operators.sparse import SparseOperator
 from netbic.operators.workers import BlockError, Cluster, Threads, current_workers
 
 _HELD_SHARE = 0.4  # blocks are kept in memory up to this share of it
+_CARRIED_BYTES = 1 << 29  # most that may be sent to workers beside blocks
 _JOINED_BYTES = 1 << 28  # largest block of whole rows that is put together from pieces without being asked for
 
 
@@ -58,18 +59,17 @@ class RowBlocks:
         heights = np.array(X.chunks[0], dtype=np.intp)
         self.bounds = np.concatenate([[0], np.cumsum(heights[heights > 0])])
         self._count = [0]  # shared by all views of the same blocks
-        self.workers: Threads | Cluster = current_workers()
-        blocks = [block for block, height in zip(_delayed(X), heights, strict=True) if height]
         self._through: Callable[[Any], Any] | None = None
-        if isinstance(self.workers, Cluster) and _is_on_workers(X):
-            self._sources, self._held = self.workers.hold(blocks), True
+        blocks = [block for block, height in zip(_delayed(X), heights, strict=True) if height]
+        holders = _workers_that_hold(X)
+        self.workers: Threads | Cluster = holders or current_workers()
+        if holders is not None:
+            self._sources, self._held = holders.hold(blocks), True
             return
-        recipes = _recipes(blocks)
+        recipes = Recipe.of(blocks, self.workers)
         if isinstance(self.workers, Cluster):
-            recipes = [recipe.packed() for recipe in recipes]
+            recipes = [recipe.packed(self.name_of(number)) for number, recipe in enumerate(recipes)]
         self._sources, self._held = self.workers.each(_given, recipes), False
-        if self._fits(self.shape[0] * self.shape[1] * self.dtype.itemsize):
-            self._hold()
 
     def _hold(self) -> None:
         """Have the blocks in memory from now on."""
@@ -78,6 +78,14 @@ class RowBlocks:
 
     def _fits(self, nbytes: int) -> bool:
         return self._may_hold and nbytes <= _HELD_SHARE * self.workers.memory
+
+    @contextmanager
+    def released(self) -> Iterator[None]:
+        """Hold nothing any more afterwards, whatever happens."""
+        try:
+            yield
+        finally:
+            self._sources = []
 
     @property
     def n_blocks(self) -> int:
@@ -125,6 +133,8 @@ class RowBlocks:
     def _visits(
         self, function: Callable[..., Any], arguments: Sequence[Sequence[Any]], which: Sequence[int] | None
     ) -> list[Sequence[Any]]:
+        if not self._held and self._fits(self.shape[0] * self.shape[1] * self.dtype.itemsize):
+            self._hold()
         numbers = list(range(self.n_blocks) if which is None else which)
         self._count[0] += len(numbers)
         names = [self.name_of(number) for number in numbers]
@@ -238,17 +248,39 @@ class Recipe:
     def __init__(self, graph: dict[Any, Any], key: Any) -> None:
         self._graph, self._key = graph, key
 
+    @classmethod
+    def of(cls, blocks: Sequence[Any], workers: Threads | Cluster) -> list[Recipe]:
+        """For each of Dask's delayed blocks the tasks it needs, and no others; what all of them need is done once."""
+        from dask.optimization import cull
+
+        whole: dict[Any, Any] = {}
+        for block in blocks:
+            whole.update(block.__dask_graph__())
+        parts = [cull(whole, [block.key]) for block in blocks]
+        everywhere = set.intersection(*(set(graph) for graph, _ in parts)) if len(parts) > 1 else set()
+        known = _values(whole, _needed(everywhere, parts[0][1]), workers, len(parts))
+        return [
+            cls({key: task for key, task in graph.items() if key not in everywhere} | known, block.key)
+            for block, (graph, _) in zip(blocks, parts, strict=True)
+        ]
+
     def load(self) -> Any:
         """The block."""
         from dask.local import get_sync
 
         return get_sync(self._graph, self._key)
 
-    def packed(self) -> PackedRecipe:
+    def packed(self, name: str) -> PackedRecipe:
         """The recipe as bytes."""
         from distributed.protocol.pickle import dumps
 
-        return PackedRecipe(dumps((self._graph, self._key)))
+        try:
+            return PackedRecipe(dumps((self._graph, self._key)))
+        except Exception as problem:
+            raise BlockError(
+                f"{name} cannot be sent to a worker ({' '.join(str(problem).split())}): make it of data, and by "
+                "functions, that can be pickled, e.g. from files"
+            ) from None
 
 
 class PackedRecipe(Recipe):
@@ -299,6 +331,8 @@ def as_matrix(block: Any, height: int, width: int, dtype: Any) -> Any:
         raise ValueError(f"it has shape {block.shape}, but the Dask array says {(height, width)}")
     if is_sparse(block):
         return sp.csr_array(block, dtype=dtype)
+    if isinstance(block, np.ma.MaskedArray) and np.ma.is_masked(block):
+        raise ValueError("it is a masked array, and entries of it are missing: fill or drop them first")
     return aligned(np.asarray(block, dtype=dtype))
 
 
@@ -310,21 +344,44 @@ def _delayed(X: Any) -> list[Any]:
     return list(X.to_delayed(optimize_graph=True).ravel())
 
 
-def _recipes(blocks: Sequence[Any]) -> list[Recipe]:
-    """For each block the tasks it needs, and no others."""
-    from dask.optimization import cull
-
-    whole: dict[Any, Any] = {}
-    for block in blocks:
-        whole.update(block.__dask_graph__())
-    return [Recipe(cull(whole, [block.key])[0], block.key) for block in blocks]
+def _needed(everywhere: set[Any], dependencies: dict[Any, Any]) -> list[Any]:
+    """Of the tasks that all blocks need, those whose results other tasks take."""
+    taken = {key for task, keys in dependencies.items() if task not in everywhere for key in keys}
+    return sorted(taken & everywhere, key=str)
 
 
-def _is_on_workers(X: Any) -> bool:
-    """Whether some of it is in the memory of a cluster already."""
-    from distributed import futures_of
+def _values(graph: dict[Any, Any], keys: list[Any], workers: Threads | Cluster, n_blocks: int) -> dict[Any, Any]:
+    """The results of some tasks, as parts of a graph."""
+    from dask._task_spec import DataNode
 
-    return bool(futures_of(X))
+    given = {key: graph[key].value for key in keys if isinstance(graph[key], DataNode)}
+    made = [key for key in keys if key not in given]
+    values = given | dict(zip(made, workers.results(graph, made), strict=True))
+    if isinstance(workers, Cluster):
+        _check_carried(values, n_blocks)
+    return {key: DataNode(key, value) for key, value in values.items()}
+
+
+def _check_carried(values: dict[Any, Any], n_blocks: int) -> None:
+    """Raise if what every block needs is too much to be sent with every block."""
+    from dask.sizeof import sizeof
+
+    for value in values.values():
+        if sizeof(value) * n_blocks > _CARRIED_BYTES:
+            raise ValueError(
+                f"every block of X needs a whole {type(value).__name__} of {sizeof(value) / 1e6:,.0f} MB, which would "
+                "be sent with each: have blocks read from a file, e.g. by netbic.io.open_expression or X.to_zarr(path)"
+            )
+
+
+def _workers_that_hold(X: Any) -> Cluster | None:
+    """The cluster that has some of X in its memory already, if there is one."""
+    try:
+        from distributed import futures_of
+    except ImportError:
+        return None
+    futures = futures_of(X)
+    return Cluster(futures[0].client) if futures else None
 
 
 def _of_whole_rows(X: Any) -> Any:

@@ -7,7 +7,7 @@ themselves are read again only when other lines are wanted. X'u reads no block w
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from netbic.operators.scanning import Look, aligned, is_sparse
 from netbic.operators.sparse import SparseOperator
 from netbic.operators.workers import packing_limit
 
-_PAIRED_BLOCKS = (24, 200)  # most blocks of which every pair is multiplied, for rough and for exact starts
+_GROUPS = 16  # into which rows are put together for the products of every pair of them
 _PACKED_SHARE = 0.25  # lines are packed up to this share of all
 
 
@@ -150,14 +150,10 @@ class ChunkedOperator:
         squares = self.column_squares(row_offsets, column_offsets)
         return float(squares.sum() if factors is None else squares @ factors**2)
 
-    def makes_gram(self, on_rows: bool, exact: bool) -> bool:
-        """Whether `gram` takes no more passes than finding a (rough or exact) start without it would."""
-        return not on_rows or self.blocks.n_blocks <= _PAIRED_BLOCKS[exact]
-
     def gram(self, on_rows: bool, factors: Floats, left: Floats, right: Floats, dtype: Any) -> NDArray[Any]:
         """Y Y' or Y'Y for Y = X diag(factors) - left right'.
 
-        Y'Y takes one pass. Y Y' needs every pair of blocks, (b + 1) / 2 passes for b blocks.
+        Y'Y takes one pass. Y Y' needs every pair of rows: (g + 1) / 2 passes for g groups of blocks, and one more.
         """
         if not on_rows and self.blocks.is_sparse:
             return self._sparse_gram(factors, left, right, dtype)
@@ -165,14 +161,23 @@ class ChunkedOperator:
         if not on_rows:
             return np.asfortranarray(self.blocks.total(gram_of, add, lefts, correction))
         bounds, total = self.blocks.bounds, np.zeros((self.shape[0],) * 2, dtype=dtype, order="F")
-        for b in range(self.blocks.n_blocks):
-            later = list(range(b, self.blocks.n_blocks))
-            (mine,) = self.blocks.each(corrected_rows, [lefts[b]], correction[:1], which=[b])
+        for group in self._groups():
+            later = list(range(group[0], self.blocks.n_blocks))
+            parts = self.blocks.each(corrected_rows, [lefts[b] for b in group], correction[: len(group)], which=group)
+            (mine,) = self._workers.each(stacked, [parts])
             pieces = self.blocks.each(
                 crossed, [lefts[c] for c in later], correction[: len(later)], [mine] * len(later), which=later
             )
-            total[bounds[b] : bounds[b + 1], bounds[b] :] = np.hstack(self._workers.collect(pieces))
+            rows = slice(bounds[group[0]], bounds[group[-1] + 1])
+            total[rows, bounds[group[0]] :] = np.hstack(self._workers.collect(pieces))
         return total
+
+    def _groups(self) -> list[list[int]]:
+        """Neighbouring blocks that are multiplied with all others together: few, where memory is short."""
+        count = self.blocks.n_blocks
+        largest = int(np.diff(self.blocks.bounds).max()) * self._line_bytes(self.shape[0])
+        size = max(1, min(-(-count // _GROUPS), int(self._limit // max(largest, 1))))
+        return [list(range(at, min(at + size, count))) for at in range(0, count, size)]
 
     def _sparse_gram(self, factors: Floats, left: Floats, right: Floats, dtype: Any) -> NDArray[Any]:
         """F X'X F - (F X'L) R' - R (F X'L)' + R (L'L) R': only what is sparse is made in every block."""
@@ -276,6 +281,14 @@ def corrected_rows(block: Any, left: Floats, correction: tuple[Floats, Floats, A
     if is_sparse(block):
         return sp.csr_array(scaled), left
     return np.subtract(scaled, left @ right.T, dtype=dtype, casting="same_kind"), np.zeros_like(left)
+
+
+def stacked(parts: Sequence[tuple[Any, Floats]]) -> tuple[Any, Floats]:
+    """Corrected rows of some blocks, one below the other; dense unless all are sparse."""
+    left = np.concatenate([left for _, left in parts])
+    if all(is_sparse(rows) for rows, _ in parts):
+        return sp.csr_array(sp.vstack([rows for rows, _ in parts], format="csr")), left
+    return np.concatenate([_written(rows) for rows, _ in parts]), left
 
 
 def crossed(

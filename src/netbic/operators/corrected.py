@@ -143,10 +143,6 @@ class Corrected:
         if hasattr(self._base, "expect"):
             self._base.expect(columns)
 
-    def makes_gram(self, on_rows: bool, exact: bool) -> bool:
-        """Whether the Gram matrix of this side is to be had at a fair price, and follows when a layer is taken out."""
-        return self.tracks_gram and (not hasattr(self._base, "makes_gram") or self._base.makes_gram(on_rows, exact))
-
     def squared_lengths(self) -> tuple[Floats, Floats]:
         """Sums of squares of the rows and of the columns."""
         along, across = self._scan(_square_sums, _joined)

@@ -7,11 +7,13 @@ depend on who did the work, beyond rounding in how sums are bracketed.
 
 from __future__ import annotations
 
+import copy
 import os
 import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from contextlib import suppress
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
@@ -91,6 +93,12 @@ class Threads:
         """The values themselves."""
         return list(handles)
 
+    def results(self, graph: dict[Any, Any], keys: list[Any]) -> list[Any]:
+        """The results of some tasks of a Dask graph."""
+        from dask.threaded import get
+
+        return list(get(graph, keys)) if keys else []
+
     @cached_property
     def memory(self) -> float:
         """Memory that was free when it was first asked for."""
@@ -108,6 +116,10 @@ class Cluster:
     """
 
     def __init__(self, client: Any) -> None:
+        if client.asynchronous:
+            raise ClusterError(
+                "the present Dask client is asynchronous: give one that waits, Client(asynchronous=False)"
+            )
         self._client = client
         _check_versions(client)
 
@@ -123,14 +135,17 @@ class Cluster:
     def _submitted(
         self, function: Callable[..., Any], arguments: Sequence[Sequence[Any]], priority: int = 0
     ) -> list[Any]:
+        from dask import config as dask_config
+
         name = f"netbic-{function.__name__.strip('_')}-{uuid.uuid4().hex}"
         keys = [f"{name}-{label}" for label in _labels(arguments[0])]
+        words = {"key": keys, "pure": False, "retries": _RETRIES, "priority": priority}
         try:
-            return list(
-                self._client.map(function, *arguments, key=keys, pure=False, retries=_RETRIES, priority=priority)
-            )
+            # What is large is meant to be part of a task, since what is scattered is lost with its worker: no warnings.
+            with dask_config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
+                return list(self._client.map(function, *arguments, **words))
         except Exception as problem:
-            raise self._explained(problem) from problem
+            raise self._explained(problem) from None
 
     def total(self, function: Callable[..., Any], combine: Callable[[Any, Any], Any], *arguments: Sequence[Any]) -> Any:
         """Results combined on the workers, a few at a time and before further blocks are begun."""
@@ -142,26 +157,33 @@ class Cluster:
 
     def collect(self, handles: Sequence[Any]) -> list[Any]:
         """Wait for futures, with an eye on the cluster, and bring their values here."""
+        try:
+            self._wait(handles)
+            return list(self._client.gather(handles))
+        except Exception as problem:
+            # The client keeps the exception of a failed task; with its traceback it would keep all that we hold.
+            raise self._explained(problem.with_traceback(None)) from None
+        except BaseException:
+            self._client.cancel(handles)  # or workers would go on for nobody
+            raise
+
+    def _wait(self, handles: Sequence[Any]) -> None:
+        """Until all are there, or one has failed, or there is nobody left to wait for."""
         from distributed import wait
 
-        try:
-            alone_since = None
-            while True:
-                try:
-                    wait(handles, timeout=_GLANCE)
-                    return list(self._client.gather(handles))
-                except TimeoutError:
-                    if any(handle.status == "error" for handle in handles):
-                        return list(self._client.gather(handles))  # which raises
-                    alone_since = None if self._n_workers() else (alone_since or time.monotonic())
-                    if alone_since is not None and time.monotonic() - alone_since > PATIENCE:
-                        raise ClusterError(
-                            f"the Dask cluster {self._address} has had no worker for {PATIENCE:.0f} seconds: start some"
-                        ) from None
-        except (BlockError, ClusterError):
-            raise
-        except Exception as problem:
-            raise self._explained(problem) from problem
+        alone_since = None
+        while True:
+            try:
+                wait(handles, timeout=_GLANCE)
+                return
+            except TimeoutError:
+                if any(handle.status == "error" for handle in handles):
+                    return
+                alone_since = None if self._n_workers() else (alone_since or time.monotonic())
+                if alone_since is not None and time.monotonic() - alone_since > PATIENCE:
+                    raise ClusterError(
+                        f"the Dask cluster {self._address} has had no worker for {PATIENCE:.0f} seconds: start some"
+                    ) from None
 
     def _n_workers(self) -> int:
         if self._client.status not in ("running", "connecting"):
@@ -174,7 +196,7 @@ class Cluster:
         return str(scheduler.address) if scheduler is not None else "(closed)"
 
     def _explained(self, problem: Exception) -> Exception:
-        """What happened to the cluster, where the problem is one of its, otherwise the problem itself."""
+        """What happened to the cluster, where the problem is one of its, otherwise the like of the problem."""
         from distributed.comm.core import CommClosedError
         from distributed.scheduler import KilledWorker
 
@@ -184,13 +206,22 @@ class Cluster:
                 f"({problem.allowed_failures + 1} tries), most likely for want of memory: make blocks smaller, "
                 "or give workers more memory"
             )
+        if isinstance(problem, (BlockError, ClusterError)):
+            return type(problem)(str(problem))
         lost = (CancelledError, CommClosedError, ConnectionError, TimeoutError)
         if isinstance(problem, lost) or self._client.status != "running":
             return ClusterError(
                 f"the Dask cluster {self._address} went away, or dropped the work it was given "
                 f"({type(problem).__name__}): start it again"
             )
-        return problem
+        try:
+            return copy.copy(problem)
+        except Exception:  # some exceptions cannot be made again
+            return RuntimeError(f"{type(problem).__name__}: {problem}")
+
+    def results(self, graph: dict[Any, Any], keys: list[Any]) -> list[Any]:
+        """The results of some tasks of a Dask graph."""
+        return list(self._client.get(graph, keys)) if keys else []
 
     def hold(self, blocks: Sequence[Any]) -> list[Any]:
         """Futures of Dask's delayed blocks, as for what is in the workers' memory already."""
@@ -199,11 +230,12 @@ class Cluster:
 
     @property
     def memory(self) -> float:
-        """What the workers' limits add up to (this machine's memory for workers without a limit)."""
-        import psutil
-
-        limits = [worker["memory_limit"] for worker in self._client.scheduler_info(n_workers=-1)["workers"].values()]
-        return float(sum(limit or psutil.virtual_memory().total for limit in limits))
+        """What the workers' limits add up to; for those without one, what their machines have free."""
+        workers = self._client.scheduler_info(n_workers=-1)["workers"]
+        limited = sum(worker["memory_limit"] or 0 for worker in workers.values())
+        hosts = {worker["host"]: address for address, worker in workers.items() if not worker["memory_limit"]}
+        free = self._client.run(free_memory, workers=list(hosts.values()), on_error="return") if hosts else {}
+        return float(limited + sum(each for each in free.values() if isinstance(each, float)))
 
 
 def free_memory() -> float:
@@ -219,16 +251,17 @@ def free_memory() -> float:
 
 
 def current_workers() -> Threads | Cluster:
-    """The cluster of the present Dask client, if there is one; otherwise threads."""
+    """The cluster of the present Dask client, if there is one; otherwise (and within a worker's task) threads."""
     try:
-        from distributed import get_client
+        from distributed import get_client, get_worker
     except ImportError:
         return Threads()
-    try:
-        client = get_client()
-    except ValueError:
-        return Threads()
-    return Cluster(client)
+    with suppress(ValueError):
+        get_worker()
+        return Threads()  # a task that waited for other tasks would keep their place
+    with suppress(ValueError):
+        return Cluster(get_client())
+    return Threads()
 
 
 def packing_limit(workers: Workers) -> float:

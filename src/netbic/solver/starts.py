@@ -68,7 +68,7 @@ class Starts:
         self._scale = _power_of_two(operator.squared_norm)
         self._found: Direction | None = None  # until the matrix changes
         self._gram: NDArray[Any] | None = None
-        has_gram = short <= _GRAM_SIZE and operator.makes_gram(self._on_rows, self._exact)
+        has_gram = short <= _GRAM_SIZE and operator.tracks_gram
         dtype = np.float32 if has_gram and not self._exact else np.float64
         if has_gram:
             self._gram = operator.gram(self._on_rows, self._scale, dtype)
