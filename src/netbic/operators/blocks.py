@@ -256,13 +256,9 @@ class Recipe:
         whole: dict[Any, Any] = {}
         for block in blocks:
             whole.update(block.__dask_graph__())
-        parts = [cull(whole, [block.key]) for block in blocks]
-        everywhere = set.intersection(*(set(graph) for graph, _ in parts)) if len(parts) > 1 else set()
-        known = _values(whole, _needed(everywhere, parts[0][1]), workers, len(parts))
-        return [
-            cls({key: task for key, task in graph.items() if key not in everywhere} | known, block.key)
-            for block, (graph, _) in zip(blocks, parts, strict=True)
-        ]
+        shared = _needed_by_all([cull(whole, [block.key]) for block in blocks])
+        whole |= _values(whole, shared, workers, len(blocks))
+        return [cls(cull(whole, [block.key])[0], block.key) for block in blocks]
 
     def load(self) -> Any:
         """The block."""
@@ -344,10 +340,16 @@ def _delayed(X: Any) -> list[Any]:
     return list(X.to_delayed(optimize_graph=True).ravel())
 
 
-def _needed(everywhere: set[Any], dependencies: dict[Any, Any]) -> list[Any]:
-    """Of the tasks that all blocks need, those whose results other tasks take."""
-    taken = {key for task, keys in dependencies.items() if task not in everywhere for key in keys}
-    return sorted(taken & everywhere, key=str)
+def _needed_by_all(parts: Sequence[tuple[dict[Any, Any], dict[Any, Any]]]) -> list[Any]:
+    """Tasks whose results every block takes, given each block's tasks and what these depend on."""
+    if len(parts) < 2:
+        return []
+    everywhere = set.intersection(*(set(graph) for graph, _ in parts))
+    taken = (
+        {key for task, keys in needs.items() if task not in everywhere for key in keys} & everywhere
+        for _, needs in parts
+    )
+    return sorted(set.intersection(*taken), key=str)
 
 
 def _values(graph: dict[Any, Any], keys: list[Any], workers: Threads | Cluster, n_blocks: int) -> dict[Any, Any]:
