@@ -22,6 +22,7 @@ from netbic.operators.sparse import SparseOperator
 from netbic.operators.workers import packing_limit
 
 _GROUPS = 16  # into which rows are put together for the products of every pair of them
+_LIKELY = 3  # times as many lines are packed as are wanted
 _PACKED_SHARE = 0.25  # lines are packed up to this share of all
 
 
@@ -44,6 +45,7 @@ class ChunkedOperator:
         self._columns = np.empty(0, dtype=np.intp)
         self._column_packs: list[Any] = []
         self._row_packs: dict[int, tuple[Indices, Any]] = {}
+        self.scores: dict[str, Floats] = {}  # of rows and columns: those with large ones are packed beside the wanted
 
     def for_one_start(self) -> ChunkedOperator:
         """The same blocks with packed lines of its own."""
@@ -69,8 +71,17 @@ class ChunkedOperator:
         """Have these columns packed, in one pass, before products with some of them are asked for."""
         if np.isin(columns, self._columns, assume_unique=True).all() or not self._packs(columns.size, self.shape[1]):
             return
-        self._columns = columns.copy()
-        self._column_packs = self.blocks.each(columns_of, self._for_all(columns))
+        self._columns = self._and_likely(columns, "columns")
+        self._column_packs = self.blocks.each(columns_of, self._for_all(self._columns))
+
+    def _and_likely(self, wanted: Indices, axis: str) -> Indices:
+        """The wanted lines and those of the next largest scores, if there is room; no digit depends on these."""
+        among = self.shape[axis == "columns"]
+        count = _LIKELY * wanted.size
+        if axis not in self.scores or not self._packs(count, among):
+            return wanted
+        sizes = np.abs(self.scores[axis])
+        return np.union1d(wanted, np.argpartition(sizes, among - count)[among - count :])
 
     def rmatvec(self, support: Indices, values: Floats) -> Floats:
         """X'u: from packed rows where they are few, else one pass over the blocks that have any."""
@@ -94,11 +105,21 @@ class ChunkedOperator:
             known = {b: pack for b, pack in known.items() if b in set(active)}
         stale = [at for at, b in enumerate(active) if b not in known or not np.isin(rows[at], known[b][0]).all()]
         if stale:
-            fresh = self.blocks.each(rows_of, [rows[at] for at in stale], which=[active[at] for at in stale])
-            known.update({active[at]: (rows[at], pack) for at, pack in zip(stale, fresh, strict=True)})
+            packed = self._with_likely_rows([active[at] for at in stale], [rows[at] for at in stale])
+            fresh = self.blocks.each(rows_of, packed, which=[active[at] for at in stale])
+            known.update({active[at]: (own, pack) for at, own, pack in zip(stale, packed, fresh, strict=True)})
         self._row_packs = known
         places = [_places(wanted, known[b][0]) for b, wanted in zip(active, rows, strict=True)]
         return [known[b][1] for b in active], places
+
+    def _with_likely_rows(self, numbers: list[int], rows: list[Indices]) -> list[Indices]:
+        """For some blocks the wanted rows, and those that are likely to be wanted soon."""
+        bounds = self.blocks.bounds
+        likely = self._and_likely(
+            np.concatenate([own + bounds[b] for b, own in zip(numbers, rows, strict=True)]), "rows"
+        )
+        starts = np.searchsorted(likely, bounds)
+        return [likely[starts[b] : starts[b + 1]] - bounds[b] for b in numbers]
 
     def _packs(self, count: int, among: int) -> bool:
         """Whether so many lines are packed: few, and small beside the workers' memory. No digit depends on it."""

@@ -85,8 +85,9 @@ class Corrected:
     def matvec(self, support: Indices, values: Floats) -> Floats:
         """Product with a supported vector on the right."""
         scaled = values if self._factors is None else values * self._factors[support]
-        product: Floats = self._base.matvec(support, scaled)
-        return self._less_on_rows(product, support, values)
+        product = self._less_on_rows(self._base.matvec(support, scaled), support, values)
+        self._foretell("rows", product)
+        return product
 
     def _less_on_rows(self, product: Floats, support: Indices, values: Floats) -> Floats:
         """Take (1 c' + L R') v off a product with X, in place."""
@@ -100,8 +101,14 @@ class Corrected:
 
     def rmatvec(self, support: Indices, values: Floats) -> Floats:
         """Product with a supported vector on the left."""
-        product: Floats = self._base.rmatvec(support, values)
-        return self._less_on_columns(product, support, values)
+        product = self._less_on_columns(self._base.rmatvec(support, values), support, values)
+        self._foretell("columns", product)
+        return product
+
+    def _foretell(self, axis: str, scores: Floats) -> None:
+        """Tell data that are slow to read which rows or columns may soon be wanted: those with large scores."""
+        if hasattr(self._base, "scores"):
+            self._base.scores[axis] = scores
 
     def _less_on_columns(self, product: Floats, support: Indices, values: Floats) -> Floats:
         """Bring a product with X' to scale and take (c 1' + R L') u off it, in place."""
