@@ -7,6 +7,7 @@ import sys
 
 import anndata
 import dask
+import h5py
 import numpy as np
 import pandas as pd
 import pytest
@@ -246,6 +247,11 @@ def test_stores_that_hold_something_else(tmp_path):
     anndata.AnnData(sp.csc_matrix(COUNTS)).write_h5ad(tmp_path / "csc.h5ad")
     with pytest.raises(InputError, match=r"stored by columns \(CSC\).*netbic convert"):
         open_expression(tmp_path / "csc.h5ad")
+    with h5py.File(tmp_path / "old.h5ad", "w") as file:
+        file.create_group("X").attrs["h5sparse_shape"] = (2, 3)
+        file["obs"], file["var"] = (np.zeros(size, dtype=[("index", "S3")]) for size in (2, 3))
+    with pytest.raises(InputError, match="was written by an old AnnData"):
+        open_expression(tmp_path / "old.h5ad")
     np.save(tmp_path / "words.npy", np.array([["a", "b"]]))
     with pytest.raises(InputError, match="not numbers"):
         open_expression(tmp_path / "words.npy")
