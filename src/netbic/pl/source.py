@@ -76,7 +76,7 @@ class Data(NamedTuple):
 
 
 def data_of(model: Any, X: Any, key: str = "netbic") -> Data:
-    """The data to draw: X, an array (Dask's too), table, sparse matrix or AnnData object; or the model, if it is one."""
+    """The data to draw: X, an array or Dask array, table, sparse matrix or AnnData object; or the model."""
     X = model if X is None and is_anndata(model) else X
     if X is None:
         raise InputError("X is missing: give the data that the model was fitted to")
