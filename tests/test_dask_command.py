@@ -109,6 +109,7 @@ def test_an_interrupted_fit_goes_on_on_another_cluster(files, address, tmp_path,
     ("more", "code", "said"),
     [
         (("--dask", "tcp://127.0.0.1:9"), 1, "--dask tcp://127.0.0.1:9: no Dask scheduler answered within 1 seconds"),
+        (("--dask", "foo://a:1"), 2, "--dask foo://a:1: unknown address scheme 'foo'"),
         (("--dask", "mars"), 2, "'local', or a scheduler's address"),
         (("--dask", "tcp://127.0.0.1:9", "--dask-workers", "2"), 2, "are about --dask local"),
         (("--dask", "local", "--dask-memory", "much"), 2, "a size such as 2GB"),
@@ -141,6 +142,18 @@ def test_a_missing_value_is_named(address, tmp_path):
     done = run("fit", tmp_path / "X.npy", "--out", tmp_path / "out", "--dask", address, "--block-rows", 20)
     assert done.exit_code == 1
     assert "a value is missing (gene '3', sample 'sample_41', the first one)" in done.output
+
+
+def test_where_nothing_has_been_kept_nothing_is_said_to_be(address, tmp_path):
+    np.save(tmp_path / "X.npy", np.random.default_rng(0).normal(size=(60, 30)))
+    netbic.io.convert(tmp_path / "X.npy", tmp_path / "X.zarr", block_rows=20)
+    (tmp_path / "X.zarr" / "X" / "1.0").write_bytes(b"damaged")
+    done = run("fit", tmp_path / "X.zarr", "--out", tmp_path / "out", "--dask", address, "--block-rows", 20)
+    assert done.exit_code == 1
+    assert "block 1 (rows 20 to 39)" in done.output
+    assert "--resume" not in done.output
+    assert "bug" not in done.output
+    assert not (tmp_path / "out").exists()
 
 
 def test_without_dask_the_pip_line():

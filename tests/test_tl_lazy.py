@@ -105,6 +105,9 @@ def test_backed_objects(tmp_path, kind, mode):
         tl.modules(found, study.network, 3, **WORDS)
     same(backed, data)
     tl.score(backed)
+    for work in (tl.modules, tl.score):
+        with pytest.raises(netbic.io.InputError, match=r"copy=True needs the data in memory: use adata\.to_memory"):
+            work(backed, copy=True)
     np.testing.assert_allclose(backed.obsm["X_netbic"], data.obsm["X_netbic"], atol=1e-8)
     backed.file.close()
 
@@ -119,6 +122,61 @@ def test_pictures_take_the_rows_they_show(kind):
         shown.append(np.asarray(netbic.pl.heatmap(found, modules=1).images[0].get_array()))
     np.testing.assert_allclose(*shown, atol=1e-6)
     plt.close("all")
+
+
+@pytest.fixture
+def visited():
+    """The study's values in 15 blocks of whole numbers, and which of them were loaded."""
+    loaded = []
+
+    def load(block, block_info=None):
+        loaded.append(block_info[0]["chunk-location"][0])
+        return block
+
+    whole = np.round(10 * values).astype(np.int32)
+    X = da.from_array(whole, chunks=(10, -1)).map_blocks(load, dtype=whole.dtype, meta=whole[:0, :0])
+    return X, whole, loaded
+
+
+def test_pictures_of_a_dask_array_load_the_blocks_of_their_rows(visited):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    X, whole, loaded = visited
+    model = netbic.SparseGraphSVD(1, n_rows=4, n_columns=20).fit(whole)
+    shown = [np.asarray(netbic.pl.heatmap(model, data, n_others=0).images[0].get_array()) for data in (whole, X)]
+    np.testing.assert_array_equal(*shown)
+    assert set(loaded) == set(np.flatnonzero(model.rows_[0]) // 10)
+    plt.close("all")
+
+
+def test_heatmaps_of_a_report_load_the_blocks_of_members_once(visited, tmp_path):
+    X, whole, loaded = visited
+    model = netbic.SparseGraphSVD(3, n_rows=4, n_columns=20).fit(whole)
+    for name, data in (("memory", whole), ("blocks", X)):
+        (tmp_path / name).mkdir()
+        netbic.report.write_heatmaps(tmp_path / name, model, data)
+    both = (netbic.report.heatmaps.read_heatmaps(tmp_path / name) for name in ("memory", "blocks"))
+    for one, other in zip(*both, strict=True):
+        for name in ("values", "limit", "genes", "samples"):
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    assert sorted(loaded) == sorted(set(np.flatnonzero(model.rows_.any(axis=0)) // 10))
+
+
+def test_a_dask_array_goes_into_anndata_as_it_is(visited):
+    X, whole, loaded = visited
+    model = netbic.SparseGraphSVD(2, n_rows=30, n_columns=60).fit(whole)
+    made = tl.to_anndata(model, X)
+    assert made.X is X
+    assert sorted(loaded) == list(range(15))  # for the scores
+    np.testing.assert_allclose(made.obsm["X_netbic"], tl.to_anndata(model, whole).obsm["X_netbic"], atol=1e-10)
+
+
+def test_enrichment_wants_data_in_memory_and_loads_nothing(visited):
+    X, whole, loaded = visited
+    model = netbic.SparseGraphSVD(1, n_rows=30, n_columns=60).fit(whole)
+    for judge in (netbic.enrichment.coexpression, netbic.enrichment.held_out_edges):
+        with pytest.raises(TypeError, match="X is a Dask array, but modules are judged on data in memory"):
+            judge(model, X)
+    assert not loaded
 
 
 def test_the_matrix_never_is_in_memory(monkeypatch):

@@ -94,10 +94,7 @@ def modules(
     ((150, 2), [60, 60])
     """
     _check_anndata(adata)
-    if copy and adata.isbacked:
-        raise InputError("copy=True needs the data in memory: use adata.to_memory(), or copy=False")
-    if copy:
-        adata = adata.copy()
+    adata = _copied(adata) if copy else adata
     kept = _mask(adata, mask_var)
     X = _matrix(adata, layer, kept)
     genes = np.asarray(adata.var_names[kept], dtype=object)
@@ -140,8 +137,7 @@ def score(
         Return a copy with the scores instead of writing them into `adata`.
     """
     _check_anndata(adata)
-    if copy:
-        adata = adata.copy()
+    adata = _copied(adata) if copy else adata
     holder = adata if reference is None else reference
     if is_model(holder):
         model = fitted_model(holder)
@@ -159,10 +155,13 @@ def _stored_layer(adata: Any, key: str) -> str | None:
 
 
 def to_anndata(model: SparseGraphSVD, X: Any = None, key: str = "netbic") -> Any:
-    """A fitted model as an AnnData object of its samples and features (with the data, if X is given)."""
+    """A fitted model as an AnnData object of its samples and features (with the data, if X is given).
+
+    A Dask array stays one.
+    """
     anndata, model = extra("anndata", "anndata", "an AnnData object"), fitted_model(model)
     rows, columns = (pd.Index([str(name) for name in names_of(model, axis)]) for axis in ("rows", "columns"))
-    values = X if X is None or sp.issparse(X) else np.asarray(X)
+    values = X if X is None or sp.issparse(X) or is_dask(X) else np.asarray(X)
     adata = anndata.AnnData(values, obs=pd.DataFrame(index=rows), var=pd.DataFrame(index=columns))
     store(adata, model, key, np.arange(len(columns)), None)
     if X is not None:
@@ -258,6 +257,12 @@ def _check_anndata(adata: Any) -> None:
         raise TypeError(
             f"an AnnData object is needed, got {type(adata).__name__}: for arrays use netbic.SparseGraphSVD"
         )
+
+
+def _copied(adata: Any) -> Any:
+    if adata.isbacked:
+        raise InputError("copy=True needs the data in memory: use adata.to_memory(), or copy=False")
+    return adata.copy()
 
 
 def _mask(adata: Any, mask_var: Any) -> NDArray[np.intp]:

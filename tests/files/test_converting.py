@@ -176,6 +176,11 @@ def test_a_store_is_replaced_only_if_asked_for_and_only_a_store(tmp_path):
     (tmp_path / "mine.zarr").write_text("precious")
     with pytest.raises(InputError, match="is not a Zarr store"):
         convert(tmp_path / "table.tsv", tmp_path / "mine.zarr", force=True)
+    (tmp_path / "notes.zarr").mkdir()
+    (tmp_path / "notes.zarr" / "thesis.txt").write_text("precious")
+    with pytest.raises(InputError, match="is not a Zarr store"):
+        convert(tmp_path / "table.tsv", tmp_path / "notes.zarr", force=True)
+    assert (tmp_path / "notes.zarr" / "thesis.txt").read_text() == "precious"
     with pytest.raises(InputError, match="is what is to be read"):
         convert(tmp_path / "out.zarr", tmp_path / "out.zarr", force=True)
     with pytest.raises(InputError, match=r"does not end in \.zarr"):
@@ -200,6 +205,28 @@ def test_a_damaged_store_is_noticed(tmp_path, name):
     for read in (open_expression, read_expression):
         with pytest.raises(InputError, match="lacks 1 of its"):
             read(tmp_path / "out.zarr")
+
+
+@pytest.mark.parametrize("gone", ["1.0", "data/1", "indices/1", "indptr/0"])
+def test_a_chunk_that_goes_away_later_is_noticed_by_the_rows_that_need_it(tmp_path, gone, monkeypatch):
+    monkeypatch.setattr("netbic.io.converting._ENTRIES", 600)
+    name = "table.tsv" if gone == "1.0" else "csr.h5ad"
+    FORMS[name][0](tmp_path / name)
+    made = convert(tmp_path / name, tmp_path / "out.zarr", block_rows=20)
+    (tmp_path / "out.zarr" / "X" / gone).unlink()
+    if gone != "indptr/0":
+        first = made.matrix[:20].compute()
+        np.testing.assert_array_equal(first.toarray() if sp.issparse(first) else first, VALUES[:20])
+    with pytest.raises(InputError, match=rf"out\.zarr: rows 20 to 39 cannot be read .*X/{gone} is not there"):
+        made.matrix[20:40].compute()
+
+
+@pytest.mark.parametrize("name", ["table.tsv", "table.parquet"])
+def test_a_table_without_lines_is_one_line(tmp_path, name):
+    none = TABLE.iloc[:0]
+    none.to_parquet(tmp_path / name) if name.endswith("parquet") else none.to_csv(tmp_path / name, sep="\t")
+    with pytest.raises(InputError, match=rf"{name}: has a header and nothing else"):
+        convert(tmp_path / name, tmp_path / "out.zarr")
 
 
 def test_blocks_of_zeros_are_no_damage(tmp_path):

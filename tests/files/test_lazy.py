@@ -7,6 +7,7 @@ import sys
 
 import anndata
 import dask
+import h5py
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,6 +16,7 @@ import zarr
 
 import netbic
 from netbic.io import InputError, open_expression, open_study, prepare, read_expression
+from netbic.io.preparing import variances
 from netbic.operators import BlockError
 
 STUDY = netbic.simulate.cohort(90, 300, n_modules=2, random_state=3)
@@ -245,6 +247,11 @@ def test_stores_that_hold_something_else(tmp_path):
     anndata.AnnData(sp.csc_matrix(COUNTS)).write_h5ad(tmp_path / "csc.h5ad")
     with pytest.raises(InputError, match=r"stored by columns \(CSC\).*netbic convert"):
         open_expression(tmp_path / "csc.h5ad")
+    with h5py.File(tmp_path / "old.h5ad", "w") as file:
+        file.create_group("X").attrs["h5sparse_shape"] = (2, 3)
+        file["obs"], file["var"] = (np.zeros(size, dtype=[("index", "S3")]) for size in (2, 3))
+    with pytest.raises(InputError, match="was written by an old AnnData"):
+        open_expression(tmp_path / "old.h5ad")
     np.save(tmp_path / "words.npy", np.array([["a", "b"]]))
     with pytest.raises(InputError, match="not numbers"):
         open_expression(tmp_path / "words.npy")
@@ -290,3 +297,35 @@ def test_memory_stays_far_below_the_matrix(tmp_path, kind):
     done = subprocess.run([sys.executable, "-c", FRUGAL, str(path)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert float(done.stdout) < 150  # MB; the matrix has 400
+
+
+def counted_once(kind, dtype):
+    """Genes seen in one sample each, all with the same count: their means and variances are the same."""
+    generator = np.random.default_rng(0)
+    values = np.zeros((300, 60), dtype=dtype)
+    values[:, :10] = generator.poisson(3, (300, 10))
+    values[generator.integers(300, size=50), np.arange(10, 60)] = 3
+    return np.log1p(kind(values)) if kind is np.asarray else kind(values).log1p()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_ties_go_to_the_first_gene_in_memory_and_in_blocks(tmp_path, kind, dtype):
+    data = anndata.AnnData(counted_once(kind, dtype))
+    data.var["symbol"] = [f"{at}" if at < 10 else f"{at // 2}+" for at in range(60)]
+    data.write_h5ad(tmp_path / "data.h5ad")
+    for block_rows in (None, 7, 10, 50, 100):
+        lazily = {} if block_rows is None else {"lazy": True, "block_rows": block_rows}
+        variable = open_study(tmp_path / "data.h5ad", n_variable=30, **lazily).expression
+        assert sorted(variable.genes.tolist(), key=int) == [f"{at}" for at in range(30)]
+        distinct = open_study(tmp_path / "data.h5ad", gene_names="symbol", **lazily).expression
+        found = dense(distinct.matrix) if block_rows is None else in_memory(distinct.matrix)
+        first = [*range(10), *range(10, 60, 2)]
+        assert found.tobytes() == dense(data.X)[:, first].tobytes()
+
+
+def test_variances_of_sparse_data_do_not_cancel():
+    values = np.random.default_rng(0).standard_normal((40, 5)) + 1e6
+    np.testing.assert_allclose(variances(sp.csr_array(values)), values.var(axis=0), rtol=1e-9)
+    mostly = np.where(values > 1e6, values, 0)
+    np.testing.assert_allclose(variances(sp.csr_array(mostly)), mostly.var(axis=0), rtol=1e-12)

@@ -109,7 +109,10 @@ def _check_address(where: str, n_workers: int | None, memory: str | None) -> Non
 def _client(distributed: Any, address: Any) -> Any:
     try:
         return distributed.Client(address, timeout=_SECONDS)
-    except (OSError, ValueError) as problem:
+    except ValueError as problem:  # an unknown scheme, no port
+        what = " ".join(str(problem).split())
+        raise click.UsageError(f"--dask {address}: {what}: an address such as tcp://host:8786 is needed") from None
+    except OSError as problem:
         raise click.ClickException(
             f"--dask {address}: no Dask scheduler answered within {_SECONDS} seconds ({type(problem).__name__}): start "
             "one (dask scheduler, and dask worker on every machine), or use --dask local for this machine"

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from netbic.io import Study
 
 File = click.Path(exists=True, path_type=str)
+_KEPT = "netbic.kept"  # in a command's context: there is something to go on from
 
 
 class Command(click.Command):
@@ -54,19 +55,24 @@ class Command(click.Command):
         except Exception as problem:
             if debug:
                 raise
-            raise _in_one_line(problem, self.goes_on) from None
+            raise _in_one_line(problem, self.goes_on if ctx.meta.get(_KEPT) else None) from None
 
 
-def _in_one_line(problem: Exception, goes_on: str) -> click.ClickException:
+def now_keeping() -> None:
+    """Have the present command say, if its cluster goes away, that what was done so far is kept."""
+    click.get_current_context().meta[_KEPT] = True
+
+
+def _in_one_line(problem: Exception, goes_on: str | None) -> click.ClickException:
     from netbic.io import FolderInUse
     from netbic.operators.workers import BlockError, ClusterError
 
     text = in_options(" ".join(str(problem).split()))
     if isinstance(problem, FolderInUse):
         return click.UsageError(text)
-    if isinstance(problem, (BlockError, ClusterError)):
+    if isinstance(problem, (BlockError, ClusterError)) and goes_on is not None:
         return click.ClickException(f"{text} ({goes_on}: modules found so far are kept)")
-    if isinstance(problem, (ValueError, OSError)):
+    if isinstance(problem, (ValueError, OSError, BlockError, ClusterError)):
         return click.ClickException(text)
     if isinstance(problem, MemoryError):
         return click.ClickException(

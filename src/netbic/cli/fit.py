@@ -10,7 +10,17 @@ import click
 
 import netbic
 from netbic.cli.cluster import lazily, runs_on_dask
-from netbic.cli.command import Command, File, listed, preparation, prepares_data, progress_bar, reads_a_study, say
+from netbic.cli.command import (
+    Command,
+    File,
+    listed,
+    now_keeping,
+    preparation,
+    prepares_data,
+    progress_bar,
+    reads_a_study,
+    say,
+)
 from netbic.cli.wording import in_genes
 
 if TYPE_CHECKING:
@@ -102,6 +112,7 @@ def fit(
         lines += _caught_up(study, out, gene_sets, sets_file, modelling["seed"], report)
         say(f"{out} is finished already: {'the modules stay as they are' if lines else 'nothing to do'}", silent)
     else:
+        now_keeping()
         if run.known:
             say(f"going on after {len(run.known)} modules", silent)
         if modelling["auto"]:

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from netbic.decomposition import SparseGraphSVD, check_count, refuse_anndata
-from netbic.enrichment.sets import Masks, masks_over
+from netbic.enrichment.sets import Masks, masks_over, refuse_dask
 from netbic.io.state import fitted_model, is_model
 
 
@@ -59,6 +59,7 @@ def coexpression(modules: Any, X: Any, *, n_draws: int = 99, random_state: Any =
 
 def _values_and_masks(modules: Any, X: Any) -> tuple[NDArray[np.float64], Masks]:
     refuse_anndata(X)
+    refuse_dask(X)
     if is_model(modules):
         modules = fitted_model(modules)
         X = _in_the_models_order(modules, X)

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from netbic.decomposition import SparseGraphSVD, axis_names, check_count, refuse_anndata
 from netbic.enrichment.nulls import degree_matched_counts, edges_inside, rewired_counts, without_peers
-from netbic.enrichment.sets import Masks, graph_and_masks
+from netbic.enrichment.sets import Masks, graph_and_masks, refuse_dask
 from netbic.graphs import Graph, match
 from netbic.io.state import unwrapped
 
@@ -101,6 +101,7 @@ def held_out_edges(
     model : SparseGraphSVD
         How to fit; a clone of it is fitted, with what is left of the graph as its `column_graph`.
     X : matrix
+        In memory.
     graph : graph-like, optional
         Default: the model's `column_graph`.
     share : float
@@ -131,6 +132,7 @@ def held_out_edges(
     if not 0 < share < 1:
         raise ValueError(f"share={share!r}: a number between 0 and 1 is needed")
     refuse_anndata(X)
+    refuse_dask(X)
     model = unwrapped(model)
     source = model.column_graph if graph is None else graph
     if source is None:

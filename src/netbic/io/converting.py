@@ -18,7 +18,7 @@ from netbic.io.files import TEMPORARY
 from netbic.io.lazy import BLOCK_BYTES, RowSource, open_expression, row_source
 from netbic.io.runs import FolderInUse
 from netbic.io.spooling import csc_source, parquet_source, tenx_source, text_source
-from netbic.io.stores import WHOLE, describe, is_zarr
+from netbic.io.stores import WHOLE, describe, is_store
 from netbic.io.tables import Names
 
 _LARGEST = 2_000_000_000  # bytes of a chunk that compressors take
@@ -105,7 +105,7 @@ def _check_target(source: Path, target: Path, force: bool) -> None:
         raise InputError(f"{target} is what is to be read: write elsewhere")
     if not force:
         raise FolderInUse(f"{target} exists: choose another name, or --force to replace it")
-    if not is_zarr(target):
+    if not is_store(target):
         raise FolderInUse(f"{target} is not a Zarr store: choose another name")
 
 

@@ -53,11 +53,12 @@ def prepare(
     rename : function, optional
         From a gene's name in the data to the name to use.
     duplicates : {"highest", "mean", "error"}
-        What to do with several genes of one name: keep that with the highest mean, average them, or refuse.
+        What to do with several genes of one name: keep that with the highest mean (the first of them if means are
+        equal but for rounding), average them, or refuse.
     cpm, log1p : bool
         Scale every sample to a sum of a million; take log(1 + x).
     n_variable : int, optional
-        Keep so many genes, those of the largest variance.
+        Keep so many genes, those of the largest variance; of equal ones the first.
     only : collection of names, optional
         Drop all other genes.
     keep_constant : bool
@@ -84,7 +85,7 @@ def prepare(
     if n_variable is not None and n_variable < expression.shape[1]:
         expression = expression.scanned()
         spread = variances(expression.matrix) if expression.scan is None else expression.scan.variances
-        order = np.argsort(-spread, kind="stable")[:n_variable]
+        order = _from_the_highest(spread, expression.matrix.dtype)[:n_variable]
         expression = expression.of_genes(np.sort(order))
         steps.append({"step": "most variable", "genes": int(n_variable)})
     return Prepared(expression, steps)
@@ -118,9 +119,19 @@ def _distinct(expression: Expression, how: str, steps: Steps) -> Expression:
         return _merged(expression)
     expression = expression.scanned()
     means = column_means(expression.matrix) if expression.scan is None else expression.scan.means
-    order = np.lexsort((np.arange(means.size), -np.nan_to_num(means, nan=-np.inf)))
+    order = _from_the_highest(np.nan_to_num(means, nan=-np.inf), expression.matrix.dtype)
     first = ~pd.Index(genes[order]).duplicated()
     return expression.of_genes(np.sort(order[first]))
+
+
+def _from_the_highest(values: NDArray[Any], dtype: Any) -> NDArray[np.intp]:
+    """Columns by falling means or variances, the first of equal ones first.
+
+    What sums of the same numbers in another order (in blocks, say) may differ by is no difference.
+    """
+    mantissas, exponents = np.frexp(values)
+    grid = 2.0 ** (16 if dtype == np.float32 else 40)  # 5 and 12 decimal digits
+    return np.argsort(-np.ldexp(np.rint(mantissas * grid) / grid, exponents), kind="stable")
 
 
 def _merged(expression: Expression) -> Expression:
@@ -249,6 +260,7 @@ def variances(matrix: Any) -> NDArray[np.float64]:
     if isinstance(matrix, np.ndarray):
         seen = np.maximum(np.count_nonzero(~np.isnan(matrix), axis=0), 1)
         return np.asarray(np.nansum(np.square(matrix - means), axis=0) / seen)
-    squares = matrix.astype(np.float64)
-    squares.data **= 2
-    return np.asarray(squares.mean(axis=0)).ravel() - means**2
+    stored = np.bincount(matrix.indices, minlength=means.size)
+    squares = np.square(matrix.data - means[matrix.indices])
+    inside = np.bincount(matrix.indices, squares, minlength=means.size)
+    return np.asarray((inside + (matrix.shape[0] - stored) * means**2) / matrix.shape[0])

@@ -88,6 +88,8 @@ def parquet_source(path: Path, scratch: Path, skip: Any, samples_in_rows: bool, 
 def _batches(path: Path, skip: Any, annotated: bool, told: Told) -> Iterator[NumberTable]:
     try:
         file = pq.ParquetFile(path)
+        if not file.metadata.num_rows:
+            raise unusable(path, "has a header and nothing else", "write or download it again")
         height = max(1, _BATCH // (8 * max(1, len(file.schema_arrow.names))))
         done = 0
         for batch in file.iter_batches(height):

@@ -20,7 +20,7 @@ from netbic.io.tables import Names
 from netbic.io.text import checked_file
 
 WHOLE = "netbic-whole"  # marks a matrix of which every chunk was written: one that is gone would be read as zeros
-_MARKS = ("zarr.json", ".zgroup", ".zarray", ".zattrs")
+_MARKS = ("zarr.json", ".zgroup", ".zarray")
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,13 @@ class Stored:
 
 
 def is_zarr(path: Path) -> bool:
-    """Whether a folder is a Zarr store."""
-    return path.is_dir() and (path.suffix.lower() == ".zarr" or any((path / mark).exists() for mark in _MARKS))
+    """Whether a folder is, or by its name should be, a Zarr store."""
+    return path.is_dir() and (path.suffix.lower() == ".zarr" or is_store(path))
+
+
+def is_store(path: Path) -> bool:
+    """Whether a folder has what Zarr writes, whatever its name: only such a one may be replaced."""
+    return any((path / mark).is_file() for mark in _MARKS)
 
 
 def describe(path: Path, layer: str | None = None, gene_names: str | None = None) -> Stored:
@@ -60,7 +65,9 @@ def describe(path: Path, layer: str | None = None, gene_names: str | None = None
 def stored_rows(path: str, key: str, first: int, last: int) -> Any:
     """The rows from `first` to before `last`, as an array or CSR."""
     with readable(path, first, last), _opened(path) as root:
-        return _rows(root[key] if key else root, first, last)
+        element = root[key] if key else root
+        rows = _whole_rows if WHOLE in dict(getattr(element, "attrs", {})) else _rows
+        return rows(element, first, last)
 
 
 @contextmanager
@@ -112,6 +119,27 @@ def _opened(path: str) -> Iterator[Any]:
             yield file
 
 
+def _whole_rows(element: Any, first: int, last: int) -> Any:
+    """Rows of a matrix of which every chunk was written: one may have gone since it was opened."""
+    if not _is_group(element):
+        _check_chunks(element, first, last)
+        return _rows(element, first, last)
+    _check_chunks(element["indptr"], first, last + 1)
+    start, stop = (int(element["indptr"][row]) for row in (first, last))
+    for name in ("data", "indices"):
+        _check_chunks(element[name], start, stop)
+    return _rows(element, first, last)
+
+
+def _check_chunks(array: Any, first: int, last: int) -> None:
+    """Raise if a chunk with some of these rows, or entries, is gone."""
+    height = array.chunks[0]
+    for number in range(first // height, -(-last // height)):
+        name = array.metadata.encode_chunk_key((number, *(0,) * (array.ndim - 1)))
+        if not (array.store.root / array.path / name).exists():
+            raise FileNotFoundError(f"{array.path}/{name} is not there")
+
+
 def _rows(element: Any, first: int, last: int) -> Any:
     if not _is_group(element):
         return np.array(element[first:last])
@@ -123,14 +151,12 @@ def _rows(element: Any, first: int, last: int) -> Any:
 
 def _described(path: Path, root: Any, layer: str | None, gene_names: str | None) -> Stored:
     key = _key(path, root, layer)
+    named = (_names(path, root["obs"]), _names(path, root["var"], gene_names)) if key else None
     element = root[key] if key else root
     shape = _shape(element)
     if len(shape) != 2:
         raise unusable(path, f"{key or 'the array'} has {len(shape)} dimensions", "two are needed: samples, genes")
-    if key:
-        samples, genes = _names(path, root["obs"]), _names(path, root["var"], gene_names)
-    else:
-        samples, genes = _counted(shape[0], "sample_"), _counted(shape[1])
+    samples, genes = named or (_counted(shape[0], "sample_"), _counted(shape[1]))
     _check_lengths(path, shape, samples, genes)
     encoding = str(dict(element.attrs).get("encoding-type", "csr_matrix")) if _is_group(element) else "array"
     if encoding not in ("array", "csr_matrix", "csc_matrix"):
@@ -174,10 +200,7 @@ def _is_group(element: Any) -> bool:
 
 
 def _shape(element: Any) -> tuple[int, ...]:
-    if not _is_group(element):
-        return tuple(int(size) for size in element.shape)
-    attributes: dict[str, Any] = dict(element.attrs)
-    sizes: Any = attributes.get("shape", attributes.get("h5sparse_shape", ()))
+    sizes: Any = dict(element.attrs).get("shape", ()) if _is_group(element) else element.shape
     return tuple(int(size) for size in sizes)
 
 

@@ -14,6 +14,7 @@ from netbic import tl
 from netbic.decomposition import SparseGraphSVD, is_anndata
 from netbic.io.errors import InputError, shown
 from netbic.io.expression import as_matrix
+from netbic.io.lazy import as_floats
 from netbic.io.results import names_of
 from netbic.io.state import fitted_model, is_model
 from netbic.operators.blocks import is_dask
@@ -75,7 +76,7 @@ class Data(NamedTuple):
 
 
 def data_of(model: Any, X: Any, key: str = "netbic") -> Data:
-    """The data to draw: X, an array, table, sparse matrix or AnnData object; or that of the model, if it is one."""
+    """The data to draw: X, an array or Dask array, table, sparse matrix or AnnData object; or the model."""
     X = model if X is None and is_anndata(model) else X
     if X is None:
         raise InputError("X is missing: give the data that the model was fitted to")
@@ -83,7 +84,7 @@ def data_of(model: Any, X: Any, key: str = "netbic") -> Data:
         return Data(tl.matrix_of(X, key), X.obs_names, X.var_names)
     if isinstance(X, pd.DataFrame):
         return Data(as_matrix(X), X.index, X.columns)
-    return Data(as_matrix(X))
+    return Data(as_floats(X) if is_dask(X) else as_matrix(X))
 
 
 def entries(model: SparseGraphSVD, data: Data, rows: Indices, columns: Indices) -> NDArray[Any]:

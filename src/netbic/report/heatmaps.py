@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ from netbic.io.results import check_same_data, heaviest, unpacked
 from netbic.io.state import fitted_model
 from netbic.operators import Preparation
 from netbic.operators.blocks import RowBlocks, is_dask
+
+Members = tuple[NDArray[Any], NDArray[Any]]  # genes and samples
 
 FILE = "heatmaps.npz"
 _MOST_GENES, _MOST_SAMPLES = 300, 150
@@ -65,7 +68,6 @@ def write_heatmaps(folder: Path | str, model: SparseGraphSVD, X: Any) -> None:
     """
     model = fitted_model(model)
     check_same_data(model, X)
-    X = RowBlocks(X) if is_dask(X) else X
     arrays: dict[str, Any] = {}
     for module, heatmap in enumerate(_drawn(model, X)):
         arrays |= {f"{name}-{module}": getattr(heatmap, name) for name in ("values", "limit", "genes", "samples")}
@@ -87,14 +89,22 @@ def read_heatmaps(folder: Path | str) -> list[Heatmap]:
 
 
 def _drawn(model: SparseGraphSVD, X: Any) -> list[Heatmap]:
+    members = _shown(model)
+    if is_dask(X):
+        values = _from_blocks(model, RowBlocks(X, hold=False), members)
+    else:
+        values = [_members(_rows(X, samples), genes, model.preparation_) for genes, samples in members]
+    return [_heatmap(part.T, genes, samples) for part, (genes, samples) in zip(values, members, strict=True)]
+
+
+def _shown(model: SparseGraphSVD) -> list[Members]:
+    """Genes and samples of each module's heatmap."""
     genes = [heaviest(vector)[:_MOST_GENES] for vector in model.components_]
     samples = [heaviest(vector)[:_MOST_SAMPLES] for vector in model.left_vectors_.T]
     cells = sum(len(own) * len(other) for own, other in zip(genes, samples, strict=True))
     share = min(1.0, float(np.sqrt(_MOST_CELLS / max(cells, 1))))
     return [
-        _heatmap(
-            model,
-            X,
+        (
             _by_weight(own[: int(np.ceil(share * len(own)))], model.components_[k]),
             _by_weight(other[: int(np.ceil(share * len(other)))], model.left_vectors_[:, k]),
         )
@@ -106,11 +116,7 @@ def _by_weight(members: NDArray[Any], vector: NDArray[Any]) -> NDArray[Any]:
     return members[np.argsort(-vector[members], kind="stable")]
 
 
-def _heatmap(model: SparseGraphSVD, X: Any, genes: NDArray[Any], samples: NDArray[Any]) -> Heatmap:
-    if isinstance(X, RowBlocks):
-        values = _from_blocks(model, X, genes, samples).T
-    else:
-        values = _members(_rows(X, samples), genes, model.preparation_).T
+def _heatmap(values: NDArray[Any], genes: NDArray[Any], samples: NDArray[Any]) -> Heatmap:
     seen = np.abs(values[np.isfinite(values)])
     limit = float(np.percentile(seen, _STRONG)) if seen.size else 0.0
     limit = limit if limit > 0 else 1.0
@@ -123,22 +129,29 @@ def _members(rows: Any, genes: NDArray[Any], preparation: Preparation) -> NDArra
     return np.asarray(preparation.apply(_dense(rows))[:, genes])
 
 
-def _from_blocks(
-    model: SparseGraphSVD, blocks: RowBlocks, genes: NDArray[Any], samples: NDArray[Any]
-) -> NDArray[np.float64]:
-    """Members' values from the blocks that have any."""
-    owners = np.searchsorted(blocks.bounds, samples, side="right") - 1
-    which = np.unique(owners).tolist()
-    rows = [samples[owners == block] - blocks.bounds[block] for block in which]
-    own = [[blocks.workers.share(value)] * len(which) for value in (genes, model.preparation_)]
-    values = np.empty((samples.size, genes.size))
-    for block, part in zip(which, blocks.workers.collect(blocks.each(_of_block, rows, *own, which=which)), strict=True):
-        values[owners == block] = part
+def _from_blocks(model: SparseGraphSVD, blocks: RowBlocks, members: Sequence[Members]) -> list[NDArray[np.float64]]:
+    """Members' values from the blocks that have any, each loaded once for all modules."""
+    owners = [np.searchsorted(blocks.bounds, samples, side="right") - 1 for _, samples in members]
+    which = np.unique(np.concatenate(owners)).tolist() if owners else []
+    rows = [
+        [samples[own == block] - blocks.bounds[block] for own, (_, samples) in zip(owners, members, strict=True)]
+        for block in which
+    ]
+    shared = [
+        [blocks.workers.share(value)] * len(which) for value in ([genes for genes, _ in members], model.preparation_)
+    ]
+    parts = blocks.workers.collect(blocks.each(_of_block, rows, *shared, which=which))
+    values = [np.empty((samples.size, genes.size)) for genes, samples in members]
+    for block, found in zip(which, parts, strict=True):
+        for whole, own, part in zip(values, owners, found, strict=True):
+            whole[own == block] = part
     return values
 
 
-def _of_block(block: Any, rows: NDArray[Any], genes: NDArray[Any], preparation: Preparation) -> NDArray[np.float64]:
-    return _members(block[rows], genes, preparation)
+def _of_block(
+    block: Any, rows: list[NDArray[Any]], genes: list[NDArray[Any]], preparation: Preparation
+) -> list[NDArray[np.float64]]:
+    return [_members(block[own], other, preparation) for own, other in zip(rows, genes, strict=True)]
 
 
 def _rows(X: Any, rows: NDArray[Any]) -> NDArray[np.float64]:
