@@ -22,7 +22,7 @@ from netbic.operators.sparse import SparseOperator
 from netbic.operators.workers import packing_limit
 
 _GROUPS = 16  # into which rows are put together for the products of every pair of them
-_LIKELY = 3  # times as many lines are packed as are wanted
+_LIKELY = 5  # times as many lines are packed as are wanted
 _PACKED_SHARE = 0.25  # lines are packed up to this share of all
 
 
@@ -77,8 +77,9 @@ class ChunkedOperator:
     def _and_likely(self, wanted: Indices, axis: str) -> Indices:
         """The wanted lines and those of the next largest scores, if there is room; no digit depends on these."""
         among = self.shape[axis == "columns"]
-        count = _LIKELY * wanted.size
-        if axis not in self.scores or not self._packs(count, among):
+        room = min(_PACKED_SHARE * among, self._limit / self._line_bytes(among))
+        count = min(_LIKELY * wanted.size, int(room)) - wanted.size
+        if axis not in self.scores or count <= 0:
             return wanted
         sizes = np.abs(self.scores[axis])
         return np.union1d(wanted, np.argpartition(sizes, among - count)[among - count :])
