@@ -195,3 +195,11 @@ def test_the_matrix_never_is_in_memory(monkeypatch):
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 40e6
+
+
+def test_views_of_objects_on_disk_are_refused_at_once(tmp_path):
+    adata = anndata.AnnData(np.random.default_rng(0).standard_normal((30, 20)))
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    view = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")[:20]
+    with pytest.raises(netbic.io.InputError, match=r"view of an object on disk.*to_memory"):
+        netbic.tl.modules(view, n_rows=5, n_columns=5)

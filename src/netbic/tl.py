@@ -257,6 +257,11 @@ def _check_anndata(adata: Any) -> None:
         raise TypeError(
             f"an AnnData object is needed, got {type(adata).__name__}: for arrays use netbic.SparseGraphSVD"
         )
+    if adata.isbacked and adata.is_view:
+        raise InputError(
+            "adata is a view of an object on disk, which cannot hold results: use adata.to_memory(), or write it and "
+            "open that"
+        )
 
 
 def _copied(adata: Any) -> Any:

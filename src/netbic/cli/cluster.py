@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import signal
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -11,6 +13,7 @@ from typing import Any
 import click
 
 _LEAST_MEMORY = 400_000_000  # bytes: a worker takes about 200 MB before any data
+_DEAF = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"  # for workers that are restarted later
 _SECONDS = 10  # that a scheduler may take to answer
 
 _OPTIONS = [
@@ -66,8 +69,9 @@ def client_of(where: str | None, n_workers: int | None = None, memory: str | Non
 
     distributed = extra("distributed", "dask", "--dask")
     extra("dask.array", "dask", "--dask")
-    for name in ("distributed", "asyncio", "tornado"):
-        logging.getLogger(name).setLevel(logging.CRITICAL + 1)  # what matters we say ourselves
+    for name in [*logging.root.manager.loggerDict, "distributed", "asyncio", "tornado"]:
+        if name.split(".")[0] in ("distributed", "asyncio", "tornado"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)  # what matters we say ourselves
     warnings.simplefilter("ignore", distributed.versions.VersionMismatchWarning)
     with ExitStack() as closing:
         if where == "local":
@@ -89,14 +93,29 @@ def _local(distributed: Any, n_workers: int | None, memory: str | None) -> Any:
         raise click.UsageError(f"--dask-memory {memory}: a size such as 2GB or 500MiB is needed") from None
     if limit != "auto" and limit < _LEAST_MEMORY:
         raise click.UsageError(f"--dask-memory {memory} is too little to start with: a worker needs 400MB at least")
-    return distributed.LocalCluster(
-        n_workers=n_workers or CPU_COUNT,
-        threads_per_worker=1,
-        processes=True,
-        memory_limit=limit,
-        dashboard_address=":0",  # any free port: 8787 may be taken
-        silence_logs=logging.CRITICAL + 1,
-    )
+    with _deaf():
+        return distributed.LocalCluster(
+            n_workers=n_workers or CPU_COUNT,
+            threads_per_worker=1,
+            processes=True,
+            memory_limit=limit,
+            dashboard_address="127.0.0.1:0",  # any free port, for this machine alone: 8787 may be taken
+            silence_logs=logging.CRITICAL + 1,
+            preload=[_DEAF],
+        )
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Have processes that are started meanwhile ignore Ctrl-C: it is for us, and they end with us."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _check_address(where: str, n_workers: int | None, memory: str | None) -> None:

@@ -123,7 +123,8 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         Probabilities of membership of "rows" and "columns", a line per module (NaN for what does not vary); None where
         the size was given.
     passes_ : float or None
-        For a Dask array, how often it was read: blocks visited, in units of all blocks. None in memory.
+        For a Dask array, how often it was read: blocks visited, in units of all blocks. None for data in memory, and
+        for a model that was read from disk.
     names_ : dict
         Names of the "rows" and "columns" of X, None where it had none.
     preparation_ : Preparation
@@ -408,6 +409,11 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
                 raise ValueError(f"{name}={value!r} is not known: choose one of {', '.join(map(repr, known))}")
         for name in ("n_components", "n_init", "max_iter"):
             check_count(name, getattr(self, name))
+        if self.n_jobs is not None and (not isinstance(self.n_jobs, Integral) or not self.n_jobs):
+            raise ValueError(
+                f"n_jobs={self.n_jobs!r}: a number of threads is needed, or -1 for all cores (a Dask array is read by "
+                "the present Dask client's workers without being asked)"
+            )
         if not isinstance(self.annealing, Integral) or isinstance(self.annealing, bool) or self.annealing < 0:
             raise ValueError(f"annealing={self.annealing!r}: an integer of at least 0 is needed")
         if not is_number(self.tol) or not 0 <= self.tol < np.inf:

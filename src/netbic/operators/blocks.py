@@ -168,10 +168,10 @@ class RowBlocks:
         """Raise if any entry is NaN or infinite, naming the first such one and its block."""
         if self.summary.fault:
             row, column, value = self.summary.fault
+            what, remedy = ("NaN", "in a Dask array none may be missing") if np.isnan(value) else ("infinity", "")
             raise ValueError(
-                f"X contains {'NaN' if np.isnan(value) else 'infinity'}: row {row}, column {column}, in "
-                f"{self.name_of(self.block_of(row))}. Fill or drop such entries first (in a Dask array none may be "
-                "missing), e.g. with da.nan_to_num"
+                f"X contains {what}: row {row}, column {column}, in {self.name_of(self.block_of(row))}. "
+                f"Fill such entries (e.g. with their column's mean) or drop them first{remedy and f': {remedy}'}"
             )
 
 

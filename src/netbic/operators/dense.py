@@ -94,7 +94,7 @@ class DenseOperator:
         if factors is None and not row_offsets.any():
             raw = self._raw_square
             centred = raw - float(column_offsets @ (2 * self.column_sums() - self.shape[0] * column_offsets))
-            if centred > 1e-2 * raw:
+            if centred > (1e-2 if self._rows.dtype == np.float64 else 0.5) * raw:
                 return centred
         squares = self.column_squares(row_offsets, column_offsets)
         return float(squares.sum() if factors is None else squares @ factors**2)

@@ -8,6 +8,7 @@ depend on who did the work, beyond rounding in how sums are bracketed.
 from __future__ import annotations
 
 import copy
+import logging
 import os
 import time
 import uuid
@@ -25,6 +26,9 @@ _GLANCE: float = 2.0  # seconds between looks at a cluster that has not answered
 PATIENCE: float = 300.0  # seconds that a cluster may be without any worker
 _COMPARED: Final = ("netbic", "numpy", "scipy", "dask", "distributed")
 _MEMORY_TAKEN = 0.1  # share of all memory that one kind of packed lines may take
+
+
+_log = logging.getLogger(__name__)
 
 
 class BlockError(RuntimeError):
@@ -179,7 +183,11 @@ class Cluster:
             except TimeoutError:
                 if any(handle.status == "error" for handle in handles):
                     return
-                alone_since = None if self._n_workers() else (alone_since or time.monotonic())
+                if self._n_workers():
+                    alone_since = None
+                elif alone_since is None:
+                    alone_since = time.monotonic()
+                    _log.warning("the Dask cluster %s has no worker: waiting for one", self._address)
                 if alone_since is not None and time.monotonic() - alone_since > PATIENCE:
                     raise ClusterError(
                         f"the Dask cluster {self._address} has had no worker for {PATIENCE:.0f} seconds: start some"
