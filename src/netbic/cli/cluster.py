@@ -67,13 +67,15 @@ def client_of(where: str | None, n_workers: int | None = None, memory: str | Non
         return
     from netbic.io.errors import extra
 
-    distributed = extra("distributed", "dask", "--dask")
+    distributed, dask = extra("distributed", "dask", "--dask"), extra("dask", "dask", "--dask")
     extra("dask.array", "dask", "--dask")
     for name in [*logging.root.manager.loggerDict, "distributed", "asyncio", "tornado"]:
         if name.split(".")[0] in ("distributed", "asyncio", "tornado"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)  # what matters we say ourselves
     warnings.simplefilter("ignore", distributed.versions.VersionMismatchWarning)
     with ExitStack() as closing:
+        # A client that cannot be made, or whose cluster has gone, does not take back what it has set.
+        closing.callback(dask.config.set, scheduler=dask.config.get("scheduler", None))
         if where == "local":
             address: Any = closing.enter_context(_local(distributed, n_workers, memory))
         else:
