@@ -22,7 +22,7 @@ from netbic.operators.base import Floats
 from netbic.operators.dense import DenseOperator
 from netbic.operators.scanning import aligned, is_sparse
 from netbic.operators.sparse import SparseOperator
-from netbic.operators.workers import BlockError, Cluster, Threads, current_workers
+from netbic.operators.workers import BlockError, Cluster, Threads, current_workers, itself
 
 _HELD_SHARE = 0.4  # blocks are kept in memory up to this share of it
 _CARRIED_BYTES = 1 << 29  # most that may be sent to workers beside blocks
@@ -69,7 +69,7 @@ class RowBlocks:
         recipes = Recipe.of(blocks, self.workers)
         if isinstance(self.workers, Cluster):
             recipes = [recipe.packed(self.name_of(number)) for number, recipe in enumerate(recipes)]
-        self._sources, self._held = self.workers.each(_given, recipes), False
+        self._sources, self._held = self.workers.each(itself, recipes), False
 
     def _hold(self) -> None:
         """Have the blocks in memory from now on."""
@@ -272,7 +272,7 @@ class Recipe:
 
         try:
             return PackedRecipe(dumps((self._graph, self._key)))
-        except Exception as problem:
+        except Exception as problem:  # whatever is in there has its own way to refuse
             raise BlockError(
                 f"{name} cannot be sent to a worker ({' '.join(str(problem).split())}): make it of data, and by "
                 "functions, that can be pickled, e.g. from files"
@@ -330,10 +330,6 @@ def as_matrix(block: Any, height: int, width: int, dtype: Any) -> Any:
     if isinstance(block, np.ma.MaskedArray) and np.ma.is_masked(block):
         raise ValueError("it is a masked array, and entries of it are missing: fill or drop them first")
     return aligned(np.asarray(block, dtype=dtype))
-
-
-def _given(value: Any) -> Any:
-    return value
 
 
 def _delayed(X: Any) -> list[Any]:

@@ -1,8 +1,8 @@
 """Where work on blocks of a matrix is done: threads of this process, or the workers of a Dask cluster.
 
-Both do the same three things: run a function on every block (what comes of it stays where it is), combine what came of
-the blocks, and bring results here. Nothing is ever computed from a random or arrival order, so that results do not
-depend on who did the work, beyond rounding in how sums are bracketed.
+Both do the same things: run a function on every block (what comes of it stays where it is), combine what came of the
+blocks, and bring results here. Both combine in the same brackets, in the order of the blocks and not of arrival, so
+that no digit depends on who did the work.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ _GLANCE: float = 2.0  # seconds between looks at a cluster that has not answered
 PATIENCE: float = 300.0  # seconds that a cluster may be without any worker
 _COMPARED: Final = ("netbic", "numpy", "scipy", "dask", "distributed")
 _MEMORY_TAKEN = 0.1  # share of all memory that one kind of packed lines may take
-
 
 _log = logging.getLogger(__name__)
 
@@ -53,6 +52,9 @@ class Workers(Protocol):
 
     def collect(self, handles: Sequence[Any]) -> list[Any]:
         """The values behind handles."""
+
+    def results(self, graph: dict[Any, Any], keys: list[Any]) -> list[Any]:
+        """The results of some tasks of a Dask graph."""
 
     @property
     def memory(self) -> float:
@@ -129,7 +131,7 @@ class Cluster:
 
     def share(self, value: Any) -> Any:
         """A future of the value."""
-        (shared,) = self._submitted(_itself, [[value]])
+        (shared,) = self._submitted(itself, [[value]])
         return shared
 
     def each(self, function: Callable[..., Any], *arguments: Sequence[Any]) -> list[Any]:
@@ -231,6 +233,11 @@ class Cluster:
         """The results of some tasks of a Dask graph."""
         return list(self._client.get(graph, keys)) if keys else []
 
+    @property
+    def n_threads(self) -> int:
+        """Threads that all workers have now."""
+        return sum(map(int, self._client.nthreads().values()))
+
     def hold(self, blocks: Sequence[Any]) -> list[Any]:
         """Futures of Dask's delayed blocks, as for what is in the workers' memory already."""
         futures: list[Any] = self._client.compute(list(blocks), retries=_RETRIES)
@@ -302,7 +309,8 @@ def _labels(firsts: Sequence[Any]) -> list[str]:
     return [f"part {number} of {len(firsts)}" for number in range(len(firsts))]
 
 
-def _itself(value: Any) -> Any:
+def itself(value: Any) -> Any:
+    """A value as the result of a task."""
     return value
 
 

@@ -99,17 +99,14 @@ class OnCluster:
     @property
     def at_once(self) -> int:
         """Threads that all workers have now, and at least two: more workers may come."""
-        from distributed import get_client
-
-        return max(2, sum(map(int, get_client().nthreads().values())))
+        return max(2, self.cluster.n_threads)
 
     def each(self, fit: Fit, data: Any, jobs: Sequence[Any], in_order: bool = True) -> Iterator[Any]:
         """Results, in order or as they are finished; whatever was brought here is dropped there."""
         from distributed.protocol.pickle import dumps
 
-        with quiet():  # Dask has remarks on large graphs of tasks
-            (shared,) = self.cluster.each(_unpacked, [dumps(data)])
-            waiting = self.cluster.each(_one_fit, [fit] * len(jobs), [shared] * len(jobs), jobs)
+        (shared,) = self.cluster.each(_unpacked, [dumps(data)])
+        waiting = self.cluster.each(_one_fit, [fit] * len(jobs), [shared] * len(jobs), jobs)
         try:
             while waiting:
                 ready = _ready(waiting, in_order)
