@@ -280,7 +280,7 @@ def test_scores_on_a_saved_model_and_of_files_that_look_otherwise(tmp_path):
         (("--samples-in-rows",), written(tmp_path, TABLE.T, "turned.tsv", index_label="sample")),
         (("--skip-columns", "length"), written(tmp_path, TABLE.assign(length=1000.0), "longer.tsv")),
     ):
-        done = run("score", tmp_path / "saved", path, "--out", tmp_path / "scores.tsv", *words)
+        done = run("score", tmp_path / "saved", path, "--out", tmp_path / "scores.tsv", "--force", *words)
         assert done.exit_code == 0, done.output
         assert "holds no record of how its data were read and prepared: the file is taken as it is" in done.stderr
         scores = netbic.io.read_table(tmp_path / "scores.tsv")

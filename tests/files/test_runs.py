@@ -168,8 +168,10 @@ def test_force_removes_what_netbic_wrote_and_nothing_else(files, tmp_path):
     for _ in range(2):
         assert fit(files, tmp_path, "--force").exit_code == 0
         assert {name: contents(tmp_path)[name] for name in own} == own
-    (tmp_path / "run.json").write_text("{damaged")
-    assert fit(files, tmp_path, "--force").exit_code == 0
+    (tmp_path / "run.json").write_text("{damaged")  # nothing says any more which files are netbic's
+    before = contents(tmp_path)
+    assert fit(files, tmp_path, "--force").exit_code == 2
+    assert contents(tmp_path) == before
 
 
 def test_two_fits_do_not_share_a_folder(files, tmp_path):

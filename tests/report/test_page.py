@@ -266,7 +266,8 @@ def test_a_fit_without_the_libraries_says_how_to_get_them_and_goes_on(folder, tm
 
 def test_no_report_and_force(folder, tmp_path):
     words = ("fit", folder.parent / "expression.parquet", "--modules", 1, "--out", tmp_path, "--force")
-    (tmp_path / "report.html").write_text("of an earlier fit")
+    reports.run(*words)
+    assert (tmp_path / "report.html").exists()
     reports.run(*words, "--no-report")
     assert not (tmp_path / "report.html").exists()
     assert (tmp_path / "heatmaps.npz").exists()

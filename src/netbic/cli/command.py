@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,7 +28,8 @@ class Command(click.Command):
     Exit codes: 0 done, 1 failed, 2 wrong use.
     """
 
-    goes_on = "netbic fit goes on with --resume"
+    goes_on = "repeat the command"  # after an interruption
+    kept = "earlier results are as they were"  # what is left when a file cannot be written
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         super().__init__(*args, **keywords)
@@ -41,7 +44,7 @@ class Command(click.Command):
                 click.echo(f"warning: {message}", err=True)
 
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), stopping_on_signals():
                 warnings.simplefilter("always", UserWarning)
                 warnings.showwarning = show
                 return super().invoke(ctx)
@@ -55,19 +58,44 @@ class Command(click.Command):
         except Exception as problem:
             if debug:
                 raise
-            raise _in_one_line(problem, self.goes_on if ctx.meta.get(_KEPT) else None) from None
+            raise _in_one_line(problem, self.goes_on if ctx.meta.get(_KEPT) else None, self.kept) from None
+
+
+@contextmanager
+def stopping_on_signals() -> Iterator[None]:
+    """Have SIGTERM and SIGHUP stop a command as Ctrl-C does: what it was writing is removed, what it found is kept."""
+    names = ("SIGTERM", "SIGHUP") if threading.current_thread() is threading.main_thread() else ()
+    before = {}
+
+    def stop(number: int, frame: Any) -> None:
+        raise KeyboardInterrupt
+
+    for name in names:
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # nohup's wish counts
+            before[number] = signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def now_keeping() -> None:
-    """Have the present command say, if its cluster goes away, that what was done so far is kept."""
+    """Have the present command say, if it fails, that what was done so far is kept."""
     click.get_current_context().meta[_KEPT] = True
 
 
-def _in_one_line(problem: Exception, goes_on: str | None) -> click.ClickException:
+def _in_one_line(problem: Exception, goes_on: str | None, kept: str) -> click.ClickException:
     from netbic.io import FolderInUse
+    from netbic.io.files import WriteError
     from netbic.operators.workers import BlockError, ClusterError
 
     text = in_options(" ".join(str(problem).split()))
+    if isinstance(problem, WriteError):
+        return click.ClickException(
+            f"{text} ({kept if goes_on is None else f'modules found so far are kept: {goes_on}'})"
+        )
     if isinstance(problem, FolderInUse):
         return click.UsageError(text)
     if isinstance(problem, (BlockError, ClusterError)) and goes_on is not None:

@@ -10,11 +10,14 @@ import netbic
 from netbic.cli.command import Command, File, listed, progress_bar, reads_expression, say
 
 
-class _Conversion(Command):
+class ConvertCommand(Command):
+    """A command that writes all or nothing."""
+
     goes_on = "nothing was written"
+    kept = "nothing was written"
 
 
-@click.command(cls=_Conversion)
+@click.command(cls=ConvertCommand)
 @click.argument("expression", type=File)
 @click.argument("out", type=click.Path(path_type=str))
 @reads_expression

@@ -30,10 +30,16 @@ if TYPE_CHECKING:
     from netbic.io import GeneSets, Run, Study
 
 
+class FitCommand(Command):
+    """A command that can be gone on with."""
+
+    goes_on = "netbic fit goes on with --resume"
+
+
 _TERMS = ["normalized", "adjacency", "laplacian", "normalized_laplacian"]
 
 
-@click.command(cls=Command)
+@click.command(cls=FitCommand)
 @click.argument("expression", type=File)
 @click.option("--graph", type=File, help="The network: SIF, edge table, STRING, GraphML, Parquet or .npz.")
 @click.option("--gene-sets", type=File, help="GMT file to test the modules with; also: netbic enrich.")
@@ -92,7 +98,9 @@ def fit(
     DIR/report.html      all of it as a page to look at
     DIR/model/           the fitted model: netbic.load("DIR")
     """
-    netbic.io.check_folder(out, resume=resume, force=force)
+    files = {name: words[name] for name in ("gene_sets", "id_map", "string_info", "graph_names")}
+    files |= {"expression": expression, "graph": graph}
+    netbic.io.check_folder(out, resume=resume, force=force, inputs=files)
     sets_file, lines = words.pop("gene_sets"), list[str]()
     gene_sets = None if sets_file is None else netbic.io.read_gene_sets(sets_file)
     opening = lazily(words)
@@ -123,8 +131,8 @@ def fit(
                 model,
                 study,
                 tell,
-                also=lambda: lines.extend(_added(model, study, out, gene_sets, modelling["seed"])),
-                last=lambda record: lines.extend(_reported(model, out, record, report)),
+                also=lambda staged: lines.extend(_added(model, study, staged, out, gene_sets, modelling["seed"])),
+                last=lambda staged, record: lines.extend(_reported(model, staged, out, record, report)),
             )
         lines += _passes(model, study)
     for line in lines:
@@ -204,11 +212,14 @@ def _choose(model: SparseGraphSVD, study: Study, run: Run, modelling: dict[str, 
     return list(kept["reasons"])
 
 
-def _added(model: SparseGraphSVD, study: Study, out: Path, gene_sets: GeneSets | None, seed: int) -> Iterator[str]:
-    """Write what goes with the modules: heatmaps, and what they are enriched in."""
-    netbic.report.write_heatmaps(out, model, study.X)
+def _added(
+    model: SparseGraphSVD, study: Study, folder: Path, out: Path, gene_sets: GeneSets | None, seed: int
+) -> Iterator[str]:
+    """Write what goes with the modules, to a folder whose files end up in `out`: heatmaps, and their enrichment."""
+    netbic.report.write_heatmaps(folder, model, study.X)
     if model.column_graph is not None or gene_sets is not None:
-        yield from netbic.enrichment.write_enrichment(model, out, gene_sets, random_state=seed)
+        for line in netbic.enrichment.write_enrichment(model, folder, gene_sets, random_state=seed):
+            yield f"{out}/{line}"
 
 
 def _passes(model: SparseGraphSVD, study: Study) -> Iterator[str]:
@@ -221,7 +232,7 @@ def _caught_up(
     study: Study, out: Path, gene_sets: GeneSets | None, sets_file: str | None, seed: int, report: bool
 ) -> Iterator[str]:
     """Do for a finished fit what is asked for now and was not then: other gene sets, a report."""
-    record = netbic.io.read_json(out / "run.json")
+    record = netbic.io.finished_record(out) or {}
     tested = (out / "gene_sets.tsv").is_file() and record["inputs"].get("gene_sets") == sets_file
     wants_sets = gene_sets is not None and not tested
     if not wants_sets and (not report or (out / "report.html").is_file()):
@@ -231,18 +242,21 @@ def _caught_up(
         if not (out / "heatmaps.npz").is_file():
             netbic.report.write_heatmaps(out, model, study.X)
         if wants_sets:
-            yield from netbic.enrichment.write_enrichment(model, out, gene_sets, random_state=seed)
+            for line in netbic.enrichment.write_enrichment(model, out, gene_sets, random_state=seed):
+                yield f"{out}/{line}"
+            record = netbic.io.finished_record(out) or record  # it lists those files now
             record["inputs"]["gene_sets"] = sets_file
             netbic.io.write_json(out / "run.json", record)
-        yield from _reported(model, out, record, report)
+        yield from _reported(model, out, out, record, report)
 
 
-def _reported(model: SparseGraphSVD, out: Path, record: dict[str, Any], wanted: bool) -> Iterator[str]:
+def _reported(model: SparseGraphSVD, folder: Path, out: Path, record: dict[str, Any], wanted: bool) -> Iterator[str]:
     """Write the report if it is wanted and its libraries are there; a fit does not fail for want of a picture."""
     if wanted and (missing := netbic.report.missing_library()):
         yield f'no report: it needs {missing}: pip install "netbic[report]", then netbic report {out}'
     elif wanted:
-        yield f"{netbic.report.write_report(out, model=model, record=record)}: all of it as a page to look at"
+        page = netbic.report.write_report(folder, model=model, record=record)
+        yield f"{out}/{page.name}: all of it as a page to look at"
 
 
 def _size(option: str, asked: int | None, available: int, usual: int | None) -> int | None:

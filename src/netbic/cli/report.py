@@ -13,9 +13,11 @@ from netbic.cli.command import Command
 @click.command(cls=Command)
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="The file [default: FOLDER/report.html].")
-def report(folder: Path, out: Path | None) -> None:
+@click.option("--force", is_flag=True, help="Replace the file that --out names.")
+def report(folder: Path, out: Path | None, force: bool) -> None:
     """Show what netbic fit wrote into FOLDER as one HTML file, to be opened from disk or mailed.
 
     netbic fit does so itself. Do it again after netbic enrich, to see other gene sets.
     """
-    click.echo(f"{netbic.report.write_report(folder, out)}")
+    with netbic.io.locked(folder):
+        click.echo(f"{netbic.report.write_report(folder, out, force=force)}")

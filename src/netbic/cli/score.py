@@ -15,12 +15,16 @@ from netbic.cli.command import Command, File, listed, reads_expression
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.argument("expression", type=File)
 @click.option("--out", type=click.Path(path_type=Path), help="Table to write; without it, it is printed.")
+@click.option("--force", is_flag=True, help="Replace the table that --out names.")
 @reads_expression
-def score(folder: Path, expression: str, out: Path | None, **words: Any) -> None:
+def score(folder: Path, expression: str, out: Path | None, force: bool, **words: Any) -> None:
     """Score the samples of EXPRESSION on the modules that netbic fit (or netbic.save) wrote into FOLDER.
 
     The file is read and prepared as that of the fit was, but for what the options say; genes are matched by name.
     """
+    if out is not None:
+        inputs = {"the samples to score": expression, "the modules": netbic.io.outputs.result_files(folder)}
+        netbic.io.outputs.check_target(out, inputs, force=force)
     model = netbic.load(folder)
     given = {name: value for name, value in listed(words).items() if value}
     data = netbic.io.read_like(folder, expression, **given)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from netbic.io import Study
     from netbic.selection import Tuning
 
-_OUTPUTS = ("tuning.tsv", "tuning.json")
+_RECORD = "tuning.json"
 _CHECKPOINT = "tuning.checkpoint"
 
 
@@ -46,6 +46,7 @@ class TuneCommand(Command):
     """A command that goes on by itself."""
 
     goes_on = "run the same command again to go on"
+    kept = "fits finished so far are kept: run the same command again to go on"
 
 
 @click.command(cls=TuneCommand)
@@ -84,7 +85,8 @@ def tune(expression: str, graph: str | None, out: Path, force: bool, quiet: bool
 
     After an interruption, the same command goes on where it was.
     """
-    _check_folder(out, force)
+    files = {name: words[name] for name in ("id_map", "string_info", "graph_names")}
+    _check_folder(out, force, files | {"the expression data": expression, "the network": graph})
     if words["dask"] is not None and words["jobs"] is not None:
         raise click.UsageError("--jobs is about this machine's processes, --dask about a cluster: give one of them")
     names = ("modules", "genes", "samples", "smoothness", "criterion", "folds", "best")
@@ -99,8 +101,9 @@ def tune(expression: str, graph: str | None, out: Path, force: bool, quiet: bool
             (out / _CHECKPOINT).unlink(missing_ok=True)
         tuning = _tuned(study, out / _CHECKPOINT, asked, silent)
         found = {"best_params": netbic.io.settings_of(tuning.best_params_), "verdict": tuning.verdict}
-        netbic.io.write_table(out / "tuning.tsv", tuning.table)
-        netbic.io.write_json(out / "tuning.json", found)
+        with netbic.io.outputs.scratch_folder(out, _RECORD) as staged:
+            netbic.io.write_table(staged / "tuning.tsv", tuning.table)
+            netbic.io.outputs.publish(staged, out, _RECORD, netbic.io.outputs.stamped(found))
         (out / _CHECKPOINT).unlink()
     if as_json:
         click.echo(json.dumps(found, indent=1))
@@ -114,11 +117,15 @@ def tune(expression: str, graph: str | None, out: Path, force: bool, quiet: bool
     say(f"all points: {out}/tuning.tsv; to go on: netbic fit ... {onwards}", silent)
 
 
-def _check_folder(out: Path, force: bool) -> None:
-    """Refuse finished results, unless they are to be replaced."""
+def _check_folder(out: Path, force: bool, inputs: dict[str, Any]) -> None:
+    """Refuse finished results, unless they are to be replaced, and files that netbic did not write."""
     if out.exists() and not out.is_dir():
         raise click.UsageError(f"{out} is a file: name a folder for the results")
-    if not force and any((out / name).exists() for name in _OUTPUTS):
+    netbic.io.outputs.check_free(out, ["tuning.tsv", _RECORD], inputs)
+    netbic.io.outputs.refuse_inputs([out / _CHECKPOINT], inputs)
+    netbic.selection.checkpoint.seed_of(out / _CHECKPOINT)  # an error if a file of that name is no checkpoint
+    record = netbic.io.outputs.record_in(out, _RECORD)
+    if not force and record is not None and record.get("state") != "running":
         raise click.UsageError(f"{out} holds a finished tuning: choose another folder, or --force to replace it")
 
 

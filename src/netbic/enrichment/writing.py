@@ -11,8 +11,9 @@ import pandas as pd
 from netbic.decomposition import SparseGraphSVD, is_number
 from netbic.enrichment.edges import edges
 from netbic.enrichment.gene_sets import gene_sets
-from netbic.io import InputError, write_json, write_table
-from netbic.io.files import read_json
+from netbic.io import InputError
+from netbic.io.files import as_json, as_table, read_json
+from netbic.io.outputs import add_files
 from netbic.io.state import fitted_model, matched_graph
 
 RECORD = "enrichment.json"
@@ -32,7 +33,8 @@ def write_enrichment(
     """Write edges.tsv (if the model has a graph) and gene_sets.tsv (if sets are given); say what they hold.
 
     What was asked for goes to enrichment.json, for the report. Everything is read and tested before anything is
-    written, so that a bad file of gene sets leaves the folder as it was.
+    written, and the files appear together, so that a bad file of gene sets or a full disk leaves the folder as it was.
+    Files of those names that netbic did not write are refused.
 
     Parameters
     ----------
@@ -59,25 +61,25 @@ def write_enrichment(
         asked["edges"] = {"level": level}
     if found is not None:
         asked["gene_sets"] = {"level": level, "by_sign": by_sign, "collapse": collapse}
-    write_json(folder / RECORD, dict(sorted((enrichment_record(folder) | asked).items())))
+    files = {RECORD: as_json(dict(sorted((enrichment_record(folder) | asked).items())))}
     if table is not None:
-        yield _edges_written(folder, table, level)
+        files["edges.tsv"] = as_table(table)
     if found is not None:
-        yield _sets_written(folder, found[found["q_value"] <= level])
+        found = found[found["q_value"] <= level]
+        files["gene_sets.tsv"] = as_table(found)
+    add_files(folder, files)
+    if table is not None:
+        yield _about_edges(table, level)
+    if found is not None:
+        yield f"gene_sets.tsv: {len(found):,} enriched sets in {found['module'].nunique()} modules"
 
 
-def _edges_written(folder: Path, table: pd.DataFrame, level: float) -> str:
-    write_table(folder / "edges.tsv", table)
+def _about_edges(table: pd.DataFrame, level: float) -> str:
     paper, honest = (int((table[name] <= level).sum()) for name in ("q_value", "degree_q_value"))
     return (
-        f"{folder}/edges.tsv: {paper} of {len(table)} modules hold more edges than chance (q <= {level:g}), "
+        f"edges.tsv: {paper} of {len(table)} modules hold more edges than chance (q <= {level:g}), "
         f"{honest} more than random genes of the same degrees (in the fitted network: no proof of biology)"
     )
-
-
-def _sets_written(folder: Path, found: pd.DataFrame) -> str:
-    write_table(folder / "gene_sets.tsv", found)
-    return f"{folder}/gene_sets.tsv: {len(found):,} enriched sets in {found['module'].nunique()} modules"
 
 
 def enrichment_record(folder: Path) -> dict[str, dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,6 +12,7 @@ import pandas as pd
 from netbic.experiments.simulation import OURS as OUR_STARTS
 from netbic.experiments.tumours import OURS, TERM_LEVELS, terms_column
 from netbic.io.errors import extra
+from netbic.io.files import write_whole
 
 # Okabe and Ito's palette, which colour-blind readers can tell apart; ours in black.
 COLOURS: Final = {
@@ -37,8 +39,10 @@ def plotting() -> Any:
 
 def save_figure(figure: Any, path: Path) -> None:
     """As PNG and SVG, the same bytes every time."""
-    figure.savefig(path.with_suffix(".png"), dpi=120, bbox_inches="tight")
-    figure.savefig(path.with_suffix(".svg"), bbox_inches="tight", metadata={"Date": None})
+    for kind, words in ((".png", {"dpi": 120}), (".svg", {"metadata": {"Date": None}})):
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format=kind[1:], bbox_inches="tight", **words)
+        write_whole(path.with_suffix(kind), buffer.getvalue())
     plotting().close(figure)
 
 

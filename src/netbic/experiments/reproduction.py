@@ -25,9 +25,11 @@ from netbic.experiments.tumours import (
     summarise,
     terms_column,
 )
-from netbic.io import InputError, read_gene_sets, write_table
+from netbic.io import InputError, read_gene_sets, write_json, write_table
 from netbic.io.files import write_whole
+from netbic.io.outputs import RECORDS, check_free, stamped
 
+RECORD: Final = "reproduction.json"  # lists what is written, so that it may be replaced
 PARTS: Final = ("fig1", "table1", "fig2")
 Tell = Callable[[str], None]
 
@@ -73,7 +75,9 @@ def reproduce(
         check_data(Path(str(data)), datasets, networks)
     plotting()  # an answer now if it is not installed, not after minutes
     out = Path(out)
+    check_free(out, [*RECORDS[RECORD], RECORD], {"the data": data})
     out.mkdir(parents=True, exist_ok=True)
+    write_json(out / RECORD, stamped({"files": sorted(RECORDS[RECORD])}))
     if "fig1" in parts:
         _write_section(out, "figure1", _figure_1(out, replicates, seed, n_jobs, tell))
     if real:

@@ -9,10 +9,12 @@ from netbic.io.files import locked, read_json, read_table, write_json, write_tab
 from netbic.io.frames import Frames, from_frames, to_frames
 from netbic.io.gene_sets import GeneSets, read_gene_sets
 from netbic.io.lazy import open_expression
+from netbic.io.model_folders import load, save
 from netbic.io.networks import Network, NetworkAccount, read_network
+from netbic.io.outputs import FolderInUse, finished_record
 from netbic.io.preparing import Prepared, prepare
-from netbic.io.results import load, modules_table, save, summary_table
-from netbic.io.runs import FolderInUse, Run, check_folder
+from netbic.io.results import modules_table, summary_table
+from netbic.io.runs import Run, check_folder
 from netbic.io.scores import scores_by_name, scores_table
 from netbic.io.state import settings_from, settings_of
 from netbic.io.study import Study, open_study, read_like
@@ -32,6 +34,7 @@ __all__ = [
     "align",
     "check_folder",
     "convert",
+    "finished_record",
     "from_frames",
     "load",
     "locked",

@@ -8,21 +8,32 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from netbic.io.files import write_table, write_whole
+from netbic.io.files import locked, write_table, write_whole
+from netbic.io.outputs import RECORDS, check_free, publish, scratch_folder, stamped
 from netbic.simulate import Cohort
+
+RECORD = "simulation.json"
 
 
 def write_cohort(study: Cohort, folder: Path | str) -> None:
-    """Write expression.tsv.gz (genes in rows), network.sif and the planted modules (truth.tsv)."""
+    """Write expression.tsv.gz (genes in rows), network.sif and the planted modules (truth.tsv).
+
+    simulation.json lists them: an earlier simulation is replaced, files of those names that netbic did not write are
+    refused.
+    """
     folder = Path(folder)
+    check_free(folder, [*RECORDS[RECORD], RECORD])
     folder.mkdir(parents=True, exist_ok=True)
     table = study.expression.T.rename_axis("gene").to_csv(sep="\t", float_format="%.5g")
-    write_whole(folder / "expression.tsv.gz", gzip.compress(table.encode(), mtime=0))
     genes = np.asarray(study.expression.columns)
     tails, heads, _ = study.network.edges()
     lines = "".join(f"{genes[a]}\tbinds\t{genes[b]}\n" for a, b in zip(tails, heads, strict=True))
-    write_whole(folder / "network.sif", lines.encode())
-    write_table(folder / "truth.tsv", _truth(study))
+    with locked(folder), scratch_folder(folder, RECORD) as staged:
+        write_whole(staged / "expression.tsv.gz", gzip.compress(table.encode(), mtime=0))
+        write_whole(staged / "network.sif", lines.encode())
+        write_table(staged / "truth.tsv", _truth(study))
+        samples, n_genes = study.expression.shape
+        publish(staged, folder, RECORD, stamped({"samples": samples, "genes": n_genes, "modules": len(study.genes)}))
 
 
 def _truth(study: Cohort) -> pd.DataFrame:

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from netbic.io.errors import InputError, extra
+from netbic.io.errors import InputError, extra, one_line
 from netbic.io.expression import Expression, check_names, check_words, kind_of, stored_numbers
-from netbic.io.files import TEMPORARY
+from netbic.io.files import writing
 from netbic.io.lazy import BLOCK_BYTES, RowSource, open_expression, row_source
-from netbic.io.runs import FolderInUse
+from netbic.io.outputs import FolderInUse, refuse_inputs, scratch_folder, sweep_folders
 from netbic.io.spooling import csc_source, parquet_source, tenx_source, text_source
-from netbic.io.stores import WHOLE, describe, is_store
+from netbic.io.stores import WHOLE, describe, foreign_files, is_store
 from netbic.io.tables import Names
 
 _LARGEST = 2_000_000_000  # bytes of a chunk that compressors take
 _ENTRIES = 1 << 20  # of a sparse matrix, in a chunk
 _EVERY_CHUNK = {"write_empty_chunks": True}  # zeros too, so that a chunk that is gone is noticed
+_STORE, _REPLACED = "store", "replaced"  # in the scratch folder
 _READING = 60  # per cent of the work, where a file has to be turned round first
 
 
@@ -79,19 +80,30 @@ def convert(
     (['s1', 's2', 's3'], [[1.5, 0.0], [2.0, 3.0], [0.0, 1.0]])
     """
     source, target = Path(source), Path(target)
+    restore = partial(_put_back, target)
+    if target.parent.is_dir():
+        sweep_folders(target.parent, target.name, restore)
     _check_target(source, target, force)
     if dtype not in (None, "float32", "float64"):
         raise InputError(f"dtype={dtype!r} is not known: choose 'float32' or 'float64'")
     words: dict[str, Any] = {"samples_in_rows": samples_in_rows, "layer": layer, "gene_names": gene_names}
-    with tempfile.TemporaryDirectory(prefix=TEMPORARY, dir=target.parent) as scratch:
-        rows = _readable(source, Path(scratch), dtype, told, **words, skip_columns=skip_columns)
+    with scratch_folder(target.parent, target.name, restore) as scratch, writing(target, full_only=True):
+        rows = _readable(source, scratch, dtype, told, **words, skip_columns=skip_columns)
         check_names(source, rows.samples, rows.genes)
-        store = Path(scratch) / "store"
-        write_store(rows, store, block_rows, np.dtype(dtype or rows.dtype), told)
-        if target.exists():
-            os.replace(target, Path(scratch) / "replaced")
-        os.replace(store, target)
+        write_store(rows, scratch / _STORE, block_rows, np.dtype(dtype or rows.dtype), told)
+        try:
+            if os.path.lexists(target):
+                os.replace(target, scratch / _REPLACED)
+            os.replace(scratch / _STORE, target)
+        finally:
+            restore(scratch)
     return open_expression(target, block_rows=block_rows)
+
+
+def _put_back(target: Path, scratch: Path) -> None:
+    """Give a store that was moved away its place back, if nothing has taken it."""
+    if os.path.lexists(scratch / _REPLACED) and not os.path.lexists(target):
+        os.replace(scratch / _REPLACED, target)
 
 
 def _check_target(source: Path, target: Path, force: bool) -> None:
@@ -99,14 +111,16 @@ def _check_target(source: Path, target: Path, force: bool) -> None:
         raise InputError(f"{target} does not end in .zarr: name the store to write so")
     if not target.parent.is_dir():
         raise InputError(f"{target.parent} is no folder: make it first, or write elsewhere")
-    if not target.exists():
+    refuse_inputs([target], {"the expression data": source})
+    if not os.path.lexists(target):
         return
-    if source.exists() and source.samefile(target):
-        raise InputError(f"{target} is what is to be read: write elsewhere")
     if not force:
         raise FolderInUse(f"{target} exists: choose another name, or --force to replace it")
     if not is_store(target):
         raise FolderInUse(f"{target} is not a Zarr store: choose another name")
+    if others := foreign_files(target):
+        some = one_line(", ".join(others[:5]) + (", ..." if len(others) > 5 else ""), 300)
+        raise FolderInUse(f"{target} holds files that Zarr did not write ({some}): move them away, or write elsewhere")
 
 
 def _readable(path: Path, scratch: Path, dtype: Any, told: Callable[[int], Any], **words: Any) -> RowSource:

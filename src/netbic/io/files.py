@@ -1,18 +1,25 @@
-"""Writing files so that a half-written one is never taken for a whole one."""
+"""Single files, read and written safely.
+
+A file appears whole or not at all, is never written through a symbolic link, and only regular files are read: a pipe or
+a device in a file's place cannot make netbic wait for ever.
+"""
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import re
+import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from netbic.io.errors import InputError, unusable
+from netbic.io.errors import InputError, one_line, unusable
 
 try:
     import fcntl
@@ -20,39 +27,142 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 TEMPORARY = ".unfinished-"
+LOCK = f"{TEMPORARY}lock"
+_RANDOM = re.compile(r"[a-z0-9_]{8}")  # what tempfile appends to a prefix
+_LONGEST = 80  # characters of a name that its temporary file repeats, so that the whole stays a valid name
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+
+
+class WriteError(OSError):
+    """A file that could not be written: which one and why. What was there before is as it was."""
+
+    def __init__(self, path: Path | str, problem: OSError | str) -> None:
+        full = isinstance(problem, OSError) and problem.errno in _FULL
+        reason = getattr(problem, "strerror", None) or str(problem)
+        remedy = "free some disk space, or write to another disk" if full else "check the folder and its permissions"
+        super().__init__(one_line(f"{path} cannot be written ({reason}): {remedy}"))
+        self.is_full = full
+
+
+@contextmanager
+def writing(path: Path | str, full_only: bool = False) -> Iterator[None]:
+    """Name the file, and say what to do, if the system refuses to write it (or only if the disk is full)."""
+    try:
+        yield
+    except WriteError:
+        raise
+    except OSError as problem:
+        if full_only and problem.errno not in _FULL:
+            raise
+        raise WriteError(path, problem) from None
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Locks
+# ----------------------------------------------------------------------------------------------------------------
 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold a folder for one process; where the system has no such locks, nothing happens."""
+    """Hold a folder for one process; where the system has no such locks, nothing happens.
+
+    The lock file is never truncated or opened through a link, and it is removed while it is still held.
+    """
     if fcntl is None:
         yield
         return
-    with (folder / LOCK).open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InputError(f"another fit is writing to {folder}: wait for it, or choose another folder") from None
+    path = folder / LOCK
+    handle = _held(path)
+    try:
         yield
-    (folder / LOCK).unlink(missing_ok=True)
+    finally:
+        if os.fstat(handle).st_size == 0:  # somebody else's file of that name is left alone
+            path.unlink(missing_ok=True)
+        os.close(handle)
 
 
-LOCK = f"{TEMPORARY}lock"
+def _held(path: Path) -> int:
+    """An open lock file that this process holds and that is still the one of that name."""
+    while True:
+        with writing(path):
+            handle = _opened_lock(path)
+        if not try_lock(handle):
+            os.close(handle)
+            raise InputError(f"another fit is writing to {path.parent}: wait for it, or choose another folder")
+        with suppress(OSError):
+            if os.path.samestat(os.stat(path, follow_symlinks=False), os.fstat(handle)):
+                return handle
+        os.close(handle)  # its last owner removed it just now: another process may hold a new one
+
+
+def _opened_lock(path: Path) -> int:
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | _NO_WAIT | _NO_LINK, 0o666)
+    except OSError as problem:
+        if problem.errno == errno.ELOOP:
+            raise InputError(f"{path} is a symbolic link: remove it, netbic makes its own lock file there") from None
+        raise
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise InputError(f"{path} is not a regular file: remove it, netbic makes its own lock file there")
+    return handle
+
+
+def try_lock(handle: int) -> bool:
+    """Lock an open file for this process, unless another one holds it."""
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Writing
+# ----------------------------------------------------------------------------------------------------------------
 
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write beside the target, wait until it is on disk, then take its place in one step."""
-    handle, name = tempfile.mkstemp(prefix=TEMPORARY, dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with writing(path):
+        prefix = f"{TEMPORARY}{path.name[:_LONGEST]}-"
+        _sweep_files(path.parent, prefix)
+        handle, name = tempfile.mkstemp(prefix=prefix, dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                try_lock(handle)  # as long as it is held, it is not taken for a leftover
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+                os.chmod(name, 0o666 & ~_umask())
+                os.replace(name, path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+
+
+def _sweep_files(folder: Path, prefix: str) -> None:
+    """Remove temporary files that a killed command left of this target."""
+    with os.scandir(folder) as entries:
+        names = [entry.name for entry in entries if entry.name.startswith(prefix)]
+    for name in names:
+        if _RANDOM.fullmatch(name.removeprefix(prefix)):
+            remove_leftover(folder / name)
+
+
+def remove_leftover(path: Path) -> None:
+    """Remove a temporary file, unless it is a link, no regular file, or still being written by another process."""
+    with suppress(OSError):
+        handle = os.open(path, os.O_RDONLY | _NO_WAIT | _NO_LINK)
+        try:
+            if stat.S_ISREG(os.fstat(handle).st_mode) and try_lock(handle):
+                path.unlink()
+        finally:
+            os.close(handle)
 
 
 def _umask() -> int:
@@ -71,21 +181,47 @@ def write_json(path: Path, content: Any) -> None:
     write_whole(path, as_json(content))
 
 
+def write_table(path: Path, table: pd.DataFrame) -> None:
+    """A tab-separated table whose numbers read back to the same bits."""
+    write_whole(path, as_table(table))
+
+
+def as_table(table: pd.DataFrame) -> bytes:
+    """A tab-separated table, as `write_table` writes it."""
+    return table.to_csv(sep="\t", index=False, lineterminator="\n").encode()
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Reading
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def read_regular(path: Path) -> bytes:
+    """The bytes of one of netbic's own files, if it is a regular file (links to one are followed)."""
+    try:
+        handle = os.open(path, os.O_RDONLY | _NO_WAIT)
+        with os.fdopen(handle, "rb") as file:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise unusable(path, "is not a regular file", "it is not netbic's: fit again")
+            return file.read()
+    except OSError as problem:
+        raise unusable(path, f"cannot be read ({problem.strerror})", "fit again") from None
+
+
 def read_json(path: Path) -> Any:
     """What a JSON file of netbic holds."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as problem:
-        raise unusable(path, f"cannot be read ({problem})", "it is damaged or not netbic's: fit again") from None
+        return json.loads(read_regular(path).decode("utf-8"))
+    except InputError:
+        raise
+    except RecursionError:
+        problem = "it is nested too deeply"
+    except ValueError as found:
+        problem = one_line(str(found), 120)
+    raise unusable(path, f"cannot be read ({problem})", "it is damaged or not netbic's: fit again")
 
 
 def read_table(path: Path | str) -> pd.DataFrame:
     """A table of results, numbers to the last bit."""
     names = {"name": str, "term": str, "genes": str, "top_genes": str}
     return pd.read_csv(path, sep="\t", float_precision="round_trip", keep_default_na=False, dtype=names)
-
-
-def write_table(path: Path, table: pd.DataFrame) -> None:
-    """A tab-separated table whose numbers read back to the same bits."""
-    text = table.to_csv(sep="\t", index=False, lineterminator="\n")
-    write_whole(path, text.encode())

@@ -1,8 +1,9 @@
 """A fit's output folder, which grows module by module and can be gone on with after any interruption.
 
 While a fit runs, its folder holds `run.json` (settings and digests of the data) and a file per module found so far in
-`checkpoint/`. When it is done, tables and model are written, `run.json` says so, and the checkpoint goes. Every file
-appears whole or not at all.
+`checkpoint/`. When all modules are found, tables, model and report are written to a scratch folder and take their
+places together; `run.json` then lists them, and the checkpoint goes. Results of an earlier fit, which `force` replaces,
+stay until then.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -20,21 +22,40 @@ import numpy as np
 
 from netbic import __version__
 from netbic.decomposition import SparseGraphSVD
-from netbic.io.errors import InputError
-from netbic.io.files import LOCK, TEMPORARY, locked, read_json, write_json, write_table, write_whole
-from netbic.io.results import FORMAT, modules_table, save, summary_table, unpacked
+from netbic.io.errors import InputError, one_line
+from netbic.io.files import TEMPORARY, locked, read_json, read_regular, write_json, write_table, write_whole
+from netbic.io.model_folders import FORMAT, save, unpacked
+from netbic.io.outputs import (
+    RUN_FILES,
+    RUN_RECORD,
+    FolderInUse,
+    check_free,
+    listed,
+    publish,
+    record_in,
+    refuse_inputs,
+    run_record,
+    scratch_folder,
+    sweep_folders,
+    sweep_run,
+)
+from netbic.io.results import modules_table, summary_table
 from netbic.io.study import Study
 from netbic.penalties import Choice
 from netbic.solver import Module, Vector
 
-OUTPUTS = ("modules.tsv", "summary.tsv", "alignment.json")
-FURTHER = ("edges.tsv", "gene_sets.tsv", "enrichment.json", "heatmaps.npz", "report.html")  # what rooms below add
-REMEMBERED = ("auto.json",)  # what was found out before the fit
-MODEL_FILES = ("model.json", "names.json", "arrays.npz", "row_graph.npz", "column_graph.npz")
-
-
-class FolderInUse(InputError):
-    """An output folder that holds something already."""
+_NEEDED = ("modules.tsv", "summary.tsv", "alignment.json")  # without these a fit is not finished
+_REMEMBERED = ("auto.json",)  # what was found out before the fit
+_CHECKPOINT = re.compile(r"module-\d{4,}\.npz|auto\.json")
+_STAGED = "results"
+_ROLES = {
+    "expression": "the expression data",
+    "graph": "the network",
+    "gene_sets": "the gene sets",
+    "string_info": "STRING's protein.info",
+    "graph_names": "the names of the network's nodes",
+    "id_map": "the id map",
+}
 
 
 class Run:
@@ -79,39 +100,50 @@ class Run:
             None if the folder holds the finished results of just this fit.
         """
         folder = Path(folder)
-        content = check_folder(folder, resume=resume, force=force)
+        content = check_folder(folder, resume=resume, force=force, inputs=inputs)
+        run = cls(folder, settings, data, inputs)
         if content is not None and not force:
             _check_unchanged(folder, content, settings, data)
-            if content["state"] == "finished" and all((folder / name).is_file() for name in OUTPUTS):
+            if content["state"] == "finished" and all((folder / name).is_file() for name in _NEEDED):
+                run._tidy()
                 return None
-        run = cls(folder, settings, data, inputs)
-        run._begin(afresh=force)
+        run._begin(content, afresh=force)
         return run
 
-    def _begin(self, afresh: bool) -> None:
-        """Remove what netbic wrote before and nothing else; in such an order that being killed here does no harm."""
-        checkpoint, model = self.folder / "checkpoint", self.folder / "model"
+    @property
+    def _checkpoint(self) -> Path:
+        return self.folder / "checkpoint"
+
+    def _begin(self, content: dict[str, Any] | None, afresh: bool) -> None:
+        """Write the record of a running fit; in such an order that being killed here does no harm."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with locked(self.folder):
+            running = self._content | {"state": "running", "inputs": self._inputs}
+            write_json(self.folder / RUN_RECORD, running | _carried(content))
+            sweep_run(self.folder, self._checkpoint, self.folder / "model")
+            sweep_folders(self.folder, _STAGED)
             if afresh:
-                _remove(*checkpoint.glob("module-*.npz"), *(self.folder / name for name in REMEMBERED))
-            write_json(self.folder / "run.json", self._content | {"state": "running", "inputs": self._inputs})
-            _remove(*(self.folder / name for name in (*OUTPUTS, *FURTHER)), *(model / name for name in MODEL_FILES))
-            leftovers = [path for part in (self.folder, checkpoint, model) for path in part.glob(f"{TEMPORARY}*")]
-            _remove(*(path for path in leftovers if path.name != LOCK))
-            checkpoint.mkdir(exist_ok=True)
-            self.known = list(_kept_modules(checkpoint, self._digest))
+                _remove(*_checkpoint_files(self._checkpoint))
+            self._checkpoint.mkdir(exist_ok=True)
+            self.known = list(_kept_modules(self._checkpoint, self._digest))
+
+    def _tidy(self) -> None:
+        """Remove what a kill after the very last file left of this finished run."""
+        kept = _checkpoint_files(self._checkpoint)
+        if kept and _is_of_run(kept[0], self._digest):
+            with locked(self.folder):
+                self._remove_checkpoint()
 
     def remember(self, name: str, content: dict[str, Any]) -> None:
-        """Keep what was found out before the fit (a name among `REMEMBERED`)."""
+        """Keep what was found out before the fit ("auto.json")."""
         with locked(self.folder):
-            write_json(self.folder / name, {"run": self._digest} | content)
+            write_json(self._checkpoint / name, {"run": self._digest} | content)
 
     def recalled(self, name: str) -> dict[str, Any] | None:
         """What this very run remembered, if it did."""
         try:
-            content = read_json(self.folder / name)
-        except (InputError, OSError):
+            content = read_json(self._checkpoint / name)
+        except InputError:
             return None
         return content if isinstance(content, dict) and content.get("run") == self._digest else None
 
@@ -119,15 +151,15 @@ class Run:
         """Write a module as soon as it is found."""
         buffer = io.BytesIO()
         np.savez(buffer, run=np.array(self._digest), **_module_arrays(module))
-        write_whole(_module_file(self.folder / "checkpoint", number), buffer.getvalue())
+        write_whole(_module_file(self._checkpoint, number), buffer.getvalue())
 
     def fit(
         self,
         model: SparseGraphSVD,
         study: Study,
         found: Callable[[int], Any] = lambda number: None,
-        also: Callable[[], Any] = lambda: None,
-        last: Callable[[dict[str, Any]], Any] = lambda record: None,
+        also: Callable[[Path], Any] = lambda folder: None,
+        last: Callable[[Path, dict[str, Any]], Any] = lambda folder, record: None,
     ) -> None:
         """Fit a model, each module kept as soon as it is found, and finish; what is remarked is kept too.
 
@@ -138,9 +170,9 @@ class Run:
         found : function, optional
             Called after every module with their number so far.
         also : function, optional
-            Called when the model is fitted and before the run counts as finished: what else is to be written.
+            Called when the model is fitted, with the scratch folder to write more files to.
         last : function, optional
-            Called when all is written but the word that the run is finished, with what `run.json` is going to hold.
+            Called when all but the record is written, with the scratch folder and what `run.json` is going to hold.
         """
         with locked(self.folder), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -148,37 +180,59 @@ class Run:
             for number, module in enumerate(modules, start=len(self.known)):
                 self.keep(number, module)
                 found(number + 1)
-            also()
-            self.finish(model, study.alignment.to_dict(), [str(warning.message) for warning in caught], last)
+            with scratch_folder(self.folder, _STAGED) as staged:
+                also(staged)
+                remarks = [str(warning.message) for warning in caught]
+                self._finish(staged, model, study.alignment.to_dict(), remarks, last)
         for warning in caught:
             warnings.warn(warning.message, stacklevel=2)
 
-    def finish(
+    def _finish(
         self,
+        staged: Path,
         model: SparseGraphSVD,
         alignment: dict[str, Any],
         remarks: list[str],
-        last: Callable[[dict[str, Any]], Any] = lambda record: None,
+        last: Callable[[Path, dict[str, Any]], Any],
     ) -> None:
-        """Write tables and model; only then is the run called finished and the checkpoint removed."""
-        write_table(self.folder / "modules.tsv", modules_table(model))
-        write_table(self.folder / "summary.tsv", summary_table(model))
-        write_json(self.folder / "alignment.json", alignment)
-        save(model, self.folder / "model")
+        """Write tables and model; when all is on disk it takes its place, and only then the checkpoint is removed."""
+        write_table(staged / "modules.tsv", modules_table(model))
+        write_table(staged / "summary.tsv", summary_table(model))
+        write_json(staged / "alignment.json", alignment)
+        for name in _REMEMBERED:
+            if (content := self.recalled(name)) is not None:
+                write_json(staged / name, content)
+        save(model, staged / "model")
         record = self._content | {"state": "finished", "inputs": self._inputs, "remarks": remarks}
-        last(record)
-        write_json(self.folder / "run.json", record)
-        _remove(*(self.folder / "checkpoint").glob("module-*.npz"))
+        last(staged, record)
+        before = record_in(self.folder, RUN_RECORD)
+        publish(staged, self.folder, RUN_RECORD, record, drop=listed(RUN_RECORD, before) if before else ())
+        self._remove_checkpoint()
+
+    def _remove_checkpoint(self) -> None:
+        _remove(*_checkpoint_files(self._checkpoint))
         with suppress(OSError):  # not empty: somebody else's
-            (self.folder / "checkpoint").rmdir()
+            self._checkpoint.rmdir()
 
 
-def check_folder(folder: Path | str, *, resume: bool, force: bool) -> dict[str, Any] | None:
-    """Refuse a folder in use, unless it is to be gone on with or overwritten; return what an earlier run left."""
+def check_folder(
+    folder: Path | str, *, resume: bool, force: bool, inputs: dict[str, Any] | None = None
+) -> dict[str, Any] | None:
+    """Refuse a folder that a fit must not write to; return what an earlier run left.
+
+    A folder in use is refused, unless it is to be gone on with or its results are to be replaced; files that netbic did
+    not write, or that are read (`inputs`), are never replaced.
+    """
     folder = Path(folder)
     if folder.exists() and not folder.is_dir():
         raise FolderInUse(f"{folder} is a file: name a folder for the results")
-    content = None if force else _earlier(folder)
+    content = run_record(folder)
+    if content is None or content["state"] != "running":
+        _check_checkpoint(folder / "checkpoint", finished=content is not None)
+    roles = {role: (inputs or {}).get(name) for name, role in _ROLES.items()}
+    names = [*RUN_FILES, RUN_RECORD, *(f"checkpoint/{path.name}" for path in _checkpoint_files(folder / "checkpoint"))]
+    refuse_inputs([folder / name for name in names], roles)
+    check_free(folder, [*RUN_FILES, RUN_RECORD])
     if not force and _holds_anything(folder):
         if not resume:
             raise FolderInUse(_in_use(folder, content))
@@ -187,24 +241,60 @@ def check_folder(folder: Path | str, *, resume: bool, force: bool) -> dict[str, 
     return content
 
 
+def _carried(content: dict[str, Any] | None) -> dict[str, Any]:
+    """What the record of a running fit says of files that are there already: they stay until they are replaced."""
+    if content is None:
+        return {}
+    if content["state"] == "finished":
+        return {"earlier": content}
+    return {name: content[name] for name in ("files", "earlier") if name in content}
+
+
 def _remove(*paths: Path) -> None:
     for path in paths:
         path.unlink(missing_ok=True)
 
 
-def _earlier(folder: Path) -> dict[str, Any] | None:
-    """What run.json says, or None if there is none (or none of netbic's)."""
-    if not (folder / "run.json").is_file():
-        return None
-    content = read_json(folder / "run.json")
-    if not isinstance(content, dict) or "settings" not in content or "state" not in content:
-        return None
-    return content
+def _checkpoint_files(folder: Path) -> list[Path]:
+    if not folder.is_dir() or folder.is_symlink():
+        return []
+    return sorted(path for path in folder.iterdir() if _CHECKPOINT.fullmatch(path.name))
+
+
+def _check_checkpoint(folder: Path, finished: bool) -> None:
+    """Raise if a folder that is going to hold a checkpoint holds such files of somebody else's."""
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise FolderInUse(f"{folder} is in the way (a folder is to be made there): move it away first")
+    strange = [path.name for path in _checkpoint_files(folder) if not (finished and _is_of_run(path))]
+    if strange:
+        raise FolderInUse(
+            f"{folder} holds files that netbic would have to replace ({', '.join(strange[:8])}): "
+            "move them away, or choose another folder (--force does not replace them either)"
+        )
+
+
+def _is_of_run(path: Path, digest: str | None = None) -> bool:
+    """Whether a file of a checkpoint was written by a run (by this one, if its digest is given)."""
+    try:
+        if path.suffix == ".json":
+            content = read_json(path)
+            own = content.get("run") if isinstance(content, dict) else None
+        else:
+            arrays = unpacked(path, read_regular(path))
+            own = str(arrays["run"]) if "run" in arrays else None
+    except InputError:
+        return False
+    return own is not None and (digest is None or own == digest)
 
 
 def _in_use(folder: Path, content: dict[str, Any] | None) -> str:
     if content is None:
-        return f"{folder} is not empty: choose another folder, or --force to write there all the same"
+        names = sorted(path.name for path in folder.iterdir() if not path.name.startswith(TEMPORARY))
+        some = one_line(", ".join(names[:3]) + (", ..." if len(names) > 3 else ""), 200)
+        return (
+            f"{folder} is not empty ({some}): choose a new folder, or --force to write the results beside what is "
+            "there (no file that netbic did not write is replaced)"
+        )
     if content["state"] == "finished":
         return f"{folder} holds finished results: choose another folder, or --force to replace them"
     return f"{folder} holds a fit that was interrupted: --resume to go on with it, or --force to begin again"
@@ -242,7 +332,7 @@ def _kept_modules(folder: Path, digest: str) -> Iterator[Module]:
     number = 0
     while (path := _module_file(folder, number)).exists():
         try:
-            arrays = unpacked(path, path.read_bytes())
+            arrays = unpacked(path, read_regular(path))
             if str(arrays["run"]) != digest:
                 return
             yield _module_from(arrays)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -38,7 +39,7 @@ def spooled_table(pieces: Iterable[NumberTable], scratch: Path, samples_in_rows:
     with path.open("wb") as file:
         for piece in pieces:
             dtype = piece.numbers.dtype if dtype is None else dtype
-            np.ascontiguousarray(piece.numbers, dtype=dtype).tofile(file)
+            file.write(np.ascontiguousarray(piece.numbers, dtype=dtype).data)
             lines.extend(piece.lines)
     named = np.array(lines, dtype=object)
     samples, genes = (named, piece.columns) if samples_in_rows else (piece.columns, named)
@@ -149,7 +150,7 @@ def _written(pieces: Iterable[Entries], scratch: Path, n_rows: int, dtype: Any) 
         for piece in pieces:
             counts += np.bincount(piece[0], minlength=n_rows)
             for part, kind, file in zip(piece, (np.int32, np.int32, dtype), files, strict=True):
-                np.ascontiguousarray(part, dtype=kind).tofile(file)
+                file.write(np.ascontiguousarray(part, dtype=kind).data)
     return counts
 
 
@@ -162,7 +163,12 @@ def _read_again(scratch: Path, count: int, dtype: Any) -> Iterator[list[NDArray[
 
 
 def _new(path: Path, dtype: Any, size: int) -> NDArray[Any]:
-    return np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=(int(size),))
+    """An array in a file. Its space is reserved: a disk that is full later would end the process by a signal."""
+    array = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=(int(size),))
+    if reserve := getattr(os, "posix_fallocate", None):
+        with path.open("r+b") as file:
+            reserve(file.fileno(), 0, path.stat().st_size)
+    return array
 
 
 def csc_source(stored: Stored, scratch: Path, dtype: Any, told: Told) -> RowSource:

@@ -15,6 +15,7 @@ from netbic import penalties
 from netbic.decomposition import SparseGraphSVD
 from netbic.graphs import Graph, match
 from netbic.io.errors import InputError
+from netbic.io.state_check import check_arrays, check_names
 from netbic.operators import Preparation
 from netbic.stable_modules import StableModules
 
@@ -130,6 +131,8 @@ def model_from(state: ModelState) -> SparseGraphSVD:
         )
     if state.kind not in _KINDS:
         raise InputError(f"the model is of a class this version does not know ({state.kind}): upgrade netbic")
+    check_arrays(state.arrays)
+    check_names(state.names, {"rows": len(state.arrays["left_vectors"]), "columns": state.arrays["offsets"].size})
     model = _KINDS[state.kind](**settings_from(state.settings) | state.graphs)
     if isinstance(model, StableModules):
         model.kept_ = state.arrays["kept"]
@@ -183,6 +186,7 @@ def _plain(value: Any) -> Any:
 
 
 def _revived(value: Any) -> Any:
+    """A parameter from JSON: a plain value, or a penalty made of plain values."""
     if not isinstance(value, dict):
         return value
     if "penalty" not in value:
@@ -190,4 +194,7 @@ def _revived(value: Any) -> Any:
     kind = getattr(penalties, str(value["penalty"]), None)
     if not (isinstance(kind, type) and issubclass(kind, penalties.Penalty)):
         raise InputError(f"the model has a penalty this version does not know ({value['penalty']}): upgrade netbic")
-    return kind(**{name: _revived(part) for name, part in value.items() if name != "penalty"})
+    parts: dict[str, Any] = {
+        name: None if isinstance(part, (dict, list)) else part for name, part in value.items() if name != "penalty"
+    }
+    return kind(**parts)

@@ -5,6 +5,8 @@ Every reading opens the file anew, so that a task needs no more than a path, a k
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +22,7 @@ from netbic.io.tables import Names
 from netbic.io.text import checked_file
 
 WHOLE = "netbic-whole"  # marks a matrix of which every chunk was written: one that is gone would be read as zeros
+_STORED = re.compile(r"zarr\.json|\.z(group|array|attrs|metadata)|c|\d+([./]\d+)*")  # files that Zarr writes
 _MARKS = ("zarr.json", ".zgroup", ".zarray")
 
 
@@ -46,6 +49,15 @@ def is_zarr(path: Path) -> bool:
 def is_store(path: Path) -> bool:
     """Whether a folder has what Zarr writes, whatever its name: only such a one may be replaced."""
     return any((path / mark).is_file() for mark in _MARKS)
+
+
+def foreign_files(path: Path) -> list[str]:
+    """Files in a Zarr store that are neither its metadata nor chunks, by their names in it."""
+    found = []
+    for folder, _, names in os.walk(path):
+        inside = Path(folder).relative_to(path)
+        found += [str(inside / name) for name in names if not _STORED.fullmatch(name)]
+    return sorted(found)
 
 
 def describe(path: Path, layer: str | None = None, gene_names: str | None = None) -> Stored:

@@ -16,12 +16,12 @@ from netbic.graphs import Graph
 from netbic.io.alignment import Alignment, align, check_names, unaligned, with_names
 from netbic.io.errors import InputError
 from netbic.io.expression import Expression, read_expression
-from netbic.io.files import read_json
 from netbic.io.lazy import open_expression
+from netbic.io.model_folders import load
 from netbic.io.names import renaming
 from netbic.io.networks import read_network
+from netbic.io.outputs import finished_record
 from netbic.io.preparing import prepare
-from netbic.io.results import load
 
 
 @dataclass(frozen=True)
@@ -173,8 +173,7 @@ def _recorded(folder: Path) -> dict[str, Any]:
         what = f"{folder} holds no record of how its data were read and prepared"
         warnings.warn(f"{what}: the file is taken as it is, genes in rows unless said otherwise", stacklevel=3)
         return {}
-    content = read_json(folder / "run.json")
-    inputs = content.get("inputs") if isinstance(content, dict) else None
+    inputs = (finished_record(folder) or {}).get("inputs")
     return inputs if isinstance(inputs, dict) else {}
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from netbic.decomposition import DEFAULT_SMOOTHNESS, SparseGraphSVD
 from netbic.enrichment.writing import USUAL_LEVEL, enrichment_record
-from netbic.io import Alignment, NetworkAccount, load, read_table, summary_table
+from netbic.io import Alignment, NetworkAccount, finished_record, load, read_table, summary_table
 from netbic.io.errors import InputError, unusable
 from netbic.io.files import read_json
 from netbic.io.results import heaviest, names_of
@@ -208,7 +208,7 @@ class Contents:
 def gather(folder: Path, model: SparseGraphSVD | None = None, record: dict[str, Any] | None = None) -> Contents:
     """Read the folder of a fit; `model` and `record` are given while it is being finished."""
     model = load(folder) if model is None else fitted_model(model)
-    record = _json(folder / "run.json") if record is None else record
+    record = finished_record(folder) or {} if record is None else record
     alignment, auto = _json(folder / "alignment.json"), _json(folder / "auto.json")
     heatmaps, levels = _fitting(read_heatmaps(folder), model), _levels(folder)
     tables = {

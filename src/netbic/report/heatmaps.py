@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 
 from netbic.decomposition import SparseGraphSVD
 from netbic.io.errors import extra
-from netbic.io.files import write_whole
-from netbic.io.results import check_same_data, heaviest, unpacked
+from netbic.io.files import read_regular
+from netbic.io.model_folders import unpacked
+from netbic.io.outputs import add_files
+from netbic.io.results import check_same_data, heaviest
 from netbic.io.state import fitted_model
 from netbic.operators import Preparation
 from netbic.operators.blocks import RowBlocks, is_dask
@@ -73,7 +75,7 @@ def write_heatmaps(folder: Path | str, model: SparseGraphSVD, X: Any) -> None:
         arrays |= {f"{name}-{module}": getattr(heatmap, name) for name in ("values", "limit", "genes", "samples")}
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **arrays)
-    write_whole(Path(folder) / FILE, buffer.getvalue())
+    add_files(Path(folder), {FILE: buffer.getvalue()})
 
 
 def read_heatmaps(folder: Path | str) -> list[Heatmap]:
@@ -81,7 +83,7 @@ def read_heatmaps(folder: Path | str) -> list[Heatmap]:
     path = Path(folder) / FILE
     if not path.is_file():
         return []
-    arrays = unpacked(path, path.read_bytes())
+    arrays = unpacked(path, read_regular(path))
     return [
         Heatmap(arrays[f"values-{k}"], float(arrays[f"limit-{k}"]), arrays[f"genes-{k}"], arrays[f"samples-{k}"])
         for k in range(len(arrays) // 4)

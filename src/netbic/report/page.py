@@ -14,8 +14,9 @@ from typing import Any
 
 from netbic import __version__
 from netbic.decomposition import SparseGraphSVD
-from netbic.io.errors import extra, unusable
+from netbic.io.errors import extra
 from netbic.io.files import write_whole
+from netbic.io.outputs import add_files, check_free, check_target, result_files
 from netbic.report import charts
 from netbic.report.contents import Contents, gather
 from netbic.report.heatmaps import scale_picture
@@ -33,6 +34,7 @@ def write_report(
     folder: Path | str,
     out: Path | str | None = None,
     *,
+    force: bool = False,
     model: SparseGraphSVD | None = None,
     record: dict[str, Any] | None = None,
 ) -> Path:
@@ -44,7 +46,9 @@ def write_report(
         The output folder of `netbic fit`, or one that `netbic.save` wrote to. What is there is shown: edges.tsv,
         gene_sets.tsv, alignment.json, auto.json, heatmaps.npz; the page says what is missing.
     out : path, optional
-        Default: report.html in the folder.
+        Default: report.html in the folder, where an earlier report of netbic's is replaced.
+    force : bool
+        Replace a file of the name `out`.
     model, record : optional
         The model and the content of run.json, if they are at hand.
 
@@ -66,11 +70,18 @@ def write_report(
     """
     if missing := missing_library():
         extra(missing, "report", "a report")
-    path = Path(folder) / FILE if out is None else Path(out)
-    if not path.parent.is_dir():
-        raise unusable(path, "cannot be written, its folder is not there", "make it first, or name another file")
-    page = _rendered(gather(Path(folder), model, record))
-    write_whole(path, page.encode("utf-8", errors="replace"))
+    folder = Path(folder)
+    path = folder / FILE if out is None else Path(out)
+    in_place = path.absolute() == (folder / FILE).absolute()
+    if in_place:
+        check_free(folder, [FILE])
+    else:
+        check_target(path, {"the results": result_files(folder)}, force=force)
+    page = _rendered(gather(folder, model, record)).encode("utf-8", errors="replace")
+    if in_place:
+        add_files(folder, {FILE: page})
+    else:
+        write_whole(path, page)
     return path
 
 

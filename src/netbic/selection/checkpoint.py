@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from netbic.io.errors import InputError, shown
-from netbic.io.files import write_whole
+from netbic.io.files import read_regular, write_whole, writing
 
 
 class BegunOtherwise(InputError):
@@ -49,10 +50,8 @@ class Checkpoint:
         if lines:
             _check_same(self._path, _task(self._path, lines[0]), json.loads(json.dumps(task)))
             self.known = dict(_outcome(self._path, line) for line in lines[1:])
-        try:  # What a kill left of a last line goes.
-            write_whole(self._path, "".join(f"{line}\n" for line in lines or [json.dumps(task)]).encode())
-        except OSError as problem:
-            raise InputError(f"{path}: cannot be written ({problem}): name a file in a folder that is there") from None
+        # What a kill left of a last line goes.
+        write_whole(self._path, "".join(f"{line}\n" for line in lines or [json.dumps(task)]).encode())
 
     def __enter__(self) -> Self:
         self._file = None if self._path is None else self._path.open("a", encoding="utf-8")
@@ -60,14 +59,16 @@ class Checkpoint:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self._file is not None:
-            self._file.close()
+            with suppress(OSError):  # a line that did not fit on the disk has been reported
+                self._file.close()
 
     def keep(self, point: int, fold: int, outcome: Outcome) -> None:
         """Keep an outcome; in one write, so that any interruption leaves whole lines (but perhaps for the last)."""
         self.known[point, fold] = outcome
         if self._file is not None:
-            self._file.write(f"{json.dumps([point, fold, *outcome])}\n")
-            self._file.flush()
+            with writing(self._path or ""):
+                self._file.write(f"{json.dumps([point, fold, *outcome])}\n")
+                self._file.flush()
 
 
 def seed_of(path: Path | str | None) -> int | None:
@@ -79,8 +80,8 @@ def seed_of(path: Path | str | None) -> int | None:
 def _whole_lines(path: Path) -> list[str]:
     """The lines of a file up to the last line break; none if it is not there."""
     try:
-        text = path.read_text(encoding="utf-8") if path.exists() else ""
-    except (OSError, UnicodeDecodeError) as problem:
+        text = read_regular(path).decode("utf-8") if path.exists() else ""
+    except UnicodeDecodeError as problem:
         raise InputError(f"{path}: cannot be read as a checkpoint ({problem}): name another file") from None
     if text and "\n" not in text:
         raise _foreign(path)

@@ -1,0 +1,302 @@
+"""The guard of everything netbic writes: what belongs to the user is never replaced, and nothing is half replaced.
+
+A *record* (`run.json`, `model.json`, ...) lists the files that netbic wrote into its folder. Those, and no others, may
+be replaced or removed. New files are written to a scratch folder first; only when all of them are on disk do they take
+their places, so that a full disk or a kill leaves the earlier results whole.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+from netbic import __version__
+from netbic.io.errors import InputError, one_line
+from netbic.io.files import LOCK, TEMPORARY, as_json, read_json, remove_leftover, try_lock, write_whole, writing
+
+MODEL_FILES: Final = ("arrays.npz", "names.json", "row_graph.npz", "column_graph.npz")
+ADDED: Final = ("edges.tsv", "gene_sets.tsv", "enrichment.json", "heatmaps.npz", "report.html")
+RUN_FILES: Final = (
+    *("modules.tsv", "summary.tsv", "alignment.json", "auto.json"),
+    *ADDED,
+    *(f"model/{name}" for name in ("model.json", *MODEL_FILES)),
+)
+RUN_RECORD: Final = "run.json"
+# What each record may list: a tampered one cannot make netbic touch anything else.
+RECORDS: Final[dict[str, tuple[str, ...]]] = {
+    RUN_RECORD: RUN_FILES,
+    "model.json": (*MODEL_FILES, *ADDED),  # netbic.save
+    "tuning.json": ("tuning.tsv",),
+    "simulation.json": ("expression.tsv.gz", "network.sif", "truth.tsv"),
+    "reproduction.json": tuple(
+        f"{name}.{kind}"
+        for kind, names in {
+            "md": "README figure1 table1 figure2",
+            "tsv": "figure1 figure1_controls modules table1 wilcoxon sigma random_modules",
+            "png": "figure1 figure2",
+            "svg": "figure1 figure2",
+        }.items()
+        for name in names.split()
+    ),
+}
+_MARK = "netbic-scratch"  # the file that tells a scratch folder of netbic's from any other, held by its process
+
+
+class FolderInUse(InputError):
+    """An output that would replace something, or a folder that holds something already."""
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# What may be replaced
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def record_in(folder: Path, name: str) -> dict[str, Any] | None:
+    """The content of a record, if there is one and netbic wrote it."""
+    if not (folder / name).is_file():
+        return None
+    try:
+        content = read_json(folder / name)
+    except InputError:
+        return None
+    return content if isinstance(content, dict) and isinstance(content.get("netbic"), str) else None
+
+
+def listed(name: str, content: Mapping[str, Any]) -> set[str]:
+    """The files that a record lists, itself included."""
+    named = {file for key in ("files", "added") for file in content.get(key) or () if isinstance(file, str)}
+    earlier = content.get("earlier")
+    if isinstance(earlier, dict):
+        named |= listed(name, earlier)
+    return named.intersection(RECORDS[name]) | {name}
+
+
+def own_files(folder: Path) -> set[str]:
+    """Names of the files in a folder that netbic's records there list as its own."""
+    own: set[str] = set()
+    for name in RECORDS:
+        content = record_in(folder, name)
+        if content is not None:
+            own |= listed(name, content)
+    return own
+
+
+def run_record(folder: Path) -> dict[str, Any] | None:
+    """What run.json says of a fit, running or finished; None if there is none, or none of netbic's."""
+    content = record_in(folder, RUN_RECORD)
+    if content is None or content.get("state") not in ("running", "finished"):
+        return None
+    if not all(isinstance(content.get(name), dict) for name in ("settings", "data")):
+        return None
+    return content
+
+
+def finished_record(folder: Path) -> dict[str, Any] | None:
+    """The record of the finished results in a folder; None where there are none.
+
+    While another fit is going to replace them, it is kept in that fit's record.
+    """
+    content = run_record(folder)
+    if content is not None and content["state"] == "running":
+        content = content.get("earlier")
+    return content if isinstance(content, dict) and content.get("state") == "finished" else None
+
+
+def check_free(folder: Path, names: Iterable[str], inputs: Mapping[str, Any] | None = None) -> None:
+    """Raise unless each of these files is free to be written: no input, and nothing there but what netbic wrote."""
+    names = list(names)
+    for part in sorted({name.split("/")[0] for name in names if "/" in name}):
+        if (folder / part).is_symlink() or ((folder / part).exists() and not (folder / part).is_dir()):
+            raise FolderInUse(f"{folder / part} is in the way (a folder is to be made there): move it away first")
+    refuse_inputs([folder / name for name in names], inputs or {})
+    own = own_files(folder)
+    others = [name for name in names if name not in own and os.path.lexists(folder / name)]
+    if others:
+        what = one_line(", ".join(others[:8]) + (f" and {len(others) - 8} more" if len(others) > 8 else ""))
+        raise FolderInUse(
+            f"{folder} holds files that netbic did not write and would have to replace ({what}): "
+            "move them away, or choose another folder (--force does not replace them either)"
+        )
+
+
+def refuse_inputs(targets: Iterable[Path], inputs: Mapping[str, Any]) -> None:
+    """Raise if a file to be written is, or lies in, a file or folder that is read; links and spellings do not matter.
+
+    Parameters
+    ----------
+    targets : paths to be written or removed
+    inputs : mapping of what is read ("the network") to its path, or to a list of paths; None for what is not given
+    """
+    targets = list(targets)
+    for role, given in inputs.items():
+        for source in given if isinstance(given, list) else [given]:
+            for target in targets if source is not None else ():
+                if _overlap(target, Path(source)):
+                    raise FolderInUse(f"{target} is what is to be read ({role}, {source}): write elsewhere")
+
+
+def result_files(folder: Path) -> list[Path]:
+    """The files that netbic wrote into a folder of results, its model included."""
+    parts = [folder, folder / "model"]
+    return [part / name for part in parts for name in sorted(own_files(part))]
+
+
+def _overlap(target: Path, source: Path) -> bool:
+    """Whether writing one would touch the other."""
+    with suppress(OSError):
+        if target.exists() and source.exists() and target.samefile(source):
+            return True
+    written, read = os.path.realpath(target), os.path.realpath(source)
+    return written == read or (os.path.isdir(read) and _inside(written, read)) or _inside(read, written)
+
+
+def _inside(path: str, folder: str) -> bool:
+    return path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def check_target(path: Path, inputs: Mapping[str, Any], *, force: bool, replaceable: bool = False) -> None:
+    """Raise unless a file that the user named may be written: it is no input, and it is new or `force` is given.
+
+    `replaceable` says that the file is netbic's own.
+    """
+    if not path.parent.is_dir():
+        raise InputError(f"{path} cannot be written, its folder is not there: make it first, or name another file")
+    refuse_inputs([path], inputs)
+    if not os.path.lexists(path):
+        return
+    if path.is_dir() or (path.exists() and not stat.S_ISREG(path.stat().st_mode)):
+        raise FolderInUse(f"{path} is not a regular file: name a file to write")
+    if not (force or replaceable):
+        raise FolderInUse(f"{path} exists: choose another name, or --force to replace it")
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Scratch folders
+# ----------------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def scratch_folder(parent: Path, target: str, restore: Callable[[Path], Any] = lambda scratch: None) -> Iterator[Path]:
+    """A temporary folder beside a target, removed at the end; what killed commands left of this target goes first.
+
+    Parameters
+    ----------
+    parent : path
+    target : name of what is going to be written; leftovers of other targets are not touched
+    restore : function, optional
+        Called with a leftover before it is removed.
+    """
+    with writing(parent / target):
+        sweep_folders(parent, target, restore)
+        scratch = Path(tempfile.mkdtemp(prefix=TEMPORARY, dir=parent))
+    try:
+        with writing(scratch / _MARK), (scratch / _MARK).open("x", encoding="utf-8") as mark:
+            try_lock(mark.fileno())
+            mark.write(target)
+            mark.flush()
+            yield scratch
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def sweep_folders(parent: Path, target: str, restore: Callable[[Path], Any] = lambda scratch: None) -> None:
+    """Remove scratch folders of this target whose process is gone."""
+    with os.scandir(parent) as entries:
+        found = [Path(entry) for entry in entries if re.fullmatch(rf"{re.escape(TEMPORARY)}[a-z0-9_]{{8}}", entry.name)]
+    for path in found:
+        if not path.is_dir() or path.is_symlink() or not (path / _MARK).is_file() or (path / _MARK).is_symlink():
+            continue
+        with (path / _MARK).open(encoding="utf-8", errors="replace") as mark:
+            if mark.read(4096) == target and try_lock(mark.fileno()):
+                restore(path)
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def sweep_run(*folders: Path) -> None:
+    """Remove unfinished files from folders that this process holds."""
+    for folder in folders:
+        if not folder.is_dir() or folder.is_symlink():
+            continue
+        for path in folder.glob(f"{TEMPORARY}*"):
+            if path.name != LOCK:
+                remove_leftover(path)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Files that take their places together
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def publish(staged: Path, folder: Path, record: str, content: dict[str, Any], *, drop: Iterable[str] = ()) -> None:
+    """Move all files of a scratch folder to their places, then write the record that lists them.
+
+    Before anything is moved, the record says which files are netbic's own: a command that is killed in between leaves
+    nothing that the next one could not replace.
+
+    Parameters
+    ----------
+    staged : path
+        A scratch folder inside `folder`.
+    folder : path
+    record : name of the record
+    content : dict
+        What the record is to hold at the end; `files` are listed in it unless it lists them itself.
+    drop : names of earlier files to be removed
+    """
+    names = _staged_names(staged)
+    check_free(folder, [*names, record])
+    drop = [name for name in drop if name in own_files(folder) and name not in names and name != record]
+    claimed = {key: value for key, value in content.items() if key != "earlier"} | {"state": "running"}
+    write_whole(folder / record, as_json(claimed | {"files": sorted({*names, *drop})}))
+    for name in names:
+        with writing(folder / name):
+            (folder / name).parent.mkdir(exist_ok=True)
+            os.replace(staged / name, folder / name)
+    for name in drop:
+        (folder / name).unlink(missing_ok=True)
+    write_whole(folder / record, as_json({"files": sorted(names)} | content))
+
+
+def _staged_names(staged: Path) -> list[str]:
+    found = (path for path in staged.rglob("*") if path.is_file() and path.name != _MARK)
+    return sorted(path.relative_to(staged).as_posix() for path in found)
+
+
+def add_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write further files into a folder of results, all or none, and list them in its record.
+
+    Without a record (a scratch folder) they are just written.
+    """
+    check_free(folder, files)
+    with scratch_folder(folder, " ".join(sorted(files))) as scratch:
+        for name, content in files.items():
+            write_whole(scratch / name, content)
+        _list_in_record(folder, files)
+        for name in files:
+            with writing(folder / name):
+                os.replace(scratch / name, folder / name)
+
+
+def _list_in_record(folder: Path, names: Iterable[str]) -> None:
+    for record, key in ((RUN_RECORD, "files"), ("model.json", "added")):
+        content = record_in(folder, record)
+        if content is None:
+            continue
+        results = content.get("earlier", content)
+        named = sorted({*(results.get(key) or ()), *names})
+        if named != results.get(key):
+            results[key] = named
+            write_whole(folder / record, as_json(content))
+        return
+
+
+def stamped(content: Mapping[str, Any]) -> dict[str, Any]:
+    """A record's content, with the version that wrote it."""
+    return {"netbic": __version__, **content}
