@@ -23,7 +23,7 @@ from netbic.io.errors import InputError, one_line, unusable
 from netbic.io.files import as_json, read_json, read_regular, write_whole
 from netbic.io.outputs import MODEL_FILES, check_free, publish, record_in, scratch_folder
 from netbic.io.state import ModelState, model_from, state_of
-from netbic.io.state_check import ARRAYS, check_names
+from netbic.io.state_check import ARRAYS, check_names, check_unit_vectors
 
 FORMAT = 1
 RECORD = "model.json"
@@ -123,6 +123,7 @@ def _loaded(folder: Path, header: dict[str, Any]) -> SparseGraphSVD:
         graphs[file.removesuffix(".npz")] = _graph_from(own, names, file.removesuffix(".npz"))
     words = bool(header["feature_names"]), header.get("class", "SparseGraphSVD")
     model = model_from(ModelState(header["settings"], arrays, names, graphs, *words))
+    check_unit_vectors(arrays)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit has said it all
         model.check((model.left_vectors_.shape[0], model.n_features_in_))

@@ -192,7 +192,7 @@ def _revived(value: Any) -> Any:
     if "penalty" not in value:
         return None
     kind = getattr(penalties, str(value["penalty"]), None)
-    if not (isinstance(kind, type) and issubclass(kind, penalties.Penalty)):
+    if not (isinstance(kind, type) and issubclass(kind, penalties.Penalty)) or kind is penalties.Penalty:
         raise InputError(f"the model has a penalty this version does not know ({value['penalty']}): upgrade netbic")
     parts: dict[str, Any] = {
         name: None if isinstance(part, (dict, list)) else part for name, part in value.items() if name != "penalty"

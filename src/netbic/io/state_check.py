@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from netbic.io.errors import InputError
 
 Sizes = Mapping[str, int]
+_ROUNDING = 1e-3  # of the length of a vector in single precision
 
 
 class _Expected(NamedTuple):
@@ -79,6 +80,16 @@ def _problems(array: NDArray[Any], expected: _Expected, sizes: Sizes) -> Iterato
         yield "holds NaN or infinity"
     if expected.most is not None and (array > expected.most).any():
         yield f"holds {np.nanmax(array)}, at most {expected.most:g} is possible"
+
+
+def check_unit_vectors(arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Raise unless all vectors have length 1, as those of a whole model do (of an AnnData object some may be left)."""
+    for name, axis in (("left_vectors", 0), ("components", 1)):
+        lengths = np.linalg.norm(arrays[name].astype(np.float64), axis=axis)
+        wrong = np.flatnonzero(np.abs(lengths - 1) > _ROUNDING)
+        if wrong.size:
+            what = f"holds a vector of length {lengths[wrong[0]]:.3g} (module {wrong[0]}), not 1"
+            raise InputError(f"the model's array {name} {what}: it is damaged or was changed, fit again")
 
 
 def check_names(names: Any, sizes: Mapping[str, int]) -> None:
