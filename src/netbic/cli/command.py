@@ -29,6 +29,7 @@ class Command(click.Command):
     """
 
     goes_on = "repeat the command"  # after an interruption
+    not_begun = "nothing was written yet: repeat the command"  # after one that came before anything was begun
     kept = "earlier results are as they were"  # what is left when a file cannot be written
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
@@ -51,7 +52,8 @@ class Command(click.Command):
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except KeyboardInterrupt:
-            raise click.ClickException(f"interrupted ({self.goes_on})") from None
+            what_now = self.goes_on if ctx.meta.get(_KEPT) else self.not_begun
+            raise click.ClickException(f"interrupted ({what_now})") from None
         except BrokenPipeError:  # the reader of our output has seen enough
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (so that nothing is flushed into the broken pipe)
             ctx.exit(0)

@@ -13,7 +13,7 @@ from netbic.cli.command import Command, File, listed, progress_bar, reads_expres
 class ConvertCommand(Command):
     """A command that writes all or nothing."""
 
-    goes_on = "nothing was written"
+    not_begun = "nothing was written"
     kept = "nothing was written"
 
 

@@ -45,7 +45,7 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]
 class TuneCommand(Command):
     """A command that goes on by itself."""
 
-    goes_on = "run the same command again to go on"
+    goes_on = not_begun = "run the same command again to go on"
     kept = "fits finished so far are kept: run the same command again to go on"
 
 

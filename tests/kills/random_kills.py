@@ -1,0 +1,244 @@
+"""Commands killed at random moments: resumed or repeated they end with the same bytes, and leave nothing behind.
+
+    python tests/kills/random_kills.py --kills 200 --seed 0
+
+Every command runs in a forked child, which is sent SIGTERM, SIGKILL or SIGINT (Ctrl-C) after a random part of the time
+that it takes when nobody disturbs it. Then its folder is looked at, the command is repeated, and every byte is compared
+with what an undisturbed command writes. Files of the user's (inputs, and strangers in the output folder) must stay.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from netbic.cli import main
+
+SIGNALS = (signal.SIGTERM, signal.SIGKILL, signal.SIGINT)
+STRANGERS = {"notes.txt": b"mine", "checkpoint/epoch1.ckpt": b"mine too", "model/weights.pt": b"and mine"}
+PATIENCE = 300.0  # seconds after which a command counts as hanging
+Contents = dict[str, bytes]
+
+
+def contents(folder: Path) -> Contents:
+    """Every file below a folder."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@dataclass(frozen=True)
+class Job:
+    """A command to be killed, and how it is gone on with."""
+
+    name: str
+    words: list[str]
+    again: list[str] = field(default_factory=list)  # words that are added when it is repeated
+    before: list[list[str]] = field(default_factory=list)  # commands that have been run in the folder
+    strangers: bool = True  # whether the output folder holds files of the user's
+
+
+def jobs() -> list[Job]:
+    """The commands, run in a folder that holds the files of `write_inputs`."""
+    sizes = ["--modules", "3", "--genes", "8", "--samples", "6"]
+    fit = ["fit", "expression.tsv", "--graph", "edges.tsv", *sizes, "--out", "out", "--force"]
+    plain = [*fit, "--no-report"]
+    auto = ["fit", "expression.tsv", "--graph", "edges.tsv", "--modules", "2", "--auto", "--no-report", "--out", "out"]
+    tune = [
+        "tune",
+        "expression.tsv",
+        "--modules",
+        "1",
+        "--genes",
+        "5,8",
+        "--samples",
+        "6",
+        "--folds",
+        "3",
+        "--out",
+        "out",
+    ]
+    resumed = ["--resume"]
+    return [
+        Job("fit", fit, resumed),
+        Job("fit --force", [*plain, "--seed", "1", "--restarts", "3"], resumed, [plain]),
+        Job("fit --auto", [*auto, "--force"], resumed),
+        Job("tune", tune),
+        Job("enrich", ["enrich", "out", "--gene-sets", "sets.gmt"], [], [plain]),
+        Job("report", ["report", "out"], [], [plain]),
+        Job("convert", ["convert", "expression.tsv", "out.zarr"], strangers=False),
+        Job(
+            "convert --force",
+            ["convert", "double.tsv", "out.zarr", "--force"],
+            [],
+            [["convert", "expression.tsv", "out.zarr"]],
+            strangers=False,
+        ),
+    ]
+
+
+def write_inputs(folder: Path) -> None:
+    """A small study: expression, a network and gene sets."""
+    generator, genes = np.random.default_rng(0), [f"G{k}" for k in range(60)]
+    values = generator.standard_normal((60, 30))
+    for k in range(3):
+        values[10 * k : 10 * k + 10, 8 * k : 8 * k + 8] += 3
+    table = pd.DataFrame(values, index=pd.Index(genes, name="gene"), columns=[f"s{k}" for k in range(30)])
+    table.to_csv(folder / "expression.tsv", sep="\t")
+    (2 * table).to_csv(folder / "double.tsv", sep="\t")
+    edges = [(genes[a], genes[b]) for a in range(30) for b in range(a) if a // 10 == b // 10]
+    (folder / "edges.tsv").write_text("source\ttarget\n" + "".join(f"{a}\t{b}\n" for a, b in edges))
+    (folder / "sets.gmt").write_text("one\tset one\t" + "\t".join(genes[:12]) + "\n")
+
+
+def started(words: list[str], folder: Path) -> int:
+    """Run a command of netbic in a child process; its number."""
+    child = os.fork()
+    if child:
+        return child
+    code = 1
+    try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        os.chdir(folder)
+        output = os.open("../output.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        main(words, prog_name="netbic")
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else 1
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+        code = 99
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def ended(child: int, kill: tuple[float, int] | None = None) -> int:
+    """Wait for a child, and kill it on the way; its exit code, negative for a signal."""
+    begun, left = time.monotonic(), kill
+    while True:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        spent = time.monotonic() - begun
+        if left is not None and spent >= left[0]:
+            os.kill(child, left[1])
+            left = None
+        if spent > PATIENCE:
+            os.kill(child, signal.SIGKILL)
+            raise TimeoutError(f"a command hangs for {PATIENCE:.0f} s")
+        time.sleep(0.001)
+
+
+class Bench:
+    """The template folders of all jobs, how long each takes, and what it ends with."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.seconds: dict[str, float] = {}
+        self.expected: dict[str, Contents] = {}
+        self.template: dict[str, Path] = {}
+
+    def prepare(self, job: Job) -> None:
+        """Run a job undisturbed."""
+        folder = self.root / f"template-{len(self.template)}" / "study"
+        folder.mkdir(parents=True)
+        write_inputs(folder)
+        if job.strangers:
+            for name, content in STRANGERS.items():
+                (folder / "out" / name).parent.mkdir(parents=True, exist_ok=True)
+                (folder / "out" / name).write_bytes(content)
+        for words in job.before:
+            assert ended(started(words, folder)) == 0, (folder.parent / "output.txt").read_text()
+        self.template[job.name] = folder
+        whole = self.copy(job)
+        begun = time.monotonic()
+        assert ended(started(job.words, whole)) == 0, (whole.parent / "output.txt").read_text()
+        self.seconds[job.name] = time.monotonic() - begun
+        self.expected[job.name] = contents(whole)
+        shutil.rmtree(whole.parent)
+
+    def copy(self, job: Job) -> Path:
+        """A fresh folder to run a job in."""
+        folder = Path(tempfile.mkdtemp(dir=self.root)) / "study"
+        shutil.copytree(self.template[job.name], folder)
+        return folder
+
+    def attempt(self, job: Job, number: int, share: float) -> Iterator[str]:
+        """Kill a job, look, repeat it and compare; what is wrong, in words."""
+        folder = self.copy(job)
+        before = contents(folder)
+        code = ended(started(job.words, folder), (share * self.seconds[job.name], number))
+        left = contents(folder)
+        own = [name for name in before if name in STRANGERS or "/" not in name or name.split("/", 1)[-1] in STRANGERS]
+        if any(left.get(name) != before[name] for name in own):
+            yield "a file of the user's has changed"
+        output = (folder.parent / "output.txt").read_text() if (folder.parent / "output.txt").exists() else ""
+        if "Traceback" in output:
+            yield f"a traceback: {output[-300:]}"
+        if number != signal.SIGKILL:
+            yield from (f"left behind: {name}" for name in left if ".unfinished-" in name)
+            if code not in (0, 1):
+                yield f"exit code {code}"
+        yield from self.repeated(job, folder, begun=left != before)
+        shutil.rmtree(folder.parent)
+
+    def repeated(self, job: Job, folder: Path, begun: bool) -> Iterator[str]:
+        """Go on with a job (one that was killed before it wrote anything is just repeated), and compare."""
+        resumed = [word for word in job.words if word != "--force"] + job.again
+        words = resumed if job.again and begun else job.words
+        code = ended(started(words, folder))
+        finished = code == 2 and contents(folder) == self.expected[job.name]  # it was done, and refuses to do it again
+        if code != 0 and not finished:
+            yield f"repeated, it ends with {code}: {(folder.parent / 'output.txt').read_text()[-300:]}"
+        found, expected = contents(folder), self.expected[job.name]
+        for name in sorted({*found, *expected}):
+            if found.get(name) != expected.get(name):
+                yield f"repeated, {name} {'differs' if name in found and name in expected else 'is missing or new'}"
+
+
+def run(kills: int, seed: int, chosen: Callable[[Job], bool] = lambda job: True) -> list[str]:
+    """Kill commands so many times; a line for every failure."""
+    chance, failures, counts = random.Random(seed), [], Counter()
+    with tempfile.TemporaryDirectory() as root:
+        bench, known = Bench(Path(root)), [job for job in jobs() if chosen(job)]
+        for job in known:
+            bench.prepare(job)
+            print(f"{job.name}: {bench.seconds[job.name]:.1f} s undisturbed", flush=True)
+        for attempt in range(kills):
+            job, number = known[attempt % len(known)], SIGNALS[(attempt // len(known)) % 3]
+            share = chance.uniform(0.0, 1.05)
+            problems = list(bench.attempt(job, number, share))
+            counts[job.name, signal.Signals(number).name, "failed" if problems else "held"] += 1
+            failures += [f"{job.name}, {signal.Signals(number).name} at {share:.3f}: {what}" for what in problems]
+    for (name, sent, outcome), times in sorted(counts.items()):
+        print(f"{name:16} {sent:8} {outcome:7} {times:4}")
+    return failures
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--command", default="", help="only commands whose name begins so")
+    asked = parser.parse_args()
+    print(f"{asked.kills} kills, seed {asked.seed}")
+    wrong = run(asked.kills, asked.seed, lambda job: job.name.startswith(asked.command))
+    print(*wrong, sep="\n")
+    print(f"{len(wrong)} failures")
+    sys.exit(bool(wrong))
