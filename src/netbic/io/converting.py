@@ -14,7 +14,7 @@ import numpy as np
 
 from netbic.io.errors import InputError, extra, one_line
 from netbic.io.expression import Expression, check_names, check_words, kind_of, stored_numbers
-from netbic.io.files import writing
+from netbic.io.files import undisturbed, writing
 from netbic.io.lazy import BLOCK_BYTES, RowSource, open_expression, row_source
 from netbic.io.outputs import FolderInUse, refuse_inputs, scratch_folder, sweep_folders
 from netbic.io.spooling import csc_source, parquet_source, tenx_source, text_source
@@ -91,12 +91,13 @@ def convert(
         rows = _readable(source, scratch, dtype, told, **words, skip_columns=skip_columns)
         check_names(source, rows.samples, rows.genes)
         write_store(rows, scratch / _STORE, block_rows, np.dtype(dtype or rows.dtype), told)
-        try:
-            if os.path.lexists(target):
-                os.replace(target, scratch / _REPLACED)
-            os.replace(scratch / _STORE, target)
-        finally:
-            restore(scratch)
+        with undisturbed():
+            try:
+                if os.path.lexists(target):
+                    os.replace(target, scratch / _REPLACED)
+                os.replace(scratch / _STORE, target)
+            finally:
+                restore(scratch)
     return open_expression(target, block_rows=block_rows)
 
 

@@ -10,9 +10,11 @@ import errno
 import json
 import os
 import re
+import signal
 import stat
 import tempfile
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -30,6 +32,7 @@ TEMPORARY = ".unfinished-"
 LOCK = f"{TEMPORARY}lock"
 _RANDOM = re.compile(r"[a-z0-9_]{8}")  # what tempfile appends to a prefix
 _LONGEST = 80  # characters of a name that its temporary file repeats, so that the whole stays a valid name
+_STOPPING = [number for name in ("SIGINT", "SIGTERM", "SIGHUP") if (number := getattr(signal, name, None)) is not None]
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
@@ -57,6 +60,24 @@ def writing(path: Path | str, full_only: bool = False) -> Iterator[None]:
         if full_only and problem.errno not in _FULL:
             raise
         raise WriteError(path, problem) from None
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Put Ctrl-C and other requests to stop off until a short piece of work on files is done."""
+    caught: list[int] = []
+    before: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in _STOPPING:
+            if signal.getsignal(number) not in (None, signal.SIG_IGN):
+                before[number] = signal.signal(number, lambda number, frame: caught.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if caught:
+            signal.raise_signal(caught[0])
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -128,13 +149,12 @@ def try_lock(handle: int) -> bool:
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write beside the target, wait until it is on disk, then take its place in one step."""
-    with writing(path):
-        prefix = f"{TEMPORARY}{path.name[:_LONGEST]}-"
-        _sweep_files(path.parent, prefix)
-        handle, name = tempfile.mkstemp(prefix=prefix, dir=path.parent)
+    with writing(path), undisturbed():
+        for leftover in leftovers(path.parent, path.name):
+            remove_leftover(leftover)
+        handle, name = temporary_file(path.parent, path.name)
         try:
             with os.fdopen(handle, "wb") as file:
-                try_lock(handle)  # as long as it is held, it is not taken for a leftover
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
@@ -145,21 +165,31 @@ def write_whole(path: Path, content: bytes) -> None:
             raise
 
 
-def _sweep_files(folder: Path, prefix: str) -> None:
-    """Remove temporary files that a killed command left of this target."""
+def temporary_file(folder: Path, target: str) -> tuple[int, str]:
+    """A new temporary file of a target: its handle, which this process holds, and its path."""
+    handle, name = tempfile.mkstemp(prefix=f"{TEMPORARY}{target[:_LONGEST]}-", dir=folder)
+    try_lock(handle)  # as long as it is held, it is not taken for a leftover
+    return handle, name
+
+
+def leftovers(folder: Path, target: str) -> list[Path]:
+    """Temporary files of a target, of this process, of others and of those that were killed."""
+    prefix = f"{TEMPORARY}{target[:_LONGEST]}-"
     with os.scandir(folder) as entries:
         names = [entry.name for entry in entries if entry.name.startswith(prefix)]
-    for name in names:
-        if _RANDOM.fullmatch(name.removeprefix(prefix)):
-            remove_leftover(folder / name)
+    return [folder / name for name in names if _RANDOM.fullmatch(name.removeprefix(prefix))]
 
 
-def remove_leftover(path: Path) -> None:
-    """Remove a temporary file, unless it is a link, no regular file, or still being written by another process."""
+def remove_leftover(path: Path, first: Callable[[], Any] = lambda: None) -> None:
+    """Remove a temporary file, unless it is a link, no regular file, or still held by another process.
+
+    `first` is called before it goes.
+    """
     with suppress(OSError):
         handle = os.open(path, os.O_RDONLY | _NO_WAIT | _NO_LINK)
         try:
             if stat.S_ISREG(os.fstat(handle).st_mode) and try_lock(handle):
+                first()
                 path.unlink()
         finally:
             os.close(handle)

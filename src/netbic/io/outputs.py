@@ -8,10 +8,9 @@ their places, so that a full disk or a kill leaves the earlier results whole.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import stat
-import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,7 +18,18 @@ from typing import Any, Final
 
 from netbic import __version__
 from netbic.io.errors import InputError, one_line
-from netbic.io.files import LOCK, TEMPORARY, as_json, read_json, remove_leftover, try_lock, write_whole, writing
+from netbic.io.files import (
+    LOCK,
+    TEMPORARY,
+    as_json,
+    leftovers,
+    read_json,
+    remove_leftover,
+    temporary_file,
+    undisturbed,
+    write_whole,
+    writing,
+)
 
 MODEL_FILES: Final = ("arrays.npz", "names.json", "row_graph.npz", "column_graph.npz")
 ADDED: Final = ("edges.tsv", "gene_sets.tsv", "enrichment.json", "heatmaps.npz", "report.html")
@@ -46,7 +56,9 @@ RECORDS: Final[dict[str, tuple[str, ...]]] = {
         for name in names.split()
     ),
 }
-_MARK = "netbic-scratch"  # the file that tells a scratch folder of netbic's from any other, held by its process
+_TRIES, _PAUSE = 100, 0.02  # seconds between attempts to remove a folder
+_FOLDER = ".files"  # what the name of a scratch folder adds to that of its temporary file
+_TRIES, _PAUSE = 100, 0.02  # seconds between attempts to remove a folder
 
 
 class FolderInUse(InputError):
@@ -186,47 +198,65 @@ def check_target(path: Path, inputs: Mapping[str, Any], *, force: bool, replacea
 def scratch_folder(parent: Path, target: str, restore: Callable[[Path], Any] = lambda scratch: None) -> Iterator[Path]:
     """A temporary folder beside a target, removed at the end; what killed commands left of this target goes first.
 
+    A temporary file beside it, which this process holds, tells others that it is still in use.
+
     Parameters
     ----------
     parent : path
     target : name of what is going to be written; leftovers of other targets are not touched
     restore : function, optional
-        Called with a leftover before it is removed.
+        Called with a leftover folder before it is removed.
     """
-    with writing(parent / target):
-        sweep_folders(parent, target, restore)
-        scratch = Path(tempfile.mkdtemp(prefix=TEMPORARY, dir=parent))
+    sweep_folders(parent, target, restore)
+    handle, name = -1, ""
     try:
-        with writing(scratch / _MARK), (scratch / _MARK).open("x", encoding="utf-8") as mark:
-            try_lock(mark.fileno())
-            mark.write(target)
-            mark.flush()
-            yield scratch
+        with writing(parent / target), undisturbed():
+            handle, name = temporary_file(parent, target)
+            os.mkdir(name + _FOLDER)
+        yield Path(name + _FOLDER)
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+        with undisturbed():
+            if name:
+                _discard(Path(name + _FOLDER))
+                Path(name).unlink(missing_ok=True)
+                os.close(handle)
 
 
 def sweep_folders(parent: Path, target: str, restore: Callable[[Path], Any] = lambda scratch: None) -> None:
     """Remove scratch folders of this target whose process is gone."""
-    with os.scandir(parent) as entries:
-        found = [Path(entry) for entry in entries if re.fullmatch(rf"{re.escape(TEMPORARY)}[a-z0-9_]{{8}}", entry.name)]
-    for path in found:
-        if not path.is_dir() or path.is_symlink() or not (path / _MARK).is_file() or (path / _MARK).is_symlink():
-            continue
-        with (path / _MARK).open(encoding="utf-8", errors="replace") as mark:
-            if mark.read(4096) == target and try_lock(mark.fileno()):
-                restore(path)
-                shutil.rmtree(path, ignore_errors=True)
+    for path in leftovers(parent, target):
+        _remove_with_folder(path, restore)
 
 
 def sweep_run(*folders: Path) -> None:
-    """Remove unfinished files from folders that this process holds."""
+    """Remove unfinished files and scratch folders from folders that this process holds."""
     for folder in folders:
         if not folder.is_dir() or folder.is_symlink():
             continue
         for path in folder.glob(f"{TEMPORARY}*"):
             if path.name != LOCK:
-                remove_leftover(path)
+                _remove_with_folder(path)
+
+
+def _remove_with_folder(path: Path, restore: Callable[[Path], Any] = lambda scratch: None) -> None:
+    scratch = Path(f"{path}{_FOLDER}")
+
+    def first() -> None:
+        if scratch.is_dir() and not scratch.is_symlink():
+            restore(scratch)
+            _discard(scratch)
+
+    with undisturbed():
+        remove_leftover(path, first)
+
+
+def _discard(scratch: Path) -> None:
+    """Remove a scratch folder. Libraries with threads of their own (Zarr) may write a little after an interruption."""
+    for _ in range(_TRIES):
+        shutil.rmtree(scratch, ignore_errors=True)
+        if not scratch.exists():
+            return
+        time.sleep(_PAUSE)
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -253,6 +283,13 @@ def publish(staged: Path, folder: Path, record: str, content: dict[str, Any], *,
     names = _staged_names(staged)
     check_free(folder, [*names, record])
     drop = [name for name in drop if name in own_files(folder) and name not in names and name != record]
+    with undisturbed():
+        _take_places(staged, folder, record, content, names, drop)
+
+
+def _take_places(
+    staged: Path, folder: Path, record: str, content: dict[str, Any], names: list[str], drop: list[str]
+) -> None:
     claimed = {key: value for key, value in content.items() if key != "earlier"} | {"state": "running"}
     write_whole(folder / record, as_json(claimed | {"files": sorted({*names, *drop})}))
     for name in names:
@@ -265,7 +302,7 @@ def publish(staged: Path, folder: Path, record: str, content: dict[str, Any], *,
 
 
 def _staged_names(staged: Path) -> list[str]:
-    found = (path for path in staged.rglob("*") if path.is_file() and path.name != _MARK)
+    found = (path for path in staged.rglob("*") if path.is_file())
     return sorted(path.relative_to(staged).as_posix() for path in found)
 
 
@@ -275,13 +312,14 @@ def add_files(folder: Path, files: Mapping[str, bytes]) -> None:
     Without a record (a scratch folder) they are just written.
     """
     check_free(folder, files)
-    with scratch_folder(folder, " ".join(sorted(files))) as scratch:
+    with scratch_folder(folder, "added") as scratch:
         for name, content in files.items():
             write_whole(scratch / name, content)
-        _list_in_record(folder, files)
-        for name in files:
-            with writing(folder / name):
-                os.replace(scratch / name, folder / name)
+        with undisturbed():
+            _list_in_record(folder, files)
+            for name in files:
+                with writing(folder / name):
+                    os.replace(scratch / name, folder / name)
 
 
 def _list_in_record(folder: Path, names: Iterable[str]) -> None:
