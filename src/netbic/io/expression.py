@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,7 @@ from netbic.io.scan import Scan, scan
 from netbic.io.stores import describe, is_zarr, stored_whole
 from netbic.io.tables import Names, NumberTable, columns_to_skip, read_numbers
 from netbic.io.text import checked_file, read_bytes, text_lines
+from netbic.io.unpacking import Unpacked
 from netbic.operators.blocks import is_dask
 
 _OUTLYING = 1000.0
@@ -274,15 +275,27 @@ def _as_text(names: Any) -> Names:
 def _from_10x(folder: Path, gene_names: str | None) -> Expression:
     parts = parts_of_10x(folder, gene_names)
     try:
-        counts = sp.csr_array(scipy.io.mmread(checked_file(parts.matrix_file)).T)  # the file has genes in rows
+        counts = _market_matrix(parts)
     except InputError:
         raise
     except Exception as problem:  # the parser's own errors, truncated gzip, text among numbers
         what = f"cannot be read as a MatrixMarket file ({one_line(str(problem), 120)})"
         raise unusable(parts.matrix_file, what, "download it again") from None
-    parts.check_size(*counts.shape)
     expression = Expression(as_matrix(counts), parts.barcodes, parts.features)
     return replace(expression.of_genes(parts.kept), steps=parts.steps) if parts.steps else expression
+
+
+def _market_matrix(parts: TenX) -> Any:
+    """The counts, cells in rows; the size that the header declares is compared before memory is taken for it."""
+    path = checked_file(parts.matrix_file)
+    with Unpacked(path) as stream:
+        n_genes, n_cells, n_entries, *_ = scipy.io.mminfo(cast("IO[bytes]", stream))
+    parts.check_size(n_cells, n_genes)
+    if n_entries > n_cells * n_genes:
+        what = f"declares {n_entries:,} entries of a matrix of {n_genes:,} x {n_cells:,}"
+        raise unusable(path, what, "download it again")
+    with Unpacked(path) as stream:
+        return sp.csr_array(scipy.io.mmread(cast("IO[bytes]", stream)).T)  # the file has genes in rows
 
 
 @dataclass(frozen=True)
