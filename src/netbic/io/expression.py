@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from netbic.io.blockwise import of_columns
 from netbic.io.errors import InputError, extra, one_line, shown, unusable
+from netbic.io.parquet import read_parquet
 from netbic.io.scan import Scan, scan
 from netbic.io.stores import describe, is_zarr, stored_whole
 from netbic.io.tables import Names, NumberTable, columns_to_skip, read_numbers
@@ -204,17 +205,6 @@ def number_table(path: Path, frame: pd.DataFrame, skip_columns: Sequence[str], a
     values = frame.to_numpy(dtype=np.float64, na_value=np.nan) if nullable else frame.to_numpy()
     lines = np.array([str(name).strip() for name in frame.index], dtype=object)
     return NumberTable(_as_float(values), lines, frame.columns.to_numpy(dtype=object), tuple(skipped))
-
-
-def read_parquet(path: Path, columns: list[str] | None = None) -> pd.DataFrame:
-    """A Parquet file, or some of its columns, as a DataFrame."""
-    try:
-        return pd.read_parquet(checked_file(path), columns=columns)
-    except InputError:
-        raise
-    except Exception as problem:  # pyarrow has many ways to say that a file is damaged
-        what = f"cannot be read as Parquet ({one_line(str(problem), 120)})"
-        raise unusable(path, what, "check that it is one, or write it again") from None
 
 
 def float_type(dtype: Any) -> np.dtype[Any]:

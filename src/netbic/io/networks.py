@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from netbic.graphs import Graph
 from netbic.io.edge_files import Ends, edges_of_frame, edges_of_graphml, edges_of_text, line_of_edge
 from netbic.io.errors import one_line, shown, unusable
-from netbic.io.expression import read_lines, read_parquet
+from netbic.io.expression import read_lines
 from netbic.io.names import without_version
+from netbic.io.parquet import read_parquet
 from netbic.io.tables import Names, read_columns, word
 from netbic.io.text import MISSING, checked_file
 

@@ -140,12 +140,14 @@ class Unpacked(io.RawIOBase):
         return piece
 
     def _check(self) -> None:
-        """Compare what came out so far with what the size of the file, and its beginning, let expect."""
+        """Compare what came out so far with what was read for it, and with the ratio at the beginning."""
         read = self._file.tell()
         if not self._begun and read >= BEGINNING:
             self._begun = True
             self._ratio = min(LARGEST_RATIO, LARGEST_CHANGE * self._given / read)
-        check_unpacked_size(self._path, self._size, self._given, ratio=self._ratio, free=self._free)
+        if self._given > max(ALWAYS_ALLOWED, self._ratio * read):
+            raise unusable(self._path, f"its first {in_bytes(read)} unpack to {in_bytes(self._given)}", EXPECTED)
+        check_memory(self._path, self._given, self._free)
 
     @property
     def share(self) -> float:
