@@ -12,7 +12,7 @@ from netbic.decomposition import SparseGraphSVD, is_number
 from netbic.enrichment.edges import edges
 from netbic.enrichment.gene_sets import gene_sets
 from netbic.io import InputError, write_json, write_table
-from netbic.io.files import read_json
+from netbic.io.files import as_table, read_json
 from netbic.io.state import fitted_model, matched_graph
 
 RECORD = "enrichment.json"
@@ -52,18 +52,25 @@ def write_enrichment(
     if graph is None and sets is None:
         yield "no network and no gene sets: nothing to test the modules with"
         return
-    found = None if sets is None else gene_sets(model, sets, by_sign=by_sign, collapse=collapse)
+    found = None if sets is None else _significant(gene_sets(model, sets, by_sign=by_sign, collapse=collapse), level)
     table = None if graph is None else edge_table(model, graph, random_state)
     asked: dict[str, Any] = {}
     if table is not None:
         asked["edges"] = {"level": level}
     if found is not None:
         asked["gene_sets"] = {"level": level, "by_sign": by_sign, "collapse": collapse}
+    for name, rows in (("edges.tsv", table), ("gene_sets.tsv", found)):
+        if rows is not None:
+            as_table(folder / name, rows)  # raises if a name cannot be written
     write_json(folder / RECORD, dict(sorted((enrichment_record(folder) | asked).items())))
     if table is not None:
         yield _edges_written(folder, table, level)
     if found is not None:
-        yield _sets_written(folder, found[found["q_value"] <= level])
+        yield _sets_written(folder, found)
+
+
+def _significant(found: pd.DataFrame, level: float) -> pd.DataFrame:
+    return found[found["q_value"] <= level]
 
 
 def _edges_written(folder: Path, table: pd.DataFrame, level: float) -> str:

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from netbic.io.blockwise import of_columns
+from netbic.io.characters import check_characters
 from netbic.io.errors import InputError, extra, one_line, shown, unusable
 from netbic.io.parquet import read_parquet
 from netbic.io.scan import Scan, scan
@@ -194,6 +195,7 @@ def number_table(path: Path, frame: pd.DataFrame, skip_columns: Sequence[str], a
     """The numbers of a Parquet table (or of some of its lines) and their names."""
     frame = named_frame(path, frame).copy(deep=False)
     frame.columns = pd.Index([str(name).strip() for name in frame.columns], dtype=object)
+    check_characters(path, "column", frame.columns)
     skipped = columns_to_skip(path, list(frame.columns), skip_columns, annotated)
     frame = frame.drop(columns=skipped)
     for name, kind in frame.dtypes.items():
@@ -349,10 +351,12 @@ def _check(path: Path, expression: Expression) -> None:
 
 
 def check_names(path: Path, samples: Names, genes: Names) -> None:
-    """At least two samples and two genes, no sample twice."""
+    """At least two samples and two genes, no control character in their names, no sample twice."""
     if samples.size < 2 or genes.size < 2:
         what = f"has {samples.size} samples and {genes.size} genes"
         raise unusable(path, what, "at least two of each are needed")
+    check_characters(path, "sample", samples)
+    check_characters(path, "gene", genes)
     twice = pd.Index(samples).duplicated()
     if twice.any():
         what = f"sample {shown(samples[twice][0])} occurs more than once"

@@ -221,6 +221,19 @@ def split(line: str, separator: str) -> list[str]:
         return line.split(separator)
 
 
+def check_quotes(layout: Layout, data: bytes) -> None:
+    """Raise if a field that begins with a quote does not end on its line, as a name with a line break in it does."""
+    if b'"' not in data:
+        return
+    mark = re.escape(layout.separator)
+    unclosed = re.compile(rf'(?:^|{mark})"(?:[^"]|"")*$')
+    for number, line in enumerate(text_lines(data), start=1):
+        if number > layout.n_skipped and line.count('"') % 2 and unclosed.search(line):
+            what = "a quoted field goes on after the end of the line"
+            remedy = "remove line breaks from names, and quotes that are never closed"
+            raise unusable(layout.path, what, remedy, line=layout.before + number)
+
+
 def is_number(field: str) -> bool:
     """Whether a field holds a number."""
     try:
