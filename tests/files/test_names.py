@@ -325,6 +325,15 @@ def test_enrichment_of_hostile_names(tmp_path, name):
     assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
+@pytest.mark.parametrize("name", ["GENE\r0", "GENE\0", "GENE\x01", "GENE\udc80"])
+def test_a_report_of_hostile_names_is_refused(tmp_path, name):
+    netbic.save(fitted(name), tmp_path)
+    said = r"the name of gene 1, 'GENE.*', holds the (control )?character '.*': rename it"
+    with pytest.raises(InputError, match=said):
+        netbic.report.write_report(tmp_path)
+    assert not (tmp_path / "report.html").exists()
+
+
 def test_tabs_and_line_feeds_survive_a_fit(tmp_path):
     genes = [f"a\t{k}" if k % 2 else f"b\n{k}" for k in range(20)]
     data = pd.DataFrame(np.random.default_rng(0).normal(8, 1, (20, 12)), genes, [f"s\t{k}" for k in range(12)])

@@ -14,8 +14,10 @@ from typing import Any
 
 from netbic import __version__
 from netbic.decomposition import SparseGraphSVD
+from netbic.io.characters import check_characters
 from netbic.io.errors import extra, unusable
 from netbic.io.files import write_whole
+from netbic.io.results import names_of
 from netbic.report import charts
 from netbic.report.contents import Contents, gather
 from netbic.report.heatmaps import scale_picture
@@ -69,7 +71,10 @@ def write_report(
     path = Path(folder) / FILE if out is None else Path(out)
     if not path.parent.is_dir():
         raise unusable(path, "cannot be written, its folder is not there", "make it first, or name another file")
-    page = _rendered(gather(Path(folder), model, record))
+    contents = gather(Path(folder), model, record)
+    for kind, axis in (("gene", "columns"), ("sample", "rows")):
+        check_characters(folder, kind, names_of(contents.model, axis))  # pictures cannot hold such names
+    page = _rendered(contents)
     write_whole(path, page.encode("utf-8", errors="replace"))
     return path
 
