@@ -215,7 +215,7 @@ def test_the_refusal_names_the_place(tmp_path, character):
     with pytest.raises(InputError, match=r"the name of (sample|column) 3"):
         read_expression(tmp_path / "table.parquet", samples_in_rows=True)
     pd.DataFrame({"source": ["A", f"B{character}C"], "target": ["B", "C"]}).to_parquet(tmp_path / "net.parquet")
-    with pytest.raises(InputError, match=r"the name of source of edge 2, 'B.*C', holds the control character"):
+    with pytest.raises(InputError, match=r"the name of the source of edge 2, 'B.*C', holds the control character"):
         read_network(tmp_path / "net.parquet")
 
 

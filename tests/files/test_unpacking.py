@@ -114,8 +114,10 @@ def test_archives_are_judged_by_what_they_declare(monkeypatch):
 
 @pytest.mark.parametrize("read", [read_expression, read_network, read_gene_sets, in_pieces])
 def test_pipes_and_devices_are_refused_before_they_are_opened(tmp_path, read):
-    os.mkfifo(tmp_path / "pipe.tsv")
-    for path in (tmp_path / "pipe.tsv", "/dev/zero"):
+    pipes = [tmp_path / f"pipe{suffix}" for suffix in (".tsv", ".h5ad", ".parquet", ".npy", ".npz", ".sif", ".zarr")]
+    for path in pipes:
+        os.mkfifo(path)
+    for path in [*pipes, "/dev/zero"]:
         with pytest.raises(InputError, match="is not a regular file: save what it holds to a file first"):
             read(path)
 

@@ -39,19 +39,23 @@ def check_characters(path: Path | str, kind: str, names: Iterable[Any], line: in
     Traceback (most recent call last):
     netbic.io.errors.InputError: table.tsv: the name of gene 2, 'MD\rM2', holds the control character '\r': rename it
     """
-    names = [str(name) for name in names]
-    if forbidden("\n".join(names)) is None:  # one search for all of them is many times faster
-        return
-    at = next(number for number, name in enumerate(names) if forbidden(name))
-    raise _refusal(path, f"{kind} {at + 1}", names[at], line)
+    if (found := _first(names)) is not None:
+        raise _refusal(path, f"{kind} {found[0] + 1}", found[1], line)
 
 
 def check_categories(path: Path | str, kind: str, column: Any) -> None:
     """The same for a column of categories; the error has the number of the first row with such a name."""
-    for code, name in enumerate(column.categories):
-        if forbidden(str(name)):
-            row = int((column.codes == code).argmax())
-            raise _refusal(path, f"{kind} {row + 1}", str(name), None)
+    if (found := _first(column.categories)) is not None:
+        row = int((column.codes == found[0]).argmax())
+        raise _refusal(path, f"{kind} {row + 1}", found[1], None)
+
+
+def _first(names: Iterable[Any]) -> tuple[int, str] | None:
+    """Position and name of the first that holds such a character."""
+    texts = [str(name) for name in names]
+    if forbidden("\n".join(texts)) is None:  # one search for all of them is many times faster
+        return None
+    return next((at, text) for at, text in enumerate(texts) if forbidden(text))
 
 
 def _refusal(path: Path | str, place: str, name: str, line: int | None) -> InputError:

@@ -81,7 +81,11 @@ def edges_of_text(path: Path, sif: bool, header: bool | None, ends: tuple[str | 
 
 def _checked(path: Path, ends: Ends) -> Ends:
     """The same edges, if no name holds a control character."""
-    columns = {"source of edge": ends.source, "target of edge": ends.target, "relation of edge": ends.relation}
+    columns = {
+        "the source of edge": ends.source,
+        "the target of edge": ends.target,
+        "the relation of edge": ends.relation,
+    }
     for kind, column in columns.items():
         if column is not None:
             check_categories(path, kind, column)
