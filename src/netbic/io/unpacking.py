@@ -109,8 +109,10 @@ class Unpacked(io.RawIOBase):
         Whether all of it is going to be in memory at once.
     """
 
+    _file: Any = None  # until it is open
+
     def __init__(self, path: Path, whole: bool = True) -> None:
-        self._path, self._whole = path, whole
+        self._path = path
         self._file = open_file(path)
         self.packed = self._file.read(2) == b"\x1f\x8b"
         self._file.seek(0)
@@ -156,7 +158,7 @@ class Unpacked(io.RawIOBase):
 
     def close(self) -> None:
         """Close the file."""
-        if not self.closed:
+        if self._file is not None:
             self._file.close()
         super().close()
 
