@@ -28,6 +28,8 @@ HOSTILE = [
     "long" * 125,
     "__proto__",
     "constructor",
+    "=cmd|' /C calc'!A0",
+    '@tab\tand "quotes"',
 ]
 
 
@@ -55,7 +57,8 @@ def hostile(folder: Path) -> Path:
     for names, weights in ((genes, model.components_[0]), (samples, model.left_vectors_[:, 0])):
         names[np.argsort(-np.abs(weights))[: len(HOSTILE)]] = HOSTILE
     renamed = replace(study, expression=study.expression.set_axis(samples).set_axis(genes, axis=1))
-    return fitted(renamed, folder, f"<img src=x onerror={TRAP}>'\".parquet", HOSTILE)
+    sets = [name for name in HOSTILE if "\t" not in name]  # a tab ends a field of a GMT file
+    return fitted(renamed, folder, f"<img src=x onerror={TRAP}>'\".parquet", sets)
 
 
 def _cohort():

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 
 import netbic
 from netbic.cli import main
+from netbic.cli.tune import Numbers
 
 README = Path(__file__).parents[1] / "README.md"
 
@@ -52,6 +53,43 @@ def test_every_command_has_help():
     for name, command in main.commands.items():
         assert command.help, name
         assert run(name, "--help").exit_code == 0
+
+
+FLOATS = [
+    (name, option.opts[0], option.type)
+    for name, command in main.commands.items()
+    for option in command.params
+    if isinstance(option.type, (click.types.FloatParamType, Numbers))
+]
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "1e999"])
+@pytest.mark.parametrize(("command", "option", "kind"), FLOATS, ids=lambda part: str(part))
+def test_no_number_may_be_infinite_or_undefined(command, option, kind, value):
+    with pytest.raises(click.BadParameter):
+        kind.convert(value, None, None)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["simulate", "out", "--strength", "nan"],
+        ["fit", "data.tsv", "--out", "out", "--smoothness", "nan"],
+        ["fit", "data.tsv", "--out", "out", "--smoothness", "inf"],
+        ["fit", "data.tsv", "--out", "out", "--min-score", "nan"],
+        ["tune", "data.tsv", "--out", "out", "--smoothness", "0,nan"],
+        ["enrich", ".", "--level", "nan"],
+        ["enrich", ".", "--collapse", "nan"],
+    ],
+    ids=" ".join,
+)
+def test_such_numbers_are_wrong_use_and_nothing_is_written(tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    Path("data.tsv").write_text("gene\ts1\ts2\nA\t1\t2\nB\t3\t4\n")
+    done = run(*words)
+    assert done.exit_code == 2, done.output
+    assert re.search("not a finite number|numbers of at least 0 are needed", done.output)
+    assert [path.name for path in tmp_path.iterdir()] == ["data.tsv"]
 
 
 def test_python_dash_m():

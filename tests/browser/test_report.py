@@ -342,5 +342,13 @@ def test_downloads_with_hostile_names_read_back(hostile_folder, opened, tmp_path
         page.get_by_role("button", name="all members (TSV)").click()
     download.value.save_as(tmp_path / "members.tsv")
     saved = pd.read_csv(tmp_path / "members.tsv", sep="\t", keep_default_na=False, dtype={"name": str})
-    assert len(saved) == len(members)
-    assert saved["name"].str.split().str.join(" ").tolist() == members["name"].str.split().str.join(" ").tolist()
+    expected = [f"'{name}" if name.strip()[0] in "=+-@" else name for name in members["name"]]
+    assert saved["name"].tolist() == expected
+    assert "'=cmd|' /C calc'!A0" in expected
+    assert saved["weight"].lt(0).any()  # numbers stay numbers
+    with page.expect_download() as download:
+        page.get_by_role("button", name="this table (TSV)").click()
+    download.value.save_as(tmp_path / "table.tsv")
+    table = pd.read_csv(tmp_path / "table.tsv", sep="\t")
+    assert not table.astype(str).apply(lambda column: column.str.match(r"\s*[=+@]|-\D")).any(axis=None)
+    assert table["singular_value"].dtype == float

@@ -94,7 +94,8 @@ def test_hostile_names_are_text(page, hostile_page):
     assert all(image["src"].startswith("data:image/png;") for image in hostile_page.all("img"))
     shown = hostile_page.texts["bdi"]
     for name in reports.HOSTILE:
-        assert shown.count(reports.written_out(name)) >= 3, name  # as a gene, as a sample and as a gene set
+        least = 3 if "\t" not in name else 2  # as a gene, as a sample and as a gene set, which cannot hold a tab
+        assert shown.count(reports.written_out(name)) >= least, name
     turns = re.compile("[\u202a-\u202e\u2066-\u2069]")
     texts = [text for tag, parts in hostile_page.texts.items() if tag not in ("script", "style") for text in parts]
     assert not any(turns.search(text) for text in texts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import sys
@@ -19,6 +20,19 @@ if TYPE_CHECKING:
     from netbic.io import Study
 
 File = click.Path(exists=True, path_type=str)
+
+
+class Finite(click.FloatRange):
+    """A number in a range, neither infinite nor NaN (which click's own ranges let through)."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number."""
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number.", param, ctx)
+        return number
+
+
 _KEPT = "netbic.kept"  # in a command's context: there is something to go on from
 
 
@@ -128,7 +142,7 @@ _READING_EXPRESSION = [
 _READING_A_STUDY = [
     *_READING_EXPRESSION,
     click.option("--relations", metavar="NAME,...", default="", help="Keep edges of these relations only."),
-    click.option("--min-score", type=float, help="Keep edges of at least this weight (STRING: 0 to 1000)."),
+    click.option("--min-score", type=Finite(0), help="Keep edges of at least this weight (STRING: 0 to 1000)."),
     click.option("--string-info", type=File, help="STRING's protein.info, to name proteins by their genes."),
     click.option("--graph-names", type=File, help="Node names of an .npz network, a line each."),
     click.option(

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 import netbic
-from netbic.cli.command import Command, File
+from netbic.cli.command import Command, File, Finite
 
 _WRITTEN = ("edges.tsv", "gene_sets.tsv", "enrichment.json")
 
@@ -16,13 +16,9 @@ _WRITTEN = ("edges.tsv", "gene_sets.tsv", "enrichment.json")
 @click.command(cls=Command)
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--gene-sets", type=File, help="GMT file: over-represented sets go to FOLDER/gene_sets.tsv.")
-@click.option(
-    "--level", default=0.05, show_default=True, type=click.FloatRange(0, 1), help="Largest adjusted p-value kept."
-)
+@click.option("--level", default=0.05, show_default=True, type=Finite(0, 1), help="Largest adjusted p-value kept.")
 @click.option("--by-sign", is_flag=True, help="Test up and down genes of a module apart.")
-@click.option(
-    "--collapse", type=click.FloatRange(0, 1), help="Leave out terms that overlap a better one so much, e.g. 0.5."
-)
+@click.option("--collapse", type=Finite(0, 1), help="Leave out terms that overlap a better one so much, e.g. 0.5.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of the random sets.")
 def enrich(folder: Path, gene_sets: str | None, level: float, by_sign: bool, collapse: float | None, seed: int) -> None:
     """Test the modules that netbic fit wrote into FOLDER for edges of their network and for gene sets.

@@ -13,6 +13,7 @@ from netbic.cli.cluster import lazily, runs_on_dask
 from netbic.cli.command import (
     Command,
     File,
+    Finite,
     listed,
     now_keeping,
     preparation,
@@ -47,9 +48,7 @@ _TERMS = ["normalized", "adjacency", "laplacian", "normalized_laplacian"]
 @click.option("--modules", default=10, show_default=True, type=click.IntRange(1), help="Modules to look for.")
 @click.option("--genes", type=click.IntRange(1), help="Genes per module [default: 200, at most a fifth].")
 @click.option("--samples", type=click.IntRange(1), help="Samples per module [default: a tenth].")
-@click.option(
-    "--smoothness", type=click.FloatRange(0), help="Weight of the network [default: 0.2]; with --method, sigma."
-)
+@click.option("--smoothness", type=Finite(0), help="Weight of the network [default: 0.2]; with --method, sigma.")
 @click.option(
     "--auto",
     is_flag=True,

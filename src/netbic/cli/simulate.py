@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 import netbic
-from netbic.cli.command import Command
+from netbic.cli.command import Command, Finite
 
 
 @click.command(cls=Command)
@@ -19,7 +19,7 @@ from netbic.cli.command import Command
     "--strength",
     default=0.75,
     show_default=True,
-    type=click.FloatRange(0, 100),
+    type=Finite(0, 100),
     help="Strength of the modules; .5 is hard to see.",
 )
 @click.option("--seed", default=0, show_default=True, help="Seed.")

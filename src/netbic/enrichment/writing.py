@@ -63,10 +63,10 @@ def write_enrichment(
         asked["gene_sets"] = {"level": level, "by_sign": by_sign, "collapse": collapse}
     files = {RECORD: as_json(dict(sorted((enrichment_record(folder) | asked).items())))}
     if table is not None:
-        files["edges.tsv"] = as_table(table)
+        files["edges.tsv"] = as_table(folder / "edges.tsv", table)
     if found is not None:
         found = found[found["q_value"] <= level]
-        files["gene_sets.tsv"] = as_table(found)
+        files["gene_sets.tsv"] = as_table(folder / "gene_sets.tsv", found)
     add_files(folder, files)
     if table is not None:
         yield _about_edges(table, level)

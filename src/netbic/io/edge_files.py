@@ -12,9 +12,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from netbic.io.characters import check_categories, check_characters
 from netbic.io.errors import InputError, one_line, shown, unusable
 from netbic.io.tables import read_columns, word
-from netbic.io.text import Layout, read_bytes
+from netbic.io.text import Layout, check_quotes, read_bytes
 
 # Words for an edge's ends, likelier ones first: "source", "official_symbol_interactor_a", "gene_a", "gene1", ...
 _STEMS = (
@@ -73,14 +74,28 @@ def edges_of_text(path: Path, sif: bool, header: bool | None, ends: tuple[str | 
     """Edges of a text file."""
     data = read_bytes(path)
     if sif:
-        return _sif(path, data)
+        return _checked(path, _sif(path, data))
     table = read_columns(path, True if any(ends) else header, data)
     return edges_of_frame(path, table.frame, ends, table.n_header)
+
+
+def _checked(path: Path, ends: Ends) -> Ends:
+    """The same edges, if no name holds a control character."""
+    columns = {
+        "the source of edge": ends.source,
+        "the target of edge": ends.target,
+        "the relation of edge": ends.relation,
+    }
+    for kind, column in columns.items():
+        if column is not None:
+            check_categories(path, kind, column)
+    return ends
 
 
 def _sif(path: Path, data: bytes) -> Ends:
     """A relation B; several targets on one line, and lines with a lone node, as Cytoscape writes them."""
     layout = Layout.of(path, data)
+    check_quotes(layout, data)
     has_header = word(layout.first[0]) in ("participant_a", "source", "node1", "gene1", "gene_a", "interactor_a")
     if layout.n_fields == 3 or has_header:
         try:
@@ -117,6 +132,7 @@ def edges_of_frame(
     """Edges of a table: which columns hold what is said, or told by their names, or by what is in them."""
     if frame.shape[1] < 2:
         raise unusable(path, f"has {frame.shape[1]} column", "an edge needs two ends")
+    check_characters(path, "column", frame.columns)
     named = n_header != 0
     words = [word(str(name)) if named else "" for name in frame.columns]
     source, target, relation = _end_columns(path, frame, words, ends)
@@ -130,7 +146,8 @@ def edges_of_frame(
     kinds = None if relation is None else _column(frame, relation)
     roles = {"source": source, "target": target, "weight": weight, "relation": relation}
     columns = {role: str(frame.columns[at]) for role, at in roles.items() if at is not None and named}
-    return Ends(_column(frame, source), _column(frame, target), numbers, kinds, n_header, columns or None)
+    found = Ends(_column(frame, source), _column(frame, target), numbers, kinds, n_header, columns or None)
+    return _checked(path, found)
 
 
 def _end_columns(
@@ -239,7 +256,8 @@ def edges_of_graphml(path: Path) -> Ends:
         raise unusable(path, "holds no edge", "check that it is GraphML")
     table = pd.DataFrame([(names.get(a, a), names.get(b, b)) for a, b in ends], columns=["source", "target"])
     table["weight"] = weights
-    return Ends(_column(table, 0), _column(table, 1), _numbers(path, table.astype({"weight": "category"}), 2))
+    weight = _numbers(path, table.astype({"weight": "category"}), 2)
+    return _checked(path, Ends(_column(table, 0), _column(table, 1), weight))
 
 
 def _attributes(element: ElementTree.Element, keys: dict[str, str]) -> dict[str, str]:

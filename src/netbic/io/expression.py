@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -15,11 +15,14 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from netbic.io.blockwise import of_columns
+from netbic.io.characters import check_characters
 from netbic.io.errors import InputError, extra, one_line, shown, unusable
+from netbic.io.parquet import read_parquet
 from netbic.io.scan import Scan, scan
 from netbic.io.stores import describe, is_zarr, stored_whole
 from netbic.io.tables import Names, NumberTable, columns_to_skip, read_numbers
 from netbic.io.text import checked_file, read_bytes, text_lines
+from netbic.io.unpacking import Unpacked
 from netbic.operators.blocks import is_dask
 
 _OUTLYING = 1000.0
@@ -192,6 +195,7 @@ def number_table(path: Path, frame: pd.DataFrame, skip_columns: Sequence[str], a
     """The numbers of a Parquet table (or of some of its lines) and their names."""
     frame = named_frame(path, frame).copy(deep=False)
     frame.columns = pd.Index([str(name).strip() for name in frame.columns], dtype=object)
+    check_characters(path, "column", frame.columns)
     skipped = columns_to_skip(path, list(frame.columns), skip_columns, annotated)
     frame = frame.drop(columns=skipped)
     for name, kind in frame.dtypes.items():
@@ -203,17 +207,6 @@ def number_table(path: Path, frame: pd.DataFrame, skip_columns: Sequence[str], a
     values = frame.to_numpy(dtype=np.float64, na_value=np.nan) if nullable else frame.to_numpy()
     lines = np.array([str(name).strip() for name in frame.index], dtype=object)
     return NumberTable(_as_float(values), lines, frame.columns.to_numpy(dtype=object), tuple(skipped))
-
-
-def read_parquet(path: Path, columns: list[str] | None = None) -> pd.DataFrame:
-    """A Parquet file, or some of its columns, as a DataFrame."""
-    try:
-        return pd.read_parquet(checked_file(path), columns=columns)
-    except InputError:
-        raise
-    except Exception as problem:  # pyarrow has many ways to say that a file is damaged
-        what = f"cannot be read as Parquet ({one_line(str(problem), 120)})"
-        raise unusable(path, what, "check that it is one, or write it again") from None
 
 
 def float_type(dtype: Any) -> np.dtype[Any]:
@@ -274,15 +267,27 @@ def _as_text(names: Any) -> Names:
 def _from_10x(folder: Path, gene_names: str | None) -> Expression:
     parts = parts_of_10x(folder, gene_names)
     try:
-        counts = sp.csr_array(scipy.io.mmread(checked_file(parts.matrix_file)).T)  # the file has genes in rows
+        counts = _market_matrix(parts)
     except InputError:
         raise
     except Exception as problem:  # the parser's own errors, truncated gzip, text among numbers
         what = f"cannot be read as a MatrixMarket file ({one_line(str(problem), 120)})"
         raise unusable(parts.matrix_file, what, "download it again") from None
-    parts.check_size(*counts.shape)
     expression = Expression(as_matrix(counts), parts.barcodes, parts.features)
     return replace(expression.of_genes(parts.kept), steps=parts.steps) if parts.steps else expression
+
+
+def _market_matrix(parts: TenX) -> Any:
+    """The counts, cells in rows; the size that the header declares is compared before memory is taken for it."""
+    path = checked_file(parts.matrix_file)
+    with Unpacked(path) as stream:
+        n_genes, n_cells, n_entries, *_ = scipy.io.mminfo(cast("IO[bytes]", stream))
+    parts.check_size(n_cells, n_genes)
+    if n_entries > n_cells * n_genes:
+        what = f"declares {n_entries:,} entries of a matrix of {n_genes:,} x {n_cells:,}"
+        raise unusable(path, what, "download it again")
+    with Unpacked(path) as stream:
+        return sp.csr_array(scipy.io.mmread(cast("IO[bytes]", stream)).T)  # the file has genes in rows
 
 
 @dataclass(frozen=True)
@@ -346,10 +351,12 @@ def _check(path: Path, expression: Expression) -> None:
 
 
 def check_names(path: Path, samples: Names, genes: Names) -> None:
-    """At least two samples and two genes, no sample twice."""
+    """At least two samples and two genes, no control character in their names, no sample twice."""
     if samples.size < 2 or genes.size < 2:
         what = f"has {samples.size} samples and {genes.size} genes"
         raise unusable(path, what, "at least two of each are needed")
+    check_characters(path, "sample", samples)
+    check_characters(path, "gene", genes)
     twice = pd.Index(samples).duplicated()
     if twice.any():
         what = f"sample {shown(samples[twice][0])} occurs more than once"

@@ -6,6 +6,7 @@ a device in a file's place cannot make netbic wait for ever.
 
 from __future__ import annotations
 
+import csv
 import errno
 import json
 import os
@@ -21,7 +22,7 @@ from typing import Any
 
 import pandas as pd
 
-from netbic.io.errors import InputError, one_line, unusable
+from netbic.io.errors import InputError, one_line, shown, unusable
 
 try:
     import fcntl
@@ -36,6 +37,8 @@ _STOPPING = [number for name in ("SIGINT", "SIGTERM", "SIGHUP") if (number := ge
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_TEXTS = dict.fromkeys(("name", "term", "genes", "top_genes", "sample", "axis"), str)  # never numbers
+_UNWRITABLE = re.compile("[\0\ud800-\udfff]")
 
 
 class WriteError(OSError):
@@ -202,8 +205,11 @@ def _umask() -> int:
 
 
 def as_json(content: Any) -> bytes:
-    """JSON with one line per entry."""
-    return f"{json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)}\n".encode()
+    """JSON with one line per entry; a lone surrogate, which UTF-8 does not have, is written as an escape."""
+    try:
+        return f"{json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)}\n".encode()
+    except UnicodeEncodeError:
+        return f"{json.dumps(content, indent=1, allow_nan=False)}\n".encode()
 
 
 def write_json(path: Path, content: Any) -> None:
@@ -213,12 +219,19 @@ def write_json(path: Path, content: Any) -> None:
 
 def write_table(path: Path, table: pd.DataFrame) -> None:
     """A tab-separated table whose numbers read back to the same bits."""
-    write_whole(path, as_table(table))
+    write_whole(path, as_table(path, table))
 
 
-def as_table(table: pd.DataFrame) -> bytes:
-    """A tab-separated table, as `write_table` writes it."""
-    return table.to_csv(sep="\t", index=False, lineterminator="\n").encode()
+def as_table(path: Path, table: pd.DataFrame) -> bytes:
+    """What `write_table` writes; an error if a name holds what no table can hold."""
+    text = table.to_csv(sep="\t", index=False, lineterminator="\n")
+    if "\r" in text:  # pandas quotes names with tabs, quotes and line feeds, but reads a bare "\r" as the end of a line
+        text = table.to_csv(sep="\t", index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+    if wrong := _UNWRITABLE.search(text):
+        before, after = re.split("[\t\n]", text[: wrong.start()])[-1], re.split("[\t\n]", text[wrong.start() :])[0]
+        what = f"the name {shown(before + after)} holds {wrong.group()!r}, which no table can hold"
+        raise unusable(path, what, "rename it")
+    return text.encode()
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -252,6 +265,9 @@ def read_json(path: Path) -> Any:
 
 
 def read_table(path: Path | str) -> pd.DataFrame:
-    """A table of results, numbers to the last bit."""
-    names = {"name": str, "term": str, "genes": str, "top_genes": str}
-    return pd.read_csv(path, sep="\t", float_precision="round_trip", keep_default_na=False, dtype=names)
+    """A table of results, numbers to the last bit and names as they are (also one that is called NA)."""
+    words: dict[str, Any] = {"sep": "\t", "float_precision": "round_trip", "keep_default_na": False}
+    columns = pd.read_csv(path, nrows=0, **words).columns
+    missing = {name: [""] for name in columns if name not in _TEXTS}
+    table: pd.DataFrame = pd.read_csv(path, dtype=_TEXTS, na_values=missing, **words)
+    return table

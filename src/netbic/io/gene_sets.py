@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from netbic.io.characters import check_characters
 from netbic.io.errors import shown, unusable
 from netbic.io.text import read_bytes, text_lines
 
@@ -63,6 +64,7 @@ def read_gene_sets(path: Path | str) -> GeneSets:
         if len(fields) < 3 or not any(fields[2:]):
             remedy = "a line is: term, description, genes, separated by tabs"
             raise unusable(path, f"the set {shown(term)} has no genes", remedy, line=number)
+        check_characters(path, "field", fields, line=number)
         if term in members:
             raise unusable(path, f"the set {shown(term)} occurs again", "rename or remove one of them", line=number)
         members[term] = tuple(dict.fromkeys(gene for gene in fields[2:] if gene))

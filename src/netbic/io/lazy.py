@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from netbic.io.blockwise import by_blocks
-from netbic.io.errors import InputError, extra, one_line, unusable
+from netbic.io.errors import InputError, extra, unusable
 from netbic.io.expression import (
     Expression,
     as_matrix,
@@ -26,8 +26,8 @@ from netbic.io.expression import (
     kind_of,
     named_frame,
     number_table,
-    read_parquet,
 )
+from netbic.io.parquet import not_parquet, open_parquet, read_parquet
 from netbic.io.stores import Stored, describe, readable, stored_rows
 from netbic.io.tables import Names
 from netbic.io.text import checked_file
@@ -194,13 +194,12 @@ def float_rows(path: str, key: str, first: int, last: int) -> Any:
 
 def _from_parquet(path: Path, skip_columns: tuple[str, ...]) -> RowSource:
     """A table with samples in rows; a row group is read whole."""
+    file = open_parquet(path)
     try:
-        file = pq.ParquetFile(path)
         empty = file.schema_arrow.empty_table().to_pandas()
         heights = [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
-    except Exception as problem:  # pyarrow has many ways to say that a file is damaged
-        what = f"cannot be read as Parquet ({one_line(str(problem), 120)})"
-        raise unusable(path, what, "check that it is one, or write it again") from None
+    except Exception as problem:
+        raise not_parquet(path, problem) from None
     table = number_table(path, empty, skip_columns, False)
     has_index = named_frame(path, empty) is empty
     index = read_parquet(path, [] if has_index else [str(empty.columns[0])])

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection
 from pathlib import Path
 
+from netbic.io.characters import check_characters
 from netbic.io.errors import shown, unusable
 from netbic.io.tables import Names, read_columns
 from netbic.io.text import MISSING
@@ -49,6 +50,7 @@ def read_id_map(
         raise unusable(path, f"knows no gene of the data (it has {some}, ...)", hint)
     others = [at for at in range(len(columns)) if at != source]
     target = max(others, key=lambda at: int(columns[at].isin(known).sum()))
+    check_characters(path, "row", columns[target])
     table: dict[str, str] = {}
     for name, translation in zip(columns[source], columns[target], strict=True):
         if name in MISSING or translation in MISSING:

@@ -15,10 +15,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from netbic.graphs import Graph
+from netbic.io.characters import check_characters
 from netbic.io.edge_files import Ends, edges_of_frame, edges_of_graphml, edges_of_text, line_of_edge
 from netbic.io.errors import one_line, shown, unusable
-from netbic.io.expression import read_lines, read_parquet
+from netbic.io.expression import read_lines
 from netbic.io.names import without_version
+from netbic.io.parquet import read_parquet
 from netbic.io.tables import Names, read_columns, word
 from netbic.io.text import MISSING, checked_file
 
@@ -162,6 +164,7 @@ def _node_names(path: Path, size: int, names: Path | str | Names | None, strip_v
     if names is None:
         return np.arange(size)
     known = read_lines(names) if isinstance(names, (str, Path)) else np.asarray(names, dtype=object)
+    check_characters(names if isinstance(names, (str, Path)) else path, "node", known)
     if strip_versions:
         known = np.array([without_version(str(name)) for name in known], dtype=object)
     if len(known) != size:
@@ -177,6 +180,7 @@ def _with_gene_names(path: Path, ends: Ends, info: Path | str) -> tuple[Ends, in
     table = read_columns(info, header=None).frame
     if table.shape[1] < 2 or word(str(table.columns[1])) == "alias":
         raise unusable(info, "is not STRING's protein.info", "that has ids in its first column and names in its second")
+    check_characters(info, "protein", table.iloc[:, 1])
     renamed = dict(zip(table.iloc[:, 0].astype(str), table.iloc[:, 1].astype(str), strict=True))
     proteins = set(ends.source.categories).union(ends.target.categories)
     unknown = proteins.difference(renamed)

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
-import pyarrow.parquet as pq
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from netbic.io.errors import one_line, unusable
 from netbic.io.expression import TenX, float_type, number_table, parts_of_10x
 from netbic.io.lazy import RowSource
+from netbic.io.parquet import not_parquet, open_parquet
 from netbic.io.stores import Stored, stored_columns
 from netbic.io.tables import Names, NumberTable, number_pieces
-from netbic.io.text import checked_file, squeezed, text_pieces
+from netbic.io.text import squeezed, text_pieces
 
 Entries = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]  # rows, columns, values
 Told = Callable[[float], Any]
@@ -83,12 +83,12 @@ def text_source(path: Path, scratch: Path, skip: Any, samples_in_rows: bool, dty
 
 def parquet_source(path: Path, scratch: Path, skip: Any, samples_in_rows: bool, dtype: Any, told: Told) -> RowSource:
     """A Parquet table, either way round."""
-    return spooled_table(_batches(checked_file(path), skip, not samples_in_rows, told), scratch, samples_in_rows, dtype)
+    return spooled_table(_batches(path, skip, not samples_in_rows, told), scratch, samples_in_rows, dtype)
 
 
 def _batches(path: Path, skip: Any, annotated: bool, told: Told) -> Iterator[NumberTable]:
+    file = open_parquet(path)
     try:
-        file = pq.ParquetFile(path)
         if not file.metadata.num_rows:
             raise unusable(path, "has a header and nothing else", "write or download it again")
         height = max(1, _BATCH // (8 * max(1, len(file.schema_arrow.names))))
@@ -98,8 +98,7 @@ def _batches(path: Path, skip: Any, annotated: bool, told: Told) -> Iterator[Num
             done += batch.num_rows
             told(done / file.metadata.num_rows)
     except (pa.ArrowException, OSError) as problem:
-        what = f"cannot be read as Parquet ({one_line(str(problem), 120)})"
-        raise unusable(path, what, "check that it is one, or write it again") from None
+        raise not_parquet(path, problem) from None
 
 
 # ----------------------------------------------------------------------------------------------------------------

@@ -17,8 +17,9 @@ import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 from numpy.typing import NDArray
 
+from netbic.io.characters import check_characters
 from netbic.io.errors import one_line, shown, unusable
-from netbic.io.text import MISSING, Layout, first_problem, is_number, read_bytes, squeezed, trimmed
+from netbic.io.text import MISSING, Layout, check_quotes, first_problem, is_number, read_bytes, squeezed, trimmed
 
 Names = NDArray[Any]
 
@@ -56,7 +57,9 @@ def number_pieces(
     pieces = iter(pieces)
     _, data = next(pieces)
     layout = Layout.of(path, data)
+    check_quotes(layout, data)
     header = _header(layout, data)
+    check_characters(path, "column", header)
     skipped = columns_to_skip(path, header[1:], skip_columns, annotated)
     kept = [position for position, name in enumerate(header) if position and name not in skipped]
     if not kept:
@@ -67,6 +70,7 @@ def number_pieces(
     for before, piece in pieces:
         if piece.strip():
             later = replace(layout, n_skipped=0, before=before)
+            check_quotes(later, piece)
             yield NumberTable(*_numbers(later, piece, types, header, False), columns, tuple(skipped))
 
 
@@ -143,6 +147,7 @@ def read_columns(path: Path | str, header: bool | None, data: bytes | None = Non
     """
     data = read_bytes(path) if data is None else data
     layout = Layout.of(path, data)
+    check_quotes(layout, data)
     has_header = looks_like_header(layout, data) if header is None else header
     n_fields = layout.n_fields
     if has_header and len(layout.first) != n_fields:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import re
-import zlib
+import stat
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from netbic.io.errors import InputError, shown, unusable
+from netbic.io.unpacking import Unpacked
 
 MISSING = ("", "NA", "NaN", "nan", "N/A", "n/a", "null", "NULL", "None", "#N/A")  # how tables spell a missing value
 _SEPARATORS = {"\t": "tab", ",": "comma", ";": "semicolon", " ": "space"}
@@ -22,6 +22,8 @@ _LOOKED_AT = 30  # lines from which the layout is guessed
 _LARGE = 1 << 28  # bytes of lines so long that fewer have to do
 _BLANKS = re.compile(rb"[ \t]+")
 _PACKED = {b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+# Byte-order marks; those of UTF-32 begin with those of UTF-16.
+_MARKS = {b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
 
 def checked_file(path: Path | str) -> Path:
@@ -32,7 +34,10 @@ def checked_file(path: Path | str) -> Path:
             raise unusable(path, "is a folder", "name the file in it")
         if not path.exists():
             raise unusable(path, "does not exist", "check the spelling and the folder")
-        if path.stat().st_size == 0:
+        details = path.stat()
+        if not stat.S_ISREG(details.st_mode):  # opening a pipe could wait for ever, a device could never end
+            raise unusable(path, "is not a regular file", "save what it holds to a file first")
+        if details.st_size == 0:
             raise unusable(path, "is empty", "write or download it again")
     except (OSError, ValueError) as problem:  # names that cannot be names, folders that may not be entered
         if isinstance(problem, InputError):
@@ -43,14 +48,16 @@ def checked_file(path: Path | str) -> Path:
 
 def read_bytes(path: Path | str) -> bytes:
     """The text of a file as UTF-8 bytes without a byte-order mark; gzip is unpacked whatever the file is called."""
-    path = checked_file(path)
-    try:
-        data = path.read_bytes()
-    except OSError as problem:
-        raise unusable(path, f"cannot be read ({problem.strerror})", "check its permissions") from None
-    if data[:2] == b"\x1f\x8b":
-        data = _unpacked(path)
-    return _plain_text(path, data)
+    path, lines = checked_file(path), 0
+    text = io.BytesIO()
+    with Unpacked(path) as stream:
+        while piece := stream.read():
+            if not text.tell():
+                _check_beginning(path, piece)
+            _check_binary(path, piece, lines)
+            text.write(piece)
+            lines += piece.count(b"\n")
+    return _plain_text(path, text.getvalue())
 
 
 def text_pieces(
@@ -62,12 +69,12 @@ def text_pieces(
     """
     path = checked_file(path)
     lines, rest = 0, b""
-    with path.open("rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
-        file.seek(0)
-        stream: Any = gzip.GzipFile(fileobj=file) if packed else file
+    with Unpacked(path, whole=False) as stream:
         while True:
-            more = _next_bytes(path, stream, size)
+            more = stream.read(size)
+            if not lines and not rest:
+                _check_beginning(path, more)
+            _check_binary(path, more, lines + rest.count(b"\n"))
             rest += more
             if not rest:
                 return
@@ -75,27 +82,16 @@ def text_pieces(
                 continue
             end = rest.rfind(b"\n") + 1 if more and b"\n" in rest else len(rest)
             piece, rest = rest[:end], rest[end:]
-            told(file.tell() / path.stat().st_size)
+            told(stream.share)
             if lines:
                 _check_encoding(path, piece, lines)
             yield lines, piece if lines else _plain_text(path, piece)
             lines += piece.count(b"\n")
 
 
-def _next_bytes(path: Path, stream: Any, size: int) -> bytes:
-    try:
-        return bytes(stream.read(size))
-    except (EOFError, zlib.error, gzip.BadGzipFile, OSError):
-        raise unusable(path, "breaks off or is damaged", "download or pack it again") from None
-
-
 def _plain_text(path: Path, data: bytes) -> bytes:
     """The beginning of a text, without a byte-order mark."""
-    for mark, kind in _PACKED.items():
-        if data.startswith(mark):
-            raise unusable(path, f"is packed with {kind}", "unpack it first, or pack it with gzip")
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise unusable(path, "is encoded as UTF-16", "save it as UTF-8")
+    _check_beginning(path, data)
     data = data.removeprefix(b"\xef\xbb\xbf")
     if not data.strip():
         raise unusable(path, "holds nothing but blanks", "write or download it again")
@@ -103,19 +99,25 @@ def _plain_text(path: Path, data: bytes) -> bytes:
     return data
 
 
-def _unpacked(path: Path) -> bytes:
-    try:
-        with gzip.open(path) as packed:
-            return packed.read()
-    except (EOFError, zlib.error, gzip.BadGzipFile, OSError):
-        raise unusable(path, "is a gzip file that breaks off or is damaged", "download or pack it again") from None
+def _check_beginning(path: Path, data: bytes) -> None:
+    """Raise if the first bytes say that this is no UTF-8 text."""
+    for mark, kind in _PACKED.items():
+        if data.startswith(mark):
+            raise unusable(path, f"is packed with {kind}", "unpack it first, or pack it with gzip")
+    for mark, encoding in _MARKS.items():
+        if data.startswith(mark):
+            raise unusable(path, f"is encoded as {encoding}", "save it as UTF-8")
 
 
-def _check_encoding(path: Path, data: bytes, before: int = 0) -> None:
+def _check_binary(path: Path, data: bytes, before: int = 0) -> None:
     zero = data.find(b"\0")
     if zero >= 0:
         line = before + data.count(b"\n", 0, zero) + 1
         raise unusable(path, "holds binary data", "a text file is needed here", line=line)
+
+
+def _check_encoding(path: Path, data: bytes, before: int = 0) -> None:
+    _check_binary(path, data, before)
     if data.isascii():
         return
     try:
@@ -217,6 +219,19 @@ def split(line: str, separator: str) -> list[str]:
         return next(csv.reader([line], delimiter=separator), [])
     except csv.Error:
         return line.split(separator)
+
+
+def check_quotes(layout: Layout, data: bytes) -> None:
+    """Raise if a field that begins with a quote does not end on its line, as a name with a line break in it does."""
+    if b'"' not in data:
+        return
+    mark = re.escape(layout.separator)
+    unclosed = re.compile(rf'(?:^|{mark})"(?:[^"]|"")*$')
+    for number, line in enumerate(text_lines(data), start=1):
+        if number > layout.n_skipped and line.count('"') % 2 and unclosed.search(line):
+            what = "a quoted field goes on after the end of the line"
+            remedy = "remove line breaks from names, and quotes that are never closed"
+            raise unusable(layout.path, what, remedy, line=layout.before + number)
 
 
 def is_number(field: str) -> bool:

@@ -14,9 +14,11 @@ from typing import Any
 
 from netbic import __version__
 from netbic.decomposition import SparseGraphSVD
+from netbic.io.characters import check_characters
 from netbic.io.errors import extra
 from netbic.io.files import write_whole
 from netbic.io.outputs import add_files, check_free, check_target, result_files
+from netbic.io.results import names_of
 from netbic.report import charts
 from netbic.report.contents import Contents, gather
 from netbic.report.heatmaps import scale_picture
@@ -77,7 +79,10 @@ def write_report(
         check_free(folder, [FILE])
     else:
         check_target(path, {"the results": result_files(folder)}, force=force)
-    page = _rendered(gather(folder, model, record)).encode("utf-8", errors="replace")
+    contents = gather(folder, model, record)
+    for kind, axis in (("gene", "columns"), ("sample", "rows")):
+        check_characters(folder, kind, names_of(contents.model, axis))  # pictures cannot hold such names
+    page = _rendered(contents).encode("utf-8", errors="replace")
     if in_place:
         add_files(folder, {FILE: page})
     else:

@@ -217,12 +217,19 @@
   });
 
   // ---- downloads ---------------------------------------------------------------------------------------------------
-  const plain = (value) => {  // quoted as pandas and spreadsheets read it
-    const text = String(value).replace(/[\t\r\n]+/g, " ");
-    return text.includes('"') ? `"${text.replaceAll('"', '""')}"` : text;
+  // A spreadsheet takes text that begins like this for a formula and runs it; after an apostrophe it stays text.
+  const formula = /^\s*[=+\-@]/;
+  const field = (value) => {  // quoted as pandas and spreadsheets read it
+    if (typeof value === "number") return String(value);
+    const text = formula.test(value) ? `'${value}` : value;
+    return /[\t\r\n"]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  const inTable = (cell) => {
+    const number = cell.classList.contains("number") && cell.dataset.value !== "" ? Number(cell.dataset.value) : NaN;
+    return Number.isNaN(number) ? cell.dataset.value : number;
   };
   const save = (name, rows) => {
-    const text = rows.map((row) => `${row.map(plain).join("\t")}\n`).join("");
+    const text = rows.map((row) => `${row.map(field).join("\t")}\n`).join("");
     const link = element("a");
     link.href = URL.createObjectURL(new Blob([text], { type: "text/tab-separated-values" }));
     link.download = name;
@@ -235,7 +242,7 @@
   const downloads = {
     modules: () => save("modules-table.tsv", [
       all("thead th", table).map((header) => header.dataset.name),
-      ...[...table.tBodies[0].rows].map((row) => [...row.cells].map((cell) => cell.dataset.value)),
+      ...[...table.tBodies[0].rows].map((row) => [...row.cells].map(inTable)),
     ]),
     members: () => save("members.tsv", [columns, ...data.modules.flatMap((_, number) => membersOf(number))]),
     module: (button) => save(`module-${button.dataset.module}.tsv`, [columns, ...membersOf(Number(button.dataset.module))]),

@@ -1,0 +1,64 @@
+"""Characters that the name of a gene, sample, node, set or column must not hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from netbic.io.errors import InputError, shown, unusable
+
+# Control characters but for tab and line feed, which tables hold in quotes; and lone surrogates, which no encoding has.
+_FORBIDDEN = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def forbidden(name: str) -> str | None:
+    """The first character that a name must not hold."""
+    found = _FORBIDDEN.search(name)
+    return None if found is None else found.group()
+
+
+def check_characters(path: Path | str, kind: str, names: Iterable[Any], line: int | None = None) -> None:
+    r"""Raise if a name holds a control character.
+
+    Parameters
+    ----------
+    path : path
+        The file that the names are from.
+    kind : str
+        What they name: "gene", "sample", "node", ...
+    names : iterable of str
+    line : int, optional
+        The line of the file that all of them are in.
+
+    Examples
+    --------
+    >>> check_characters("table.parquet", "gene", ["TP53", "MDM2"])
+    >>> check_characters("table.tsv", "gene", ["TP53", "MD\rM2"])
+    Traceback (most recent call last):
+    netbic.io.errors.InputError: table.tsv: the name of gene 2, 'MD\rM2', holds the control character '\r': rename it
+    """
+    if (found := _first(names)) is not None:
+        raise _refusal(path, f"{kind} {found[0] + 1}", found[1], line)
+
+
+def check_categories(path: Path | str, kind: str, column: Any) -> None:
+    """The same for a column of categories; the error has the number of the first row with such a name."""
+    if (found := _first(column.categories)) is not None:
+        row = int((column.codes == found[0]).argmax())
+        raise _refusal(path, f"{kind} {row + 1}", found[1], None)
+
+
+def _first(names: Iterable[Any]) -> tuple[int, str] | None:
+    """Position and name of the first that holds such a character."""
+    texts = [str(name) for name in names]
+    if forbidden("\n".join(texts)) is None:  # one search for all of them is many times faster
+        return None
+    return next((at, text) for at, text in enumerate(texts) if forbidden(text))
+
+
+def _refusal(path: Path | str, place: str, name: str, line: int | None) -> InputError:
+    character = forbidden(name)
+    kind = "control character" if character is not None and character < "\ud800" else "character"
+    return unusable(path, f"the name of {place}, {shown(name)}, holds the {kind} {character!r}", "rename it", line=line)
