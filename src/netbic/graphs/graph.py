@@ -136,7 +136,7 @@ class Graph:
     def from_igraph(cls, graph: Any) -> Self:
         """Make a graph from an igraph graph; vertex attribute `name` and edge attribute `weight` count."""
         ends = np.array(graph.get_edgelist(), dtype=np.intp).reshape(-1, 2)
-        values = np.array(graph.es["weight"]) if "weight" in graph.es.attributes() else np.ones(len(ends))
+        values = numeric(pd.Series(graph.es["weight"])) if "weight" in graph.es.attributes() else np.ones(len(ends))
         names = graph.vs["name"] if "name" in graph.vs.attributes() else None
         made = cls.__new__(cls)
         made._set(graph.vcount(), ends[:, 0], ends[:, 1], values, names, both_ways=False)

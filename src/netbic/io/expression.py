@@ -14,6 +14,7 @@ import scipy.io
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from netbic.arrays import checked
 from netbic.io.blockwise import of_columns
 from netbic.io.errors import InputError, extra, one_line, shown, unusable
 from netbic.io.scan import Scan, scan
@@ -254,7 +255,8 @@ def gene_column(data: Any, column: str | None, path: Path | str) -> Any:
 
 
 def as_matrix(values: Any) -> Any:
-    """A dense array or CSR matrix of floats."""
+    """A dense array or CSR matrix of floats; masked entries of a masked array are missing (NaN)."""
+    values = checked(values)
     sparse: Any = values if sp.issparse(values) else None
     if sparse is None:
         return _as_float(np.asarray(values))
