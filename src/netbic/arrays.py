@@ -11,6 +11,7 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
@@ -62,6 +63,9 @@ def checked(X: Any, name: str = "X", *, missing: str = "ignore") -> Any:
         check_sparse(X, name)
     elif isinstance(X, np.ndarray):
         check_real(X, name)
+    elif isinstance(X, pd.DataFrame):
+        for column, values in X.items():
+            check_real(values, f"column {column!r} of {name}")
     return X
 
 
@@ -88,7 +92,7 @@ def _stacked(X: Any) -> Any:
 
 
 def check_real(values: Any, name: str) -> None:
-    """Raise if an array (or a sparse matrix) holds complex numbers."""
+    """Raise if an array, a sparse matrix or a column of a table holds complex numbers."""
     if values.dtype.kind == "c":
         raise ValueError(
             f"{name} holds complex numbers ({values.dtype}): real numbers are needed; take their modulus or real part"

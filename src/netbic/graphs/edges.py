@@ -112,7 +112,8 @@ def numeric(weights: pd.Series[Any]) -> Floats:
     """Edge weights as numbers, or an error that names the first that is none."""
     found = pd.to_numeric(weights, errors="coerce")
     if pd.api.types.is_complex_dtype(found.dtype):
-        raise ValueError(f"edge 0 has weight {weights.iloc[0]!r}, a complex number: real numbers are needed")
+        at = int(np.argmax(np.imag(found.to_numpy()) != 0))
+        raise ValueError(f"edge {at} has weight {found.iloc[at]}, a complex number: real numbers are needed")
     numbers = found.to_numpy(dtype=np.float64, na_value=np.nan)
     bad = np.flatnonzero(np.isnan(numbers))
     if bad.size:
