@@ -87,7 +87,7 @@ def without_mask(X: Any, name: str = "X") -> NDArray[Any]:
 def _stacked(X: Any) -> Any:
     """A list of masked rows as one masked array: NumPy would drop the masks."""
     if isinstance(X, (list, tuple)) and any(isinstance(row, np.ma.MaskedArray) for row in X):
-        return np.ma.stack([np.ma.asarray(row) for row in X])
+        return np.ma.stack([np.ma.asarray(row) for row in X])  # noqa: PD013
     return X
 
 
@@ -152,22 +152,21 @@ def compressed_problem(
         Whether `indices` and `data` have to end where the last pointer says, as in a file; in memory they may be
         longer.
     """
+    if problem := integers_problem(indices, name, "indices"):
+        return problem
     n_lines, n_others = shape if by_rows else shape[::-1]
     lines, others = ("rows", "columns") if by_rows else ("columns", "rows")
-    for values, part in ((indices, "indices"), (indptr, "indptr")):
-        if problem := _integers_problem(values, _called(name, part)):
-            return problem
-    if problem := _pointers_problem(indptr, n_lines, lines, name):
+    if problem := pointers_problem(indptr, n_lines, lines, len(indices), len(data), name, exact=exact):
         return problem
-    stored = int(indptr[-1])
-    for values, part in ((indices, "indices"), (data, "data")):
-        length = len(values)
-        if length < stored or (exact and length > stored):
-            return f"{_called(name, part)} has {length:,} entries where {_called(name, 'indptr')} counts {stored:,}"
-    return bounds_problem(indices[:stored], n_others, others, name)
+    return bounds_problem(indices[: int(indptr[-1])], n_others, others, name)
 
 
-def _pointers_problem(indptr: NDArray[Any], n_lines: int, lines: str, name: str) -> str | None:
+def pointers_problem(
+    indptr: Any, n_lines: int, lines: str, n_indices: int, n_data: int, name: str, *, exact: bool = True
+) -> str | None:
+    """What is wrong with the pointers of a compressed matrix, given how long its other arrays are, or None."""
+    if problem := integers_problem(indptr, name, "indptr"):
+        return problem
     called = _called(name, "indptr")
     if indptr.size != n_lines + 1:
         return f"{called} has {indptr.size:,} entries but {_matrix(name)} has {n_lines:,} {lines}, which need one more"
@@ -178,6 +177,10 @@ def _pointers_problem(indptr: NDArray[Any], n_lines: int, lines: str, name: str)
         at = int(np.argmax(falls))
         verb = "decreases" if name.endswith("/") else "decrease"
         return f"{called} {verb}, from {indptr[at]:,} to {indptr[at + 1]:,}"
+    stored = int(indptr[-1])
+    for length, part in ((n_indices, "indices"), (n_data, "data")):
+        if length < stored or (exact and length > stored):
+            return f"{_called(name, part)} has {length:,} entries where {called} counts {stored:,}"
     return None
 
 
@@ -194,11 +197,12 @@ def _unsigned(indices: NDArray[Any]) -> NDArray[Any]:
     return indices.view(indices.dtype.str.replace("i", "u")) if indices.dtype.kind == "i" else indices
 
 
-def _integers_problem(values: Any, called: str) -> str | None:
+def integers_problem(values: Any, name: str, part: str) -> str | None:
+    """What is wrong with an array that has to be one of integers, or None."""
     if not isinstance(values, np.ndarray) or values.dtype.kind not in "iu":
         kind = values.dtype if isinstance(values, np.ndarray) else type(values).__name__
-        return f"{called} holds {kind}, not integers"
-    return None if values.ndim == 1 else f"{called} has {values.ndim} dimensions where 1 is needed"
+        return f"{_called(name, part)} holds {kind}, not integers"
+    return None if values.ndim == 1 else f"{_called(name, part)} has {values.ndim} dimensions where 1 is needed"
 
 
 _PARTS = {"indices": "index array", "indptr": "pointers", "data": "data array", "row": "row indices"}
@@ -229,13 +233,17 @@ def _of_columns(matrix: Any, shape: tuple[int, int], name: str) -> str | None:
 
 
 def _of_blocks(matrix: Any, shape: tuple[int, int], name: str) -> str | None:
-    if problem := values_problem(matrix.data, name, ndim=3):
-        return problem
-    blocks = matrix.data.shape[1:]
+    parts = matrix.data, matrix.indices, matrix.indptr
+    return values_problem(matrix.data, name, ndim=3) or blocks_problem(*parts, shape, name)
+
+
+def blocks_problem(data: Any, indices: Any, indptr: Any, shape: tuple[int, int], name: str) -> str | None:
+    """What is wrong with the three arrays of a BSR matrix, or None."""
+    blocks = data.shape[1:]
     if 0 in blocks or any(size % block for size, block in zip(shape, blocks, strict=True)):
         return f"{name} has blocks of shape {blocks}, into which its shape {shape} cannot be cut"
     in_blocks = shape[0] // blocks[0], shape[1] // blocks[1]
-    return compressed_problem(matrix.data, matrix.indices, matrix.indptr, in_blocks, name, exact=False)
+    return compressed_problem(data, indices, indptr, in_blocks, name, exact=False)
 
 
 def _of_coordinates(matrix: Any, shape: tuple[int, int], name: str) -> str | None:
@@ -248,7 +256,7 @@ def coordinates_problem(data: Any, rows: Any, columns: Any, shape: tuple[int, in
     """What is wrong with the three arrays of a COO matrix, or None."""
     for places, part, size, what in ((rows, "row", shape[0], "rows"), (columns, "col", shape[1], "columns")):
         called = _called(name, part)
-        if problem := _integers_problem(places, called):
+        if problem := integers_problem(places, name, part):
             return problem
         if places.size != len(data):
             return f"{called} has {places.size:,} entries but {_called(name, 'data')} has {len(data):,}"
@@ -264,7 +272,7 @@ def _of_diagonals(matrix: Any, shape: tuple[int, int], name: str) -> str | None:
 def diagonals_problem(data: Any, offsets: Any, shape: tuple[int, int], name: str) -> str | None:
     """What is wrong with the two arrays of a DIA matrix, or None."""
     called = _called(name, "offsets")
-    if problem := _integers_problem(offsets, called):
+    if problem := integers_problem(offsets, name, "offsets"):
         return problem
     if offsets.size != len(data):
         return f"{called} has {offsets.size:,} entries but {_called(name, 'data')} has {len(data):,} diagonals"

@@ -314,7 +314,7 @@ def _on_disk(adata: Any) -> Any:
     """The X of a backed object as a Dask array; None where blocks of cells cannot be read, or without Dask."""
     if find_spec("dask") is None:
         return None
-    stored = describe(Path(adata.filename))
+    stored = describe(Path(adata.filename), is_open=True)
     return None if stored.encoding == "csc_matrix" else store_source(stored).expression().matrix
 
 

@@ -14,9 +14,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from netbic import __version__
+from netbic.arrays import compressed_problem, values_problem
 from netbic.decomposition import SparseGraphSVD, axis_names
 from netbic.graphs import Graph
-from netbic.io.errors import one_line, unusable
+from netbic.io.errors import InputError, one_line, unusable
 from netbic.io.files import as_json, read_json, write_json, write_whole
 from netbic.io.state import ModelState, fitted_model, matched_graph, model_from, state_of
 
@@ -149,7 +150,11 @@ def _graph_arrays(graph: Graph) -> dict[str, Any]:
 
 def _graph_from(arrays: dict[str, Any], names: list[Any] | None) -> Graph:
     size = int(arrays["size"])
-    weights = sp.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=(size, size))
+    data, indices, indptr = (arrays[name] for name in ("data", "indices", "indptr"))
+    problem = values_problem(data, "it") or compressed_problem(data, indices, indptr, (size, size), "it")
+    if problem is not None:
+        raise InputError(f"the graph of the model is damaged ({problem}): fit again")
+    weights = sp.csr_array((data, indices, indptr), shape=(size, size))
     return Graph(
         weights,
         None if names is None else np.array(names, dtype=object if names and isinstance(names[0], str) else None),
