@@ -95,7 +95,8 @@ def check_real(values: Any, name: str) -> None:
     """Raise if an array, a sparse matrix or a column of a table holds complex numbers."""
     if values.dtype.kind == "c":
         raise ValueError(
-            f"{name} holds complex numbers ({values.dtype}): real numbers are needed; take their modulus or real part"
+            f"Complex data not supported: {name} holds {values.dtype}, real numbers are needed (take their modulus or "
+            "real part)"  # scikit-learn wants the first words
         )
 
 

@@ -20,6 +20,7 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -280,10 +281,11 @@ def _spoil_model(path: Path, generator: np.random.Generator) -> None:
         _spoil_npz(path / "column_graph.npz", generator)
     else:
         _change_bytes(_one_of(path, generator), generator)
-    header = json.loads((path / "model.json").read_bytes())
-    for name in header["files"]:
-        header["files"][name] = hashlib.blake2b((path / name).read_bytes(), digest_size=16).hexdigest()
-    (path / "model.json").write_text(json.dumps(header))
+    with suppress(ValueError, KeyError, TypeError, OSError):  # model.json itself is damaged
+        header = json.loads((path / "model.json").read_bytes())
+        for name in header["files"]:
+            header["files"][name] = hashlib.blake2b((path / name).read_bytes(), digest_size=16).hexdigest()
+        (path / "model.json").write_text(json.dumps(header))
 
 
 def _one_of(path: Path, generator: np.random.Generator) -> Path:

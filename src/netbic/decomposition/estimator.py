@@ -455,7 +455,13 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
             if smoothness:
                 raise ValueError(f"{axis}_smoothness={smoothness} needs a {axis}_graph: give one, or leave it at None")
             return 0.0, None
-        term = match(graph, size, names, axis).term(self.graph_term)
+        relative = self.smoothness_scale == "relative" or isinstance(getattr(self, f"{axis}_penalty"), AdaptiveSupport)
+        term = match(graph, size, names, axis).term(self.graph_term, relative=relative)
+        if not np.isfinite(term.strengths).all():
+            raise ValueError(
+                f"weights of the {axis} graph add up to more than numbers can hold: rescale them, e.g. to at most 1, "
+                "or use smoothness_scale='relative'"
+            )
         if term.is_empty:
             warnings.warn(f"the {axis} graph has no edge between the {axis}s of X: it is ignored", stacklevel=5)
             return 0.0, None

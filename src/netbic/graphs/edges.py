@@ -45,7 +45,7 @@ def clean_csr(weights: Any) -> sp.csr_array | None:
     if not weights.has_canonical_format or weights.shape[0] != weights.shape[1] or weights.dtype.kind not in "fiu":
         return None
     data = weights.data
-    if data.size and not (np.isfinite(data.sum()) and data.min() > 0):
+    if data.size and not (np.isfinite(data).all() and data.min() > 0):
         return None
     turned = weights.T.tocsr()
     same = (turned.indptr == weights.indptr).all() and (turned.indices == weights.indices).all()

@@ -79,7 +79,9 @@ def load(folder: Path | str) -> SparseGraphSVD:
     _check_format(folder, header)
     try:
         return _loaded(folder, header)
-    except (KeyError, TypeError, AttributeError, IndexError) as problem:
+    except InputError:
+        raise
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as problem:
         made = f"written by netbic {header.get('netbic')}"
         raise unusable(folder, f"lacks {one_line(str(problem), 60)} ({made})", "it is incomplete: fit again") from None
 

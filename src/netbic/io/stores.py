@@ -114,7 +114,7 @@ def stored_whole(stored: Stored) -> Any:
 
 def stored_columns(stored: Stored, entries: int) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
     """Columns, rows and values of a matrix that is stored by columns, about so many entries at a time."""
-    with _opened(stored.path) as root:
+    with readable(stored.path, 0, stored.shape[0]), _opened(stored.path) as root:
         group = root[stored.key]
         indptr = np.asarray(group["indptr"][:])  # `describe` has checked it
         first = 0
