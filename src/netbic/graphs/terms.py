@@ -58,7 +58,8 @@ class GraphTerm:
         self._columns = weights.indices.astype(np.intp)
         self._unweighted = bool((weights.data == 1).all())
         self.is_empty = weights.nnz == 0
-        self.strengths = np.asarray(weights.sum(axis=1), dtype=np.float64).ravel()
+        with np.errstate(over="ignore"):  # an infinite sum is refused where it matters
+            self.strengths = np.asarray(weights.sum(axis=1), dtype=np.float64).ravel()
         self._describe()
         self.largest_diagonal = 0.0 if self.diagonal is None else float(np.abs(self.diagonal).max(initial=0.0))
 

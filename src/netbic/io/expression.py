@@ -26,6 +26,7 @@ from netbic.io.text import checked_file, read_bytes, text_lines
 from netbic.operators.blocks import is_dask
 
 _OUTLYING = 1000.0
+_ENTRIES_PER_BYTE = 500  # of a packed MatrixMarket file, more than gzip can reach
 
 
 @dataclass(frozen=True)
@@ -303,15 +304,27 @@ def _as_text(names: Any) -> Names:
 def _from_10x(folder: Path, gene_names: str | None) -> Expression:
     parts = parts_of_10x(folder, gene_names)
     try:
-        counts = sp.csr_array(scipy.io.mmread(checked_file(parts.matrix_file)).T)  # the file has genes in rows
+        _check_market_header(parts)
+        counts = sp.csr_array(scipy.io.mmread(parts.matrix_file).T)  # the file has genes in rows
     except InputError:
         raise
     except Exception as problem:  # the parser's own errors, truncated gzip, text among numbers
         what = f"cannot be read as a MatrixMarket file ({one_line(str(problem), 120)})"
         raise unusable(parts.matrix_file, what, "download it again") from None
-    parts.check_size(*counts.shape)
     expression = Expression(as_matrix(counts), parts.barcodes, parts.features)
     return replace(expression.of_genes(parts.kept), steps=parts.steps) if parts.steps else expression
+
+
+def _check_market_header(parts: TenX) -> None:
+    """Raise unless the header's size is that of the names, its numbers are real, and it promises what the file holds."""
+    path = checked_file(parts.matrix_file)
+    n_features, n_cells, n_entries, _, field, _ = scipy.io.mminfo(path)
+    parts.check_size(n_cells, n_features)
+    if field == "complex":
+        raise unusable(path, "holds complex numbers", "real numbers are needed")
+    if n_entries > _ENTRIES_PER_BYTE * path.stat().st_size:
+        what = f"has {n_entries:,} entries by its header but {path.stat().st_size:,} bytes"
+        raise unusable(path, what, "download it again")
 
 
 @dataclass(frozen=True)
