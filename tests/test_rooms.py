@@ -7,8 +7,8 @@ from pathlib import Path
 
 import netbic
 
-ROOMS = ["graphs", "operators", "penalties", "solver", "projection", "decomposition", "stable_modules", "methods"]
-ROOMS += ["simulate", "io", "enrichment", "selection", "tl", "pl", "report", "experiments", "cli"]
+ROOMS = ["arrays", "graphs", "operators", "penalties", "solver", "projection", "decomposition", "stable_modules"]
+ROOMS += ["methods", "simulate", "io", "enrichment", "selection", "tl", "pl", "report", "experiments", "cli"]
 SOURCE = Path(netbic.__file__).parent
 
 

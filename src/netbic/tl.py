@@ -22,6 +22,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from netbic import __version__
+from netbic.arrays import checked
 from netbic.decomposition import SparseGraphSVD
 from netbic.graphs import Graph
 from netbic.io import Alignment, InputError, align, scores_by_name
@@ -161,6 +162,7 @@ def to_anndata(model: SparseGraphSVD, X: Any = None, key: str = "netbic") -> Any
     """
     anndata, model = extra("anndata", "anndata", "an AnnData object"), fitted_model(model)
     rows, columns = (pd.Index([str(name) for name in names_of(model, axis)]) for axis in ("rows", "columns"))
+    X = checked(X)
     values = X if X is None or sp.issparse(X) or is_dask(X) else np.asarray(X)
     adata = anndata.AnnData(values, obs=pd.DataFrame(index=rows), var=pd.DataFrame(index=columns))
     store(adata, model, key, np.arange(len(columns)), None)
@@ -312,7 +314,7 @@ def _on_disk(adata: Any) -> Any:
     """The X of a backed object as a Dask array; None where blocks of cells cannot be read, or without Dask."""
     if find_spec("dask") is None:
         return None
-    stored = describe(Path(adata.filename))
+    stored = describe(Path(adata.filename), is_open=True)
     return None if stored.encoding == "csc_matrix" else store_source(stored).expression().matrix
 
 

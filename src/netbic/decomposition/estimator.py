@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, BiclusterMixin, ClassNamePrefixFeaturesO
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from netbic.arrays import checked
 from netbic.decomposition.choices import CHOSEN, choices_table
 from netbic.decomposition.prepared import Prepared, Preparing
 from netbic.decomposition.threads import one_blas_thread
@@ -312,7 +313,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     def inverse_transform(self, X: ArrayLike) -> NDArray[Any]:
         """Rebuild samples from scores, in the units of the training data."""
         check_is_fitted(self)
-        scores = np.asarray(X)
+        scores = np.asarray(checked(X, "scores"))
         if scores.ndim != 2 or scores.shape[1] != self.n_components_:
             raise ValueError(f"scores have shape {scores.shape}: (n_samples, {self.n_components_}) is needed")
         return self.preparation_.undo(scores @ self.components_)
@@ -343,7 +344,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     def get_submatrix(self, i: int, data: Any) -> Any:
         """The entries of `data` in the rows and columns of module i; of a Dask array no others are read."""
         if not is_dask(data):
-            return super().get_submatrix(i, data)
+            return super().get_submatrix(i, checked(data))
         rows, columns = self.get_indices(i)
         return data[rows][:, columns].compute()
 
@@ -369,6 +370,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         if is_dask(X):
             validate_data(self, X, reset=reset, skip_check_array=True)
             return RowBlocks(X, hold=reset)
+        X = checked(X, missing=self.missing)
         try:
             finite: Any = True if self.missing == "error" else "allow-nan"
             keywords = {"dtype": [np.float64, np.float32], "accept_sparse": "csr", "ensure_all_finite": finite}
@@ -453,7 +455,13 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
             if smoothness:
                 raise ValueError(f"{axis}_smoothness={smoothness} needs a {axis}_graph: give one, or leave it at None")
             return 0.0, None
-        term = match(graph, size, names, axis).term(self.graph_term)
+        relative = self.smoothness_scale == "relative" or isinstance(getattr(self, f"{axis}_penalty"), AdaptiveSupport)
+        term = match(graph, size, names, axis).term(self.graph_term, relative=relative)
+        if not np.isfinite(term.strengths).all():
+            raise ValueError(
+                f"weights of the {axis} graph add up to more than numbers can hold: rescale them, e.g. to at most 1, "
+                "or use smoothness_scale='relative'"
+            )
         if term.is_empty:
             warnings.warn(f"the {axis} graph has no edge between the {axis}s of X: it is ignored", stacklevel=5)
             return 0.0, None

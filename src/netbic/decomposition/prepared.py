@@ -21,6 +21,8 @@ from netbic.operators import (
 )
 from netbic.solver import Starts
 
+_SMALLEST, _LARGEST = 1e-120, 1e140  # the largest absolute entry may lie between these
+
 
 class Prepared(NamedTuple):
     """A validated, centred and scaled matrix in which many models may look for modules."""
@@ -99,8 +101,8 @@ class Preparing:
 
 def check_range(largest: float) -> None:
     """Raise if squares of the entries leave the range of numbers."""
-    if largest and not 1e-120 < largest < 1e140:
+    if largest and not _SMALLEST < largest < _LARGEST:
         raise ValueError(
-            f"X has entries up to {largest:.3g}, whose squares leave the range of numbers: rescale X, "
-            "e.g. X / np.abs(X).max()"
+            f"X has entries up to {largest:.3g}, whose squares leave the range of numbers: rescale X, e.g. "
+            f"X / np.abs(X).max() (its largest absolute entry has to lie between {_SMALLEST:g} and {_LARGEST:g})"
         )

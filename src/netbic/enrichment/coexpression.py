@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from netbic.arrays import checked
 from netbic.decomposition import SparseGraphSVD, check_count, refuse_anndata
 from netbic.enrichment.sets import Masks, masks_over, refuse_dask
 from netbic.io.state import fitted_model, is_model
@@ -63,6 +64,7 @@ def _values_and_masks(modules: Any, X: Any) -> tuple[NDArray[np.float64], Masks]
     if is_model(modules):
         modules = fitted_model(modules)
         X = _in_the_models_order(modules, X)
+    X = checked(X)
     names = X.columns.to_numpy(dtype=object) if isinstance(X, pd.DataFrame) else None
     values = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
     if values.ndim != 2 or values.shape[0] < 3:

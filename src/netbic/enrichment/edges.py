@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.stats import false_discovery_control, hypergeom
 from sklearn.base import clone
 
+from netbic.arrays import checked
 from netbic.decomposition import SparseGraphSVD, axis_names, check_count, refuse_anndata
 from netbic.enrichment.nulls import degree_matched_counts, edges_inside, rewired_counts, without_peers
 from netbic.enrichment.sets import Masks, graph_and_masks, refuse_dask
@@ -139,7 +140,7 @@ def held_out_edges(
         raise ValueError("there is no graph whose edges could be hidden: give one")
     generator = np.random.default_rng(random_state)
     names = axis_names(X)[1]
-    X = np.asarray(X)
+    X = np.asarray(checked(X, missing=model.missing))
     known, hidden = split_edges(match(source, X.shape[1], names, "column"), share, generator)
     if not hidden.n_edges:
         raise ValueError(f"share={share} of {known.n_edges} edges hides none: hide more")

@@ -9,14 +9,24 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from netbic.arrays import check_real, check_sparse, n_masked
+
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 
 def as_coo(weights: Any) -> sp.coo_array:
     """A square numeric matrix, dense or sparse, as row, column and value of its entries."""
-    if not sp.issparse(weights):
+    if masked := n_masked(weights):
+        raise ValueError(
+            f"graph weights are a masked array and {masked:,} of its entries are masked: fill them, "
+            "e.g. weights.filled(0)"
+        )
+    if sp.issparse(weights):
+        check_sparse(weights, "the graph")
+    else:
         weights = np.asarray(weights)
+        check_real(weights, "the graph")
     if weights.dtype.kind not in "fiub":
         raise ValueError(
             f"a graph cannot be made from an array of {weights.dtype}: give a square matrix of weights, "
@@ -29,12 +39,13 @@ def as_coo(weights: Any) -> sp.coo_array:
 
 def clean_csr(weights: Any) -> sp.csr_array | None:
     """A copy of a CSR matrix that needs nothing done to it (the usual case, and ten times faster to see); else None."""
-    if not (isinstance(weights, (sp.csr_array, sp.csr_matrix)) and weights.ndim == 2 and weights.has_canonical_format):
+    if not isinstance(weights, (sp.csr_array, sp.csr_matrix)):
         return None
-    if weights.shape[0] != weights.shape[1] or weights.dtype.kind not in "fiu":
+    check_sparse(weights, "the graph")
+    if not weights.has_canonical_format or weights.shape[0] != weights.shape[1] or weights.dtype.kind not in "fiu":
         return None
     data = weights.data
-    if data.size and not (np.isfinite(data.sum()) and data.min() > 0):
+    if data.size and not (np.isfinite(data).all() and data.min() > 0):
         return None
     turned = weights.T.tocsr()
     same = (turned.indptr == weights.indptr).all() and (turned.indices == weights.indices).all()
@@ -51,6 +62,7 @@ def canonical(
     `both_ways`: the source is a matrix, which lists each edge in both directions, so that only a difference between
     the two is worth a word.
     """
+    check_real(np.asarray(values), "the graph")
     values = np.asarray(values, dtype=np.float64)
     _check_weights(values)
     stored = values > 0
@@ -98,7 +110,11 @@ def _check_weights(values: Floats) -> None:
 
 def numeric(weights: pd.Series[Any]) -> Floats:
     """Edge weights as numbers, or an error that names the first that is none."""
-    numbers = pd.to_numeric(weights, errors="coerce").to_numpy(dtype=np.float64)
+    found = pd.to_numeric(weights, errors="coerce")
+    if pd.api.types.is_complex_dtype(found.dtype):
+        at = int(np.argmax(np.imag(found.to_numpy()) != 0))
+        raise ValueError(f"edge {at} has weight {found.iloc[at]}, a complex number: real numbers are needed")
+    numbers = found.to_numpy(dtype=np.float64, na_value=np.nan)
     bad = np.flatnonzero(np.isnan(numbers))
     if bad.size:
         raise ValueError(f"edge {bad[0]} has weight {weights.iloc[bad[0]]!r}: numbers are needed (NaN is none)")

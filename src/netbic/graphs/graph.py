@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from netbic.graphs.edges import as_coo, as_names, canonical, clean_csr, edge_columns, node_labels, numeric, swap_sweep
-from netbic.graphs.terms import TERM_CLASSES, TERMS, GraphTerm
+from netbic.graphs.terms import TERM_CLASSES, TERMS, GraphTerm, near_one, with_finite_sums
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -136,7 +136,7 @@ class Graph:
     def from_igraph(cls, graph: Any) -> Self:
         """Make a graph from an igraph graph; vertex attribute `name` and edge attribute `weight` count."""
         ends = np.array(graph.get_edgelist(), dtype=np.intp).reshape(-1, 2)
-        values = np.array(graph.es["weight"]) if "weight" in graph.es.attributes() else np.ones(len(ends))
+        values = numeric(pd.Series(graph.es["weight"])) if "weight" in graph.es.attributes() else np.ones(len(ends))
         names = graph.vs["name"] if "name" in graph.vs.attributes() else None
         made = cls.__new__(cls)
         made._set(graph.vcount(), ends[:, 0], ends[:, 1], values, names, both_ways=False)
@@ -182,16 +182,29 @@ class Graph:
         upper = sp.triu(self.weights, k=1, format="coo")
         return upper.row.astype(np.intp), upper.col.astype(np.intp), upper.data
 
-    def term(self, name: str = "normalized") -> GraphTerm:
-        """Return the graph term M of the model, one of `netbic.graphs.TERMS`; computed once."""
+    def term(self, name: str = "normalized", *, relative: bool = False) -> GraphTerm:
+        """Return the graph term M of the model; computed once.
+
+        Parameters
+        ----------
+        name : str
+            One of `netbic.graphs.TERMS`.
+        relative : bool
+            Whether M counts relative to its own scale. Weights far from 1 (below 1e-6, above 1e12) are then rescaled
+            by a power of two, so that graphs of any scale mean the same. Normalised terms do not depend on it.
+        """
         if name not in TERMS:
             raise ValueError(f"graph_term={name!r} is not known: choose one of {', '.join(map(repr, TERMS))}")
-        if name not in self._terms:
-            self._terms[name] = TERM_CLASSES[name](self.weights)
-        return self._terms[name]
+        normalized = name.startswith("normalized")
+        key = name, relative and not normalized
+        if key not in self._terms:
+            rescaled = with_finite_sums if normalized else near_one
+            weights = rescaled(self.weights) if normalized or relative else self.weights
+            self._terms[key] = TERM_CLASSES[name](weights)
+        return self._terms[key]
 
     @cached_property
-    def _terms(self) -> dict[str, GraphTerm]:
+    def _terms(self) -> dict[tuple[str, bool], GraphTerm]:
         return {}
 
     def align(self, names: ArrayLike) -> Graph:

@@ -13,8 +13,28 @@ from scipy.sparse.linalg import eigsh
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
+_USUAL_SCALES = (2.0**-20, 2.0**40)  # of the largest weight: arithmetic is as good as at 1
+_SAFE_SUMS = 2.0**896  # sums of fewer weights than any memory holds stay finite
 _EXACT_SIZE = 64  # below this LAPACK is faster than Lanczos and has no corner cases
 _FULL_SHARE = 1 / 3  # above this share of kept nodes the full product is faster
+
+
+def near_one(weights: sp.csr_array) -> sp.csr_array:
+    """The same weights; multiplied by a power of two, which loses no digit, where the largest is far from 1."""
+    largest = float(weights.data.max(initial=0.0))
+    if not largest or _USUAL_SCALES[0] <= largest <= _USUAL_SCALES[1]:
+        return weights
+    return _times_power_of_two(weights, -int(np.frexp(largest)[1]))
+
+
+def with_finite_sums(weights: sp.csr_array) -> sp.csr_array:
+    """The same weights; divided by a power of two where their sums would overflow."""
+    return _times_power_of_two(weights, -128) if weights.data.max(initial=0.0) > _SAFE_SUMS else weights
+
+
+def _times_power_of_two(weights: sp.csr_array, exponent: int) -> sp.csr_array:
+    data = np.ldexp(weights.data, exponent)
+    return sp.csr_array((data, weights.indices, weights.indptr), shape=weights.shape)
 
 
 class GraphTerm:
@@ -38,7 +58,8 @@ class GraphTerm:
         self._columns = weights.indices.astype(np.intp)
         self._unweighted = bool((weights.data == 1).all())
         self.is_empty = weights.nnz == 0
-        self.strengths = np.asarray(weights.sum(axis=1), dtype=np.float64).ravel()
+        with np.errstate(over="ignore"):  # an infinite sum is refused where it matters
+            self.strengths = np.asarray(weights.sum(axis=1), dtype=np.float64).ravel()
         self._describe()
         self.largest_diagonal = 0.0 if self.diagonal is None else float(np.abs(self.diagonal).max(initial=0.0))
 

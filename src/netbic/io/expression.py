@@ -14,9 +14,12 @@ import scipy.io
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from netbic.arrays import checked
+from netbic.io.annotations import OldLayout
 from netbic.io.blockwise import of_columns
 from netbic.io.characters import check_characters
 from netbic.io.errors import InputError, extra, one_line, shown, unusable
+from netbic.io.hdf5 import check_hdf5
 from netbic.io.parquet import read_parquet
 from netbic.io.scan import Scan, scan
 from netbic.io.stores import describe, is_zarr, stored_whole
@@ -26,6 +29,7 @@ from netbic.io.unpacking import Unpacked
 from netbic.operators.blocks import is_dask
 
 _OUTLYING = 1000.0
+_ENTRIES_PER_BYTE = 500  # of a packed MatrixMarket file, more than gzip can reach
 
 
 @dataclass(frozen=True)
@@ -140,8 +144,7 @@ def read_expression(
     elif kind == ".h5ad":
         expression = _from_h5ad(checked_file(path), layer, gene_names)
     elif kind in ("zarr", ".npy"):
-        stored = describe(path, layer, gene_names)
-        expression = Expression(as_matrix(stored_whole(stored)), stored.samples, stored.genes)
+        expression = _from_store(path, layer, gene_names)
     elif kind == "parquet":
         expression = _oriented(
             number_table(path, read_parquet(path), skip_columns, not samples_in_rows), samples_in_rows
@@ -220,19 +223,45 @@ def _as_float(values: NDArray[Any]) -> NDArray[Any]:
     return values.astype(float_type(values.dtype), copy=False)
 
 
+def _from_store(path: Path, layer: str | None, gene_names: str | None) -> Expression:
+    stored = describe(path, layer, gene_names)
+    try:
+        return Expression(as_matrix(stored_whole(stored)), stored.samples, stored.genes)
+    except MemoryError:
+        remedy = "read it by blocks: netbic fit --dask, or io.open_expression"
+        raise unusable(path, "does not fit into memory", remedy) from None
+
+
 def _from_h5ad(path: Path, layer: str | None, gene_names: str | None) -> Expression:
+    try:
+        return _from_store(path, layer, gene_names)
+    except OldLayout:
+        return _from_old_h5ad(path, layer, gene_names)
+
+
+def _from_old_h5ad(path: Path, layer: str | None, gene_names: str | None) -> Expression:
+    """A file of AnnData before 0.7: AnnData knows how to read it."""
+    check_hdf5(path, whole=True)
     anndata = extra("anndata", "anndata", "an .h5ad file")
     try:
         data = anndata.read_h5ad(path)
     except Exception as problem:  # h5py and anndata have many ways to say that a file is damaged
         what = f"cannot be read as .h5ad ({one_line(str(problem), 120)})"
         raise unusable(path, what, "check that it is one, or write it again") from None
+    values = _old_values(path, data, layer)
+    return Expression(values, _as_text(data.obs_names), _as_text(gene_column(data, gene_names, path)))
+
+
+def _old_values(path: Path, data: Any, layer: str | None) -> Any:
     if layer is not None and layer not in data.layers:
         raise unusable(path, f"has no layer {shown(layer)}", f"its layers are {', '.join(data.layers) or 'none'}")
     values = data.X if layer is None else data.layers[layer]
     if values is None:
         raise unusable(path, "has no X", f"name a layer: {', '.join(data.layers) or 'there is none'}")
-    return Expression(as_matrix(values), _as_text(data.obs_names), _as_text(gene_column(data, gene_names, path)))
+    try:
+        return as_matrix(values)
+    except ValueError as problem:
+        raise unusable(path, one_line(str(problem), 300), "write it again") from None
 
 
 def gene_column(data: Any, column: str | None, path: Path | str) -> Any:
@@ -247,7 +276,8 @@ def gene_column(data: Any, column: str | None, path: Path | str) -> Any:
 
 
 def as_matrix(values: Any) -> Any:
-    """A dense array or CSR matrix of floats."""
+    """A dense array or CSR matrix of floats; masked entries of a masked array are missing (NaN)."""
+    values = checked(values)
     sparse: Any = values if sp.issparse(values) else None
     if sparse is None:
         return _as_float(np.asarray(values))
@@ -281,10 +311,15 @@ def _market_matrix(parts: TenX) -> Any:
     """The counts, cells in rows; the size that the header declares is compared before memory is taken for it."""
     path = checked_file(parts.matrix_file)
     with Unpacked(path) as stream:
-        n_genes, n_cells, n_entries, *_ = scipy.io.mminfo(cast("IO[bytes]", stream))
+        n_genes, n_cells, n_entries, _, field, _ = scipy.io.mminfo(cast("IO[bytes]", stream))
     parts.check_size(n_cells, n_genes)
-    if n_entries > n_cells * n_genes:
-        what = f"declares {n_entries:,} entries of a matrix of {n_genes:,} x {n_cells:,}"
+    if field == "complex":
+        raise unusable(path, "holds complex numbers", "real numbers are needed")
+    if n_entries > min(n_cells * n_genes, _ENTRIES_PER_BYTE * path.stat().st_size):
+        size = f"{n_genes:,} x {n_cells:,} in {path.stat().st_size:,} bytes"
+        what = f"declares {n_entries:,} entries of a matrix of {size}"
+            f"declares {n_entries:,} entries of a matrix of {n_genes:,} x {n_cells:,}, in {path.stat().st_size:,} bytes"
+        )
         raise unusable(path, what, "download it again")
     with Unpacked(path) as stream:
         return sp.csr_array(scipy.io.mmread(cast("IO[bytes]", stream)).T)  # the file has genes in rows

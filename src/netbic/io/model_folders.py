@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from netbic import __version__
+from netbic.arrays import compressed_problem, values_problem
 from netbic.decomposition import SparseGraphSVD
 from netbic.graphs import Graph
 from netbic.io.errors import InputError, one_line, unusable
@@ -198,7 +199,11 @@ def _graph_arrays(graph: Graph) -> dict[str, Any]:
 
 def _graph_from(arrays: dict[str, Any], names: Any, name: str) -> Graph:
     size = int(arrays["size"])
-    weights = sp.csr_array((arrays["data"], arrays["indices"], arrays["indptr"]), shape=(size, size))
+    data, indices, indptr = (arrays[part] for part in ("data", "indices", "indptr"))
+    problem = values_problem(data, "it") or compressed_problem(data, indices, indptr, (size, size), "it")
+    if problem is not None:
+        raise InputError(f"the model's {name} is damaged ({problem}): fit again")
+    weights = sp.csr_array((data, indices, indptr), shape=(size, size))
     check_names(names, {name: size})
     own = names[name]
     return Graph(weights, None if own is None else np.array(own, dtype=object if own and type(own[0]) is str else None))

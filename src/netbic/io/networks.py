@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -17,10 +16,11 @@ from numpy.typing import NDArray
 from netbic.graphs import Graph
 from netbic.io.characters import check_characters
 from netbic.io.edge_files import Ends, edges_of_frame, edges_of_graphml, edges_of_text, line_of_edge
-from netbic.io.errors import one_line, shown, unusable
+from netbic.io.errors import shown, unusable
 from netbic.io.expression import read_lines
 from netbic.io.names import without_version
 from netbic.io.parquet import read_parquet
+from netbic.io.sparse_files import read_sparse
 from netbic.io.tables import Names, read_columns, word
 from netbic.io.text import MISSING, checked_file
 
@@ -138,12 +138,8 @@ def _kind(path: Path) -> str:
 
 
 def _from_npz(path: Path, names: Path | str | Names | None, min_score: float | None, strip_versions: bool) -> Network:
-    try:
-        weights = sp.coo_array(sp.load_npz(io.BytesIO(path.read_bytes())))
-    except Exception as problem:  # zip, numpy and scipy each have their own ways to say that a file is damaged
-        what = f"cannot be read as a sparse matrix ({one_line(str(problem), 120)})"
-        raise unusable(path, what, "write it with scipy.sparse.save_npz") from None
-    if weights.ndim != 2 or weights.shape[0] != weights.shape[1]:
+    weights = read_sparse(path)
+    if weights.shape[0] != weights.shape[1]:
         raise unusable(path, f"holds a matrix of shape {weights.shape}", "a square one is needed")
     labels = _node_names(path, weights.shape[0], names, strip_versions)
     numbers = weights.data.astype(np.float64)

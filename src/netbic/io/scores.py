@@ -10,6 +10,7 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from netbic.arrays import checked
 from netbic.decomposition import SparseGraphSVD, refuse_anndata
 from netbic.io.errors import InputError, shown
 from netbic.io.results import names_of
@@ -42,7 +43,7 @@ def scores_by_name(model: SparseGraphSVD, X: Any, genes: Any) -> NDArray[Any]:
     """
     refuse_anndata(X)
     model, lazy = fitted_model(model), is_dask(X)
-    X = X if lazy else _as_floats(X)
+    X = X if lazy else _as_floats(checked(X, missing=model.missing))
     known = pd.Index([str(gene) for gene in genes])
     if X.shape[1] != len(known):
         raise InputError(f"X has {X.shape[1]:,} columns but {len(known):,} genes are named: name each column")

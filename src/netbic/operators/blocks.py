@@ -18,6 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from netbic.arrays import checked, n_masked
 from netbic.operators.base import Floats
 from netbic.operators.dense import DenseOperator
 from netbic.operators.scanning import aligned, is_sparse
@@ -325,11 +326,10 @@ def as_matrix(block: Any, height: int, width: int, dtype: Any) -> Any:
     """A block as a plain array or as CSR, of the size that was promised and the precision that is wanted."""
     if block.shape != (height, width):
         raise ValueError(f"it has shape {block.shape}, but the Dask array says {(height, width)}")
-    if is_sparse(block):
-        return sp.csr_array(block, dtype=dtype)
-    if isinstance(block, np.ma.MaskedArray) and np.ma.is_masked(block):
-        raise ValueError("it is a masked array, and entries of it are missing: fill or drop them first")
-    return aligned(np.asarray(block, dtype=dtype))
+    if masked := n_masked(block):
+        raise ValueError(f"it is a masked array, and {masked:,} entries of it are missing: fill or drop them first")
+    block = checked(block, "it")
+    return sp.csr_array(block, dtype=dtype) if is_sparse(block) else aligned(np.asarray(block, dtype=dtype))
 
 
 def _delayed(X: Any) -> list[Any]:

@@ -77,7 +77,11 @@ class DenseOperator:
     def _raw_square(self) -> float:
         """Sum of squares, short sums first."""
         parts = np.array_split(self._rows.ravel(order="K"), 1 + self._rows.size // _SUMMED_ENTRIES)
-        return sum(float(part @ part) for part in parts)
+        with np.errstate(over="ignore"):
+            total = sum(float(part @ part) for part in parts)
+        if np.isfinite(total):
+            return total
+        return sum(float(np.square(part, dtype=np.float64).sum()) for part in parts)  # too large for single precision
 
     def column_squares(self, row_offsets: Floats, column_offsets: Floats) -> Floats:
         """Sum of squares of each column after subtracting both offsets, a block of rows at a time."""

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from netbic.arrays import checked
 from netbic.decomposition import SparseGraphSVD
 from netbic.io.errors import extra
 from netbic.io.files import read_regular
@@ -69,6 +70,7 @@ def write_heatmaps(folder: Path | str, model: SparseGraphSVD, X: Any) -> None:
     (40, 50)
     """
     model = fitted_model(model)
+    X = checked(X)
     check_same_data(model, X)
     arrays: dict[str, Any] = {}
     for module, heatmap in enumerate(_drawn(model, X)):

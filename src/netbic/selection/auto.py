@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from netbic.arrays import checked
 from netbic.decomposition import SparseGraphSVD, check_count, refuse_anndata
 from netbic.io.state import unwrapped
 from netbic.methods import usual_sizes
@@ -102,6 +103,7 @@ def choose_settings(
     fitters(X, n_jobs)  # refused before anything is tried
     seed = int(np.random.default_rng(random_state).integers(2**31))
     model = seeded(unwrapped(model), seed)
+    X = checked(X, missing=model.missing)
     counting = {"most": most, "n_permutations": n_permutations, "random_state": seed, "n_jobs": n_jobs}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # remarks are about trials here; the final fit says its own

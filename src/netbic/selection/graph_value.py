@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import stats
 from sklearn.base import clone
 
+from netbic.arrays import checked
 from netbic.decomposition import SparseGraphSVD, axis_names, check_count, refuse_anndata
 from netbic.graphs import Graph, match
 from netbic.io.state import unwrapped
@@ -154,6 +155,7 @@ def _graph_and_values(model: SparseGraphSVD, X: Any) -> tuple[Graph, NDArray[Any
     """The columns' graph and the values of X, by position; the model's row graph too is matched by name here."""
     if model.column_graph is None:
         raise ValueError("the model has no column_graph whose worth could be judged: give it one")
+    X = checked(X, missing=model.missing)
     is_sparse: bool = sp.issparse(X)
     values: Any = X.tocsr() if is_sparse else np.asarray(X)
     row_names, column_names = axis_names(X)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_array
 
+from netbic.arrays import checked
 from netbic.decomposition import SparseGraphSVD
 from netbic.graphs import Graph
 from netbic.io.state import matched_graph
@@ -72,7 +73,7 @@ class Halving:
     def of(cls, fitted: SparseGraphSVD, X: Any, axis: str) -> Self:
         """For the modules of a model fitted to X; `axis` ("columns" or "rows") is the one selections are counted on."""
         values = check_array(
-            X, accept_sparse="csr" if axis == "columns" else "csc", dtype=[np.float64, np.float32],
+            checked(X), accept_sparse="csr" if axis == "columns" else "csc", dtype=[np.float64, np.float32],
             ensure_all_finite=False,
         )  # fmt: skip
         halved, size = ("samples", values.shape[0]) if axis == "columns" else ("features", values.shape[1])

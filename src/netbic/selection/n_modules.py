@@ -13,6 +13,7 @@ from scipy import stats
 from scipy.linalg import eigh
 from sklearn.base import clone
 
+from netbic.arrays import checked
 from netbic.decomposition import SparseGraphSVD, check_count, refuse_anndata
 from netbic.io.state import unwrapped
 from netbic.operators import Preparation, as_operator, winsorised
@@ -130,6 +131,7 @@ def n_modules(
 
 def _prepared(model: SparseGraphSVD, X: Any) -> Floats:
     """The matrix as the model would see it."""
+    X = checked(X, missing=model.missing)
     if sp.issparse(X):
         raise ValueError("X is sparse and cannot be permuted as it is: give X.toarray(), of fewer features if need be")
     values = np.asarray(X, dtype=np.float64)

@@ -1,0 +1,332 @@
+"""Arrays from outside, checked before anything is computed from them.
+
+The compiled code of SciPy trusts the index arrays of a sparse matrix: one index out of bounds, or one pointer that
+decreases, and it reads or writes memory that is not its own. Here they are checked by NumPy alone, in one pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+_REAL_KINDS = "fiub"
+_FURTHEST = 2**31 - 1  # diagonal: beyond it, SciPy's arithmetic overflows
+_REMEDY = "build it again from its entries, e.g. as a COO matrix, or load it again"
+
+
+def checked(X: Any, name: str = "X", *, missing: str = "ignore") -> Any:
+    """The same data in a form that is safe to compute with; an error that says what is wrong with them otherwise.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix, DataFrame or Dask array
+        Masked entries of a masked array become missing values (NaN). The index arrays of a sparse matrix are checked.
+        Everything else is returned as it is.
+    name : str
+        What errors call it.
+    missing : str
+        "error" refuses masked entries.
+
+    Raises
+    ------
+    ValueError
+        If entries are complex, the arrays of a sparse matrix do not make one, or entries are masked and must not be.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> checked(np.ma.masked_greater([[1.0, 2.0], [3.0, 900.0]], 100))
+    array([[ 1.,  2.],
+           [ 3., nan]])
+    >>> broken = sp.csr_array(np.eye(3))
+    >>> broken.indices[1] = 7
+    >>> checked(broken)
+    Traceback (most recent call last):
+    ...
+    ValueError: the index array of X holds 7 but X has 3 columns: build it again from its entries, ...
+    """
+    X = _stacked(X)
+    if missing == "error" and (masked := n_masked(X)):
+        raise ValueError(
+            f"{name} is a masked array and {masked:,} of its entries are masked: drop or fill them, or use "
+            "missing='ignore' or 'impute'"
+        )
+    if isinstance(X, np.ma.MaskedArray):
+        X = without_mask(X, name)
+    if sp.issparse(X):
+        check_sparse(X, name)
+    elif isinstance(X, np.ndarray):
+        check_real(X, name)
+    elif isinstance(X, pd.DataFrame):
+        for column, values in X.items():
+            check_real(values, f"column {column!r} of {name}")
+    return X
+
+
+def n_masked(X: Any) -> int:
+    """How many entries of a masked array (or of a list of such) are masked; 0 for everything else."""
+    X = _stacked(X)
+    return int(np.count_nonzero(np.ma.getmaskarray(X))) if isinstance(X, np.ma.MaskedArray) else 0
+
+
+def without_mask(X: Any, name: str = "X") -> NDArray[Any]:
+    """A masked array as a plain one, with NaN where the mask is set; single precision stays single precision."""
+    check_real(X, name)
+    if not np.ma.is_masked(X):
+        return np.asarray(X.data)
+    kept = X.dtype if X.dtype.kind == "f" else np.float64
+    return np.asarray(X.astype(kept).filled(np.nan))
+
+
+def _stacked(X: Any) -> Any:
+    """A list of masked rows as one masked array: NumPy would drop the masks."""
+    if isinstance(X, (list, tuple)) and any(isinstance(row, np.ma.MaskedArray) for row in X):
+        return np.ma.stack([np.ma.asarray(row) for row in X])  # noqa: PD013
+    return X
+
+
+def check_real(values: Any, name: str) -> None:
+    """Raise if an array, a sparse matrix or a column of a table holds complex numbers."""
+    if values.dtype.kind == "c":
+        raise ValueError(
+            f"Complex data not supported: {name} holds {values.dtype}, real numbers are needed (take their modulus or "
+            "real part)"  # scikit-learn wants the first words
+        )
+
+
+def check_sparse(matrix: Any, name: str = "X") -> None:
+    """Raise unless the arrays of a SciPy sparse matrix make a matrix of real numbers."""
+    check_real(matrix, name)
+    if problem := sparse_problem(matrix, name):
+        raise ValueError(f"{problem}: {_REMEDY}")
+
+
+def sparse_problem(matrix: Any, name: str = "X") -> str | None:
+    """What is wrong with a SciPy sparse matrix, or None.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> matrix = sp.csc_array(np.eye(3))
+    >>> print(sparse_problem(matrix))
+    None
+    >>> matrix.indptr[1] = -4
+    >>> sparse_problem(matrix)
+    'the pointers of X decrease, from 0 to -4'
+    """
+    shape = tuple(matrix.shape)
+    if problem := shape_problem(shape, name):
+        return problem
+    return _FORMATS[matrix.format](matrix, shape, name)
+
+
+def shape_problem(shape: Sequence[Any], name: str) -> str | None:
+    """What is wrong with the shape of a matrix, or None."""
+    if len(shape) != 2:
+        return f"{name} has {len(shape)} dimensions where 2 are needed"
+    if any(not isinstance(size, (int, np.integer)) or size < 0 for size in shape):
+        return f"{name} has shape {tuple(shape)}, which no matrix has"
+    return None
+
+
+def compressed_problem(
+    data: Any, indices: Any, indptr: Any, shape: tuple[int, int], name: str, *, by_rows: bool = True, exact: bool = True
+) -> str | None:
+    """What is wrong with the three arrays of a CSR (`by_rows`) or CSC matrix, or None.
+
+    Parameters
+    ----------
+    data, indices, indptr : array
+        `values_problem` is for the data.
+    shape : pair of int
+    name : str
+        What messages call the matrix. A name that ends in a slash is a place in a file: the arrays are then called
+        "X/indices" and so on.
+    by_rows : bool
+    exact : bool
+        Whether `indices` and `data` have to end where the last pointer says, as in a file; in memory they may be
+        longer.
+    """
+    if problem := integers_problem(indices, name, "indices"):
+        return problem
+    n_lines, n_others = shape if by_rows else shape[::-1]
+    lines, others = ("rows", "columns") if by_rows else ("columns", "rows")
+    if problem := pointers_problem(indptr, n_lines, lines, len(indices), len(data), name, exact=exact):
+        return problem
+    return bounds_problem(indices[: int(indptr[-1])], n_others, others, name)
+
+
+def pointers_problem(
+    indptr: Any, n_lines: int, lines: str, n_indices: int, n_data: int, name: str, *, exact: bool = True
+) -> str | None:
+    """What is wrong with the pointers of a compressed matrix, given how long its other arrays are, or None."""
+    if problem := integers_problem(indptr, name, "indptr"):
+        return problem
+    called = _called(name, "indptr")
+    if indptr.size != n_lines + 1:
+        return f"{called} has {indptr.size:,} entries but {_matrix(name)} has {n_lines:,} {lines}, which need one more"
+    if indptr[0] != 0:
+        return f"{called} begins with {indptr[0]:,}, not 0"
+    falls = indptr[1:] < indptr[:-1]  # differences could overflow
+    if falls.any():
+        at = int(np.argmax(falls))
+        verb = "decreases" if name.endswith("/") else "decrease"
+        return f"{called} {verb}, from {indptr[at]:,} to {indptr[at + 1]:,}"
+    stored = int(indptr[-1])
+    for length, part in ((n_indices, "indices"), (n_data, "data")):
+        if length < stored or (exact and length > stored):
+            return f"{_called(name, part)} has {length:,} entries where {called} counts {stored:,}"
+    return None
+
+
+def bounds_problem(indices: NDArray[Any], size: int, what: str, name: str, part: str = "indices") -> str | None:
+    """What is wrong with integers that have to lie between 0 and before `size`, or None; one pass over them."""
+    if not indices.size or int(_unsigned(indices).max()) < size:
+        return None
+    wrong = indices[(indices < 0) | (indices >= size)][0]
+    return f"{_called(name, part)} holds {wrong:,} but {_matrix(name)} has {size:,} {what}"
+
+
+def _unsigned(indices: NDArray[Any]) -> NDArray[Any]:
+    """The same bits without a sign: what is negative becomes very large, so that one comparison finds it too."""
+    return indices.view(indices.dtype.str.replace("i", "u")) if indices.dtype.kind == "i" else indices
+
+
+def integers_problem(values: Any, name: str, part: str) -> str | None:
+    """What is wrong with an array that has to be one of integers, or None."""
+    if not isinstance(values, np.ndarray) or values.dtype.kind not in "iu":
+        kind = values.dtype if isinstance(values, np.ndarray) else type(values).__name__
+        return f"{_called(name, part)} holds {kind}, not integers"
+    return None if values.ndim == 1 else f"{_called(name, part)} has {values.ndim} dimensions where 1 is needed"
+
+
+_PARTS = {"indices": "index array", "indptr": "pointers", "data": "data array", "row": "row indices"}
+_PARTS |= {"col": "column indices", "offsets": "offsets"}
+
+
+def _called(name: str, part: str) -> str:
+    return f"{name}{part}" if name.endswith("/") else f"the {_PARTS[part]} of {name}"
+
+
+def _matrix(name: str) -> str:
+    return name.removesuffix("/")
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Formats
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def _of_rows(matrix: Any, shape: tuple[int, int], name: str) -> str | None:
+    parts = matrix.data, matrix.indices, matrix.indptr
+    return values_problem(matrix.data, name) or compressed_problem(*parts, shape, name, exact=False)
+
+
+def _of_columns(matrix: Any, shape: tuple[int, int], name: str) -> str | None:
+    parts = matrix.data, matrix.indices, matrix.indptr
+    return values_problem(matrix.data, name) or compressed_problem(*parts, shape, name, by_rows=False, exact=False)
+
+
+def _of_blocks(matrix: Any, shape: tuple[int, int], name: str) -> str | None:
+    parts = matrix.data, matrix.indices, matrix.indptr
+    return values_problem(matrix.data, name, ndim=3) or blocks_problem(*parts, shape, name)
+
+
+def blocks_problem(data: Any, indices: Any, indptr: Any, shape: tuple[int, int], name: str) -> str | None:
+    """What is wrong with the three arrays of a BSR matrix, or None."""
+    blocks = data.shape[1:]
+    if 0 in blocks or any(size % block for size, block in zip(shape, blocks, strict=True)):
+        return f"{name} has blocks of shape {blocks}, into which its shape {shape} cannot be cut"
+    in_blocks = shape[0] // blocks[0], shape[1] // blocks[1]
+    return compressed_problem(data, indices, indptr, in_blocks, name, exact=False)
+
+
+def _of_coordinates(matrix: Any, shape: tuple[int, int], name: str) -> str | None:
+    if problem := values_problem(matrix.data, name):
+        return problem
+    return coordinates_problem(matrix.data, matrix.row, matrix.col, shape, name)
+
+
+def coordinates_problem(data: Any, rows: Any, columns: Any, shape: tuple[int, int], name: str) -> str | None:
+    """What is wrong with the three arrays of a COO matrix, or None."""
+    for places, part, size, what in ((rows, "row", shape[0], "rows"), (columns, "col", shape[1], "columns")):
+        called = _called(name, part)
+        if problem := integers_problem(places, name, part):
+            return problem
+        if places.size != len(data):
+            return f"{called} has {places.size:,} entries but {_called(name, 'data')} has {len(data):,}"
+        if problem := bounds_problem(places, size, what, name, part):
+            return problem
+    return None
+
+
+def _of_diagonals(matrix: Any, shape: tuple[int, int], name: str) -> str | None:
+    return values_problem(matrix.data, name, ndim=2) or diagonals_problem(matrix.data, matrix.offsets, shape, name)
+
+
+def diagonals_problem(data: Any, offsets: Any, shape: tuple[int, int], name: str) -> str | None:
+    """What is wrong with the two arrays of a DIA matrix, or None."""
+    called = _called(name, "offsets")
+    if problem := integers_problem(offsets, name, "offsets"):
+        return problem
+    if offsets.size != len(data):
+        return f"{called} has {offsets.size:,} entries but {_called(name, 'data')} has {len(data):,} diagonals"
+    if np.unique(offsets).size != offsets.size:
+        return f"{called} names a diagonal twice"
+    far = (offsets < -_FURTHEST) | (offsets > _FURTHEST)  # diagonals beside the matrix are empty, and allowed
+    if far.any():
+        return f"{called} holds {offsets[far][0]:,} but {_matrix(name)} has shape {shape}"
+    return None
+
+
+def _of_lists(matrix: Any, shape: tuple[int, int], name: str) -> str | None:
+    rows, data = matrix.rows, matrix.data
+    if rows.shape != (shape[0],) or data.shape != rows.shape:
+        return f"{name} has {shape[0]:,} rows but lists of shapes {rows.shape} and {data.shape}"
+    if any(len(places) != len(values) for places, values in zip(rows, data, strict=True)):
+        return f"a row of {name} has more indices than values, or fewer"
+    return _listed_problem(chain.from_iterable(rows), shape[1], "columns", name)
+
+
+def _of_keys(matrix: Any, shape: tuple[int, int], name: str) -> str | None:
+    keys = list(matrix.keys())
+    if any(not isinstance(key, tuple) or len(key) != 2 for key in keys):
+        return f"a key of {name} is not a pair of integers"
+    rows, columns = ([key[axis] for key in keys] for axis in (0, 1))
+    return _listed_problem(rows, shape[0], "rows", name) or _listed_problem(columns, shape[1], "columns", name)
+
+
+def _listed_problem(indices: Any, size: int, what: str, name: str) -> str | None:
+    """The same as `bounds_problem` for Python's integers, which may be of any size."""
+    for index in indices:
+        if not isinstance(index, (int, np.integer)):
+            return f"an index of {name} is {index!r}, not an integer"
+        if not 0 <= index < size:
+            return f"{_called(name, 'indices')} holds {index:,} but {name} has {size:,} {what}"
+    return None
+
+
+def values_problem(data: Any, name: str, ndim: int = 1) -> str | None:
+    """What is wrong with the values of a sparse matrix, or None."""
+    if not isinstance(data, np.ndarray) or data.ndim != ndim:
+        return f"{_called(name, 'data')} is not an array of {ndim} dimension{'s' * (ndim > 1)}"
+    if data.dtype.kind not in _REAL_KINDS:
+        return f"{_called(name, 'data')} holds {data.dtype}, not real numbers"
+    return None
+
+
+_FORMATS: dict[str, Callable[[Any, tuple[int, int], str], str | None]] = {
+    "csr": _of_rows,
+    "csc": _of_columns,
+    "bsr": _of_blocks,
+    "coo": _of_coordinates,
+    "dia": _of_diagonals,
+    "lil": _of_lists,
+    "dok": _of_keys,
+}

@@ -1,0 +1,103 @@
+"""Read what netbic is about to read of an HDF5 file, in a process of its own.
+
+Run as a script, `python hdf5_trial.py FILE LAYER COLUMN EXTENT`: prints "ready" when the libraries are loaded, then at
+most one line, what is wrong with the file. A damaged file may crash or hang inside the HDF5 library; then it is this
+process that ends. It imports h5py and NumPy only, so that it starts quickly.
+"""
+
+import contextlib
+import math
+import sys
+from typing import Any
+
+import h5py
+import numpy as np
+
+_LARGE = 1 << 26  # bytes of a dataset up to which all of it is read; of larger ones all structure, and both ends
+_MOST_UNPACKED = 5000  # times the bytes in the file: deflate reaches 1032
+_ALWAYS_ALLOWED = 1 << 28  # bytes
+
+
+class Unsound(Exception):
+    """What is wrong with a file."""
+
+
+def tried(path: str, layer: str, column: str, whole: bool) -> str:
+    """Read the matrix, the names and their attributes (or all there is); what is wrong with them, if anything is.
+
+    What h5py refuses by itself is not reported: it will refuse it again.
+    """
+    try:
+        with h5py.File(path, "r") as root:
+            _visit(root, set()) if whole else _read_parts(root, layer, column)
+    except Unsound as problem:
+        return str(problem)
+    except Exception:
+        return ""
+    return ""
+
+
+def _read_parts(root: Any, layer: str, column: str) -> None:
+    dict(root.attrs)
+    for frame, wanted in (("obs", ""), ("var", column)):
+        with contextlib.suppress(KeyError):
+            _read_names(root[frame], wanted)
+    if "layers" in root:
+        list(root["layers"].keys())
+    _visit(root[f"layers/{layer}" if layer else "X"], set())
+
+
+def _read_names(frame: Any, column: str) -> None:
+    """The index of a data frame, and one of its columns; all of it where it is a table, as old files have it."""
+    attributes = dict(frame.attrs)
+    if not isinstance(frame, h5py.Group):
+        return _visit(frame, set())
+    for name in (str(attributes.get("_index", "_index")), column, "__categories" if column else ""):
+        if name and name in frame:
+            _visit(frame[name], set())
+    return None
+
+
+def _visit(element: Any, seen: set[Any]) -> None:
+    """Read an element, its attributes and all it holds, once each: links may lead back."""
+    place = h5py.h5o.get_info(element.id)
+    if (place.fileno, place.addr) in seen:
+        return
+    seen.add((place.fileno, place.addr))
+    dict(element.attrs)
+    if isinstance(element, h5py.Group):
+        for name in element:
+            _visit(element[name], seen)
+    elif isinstance(element, h5py.Dataset) and element.shape is not None:
+        _read(element)
+
+
+def _read(dataset: Any) -> None:
+    stored = dataset.id.get_storage_size()
+    most = max(_ALWAYS_ALLOWED, _MOST_UNPACKED * stored)
+    item = dataset.dtype.itemsize
+    for what, shape in (("is", dataset.shape), ("has chunks of", dataset.chunks or ())):
+        size = math.prod(shape) * item  # Python's integers do not overflow
+        if size > most:
+            raise Unsound(
+                f"{dataset.name.lstrip('/')} {what} {size:,} bytes by its header, but only {stored:,} are there"
+            )
+    if dataset.chunks is not None:
+        dataset.id.chunk_iter(lambda chunk: None)
+    if math.prod(dataset.shape) * item <= _LARGE:
+        np.asarray(dataset[()])
+    else:
+        dataset[:1], dataset[-1:]
+
+
+def _forbid_core_dumps() -> None:
+    with contextlib.suppress(ImportError, ValueError, OSError):  # Windows has none
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+if __name__ == "__main__":
+    _forbid_core_dumps()
+    print("ready", flush=True)
+    print(tried(sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4] == "whole").replace("\n", " "), flush=True)

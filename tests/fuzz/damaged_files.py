@@ -1,0 +1,430 @@
+"""Damage files of every format at random and read them: whatever is in a file, netbic answers with data or InputError.
+
+    python tests/fuzz/damaged_files.py --files 2000 --seed 0 [--format h5ad ...]
+
+Every file is damaged and read in a forked process of its own, so that a crash, a hang or a giant allocation is counted
+and the rest goes on. Prints a table of outcomes, and for every failure the command that repeats it. Exit status 1 if
+there is any failure.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import scipy.io
+import scipy.sparse as sp
+
+import netbic
+from netbic.io import InputError, read_expression, read_network
+from netbic.io.lazy import row_source
+from netbic.io.stores import describe, stored_columns
+
+OUTCOMES = ("read", "refused", "signal", "hang", "memory", "traceback")
+FINE = ("read", "refused")
+SECONDS = 20
+MEMORY = 1 << 30  # bytes beyond those of the process that forks
+N, P = 30, 24
+_LETTERS = b"0123456789 \t\n.,-+eE%\"'{}[]abcXYZ\x00\xff"  # more likely to pass for what was there
+_WILD = (-5, -1, 1_794, 2**31 - 1, -(2**31), 2**40, 2**62, -(2**63))
+
+
+class Format(NamedTuple):
+    """How files of a kind are written, damaged from within, and read."""
+
+    write: Callable[[Path], None]
+    read: Callable[[Path], None]
+    spoil: Callable[[Path, np.random.Generator], None] | None = None
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Intact files
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def _counts() -> np.ndarray:
+    return np.random.default_rng(0).poisson(0.8, (N, P)).astype(np.float32)
+
+
+def _names(word: str, size: int) -> list[str]:
+    return [f"{word}{number}" for number in range(size)]
+
+
+def _anndata(matrix: object) -> object:
+    import anndata
+
+    made = anndata.AnnData(matrix, obs=pd.DataFrame(index=_names("cell", N)), var=pd.DataFrame(index=_names("gene", P)))
+    made.var["symbol"] = pd.Categorical(_names("symbol", P))
+    return made
+
+
+def _write_h5ad(folder: Path) -> None:
+    for kind, matrix in _kinds():
+        for packing in (None, "gzip"):
+            _anndata(matrix).write_h5ad(folder / f"{kind}-{packing}.h5ad", compression=packing)
+
+
+def _kinds() -> list[tuple[str, object]]:
+    counts = _counts()
+    return [("dense", counts), ("csr", sp.csr_matrix(counts)), ("csc", sp.csc_matrix(counts))]
+
+
+def _write_zarr(folder: Path) -> None:
+    import anndata
+
+    for kind, matrix in _kinds()[:2]:
+        for version in (2, 3):
+            anndata.settings.zarr_write_format = version
+            _anndata(matrix).write_zarr(folder / f"{kind}-v{version}.zarr")
+
+
+def _write_parquet(folder: Path) -> None:
+    frame = pd.DataFrame(_counts(), index=_names("cell", N), columns=_names("gene", P))
+    for packing in ("snappy", "gzip", "zstd", None):
+        frame.to_parquet(folder / f"{packing}.parquet", compression=packing, row_group_size=10)
+
+
+def _write_edges(folder: Path) -> None:
+    ends = np.random.default_rng(1).integers(0, P, (60, 2))
+    frame = pd.DataFrame(ends, columns=["source", "target"]).map("gene{}".format)
+    frame["weight"] = 1.0 + np.arange(60)
+    frame["relation"] = pd.Categorical(["binds", "controls"] * 30)
+    for packing in ("snappy", None):
+        frame.to_parquet(folder / f"{packing}.parquet", compression=packing)
+
+
+def _graph() -> sp.csr_array:
+    upper = np.triu(np.random.default_rng(2).random((P, P)) < 0.3, 1) * 1.5
+    return sp.csr_array(upper + upper.T)
+
+
+def _write_npz(folder: Path) -> None:
+    for kind in ("csr", "csc", "coo", "bsr", "dia"):
+        for packed in (False, True):
+            sp.save_npz(folder / f"{kind}-{packed}.npz", _graph().asformat(kind), compressed=packed)
+
+
+def _write_npy(folder: Path) -> None:
+    np.save(folder / "double.npy", _counts().astype(np.float64))
+    np.save(folder / "single.npy", np.asfortranarray(_counts()))
+
+
+def _write_10x(folder: Path) -> None:
+    for name in ("plain", "packed"):
+        made = folder / name
+        made.mkdir()
+        scipy.io.mmwrite(made / "matrix.mtx", sp.coo_matrix(_counts().T.astype(np.int64)))
+        (made / "barcodes.tsv").write_text("\n".join(_names("cell", N)))
+        (made / "features.tsv").write_text("".join(f"ID{k}\tgene{k}\tGene Expression\n" for k in range(P)))
+        if name == "packed":
+            import gzip
+
+            for path in list(made.iterdir()):
+                path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+                path.unlink()
+
+
+def _write_model(folder: Path) -> None:
+    X = pd.DataFrame(_counts(), index=_names("cell", N), columns=_names("gene", P))
+    graph = netbic.Graph(_graph(), X.columns)
+    netbic.save(netbic.SparseGraphSVD(2, n_rows=8, n_columns=6, column_graph=graph).fit(X), folder / "model")
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Reading
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def _read_matrix(path: Path, **words: object) -> None:
+    """All at once and block by block; what is read must be fit to compute with."""
+    problems = []
+    for read in (lambda: read_expression(path, **words).matrix, lambda: _by_blocks(path, **words)):
+        try:
+            matrix = read()
+            assert matrix.shape[0] > 1
+            float(abs(matrix).sum())
+        except InputError as problem:
+            problems.append(problem)
+    for problem in problems:
+        assert path.name in str(problem), problem
+        assert "\n" not in str(problem)
+    if problems:
+        raise problems[0]
+
+
+def _by_blocks(path: Path, **words: object) -> object:
+    if path.suffix == ".h5ad" and "csc" in path.name:
+        return np.array([values.sum() for _, _, values in stored_columns(describe(path), 50)])
+    source = row_source(path, **words)
+    parts = [source.rows(first, min(first + 7, source.shape[0])) for first in range(0, source.shape[0], 7)]
+    return sp.vstack(parts) if source.is_sparse else np.vstack(parts)
+
+
+def _read_table(path: Path) -> None:
+    read_expression(path, samples_in_rows=True)
+    source = row_source(path, samples_in_rows=True)
+    for first in range(0, source.shape[0], 7):
+        source.rows(first, min(first + 7, source.shape[0]))
+
+
+def _read_10x(path: Path) -> None:
+    float(read_expression(path).matrix.sum())
+
+
+def _read_network(path: Path) -> None:
+    assert read_network(path).graph.term("adjacency").scale > 0
+
+
+def _read_model(path: Path) -> None:
+    model = netbic.load(path)
+    assert np.isfinite(model.transform(_counts())).all()
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Damage
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def _change_bytes(path: Path, generator: np.random.Generator) -> None:
+    """Change 1 to 16 bytes, together or apart, or cut the file off."""
+    data = bytearray(path.read_bytes())
+    if not data:
+        return
+    if generator.random() < 0.2:
+        path.write_bytes(data[: generator.integers(len(data))])
+        return
+    count = int(2 ** generator.uniform(0, 4.09))
+    letters = _LETTERS if generator.random() < 0.5 else bytes(range(256))
+    first = int(generator.integers(len(data)))
+    together = bool(generator.random() < 0.5)
+    for at in range(count):
+        place = (first + at) % len(data) if together else int(generator.integers(len(data)))
+        data[place] = letters[generator.integers(len(letters))]
+    path.write_bytes(data)
+
+
+def _wild(array: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    """An array of integers in which some are what they must not be, or one that is too long or too short."""
+    array = array.copy()
+    if generator.random() < 0.2:
+        return array[: generator.integers(array.size)] if generator.random() < 0.5 else np.append(array, array[-1:])
+    limits = np.iinfo(array.dtype)
+    for _ in range(generator.integers(1, 4)):
+        wild = _WILD[generator.integers(len(_WILD))] if generator.random() < 0.6 else int(generator.integers(60))
+        array[generator.integers(array.size)] = min(max(wild, limits.min), limits.max)
+    return array
+
+
+def _spoil_group(group: object, generator: np.random.Generator) -> None:
+    """Wild integers in the index arrays of a sparse matrix, or a shape that is not its own."""
+    if generator.random() < 0.15:
+        group.attrs["shape"] = [int(generator.integers(60)), [P, 10**12][generator.integers(2)]]
+        return
+    name = ("indices", "indptr")[generator.integers(2)]
+    array = _wild(group[name][:], generator)
+    if array.size == group[name].shape[0]:
+        group[name][:] = array
+    else:
+        del group[name]
+        if hasattr(group, "create_array"):
+            group.create_array(name, data=array)
+        else:
+            group.create_dataset(name, data=array)
+
+
+def _spoil_h5ad(path: Path, generator: np.random.Generator) -> None:
+    import h5py
+
+    with h5py.File(path, "r+") as file:
+        if "dense" not in path.name:
+            _spoil_group(file["X"], generator)
+        else:
+            file["X"][generator.integers(N), generator.integers(P)] = [np.nan, np.inf, 1e38][generator.integers(3)]
+
+
+def _spoil_zarr(path: Path, generator: np.random.Generator) -> None:
+    import zarr
+
+    root = zarr.open(str(path), mode="r+", use_consolidated=False)
+    if "dense" not in path.name:
+        _spoil_group(root["X"], generator)
+    else:
+        root["X"][int(generator.integers(N)), int(generator.integers(P))] = np.inf
+
+
+def _spoil_npz(path: Path, generator: np.random.Generator) -> None:
+    with np.load(path) as file:
+        arrays = dict(file)
+    names = [name for name in arrays if arrays[name].ndim == 1 and arrays[name].dtype.kind == "i"]
+    name = names[generator.integers(len(names))]
+    arrays[name] = _wild(arrays[name], generator)
+    np.savez(path, **arrays)
+
+
+def _spoil_model(path: Path, generator: np.random.Generator) -> None:
+    """Damage the graph, or any file, and have the digests agree with it."""
+    if generator.random() < 0.5:
+        _spoil_npz(path / "column_graph.npz", generator)
+    else:
+        _change_bytes(_one_of(path, generator), generator)
+    with suppress(ValueError, KeyError, TypeError, OSError):  # model.json itself is damaged
+        header = json.loads((path / "model.json").read_bytes())
+        for name in header["files"]:
+            header["files"][name] = hashlib.blake2b((path / name).read_bytes(), digest_size=16).hexdigest()
+        (path / "model.json").write_text(json.dumps(header))
+
+
+def _one_of(path: Path, generator: np.random.Generator) -> Path:
+    """The file itself, or one of a folder's."""
+    if path.is_file():
+        return path
+    files = sorted(found for found in path.rglob("*") if found.is_file())
+    return files[generator.integers(len(files))]
+
+
+FORMATS = {
+    "h5ad": Format(_write_h5ad, _read_matrix, _spoil_h5ad),
+    "zarr": Format(_write_zarr, _read_matrix, _spoil_zarr),
+    "parquet": Format(_write_parquet, _read_table),
+    "edges": Format(_write_edges, _read_network),
+    "npz": Format(_write_npz, _read_network, _spoil_npz),
+    "npy": Format(_write_npy, _read_matrix),
+    "10x": Format(_write_10x, _read_10x),
+    "model": Format(_write_model, _read_model, _spoil_model),
+}
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Runs
+# ----------------------------------------------------------------------------------------------------------------
+
+
+class Result(NamedTuple):
+    """What became of one damaged file."""
+
+    outcome: str
+    said: str
+
+
+def intact(name: str, folder: Path) -> list[Path]:
+    """Write the intact files of a format (in a process of its own: threads of libraries do not survive a fork)."""
+    result = _in_child(lambda: FORMATS[name].write(folder), folder / "said")
+    assert result.outcome == "read", result.said
+    files = sorted(path for path in folder.iterdir() if path.name != "said")
+    for path in files:
+        result = _in_child(lambda path=path: FORMATS[name].read(path), folder / "said")
+        assert result.outcome == "read", result.said
+    (folder / "said").unlink()
+    return files
+
+
+def damaged(name: str, files: list[Path], seed: list[int], scratch: Path) -> Result:
+    """Damage a copy of one of the files and read it."""
+    generator = np.random.default_rng(seed)
+    original = files[generator.integers(len(files))]
+    path = scratch / original.name
+    copy = shutil.copytree if original.is_dir() else shutil.copyfile
+    copy(original, path)
+    kind = FORMATS[name]
+
+    def work() -> None:
+        if kind.spoil is not None and generator.random() < 0.35:
+            kind.spoil(path, generator)
+        else:
+            _change_bytes(_one_of(path, generator), generator)
+        kind.read(path)
+
+    try:
+        return _in_child(work, scratch / "said")
+    finally:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _in_child(work: Callable[[], None], said: Path) -> Result:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    said.write_text("")
+    child = os.fork()
+    if not child:
+        os._exit(_told(work, said))
+    _, status, usage = os.wait4(child, 0)
+    words = said.read_text(errors="replace")
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        return Result("hang", words) if number == signal.SIGALRM else Result("signal", signal.Signals(number).name)
+    if usage.ru_maxrss * 1024 > before + MEMORY:
+        return Result("memory", f"{usage.ru_maxrss / 1e6:.1f} GB {words}")
+    return Result(("read", "refused", "traceback")[os.WEXITSTATUS(status)], words)
+
+
+def _told(work: Callable[[], None], said: Path) -> int:
+    """Do it in this process: 0 if it is done, 1 for InputError, 2 for any other; `said` has the words."""
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    warnings.simplefilter("ignore")
+    with said.open("w") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+        try:
+            work()
+        except InputError as problem:
+            said.write_text(str(problem))
+            return 1
+        except BaseException:
+            said.write_text(traceback.format_exc())
+            return 2
+    return 0
+
+
+def run(name: str, numbers: range, seed: int) -> tuple[Counter[str], list[str]]:
+    """Outcomes of some damaged files of a format, and a paragraph for every failure."""
+    counts: Counter[str] = Counter()
+    failures = []
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "intact").mkdir()
+        (Path(folder) / "scratch").mkdir()
+        files = intact(name, Path(folder) / "intact")
+        for number in numbers:
+            result = damaged(name, files, [seed, number], Path(folder) / "scratch")
+            counts[result.outcome] += 1
+            if result.outcome not in FINE:
+                again = f"{Path(__file__).name} --format {name} --seed {seed} --only {number}"
+                failures.append(f"{result.outcome}: python tests/fuzz/{again}\n{result.said[-1500:]}")
+    return counts, failures
+
+
+def main() -> int:
+    """Run what was asked for; 1 if anything failed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--files", type=int, default=2000, help="damaged files per format")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--format", action="append", choices=list(FORMATS), help="default: all")
+    parser.add_argument("--only", type=int, help="the number of one file, to repeat it")
+    asked = parser.parse_args()
+    numbers = range(asked.files) if asked.only is None else range(asked.only, asked.only + 1)
+    print(f"seed {asked.seed}, files {numbers.start} to {numbers.stop - 1}")
+    print(f"{'format':10}" + "".join(f"{outcome:>11}" for outcome in OUTCOMES), flush=True)
+    failures = []
+    for name in asked.format or FORMATS:
+        counts, failed = run(name, numbers, asked.seed)
+        failures += failed
+        print(f"{name:10}" + "".join(f"{counts[outcome]:>11}" for outcome in OUTCOMES), flush=True)
+    print("\n".join(failures))
+    return int(bool(failures))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
