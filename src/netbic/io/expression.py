@@ -318,8 +318,6 @@ def _market_matrix(parts: TenX) -> Any:
     if n_entries > min(n_cells * n_genes, _ENTRIES_PER_BYTE * path.stat().st_size):
         size = f"{n_genes:,} x {n_cells:,} in {path.stat().st_size:,} bytes"
         what = f"declares {n_entries:,} entries of a matrix of {size}"
-            f"declares {n_entries:,} entries of a matrix of {n_genes:,} x {n_cells:,}, in {path.stat().st_size:,} bytes"
-        )
         raise unusable(path, what, "download it again")
     with Unpacked(path) as stream:
         return sp.csr_array(scipy.io.mmread(cast("IO[bytes]", stream)).T)  # the file has genes in rows
