@@ -2,6 +2,7 @@
 # make install the private environment (.venv) alone       make format  let ruff tidy the sources
 # make paper   the paper's figures and table (docs/paper)   make pictures  redraw the README's picture
 # make bench   time it against its peers (minutes)         make docs    the documentation site, in docs/_build/html
+# make fuzz    2,000 damaged files of every format         make kills   200 commands killed at random moments
 # make clean   remove .venv, caches and the site
 
 PYTHON ?= python3
@@ -17,7 +18,7 @@ ifneq ($(wildcard ../shared/golden),)
 export NETBIC_GOLDEN ?= $(abspath ../shared/golden)
 endif
 
-.PHONY: demo test install format paper bench pictures docs clean
+.PHONY: demo test fuzz kills install format paper bench pictures docs clean
 
 demo: install
 	$(BIN)/netbic demo
@@ -27,6 +28,14 @@ test: install
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/pytest -n 2 -q
+
+# The long versions of what the suite does briefly; seeds are printed, e.g. make fuzz SEED=7
+SEED ?= 0
+fuzz: install
+	$(BIN)/python tests/fuzz/damaged_files.py --files 2000 --seed $(SEED)
+
+kills: install
+	$(BIN)/python tests/kills/random_kills.py --kills 200 --seed $(SEED)
 
 install: $(VENV)/.installed
 

@@ -77,6 +77,17 @@ def test_every_public_name_of_a_room_is_listed(room):
     assert {name for name in listed if not hasattr(module, name)} == set(), "no longer there"
 
 
+def test_every_promise_names_tests_that_are_there():
+    names = re.findall(r"`((?:tests/[\w/]+\.py)?(?:::\w+)?)`", (DOCS / "promises.md").read_text())
+    path = None
+    for name in names:
+        own, _, test = name.partition("::")
+        path = ROOT / own if own else path
+        assert path.is_file(), name
+        assert not test or f"def {test}(" in path.read_text(), name
+    assert len(names) > 20
+
+
 def prose(page):
     return re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
 
