@@ -185,16 +185,19 @@ def test_parquet_that_does_not_fit_into_memory(tmp_path, monkeypatch):
 
 
 BOMB = """
-import resource
+import re
+from pathlib import Path
 from netbic.io import InputError, read_expression
 try:
     read_expression("bomb.tsv.gz")
 except InputError as problem:
     print(problem)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+print(int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1]) / 1024)
 """
 
 
+# The peak that getrusage gives a new process includes the memory of the one that started it: VmHWM does not.
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="needs Linux's account of memory")
 def test_a_real_bomb_takes_little_memory(tmp_path):
     part = gzip.compress(b"G1\t0\t0\t0\n" * 1_000_000)  # gzip files may be put one behind the other
     with (tmp_path / "bomb.tsv.gz").open("wb") as file:
