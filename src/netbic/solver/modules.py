@@ -21,6 +21,8 @@ Floats = NDArray[np.float64]
 Deflation = Literal["hotelling", "projection", "schur"]
 SOLVERS: Final = ("auto", "aisp", "monotone")
 DEFLATIONS: Final = ("hotelling", "projection", "schur")
+MOST_MODULES: Final = 10_000  # of one search: a size of one row and one column could go on for every entry of X
+_EPSILON = float(np.finfo(np.float64).eps)
 _IMPUTING = 10  # times max_iter: most rounds while holes are imputed
 
 
@@ -99,9 +101,13 @@ class ModuleSearch:
         self._starts = starts or Starts(operator, exact=settings.solver == "aisp")
 
     def __iter__(self) -> Iterator[Module]:
-        number = 0
+        number, norm_error = 0, 0.0
         while True:
-            leading = self._starts.leading(self._residual) if self._residual.squared_norm > 0 else None
+            if number == MOST_MODULES:
+                self.ended = f"no more than {MOST_MODULES:,} are sought"
+                return
+            is_left = self._residual.squared_norm > norm_error
+            leading = self._starts.leading(self._residual) if is_left else None
             if leading is None or leading.value <= self._noise:
                 self.ended = "nothing but rounding error is left of X"
                 return
@@ -110,6 +116,7 @@ class ModuleSearch:
             if module is None:
                 return
             yield module
+            norm_error += _EPSILON * self._residual.squared_norm  # what the difference of the two norms is rounded by
             self._residual.forget()
             for left, right in layers(self._filled(module), module, self._settings.deflation):
                 self._take_out(left, right)
