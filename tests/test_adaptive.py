@@ -7,14 +7,16 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from scipy import stats
+from sklearn.exceptions import ConvergenceWarning
 
 import netbic
 from adaptive_support import f1, one_run, permuted
-from netbic import L0, AdaptiveSupport, SparseGraphSVD
+from netbic import L0, AdaptiveSupport, KeepSoft, SparseGraphSVD
 from netbic.operators import winsorised
 from netbic.penalties import Choice, reach_of_noise
 from netbic.penalties.mixture import fit_mixture
 from netbic.simulate import paper
+from netbic.solver import half_steps, one_start
 
 ADAPTIVE = {"row_penalty": AdaptiveSupport(), "column_penalty": AdaptiveSupport(), "center": None}
 
@@ -51,7 +53,7 @@ def test_larger_scores_are_likelier_members():
     assert (np.diff(posterior[np.argsort(z)]) >= -1e-12).all()
 
 
-@pytest.mark.parametrize("factor", [2.0**-300, 2.0**-20, 2.0**40, 2.0**300])
+@pytest.mark.parametrize("factor", [2.0**-500, 2.0**-300, 2.0**-20, 2.0**40, 2.0**300, 2.0**500])
 def test_scale_and_signs_of_scores_do_not_matter(factor):
     z, x = two_groups(3), np.append(np.ones(400), np.zeros(1600)) + np.random.default_rng(0).standard_normal(2000)
     one = AdaptiveSupport().choose(z, x)
@@ -317,3 +319,90 @@ def test_noise_with_holes_is_doubted(missing):
             model = SparseGraphSVD(1, **ADAPTIVE | {"missing": missing}).fit(X)
         doubted += bool((model.choices_["doubt"] != "").any())
     assert doubted >= 9
+
+
+def counted(monkeypatch):
+    """Half steps in which a size is chosen, as they are made."""
+    made, step = [], half_steps.adaptive_step
+    monkeypatch.setattr(half_steps, "adaptive_step", lambda *arguments: made.append(1) or step(*arguments))
+    return made
+
+
+def restless():
+    """Noise whose sizes never settle, and a penalty on the other axis that has no objective either."""
+    generator = np.random.default_rng(6)
+    X = generator.standard_normal((25, 28))
+    edges = np.triu(generator.random((28, 28)) < 0.2, 1).astype(float)
+    graph = {"column_graph": edges + edges.T, "column_smoothness": 1.0, "graph_term": "laplacian"}
+    return X, {"row_penalty": AdaptiveSupport(), "column_penalty": KeepSoft(13), **graph}
+
+
+@pytest.mark.parametrize(
+    ("words", "solves"), [({}, 2), ({"annealing": 4}, 6), ({"n_init": 3}, 6), ({"annealing": 2, "n_init": 2}, 8)]
+)
+def test_sizes_that_never_settle_are_kept_after_a_while(monkeypatch, words, solves):
+    monkeypatch.setattr(one_start, "CHOOSING", 30)
+    made = counted(monkeypatch)
+    X, asked = restless()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = SparseGraphSVD(1, **asked, **words, random_state=0).fit(X)
+    starts = words.get("n_init", 1)
+    assert 30 < len(made) <= 30 * starts + 2 * solves  # a solve chooses once at least, and is looked at once more
+    assert not model.converged_[0]
+    assert any("did not converge (module 0" in str(warning.message) for warning in caught)
+
+
+def test_what_is_kept_is_called_unsettled(monkeypatch):
+    monkeypatch.setattr(one_start, "CHOOSING", 5)
+    toy = paper(0.05, random_state=3)
+    graphs = {"row_graph": toy.row_graph, "column_graph": toy.column_graph}
+    said = "did not converge .module 0 kept changing its size for 400 rounds"
+    with pytest.warns(ConvergenceWarning, match=said):
+        model = SparseGraphSVD(1, **ADAPTIVE, **graphs).fit(toy.X)
+    assert not model.converged_[0]
+    assert model.choices_["size"].tolist() == [model.rows_.sum(), model.columns_.sum()]
+
+
+def test_imputing_does_not_choose_for_ever(monkeypatch):
+    """Sizes alternate between two fillings of the holes."""
+    monkeypatch.setattr(one_start, "CHOOSING", 40)
+    made = counted(monkeypatch)
+    generator = np.random.default_rng(8)
+    X = generator.standard_normal((40, 60))
+    X[generator.random(X.shape) < 0.4] = np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        SparseGraphSVD(1, **ADAPTIVE, missing="impute").fit(X)
+    assert 80 < len(made) <= 2 * (40 + 40) + 8
+
+
+def test_imputing_has_a_limit_of_rounds(monkeypatch):
+    """Every solution differs from the one before: each is allowed all rounds, but not all of them together."""
+    counts, iterated = [], one_start._iterated
+
+    def counting(*arguments, **words):
+        solution = iterated(*arguments, **words)
+        counts.append(len(solution.objectives))
+        return solution
+
+    monkeypatch.setattr(one_start, "_iterated", counting)
+    generator = np.random.default_rng(0)
+    X = generator.standard_normal((12, 15))
+    X[generator.random(X.shape) < 0.3] = np.nan
+    words = {"n_rows": 4, "n_columns": 5, "missing": "impute", "tol": 0.0, "max_iter": 30}
+    with pytest.warns(ConvergenceWarning, match="hit max_iter=30"):
+        SparseGraphSVD(1, **words).fit(X)
+    assert sum(counts) <= 30 + 11 * 30
+
+
+def test_noise_beyond_all_scores_is_not_believed():
+    """Taken for an entry's own noise it would be squared by every half step, until numbers end."""
+    z = np.random.default_rng(0).standard_normal(20)
+    old = half_steps.Vector(20, np.array([3, 7]), np.array([0.8, 0.6]))
+    other = half_steps.Vector(30, np.array([2, 11]), np.array([0.8, 0.6]), choice=Choice(np.ones(30), 0, 1e95))
+    penalty = AdaptiveSupport().for_matrix(600.0, 600)
+    chosen = half_steps.adaptive_step(penalty, z, old, other).choice
+    assert chosen.noise < 600
+    orthogonal = half_steps.Vector(20, np.array([3, 7]), np.array([z[7], 1e-18 - z[3]]) / np.hypot(z[3], z[7]))
+    assert half_steps.adaptive_step(penalty, z, orthogonal, other).choice.noise < 10

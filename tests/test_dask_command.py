@@ -129,6 +129,29 @@ def test_what_dask_cannot_do_is_one_line(files, tmp_path, more, code, said, monk
     assert "Traceback" not in done.output
 
 
+def test_workers_that_die_while_they_start(files, tmp_path, monkeypatch):
+    monkeypatch.setattr("netbic.cli.cluster._DEAF", "import os; os._exit(3)")
+    done = fit(files, tmp_path / "out", "--dask", "local", "--dask-workers", 2)
+    assert done.exit_code == 1
+    said = "Error: --dask local: the 2 Dask workers could not be started (Nanny failed to start), most likely for want"
+    assert done.output.startswith(said)
+    assert "try again, or with fewer of them (--dask-workers)" in done.output
+    assert len(done.output.splitlines()) == 1
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("problem", [OSError(24, "Too many open files"), TimeoutError(), RuntimeError("No.")])
+def test_a_cluster_that_cannot_be_made(files, tmp_path, monkeypatch, problem):
+    def refuse(**words):
+        raise problem
+
+    monkeypatch.setattr("distributed.LocalCluster", refuse)
+    done = fit(files, tmp_path / "out", "--dask", "local", "--dask-workers", 2)
+    assert done.exit_code == 1
+    assert "the 2 Dask workers could not be started (" in done.output
+    assert "bug" not in done.output
+
+
 def test_tables_have_to_be_converted(files, address, tmp_path):
     done = run("fit", files / "expression.tsv.gz", "--out", tmp_path / "out", "--dask", address)
     assert done.exit_code == 1

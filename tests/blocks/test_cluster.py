@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import zarr
 from distributed import Client, LocalCluster
+from distributed.comm.core import CommClosedError
 
 from netbic.operators import BlockError, ClusterError, blocks, workers
 from problems_in_blocks import COUNTS, DENSE, assert_same, model, sparse_blocks
@@ -197,6 +198,35 @@ def test_the_cluster_goes_away_and_another_one_goes_on():
         rest = list(model(n_components=3).iter_fit(X, known=found))
     for one, other in zip(whole, found + rest, strict=True):
         np.testing.assert_allclose(one.v.full(), other.v.full(), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("asked", "use"),
+    [
+        ("run", workers.Cluster),
+        ("scheduler_info", lambda client: workers.Cluster(client).memory),
+        ("nthreads", lambda client: workers.Cluster(client).n_threads),
+        ("compute", lambda client: workers.Cluster(client).hold([])),
+        ("map", lambda client: workers.Cluster(client).share(1)),
+    ],
+)
+@pytest.mark.parametrize("problem", [CommClosedError("closed"), TimeoutError(), OSError("timed out")])
+def test_a_scheduler_that_does_not_answer(client, monkeypatch, asked, use, problem):
+    def silent(*arguments, **words):
+        raise problem
+
+    monkeypatch.setattr(client, asked, silent)
+    with pytest.raises(ClusterError, match=r"the Dask cluster tcp://\S+ went away, .*: start it again"):
+        use(client)
+
+
+def test_results_of_a_scheduler_that_has_gone(client, monkeypatch):
+    def silent(*arguments, **words):
+        raise CommClosedError("closed")
+
+    monkeypatch.setattr(client, "get", silent)
+    with pytest.raises(ClusterError, match="went away"):
+        workers.Cluster(client).results({"a": 1}, ["a"])
 
 
 def test_a_cluster_without_workers(monkeypatch):

@@ -95,16 +95,24 @@ def _local(distributed: Any, n_workers: int | None, memory: str | None) -> Any:
         raise click.UsageError(f"--dask-memory {memory}: a size such as 2GB or 500MiB is needed") from None
     if limit != "auto" and limit < _LEAST_MEMORY:
         raise click.UsageError(f"--dask-memory {memory} is too little to start with: a worker needs 400MB at least")
-    with _deaf():
-        return distributed.LocalCluster(
-            n_workers=n_workers or CPU_COUNT,
-            threads_per_worker=1,
-            processes=True,
-            memory_limit=limit,
-            dashboard_address="127.0.0.1:0",  # any free port, for this machine alone: 8787 may be taken
-            silence_logs=logging.CRITICAL + 1,
-            preload=[_DEAF],
-        )
+    count = n_workers or CPU_COUNT
+    try:
+        with _deaf():
+            return distributed.LocalCluster(
+                n_workers=count,
+                threads_per_worker=1,
+                processes=True,
+                memory_limit=limit,
+                dashboard_address="127.0.0.1:0",  # any free port, for this machine alone: 8787 may be taken
+                silence_logs=logging.CRITICAL + 1,
+                preload=[_DEAF],
+            )
+    except (RuntimeError, OSError) as problem:  # a worker or its nanny died or never answered; no port, no process
+        what = " ".join(str(problem).split()).rstrip(".") or type(problem).__name__
+        raise click.ClickException(
+            f"--dask local: the {count} Dask workers could not be started ({what}), most likely for want of memory or "
+            "because they were killed: try again, or with fewer of them (--dask-workers)"
+        ) from None
 
 
 @contextmanager

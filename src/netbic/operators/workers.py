@@ -12,9 +12,9 @@ import logging
 import os
 import time
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
@@ -127,7 +127,8 @@ class Cluster:
                 "the present Dask client is asynchronous: give one that waits, Client(asynchronous=False)"
             )
         self._client = client
-        _check_versions(client)
+        with self._explaining():
+            _check_versions(client)
 
     def share(self, value: Any) -> Any:
         """A future of the value."""
@@ -146,12 +147,9 @@ class Cluster:
         name = f"netbic-{function.__name__.strip('_')}-{uuid.uuid4().hex}"
         keys = [f"{name}-{label}" for label in _labels(arguments[0])]
         words = {"key": keys, "pure": False, "retries": _RETRIES, "priority": priority}
-        try:
-            # What is large is meant to be part of a task, since what is scattered is lost with its worker: no warnings.
-            with dask_config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
-                return list(self._client.map(function, *arguments, **words))
-        except Exception as problem:
-            raise self._explained(problem) from None
+        # What is large is meant to be part of a task, since what is scattered is lost with its worker: no warnings.
+        with self._explaining(), dask_config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
+            return list(self._client.map(function, *arguments, **words))
 
     def total(self, function: Callable[..., Any], combine: Callable[[Any, Any], Any], *arguments: Sequence[Any]) -> Any:
         """Results combined on the workers, a few at a time and before further blocks are begun."""
@@ -205,6 +203,16 @@ class Cluster:
         scheduler = self._client.scheduler
         return str(scheduler.address) if scheduler is not None else "(closed)"
 
+    @contextmanager
+    def _explaining(self) -> Iterator[None]:
+        """Say what goes wrong between here and the scheduler, where no task has a part in it."""
+        try:
+            yield
+        except OSError as problem:
+            raise self._lost(problem) from None
+        except Exception as problem:
+            raise self._explained(problem) from None
+
     def _explained(self, problem: Exception) -> Exception:
         """What happened to the cluster, where the problem is one of its, otherwise the like of the problem."""
         from distributed.comm.core import CommClosedError
@@ -220,32 +228,43 @@ class Cluster:
             return type(problem)(str(problem))
         lost = (CancelledError, CommClosedError, ConnectionError, TimeoutError)
         if isinstance(problem, lost) or self._client.status != "running":
-            return ClusterError(
-                f"the Dask cluster {self._address} went away, or dropped the work it was given "
-                f"({type(problem).__name__}): start it again"
-            )
+            return self._lost(problem)
         try:
             return copy.copy(problem)
         except Exception:  # some exceptions cannot be made again
             return RuntimeError(f"{type(problem).__name__}: {problem}")
 
+    def _lost(self, problem: Exception) -> ClusterError:
+        return ClusterError(
+            f"the Dask cluster {self._address} went away, or dropped the work it was given "
+            f"({type(problem).__name__}): start it again"
+        )
+
     def results(self, graph: dict[Any, Any], keys: list[Any]) -> list[Any]:
         """The results of some tasks of a Dask graph."""
-        return list(self._client.get(graph, keys)) if keys else []
+        try:
+            return list(self._client.get(graph, keys)) if keys else []
+        except Exception as problem:
+            raise self._explained(problem) from None
 
     @property
     def n_threads(self) -> int:
         """Threads that all workers have now."""
-        return sum(map(int, self._client.nthreads().values()))
+        with self._explaining():
+            return sum(map(int, self._client.nthreads().values()))
 
     def hold(self, blocks: Sequence[Any]) -> list[Any]:
         """Futures of Dask's delayed blocks, as for what is in the workers' memory already."""
-        futures: list[Any] = self._client.compute(list(blocks), retries=_RETRIES)
-        return futures
+        with self._explaining():
+            return list(self._client.compute(list(blocks), retries=_RETRIES))
 
     @property
     def memory(self) -> float:
         """What the workers' limits add up to; for those without one, what their machines have free."""
+        with self._explaining():
+            return self._memory()
+
+    def _memory(self) -> float:
         workers = self._client.scheduler_info(n_workers=-1)["workers"]
         limited = sum(worker["memory_limit"] or 0 for worker in workers.values())
         hosts = {worker["host"]: address for address, worker in workers.items() if not worker["memory_limit"]}

@@ -168,6 +168,11 @@ class AdaptiveSupport(Penalty):
         squared_norm, n_entries = self.noise_source
         return float(np.sqrt(max(squared_norm - d * d, 0.0) / n_entries))
 
+    @property
+    def largest_noise(self) -> float:
+        """A bound on the standard deviation of scores: the Frobenius norm of the matrix; infinite if it is unknown."""
+        return np.inf if self.noise_source is None else float(np.sqrt(self.noise_source[0]))
+
     def check(self, size: int, axis: str) -> None:
         """An axis needs five entries; gate and clip must be numbers."""
         if size < self.smallest:

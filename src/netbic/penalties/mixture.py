@@ -44,11 +44,15 @@ def fit_mixture(z: Floats, x: Floats | None) -> Mixture:
     >>> int((found.posterior > 0.5).sum()), round(found.mean, 1)
     (39, 4.9)
     """
+    largest = float(np.abs(z).max(initial=0.0))
+    if largest > 0 and not 1e-140 < largest < 1e140:  # squares leave the range of numbers
+        found = fit_mixture(z / largest, x)
+        return found._replace(mean=largest * found.mean, noise=largest * (largest * found.noise))
     scale = float(np.sqrt(np.mean(z * z)))
     if not scale > 0:
         return Mixture(np.zeros_like(z), 0.0, 0.0, 0.0, 0.0)
-    found = [_from_split(z / scale, x, share) for share in _SPLITS]
-    best = max(found, key=lambda mixture: mixture.likelihood)
+    splits = [_from_split(z / scale, x, share) for share in _SPLITS]
+    best = max(splits, key=lambda mixture: mixture.likelihood)
     return best._replace(mean=scale * best.mean, noise=scale**2 * best.noise)
 
 

@@ -108,8 +108,9 @@ def n_modules(
         n_components=1, center=None, scale=False, row_graph=None, column_graph=None, n_jobs=None,
         row_smoothness=None, column_smoothness=None,
     )  # fmt: skip
-    seeds = np.random.default_rng(random_state).integers(2**31, size=most)
-    single = seeded(single, int(seeds[0]))
+    generator = np.random.default_rng(random_state)
+    seed = int(generator.integers(2**31))
+    single = seeded(single, seed)
     rows: list[tuple[int, float, float, float]] = []
     workers = fitters(X, n_jobs)
     with quiet():
@@ -117,12 +118,12 @@ def n_modules(
         for module in range(most):
             drawn_in = winsorised(residual)  # heavier tails would make single entries look like modules
             own, u, v = _leading(single, drawn_in)
-            chance = _permuted_values(single, drawn_in, n_permutations, int(seeds[module]), workers)
+            chance = _permuted_values(single, drawn_in, n_permutations, seed, workers)
             p_value = (1 + int((chance >= own).sum())) / (1 + n_permutations)
             rows.append((module, own, float(chance.mean()), p_value))
             if p_value > level:
                 break
-            residual = _without(residual, u, v)
+            residual, seed = _without(residual, u, v), int(generator.integers(2**31))
     table = pd.DataFrame(rows, columns=["module", "statistic", "expected", "p_value"])
     table["q_value"] = stats.false_discovery_control(table["p_value"])
     standing = int((table["p_value"] <= level).sum())

@@ -40,6 +40,7 @@ SolverName = Literal["aisp", "monotone", "auto"]
 
 _SHIFTS = (0.0, 0.125, 0.25, 0.5, 1.0)  # what "auto" tries, in units of the bound
 _ROUNDING = 8 * float(np.finfo(np.float64).eps)
+_ORTHOGONAL = 1e-12  # share of |z| up to which its product with a unit vector is rounding error
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,10 +237,11 @@ def adaptive_step(
     compared in units of each entry's own noise; what does not vary at all is no candidate.
     """
     d = float(z[old.support] @ old.values)
-    noise = penalty.noise_beside(0.0) if other.choice is None else other.choice.noise
+    # What was estimated from scores far beyond any that X has must not come back as their noise, or both would explode.
+    noise = penalty.noise_beside(0.0) if other.choice is None else min(other.choice.noise, penalty.largest_noise)
     scales = noise_scales(z, squares, other.size)
     foreign = z.copy()
-    if d > 0:
+    if d > _ORTHOGONAL * float(np.linalg.norm(z)):
         foreign[old.support] -= (noise * scales[old.support]) ** 2 * (other.support.size / d) * old.values
     varying = scales > 0
     smoothed = None if old.smoothed is None else old.smoothed[varying]

@@ -14,13 +14,16 @@ from netbic.graphs import GraphTerm
 from netbic.operators import Corrected
 from netbic.penalties import AdaptiveSupport, Penalty
 from netbic.solver.half_steps import Side, SolverName, State, Vector
-from netbic.solver.one_start import Outcome, Solution, as_chosen, solve
+from netbic.solver.one_start import Budget, Outcome, Solution, as_chosen, chooses_size, solve, stands
 from netbic.solver.starts import Direction, Starts, cut_start, image, largest_entry, paper_start, random_direction
 
 Floats = NDArray[np.float64]
 Deflation = Literal["hotelling", "projection", "schur"]
 SOLVERS: Final = ("auto", "aisp", "monotone")
 DEFLATIONS: Final = ("hotelling", "projection", "schur")
+MOST_MODULES: Final = 10_000  # of one search: a size of one row and one column could go on for every entry of X
+_EPSILON = float(np.finfo(np.float64).eps)
+_IMPUTING = 10  # times max_iter: most rounds while holes are imputed
 
 
 @dataclass(frozen=True)
@@ -98,9 +101,13 @@ class ModuleSearch:
         self._starts = starts or Starts(operator, exact=settings.solver == "aisp")
 
     def __iter__(self) -> Iterator[Module]:
-        number = 0
+        number, norm_error = 0, 0.0
         while True:
-            leading = self._starts.leading(self._residual) if self._residual.squared_norm > 0 else None
+            if number == MOST_MODULES:
+                self.ended = f"no more than {MOST_MODULES:,} are sought"
+                return
+            is_left = self._residual.squared_norm > norm_error
+            leading = self._starts.leading(self._residual) if is_left else None
             if leading is None or leading.value <= self._noise:
                 self.ended = "nothing but rounding error is left of X"
                 return
@@ -109,6 +116,7 @@ class ModuleSearch:
             if module is None:
                 return
             yield module
+            norm_error += _EPSILON * self._residual.squared_norm  # what the difference of the two norms is rounded by
             self._residual.forget()
             for left, right in layers(self._filled(module), module, self._settings.deflation):
                 self._take_out(left, right)
@@ -166,27 +174,47 @@ def best_of_starts(
 
 
 def imputing(operator: Corrected, rows: Side, columns: Side, solution: Solution, settings: Settings) -> Solution:
-    """Fill the holes with what the module predicts and solve again, until it stands still."""
+    """Fill the holes with what the module predicts and solve again, until it stands still.
+
+    Sizes are chosen afresh each time, as long as the budget lasts; then those chosen last are kept.
+    """
+    budget, asked, n_rounds = Budget(), (rows, columns), 0
     for _ in range(settings.max_iter):
         before = solution.state
         filled = operator.with_prediction(before.d * before.u.full(), before.v.full())
-        rows, columns = (
-            replace(side, penalty=side.penalty.for_matrix(filled.squared_norm, filled.n_entries))
-            for side in (rows, columns)
-        )
-        solution = solve_with(filled, rows, columns, (before.u, before.v), settings)
-        after = solution.state
-        if after.is_empty or max(after.u.distance(before.u), after.v.distance(before.v)) <= settings.tol:
+        rows, columns = _for_matrix((rows, columns), filled)
+        solution = solve_with(filled, rows, columns, (before.u, before.v), settings, budget)
+        after, n_rounds = solution.state, n_rounds + len(solution.objectives)
+        if after.is_empty:
             return solution
+        if max(after.u.distance(before.u), after.v.distance(before.v)) <= settings.tol:
+            settled = not budget.is_spent or stands(filled, *_for_matrix(asked, filled), after, settings.tol)
+            return solution if settled else replace(solution, outcome="unsettled")
+        if n_rounds > _IMPUTING * settings.max_iter:
+            break
+        if budget.is_spent:
+            rows, columns = as_chosen(rows, after.u), as_chosen(columns, after.v)
     return replace(solution, outcome="max_iter")
 
 
+def _for_matrix(sides: tuple[Side, Side], operator: Corrected) -> tuple[Side, Side]:
+    """Both sides with the noise level of a matrix."""
+    norm, size = operator.squared_norm, operator.n_entries
+    rows, columns = (replace(side, penalty=side.penalty.for_matrix(norm, size)) for side in sides)
+    return rows, columns
+
+
 def solve_with(
-    operator: Corrected, rows: Side, columns: Side, start: tuple[Vector, Vector], settings: Settings
+    operator: Corrected,
+    rows: Side,
+    columns: Side,
+    start: tuple[Vector, Vector],
+    settings: Settings,
+    budget: Budget | None = None,
 ) -> Solution:
     """`solve` with the user's solver, limits and tolerance."""
     solver, most, tol = settings.solver, settings.max_iter, settings.tol
-    return solve(operator, rows, columns, start, solver=solver, max_iter=most, tol=tol)
+    return solve(operator, rows, columns, start, solver=solver, max_iter=most, tol=tol, budget=budget)
 
 
 def solve_either_sign(
@@ -197,14 +225,15 @@ def solve_either_sign(
     The sign matters once a side is non-negative: then both are tried and the better one is kept. Where both die (a
     non-negative side can be left with no positive score at all), the column of the largest entry is a last start.
     """
+    budget = Budget()
 
     def attempt(start: tuple[Vector, Vector]) -> Solution:
-        start = come_down(operator, rows, columns, start, settings)
-        first = solve_with(operator, rows, columns, start, settings)
+        start = come_down(operator, rows, columns, start, settings, budget)
+        first = solve_with(operator, rows, columns, start, settings, budget)
         if first.state.is_empty or not (chooses_size(rows) or chooses_size(columns)):
             return first
         half = half_as_large(operator, rows, columns, first.state, settings)
-        second = solve_with(operator, rows, columns, half, settings)
+        second = solve_with(operator, rows, columns, half, settings, budget)
         return max(first, second, key=lambda solution: solution.rank)
 
     if not (rows.penalty.nonnegative or columns.penalty.nonnegative):
@@ -229,12 +258,12 @@ def start_from(
 
 
 def come_down(
-    operator: Corrected, rows: Side, columns: Side, start: tuple[Vector, Vector], settings: Settings
+    operator: Corrected, rows: Side, columns: Side, start: tuple[Vector, Vector], settings: Settings, budget: Budget
 ) -> tuple[Vector, Vector]:
     """From a dense start towards the sizes asked for, in geometric steps: each is solved from the one before."""
     for share in np.linspace(1, 0, settings.annealing, endpoint=False):
         wide, tall = larger(rows, operator.shape[0], share), larger(columns, operator.shape[1], share)
-        state = solve_with(operator, wide, tall, start, settings).state
+        state = solve_with(operator, wide, tall, start, settings, budget).state
         if state.is_empty:
             break
         start = state.u, state.v
@@ -248,11 +277,6 @@ def larger(side: Side, size: int, share: float) -> Side:
         return side
     penalty: Any = side.penalty
     return replace(side, penalty=replace(penalty, k=round(asked * (size / asked) ** share)))
-
-
-def chooses_size(side: Side) -> bool:
-    """Whether the side's penalty decides how many entries stay."""
-    return isinstance(side.penalty, AdaptiveSupport)
 
 
 def half_as_large(

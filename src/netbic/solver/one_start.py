@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from netbic.operators import Operator
-from netbic.penalties import L0
+from netbic.penalties import L0, AdaptiveSupport
 from netbic.solver.half_steps import Side, SolverName, State, Vector, rounds
 
-Outcome = Literal["converged", "empty", "cycle", "max_iter"]
+Outcome = Literal["converged", "empty", "cycle", "max_iter", "unsettled"]
+
+CHOOSING: Final = 400  # rounds of one start in which penalties may choose their sizes: benchmarks take up to 125
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,21 @@ class Solution:
         return (not self.state.is_empty, self.state.objective if choice is None else choice.strength)
 
 
+@dataclass
+class Budget:
+    """Rounds in which penalties may still choose their sizes; the solves of one start share it.
+
+    Such a round costs as much as hundreds of others, and nothing promises that the sizes ever settle.
+    """
+
+    choosing: int = field(default_factory=lambda: CHOOSING)
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether sizes are to be kept as they are."""
+        return self.choosing <= 0
+
+
 class IncompatibleSolver(ValueError):
     """A solver was asked for a promise that a penalty cannot keep."""
 
@@ -46,19 +63,55 @@ def solve(
     solver: SolverName = "auto",
     max_iter: int = 500,
     tol: float = 1e-6,
+    budget: Budget | None = None,
 ) -> Solution:
     """Iterate from `start` until both vectors and F change by at most `tol` (relative).
 
     Penalties without an objective are iterated as "aisp" does; "monotone" refuses them. Where penalties that choose
-    their sizes run into a cycle, the sizes and weights of its last round are kept and iterated to the end.
+    their sizes run into a cycle, the sizes and weights of its last round are kept and iterated to the end. The same is
+    done when the `budget` is spent; unless the penalties would then choose the same once more, the solution is
+    "unsettled", not "converged".
     """
     solver = _usable(solver, rows, columns)
-    u, v = start
+    state = State(*start, 0.0, -np.inf)
+    if not (chooses_size(rows) or chooses_size(columns)):
+        return _upright(_iterated(operator, rows, columns, state, solver, max_iter, tol), rows, columns)
+    budget = budget or Budget()
+    most = min(max_iter, max(budget.choosing, 1))
+    found = _iterated(operator, rows, columns, state, solver, most, tol)
+    used = len(found.objectives)
+    budget.choosing -= used
+    if found.outcome in ("cycle", "max_iter") and used < max_iter:
+        sides = as_chosen(rows, found.state.u), as_chosen(columns, found.state.v)
+        rest = _iterated(operator, *sides, found.state, _usable("auto", *sides), max_iter - used, tol, feasible=True)
+        in_doubt = found.outcome == "max_iter" and rest.outcome == "converged"
+        outcome = "unsettled" if in_doubt and not stands(operator, rows, columns, rest.state, tol) else rest.outcome
+        found = Solution(rest.state, outcome, np.concatenate([found.objectives, rest.objectives]))
+    return _upright(found, rows, columns)
+
+
+def stands(operator: Operator, rows: Side, columns: Side, state: State, tol: float) -> bool:
+    """Whether one more round, in which penalties choose their sizes, leaves a state as it is."""
+    after = next(rounds(operator, rows, columns, state.u, state.v, "aisp"))
+    return not after.is_empty and _same(after, state, tol)
+
+
+def _iterated(
+    operator: Operator,
+    rows: Side,
+    columns: Side,
+    state: State,
+    solver: SolverName,
+    most: int,
+    tol: float,
+    *,
+    feasible: bool = False,
+) -> Solution:
+    """Rounds until they settle, cycle or run out."""
     objectives: list[float] = []
     watch = CycleWatch()
-    states = rounds(operator, rows, columns, u, v, solver)
-    state = State(u, v, 0.0, -np.inf)
-    while len(objectives) < max_iter:
+    states = rounds(operator, rows, columns, state.u, state.v, solver, feasible=feasible)
+    while len(objectives) < most:
         previous, state = state, next(states)
         objectives.append(state.objective)
         if state.is_empty:
@@ -71,12 +124,8 @@ def solve(
             # Signed terms may settle at d < 0; flipping one vector raises F by 2|d|.
             states = rounds(operator, rows, columns, turned.u, turned.v, solver, feasible=True)
         elif solver == "aisp" and watch.seen(state, previous):
-            if not _chosen(state):
-                return Solution(upright(state, rows, columns), "cycle", np.array(objectives))
-            rows, columns = as_chosen(rows, state.u), as_chosen(columns, state.v)
-            solver = _usable("auto", rows, columns)
-            states = rounds(operator, rows, columns, state.u, state.v, solver, feasible=True)
-    return Solution(upright(state, rows, columns), "max_iter", np.array(objectives))
+            return Solution(state, "cycle", np.array(objectives))
+    return Solution(state, "max_iter", np.array(objectives))
 
 
 def _usable(solver: SolverName, rows: Side, columns: Side) -> SolverName:
@@ -92,8 +141,9 @@ def _usable(solver: SolverName, rows: Side, columns: Side) -> SolverName:
     return solver
 
 
-def _chosen(state: State) -> bool:
-    return state.u.choice is not None or state.v.choice is not None
+def chooses_size(side: Side) -> bool:
+    """Whether the side's penalty decides how many entries stay."""
+    return isinstance(side.penalty, AdaptiveSupport)
 
 
 def as_chosen(side: Side, vector: Vector, share: float = 1.0) -> Side:
@@ -116,6 +166,10 @@ def upright(state: State, rows: Side, columns: Side) -> State:
     return (
         State(state.u, -state.v, d, objective) if rows.penalty.nonnegative else State(-state.u, state.v, d, objective)
     )
+
+
+def _upright(solution: Solution, rows: Side, columns: Side) -> Solution:
+    return replace(solution, state=upright(solution.state, rows, columns))
 
 
 class CycleWatch:

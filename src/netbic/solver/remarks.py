@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from sklearn.exceptions import ConvergenceWarning
 
 from netbic.penalties.adaptive import DOUBTS
 from netbic.solver.half_steps import Vector
 from netbic.solver.modules import Axis, Module, Settings
+from netbic.solver.one_start import CHOOSING, Outcome
 
 Remark = tuple[str, type[Warning]]
 
 MUCH_GRAPH = 0.3  # share of the scores above which the graph decides rather than the data
+
+_ENDS: Final[dict[Outcome, str]] = {
+    "cycle": "ran into a cycle",
+    "max_iter": "hit max_iter={max_iter}",
+    "unsettled": f"kept changing its size for {CHOOSING} rounds, then kept the last one",
+}
 
 
 def remarks(
@@ -23,7 +31,7 @@ def remarks(
         yield f"found {len(modules)} of {n_asked} modules: {ended}", UserWarning
     if unsettled := [k for k, module in enumerate(modules) if module.outcome != "converged"]:
         first = unsettled[0]
-        how = "ran into a cycle" if modules[first].outcome == "cycle" else f"hit max_iter={settings.max_iter}"
+        how = _ENDS[modules[first].outcome].format(max_iter=settings.max_iter)
         what = f"{_listed(unsettled)} did not converge (module {first} {how}): {_remedy(rows, columns, settings)}"
         yield what, ConvergenceWarning
     yield from _short("row", rows, [module.u for module in modules])

@@ -1,0 +1,77 @@
+"""However many modules are asked for, the search ends when nothing is left, and says so."""
+
+import re
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from click.testing import CliRunner
+
+import netbic
+from netbic import L0, L1, SparseGraphSVD, selection
+from netbic.cli import main
+from netbic.solver import modules
+
+MANY = 10**9
+X = np.random.default_rng(0).standard_normal((8, 11))
+HOLES = np.where(np.random.default_rng(1).random(X.shape) < 0.1, np.nan, X)
+ROUNDING = "nothing but rounding error is left of X"
+
+
+@pytest.mark.parametrize(
+    ("data", "words", "why"),
+    [
+        (X, {}, ROUNDING),
+        (X, {"n_rows": 3, "n_columns": 4}, ROUNDING),
+        (X, {"n_rows": 1, "n_columns": 1}, ROUNDING),
+        (X, {"n_columns": 3}, ROUNDING),
+        (X, {"n_rows": 3, "n_columns": 4, "deflation": "projection"}, ROUNDING),
+        (X, {"row_penalty": L1(0.5), "column_penalty": L1(0.5)}, "leaves no (row|column) at all"),
+        (
+            X,
+            {"row_penalty": L0(3, nonnegative=True), "column_penalty": L0(4, nonnegative=True)},
+            "leaves no (row|column) at all",
+        ),
+        (sp.csr_array(np.where(np.abs(X) > 1, X, 0)), {"n_rows": 3, "n_columns": 4}, ROUNDING),
+        (HOLES, {"n_rows": 3, "n_columns": 4, "missing": "ignore"}, ROUNDING),
+    ],
+)
+def test_the_search_ends(data, words, why):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = SparseGraphSVD(MANY, center=None, **words).fit(data)
+    assert re.search(f"of {MANY} modules: .*{why}", str(caught[0].message))
+    assert 1 <= model.n_components_ < 1000
+    # What the tail of a search finds below this is what its own subtractions have left.
+    assert model.singular_values_[-1] > 1e-9 * model.singular_values_[0]
+    if why == ROUNDING and "deflation" not in words and data is not HOLES:
+        rest = data - (model.left_vectors_ * model.singular_values_) @ model.components_
+        assert np.linalg.norm(rest) < 1e-6 * np.linalg.norm(X)
+
+
+def test_a_size_of_one_entry_does_not_go_on_for_all_of_them(monkeypatch):
+    monkeypatch.setattr(modules, "MOST_MODULES", 20)
+    with pytest.warns(UserWarning, match=f"found 20 of {MANY} modules: no more than 20 are sought"):
+        assert SparseGraphSVD(MANY, n_rows=1, n_columns=1).fit(X).n_components_ == 20
+
+
+def test_counting_needs_no_memory_for_what_is_not_tested():
+    planted = np.random.default_rng(2).standard_normal((30, 20))
+    planted[:10, :8] += 4
+    model = SparseGraphSVD(n_rows=10, n_columns=8)
+    few, many = (selection.n_modules(model, planted, most=most, random_state=0) for most in (5, MANY))
+    assert many.table.equals(few.table)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        chosen = selection.AutoSVD(model, most=MANY, random_state=0).fit(planted)
+    assert chosen.best_estimator_.n_components_ <= 5
+
+
+def test_a_billion_modules_by_command(tmp_path):
+    np.save(tmp_path / "X.npy", X)
+    words = ["--modules", str(MANY), "--genes", "4", "--samples", "3", "--no-report"]
+    done = CliRunner().invoke(main, ["fit", str(tmp_path / "X.npy"), "--out", str(tmp_path / "out"), *words])
+    assert done.exit_code == 0, done.output
+    assert "nothing but rounding error is left of X" in done.output
+    assert netbic.load(tmp_path / "out").n_components_ < 500
