@@ -82,10 +82,11 @@ def check_memory(path: Path | str, size: float, free: float | None = None) -> No
         raise unusable(path, what, "netbic convert reads an expression matrix piece by piece")
 
 
-def check_archive(path: Path | str, content: IO[bytes] | None = None) -> None:
+def check_archive(path: Path | str, content: IO[bytes] | None = None, ratio: float | None = None) -> None:
     """Raise if the members of a zip archive (.npz) would unpack to too much, by the sizes it declares for them.
 
-    No more than the declared sizes is ever unpacked. What is no zip archive is left to whoever reads it.
+    No more than the declared sizes is ever unpacked. What is no zip archive is left to whoever reads it. `ratio` is
+    that of `check_unpacked_size`.
     """
     try:
         with zipfile.ZipFile(path if content is None else content) as archive:
@@ -96,7 +97,8 @@ def check_archive(path: Path | str, content: IO[bytes] | None = None) -> None:
         if content is not None:
             content.seek(0)
     packed, unpacked = sum(member.compress_size for member in members), sum(member.file_size for member in members)
-    check_unpacked_size(path, packed, unpacked, remedy="write it without compression if you expect that much")
+    remedy = "write it without compression if you expect that much"
+    check_unpacked_size(path, packed, unpacked, ratio=ratio, remedy=remedy)
 
 
 class Unpacked(io.RawIOBase):
