@@ -316,7 +316,7 @@ def _from_10x(folder: Path, gene_names: str | None) -> Expression:
 
 
 def _check_market_header(parts: TenX) -> None:
-    """Raise unless the header's size is that of the names, its numbers are real, and it promises what the file holds."""
+    """Raise unless the header has the size of the names, real numbers, and as many entries as the file can hold."""
     path = checked_file(parts.matrix_file)
     n_features, n_cells, n_entries, _, field, _ = scipy.io.mminfo(path)
     parts.check_size(n_cells, n_features)
