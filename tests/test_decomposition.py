@@ -266,6 +266,26 @@ def test_numbers_out_of_range_are_refused(scale, kind):
         SparseGraphSVD(missing="ignore", scale=kind == "scaled").fit(data)
 
 
+@pytest.mark.parametrize("largest", [1e-120, 1e140])
+def test_the_range_of_numbers_is_said_and_kept(largest):
+    scaled = X / np.abs(X).max()
+    holes = np.where(np.arange(20) == np.arange(30)[:, None], np.nan, scaled)
+    inside = largest * (2.0 if largest < 1 else 0.5)
+    for data in (scaled, holes, sp.csr_array(scaled)):
+        usual, other = (SparseGraphSVD(missing="ignore").fit(data * by) for by in (1.0, inside))
+        np.testing.assert_allclose(other.components_, usual.components_, atol=1e-9)
+    outside = largest * (0.5 if largest < 1 else 2.0)
+    with pytest.raises(ValueError, match=r"has to lie between 1e-120 and 1e\+140"):
+        SparseGraphSVD(missing="ignore").fit(holes * outside)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e20, 1e36])
+def test_scores_of_single_precision_data_of_any_scale(scale):
+    scaled = (X / np.abs(X).max()).astype(np.float32)
+    usual, other = SparseGraphSVD(2).fit(scaled), SparseGraphSVD(2).fit(scaled * np.float32(scale))
+    assert other.score(scaled * np.float32(scale)) == pytest.approx(usual.score(scaled), rel=1e-4)
+
+
 @pytest.mark.parametrize("scale", [1e-100, 1e100])
 def test_numbers_of_any_other_size_are_fine(scale):
     one, other = (SparseGraphSVD(2, n_rows=5, n_columns=4).fit(data) for data in (X, X * scale))

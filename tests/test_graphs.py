@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.sparse.csgraph import laplacian
 
-from netbic import Graph
+from netbic import Graph, SparseGraphSVD
 from netbic.graphs import TERMS, match
 
 A = np.array([[0, 1, 2, 0], [1, 0, 0, 0], [2, 0, 0, 0], [0, 0, 0, 0]], dtype=float)  # node 3 is isolated
@@ -281,3 +281,37 @@ def test_the_graph_between_some_nodes(named):
         assert inside.names is None or inside.names.tolist() == [f"n{k}" for k in nodes]
     mask = generator.random(30) < 0.5
     assert (graph.subgraph(mask).weights != graph.subgraph(np.flatnonzero(mask)).weights).nnz == 0
+
+
+SCALES = [1e-310, 1e-200, 1e-20, 1e20, 1e200, 1.7e308]
+
+
+@pytest.mark.parametrize("term", TERMS)
+@pytest.mark.parametrize("solver", ["auto", "monotone", "aisp"])
+def test_weights_of_any_scale_mean_the_same(term, solver):
+    generator = np.random.default_rng(0)
+    X = generator.standard_normal((30, 90))
+    X[:12, :15] += 2
+    A = np.triu((generator.random((90, 90)) < 0.1) | np.pad(np.ones((15, 15), dtype=bool), (0, 75)), 1)
+    words = {"n_rows": 10, "n_columns": 12, "graph_term": term, "solver": solver}
+    usual = SparseGraphSVD(2, column_graph=A | A.T, **words).fit(X)
+    assert (np.abs(usual.graph_share_) > 1e-3).all()
+    for scale in SCALES:
+        other = SparseGraphSVD(2, column_graph=(A | A.T) * scale, **words).fit(X)
+        np.testing.assert_allclose(other.components_, usual.components_, atol=1e-9)
+        np.testing.assert_allclose(other.graph_share_, usual.graph_share_, atol=1e-9)
+
+
+def test_usual_weights_are_not_rescaled():
+    for scale in (1e-5, 1.0, 1000.0, 1e11):
+        graph = Graph(random_graph(40, 1).weights * scale)
+        for name in TERMS:
+            assert graph.term(name, relative=True)._weights is graph.weights
+
+
+def test_weights_whose_sums_overflow_need_a_relative_smoothness():
+    graph = np.full((20, 20), 1.7e308)
+    np.fill_diagonal(graph, 0)
+    words = {"graph_term": "adjacency", "smoothness_scale": "absolute", "column_smoothness": 1.0}
+    with pytest.raises(ValueError, match="add up to more than numbers can hold: rescale them"):
+        SparseGraphSVD(1, column_graph=graph, **words).fit(np.eye(20))

@@ -118,7 +118,7 @@ def sparse_problem(matrix: Any, name: str = "X") -> str | None:
     None
     >>> matrix.indptr[1] = -4
     >>> sparse_problem(matrix)
-    'the pointers of X decrease, from 0 to -4'
+    'the pointer array of X decreases, from 0 to -4'
     """
     shape = tuple(matrix.shape)
     if problem := shape_problem(shape, name):
@@ -176,8 +176,7 @@ def pointers_problem(
     falls = indptr[1:] < indptr[:-1]  # differences could overflow
     if falls.any():
         at = int(np.argmax(falls))
-        verb = "decreases" if name.endswith("/") else "decrease"
-        return f"{called} {verb}, from {indptr[at]:,} to {indptr[at + 1]:,}"
+        return f"{called} decreases, from {indptr[at]:,} to {indptr[at + 1]:,}"
     stored = int(indptr[-1])
     for length, part in ((n_indices, "indices"), (n_data, "data")):
         if length < stored or (exact and length > stored):
@@ -206,8 +205,8 @@ def integers_problem(values: Any, name: str, part: str) -> str | None:
     return None if values.ndim == 1 else f"{_called(name, part)} has {values.ndim} dimensions where 1 is needed"
 
 
-_PARTS = {"indices": "index array", "indptr": "pointers", "data": "data array", "row": "row indices"}
-_PARTS |= {"col": "column indices", "offsets": "offsets"}
+_PARTS = {"indices": "index array", "indptr": "pointer array", "data": "data array"}
+_PARTS |= {"row": "row index array", "col": "column index array", "offsets": "offset array"}
 
 
 def _called(name: str, part: str) -> str:

@@ -421,8 +421,8 @@ def main() -> int:
     for name in asked.format or FORMATS:
         counts, failed = run(name, numbers, asked.seed)
         failures += failed
-        print(f"{name:10}" + "".join(f"{counts[outcome]:>11}" for outcome in OUTCOMES), flush=True)
-    print("\n".join(failures))
+        print(f"{name:10}" + "".join(f"{counts[outcome]:>11}" for outcome in OUTCOMES))
+        print("".join(f"{failure}\n" for failure in failed), end="", flush=True)
     return int(bool(failures))
 
 

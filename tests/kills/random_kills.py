@@ -200,7 +200,7 @@ class Bench:
             yield from (f"left behind: {name}" for name in left if ".unfinished-" in name)
             if code not in (0, 1) and not (code == -number and left == before):  # it may come before Python listens
                 yield f"exit code {code}"
-        yield from self.repeated(job, folder, begun=left != before)
+        yield from self.repeated(job, folder, begun=left.get("out/run.json") != before.get("out/run.json"))
         shutil.rmtree(folder.parent)
 
     def repeated(self, job: Job, folder: Path, begun: bool) -> Iterator[str]:

@@ -308,7 +308,10 @@ def _from_10x(folder: Path, gene_names: str | None) -> Expression:
 
 
 def _market_matrix(parts: TenX) -> Any:
-    """The counts, cells in rows; the size that the header declares is compared before memory is taken for it."""
+    """The counts, cells in rows.
+
+    First the header must have the size of the names, real numbers, and no more entries than the file can hold.
+    """
     path = checked_file(parts.matrix_file)
     with Unpacked(path) as stream:
         n_genes, n_cells, n_entries, _, field, _ = scipy.io.mminfo(cast("IO[bytes]", stream))

@@ -97,14 +97,17 @@ def locked(folder: Path) -> Iterator[None]:
     if fcntl is None:
         yield
         return
-    path = folder / LOCK
-    handle = _held(path)
+    path, handle = folder / LOCK, -1
     try:
+        with undisturbed():
+            handle = _held(path)
         yield
     finally:
-        if os.fstat(handle).st_size == 0:  # somebody else's file of that name is left alone
-            path.unlink(missing_ok=True)
-        os.close(handle)
+        with undisturbed():
+            if handle >= 0:
+                if os.fstat(handle).st_size == 0:  # somebody else's file of that name is left alone
+                    path.unlink(missing_ok=True)
+                os.close(handle)
 
 
 def _held(path: Path) -> int:

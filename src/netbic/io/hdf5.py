@@ -48,17 +48,17 @@ def _tried(mark: tuple[str, int, int, int], layer: str, column: str, whole: bool
     nowhere = subprocess.DEVNULL
     try:
         with subprocess.Popen(
-            words, stdin=nowhere, stdout=subprocess.PIPE, stderr=nowhere, env=surroundings, encoding="utf-8"
+            words, bufsize=0, stdin=nowhere, stdout=subprocess.PIPE, stderr=nowhere, env=surroundings
         ) as process:
             return _outcome(process, mark[2])
     except (OSError, ValueError):  # no process could be started, or the name of a layer has a zero byte
         return ""
 
 
-def _outcome(process: subprocess.Popen[str], size: int) -> str:
+def _outcome(process: subprocess.Popen[bytes], size: int) -> str:
     """Wait for the process, counting from when its libraries are loaded."""
     assert process.stdout is not None
-    if process.stdout.readline().strip() != "ready":
+    if process.stdout.readline().strip() != b"ready":
         return ""
     try:
         said, _ = process.communicate(timeout=_SECONDS + size / _BYTES_PER_SECOND)
@@ -67,4 +67,4 @@ def _outcome(process: subprocess.Popen[str], size: int) -> str:
         return "the HDF5 library does not come to an end with it"
     if process.returncode < 0 or process.returncode > 1:  # a signal; on Windows, a large status
         return "the HDF5 library cannot read it without crashing"
-    return one_line(said.strip(), 300)
+    return one_line(said.decode(errors="replace").strip(), 300)
