@@ -2,7 +2,7 @@
 # make install the private environment (.venv) alone       make format  let ruff tidy the sources
 # make paper   the paper's figures and table (docs/paper)   make pictures  redraw the README's picture
 # make bench   time it against its peers (minutes)         make docs    the documentation site, in docs/_build/html
-# make clean   remove .venv, caches and the site
+# make nightly the tests that only repeat others, on more data and seeds    make clean   remove .venv, caches and the site
 
 PYTHON ?= python3
 VENV   := .venv
@@ -17,7 +17,7 @@ ifneq ($(wildcard ../shared/golden),)
 export NETBIC_GOLDEN ?= $(abspath ../shared/golden)
 endif
 
-.PHONY: demo test install format paper bench pictures docs clean
+.PHONY: demo test nightly install format paper bench pictures docs clean
 
 demo: install
 	$(BIN)/netbic demo
@@ -26,7 +26,11 @@ test: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n 2 -q
+	$(BIN)/pytest -n 2 --dist worksteal -q --durations=15
+
+# What repeats a test of the suite on more data or more seeds.
+nightly: install
+	$(BIN)/pytest -n 2 --dist worksteal -q --durations=15 -m nightly
 
 install: $(VENV)/.installed
 
