@@ -102,7 +102,7 @@ def test_scores(client):
     assert fitted.score(X) == pytest.approx(fitted.score(DENSE), rel=1e-10)
 
 
-@pytest.mark.parametrize("run", range(10))
+@pytest.mark.parametrize("run", [0, 1, *(pytest.param(run, marks=pytest.mark.nightly) for run in range(2, 10))])
 def test_a_worker_is_killed(mortal, monkeypatch, run):
     """At a random moment, blocks being kept in half of the runs and streamed in the others."""
     monkeypatch.setattr(blocks, "_HELD_SHARE", 0.0 if run % 2 else 0.4)

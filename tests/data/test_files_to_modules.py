@@ -21,7 +21,11 @@ MATCHED = {  # genes and edges in common, as the data's own description has them
 }
 
 
-@pytest.mark.parametrize(("study", "network"), MATCHED)
+USUAL = [("coadread_rnaseq", "pathway_commons_v7"), ("brca_agilent2012", "biogrid_3.4.133")]
+FURTHER = [pytest.param(*pair, marks=pytest.mark.nightly) for pair in MATCHED if pair not in USUAL]
+
+
+@pytest.mark.parametrize(("study", "network"), [*USUAL, *FURTHER])
 def test_forty_modules_of_the_tumours(real_data, tmp_path, study, network):
     data = real_data / f"expr_tcga_{study}.parquet", real_data / f"network_{network}.parquet"
     words = ["fit", str(data[0]), "--graph", str(data[1]), "--out", str(tmp_path / "out")]
