@@ -2,12 +2,9 @@
 # make install the private environment (.venv) alone       make format  let ruff tidy the sources
 # make paper   the paper's figures and table (docs/paper)   make pictures  redraw the README's picture
 # make bench   time it against its peers (minutes)         make docs    the documentation site, in docs/_build/html
-<<<<<<< HEAD
 # make fuzz    2,000 damaged files of every format         make kills   200 commands killed at random moments
+# make nightly the tests that only repeat others, on more data and seeds
 # make clean   remove .venv, caches and the site
-=======
-# make nightly the tests that only repeat others, on more data and seeds    make clean   remove .venv, caches and the site
->>>>>>> e5b01dc743707f9b479cae59d0227d155dcac569
 
 PYTHON ?= python3
 VENV   := .venv
@@ -22,11 +19,7 @@ ifneq ($(wildcard ../shared/golden),)
 export NETBIC_GOLDEN ?= $(abspath ../shared/golden)
 endif
 
-<<<<<<< HEAD
-.PHONY: demo test fuzz kills install format paper bench pictures docs clean
-=======
-.PHONY: demo test nightly install format paper bench pictures docs clean
->>>>>>> e5b01dc743707f9b479cae59d0227d155dcac569
+.PHONY: demo test nightly fuzz kills install format paper bench pictures docs clean
 
 demo: install
 	$(BIN)/netbic demo
