@@ -64,7 +64,7 @@ FLOATS = [
 
 
 @pytest.mark.parametrize("value", ["nan", "inf", "-inf", "1e999"])
-@pytest.mark.parametrize(("command", "option", "kind"), FLOATS, ids=lambda part: str(part))
+@pytest.mark.parametrize(("command", "option", "kind"), FLOATS, ids=[f"{name} {option}" for name, option, _ in FLOATS])
 def test_no_number_may_be_infinite_or_undefined(command, option, kind, value):
     with pytest.raises(click.BadParameter):
         kind.convert(value, None, None)
