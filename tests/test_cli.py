@@ -255,7 +255,7 @@ def test_missing_values_are_refused_with_a_remedy_or_ignored(tmp_path):
 
 
 def test_an_extra_that_is_not_there_answers_with_the_pip_line(files, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "anndata", None)
+    monkeypatch.setitem(sys.modules, "h5py", None)  # comes with anndata
     (tmp_path / "cells.h5ad").write_text("x")
     done = run("align", str(tmp_path / "cells.h5ad"), "--graph", str(files / "network.sif"))
     assert done.exit_code == 1

@@ -10,9 +10,10 @@ matplotlib.use("Agg")
 
 @pytest.fixture(autouse=True)
 def close_figures():
-    yield
     import matplotlib.pyplot as plt
 
+    plt.close("all")  # tests of other folders may have left some
+    yield
     plt.close("all")
 
 

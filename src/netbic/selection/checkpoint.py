@@ -46,6 +46,8 @@ class Checkpoint:
         self._file: Any = None
         if self._path is None:
             return
+        if not self._path.parent.is_dir():
+            raise InputError(f"{path}: cannot be written: name a file in a folder that is there")
         lines = _whole_lines(self._path)
         if lines:
             _check_same(self._path, _task(self._path, lines[0]), json.loads(json.dumps(task)))
