@@ -16,6 +16,8 @@ import numpy as np
 _LARGE = 1 << 26  # bytes of a dataset up to which all of it is read; of larger ones all structure, and both ends
 _MOST_UNPACKED = 5000  # times the bytes in the file: deflate reaches 1032
 _ALWAYS_ALLOWED = 1 << 28  # bytes
+_STRINGS = 100_000  # read at a time
+_SPARE = 1 << 29  # bytes that reading may take beside what chunks need
 
 
 class Unsound(Exception):
@@ -32,8 +34,9 @@ def tried(path: str, layer: str, column: str, whole: bool) -> str:
             _visit(root, set()) if whole else _read_parts(root, layer, column)
     except Unsound as problem:
         return str(problem)
-    except Exception:
-        return ""
+    except Exception as problem:
+        out_of_memory = isinstance(problem, MemoryError) or "alloc" in str(problem)
+        return f"needs far more memory than it has bytes ({problem})" if out_of_memory else ""
     return ""
 
 
@@ -82,12 +85,26 @@ def _read(dataset: Any) -> None:
             raise Unsound(
                 f"{dataset.name.lstrip('/')} {what} {size:,} bytes by its header, but only {stored:,} are there"
             )
+    _limit_memory(_SPARE + 4 * math.prod(dataset.chunks or (0,)) * item)
     if dataset.chunks is not None:
         dataset.id.chunk_iter(lambda chunk: None)
-    if math.prod(dataset.shape) * item <= _LARGE:
+    if dataset.dtype.kind == "O" and dataset.ndim == 1:  # strings take more memory than their places
+        for start in range(0, dataset.shape[0], _STRINGS):
+            dataset[start : start + _STRINGS]
+    elif math.prod(dataset.shape) * item <= _LARGE:
         np.asarray(dataset[()])
     else:
         dataset[:1], dataset[-1:]
+
+
+def _limit_memory(further: int) -> None:
+    """Let this process have so many bytes more than now: damaged lengths of strings may ask for gigabytes."""
+    with contextlib.suppress(ImportError, ValueError, OSError):  # only Linux tells what it has
+        import resource
+
+        with open("/proc/self/statm") as file:
+            now = int(file.read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (now + further, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
 def _forbid_core_dumps() -> None:
@@ -99,5 +116,6 @@ def _forbid_core_dumps() -> None:
 
 if __name__ == "__main__":
     _forbid_core_dumps()
+    _limit_memory(_SPARE)
     print("ready", flush=True)
     print(tried(sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4] == "whole").replace("\n", " "), flush=True)
