@@ -25,7 +25,7 @@ def test_the_readme_examples_run(capsys, tmp_path, monkeypatch):
     assert "fold_change" in capsys.readouterr().out
     # The second example is about files: give it files.
     monkeypatch.chdir(tmp_path)
-    netbic.io.write_cohort(netbic.simulate.cohort(150, 600, random_state=0), tmp_path)
+    netbic.io.write_cohort(netbic.simulate.cohort(120, 400, n_modules=2, random_state=0), tmp_path)
     exec(code[1].replace("expression.tsv", "expression.tsv.gz"), scope)
     assert scope["model"].converged_.all()
     assert netbic.load("model").n_components_ == 10
@@ -47,7 +47,7 @@ def test_the_commands_of_a_page_run_in_their_order(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for words in shell_lines(page):
         if page == "README.md" and words[0] == "simulate":
-            words += ["--samples", "150", "--genes", "600"]  # its commands take a minute on a cohort of the usual size
+            words += ["--samples", "120", "--genes", "400", "--modules", "2"]  # --auto takes half a minute on more
         done = CliRunner().invoke(main, words)
         assert done.exit_code == 0, done.output
     found = netbic.io.read_table("cohort/modules/summary.tsv")

@@ -38,8 +38,9 @@ REFERENCE = {
 METHODS = tuple(name for signs, name in REFERENCE if signs == "same")
 
 
-def test_sensitivities_agree_with_the_reference():
-    table = sensitivities(100, gammas=(0.04, 0.06), methods=METHODS)
+@pytest.mark.parametrize("replicates", [50, pytest.param(100, marks=pytest.mark.nightly)])
+def test_sensitivities_agree_with_the_reference(replicates):
+    table = sensitivities(replicates, gammas=(0.04, 0.06), methods=METHODS)
     cells = zip(table["signs"], table["method"], table["gamma"], strict=True)
     reference = [REFERENCE[signs, name][GAMMAS.index(gamma)] for signs, name, gamma in cells]
     off = table[np.abs(table["mean"] - reference) > 0.02]

@@ -297,9 +297,20 @@ def test_nothing_stays_on_the_workers(mortal):
 
 
 def test_interrupted_work_is_not_gone_on_with(mortal, streamed):
-    threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-    with pytest.raises(KeyboardInterrupt):
-        model().fit(slow(da.from_array(DENSE, chunks=(10, -1)), seconds=0.1))
+    ended = threading.Event()
+
+    def interrupt():  # again if need be: an interrupt that hits a finaliser is lost
+        while not ended.wait(1.0):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            model().fit(slow(da.from_array(DENSE, chunks=(10, -1)), seconds=0.1))
+    finally:
+        ended.set()
+    thread.join()
     assert tasks_left(mortal) == 0
 
 

@@ -59,7 +59,9 @@ def test_random_modules_have_next_to_no_terms(real_data):
     assert counts["terms_0.1"] < 40
 
 
-@pytest.mark.parametrize("name", ["L0SVD", "sgSVD", "sgSVD*"])
+@pytest.mark.parametrize(
+    "name", ["sgSVD*", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("L0SVD", "sgSVD"))]
+)
 def test_forty_modules_at_the_papers_size(real_data, name):
     study = load_study(real_data, "COADREAD", "Pathway Commons")
     assert study.expression.shape == (592, 13_136)

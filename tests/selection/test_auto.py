@@ -110,7 +110,8 @@ def test_few_samples():
 def test_the_number_of_threads_does_not_matter():
     graph = cohort(80, 300, n_modules=1, random_state=0).network.weights
     model = SparseGraphSVD(column_graph=graph)
-    one, two = (choose_settings(model, low_rank(), **QUICK | {"n_jobs": jobs}) for jobs in (1, 2))
+    words = QUICK | {"most": 2, "n_permutations": 19}
+    one, two = (choose_settings(model, low_rank(), **words | {"n_jobs": jobs}) for jobs in (1, 2))
     assert one == two
 
 
@@ -149,7 +150,8 @@ def test_an_estimator_like_others():
 def test_a_fitted_search_serves_wherever_its_model_does(tmp_path):
     toy = paper(0.02, random_state=0)
     X = pd.DataFrame(toy.X, index=[f"s{i}" for i in range(100)], columns=[f"g{i}" for i in range(100)])
-    auto = AutoSVD(SparseGraphSVD(center=None, column_graph=toy.column_graph), random_state=0, most=1)
+    graph = toy.column_graph
+    auto = AutoSVD(SparseGraphSVD(center=None, column_graph=graph), random_state=0, most=1, n_rewired=3)
     with pytest.raises(TypeError, match=r"model=AutoSVD: .*best_estimator_"):
         netbic.save(auto, tmp_path)
     auto.fit(X)

@@ -89,7 +89,9 @@ def test_a_model_that_chooses_its_settings_may_ask_a_cluster(client):
     assert here.reasons_ == there.reasons_
 
 
-@pytest.mark.parametrize("name", ["n_modules", "stability", "tune"])
+@pytest.mark.parametrize(
+    "name", ["tune", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("n_modules", "stability"))]
+)
 def test_a_worker_that_dies_costs_no_number(name, monkeypatch):
     collect, killed = Cluster.collect, []
 

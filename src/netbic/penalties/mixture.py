@@ -86,7 +86,8 @@ def _expect(
     ratio = _log_cosh(slope * z) - 0.5 * ((squares + m * m) / variance + np.log(2 * np.pi * variance)) - other + eta
     r = special.expit(ratio)
     # log(1 - pi) + log(other) + log(1 + exp(ratio)), where -log(1 - r) = log(1 + exp(ratio))
-    likelihood = float((other + np.logaddexp(0, ratio)).sum()) - z.size * float(np.mean(np.logaddexp(0, eta)))
+    others = float(np.logaddexp(0, eta) if isinstance(eta, float) else np.mean(np.logaddexp(0, eta)))  # -log(1 - pi)
+    likelihood = float(np.add.reduce(other + np.logaddexp(0, ratio))) - z.size * others
     return r, z * np.tanh(slope * z), likelihood
 
 
@@ -98,16 +99,17 @@ def _log_cosh(x: Floats) -> Floats:
 
 def _moments(r: Floats, signed: Floats, squares: Floats) -> tuple[float, float, float]:
     """m, g^2 and t^2 given the posterior; floors keep a group from shrinking to a point."""
-    inside, outside = float(r.sum()), max(float((1 - r).sum()), 1e-12)
-    m = max(float(r @ signed) / max(inside, 1e-12), 1e-6)
-    variance = (float(r @ squares) - 2 * m * float(r @ signed)) / max(inside, 1e-12) + m * m
-    g2 = max(float((1 - r) @ squares) / outside, 1e-3 * m * m)
+    rest, total = 1 - r, float(r @ signed)
+    inside, outside = float(np.add.reduce(r)), max(float(np.add.reduce(rest)), 1e-12)
+    m = max(total / max(inside, 1e-12), 1e-6)
+    variance = (float(r @ squares) - 2 * m * total) / max(inside, 1e-12) + m * m
+    g2 = max(float(rest @ squares) / outside, 1e-3 * m * m)
     t2 = max((inside * (variance - g2) + _PRIOR * (m / 6) ** 2) / (inside + _PRIOR), 1e-4 * m * m)
     return m, g2, t2
 
 
 def _intercept(r: Floats) -> float:
-    share = min(max(float(r.mean()), 1e-3), 1 - 1e-3)
+    share = min(max(float(np.add.reduce(r)) / r.size, 1e-3), 1 - 1e-3)
     return float(np.log(share / (1 - share)))
 
 
@@ -116,7 +118,8 @@ def _logistic_step(r: Floats, x: Floats, a: float, b: float) -> tuple[float, flo
     for _ in range(2):
         p = special.expit(a + b * x)
         w = p * (1 - p) + 1e-6
-        curvature = np.array([[w.sum(), w @ x], [w @ x, w @ (x * x) + _RIDGE]])
-        step = np.linalg.solve(curvature, [(r - p).sum(), (r - p) @ x - _RIDGE * b])
-        a, b = (float(value) for value in np.clip(np.array([a, b]) + np.clip(step, -1, 1), -12, 12))
+        mixed, missed = w @ x, r - p
+        curvature = np.array([[np.add.reduce(w), mixed], [mixed, w @ (x * x) + _RIDGE]])
+        steps = np.linalg.solve(curvature, np.array([np.add.reduce(missed), missed @ x - _RIDGE * b])).tolist()
+        a, b = (min(max(old + min(max(step, -1.0), 1.0), -12.0), 12.0) for old, step in zip((a, b), steps, strict=True))
     return a, b
