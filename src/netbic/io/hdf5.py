@@ -10,6 +10,7 @@ from pathlib import Path
 
 from netbic.io.errors import one_line, unusable
 
+_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _SCRIPT = Path(__file__).with_name("hdf5_trial.py")
 _SECONDS, _BYTES_PER_SECOND = 15.0, 5e6  # patience with a file: a slow disk is no damage
 
@@ -32,10 +33,23 @@ def check_hdf5(path: Path, layer: str | None = None, column: str | None = None, 
         state = path.stat()
     except OSError as problem:
         raise unusable(path, f"cannot be opened ({problem.strerror})", "check its permissions") from None
+    if not _has_signature(path):  # which the library refuses by itself
+        return
     mark = (str(path.absolute()), state.st_ino, state.st_size, state.st_mtime_ns)
     problem_found = _tried(mark, layer or "", column or "", whole)
     if problem_found:
         raise unusable(path, problem_found, "it is damaged: copy or write it again")
+
+
+def _has_signature(path: Path) -> bool:
+    """Whether a file begins as HDF5 does; there may be a block of the user's before that, of 512, 1024, ... bytes."""
+    try:
+        with path.open("rb") as file:
+            size = path.stat().st_size
+            starts = [0, *(512 << power for power in range(max(size // 512, 1).bit_length()))]
+            return any(file.seek(start) == start and file.read(8) == _SIGNATURE for start in starts)
+    except OSError:
+        return True
 
 
 @lru_cache(maxsize=256)
