@@ -25,8 +25,8 @@ def test_the_readme_examples_run(capsys, tmp_path, monkeypatch):
     assert "fold_change" in capsys.readouterr().out
     # The second example is about files: give it files.
     monkeypatch.chdir(tmp_path)
-    netbic.io.write_cohort(netbic.simulate.cohort(120, 400, n_modules=2, random_state=0), tmp_path)
-    exec(code[1].replace("expression.tsv", "expression.tsv.gz"), scope)
+    netbic.io.write_cohort(netbic.simulate.cohort(120, 400, n_modules=2, random_state=0), tmp_path / "cohort")
+    exec(code[1], scope)
     assert scope["model"].converged_.all()
     assert netbic.load("model").n_components_ == 10
     scope["model"].set_params(n_components=2)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import netbic
 
-ROOMS = ["arrays", "graphs", "operators", "penalties", "solver", "projection", "decomposition", "stable_modules"]
-ROOMS += ["methods", "simulate", "io", "enrichment", "selection", "tl", "pl", "report", "experiments", "cli"]
+ROOMS = ["errors", "arrays", "graphs", "operators", "penalties", "solver", "projection", "decomposition"]
+ROOMS += ["stable_modules", "methods", "simulate", "io", "enrichment", "selection", "tl", "pl", "report"]
+ROOMS += ["experiments", "cli"]
 SOURCE = Path(netbic.__file__).parent
 
 

@@ -24,11 +24,11 @@ from numpy.typing import NDArray
 from netbic import __version__
 from netbic.arrays import checked
 from netbic.decomposition import SparseGraphSVD
+from netbic.errors import extra, shown
 from netbic.graphs import Graph
 from netbic.io import Alignment, InputError, align, scores_by_name
 from netbic.io.alignment import with_names
 from netbic.io.blockwise import of_columns
-from netbic.io.errors import extra, shown
 from netbic.io.expression import as_matrix
 from netbic.io.lazy import as_floats, store_source
 from netbic.io.results import names_of

@@ -65,7 +65,7 @@ def client_of(where: str | None, n_workers: int | None = None, memory: str | Non
     if where is None:
         yield None
         return
-    from netbic.io.errors import extra
+    from netbic.errors import extra
 
     distributed, dask = extra("distributed", "dask", "--dask"), extra("dask", "dask", "--dask")
     extra("dask.array", "dask", "--dask")

@@ -37,6 +37,7 @@ class FitCommand(Command):
     goes_on = "netbic fit goes on with --resume"
 
 
+_SHOWN = 3  # modules that are listed at the end
 _TERMS = ["normalized", "adjacency", "laplacian", "normalized_laplacian"]
 
 
@@ -276,5 +277,7 @@ def _conclude(out: Path, as_json: bool, silent: bool) -> None:
         return
     variance = summary["explained_variance_ratio"].sum()
     click.echo(f"{len(summary)} modules, {variance:.1%} of the variance: {out}/modules.tsv, {out}/summary.tsv")
-    for row in summary.head(3).itertuples():
+    for row in summary.head(_SHOWN).itertuples():
         click.echo(f"  module {row.module}: {row.n_samples} samples, {row.n_genes} genes ({row.top_genes}, ...)")
+    if len(summary) > _SHOWN:
+        click.echo(f"  and {len(summary) - _SHOWN} more")

@@ -9,9 +9,9 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from netbic.errors import extra
 from netbic.experiments.simulation import OURS as OUR_STARTS
 from netbic.experiments.tumours import OURS, TERM_LEVELS, terms_column
-from netbic.io.errors import extra
 from netbic.io.files import write_whole
 
 # Okabe and Ito's palette, which colour-blind readers can tell apart; ours in black.

@@ -1,9 +1,9 @@
 """Files: expression matrices, networks and gene sets in, results and checkpoints out."""
 
+from netbic.errors import InputError
 from netbic.io.alignment import Alignment, align
 from netbic.io.cohorts import write_cohort
 from netbic.io.converting import convert
-from netbic.io.errors import InputError
 from netbic.io.expression import Expression, read_expression
 from netbic.io.files import locked, read_json, read_table, write_json, write_table
 from netbic.io.frames import Frames, from_frames, to_frames

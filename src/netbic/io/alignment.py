@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from netbic.errors import InputError, shown
 from netbic.graphs import Graph
-from netbic.io.errors import InputError, shown
 from netbic.io.names import ENSEMBL, without_version
 from netbic.io.networks import Network, NetworkAccount
 from netbic.io.tables import Names

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netbic.arrays import bounds_problem
-from netbic.io.errors import InputError, shown, unusable
+from netbic.errors import InputError, shown, unusable
 from netbic.io.tables import Names
 from netbic.io.zarr_arrays import check_zarr
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from netbic.io.errors import InputError, shown, unusable
+from netbic.errors import InputError, shown, unusable
 
 # Control characters but for tab and line feed, which tables hold in quotes; and lone surrogates, which no encoding has.
 _FORBIDDEN = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -37,7 +37,7 @@ def check_characters(path: Path | str, kind: str, names: Iterable[Any], line: in
     >>> check_characters("table.parquet", "gene", ["TP53", "MDM2"])
     >>> check_characters("table.tsv", "gene", ["TP53", "MD\rM2"])
     Traceback (most recent call last):
-    netbic.io.errors.InputError: table.tsv: the name of gene 2, 'MD\rM2', holds the control character '\r': rename it
+    netbic.errors.InputError: table.tsv: the name of gene 2, 'MD\rM2', holds the control character '\r': rename it
     """
     if (found := _first(names)) is not None:
         raise _refusal(path, f"{kind} {found[0] + 1}", found[1], line)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from netbic.io.errors import InputError, extra, one_line
+from netbic.errors import InputError, extra, one_line
 from netbic.io.expression import Expression, check_names, check_words, kind_of, stored_numbers
 from netbic.io.files import undisturbed, writing
 from netbic.io.lazy import BLOCK_BYTES, RowSource, open_expression, row_source

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from netbic.errors import InputError, one_line, shown, unusable
 from netbic.io.characters import check_categories, check_characters
-from netbic.io.errors import InputError, one_line, shown, unusable
 from netbic.io.tables import read_columns, word
 from netbic.io.text import Layout, check_quotes, read_bytes
 

@@ -15,10 +15,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from netbic.arrays import checked
+from netbic.errors import InputError, extra, one_line, shown, unusable
 from netbic.io.annotations import OldLayout
 from netbic.io.blockwise import of_columns
 from netbic.io.characters import check_characters
-from netbic.io.errors import InputError, extra, one_line, shown, unusable
 from netbic.io.hdf5 import check_hdf5
 from netbic.io.parquet import read_parquet
 from netbic.io.scan import Scan, scan
@@ -47,6 +47,11 @@ class Expression:
     def __post_init__(self) -> None:
         if self.matrix.shape != self.shape:
             raise InputError(f"the matrix has shape {self.matrix.shape} but there are {self.shape} samples and genes")
+
+    def __repr__(self) -> str:
+        samples, genes = self.shape
+        kind = "dense" if isinstance(self.matrix, np.ndarray) else "in its file" if self.is_lazy else "sparse"
+        return f"Expression({samples:,} samples x {genes:,} genes, {kind} {self.matrix.dtype})"
 
     @property
     def shape(self) -> tuple[int, int]:

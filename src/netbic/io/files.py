@@ -22,7 +22,7 @@ from typing import Any
 
 import pandas as pd
 
-from netbic.io.errors import InputError, one_line, shown, unusable
+from netbic.errors import InputError, one_line, shown, unusable
 
 try:
     import fcntl

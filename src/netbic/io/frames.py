@@ -9,8 +9,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from netbic.decomposition import SparseGraphSVD
+from netbic.errors import InputError
 from netbic.graphs import Graph
-from netbic.io.errors import InputError
 from netbic.io.results import names_of, summary_table
 from netbic.io.state import CHOSEN_NUMBERS, ModelState, fitted_model, model_from, settings_of, state_of
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from netbic.errors import shown, unusable
 from netbic.io.characters import check_characters
-from netbic.io.errors import shown, unusable
 from netbic.io.text import read_bytes, text_lines
 
 _NO_NAME = re.compile(r"$|na$|https?://", re.IGNORECASE)  # MSigDB has an address where others have a name

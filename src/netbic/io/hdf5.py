@@ -8,7 +8,7 @@ import sys
 from functools import lru_cache
 from pathlib import Path
 
-from netbic.io.errors import one_line, unusable
+from netbic.errors import one_line, unusable
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _SCRIPT = Path(__file__).with_name("hdf5_trial.py")

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from netbic.errors import InputError, extra, unusable
 from netbic.io.blockwise import by_blocks
-from netbic.io.errors import InputError, extra, unusable
 from netbic.io.expression import (
     Expression,
     as_matrix,

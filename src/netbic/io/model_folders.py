@@ -19,8 +19,8 @@ import scipy.sparse as sp
 from netbic import __version__
 from netbic.arrays import compressed_problem, values_problem
 from netbic.decomposition import SparseGraphSVD
+from netbic.errors import InputError, one_line, unusable
 from netbic.graphs import Graph
-from netbic.io.errors import InputError, one_line, unusable
 from netbic.io.files import as_json, read_json, read_regular, write_whole
 from netbic.io.outputs import MODEL_FILES, check_free, publish, record_in, scratch_folder
 from netbic.io.state import ModelState, model_from, state_of

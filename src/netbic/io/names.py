@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Collection
 from pathlib import Path
 
+from netbic.errors import shown, unusable
 from netbic.io.characters import check_characters
-from netbic.io.errors import shown, unusable
 from netbic.io.tables import Names, read_columns
 from netbic.io.text import MISSING
 

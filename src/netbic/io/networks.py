@@ -13,10 +13,10 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from netbic.errors import shown, unusable
 from netbic.graphs import Graph
 from netbic.io.characters import check_characters
 from netbic.io.edge_files import Ends, edges_of_frame, edges_of_graphml, edges_of_text, line_of_edge
-from netbic.io.errors import shown, unusable
 from netbic.io.expression import read_lines
 from netbic.io.names import without_version
 from netbic.io.parquet import read_parquet

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from netbic import __version__
-from netbic.io.errors import InputError, one_line
+from netbic.errors import InputError, one_line
 from netbic.io.files import (
     LOCK,
     TEMPORARY,

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from netbic.io.errors import InputError, one_line, unusable
+from netbic.errors import InputError, one_line, unusable
 from netbic.io.text import checked_file
 from netbic.io.unpacking import check_memory, check_unpacked_size
 

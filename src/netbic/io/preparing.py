@@ -11,8 +11,8 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from netbic.errors import InputError, shown
 from netbic.io.blockwise import by_blocks
-from netbic.io.errors import InputError, shown
 from netbic.io.expression import Expression, stored_numbers
 from netbic.io.text import MISSING
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from netbic import __version__
 from netbic.decomposition import SparseGraphSVD
-from netbic.io.errors import InputError, one_line
+from netbic.errors import InputError, one_line
 from netbic.io.files import TEMPORARY, locked, read_json, read_regular, write_json, write_table, write_whole
 from netbic.io.model_folders import FORMAT, save, unpacked
 from netbic.io.outputs import (

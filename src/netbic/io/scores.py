@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from netbic.arrays import checked
 from netbic.decomposition import SparseGraphSVD, refuse_anndata
-from netbic.io.errors import InputError, shown
+from netbic.errors import InputError, shown
 from netbic.io.results import names_of
 from netbic.io.state import fitted_model
 from netbic.operators import Preparation

@@ -18,7 +18,7 @@ from netbic.arrays import (
     shape_problem,
     values_problem,
 )
-from netbic.io.errors import InputError, one_line, unusable
+from netbic.errors import InputError, one_line, unusable
 
 _REMEDY = "write it with scipy.sparse.save_npz"
 _PARTS = {

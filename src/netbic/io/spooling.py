@@ -14,7 +14,7 @@ import pyarrow.csv as arrow_csv
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from netbic.io.errors import one_line, unusable
+from netbic.errors import one_line, unusable
 from netbic.io.expression import TenX, float_type, number_table, parts_of_10x
 from netbic.io.lazy import RowSource
 from netbic.io.parquet import not_parquet, open_parquet

@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from netbic import penalties
 from netbic.decomposition import SparseGraphSVD
+from netbic.errors import InputError
 from netbic.graphs import Graph, match
-from netbic.io.errors import InputError
 from netbic.io.state_check import check_arrays, check_names
 from netbic.operators import Preparation
 from netbic.stable_modules import StableModules

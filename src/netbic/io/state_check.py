@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from netbic.io.errors import InputError
+from netbic.errors import InputError
 
 Sizes = Mapping[str, int]
 _ROUNDING = 1e-3  # of the length of a vector in single precision

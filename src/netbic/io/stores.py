@@ -18,8 +18,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from netbic.arrays import bounds_problem, compressed_problem, pointers_problem, shape_problem, values_problem
+from netbic.errors import InputError, extra, one_line, shown, unusable
 from netbic.io.annotations import is_group, names_in
-from netbic.io.errors import InputError, extra, one_line, shown, unusable
 from netbic.io.hdf5 import check_hdf5
 from netbic.io.tables import Names
 from netbic.io.text import checked_file

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from netbic.errors import InputError
 from netbic.graphs import Graph
 from netbic.io.alignment import Alignment, align, check_names, unaligned, with_names
-from netbic.io.errors import InputError
 from netbic.io.expression import Expression, read_expression
 from netbic.io.lazy import open_expression
 from netbic.io.model_folders import load
@@ -31,6 +31,11 @@ class Study:
     expression: Expression
     graph: Graph | None
     alignment: Alignment
+
+    def __repr__(self) -> str:
+        samples, genes = self.expression.shape
+        graph = "no network" if self.graph is None else f"{self.graph.n_edges:,} edges"
+        return f"Study({samples:,} samples x {genes:,} genes, {graph})"
 
     @property
     def X(self) -> Any:

@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 from numpy.typing import NDArray
 
+from netbic.errors import one_line, shown, unusable
 from netbic.io.characters import check_characters
-from netbic.io.errors import one_line, shown, unusable
 from netbic.io.text import MISSING, Layout, check_quotes, first_problem, is_number, read_bytes, squeezed, trimmed
 
 Names = NDArray[Any]

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from netbic.io.errors import InputError, shown, unusable
+from netbic.errors import InputError, shown, unusable
 from netbic.io.unpacking import Unpacked
 
 MISSING = ("", "NA", "NaN", "nan", "N/A", "n/a", "null", "NULL", "None", "#N/A")  # how tables spell a missing value

@@ -9,7 +9,7 @@ import zlib
 from pathlib import Path
 from typing import IO, Any
 
-from netbic.io.errors import unusable
+from netbic.errors import unusable
 from netbic.operators.workers import free_memory
 
 ALWAYS_ALLOWED = 256_000_000  # bytes that every file may unpack to
@@ -63,7 +63,7 @@ def check_unpacked_size(
     >>> check_unpacked_size("network.npz", packed=1_000_000, unpacked=50_000_000)
     >>> check_unpacked_size("network.npz", packed=4_000_000, unpacked=4_000_000_000)
     Traceback (most recent call last):
-    netbic.io.errors.InputError: network.npz: unpacks from 4 MB to 4 GB or more: unpack it first if you expect that much
+    netbic.errors.InputError: network.npz: unpacks from 4 MB to 4 GB or more: unpack it first if you expect that much
     """
     allowed = ALWAYS_ALLOWED if allowed is None else allowed
     ratio = LARGEST_RATIO if ratio is None else ratio

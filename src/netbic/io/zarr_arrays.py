@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from netbic.io.errors import unusable
+from netbic.errors import unusable
 
 _ALWAYS_ALLOWED = 1 << 28  # bytes that a header may promise, whatever is in the store
 _MOST_UNPACKED = 20_000  # times the bytes in the store: what compressors make of zeros

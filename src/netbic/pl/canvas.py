@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from netbic.io.errors import extra
+from netbic.errors import extra
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

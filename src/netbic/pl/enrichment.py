@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from netbic.decomposition import check_count
-from netbic.io.errors import InputError
+from netbic.errors import InputError
 from netbic.pl.canvas import SMALL, axes_for, colour_bar
 from netbic.pl.names import LITERAL, shown_name
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from netbic.io.errors import one_line
+from netbic.errors import one_line
 from netbic.pl.canvas import pixels
 
 if TYPE_CHECKING:

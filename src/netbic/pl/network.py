@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netbic.decomposition import SparseGraphSVD
+from netbic.errors import InputError
 from netbic.graphs import Graph, match
-from netbic.io.errors import InputError
 from netbic.io.results import heaviest, names_of
 from netbic.io.state import matched_graph
 from netbic.pl.canvas import DIVERGING, SMALL, axes_for, colour_bar, pixels, settle

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
-from netbic.io.errors import InputError
+from netbic.errors import InputError
 from netbic.pl.canvas import PALETTE, SMALL, axes_for, bare
 from netbic.pl.names import LITERAL, shown_name
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from netbic import tl
 from netbic.decomposition import SparseGraphSVD, is_anndata
-from netbic.io.errors import InputError, shown
+from netbic.errors import InputError, shown
 from netbic.io.expression import as_matrix
 from netbic.io.lazy import as_floats
 from netbic.io.results import names_of

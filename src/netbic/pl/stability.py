@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from netbic.io.errors import InputError
+from netbic.errors import InputError
 from netbic.pl.canvas import PALETTE, SMALL, axes_for, bare
 from netbic.pl.source import WORDS, check_axis, check_module
 from netbic.selection import AxisStability, Stability

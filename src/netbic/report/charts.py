@@ -12,7 +12,7 @@ import pandas as pd
 
 from netbic.decomposition import SparseGraphSVD
 from netbic.enrichment.writing import USUAL_LEVEL
-from netbic.io.errors import extra
+from netbic.errors import extra
 
 _PLAIN, _FLAGGED = "#0072B2", "#D55E00"
 _HEIGHT, _STATIC_WIDTH = 260, 520

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from netbic.decomposition import DEFAULT_SMOOTHNESS, SparseGraphSVD
 from netbic.enrichment.writing import USUAL_LEVEL, enrichment_record
+from netbic.errors import InputError, unusable
 from netbic.io import Alignment, NetworkAccount, finished_record, load, read_table, summary_table
-from netbic.io.errors import InputError, unusable
 from netbic.io.files import read_json
 from netbic.io.results import heaviest, names_of
 from netbic.io.state import fitted_model, matched_graph

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from netbic.arrays import checked
 from netbic.decomposition import SparseGraphSVD
-from netbic.io.errors import extra
+from netbic.errors import extra
 from netbic.io.files import read_regular
 from netbic.io.model_folders import unpacked
 from netbic.io.outputs import add_files

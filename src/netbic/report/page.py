@@ -14,8 +14,8 @@ from typing import Any
 
 from netbic import __version__
 from netbic.decomposition import SparseGraphSVD
+from netbic.errors import extra
 from netbic.io.characters import check_characters
-from netbic.io.errors import extra
 from netbic.io.files import write_whole
 from netbic.io.outputs import add_files, check_free, check_target, result_files
 from netbic.io.results import names_of

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from netbic.io.errors import InputError, shown
+from netbic.errors import InputError, shown
 from netbic.io.files import read_regular, write_whole, writing
 
 
