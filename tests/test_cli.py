@@ -55,6 +55,15 @@ def test_every_command_has_help():
         assert run(name, "--help").exit_code == 0
 
 
+@pytest.mark.parametrize("name", ["fit", "tune"])
+def test_the_help_lists_every_option_once_and_in_groups(name):
+    text = run(name, "--help").output
+    for option in main.commands[name].params:
+        if isinstance(option, click.Option):
+            assert len(re.findall(rf"^  {option.opts[0]}(?![\w-])", text, re.MULTILINE)) == 1, option.opts
+    assert text.index("Options to begin with") < text.index("Reading the network") < text.index("Other options")
+
+
 FLOATS = [
     (name, option.opts[0], option.type)
     for name, command in main.commands.items()

@@ -10,7 +10,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import click
 
@@ -46,9 +46,20 @@ class Command(click.Command):
     not_begun = "nothing was written yet: repeat the command"  # after one that came before anything was begun
     kept = "earlier results are as they were"  # what is left when a file cannot be written
 
+    groups: ClassVar[dict[str, str]] = {}  # titles of the help's sections, and the names of their options
+
     def __init__(self, *args: Any, **keywords: Any) -> None:
         super().__init__(*args, **keywords)
         self.params.append(click.Option(["--debug"], is_flag=True, help="Show where an error comes from."))
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the options group by group; what no group names comes last."""
+        options = {param.name: param for param in self.get_params(ctx) if isinstance(param, click.Option)}
+        sections = {title: [options.pop(name) for name in names.split()] for title, names in self.groups.items()}
+        sections["Other options" if sections else "Options"] = list(options.values())
+        for title, members in sections.items():
+            with formatter.section(title):
+                formatter.write_dl([row for member in members if (row := member.get_help_record(ctx)) is not None])
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
@@ -170,6 +181,9 @@ _READING_A_STUDY = [
 ]
 
 
+READING: Final = "samples_in_rows layer gene_names skip_columns duplicates strip_versions id_map"
+NETWORK: Final = "relations min_score string_info graph_names header source target matched_only"
+PREPARATION: Final = "cpm log1p n_variable center zscore missing"
 CENTERS = {"genes": "columns", "samples": "rows", "none": None}
 _PREPARING = [
     click.option(

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
 import netbic
 from netbic.cli.cluster import lazily, runs_on_dask
 from netbic.cli.command import (
+    NETWORK,
+    PREPARATION,
+    READING,
     Command,
     File,
     Finite,
@@ -35,6 +38,15 @@ class FitCommand(Command):
     """A command that can be gone on with."""
 
     goes_on = "netbic fit goes on with --resume"
+    groups: ClassVar[dict[str, str]] = {
+        "Options to begin with": "graph out modules genes samples auto gene_sets zscore resume force",
+        "Reading the expression data": READING,
+        "Reading the network": NETWORK,
+        "Preparing the data": PREPARATION.replace(" zscore", ""),
+        "How modules are sought": "smoothness graph_term method restarts seed jobs",
+        "Output": "report quiet as_json",
+        "Data larger than memory": "dask dask_workers dask_memory block_rows",
+    }
 
 
 _SHOWN = 3  # modules that are listed at the end

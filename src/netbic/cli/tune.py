@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
 import netbic
 from netbic.cli.cluster import client_of
-from netbic.cli.command import Command, File, listed, preparation, prepares_data, progress_bar, reads_a_study, say
+from netbic.cli.command import (
+    NETWORK,
+    PREPARATION,
+    READING,
+    Command,
+    File,
+    listed,
+    preparation,
+    prepares_data,
+    progress_bar,
+    reads_a_study,
+    say,
+)
 from netbic.cli.wording import OPTIONS, in_genes
 
 if TYPE_CHECKING:
@@ -46,6 +58,12 @@ class TuneCommand(Command):
     """A command that goes on by itself."""
 
     goes_on = not_begun = "run the same command again to go on"
+    groups: ClassVar[dict[str, str]] = {
+        "Options to begin with": "graph out modules genes samples smoothness criterion folds best force",
+        "Reading the expression data": READING,
+        "Reading the network": NETWORK,
+        "Preparing the data": PREPARATION,
+    }
     kept = "fits finished so far are kept: run the same command again to go on"
 
 
