@@ -67,7 +67,8 @@ pictures: install
 
 # The tools of the site are large: they are installed here, not by every `make install`.
 docs: $(VENV)/.installed-docs
-	$(BIN)/python -m sphinx -b html -W --keep-going -n -a -q docs docs/_build/html
+	@echo "building the site; its tutorials are run, which takes a few minutes"
+	$(BIN)/python -m sphinx -b html -W --keep-going -n -a docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
 
 $(VENV)/.installed-docs: $(VENV)/.installed

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from netbic import Graph
-from netbic.io import InputError, read_network
+from netbic.io import InputError, open_study, read_network
 
 EDGES = [("TP53", "MDM2"), ("MDM2", "MDM4"), ("EGFR", "GRB2"), ("GRB2", "SOS1")]
 RELATIONS = ["controls", "binds", "binds", "controls"]
@@ -188,3 +188,14 @@ def test_scores_that_are_not_there(tmp_path):
         read_network(tmp_path / "net.tsv", min_score=1)
     with pytest.raises(InputError, match="no column of relations"):
         read_network(tmp_path / "net.tsv", relations=["binds"])
+
+
+def test_columns_that_are_not_used_are_named(tmp_path):
+    (tmp_path / "edges.tsv").write_text("source\ttarget\tsign\tpmid\nTP53\tMDM2\t-1\t1\nMDM2\tMDM4\t1\t2\n")
+    (tmp_path / "data.tsv").write_text("gene\ts1\ts2\ts3\nTP53\t1\t2\t4\nMDM2\t2\t1\t1\nMDM4\t0\t3\t1\n")
+    account = read_network(tmp_path / "edges.tsv").account
+    assert account.columns_not_read == ("sign", "pmid")
+    study = open_study(tmp_path / "data.tsv", tmp_path / "edges.tsv")
+    assert "columns source, target, columns not used: sign, pmid" in " ".join(study.alignment.lines())
+    assert repr(study) == "Study(3 samples x 3 genes, 2 edges)"
+    assert repr(study.expression) == "Expression(3 samples x 3 genes, dense float64)"

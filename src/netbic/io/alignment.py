@@ -19,6 +19,7 @@ from netbic.io.tables import Names
 _FEW = 0.05  # below this share of the smaller side a mix-up of names is likelier than a small overlap
 _HUB_SHARE = 0.05  # a hub has more than this share of the connected genes as neighbours
 _HUB_LEAST = 50
+_NAMED_COLUMNS = 5  # of those that were not used
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,10 @@ def _network_lines(account: NetworkAccount) -> Iterator[str]:
             parts.append(f"{count:,} {what}")
     if account.columns:
         parts.append(f"columns {', '.join(account.columns.values())}")
+    if account.columns_not_read:
+        more = len(account.columns_not_read) - _NAMED_COLUMNS
+        named = ", ".join(account.columns_not_read[:_NAMED_COLUMNS]) + (f" and {more} more" if more > 0 else "")
+        parts.append(f"columns not used: {named}")
     yield f"network: {', '.join(parts)}{', weighted' if account.weighted else ''}"
     if account.not_renamed:
         yield f"proteins without a gene name: {account.not_renamed:,}"

@@ -55,6 +55,7 @@ class Ends(NamedTuple):
     relation: Any = None
     n_header: int | None = None  # header lines of a text file
     columns: dict[str, str] | None = None  # which column was read as what
+    unread: tuple[str, ...] = ()  # columns that were not
 
     @property
     def is_string(self) -> bool:
@@ -146,7 +147,8 @@ def edges_of_frame(
     kinds = None if relation is None else _column(frame, relation)
     roles = {"source": source, "target": target, "weight": weight, "relation": relation}
     columns = {role: str(frame.columns[at]) for role, at in roles.items() if at is not None and named}
-    found = Ends(_column(frame, source), _column(frame, target), numbers, kinds, n_header, columns or None)
+    unread = tuple(str(frame.columns[at]) for at in range(len(words)) if at not in roles.values() and named)
+    found = Ends(_column(frame, source), _column(frame, target), numbers, kinds, n_header, columns or None, unread)
     return _checked(path, found)
 
 

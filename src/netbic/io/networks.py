@@ -41,6 +41,7 @@ class NetworkAccount:
     not_renamed: int = 0
     relations: dict[str, int] = field(default_factory=dict)
     columns: dict[str, str] = field(default_factory=dict)
+    columns_not_read: tuple[str, ...] = ()
     weighted: bool = False
 
     def to_dict(self) -> dict[str, Any]:
@@ -214,6 +215,7 @@ def _network(
         not_renamed=not_renamed,
         relations=_counted(ends.relation),
         columns=ends.columns or {},
+        columns_not_read=ends.unread,
         weighted=_uneven(graph),
     )
     return Network(graph, account)
