@@ -8,6 +8,7 @@ from pathlib import Path
 
 import anndata
 import h5py
+import numcodecs
 import numpy as np
 import pandas as pd
 import pytest
@@ -341,3 +342,21 @@ def test_a_model_whose_graph_is_broken(tmp_path):
     (tmp_path / "model.json").write_text(json.dumps(header))
     with pytest.raises(InputError, match="the index array of it holds 1,000,000 but it has 10 columns"):
         netbic.load(tmp_path)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_chunk_of_strings_that_promises_too_many(tmp_path, version):
+    names = {"obs": [f"cell{k}" for k in range(3)], "var": ["a", "b"]}
+    data = anndata.AnnData(np.eye(3)[:, :2], **{axis: pd.DataFrame(index=index) for axis, index in names.items()})
+    path = tmp_path / "cells.zarr"
+    with anndata.settings.override(zarr_write_format=version), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # anndata's remarks on what will be
+        data.write_zarr(path)
+    assert read_expression(path).samples.tolist() == names["obs"]
+    chunk = path / "obs" / "_index" / ("0" if version == 2 else "c/0")
+    packing = numcodecs.Blosc() if version == 2 else numcodecs.Zstd()
+    content = bytes(packing.decode(chunk.read_bytes()))
+    chunk.write_bytes(packing.encode((10**9).to_bytes(4, "little") + content[4:]))
+    for read in (read_expression, open_expression):
+        with pytest.raises(InputError, match="has 1,000,000,000 strings by its header, but room for 3"):
+            read(path)
