@@ -10,11 +10,7 @@ from typing import Any
 
 import numpy as np
 
-<<<<<<< HEAD
-from netbic.errors import unusable
-=======
 from netbic.errors import extra, unusable
->>>>>>> f878e05a3b1074baa93d2393a40f6bfa1f94c804
 
 _ALWAYS_ALLOWED = 1 << 28  # bytes that a header may promise, whatever is in the store
 _MOST_UNPACKED = 20_000  # times the bytes in the store: what compressors make of zeros
