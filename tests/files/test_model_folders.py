@@ -154,6 +154,7 @@ NAMES = {
     "a dict": (lambda names: names | {"columns": {"a": 1}}, "no list of text or integers"),
     "nested": (lambda names: names | {"columns": [[]] * 100}, "no list of text or integers"),
     "a list instead of names": (lambda names: [], "."),
+    "beyond integers": (lambda names: names | {"columns": [10**400] + ["a"] * 99}, "no list of text or integers"),
     "of a graph": (lambda names: names | {"row_graph": ["x"]}, "row_graph but 1 names"),
 }
 
@@ -254,7 +255,7 @@ def test_a_save_that_was_killed_says_so(models, tmp_path, monkeypatch):
 
     def killed(source, target):
         calls.append(target)
-        if len(calls) == 7:  # parts of the model written, listed in model.json, and some of them in their places
+        if len(calls) == 9:  # parts of the model written, listed in model.json, and some of them in their places
             raise KeyboardInterrupt
         real(source, target)
 

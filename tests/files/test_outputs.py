@@ -288,6 +288,7 @@ def test_a_report_of_a_saved_model_is_replaced_by_the_next(tmp_path):
     for _ in range(2):
         netbic.report.write_report(tmp_path)
     netbic.save(model, tmp_path)
+    assert not (tmp_path / "report.html").exists()  # it was about the model before
     netbic.report.write_report(tmp_path)
     assert netbic.load(tmp_path).n_components_ == 1
 
@@ -524,3 +525,194 @@ def test_a_disk_that_is_really_full(cohort, tmp_path):
         assert not list(disk.glob(".unfinished-*"))
     finally:
         subprocess.run(["umount", disk], check=True)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# What a review found
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def test_files_of_the_users_that_look_unfinished_stay(cohort, tmp_path):
+    out = tmp_path / "out"
+    (out / "model").mkdir(parents=True)
+    for name in (".unfinished-thesis.txt", ".unfinished-modules.tsv.bak", "model/.unfinished-Notes"):
+        (out / name).write_bytes(b"mine")
+    (out / ".unfinished-modules.tsv-abcd1234").write_bytes(b"half")
+    assert fit(cohort, out, "--force", "--no-report").exit_code == 0
+    left = contents(out)
+    assert {name for name in left if ".unfinished" in name} == {
+        ".unfinished-thesis.txt",
+        ".unfinished-modules.tsv.bak",
+        "model/.unfinished-Notes",
+    }
+
+
+def test_what_appears_at_a_target_meanwhile_is_not_replaced(cohort, results, tmp_path, monkeypatch):
+    target = tmp_path / "out.zarr"
+
+    def meanwhile(percent):
+        target.mkdir(exist_ok=True)
+        (target / "thesis.docx").write_bytes(b"mine")
+
+    with pytest.raises(InputError, match="exists: choose another name"):
+        netbic.io.convert(cohort / "expression.tsv", target, told=meanwhile)
+    assert contents(target) == {"thesis.docx": b"mine"}
+    table = netbic.io.scores_table
+
+    def slow(*arguments):
+        (tmp_path / "scores.tsv").write_bytes(b"mine")
+        return table(*arguments)
+
+    monkeypatch.setattr(netbic.io, "scores_table", slow)
+    assert run("score", results, cohort / "expression.tsv", "--out", tmp_path / "scores.tsv").exit_code == 2
+    assert (tmp_path / "scores.tsv").read_bytes() == b"mine"
+
+
+def test_long_names_that_begin_alike_have_leftovers_of_their_own(tmp_path):
+    one, other = "x" * 90 + "-1.zarr", "x" * 90 + "-2.zarr"
+    with scratch_folder(tmp_path, one) as mine, scratch_folder(tmp_path, other) as theirs:
+        assert mine.name[:100] != theirs.name[:100] or mine.name.split("-")[-2] != theirs.name.split("-")[-2]
+        assert io_files.leftovers(tmp_path, one) != io_files.leftovers(tmp_path, other)
+        assert len(io_files.leftovers(tmp_path, one)) == 1
+    with scratch_folder(tmp_path, "\N{CJK UNIFIED IDEOGRAPH-57FA}" * 76 + ".zarr") as scratch:
+        assert scratch.is_dir()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_in_a_files_place_leaves_the_earlier_results(cohort, results):
+    (results / "summary.tsv").unlink()
+    (results / "summary.tsv").mkdir()
+    before = contents(results)
+    assert fit(cohort, results, "--force", "--modules", 1).exit_code == 2
+    assert contents(results) == before
+
+
+def test_a_file_that_cannot_be_moved_leaves_the_earlier_results(cohort, results, monkeypatch):
+    before, real = contents(results), os.replace
+
+    def refused(source, target):
+        if Path(target) == results / "modules.tsv" and "replaced" not in str(source):
+            raise PermissionError(errno.EACCES, "Permission denied")
+        real(source, target)
+
+    monkeypatch.setattr(os, "replace", refused)
+    done = fit(cohort, results, "--force", "--no-report", "--modules", 1)
+    monkeypatch.undo()
+    assert done.exit_code == 1
+    assert "modules.tsv cannot be written (Permission denied)" in done.output
+    left = contents(results)
+    assert {name: left[name] for name in before if name != "run.json"} == {
+        name: content for name, content in before.items() if name != "run.json"
+    }
+    assert netbic.load(results).n_components_ == 2
+    assert fit(cohort, results, "--resume", "--no-report", "--modules", 1).exit_code == 0
+
+
+def test_a_save_onto_a_disk_that_fills_up_leaves_the_model_before(tmp_path, monkeypatch):
+    one, other = (SparseGraphSVD(1, n_columns=size).fit(TOY.X) for size in (20, 30))
+    netbic.save(one, tmp_path)
+    before = contents(tmp_path)
+    for after in range(20):
+        with monkeypatch.context() as patch:
+            patch.setattr(io_files.os, "fsync", FullDisk(after))
+            try:
+                netbic.save(other, tmp_path)
+                break
+            except WriteError:
+                assert contents(tmp_path) == before, after
+    assert after == 4  # two parts, the record to be, and the record that claims them
+
+
+def test_a_folder_is_held_while_settings_are_chosen(cohort, tmp_path, monkeypatch):
+    answers = []
+
+    def choosing(*_, **__):
+        answers.append(fit(cohort, tmp_path / "out", "--resume", "--no-report"))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(netbic.selection, "choose_settings", choosing)
+    words = ("fit", cohort / "expression.tsv", "--modules", 2, "--auto", "--no-report", "--out", tmp_path / "out")
+    assert run(*words).exit_code == 1
+    assert [answer.exit_code for answer in answers] != [0]
+    assert not list((tmp_path / "out").glob(".unfinished-*"))
+
+
+def test_file_systems_without_locks_are_no_hindrance(tmp_path, monkeypatch):
+    def unsupported(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(io_files.fcntl, "flock", unsupported)
+    with locked(tmp_path):
+        assert (tmp_path / LOCK).exists()
+
+
+def test_a_report_elsewhere_needs_no_right_to_write_into_the_results(results, tmp_path, monkeypatch):
+    def forbidden(folder):
+        raise WriteError(folder, "read-only")
+
+    monkeypatch.setattr(netbic.io, "locked", forbidden)
+    assert run("report", results, "--out", tmp_path / "page.html").exit_code == 0
+
+
+CHANGES = {
+    "files": 5,
+    "inputs": 7,
+    "remarks": 5,
+    "earlier": None,
+    "settings": [],
+    "inputs of another type": {"skip_columns": 5},
+    "files that are no names": [1, "report.html", None],
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_record_that_somebody_changed_is_no_record(cohort, results, name):
+    content = read_json(results / "run.json") | {name.split(" ")[0]: CHANGES[name]}
+    (results / "run.json").write_text(json.dumps(content))
+    score = ["score", results, cohort / "expression.tsv"]
+    for words in (["report", results], ["enrich", results, "--gene-sets", cohort / "sets.gmt"], score):
+        done = run(*words)
+        assert "this is a bug" not in done.output
+        assert "Traceback" not in done.output
+    if " " not in name:
+        assert fit(cohort, results, "--force").exit_code == 2
+
+
+@pytest.mark.parametrize("name", ["alignment.json", "heatmaps.npz", "edges.tsv"])
+def test_a_report_of_changed_files_is_one_line(results, name):
+    content = {"alignment.json": b'{"samples": []}', "heatmaps.npz": b"PK", "edges.tsv": b"module\n0\n"}[name]
+    (results / name).write_bytes(content)
+    done = run("report", results)
+    assert done.exit_code == 1
+    assert "this is a bug" not in done.output
+
+
+def test_results_without_a_list_of_files_are_said_to_be_old(cohort, results):
+    content = {name: value for name, value in read_json(results / "run.json").items() if name != "files"}
+    (results / "run.json").write_text(json.dumps(content))
+    assert "results of an older netbic" in fit(cohort, results, "--force").output
+
+
+def test_a_report_inside_the_model_goes_with_it(cohort, results):
+    assert run("report", results / "model").exit_code == 0
+    assert fit(cohort, results, "--force", "--no-report").exit_code == 0
+    assert not (results / "model" / "report.html").exists()
+    assert run("report", results / "model").exit_code == 0
+
+
+@pytest.mark.parametrize("name", [".zgroup", "var/_index/0"])
+def test_a_pipe_in_a_store_is_refused(cohort, tmp_path, name):
+    assert run("convert", cohort / "expression.tsv", tmp_path / "out.zarr").exit_code == 0
+    (tmp_path / "out.zarr" / name).unlink()
+    os.mkfifo(tmp_path / "out.zarr" / name)
+    done = run("align", tmp_path / "out.zarr", "--graph", cohort / "edges.tsv")
+    assert done.exit_code == 1
+    assert "is not a regular file" in done.output
+
+
+def test_a_file_in_the_place_of_a_folder_is_named(cohort, tmp_path):
+    (tmp_path / "file").write_bytes(b"mine")
+    for words in (["simulate", tmp_path / "file"], ["simulate", tmp_path / "file" / "below"]):
+        done = run(*words, "--samples", 40, "--genes", 200, "--modules", 1)
+        assert done.exit_code == 2
+        assert "is a file: name a folder" in done.output

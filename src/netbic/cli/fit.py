@@ -132,6 +132,7 @@ def fit(
         lines += _caught_up(study, out, gene_sets, sets_file, modelling["seed"], report)
         say(f"{out} is finished already: {'the modules stay as they are' if lines else 'nothing to do'}", silent)
     else:
+        click.get_current_context().with_resource(run)
         now_keeping()
         if run.known:
             say(f"going on after {len(run.known)} modules", silent)
@@ -245,7 +246,7 @@ def _caught_up(
 ) -> Iterator[str]:
     """Do for a finished fit what is asked for now and was not then: other gene sets, a report."""
     record = netbic.io.finished_record(out) or {}
-    tested = (out / "gene_sets.tsv").is_file() and record["inputs"].get("gene_sets") == sets_file
+    tested = (out / "gene_sets.tsv").is_file() and record.get("inputs", {}).get("gene_sets") == sets_file
     wants_sets = gene_sets is not None and not tested
     if not wants_sets and (not report or (out / "report.html").is_file()):
         return
@@ -257,7 +258,7 @@ def _caught_up(
             for line in netbic.enrichment.write_enrichment(model, out, gene_sets, random_state=seed):
                 yield f"{out}/{line}"
             record = netbic.io.finished_record(out) or record  # it lists those files now
-            record["inputs"]["gene_sets"] = sets_file
+            record.setdefault("inputs", {})["gene_sets"] = sets_file
             netbic.io.write_json(out / "run.json", record)
         yield from _reported(model, out, out, record, report)
 

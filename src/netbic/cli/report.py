@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -19,5 +20,6 @@ def report(folder: Path, out: Path | None, force: bool) -> None:
 
     netbic fit does so itself. Do it again after netbic enrich, to see other gene sets.
     """
-    with netbic.io.locked(folder):
+    in_place = out is None or out.absolute().parent == folder.absolute()
+    with netbic.io.locked(folder) if in_place else nullcontext():
         click.echo(f"{netbic.report.write_report(folder, out, force=force)}")

@@ -103,8 +103,8 @@ def tune(expression: str, graph: str | None, out: Path, force: bool, quiet: bool
 
     After an interruption, the same command goes on where it was.
     """
-    files = {name: words[name] for name in ("id_map", "string_info", "graph_names")}
-    _check_folder(out, force, files | {"the expression data": expression, "the network": graph})
+    given = words | {"expression": expression, "graph": graph}
+    _check_folder(out, force, {role: given.get(name) for name, role in netbic.io.outputs.ROLES.items()})
     if words["dask"] is not None and words["jobs"] is not None:
         raise click.UsageError("--jobs is about this machine's processes, --dask about a cluster: give one of them")
     names = ("modules", "genes", "samples", "smoothness", "criterion", "folds", "best")

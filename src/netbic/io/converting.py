@@ -91,7 +91,8 @@ def convert(
         rows = _readable(source, scratch, dtype, told, **words, skip_columns=skip_columns)
         check_names(source, rows.samples, rows.genes)
         write_store(rows, scratch / _STORE, block_rows, np.dtype(dtype or rows.dtype), told)
-        with undisturbed():
+        with undisturbed(), writing(target):
+            _check_target(source, target, force)  # something may have come to be there
             try:
                 if os.path.lexists(target):
                     os.replace(target, scratch / _REPLACED)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import errno
+import hashlib
 import json
 import os
 import re
@@ -32,7 +33,7 @@ except ImportError:  # Windows
 TEMPORARY = ".unfinished-"
 LOCK = f"{TEMPORARY}lock"
 _RANDOM = re.compile(r"[a-z0-9_]{8}")  # what tempfile appends to a prefix
-_LONGEST = 80  # characters of a name that its temporary file repeats, so that the whole stays a valid name
+_LONGEST = 80  # bytes of a name that its temporary file repeats, so that the whole stays a valid name
 _STOPPING = [number for name in ("SIGINT", "SIGTERM", "SIGHUP") if (number := getattr(signal, name, None)) is not None]
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -138,13 +139,13 @@ def _opened_lock(path: Path) -> int:
 
 
 def try_lock(handle: int) -> bool:
-    """Lock an open file for this process, unless another one holds it."""
+    """Lock an open file for this process, unless another one holds it; file systems without locks always agree."""
     if fcntl is None:
         return True
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
+    except OSError as problem:
+        return problem.errno not in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)
     return True
 
 
@@ -173,14 +174,23 @@ def write_whole(path: Path, content: bytes) -> None:
 
 def temporary_file(folder: Path, target: str) -> tuple[int, str]:
     """A new temporary file of a target: its handle, which this process holds, and its path."""
-    handle, name = tempfile.mkstemp(prefix=f"{TEMPORARY}{target[:_LONGEST]}-", dir=folder)
+    handle, name = tempfile.mkstemp(prefix=_prefix(target), dir=folder)
     try_lock(handle)  # as long as it is held, it is not taken for a leftover
     return handle, name
 
 
+def _prefix(target: str) -> str:
+    """How the names of a target's temporary files begin; a long name is cut, and told from others by a digest."""
+    encoded = os.fsencode(target)
+    if len(encoded) > _LONGEST:
+        digest = hashlib.blake2b(encoded, digest_size=8).hexdigest()
+        target = f"{encoded[:_LONGEST].decode(errors='ignore')}-{digest}"
+    return f"{TEMPORARY}{target}-"
+
+
 def leftovers(folder: Path, target: str) -> list[Path]:
     """Temporary files of a target, of this process, of others and of those that were killed."""
-    prefix = f"{TEMPORARY}{target[:_LONGEST]}-"
+    prefix = _prefix(target)
     with os.scandir(folder) as entries:
         names = [entry.name for entry in entries if entry.name.startswith(prefix)]
     return [folder / name for name in names if _RANDOM.fullmatch(name.removeprefix(prefix))]

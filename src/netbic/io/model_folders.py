@@ -22,7 +22,7 @@ from netbic.decomposition import SparseGraphSVD
 from netbic.errors import InputError, one_line, unusable
 from netbic.graphs import Graph
 from netbic.io.files import as_json, read_json, read_regular, write_whole
-from netbic.io.outputs import MODEL_FILES, check_free, publish, record_in, scratch_folder
+from netbic.io.outputs import ADDED, MODEL_FILES, check_free, publish, scratch_folder
 from netbic.io.state import ModelState, model_from, state_of
 from netbic.io.state_check import ARRAYS, check_names, check_unit_vectors
 from netbic.io.unpacking import check_archive
@@ -36,7 +36,8 @@ _DIGEST = re.compile(r"[0-9a-f]{32}")
 def save(model: SparseGraphSVD, folder: Path | str) -> None:
     """Write a fitted model into a folder: model.json, names.json and arrays, in open formats.
 
-    A model that `save` wrote there before is replaced; a file of those names that netbic did not write is refused.
+    A model that `save` wrote there before is replaced, and its report and tables go; files of those names that netbic
+    did not write are refused.
 
     Parameters
     ----------
@@ -69,19 +70,13 @@ def save(model: SparseGraphSVD, folder: Path | str) -> None:
     with scratch_folder(folder, RECORD) as staged:
         for name, part in parts.items():
             write_whole(staged / name, part)
-        publish(staged, folder, RECORD, _header(state, parts) | _added(folder), drop=MODEL_FILES)
+        publish(staged, folder, RECORD, _header(state, parts), drop=(*MODEL_FILES, *ADDED))
 
 
 def _header(state: ModelState, parts: dict[str, bytes]) -> dict[str, Any]:
     digests = {name: hashlib.blake2b(part, digest_size=16).hexdigest() for name, part in parts.items()}
     header = {"format": FORMAT, "netbic": __version__, "class": state.kind}
     return header | {"settings": state.settings, "feature_names": state.feature_names, "files": digests}
-
-
-def _added(folder: Path) -> dict[str, Any]:
-    """Further files of netbic's beside a model (a report, say), which the next one goes on listing."""
-    added = (record_in(folder, RECORD) or {}).get("added")
-    return {"added": added} if added else {}
 
 
 def load(folder: Path | str) -> SparseGraphSVD:

@@ -8,6 +8,7 @@ their places, so that a full disk or a kill leaves the earlier results whole.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 import time
@@ -19,11 +20,12 @@ from typing import Any, Final
 from netbic import __version__
 from netbic.errors import InputError, one_line
 from netbic.io.files import (
-    LOCK,
     TEMPORARY,
+    WriteError,
     as_json,
     leftovers,
     read_json,
+    read_regular,
     remove_leftover,
     temporary_file,
     undisturbed,
@@ -56,8 +58,21 @@ RECORDS: Final[dict[str, tuple[str, ...]]] = {
         for name in names.split()
     ),
 }
-_TRIES, _PAUSE = 100, 0.02  # seconds between attempts to remove a folder
+# What commands read, by the names of their options, in words.
+ROLES: Final = {
+    "expression": "the expression data",
+    "graph": "the network",
+    "gene_sets": "the gene sets",
+    "string_info": "STRING's protein.info",
+    "graph_names": "the names of the network's nodes",
+    "id_map": "the id map",
+}
+_OWN = sorted({Path(name).name for names in RECORDS.values() for name in names} | {*RECORDS, "added", "results"})
+_LEFTOVER = re.compile(
+    rf"{re.escape(TEMPORARY)}(({'|'.join(map(re.escape, _OWN))}|module-\d+\.npz)-)?[a-z0-9_]{{3,8}}"
+)  # of a file of netbic's, or of no name as earlier versions called them
 _FOLDER = ".files"  # what the name of a scratch folder adds to that of its temporary file
+_FINAL, _ASIDE = "record-to-be", "replaced"  # in a scratch folder
 _TRIES, _PAUSE = 100, 0.02  # seconds between attempts to remove a folder
 
 
@@ -78,12 +93,31 @@ def record_in(folder: Path, name: str) -> dict[str, Any] | None:
         content = read_json(folder / name)
     except InputError:
         return None
-    return content if isinstance(content, dict) and isinstance(content.get("netbic"), str) else None
+    return content if _is_record(content) else None
+
+
+def _is_record(content: Any) -> bool:
+    """Whether this can be a record: it names the version that wrote it, and what else it holds has the right types."""
+    if not isinstance(content, dict) or not isinstance(content.get("netbic"), str):
+        return False
+    kinds: dict[str, Any] = {"files": (list, dict), "added": list, "inputs": dict, "remarks": list}
+    kinds |= {"settings": dict, "data": dict}
+    if any(name in content and not isinstance(content[name], kind) for name, kind in kinds.items()):
+        return False
+    if "earlier" not in content:
+        return True
+    return (
+        isinstance(content["earlier"], dict) and "earlier" not in content["earlier"] and _is_record(content["earlier"])
+    )
+
+
+def _is_text(name: Any) -> bool:
+    return isinstance(name, str)
 
 
 def listed(name: str, content: Mapping[str, Any]) -> set[str]:
     """The files that a record lists, itself included."""
-    named = {file for key in ("files", "added") for file in content.get(key) or () if isinstance(file, str)}
+    named = {file for key in ("files", "added") for file in content.get(key) or () if _is_text(file)}
     earlier = content.get("earlier")
     if isinstance(earlier, dict):
         named |= listed(name, earlier)
@@ -124,17 +158,38 @@ def finished_record(folder: Path) -> dict[str, Any] | None:
 def check_free(folder: Path, names: Iterable[str], inputs: Mapping[str, Any] | None = None) -> None:
     """Raise unless each of these files is free to be written: no input, and nothing there but what netbic wrote."""
     names = list(names)
+    for path in (folder, *folder.parents):
+        if path.exists() and not path.is_dir():
+            raise FolderInUse(f"{path} is a file: name a folder for the results")
     for part in sorted({name.split("/")[0] for name in names if "/" in name}):
         if (folder / part).is_symlink() or ((folder / part).exists() and not (folder / part).is_dir()):
             raise FolderInUse(f"{folder / part} is in the way (a folder is to be made there): move it away first")
     refuse_inputs([folder / name for name in names], inputs or {})
     own = own_files(folder)
-    others = [name for name in names if name not in own and os.path.lexists(folder / name)]
+    others = [
+        name for name in names if os.path.lexists(folder / name) and not (name in own and _is_file(folder / name))
+    ]
     if others:
+        _explain_record(folder)
         what = one_line(", ".join(others[:8]) + (f" and {len(others) - 8} more" if len(others) > 8 else ""))
         raise FolderInUse(
             f"{folder} holds files that netbic did not write and would have to replace ({what}): "
             "move them away, or choose another folder (--force does not replace them either)"
+        )
+
+
+def _explain_record(folder: Path) -> None:
+    """Raise if a run.json is there that says nothing of the files in its folder."""
+    content = record_in(folder, RUN_RECORD)
+    if content is None and (folder / RUN_RECORD).is_file():
+        raise FolderInUse(
+            f"{folder / RUN_RECORD} cannot be read as a record of netbic, so that nothing tells which files are its "
+            "own: choose another folder"
+        )
+    if content is not None and content.get("state") == "finished" and "files" not in content:
+        raise FolderInUse(
+            f"{folder} holds results of an older netbic, which did not list its files: choose another folder, or "
+            "remove them first"
         )
 
 
@@ -173,11 +228,13 @@ def _inside(path: str, folder: str) -> bool:
     return path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
-def check_target(path: Path, inputs: Mapping[str, Any], *, force: bool, replaceable: bool = False) -> None:
-    """Raise unless a file that the user named may be written: it is no input, and it is new or `force` is given.
+def _is_file(path: Path) -> bool:
+    """Whether a file (or a link to one) can be replaced by another."""
+    return path.is_symlink() or path.is_file()
 
-    `replaceable` says that the file is netbic's own.
-    """
+
+def check_target(path: Path, inputs: Mapping[str, Any], *, force: bool) -> None:
+    """Raise unless a file that the user named may be written: it is no input, and it is new or `force` is given."""
     if not path.parent.is_dir():
         raise InputError(f"{path} cannot be written, its folder is not there: make it first, or name another file")
     refuse_inputs([path], inputs)
@@ -185,7 +242,7 @@ def check_target(path: Path, inputs: Mapping[str, Any], *, force: bool, replacea
         return
     if path.is_dir() or (path.exists() and not stat.S_ISREG(path.stat().st_mode)):
         raise FolderInUse(f"{path} is not a regular file: name a file to write")
-    if not (force or replaceable):
+    if not force:
         raise FolderInUse(f"{path} exists: choose another name, or --force to replace it")
 
 
@@ -229,12 +286,12 @@ def sweep_folders(parent: Path, target: str, restore: Callable[[Path], Any] = la
 
 
 def sweep_run(*folders: Path) -> None:
-    """Remove unfinished files and scratch folders from folders that this process holds."""
+    """Remove what killed commands left of netbic's own files in folders that this process holds."""
     for folder in folders:
         if not folder.is_dir() or folder.is_symlink():
             continue
-        for path in folder.glob(f"{TEMPORARY}*"):
-            if path.name != LOCK:
+        for path in folder.iterdir():
+            if _LEFTOVER.fullmatch(path.name):
                 _remove_with_folder(path)
 
 
@@ -282,7 +339,8 @@ def publish(staged: Path, folder: Path, record: str, content: dict[str, Any], *,
     """
     names = _staged_names(staged)
     check_free(folder, [*names, record])
-    drop = [name for name in drop if name in own_files(folder) and name not in names and name != record]
+    own = own_files(folder) | {f"model/{name}" for name in own_files(folder / "model")}
+    drop = [name for name in drop if name in own and name not in names and name != record]
     with undisturbed():
         _take_places(staged, folder, record, content, names, drop)
 
@@ -291,14 +349,37 @@ def _take_places(
     staged: Path, folder: Path, record: str, content: dict[str, Any], names: list[str], drop: list[str]
 ) -> None:
     claimed = {key: value for key, value in content.items() if key != "earlier"} | {"state": "running"}
+    write_whole(staged / _FINAL, as_json({"files": sorted(names)} | content))
+    before = read_regular(folder / record) if os.path.lexists(folder / record) else None
     write_whole(folder / record, as_json(claimed | {"files": sorted({*names, *drop})}))
+    try:
+        for name in [*names, *drop]:  # from here on nothing is written: files only change their places
+            with writing(folder / name):
+                _exchange(staged, folder, name)
+        with writing(folder / record):
+            os.replace(staged / _FINAL, folder / record)
+    except WriteError:
+        _put_back(staged, folder, [*names, *drop])
+        if before is not None:
+            write_whole(folder / record, before)
+        raise
+
+
+def _exchange(staged: Path, folder: Path, name: str) -> None:
+    """Move an earlier file aside, and a new one (if there is one) to its place."""
+    (folder / name).parent.mkdir(exist_ok=True)
+    (staged / _ASIDE / name).parent.mkdir(parents=True, exist_ok=True)
+    if os.path.lexists(folder / name):
+        os.replace(folder / name, staged / _ASIDE / name)
+    if (staged / name).is_file():
+        os.replace(staged / name, folder / name)
+
+
+def _put_back(staged: Path, folder: Path, names: Iterable[str]) -> None:
+    """Undo what has been exchanged, after a file could not be."""
     for name in names:
-        with writing(folder / name):
-            (folder / name).parent.mkdir(exist_ok=True)
-            os.replace(staged / name, folder / name)
-    for name in drop:
-        (folder / name).unlink(missing_ok=True)
-    write_whole(folder / record, as_json({"files": sorted(names)} | content))
+        if os.path.lexists(staged / _ASIDE / name):
+            os.replace(staged / _ASIDE / name, folder / name)
 
 
 def _staged_names(staged: Path) -> list[str]:
@@ -328,7 +409,7 @@ def _list_in_record(folder: Path, names: Iterable[str]) -> None:
         if content is None:
             continue
         results = content.get("earlier", content)
-        named = sorted({*(results.get(key) or ()), *names})
+        named = sorted({*filter(_is_text, results.get(key) or ()), *names})
         if named != results.get(key):
             results[key] = named
             write_whole(folder / record, as_json(content))

@@ -14,29 +14,41 @@ import json
 import re
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import numpy as np
 
 from netbic import __version__
 from netbic.decomposition import SparseGraphSVD
 from netbic.errors import InputError, one_line
-from netbic.io.files import TEMPORARY, locked, read_json, read_regular, write_json, write_table, write_whole
+from netbic.io.files import (
+    TEMPORARY,
+    locked,
+    read_json,
+    read_regular,
+    undisturbed,
+    write_json,
+    write_table,
+    write_whole,
+    writing,
+)
 from netbic.io.model_folders import FORMAT, save, unpacked
 from netbic.io.outputs import (
+    ROLES,
     RUN_FILES,
     RUN_RECORD,
     FolderInUse,
     check_free,
     listed,
+    own_files,
     publish,
     record_in,
     refuse_inputs,
     run_record,
     scratch_folder,
-    sweep_folders,
     sweep_run,
 )
 from netbic.io.results import modules_table, summary_table
@@ -48,14 +60,6 @@ _NEEDED = ("modules.tsv", "summary.tsv", "alignment.json")  # without these a fi
 _REMEMBERED = ("auto.json",)  # what was found out before the fit
 _CHECKPOINT = re.compile(r"module-\d{4,}\.npz|auto\.json")
 _STAGED = "results"
-_ROLES = {
-    "expression": "the expression data",
-    "graph": "the network",
-    "gene_sets": "the gene sets",
-    "string_info": "STRING's protein.info",
-    "graph_names": "the names of the network's nodes",
-    "id_map": "the id map",
-}
 
 
 class Run:
@@ -77,6 +81,7 @@ class Run:
     ) -> None:
         self.folder = folder
         self.known: list[Module] = []
+        self._held = ExitStack()
         self._inputs = inputs or {}
         self._content = {"format": FORMAT, "netbic": __version__, "settings": settings, "data": data}
         self._digest = hashlib.blake2b(json.dumps(self._content).encode(), digest_size=16).hexdigest()
@@ -94,6 +99,8 @@ class Run:
     ) -> Run | None:
         """Start in an empty folder, go on in a partial one (`resume`), or begin again (`force`).
 
+        The folder is held for this process until the run, a context manager, is left.
+
         Returns
         -------
         Run or None
@@ -107,8 +114,15 @@ class Run:
             if content["state"] == "finished" and all((folder / name).is_file() for name in _NEEDED):
                 run._tidy()
                 return None
-        run._begin(content, afresh=force)
+        with undisturbed():
+            run._begin(content, afresh=force)
         return run
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._held.close()
 
     @property
     def _checkpoint(self) -> Path:
@@ -116,16 +130,20 @@ class Run:
 
     def _begin(self, content: dict[str, Any] | None, afresh: bool) -> None:
         """Write the record of a running fit; in such an order that being killed here does no harm."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with locked(self.folder):
+        with writing(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+        self._held.enter_context(locked(self.folder))
+        try:
             running = self._content | {"state": "running", "inputs": self._inputs}
             write_json(self.folder / RUN_RECORD, running | _carried(content))
             sweep_run(self.folder, self._checkpoint, self.folder / "model")
-            sweep_folders(self.folder, _STAGED)
             if afresh:
                 _remove(*_checkpoint_files(self._checkpoint))
             self._checkpoint.mkdir(exist_ok=True)
             self.known = list(_kept_modules(self._checkpoint, self._digest))
+        except BaseException:
+            self._held.close()
+            raise
 
     def _tidy(self) -> None:
         """Remove what a kill after the very last file left of this finished run."""
@@ -136,8 +154,7 @@ class Run:
 
     def remember(self, name: str, content: dict[str, Any]) -> None:
         """Keep what was found out before the fit ("auto.json")."""
-        with locked(self.folder):
-            write_json(self._checkpoint / name, {"run": self._digest} | content)
+        write_json(self._checkpoint / name, {"run": self._digest} | content)
 
     def recalled(self, name: str) -> dict[str, Any] | None:
         """What this very run remembered, if it did."""
@@ -174,7 +191,7 @@ class Run:
         last : function, optional
             Called when all but the record is written, with the scratch folder and what `run.json` is going to hold.
         """
-        with locked(self.folder), warnings.catch_warnings(record=True) as caught:
+        with self._held, warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             modules = model.iter_fit(study.X, self.known, study.names)
             for number, module in enumerate(modules, start=len(self.known)):
@@ -206,7 +223,9 @@ class Run:
         record = self._content | {"state": "finished", "inputs": self._inputs, "remarks": remarks}
         last(staged, record)
         before = record_in(self.folder, RUN_RECORD)
-        publish(staged, self.folder, RUN_RECORD, record, drop=listed(RUN_RECORD, before) if before else ())
+        earlier = listed(RUN_RECORD, before) if before else set()
+        earlier |= {f"model/{name}" for name in own_files(self.folder / "model")}
+        publish(staged, self.folder, RUN_RECORD, record, drop=earlier)
         self._remove_checkpoint()
 
     def _remove_checkpoint(self) -> None:
@@ -227,9 +246,8 @@ def check_folder(
     if folder.exists() and not folder.is_dir():
         raise FolderInUse(f"{folder} is a file: name a folder for the results")
     content = run_record(folder)
-    if content is None or content["state"] != "running":
-        _check_checkpoint(folder / "checkpoint", finished=content is not None)
-    roles = {role: (inputs or {}).get(name) for name, role in _ROLES.items()}
+    _check_checkpoint(folder / "checkpoint", content)
+    roles = {role: (inputs or {}).get(name) for name, role in ROLES.items()}
     names = [*RUN_FILES, RUN_RECORD, *(f"checkpoint/{path.name}" for path in _checkpoint_files(folder / "checkpoint"))]
     refuse_inputs([folder / name for name in names], roles)
     check_free(folder, [*RUN_FILES, RUN_RECORD])
@@ -261,11 +279,13 @@ def _checkpoint_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if _CHECKPOINT.fullmatch(path.name))
 
 
-def _check_checkpoint(folder: Path, finished: bool) -> None:
+def _check_checkpoint(folder: Path, content: dict[str, Any] | None) -> None:
     """Raise if a folder that is going to hold a checkpoint holds such files of somebody else's."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise FolderInUse(f"{folder} is in the way (a folder is to be made there): move it away first")
-    strange = [path.name for path in _checkpoint_files(folder) if not (finished and _is_of_run(path))]
+    if content is not None and content["state"] == "running":
+        return  # its checkpoint, in which damaged files may be
+    strange = [path.name for path in _checkpoint_files(folder) if content is None or not _is_of_run(path)]
     if strange:
         raise FolderInUse(
             f"{folder} holds files that netbic would have to replace ({', '.join(strange[:8])}): "

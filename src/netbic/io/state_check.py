@@ -92,13 +92,17 @@ def check_unit_vectors(arrays: Mapping[str, NDArray[Any]]) -> None:
             raise InputError(f"the model's array {name} {what}: it is damaged or was changed, fit again")
 
 
+def _is_name(name: Any) -> bool:
+    return type(name) is str or (type(name) is int and -(2**63) <= name < 2**63)
+
+
 def check_names(names: Any, sizes: Mapping[str, int]) -> None:
     """Raise unless there is, for each of these, None or a list with so many names."""
     for axis, size in sizes.items():
         known = names.get(axis) if isinstance(names, dict) else ()
         if known is None:
             continue
-        if not isinstance(known, list) or not all(type(name) in (str, int) for name in known):
+        if not isinstance(known, list) or not all(_is_name(name) for name in known):
             raise InputError(f"the names of the model's {axis} are no list of text or integers: fit again")
         if len(known) != size:
             raise InputError(f"the model has {size:,} {axis} but {len(known):,} names of them: fit again")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -58,6 +59,16 @@ def is_store(path: Path) -> bool:
     return any((path / mark).is_file() for mark in _MARKS)
 
 
+def check_store(path: Path) -> None:
+    """Raise if a store holds anything but files and folders: reading a pipe would never end."""
+    for folder, _, names in os.walk(path):
+        for name in names:
+            kind = os.stat(os.path.join(folder, name)).st_mode
+            if not stat.S_ISREG(kind):
+                inside = Path(folder, name).relative_to(path)
+                raise unusable(path, f"{inside} is not a regular file", "copy or write the store again")
+
+
 def foreign_files(path: Path) -> list[str]:
     """Files in a Zarr store that are neither its metadata nor chunks, by their names in it."""
     found = []
@@ -78,6 +89,8 @@ def describe(path: Path, layer: str | None = None, gene_names: str | None = None
             extra("h5py", "anndata", "an .h5ad file")
             check_hdf5(path, layer, gene_names)
     try:
+        if path.is_dir():
+            check_store(path)
         with _opened(str(path)) as root:
             return _described(path.absolute(), root, layer, gene_names)
     except InputError:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from netbic.errors import InputError
+from netbic.errors import InputError, unusable
 from netbic.graphs import Graph
 from netbic.io.alignment import Alignment, align, check_names, unaligned, with_names
 from netbic.io.expression import Expression, read_expression
@@ -148,6 +148,8 @@ def open_study(
     return Study(prepared.expression, graph, account)
 
 
+_RECORDED: dict[str, type] = dict.fromkeys(("samples_in_rows", "strip_versions", "cpm", "log1p"), bool)
+_RECORDED |= dict.fromkeys(("layer", "gene_names", "id_map", "duplicates"), str) | {"skip_columns": list}
 _READING = ("samples_in_rows", "layer", "gene_names", "skip_columns")
 
 
@@ -178,8 +180,12 @@ def _recorded(folder: Path) -> dict[str, Any]:
         what = f"{folder} holds no record of how its data were read and prepared"
         warnings.warn(f"{what}: the file is taken as it is, genes in rows unless said otherwise", stacklevel=3)
         return {}
-    inputs = (finished_record(folder) or {}).get("inputs")
-    return inputs if isinstance(inputs, dict) else {}
+    inputs: dict[str, Any] = (finished_record(folder) or {}).get("inputs", {})
+    for name, kind in _RECORDED.items():
+        if inputs.get(name) is not None and not isinstance(inputs[name], kind):
+            what = f"says {name}={inputs[name]!r}, which netbic did not write"
+            raise unusable(folder / "run.json", what, "it was changed: fit again")
+    return inputs
 
 
 def _renamed(genes: Any, rename: Callable[[str], str] | None) -> Any:

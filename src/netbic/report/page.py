@@ -14,7 +14,7 @@ from typing import Any
 
 from netbic import __version__
 from netbic.decomposition import SparseGraphSVD
-from netbic.errors import extra
+from netbic.errors import InputError, extra, one_line, unusable
 from netbic.io.characters import check_characters
 from netbic.io.files import write_whole
 from netbic.io.outputs import add_files, check_free, check_target, result_files
@@ -79,15 +79,27 @@ def write_report(
         check_free(folder, [FILE])
     else:
         check_target(path, {"the results": result_files(folder)}, force=force)
-    contents = gather(folder, model, record)
-    for kind, axis in (("gene", "columns"), ("sample", "rows")):
-        check_characters(folder, kind, names_of(contents.model, axis))  # pictures cannot hold such names
-    page = _rendered(contents).encode("utf-8", errors="replace")
+    page = _page(folder, model, record)
     if in_place:
         add_files(folder, {FILE: page})
     else:
+        check_target(path, {"the results": result_files(folder)}, force=force)  # something may have come to be there
         write_whole(path, page)
     return path
+
+
+def _page(folder: Path, model: SparseGraphSVD | None, record: dict[str, Any] | None) -> bytes:
+    """The page of a folder; files in it that somebody has changed are refused in one line."""
+    try:
+        contents = gather(folder, model, record)
+        for kind, axis in (("gene", "columns"), ("sample", "rows")):
+            check_characters(folder, kind, names_of(contents.model, axis))  # pictures cannot hold such names
+        return _rendered(contents).encode("utf-8", errors="replace")
+    except InputError:
+        raise
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError) as problem:
+        what = f"holds tables or records that are not as netbic wrote them ({one_line(str(problem), 80)})"
+        raise unusable(folder, what, "run netbic enrich again, or fit again") from problem
 
 
 def missing_library() -> str | None:
