@@ -6,7 +6,7 @@ from scipy.stats import kstest
 
 from netbic import InputError, experiments
 from netbic.enrichment import edges
-from netbic.experiments.published import LEVELS
+from netbic.experiments.published import LEVELS, PAPER_METHODS
 from netbic.experiments.tumours import (
     Sizes,
     compare,
@@ -23,7 +23,7 @@ from netbic.io import read_gene_sets, read_network, read_table
 
 @pytest.fixture(scope="module")
 def breast(real_data):
-    return compare(real_data, datasets=["BRCA (Agilent)"], networks=["Pathway Commons"])
+    return compare(real_data, datasets=["BRCA (Agilent)"], networks=["Pathway Commons"], methods=PAPER_METHODS)
 
 
 def test_the_papers_ordering_on_breast_tumours(breast):

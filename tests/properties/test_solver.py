@@ -33,15 +33,26 @@ def random_settings(X, generator):
     }
 
 
-@settings(max_examples=400)
-@given(matrices(), terms, signs, st.sampled_from(["auto", "monotone"]))
-def test_objective_never_falls(problem, term, sign, solver):
+def objective_never_falls(problem, term, sign, solver):
     X, generator = problem
     keywords = random_settings(X, generator)
     model = quiet_fit(X, graph_term=term, signs=sign, solver=solver, n_components=2, center=None, **keywords)
     for trace in model.objectives_:
         falls = np.maximum(-np.diff(trace), 0)
         assert (falls <= 1e-12 * np.abs(trace[1:]).clip(np.linalg.norm(X, 2))).all()
+
+
+@settings(max_examples=150)
+@given(matrices(), terms, signs, st.sampled_from(["auto", "monotone"]))
+def test_objective_never_falls(problem, term, sign, solver):
+    objective_never_falls(problem, term, sign, solver)
+
+
+@pytest.mark.nightly
+@settings(max_examples=1000)
+@given(matrices(), terms, signs, st.sampled_from(["auto", "monotone"]))
+def test_objective_never_falls_in_more_problems(problem, term, sign, solver):
+    objective_never_falls(problem, term, sign, solver)
 
 
 @settings(max_examples=200)

@@ -46,7 +46,8 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     Parameters
     ----------
     n_components : int, default=2
-        Number of modules to look for.
+        Number of modules to look for. The search ends, with a warning, where nothing but rounding error is left of X,
+        and after 10,000 modules.
     n_rows, n_columns : int, optional
         Keep exactly so many samples / features per module (the L0 penalty). None: all, or as the penalty says.
     row_penalty, column_penalty : Penalty, optional
@@ -79,7 +80,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         Instead of cutting a start at once, come down from the dense singular pair to the sizes asked for in so many
         geometric steps. Slower; near the edge of detection better, if the graph counts for much (smoothness about 1).
     max_iter : int, default=500
-        Most rounds per start.
+        Most rounds per start and step of annealing; ten times as many while missing entries are imputed.
     tol : float, default=1e-6
         A module has converged when both vectors and the objective change by at most this much (relative) in a round
         (at least 1e-5 for float32 data).
@@ -109,6 +110,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     n_iter_ : int
         Most rounds any module took; `len(objectives_[k])` is module k's own number.
     converged_ : bool ndarray of shape (n_components_,)
+        False also where an `AdaptiveSupport` kept changing its size for 400 rounds; the last size is then kept.
     graph_share_ : ndarray of shape (n_components_,)
         Share of the graph in the scores of the kept entries (the larger of the two sides). Above .3 the graph rather
         than the data decides, and a warning says so.

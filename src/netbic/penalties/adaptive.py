@@ -113,6 +113,8 @@ class AdaptiveSupport(Penalty):
     objective. What was chosen is in the fitted model's `choices_` and `posteriors_`, with a word where the scores do
     not tell members from others; that is usual for real expression data, which are dense rather than sparse.
 
+    Where sizes do not settle within 400 rounds of a start, the last ones are kept and `converged_` says so.
+
     The penalty always finds something, in noise as well: ask `selection.n_modules` whether a module is one.
 
     Parameters

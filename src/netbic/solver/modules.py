@@ -179,6 +179,7 @@ def imputing(operator: Corrected, rows: Side, columns: Side, solution: Solution,
     Sizes are chosen afresh each time, as long as the budget lasts; then those chosen last are kept.
     """
     budget, asked, n_rounds = Budget(), (rows, columns), 0
+    budget.choosing *= 3  # many short solves: a hundred are usual
     for _ in range(settings.max_iter):
         before = solution.state
         filled = operator.with_prediction(before.d * before.u.full(), before.v.full())

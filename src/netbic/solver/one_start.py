@@ -73,21 +73,21 @@ def solve(
     "unsettled", not "converged".
     """
     solver = _usable(solver, rows, columns)
-    state = State(*start, 0.0, -np.inf)
-    if not (chooses_size(rows) or chooses_size(columns)):
-        return _upright(_iterated(operator, rows, columns, state, solver, max_iter, tol), rows, columns)
-    budget = budget or Budget()
-    most = min(max_iter, max(budget.choosing, 1))
-    found = _iterated(operator, rows, columns, state, solver, most, tol)
+    budget, most = budget or Budget(), max_iter
+    choosing = chooses_size(rows) or chooses_size(columns)
+    if choosing:
+        most = min(max_iter, max(budget.choosing, 1))
+    found = _iterated(operator, rows, columns, State(*start, 0.0, -np.inf), solver, most, tol)
     used = len(found.objectives)
-    budget.choosing -= used
-    if found.outcome in ("cycle", "max_iter") and used < max_iter:
+    if choosing:
+        budget.choosing -= used
+    if found.outcome in ("cycle", "max_iter") and used < max_iter and _chosen(found.state):
         sides = as_chosen(rows, found.state.u), as_chosen(columns, found.state.v)
         rest = _iterated(operator, *sides, found.state, _usable("auto", *sides), max_iter - used, tol, feasible=True)
         in_doubt = found.outcome == "max_iter" and rest.outcome == "converged"
         outcome = "unsettled" if in_doubt and not stands(operator, rows, columns, rest.state, tol) else rest.outcome
         found = Solution(rest.state, outcome, np.concatenate([found.objectives, rest.objectives]))
-    return _upright(found, rows, columns)
+    return replace(found, state=upright(found.state, rows, columns))
 
 
 def stands(operator: Operator, rows: Side, columns: Side, state: State, tol: float) -> bool:
@@ -146,6 +146,10 @@ def chooses_size(side: Side) -> bool:
     return isinstance(side.penalty, AdaptiveSupport)
 
 
+def _chosen(state: State) -> bool:
+    return state.u.choice is not None or state.v.choice is not None
+
+
 def as_chosen(side: Side, vector: Vector, share: float = 1.0) -> Side:
     """The side with (a share of the) size and weight of the graph as its penalty chose them, if it does choose."""
     if vector.choice is None:
@@ -166,10 +170,6 @@ def upright(state: State, rows: Side, columns: Side) -> State:
     return (
         State(state.u, -state.v, d, objective) if rows.penalty.nonnegative else State(-state.u, state.v, d, objective)
     )
-
-
-def _upright(solution: Solution, rows: Side, columns: Side) -> Solution:
-    return replace(solution, state=upright(solution.state, rows, columns))
 
 
 class CycleWatch:
