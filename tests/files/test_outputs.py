@@ -716,3 +716,35 @@ def test_a_file_in_the_place_of_a_folder_is_named(cohort, tmp_path):
         done = run(*words, "--samples", 40, "--genes", 200, "--modules", 1)
         assert done.exit_code == 2
         assert "is a file: name a folder" in done.output
+
+
+def test_what_a_kill_left_of_a_finished_tuning_or_fit_goes(cohort, results, tmp_path):
+    out = tmp_path / "tuning"
+    words = (
+        "tune",
+        cohort / "expression.tsv",
+        "--modules",
+        1,
+        "--genes",
+        "5,8",
+        "--samples",
+        6,
+        "--folds",
+        2,
+        "--out",
+        out,
+    )
+    assert run(*words).exit_code == 0
+    before = contents(out)
+    (out / LOCK).touch()
+    (out / ".unfinished-tuning.json-abcd1234").touch()
+    (out / "tuning.checkpoint").touch()
+    assert run(*words).exit_code == 2
+    assert contents(out) == before
+    before = contents(results)
+    (results / LOCK).touch()
+    (results / ".unfinished-results-abcd1234").touch()
+    (results / ".unfinished-results-abcd1234.files").mkdir()
+    assert fit(cohort, results, "--resume", "--no-report").exit_code == 0
+    assert contents(results) == before
+    assert not list(results.glob(".unfinished-*"))

@@ -119,10 +119,11 @@ def tune(expression: str, graph: str | None, out: Path, force: bool, quiet: bool
             (out / _CHECKPOINT).unlink(missing_ok=True)
         tuning = _tuned(study, out / _CHECKPOINT, asked, silent)
         found = {"best_params": netbic.io.settings_of(tuning.best_params_), "verdict": tuning.verdict}
-        with netbic.io.outputs.scratch_folder(out, _RECORD) as staged:
-            netbic.io.write_table(staged / "tuning.tsv", tuning.table)
-            netbic.io.outputs.publish(staged, out, _RECORD, netbic.io.outputs.stamped(found))
-        (out / _CHECKPOINT).unlink()
+        with netbic.io.files.undisturbed():
+            with netbic.io.outputs.scratch_folder(out, _RECORD) as staged:
+                netbic.io.write_table(staged / "tuning.tsv", tuning.table)
+                netbic.io.outputs.publish(staged, out, _RECORD, netbic.io.outputs.stamped(found))
+            (out / _CHECKPOINT).unlink()
     if as_json:
         click.echo(json.dumps(found, indent=1))
     say(in_genes(tuning.verdict), silent)
@@ -144,7 +145,16 @@ def _check_folder(out: Path, force: bool, inputs: dict[str, Any]) -> None:
     netbic.selection.checkpoint.seed_of(out / _CHECKPOINT)  # an error if a file of that name is no checkpoint
     record = netbic.io.outputs.record_in(out, _RECORD)
     if not force and record is not None and record.get("state") != "running":
+        _tidy(out)
         raise click.UsageError(f"{out} holds a finished tuning: choose another folder, or --force to replace it")
+
+
+def _tidy(out: Path) -> None:
+    """Remove what a kill after the very last file left of a finished tuning."""
+    if (out / _CHECKPOINT).exists() or netbic.io.outputs.has_leftovers(out):
+        with netbic.io.locked(out):
+            netbic.io.outputs.sweep_run(out)
+            (out / _CHECKPOINT).unlink(missing_ok=True)
 
 
 def _tuned(study: Study, checkpoint: Path, asked: dict[str, Any], silent: bool) -> Tuning:

@@ -20,6 +20,7 @@ from typing import Any, Final
 from netbic import __version__
 from netbic.errors import InputError, one_line
 from netbic.io.files import (
+    LOCK,
     TEMPORARY,
     WriteError,
     as_json,
@@ -283,6 +284,11 @@ def sweep_folders(parent: Path, target: str, restore: Callable[[Path], Any] = la
     """Remove scratch folders of this target whose process is gone."""
     for path in leftovers(parent, target):
         _remove_with_folder(path, restore)
+
+
+def has_leftovers(folder: Path) -> bool:
+    """Whether a killed command left anything in a folder of results."""
+    return any(path.name == LOCK or _LEFTOVER.fullmatch(path.name) for path in folder.iterdir())
 
 
 def sweep_run(*folders: Path) -> None:

@@ -42,6 +42,7 @@ from netbic.io.outputs import (
     RUN_RECORD,
     FolderInUse,
     check_free,
+    has_leftovers,
     listed,
     own_files,
     publish,
@@ -148,9 +149,12 @@ class Run:
     def _tidy(self) -> None:
         """Remove what a kill after the very last file left of this finished run."""
         kept = _checkpoint_files(self._checkpoint)
-        if kept and _is_of_run(kept[0], self._digest):
+        own = bool(kept) and _is_of_run(kept[0], self._digest)
+        if own or has_leftovers(self.folder):
             with locked(self.folder):
-                self._remove_checkpoint()
+                sweep_run(self.folder)
+                if own:
+                    self._remove_checkpoint()
 
     def remember(self, name: str, content: dict[str, Any]) -> None:
         """Keep what was found out before the fit ("auto.json")."""
