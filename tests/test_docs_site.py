@@ -22,7 +22,7 @@ PAGES = sorted(
     and not any(fnmatch(str(page.relative_to(DOCS)), pattern) for pattern in WRITTEN_BY_REPRODUCE)
 )
 TEXTS = [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
-ROOMS = [name for name in netbic.__all__ if isinstance(getattr(netbic, name), ModuleType)] + ["operators", "solver"]
+PACKAGES = [name for name in netbic.__all__ if isinstance(getattr(netbic, name), ModuleType)] + ["operators", "solver"]
 
 
 def toctree_entries(page):
@@ -46,16 +46,16 @@ def test_every_command_has_its_section():
     assert sorted(sections) == sorted(main.commands)
 
 
-def listed_names(room):
-    """Names in the tables and constants of a room's page; `netbic.X` where a name is described at the top."""
-    text = (DOCS / "api" / f"{room}.md").read_text()
+def listed_names(package):
+    """Names in the tables and constants of a package's page; `netbic.X` where a name is described at the top."""
+    text = (DOCS / "api" / f"{package}.md").read_text()
     tables = re.findall(r"\.\. autosummary::\n(.*?)```", text, re.DOTALL)
     names = {name for table in tables for name in re.findall(r"^   (\w+)$", table, re.MULTILINE)}
     return names | set(re.findall(r"\{py:data\} (\w+)", text)), set(re.findall(r"\{py:obj\}`netbic\.(\w+)`", text))
 
 
-def public_names(room):
-    module = importlib.import_module(f"netbic.{room}")
+def public_names(package):
+    module = importlib.import_module(f"netbic.{package}")
     if hasattr(module, "__all__"):
         return set(module.__all__)
     own = inspect.getmembers(module, lambda value: getattr(value, "__module__", None) == module.__name__)
@@ -64,16 +64,18 @@ def public_names(room):
 
 def test_the_top_of_the_package_is_listed():
     listed, _ = listed_names("netbic")
-    assert listed == {name for name in netbic.__all__ if name not in ROOMS}
-    assert {room for room in ROOMS if f"({room}.md)" not in (DOCS / "api" / "index.md").read_text()} == set()
+    assert listed == {name for name in netbic.__all__ if name not in PACKAGES}
+    assert {
+        package for package in PACKAGES if f"({package}.md)" not in (DOCS / "api" / "index.md").read_text()
+    } == set()
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_every_public_name_of_a_room_is_listed(room):
-    listed, above = listed_names(room)
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_public_name_of_a_package_is_listed(package):
+    listed, above = listed_names(package)
     assert above <= set(netbic.__all__)
-    assert public_names(room) <= listed | above, "add it to the tables of the room's page in docs/api"
-    module = importlib.import_module(f"netbic.{room}")
+    assert public_names(package) <= listed | above, "add it to the tables of the package's page in docs/api"
+    module = importlib.import_module(f"netbic.{package}")
     assert {name for name in listed if not hasattr(module, name)} == set(), "no longer there"
 
 

@@ -8,15 +8,8 @@ Their standard errors are about .005.
 import numpy as np
 import pytest
 
-from netbic.experiments.simulation import (
-    as_published,
-    controls,
-    found_columns,
-    off_the_block,
-    sensitivities,
-    toy_vectors,
-)
 from netbic.simulate import paper
+from reproduction.simulation import as_published, controls, found_columns, off_the_block, sensitivities, toy_vectors
 
 GAMMAS = (0.02, 0.03, 0.04, 0.05, 0.06)
 REFERENCE = {

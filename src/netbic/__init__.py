@@ -11,23 +11,26 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
-    from netbic import enrichment, experiments, graphs, io, methods, penalties, pl, report, selection, simulate, tl
-    from netbic.decomposition import SparseGraphSVD
+    from netbic import enrichment, graphs, io, methods, penalties, pl, report, selection, simulate, tl
+    from netbic.errors import InputError
+    from netbic.estimators import SparseGraphSVD
     from netbic.graphs import Graph
-    from netbic.io import InputError, load, save
     from netbic.methods import method
     from netbic.penalties import L0, L1, SCAD, AdaptiveLasso, AdaptiveSupport, Dense, KeepSoft, L1Ball
+    from netbic.storage import load, save
 
 _PENALTIES = ["L0", "L1", "SCAD", "AdaptiveLasso", "AdaptiveSupport", "Dense", "KeepSoft", "L1Ball"]
 _HOMES = {
-    "SparseGraphSVD": "netbic.decomposition",
+    "SparseGraphSVD": "netbic.estimators",
     "Graph": "netbic.graphs",
     "method": "netbic.methods",
-    **dict.fromkeys(["InputError", "load", "save"], "netbic.io"),
+    "InputError": "netbic.errors",
+    "load": "netbic.storage",
+    "save": "netbic.storage",
     **dict.fromkeys(_PENALTIES, "netbic.penalties"),
 }
-_ROOMS = {"enrichment", "experiments", "graphs", "io", "methods", "penalties", "pl", "report", "selection"}
-_ROOMS |= {"simulate", "tl"}
+_PACKAGES = {"enrichment", "graphs", "io", "methods", "penalties", "pl", "report", "selection"}
+_PACKAGES |= {"simulate", "tl"}
 
 __all__ = [
     "L0",
@@ -43,7 +46,6 @@ __all__ = [
     "SparseGraphSVD",
     "__version__",
     "enrichment",
-    "experiments",
     "graphs",
     "io",
     "load",
@@ -63,7 +65,7 @@ def __getattr__(name: str) -> Any:
     """Load a public name on first use, so that `import netbic` stays light."""
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
-    if name in _ROOMS:
+    if name in _PACKAGES:
         return import_module(f"netbic.{name}")
     raise AttributeError(f"module 'netbic' has no attribute {name!r}")
 

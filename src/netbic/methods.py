@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from netbic.decomposition import SparseGraphSVD
+from netbic.estimators import SparseGraphSVD
 from netbic.penalties import L0, SCAD, AdaptiveLasso, KeepSoft, Penalty
 
 

@@ -23,19 +23,14 @@ from numpy.typing import NDArray
 
 from netbic import __version__
 from netbic.arrays import checked
-from netbic.decomposition import SparseGraphSVD
-from netbic.errors import extra, shown
+from netbic.errors import InputError, extra, shown
+from netbic.estimators import SparseGraphSVD, fitted_model, is_model, matched_graph, names_of
 from netbic.graphs import Graph
-from netbic.io import Alignment, InputError, align, scores_by_name
-from netbic.io.alignment import with_names
-from netbic.io.blockwise import of_columns
-from netbic.io.expression import as_matrix
-from netbic.io.lazy import as_floats, store_source
-from netbic.io.results import names_of
-from netbic.io.state import ModelState, fitted_model, is_model, matched_graph, model_from, state_of
-from netbic.io.stores import describe
 from netbic.methods import usual_sizes
-from netbic.operators.blocks import is_dask
+from netbic.outofcore import is_dask, of_columns
+from netbic.readers import as_floats, as_matrix, describe, store_source
+from netbic.storage import ModelState, model_from, state_of
+from netbic.study import Alignment, align, scores_by_name, with_names
 
 _FURTHER = ("rows_choices", "columns_choices", "kept")  # what only some models have
 _PER_MODULE = ("singular_values", "explained_variance_ratio", "graph_share", "converged", "rounds")

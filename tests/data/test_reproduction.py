@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from netbic import InputError, experiments
+import reproduction as experiments
+from netbic import InputError
 from netbic.enrichment import edges
-from netbic.experiments.published import LEVELS, PAPER_METHODS
-from netbic.experiments.tumours import (
+from netbic.io import read_gene_sets, read_network, read_table
+from reproduction.published import LEVELS, PAPER_METHODS
+from reproduction.tumours import (
     Sizes,
     compare,
     enriched_shares,
@@ -18,7 +20,6 @@ from netbic.experiments.tumours import (
     signed_ranks,
     summarise,
 )
-from netbic.io import read_gene_sets, read_network, read_table
 
 
 @pytest.fixture(scope="module")

@@ -16,9 +16,9 @@ from click.testing import CliRunner
 import netbic
 from netbic import InputError, SparseGraphSVD
 from netbic.cli import main
-from netbic.io import files as io_files
-from netbic.io.files import LOCK, WriteError, locked, read_json, write_whole
-from netbic.io.outputs import RECORDS, RUN_FILES, add_files, own_files, scratch_folder, sweep_folders
+from netbic.files import whole as io_files
+from netbic.files.guard import RECORDS, RUN_FILES, add_files, own_files, scratch_folder, sweep_folders
+from netbic.files.whole import LOCK, WriteError, locked, read_json, write_whole
 
 TOY = netbic.simulate.paper(0.02, random_state=0)
 
@@ -381,7 +381,7 @@ def test_a_scratch_folder_is_swept_only_when_its_process_is_gone(tmp_path):
 _LEAVE = """
 import os, signal, sys
 from pathlib import Path
-from netbic.io.outputs import scratch_folder
+from netbic.files.guard import scratch_folder
 with scratch_folder(Path(sys.argv[1]), "out.zarr") as scratch:
     (scratch / "store").mkdir()
     os.kill(os.getpid(), signal.SIGKILL)
@@ -416,7 +416,7 @@ def test_a_signal_cleans_up_as_ctrl_c_does(cohort, tmp_path, number):
 
 _STOPPED = """
 import os
-import netbic.io.converting as converting
+import netbic.conversion.convert as converting
 from netbic.cli import main
 converting.write_store = lambda *_: os.kill(os.getpid(), {number})
 main()

@@ -23,8 +23,8 @@ from golden.peers import (
     vector,
 )
 from netbic import L0, L1, SCAD, AdaptiveLasso, Graph, KeepSoft, L1Ball
+from netbic.estimators.projection import explained
 from netbic.operators import Masked, learn_from_observed
-from netbic.projection import explained
 from netbic.solver import Side
 from outside import outside_folder
 

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_info
 
 import netbic
-from netbic.operators.workers import Cluster, ClusterError
+from netbic.outofcore.executors import Cluster, ClusterError
 from netbic.selection import AutoSVD, choose_settings, consensus, graph_value, n_modules, stability, tune
 from netbic.selection.fits import OnCluster, quiet
 from netbic.simulate import cohort

@@ -17,7 +17,7 @@ import click
 from netbic.cli.wording import in_options
 
 if TYPE_CHECKING:
-    from netbic.io import Study
+    from netbic.study import Study
 
 File = click.Path(exists=True, path_type=str)
 
@@ -114,9 +114,8 @@ def now_keeping() -> None:
 
 
 def _in_one_line(problem: Exception, goes_on: str | None, kept: str) -> click.ClickException:
-    from netbic.io import FolderInUse
-    from netbic.io.files import WriteError
-    from netbic.operators.workers import BlockError, ClusterError
+    from netbic.files import FolderInUse, WriteError
+    from netbic.outofcore import BlockError, ClusterError
 
     text = in_options(" ".join(str(problem).split()))
     if isinstance(problem, WriteError):

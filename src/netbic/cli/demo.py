@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
     from rich.table import Table
 
-    from netbic.decomposition import SparseGraphSVD
+    from netbic.estimators import SparseGraphSVD
     from netbic.graphs import Graph
     from netbic.simulate import Cohort
 

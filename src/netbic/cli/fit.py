@@ -30,8 +30,10 @@ from netbic.cli.wording import in_genes
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from netbic.decomposition import SparseGraphSVD
-    from netbic.io import GeneSets, Run, Study
+    from netbic.estimators import SparseGraphSVD
+    from netbic.readers import GeneSets
+    from netbic.storage import Run
+    from netbic.study import Study
 
 
 class FitCommand(Command):

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import click
 
 import netbic
 from netbic.cli.command import Command
+from netbic.errors import InputError
 
 
 @click.command(cls=Command)
 @click.argument("part", type=click.Choice(["fig1", "table1", "fig2", "all"]))
 @click.option(
-    "--out", default="reproduction", show_default=True, type=click.Path(path_type=Path), help="Folder to write to."
+    "--out", default="reproduced", show_default=True, type=click.Path(path_type=Path), help="Folder to write to."
 )
 @click.option(
     "--data",
@@ -32,8 +36,21 @@ def reproduce(part: str, out: Path, data: Path | None, replicates: int, jobs: in
 
     fig1 is simulated and needs no data. table1 and fig2 take the real data sets that the documentation names.
     """
-    parts = netbic.experiments.PARTS if part == "all" else (part,)
+    paper = _reproduction()
+    parts = paper.PARTS if part == "all" else (part,)
     tell = (lambda line: None) if quiet else (lambda line: click.echo(line, err=True))
-    netbic.experiments.reproduce(parts, out, data, replicates=replicates, seed=seed, n_jobs=jobs, tell=tell)
+    paper.reproduce(parts, out, data, replicates=replicates, seed=seed, n_jobs=jobs, tell=tell)
     if not quiet:
         click.echo(f"{out}/README.md")
+
+
+def _reproduction() -> ModuleType:
+    """Load the package `reproduction`, which is part of the source tree but not of an installed netbic."""
+    source_tree = Path(netbic.__file__).parents[2]
+    if not (source_tree / "reproduction" / "run.py").is_file():
+        raise InputError(
+            "netbic reproduce needs netbic's source tree, which is not installed with the package: "
+            "git clone https://github.com/netbic/netbic, then run `make paper` there"
+        )
+    sys.path.insert(0, str(source_tree))
+    return import_module("reproduction")

@@ -28,8 +28,8 @@ from netbic.cli.wording import OPTIONS, in_genes
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from netbic.io import Study
     from netbic.selection import Tuning
+    from netbic.study import Study
 
 _RECORD = "tuning.json"
 _CHECKPOINT = "tuning.checkpoint"
@@ -104,7 +104,7 @@ def tune(expression: str, graph: str | None, out: Path, force: bool, quiet: bool
     After an interruption, the same command goes on where it was.
     """
     given = words | {"expression": expression, "graph": graph}
-    _check_folder(out, force, {role: given.get(name) for name, role in netbic.io.outputs.ROLES.items()})
+    _check_folder(out, force, {role: given.get(name) for name, role in netbic.files.guard.ROLES.items()})
     if words["dask"] is not None and words["jobs"] is not None:
         raise click.UsageError("--jobs is about this machine's processes, --dask about a cluster: give one of them")
     names = ("modules", "genes", "samples", "smoothness", "criterion", "folds", "best")
@@ -119,10 +119,10 @@ def tune(expression: str, graph: str | None, out: Path, force: bool, quiet: bool
             (out / _CHECKPOINT).unlink(missing_ok=True)
         tuning = _tuned(study, out / _CHECKPOINT, asked, silent)
         found = {"best_params": netbic.io.settings_of(tuning.best_params_), "verdict": tuning.verdict}
-        with netbic.io.files.undisturbed():
-            with netbic.io.outputs.scratch_folder(out, _RECORD) as staged:
+        with netbic.files.whole.undisturbed():
+            with netbic.files.guard.scratch_folder(out, _RECORD) as staged:
                 netbic.io.write_table(staged / "tuning.tsv", tuning.table)
-                netbic.io.outputs.publish(staged, out, _RECORD, netbic.io.outputs.stamped(found))
+                netbic.files.guard.publish(staged, out, _RECORD, netbic.files.guard.stamped(found))
             (out / _CHECKPOINT).unlink()
     if as_json:
         click.echo(json.dumps(found, indent=1))
@@ -140,10 +140,10 @@ def _check_folder(out: Path, force: bool, inputs: dict[str, Any]) -> None:
     """Refuse finished results, unless they are to be replaced, and files that netbic did not write."""
     if out.exists() and not out.is_dir():
         raise click.UsageError(f"{out} is a file: name a folder for the results")
-    netbic.io.outputs.check_free(out, ["tuning.tsv", _RECORD], inputs)
-    netbic.io.outputs.refuse_inputs([out / _CHECKPOINT], inputs)
+    netbic.files.guard.check_free(out, ["tuning.tsv", _RECORD], inputs)
+    netbic.files.guard.refuse_inputs([out / _CHECKPOINT], inputs)
     netbic.selection.checkpoint.seed_of(out / _CHECKPOINT)  # an error if a file of that name is no checkpoint
-    record = netbic.io.outputs.record_in(out, _RECORD)
+    record = netbic.files.guard.record_in(out, _RECORD)
     if not force and record is not None and record.get("state") != "running":
         _tidy(out)
         raise click.UsageError(f"{out} holds a finished tuning: choose another folder, or --force to replace it")
@@ -151,14 +151,14 @@ def _check_folder(out: Path, force: bool, inputs: dict[str, Any]) -> None:
 
 def _tidy(out: Path) -> None:
     """Remove what a kill after the very last file left of a finished tuning."""
-    if (out / _CHECKPOINT).exists() or netbic.io.outputs.has_leftovers(out):
+    if (out / _CHECKPOINT).exists() or netbic.files.guard.has_leftovers(out):
         with netbic.io.locked(out):
-            netbic.io.outputs.sweep_run(out)
+            netbic.files.guard.sweep_run(out)
             (out / _CHECKPOINT).unlink(missing_ok=True)
 
 
 def _tuned(study: Study, checkpoint: Path, asked: dict[str, Any], silent: bool) -> Tuning:
-    from netbic.operators.workers import ClusterError
+    from netbic.outofcore import ClusterError
 
     words = preparation(study, asked["center"], asked["zscore"], asked["missing"])
     model = netbic.SparseGraphSVD(asked["modules"], column_graph=study.graph, random_state=asked["seed"], **words)

@@ -9,9 +9,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from netbic.arrays import checked
-from netbic.decomposition import SparseGraphSVD, check_count, refuse_anndata
 from netbic.enrichment.sets import Masks, masks_over, refuse_dask
-from netbic.io.state import fitted_model, is_model
+from netbic.estimators import SparseGraphSVD, check_count, fitted_model, is_model, refuse_anndata
 
 
 def coexpression(modules: Any, X: Any, *, n_draws: int = 99, random_state: Any = None) -> pd.DataFrame:

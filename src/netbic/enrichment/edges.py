@@ -12,11 +12,10 @@ from scipy.stats import false_discovery_control, hypergeom
 from sklearn.base import clone
 
 from netbic.arrays import checked
-from netbic.decomposition import SparseGraphSVD, axis_names, check_count, refuse_anndata
 from netbic.enrichment.nulls import degree_matched_counts, edges_inside, rewired_counts, without_peers
 from netbic.enrichment.sets import Masks, graph_and_masks, refuse_dask
+from netbic.estimators import SparseGraphSVD, axis_names, check_count, refuse_anndata, unwrapped
 from netbic.graphs import Graph, match
-from netbic.io.state import unwrapped
 
 NULLS = ("hypergeometric", "degree", "rewired")
 _DRAWS = {"degree": 999, "rewired": 99}

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from scipy.stats import false_discovery_control, hypergeom
 
 from netbic.enrichment.sets import Masks, masks_over
-from netbic.io import InputError, read_gene_sets
-from netbic.io.state import fitted_model, is_model
+from netbic.errors import InputError
+from netbic.estimators import fitted_model, is_model
+from netbic.readers import read_gene_sets
 
 Names = NDArray[Any]
 

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from netbic.estimators import fitted_model, is_model
 from netbic.graphs import Graph, match
-from netbic.io.state import fitted_model, is_model
-from netbic.operators.blocks import is_dask
+from netbic.outofcore import is_dask
 
 Masks = NDArray[np.bool_]
 

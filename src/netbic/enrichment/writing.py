@@ -8,13 +8,11 @@ from typing import Any
 
 import pandas as pd
 
-from netbic.decomposition import SparseGraphSVD, is_number
 from netbic.enrichment.edges import edges
 from netbic.enrichment.gene_sets import gene_sets
-from netbic.io import InputError
-from netbic.io.files import as_json, as_table, read_json
-from netbic.io.outputs import add_files
-from netbic.io.state import fitted_model, matched_graph
+from netbic.errors import InputError
+from netbic.estimators import SparseGraphSVD, fitted_model, is_number, matched_graph
+from netbic.files import add_files, as_json, as_table, read_json
 
 RECORD = "enrichment.json"
 USUAL_LEVEL = 0.05

@@ -5,26 +5,22 @@ either side. :class:`Corrected` adds what must never touch the data: centring, s
 and low-rank corrections. :class:`Preparation` turns the user's words for centring and scaling into such corrections.
 """
 
-from typing import Any
-
-import scipy.sparse as sp
-
+from netbic.deprecation import earlier_names
 from netbic.operators.base import DataOperator, Operator
-from netbic.operators.blocks import RowBlocks, is_dask
-from netbic.operators.chunked import ChunkedOperator
+from netbic.operators.base import Floats as Floats
+from netbic.operators.base import Indices as Indices
 from netbic.operators.corrected import Corrected
 from netbic.operators.dense import DenseOperator
+from netbic.operators.dispatch import as_operator
 from netbic.operators.masked import Masked, learn_from_observed
 from netbic.operators.preparation import CENTERS, Preparation, winsorised
-from netbic.operators.scanning import Look
+from netbic.operators.row_reduction import Look
+from netbic.operators.row_reduction import aligned as aligned
+from netbic.operators.row_reduction import is_sparse as is_sparse
 from netbic.operators.sparse import SparseOperator
-from netbic.operators.workers import BlockError, ClusterError
 
 __all__ = [
     "CENTERS",
-    "BlockError",
-    "ChunkedOperator",
-    "ClusterError",
     "Corrected",
     "DataOperator",
     "DenseOperator",
@@ -32,17 +28,11 @@ __all__ = [
     "Masked",
     "Operator",
     "Preparation",
-    "RowBlocks",
     "SparseOperator",
     "as_operator",
-    "is_dask",
     "learn_from_observed",
     "winsorised",
 ]
 
-
-def as_operator(X: Any, low_memory: bool = False) -> DataOperator:
-    """The operator for a validated array: dense, CSR or blocks of rows."""
-    if isinstance(X, RowBlocks):
-        return ChunkedOperator(X)
-    return SparseOperator(X) if sp.issparse(X) else DenseOperator(X, low_memory)
+_OUT_OF_CORE = ("BlockError", "ChunkedOperator", "ClusterError", "RowBlocks", "is_dask")
+__getattr__ = earlier_names("netbic.operators", {name: f"netbic.outofcore.{name}" for name in _OUT_OF_CORE})

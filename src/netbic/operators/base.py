@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from netbic.operators.scanning import Look
+    from netbic.operators.row_reduction import Look
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netbic.operators.base import DataOperator, Floats, Indices
-from netbic.operators.scanning import Look
+from netbic.operators.row_reduction import Look
 
 _SPARSE_SHARE = 0.2  # layers with fewer non-zeros than this share are kept by their non-zeros
 

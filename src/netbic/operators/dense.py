@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.linalg import get_blas_funcs
 
 from netbic.operators.base import Floats, Indices
-from netbic.operators.scanning import Look
+from netbic.operators.row_reduction import Look
 
 _FULL_SHARE = 0.45  # above this share of kept lines the full product beats gathering
 _LONG_LINE = 4096

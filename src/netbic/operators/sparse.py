@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from netbic.operators.base import Floats, Indices
-from netbic.operators.scanning import Look
+from netbic.operators.row_reduction import Look
 
 _FULL_SHARE = 0.3  # above this share of kept rows or columns the full product beats gathering
 _BLOCK_ENTRIES = 1 << 20  # stored entries visited at a time

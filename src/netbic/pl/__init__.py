@@ -6,6 +6,7 @@ Every function draws into `ax` (a figure of its own if that is None) and returns
 from netbic.pl.convergence import convergence
 from netbic.pl.enrichment import enrichment
 from netbic.pl.heatmap import heatmap
+from netbic.pl.layout import layout as layout
 from netbic.pl.loadings import loadings
 from netbic.pl.network import network
 from netbic.pl.recovery import recovery

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from netbic.decomposition import SparseGraphSVD
+from netbic.estimators import SparseGraphSVD
 from netbic.pl.canvas import (
     ALARM,
     PALETTE,

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from netbic.decomposition import check_count
 from netbic.errors import InputError
+from netbic.estimators import check_count
 from netbic.pl.canvas import SMALL, axes_for, colour_bar
 from netbic.pl.names import LITERAL, shown_name
 

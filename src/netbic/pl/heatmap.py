@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from netbic.decomposition import SparseGraphSVD
-from netbic.io.results import names_of
+from netbic.estimators import SparseGraphSVD, names_of
 from netbic.pl.canvas import DIVERGING, SMALL, axes_for, colour_bar, module_colour, pixels, settle, spread_of
 from netbic.pl.names import apart, name_ticks
 from netbic.pl.order import Order, module_order

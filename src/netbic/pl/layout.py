@@ -11,7 +11,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.csgraph import connected_components, shortest_path
 from scipy.spatial.distance import cdist
 
-from netbic.decomposition import one_blas_thread
+from netbic.estimators import one_blas_thread
 
 Floats = NDArray[np.float64]
 

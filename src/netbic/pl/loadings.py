@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from netbic.decomposition import check_count
-from netbic.io.results import heaviest, names_of
+from netbic.estimators import check_count, heaviest, names_of
 from netbic.pl.canvas import NEGATIVE, POSITIVE, SMALL, axes_for, bare, settle
 from netbic.pl.names import name_ticks
 from netbic.pl.source import WORDS, check_axis, check_module, fitted, weights_of

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from netbic.decomposition import SparseGraphSVD
 from netbic.errors import InputError
+from netbic.estimators import SparseGraphSVD, heaviest, matched_graph, names_of
 from netbic.graphs import Graph, match
-from netbic.io.results import heaviest, names_of
-from netbic.io.state import matched_graph
 from netbic.pl.canvas import DIVERGING, SMALL, axes_for, colour_bar, pixels, settle
 from netbic.pl.layout import Layout, layout
 from netbic.pl.names import LITERAL, shown_name

@@ -11,13 +11,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from netbic import tl
-from netbic.decomposition import SparseGraphSVD, is_anndata
 from netbic.errors import InputError, shown
-from netbic.io.expression import as_matrix
-from netbic.io.lazy import as_floats
-from netbic.io.results import names_of
-from netbic.io.state import fitted_model, is_model
-from netbic.operators.blocks import is_dask
+from netbic.estimators import SparseGraphSVD, fitted_model, is_anndata, is_model, names_of
+from netbic.outofcore import is_dask
+from netbic.readers import as_floats, as_matrix
 
 Indices = NDArray[np.intp]
 

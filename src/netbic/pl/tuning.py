@@ -9,11 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from netbic.decomposition import is_number
+from netbic.estimators import is_number
 from netbic.pl.canvas import ALARM, PALETTE, QUIET, SEQUENTIAL, SMALL, axes_for, bare, colour_bar
 from netbic.pl.names import LITERAL, shown_name
-from netbic.selection import Tuning
-from netbic.selection.choice import described, typical_error
+from netbic.selection import Tuning, described, typical_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

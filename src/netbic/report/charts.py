@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from netbic.decomposition import SparseGraphSVD
-from netbic.enrichment.writing import USUAL_LEVEL
+from netbic.enrichment import USUAL_LEVEL
 from netbic.errors import extra
+from netbic.estimators import SparseGraphSVD
 
 _PLAIN, _FLAGGED = "#0072B2", "#D55E00"
 _HEIGHT, _STATIC_WIDTH = 260, 520

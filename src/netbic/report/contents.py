@@ -13,17 +13,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from netbic.decomposition import DEFAULT_SMOOTHNESS, SparseGraphSVD
-from netbic.enrichment.writing import USUAL_LEVEL, enrichment_record
+from netbic.enrichment import USUAL_LEVEL, enrichment_record
 from netbic.errors import InputError, unusable
-from netbic.io import Alignment, NetworkAccount, finished_record, load, read_table, summary_table
-from netbic.io.files import read_json
-from netbic.io.results import heaviest, names_of
-from netbic.io.state import fitted_model, matched_graph
+from netbic.estimators import DEFAULT_SMOOTHNESS, SparseGraphSVD, fitted_model, heaviest, matched_graph, names_of
+from netbic.files import finished_record, read_json, read_table
 from netbic.penalties import AdaptiveSupport
+from netbic.readers import NetworkAccount
 from netbic.report.heatmaps import Heatmap, picture, read_heatmaps
 from netbic.report.network import Subnetwork, subnetwork
-from netbic.solver.remarks import MUCH_GRAPH
+from netbic.solver import MUCH_GRAPH
+from netbic.storage import load, summary_table
+from netbic.study import Alignment
 
 _HUB_SHARE, _FEW_EDGES, _BEYOND_EQUALS = 0.5, 10, 0.2
 _TOP, _TERMS = 15, 10

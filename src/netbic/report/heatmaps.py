@@ -14,15 +14,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from netbic.arrays import checked
-from netbic.decomposition import SparseGraphSVD
 from netbic.errors import extra
-from netbic.io.files import read_regular
-from netbic.io.model_folders import unpacked
-from netbic.io.outputs import add_files
-from netbic.io.results import check_same_data, heaviest
-from netbic.io.state import fitted_model
+from netbic.estimators import SparseGraphSVD, check_same_data, fitted_model, heaviest
+from netbic.files import add_files, read_regular
 from netbic.operators import Preparation
-from netbic.operators.blocks import RowBlocks, is_dask
+from netbic.outofcore import RowBlocks, is_dask
+from netbic.storage import unpacked
 
 Members = tuple[NDArray[Any], NDArray[Any]]  # genes and samples
 

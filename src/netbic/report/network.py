@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netbic.graphs import Graph
-from netbic.pl.layout import layout
+from netbic.pl import layout
 
 WIDTH, HEIGHT = 1000, 720
 _MARGIN = 36

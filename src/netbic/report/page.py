@@ -13,17 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from netbic import __version__
-from netbic.decomposition import SparseGraphSVD
 from netbic.errors import InputError, extra, one_line, unusable
-from netbic.io.characters import check_characters
-from netbic.io.files import write_whole
-from netbic.io.outputs import add_files, check_free, check_target, result_files
-from netbic.io.results import names_of
+from netbic.estimators import SparseGraphSVD, names_of
+from netbic.files import add_files, check_free, check_target, result_files, write_whole
+from netbic.readers import check_characters
 from netbic.report import charts
 from netbic.report.contents import Contents, gather
 from netbic.report.heatmaps import scale_picture
 from netbic.report.network import HEIGHT, WIDTH
-from netbic.solver.remarks import MUCH_GRAPH
+from netbic.solver import MUCH_GRAPH
 
 FILE = "report.html"
 # Overrides, embeddings and isolates: an isolating element keeps them from what is around a name, not from the name.

@@ -1,7 +1,10 @@
 """How many modules, how sparse, how smooth, and whether to believe them."""
 
+from netbic.estimators import StableModules
 from netbic.selection.auto import AutoSVD, Chosen, choose_settings
 from netbic.selection.checkpoint import BegunOtherwise
+from netbic.selection.choice import described as described
+from netbic.selection.choice import typical_error as typical_error
 from netbic.selection.consensus import Consensus, consensus
 from netbic.selection.error_bounds import expected_false, pcer_threshold, threshold_for
 from netbic.selection.graph_value import GraphValue, graph_value
@@ -9,7 +12,6 @@ from netbic.selection.grid import default_grid
 from netbic.selection.n_modules import ModuleCount, n_modules
 from netbic.selection.stability import AxisStability, Stability, stability
 from netbic.selection.tune import Tuning, tune
-from netbic.stable_modules import StableModules
 
 __all__ = [
     "AutoSVD",

@@ -14,11 +14,9 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from netbic.arrays import checked
-from netbic.decomposition import SparseGraphSVD, check_count, refuse_anndata
-from netbic.io.state import unwrapped
+from netbic.estimators import SparseGraphSVD, check_count, refuse_anndata, unwrapped
 from netbic.methods import usual_sizes
-from netbic.penalties import AdaptiveSupport
-from netbic.penalties.adaptive import DOUBTS
+from netbic.penalties import DOUBTS, AdaptiveSupport
 from netbic.selection.fits import Jobs, fitters
 from netbic.selection.graph_value import graph_value
 from netbic.selection.holdout import seeded

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from netbic.errors import InputError, shown
-from netbic.io.files import read_regular, write_whole, writing
+from netbic.files import read_regular, write_whole, writing
 
 
 class BegunOtherwise(InputError):

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from netbic.decomposition import DEFAULT_SMOOTHNESS, SparseGraphSVD
+from netbic.estimators import DEFAULT_SMOOTHNESS, SparseGraphSVD
 
 Floats = NDArray[np.float64]
 

@@ -9,14 +9,12 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from netbic.decomposition import SparseGraphSVD, check_count
-from netbic.io.state import unwrapped
+from netbic.estimators import SparseGraphSVD, check_count, unwrapped
 from netbic.selection.fits import Jobs, fitters, quiet
 from netbic.selection.halves import Halving
 from netbic.selection.holdout import seeded
 from netbic.selection.matching import ALIKE, Bools, Layers, partners, similarity
-from netbic.solver import Module, ModuleSearch, Settings
-from netbic.solver.starts import Direction, random_direction
+from netbic.solver import Direction, Module, ModuleSearch, Settings, random_direction
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,9 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, svds
 from sklearn.base import clone
 
-from netbic.decomposition import AXES, Prepared, SparseGraphSVD, has_holes
+from netbic.estimators import AXES, Prepared, SparseGraphSVD, has_holes, observed_scores, scoring, span
 from netbic.graphs import Graph
 from netbic.operators import Corrected, Preparation, as_operator, learn_from_observed
-from netbic.projection import observed_scores, scoring, span
 from netbic.selection.holdout import Floats, Indices, cut, folds, in_proportion
 from netbic.solver import Module
 

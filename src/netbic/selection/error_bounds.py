@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize_scalar
 
-from netbic.decomposition import is_number
+from netbic.estimators import is_number
 
 ASSUMPTIONS: Final = ("none", "unimodal", "r-concave")
 _ROUNDING = 1e-9  # frequencies are multiples of 1 / (2B): a threshold that misses one by rounding means it

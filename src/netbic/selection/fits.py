@@ -21,9 +21,8 @@ from typing import Any, Protocol
 from joblib import cpu_count, effective_n_jobs
 from sklearn.utils.parallel import Parallel, delayed
 
-from netbic.decomposition import one_blas_thread
-from netbic.operators import is_dask
-from netbic.operators.workers import BlockError, Cluster, ClusterError, current_workers
+from netbic.estimators import one_blas_thread
+from netbic.outofcore import BlockError, Cluster, ClusterError, current_workers, is_dask
 
 Jobs = int | str | None
 Fit = Callable[[Any, Any], Any]

@@ -13,9 +13,8 @@ from scipy import stats
 from sklearn.base import clone
 
 from netbic.arrays import checked
-from netbic.decomposition import SparseGraphSVD, axis_names, check_count, refuse_anndata
+from netbic.estimators import SparseGraphSVD, axis_names, check_count, refuse_anndata, unwrapped
 from netbic.graphs import Graph, match
-from netbic.io.state import unwrapped
 from netbic.selection.fits import Jobs, fitters, quiet
 from netbic.selection.holdout import Floats, HeldOut, held_out_scores, seeded
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import ParameterGrid
 
-from netbic.decomposition import AXES, SparseGraphSVD
+from netbic.estimators import AXES, SparseGraphSVD
 
 Grid = Mapping[str, Any] | list[Mapping[str, Any]]
 

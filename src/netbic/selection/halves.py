@@ -12,9 +12,8 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_array
 
 from netbic.arrays import checked
-from netbic.decomposition import SparseGraphSVD
+from netbic.estimators import SparseGraphSVD, matched_graph
 from netbic.graphs import Graph
-from netbic.io.state import matched_graph
 from netbic.selection.fits import Fitters
 from netbic.selection.holdout import on_fewer
 from netbic.selection.matching import ALIKE, Floats, Indices, Layers, jaccard, partners, similarity

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 
-from netbic.decomposition import SparseGraphSVD
+from netbic.estimators import SparseGraphSVD
 from netbic.graphs import Graph, match
 from netbic.penalties import L1Ball, Penalty
 

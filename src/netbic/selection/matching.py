@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from netbic.decomposition import SparseGraphSVD
+from netbic.estimators import SparseGraphSVD
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

@@ -14,8 +14,7 @@ from scipy.linalg import eigh
 from sklearn.base import clone
 
 from netbic.arrays import checked
-from netbic.decomposition import SparseGraphSVD, check_count, refuse_anndata
-from netbic.io.state import unwrapped
+from netbic.estimators import SparseGraphSVD, check_count, refuse_anndata, unwrapped
 from netbic.operators import Preparation, as_operator, winsorised
 from netbic.selection.fits import Fitters, Jobs, fitters, quiet
 from netbic.selection.holdout import seeded

@@ -8,9 +8,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from netbic.decomposition import SparseGraphSVD, check_count, is_number
-from netbic.io.results import check_same_data, names_of
-from netbic.io.state import unwrapped
+from netbic.estimators import (
+    SparseGraphSVD,
+    StableModules,
+    check_count,
+    check_same_data,
+    is_number,
+    names_of,
+    unwrapped,
+)
 from netbic.selection.error_bounds import (
     check_assumption,
     check_threshold,
@@ -22,7 +28,6 @@ from netbic.selection.fits import Fitters, Jobs, fitters, quiet
 from netbic.selection.halves import Halving
 from netbic.selection.holdout import seeded
 from netbic.selection.matching import Bools, Floats
-from netbic.stable_modules import StableModules
 
 _DEFAULT_THRESHOLD = 0.75
 

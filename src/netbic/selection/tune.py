@@ -17,16 +17,16 @@ from scipy.stats import rankdata
 from sklearn.base import clone
 
 from netbic import __version__
-from netbic.decomposition import AXES, SparseGraphSVD, axis_names, check_count, has_holes
+from netbic.estimators import AXES, SparseGraphSVD, axis_names, check_count, has_holes
 from netbic.graphs import Graph, match
-from netbic.io.state import settings_of
-from netbic.io.study import digest
 from netbic.selection.checkpoint import Checkpoint, Outcome, seed_of
 from netbic.selection.choice import RULES, choice, described, standard_errors, verdict
 from netbic.selection.criteria import CRITERIA, Maker, check_varies, trials
 from netbic.selection.fits import Fitters, Here, Jobs, fitters, quiet
 from netbic.selection.grid import Grid, named, points_of
 from netbic.selection.holdout import seeded
+from netbic.storage import settings_of
+from netbic.study import digest
 
 _PARTS = 4  # portions of a fold per process
 _SHARED = (

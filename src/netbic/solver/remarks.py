@@ -7,7 +7,7 @@ from typing import Final
 
 from sklearn.exceptions import ConvergenceWarning
 
-from netbic.penalties.adaptive import DOUBTS
+from netbic.penalties import DOUBTS
 from netbic.solver.half_steps import Vector
 from netbic.solver.modules import Axis, Module, Settings
 from netbic.solver.one_start import CHOOSING, Outcome

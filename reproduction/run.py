@@ -1,0 +1,137 @@
+"""Run experiments and write what they show: tables, figures and a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+import pandas as pd
+
+from netbic.errors import InputError
+from netbic.files import RECORDS, check_free, stamped, write_json, write_table, write_whole
+from netbic.readers import read_gene_sets
+from reproduction import page
+from reproduction.figures import draw_figure_1, draw_figure_2, plotting
+from reproduction.simulation import controls, sensitivities, toy_vectors
+from reproduction.tumours import (
+    DATASETS,
+    GENE_SETS,
+    NETWORKS,
+    Sizes,
+    check_data,
+    compare,
+    load_study,
+    over_sigmas,
+    random_modules,
+    signed_ranks,
+    summarise,
+    terms_column,
+)
+
+RECORD: Final = "reproduction.json"  # lists what is written, so that it may be replaced
+PARTS: Final = ("fig1", "table1", "fig2")
+Tell = Callable[[str], None]
+
+
+def reproduce(
+    parts: Sequence[str],
+    out: Path | str,
+    data: Path | str | None = None,
+    *,
+    replicates: int = 50,
+    datasets: Sequence[str] = tuple(DATASETS),
+    networks: Sequence[str] = tuple(NETWORKS),
+    sizes: Sizes | None = None,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    tell: Tell = lambda line: None,
+) -> None:
+    """Rerun parts of the paper ("fig1", "table1", "fig2") and write tables (TSV), figures and a page (README.md).
+
+    Parameters
+    ----------
+    parts : sequence of str
+    out : path
+        Folder to write to.
+    data : path, optional
+        Folder of the expression sets, networks and gene sets; needed for "table1" and "fig2".
+    replicates : int
+        Simulated matrices per setting of Figure 1.
+    datasets, networks, sizes
+        What to run Table 1 and Figure 2 on.
+    seed, n_jobs, tell
+        Seed, processes for the simulation, and a function that is told what goes on.
+    """
+    unknown = set(parts) - set(PARTS)
+    if isinstance(parts, str) or unknown or not parts:
+        raise InputError(f"parts {sorted(unknown) or parts} are not known: choose among {', '.join(PARTS)}")
+    if replicates < 2:
+        raise InputError(f"replicates={replicates}: at least 2 are needed for a standard error")
+    real = "table1" in parts or "fig2" in parts
+    if real and data is None:
+        raise InputError("Table 1 and Figure 2 need real data: name their folder (--data, or NETBIC_DATA)")
+    if real:
+        check_data(Path(str(data)), datasets, networks)
+    plotting()  # an answer now if it is not installed, not after minutes
+    out = Path(out)
+    check_free(out, [*RECORDS[RECORD], RECORD], {"the data": data})
+    out.mkdir(parents=True, exist_ok=True)
+    write_json(out / RECORD, stamped({"files": sorted(RECORDS[RECORD])}))
+    if "fig1" in parts:
+        _write_section(out, "figure1", _figure_1(out, replicates, seed, n_jobs, tell))
+    if real:
+        _real_data(parts, out, Path(str(data)), datasets, networks, sizes or Sizes(), seed, tell)
+    sections = [out / f"{name}.md" for name in ("figure1", "table1", "figure2")]
+    written = [path.read_text() for path in sections if path.exists()]
+    write_whole(out / "README.md", "\n".join([page.INTRODUCTION, *written]).encode())
+
+
+def _write_section(out: Path, name: str, lines: list[str]) -> None:
+    """One part of the page, kept so that parts may be run one by one."""
+    write_whole(out / f"{name}.md", "\n".join(lines).encode())
+
+
+def _figure_1(out: Path, replicates: int, seed: int, n_jobs: int | None, tell: Tell) -> list[str]:
+    tell(f"Figure 1: {replicates} replicates")
+    curves = sensitivities(replicates, seed=seed, n_jobs=n_jobs)
+    tell("Figure 1: controls")
+    checks = controls(replicates, seed=seed, n_jobs=n_jobs)
+    write_table(out / "figure1.tsv", curves)
+    write_table(out / "figure1_controls.tsv", checks)
+    draw_figure_1(toy_vectors(), curves, checks, out / "figure1")
+    return list(page.figure_1_text(curves, checks, replicates))
+
+
+def _real_data(
+    parts: Sequence[str],
+    out: Path,
+    data: Path,
+    datasets: Sequence[str],
+    networks: Sequence[str],
+    sizes: Sizes,
+    seed: int,
+    tell: Tell,
+) -> None:
+    modules = compare(data, datasets=datasets, networks=networks, sizes=sizes, seed=seed, tell=tell)
+    summary, ranks = summarise(modules), signed_ranks(modules)
+    write_table(out / "modules.tsv", modules)
+    write_table(out / "table1.tsv", summary)
+    write_table(out / "wilcoxon.tsv", ranks)
+    if "table1" in parts:
+        sigmas = over_sigmas(data, dataset=datasets[0], network=networks[0], sizes=sizes, seed=seed, tell=tell)
+        write_table(out / "sigma.tsv", sigmas)
+        _write_section(out, "table1", list(page.table_1_text(summary, sigmas, sizes)))
+    if "fig2" in parts:
+        chance = _random_terms(data, datasets, networks[0], sizes, seed)
+        write_table(out / "random_modules.tsv", pd.DataFrame(chance).T.rename_axis("dataset").reset_index())
+        draw_figure_2(modules[modules["network"] == networks[0]], chance, out / "figure2")
+        term_ranks = signed_ranks(modules, terms_column(0.01))
+        _write_section(out, "figure2", list(page.figure_2_text(ranks, term_ranks, summary, chance, sizes)))
+
+
+def _random_terms(
+    data: Path, datasets: Sequence[str], network: str, sizes: Sizes, seed: int
+) -> dict[str, dict[str, int]]:
+    sets = read_gene_sets(data / GENE_SETS)
+    return {name: random_modules(load_study(data, name, network), sets, sizes, seed) for name in datasets}

@@ -1,0 +1,238 @@
+"""Expression matrices of any form as Zarr stores of blocks of samples, in AnnData's layout, a block at a time."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from netbic.conversion.external_transpose import csc_source, parquet_source, tenx_source, text_source
+from netbic.errors import InputError, extra, one_line
+from netbic.files import FolderInUse, refuse_inputs, scratch_folder, sweep_folders, undisturbed, writing
+from netbic.readers import (
+    BLOCK_BYTES,
+    WHOLE,
+    Expression,
+    Names,
+    RowSource,
+    check_names,
+    check_words,
+    describe,
+    foreign_files,
+    is_store,
+    kind_of,
+    open_expression,
+    row_source,
+    stored_numbers,
+)
+
+_LARGEST = 2_000_000_000  # bytes of a chunk that compressors take
+_ENTRIES = 1 << 20  # of a sparse matrix, in a chunk
+_EVERY_CHUNK = {"write_empty_chunks": True}  # zeros too, so that a chunk that is gone is noticed
+_STORE, _REPLACED = "store", "replaced"  # in the scratch folder
+_READING = 60  # per cent of the work, where a file has to be turned round first
+
+
+def convert(
+    source: Path | str,
+    target: Path | str,
+    *,
+    block_rows: int | None = None,
+    dtype: str | None = None,
+    samples_in_rows: bool = False,
+    layer: str | None = None,
+    gene_names: str | None = None,
+    skip_columns: Sequence[str] = (),
+    force: bool = False,
+    told: Callable[[int], Any] = lambda percent: None,
+) -> Expression:
+    r"""Write an expression matrix as a Zarr store of blocks of samples, which `open_expression` reads block by block.
+
+    The layout is AnnData's (`anndata.read_zarr` reads it). Memory holds a few blocks at a time, whatever the file's
+    size; a table with genes in rows, a 10x folder and a matrix stored by columns are turned round in temporary files
+    beside the target. The target appears whole or not at all.
+
+    Parameters
+    ----------
+    source : path
+        Anything `read_expression` reads.
+    target : path
+        A name that ends in .zarr.
+    block_rows : int, optional
+        Samples per block. Default: about 64 MB.
+    dtype : {"float32", "float64"}, optional
+        Default: that of the file; text is read as float64.
+    samples_in_rows, layer, gene_names, skip_columns
+        As for `read_expression`.
+    force : bool
+        Replace a Zarr store of that name.
+    told : function, optional
+        Called with per cents done.
+
+    Returns
+    -------
+    Expression
+        The target, opened: its matrix is a Dask array.
+
+    Examples
+    --------
+    >>> import tempfile, netbic.io
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with open(f"{folder}/table.tsv", "w") as file:
+    ...         _ = file.write("gene\ts1\ts2\ts3\nTP53\t1.5\t2\t0\nMDM2\t0\t3\t1\n")
+    ...     made = netbic.io.convert(f"{folder}/table.tsv", f"{folder}/table.zarr")
+    ...     made.samples.tolist(), made.matrix.compute().tolist()
+    (['s1', 's2', 's3'], [[1.5, 0.0], [2.0, 3.0], [0.0, 1.0]])
+    """
+    source, target = Path(source), Path(target)
+    restore = partial(_put_back, target)
+    if target.parent.is_dir():
+        sweep_folders(target.parent, target.name, restore)
+    _check_target(source, target, force)
+    if dtype not in (None, "float32", "float64"):
+        raise InputError(f"dtype={dtype!r} is not known: choose 'float32' or 'float64'")
+    words: dict[str, Any] = {"samples_in_rows": samples_in_rows, "layer": layer, "gene_names": gene_names}
+    with scratch_folder(target.parent, target.name, restore) as scratch, writing(target, full_only=True):
+        rows = _readable(source, scratch, dtype, told, **words, skip_columns=skip_columns)
+        check_names(source, rows.samples, rows.genes)
+        write_store(rows, scratch / _STORE, block_rows, np.dtype(dtype or rows.dtype), told)
+        with undisturbed(), writing(target):
+            _check_target(source, target, force)  # something may have come to be there
+            try:
+                if os.path.lexists(target):
+                    os.replace(target, scratch / _REPLACED)
+                os.replace(scratch / _STORE, target)
+            finally:
+                restore(scratch)
+    return open_expression(target, block_rows=block_rows)
+
+
+def _put_back(target: Path, scratch: Path) -> None:
+    """Give a store that was moved away its place back, if nothing has taken it."""
+    if os.path.lexists(scratch / _REPLACED) and not os.path.lexists(target):
+        os.replace(scratch / _REPLACED, target)
+
+
+def _check_target(source: Path, target: Path, force: bool) -> None:
+    if target.suffix.lower() != ".zarr":
+        raise InputError(f"{target} does not end in .zarr: name the store to write so")
+    if not target.parent.is_dir():
+        raise InputError(f"{target.parent} is no folder: make it first, or write elsewhere")
+    refuse_inputs([target], {"the expression data": source})
+    if not os.path.lexists(target):
+        return
+    if not force:
+        raise FolderInUse(f"{target} exists: choose another name, or --force to replace it")
+    if not is_store(target):
+        raise FolderInUse(f"{target} is not a Zarr store: choose another name")
+    if others := foreign_files(target):
+        some = one_line(", ".join(others[:5]) + (", ..." if len(others) > 5 else ""), 300)
+        raise FolderInUse(f"{target} holds files that Zarr did not write ({some}): move them away, or write elsewhere")
+
+
+def _readable(path: Path, scratch: Path, dtype: Any, told: Callable[[int], Any], **words: Any) -> RowSource:
+    """The file, or what was made of it, so that rows can be read."""
+    kind = kind_of(path)
+    check_words(path, kind, **words)
+    skip, turned = words["skip_columns"], words["samples_in_rows"]
+
+    def heard(share: float) -> None:
+        told(int(_READING * share))
+
+    if kind == "10x":
+        return tenx_source(path, scratch, words["gene_names"], dtype, heard)
+    if kind == "parquet":
+        return parquet_source(path, scratch, skip, turned, dtype, heard)
+    if kind not in ("zarr", ".h5ad", ".npy"):
+        return text_source(path, scratch, skip, turned, dtype, heard)
+    stored = describe(path, words["layer"], words["gene_names"])
+    return csc_source(stored, scratch, dtype, heard) if stored.encoding == "csc_matrix" else row_source(path, **words)
+
+
+def write_store(
+    rows: RowSource, path: Path, block_rows: int | None, dtype: np.dtype[Any], told: Callable[[int], Any]
+) -> None:
+    """Write a Zarr store in AnnData's layout, a block of rows at a time."""
+    zarr = extra("zarr", "dask", "a .zarr store")
+    root = zarr.open_group(str(path), mode="w", zarr_format=2)  # the format that every AnnData reads
+    root.attrs.update({"encoding-type": "anndata", "encoding-version": "0.1.0"})
+    for name, names in (("obs", rows.samples), ("var", rows.genes)):
+        _write_names(root.create_group(name), names)
+    height = _height(rows, block_rows, dtype)
+    bounds = [*range(0, rows.shape[0], height), rows.shape[0]]
+    writer = (_Sparse if rows.is_sparse else _Dense)(root, rows.shape, height, dtype)
+    missing = 0
+    for first, last in pairwise(bounds):
+        block = rows.rows(first, last).astype(dtype, copy=False)
+        missing += int(np.count_nonzero(np.isnan(stored_numbers(block))))
+        writer.write(block, first, last)
+        told(_READING + int((100 - _READING) * last / rows.shape[0]))
+    writer.close()
+    zarr.consolidate_metadata(str(path))
+    if missing:
+        what = f"{missing:,} values are missing: netbic fit --dask needs complete data, fill them before"
+        warnings.warn(what, stacklevel=3)
+
+
+def _height(rows: RowSource, asked: int | None, dtype: np.dtype[Any]) -> int:
+    """Samples per block: as asked for, or about 64 MB."""
+    row_bytes = rows.row_bytes if rows.is_sparse else float(rows.shape[1] * dtype.itemsize)
+    if asked is None:
+        return min(rows.shape[0], max(1, int(BLOCK_BYTES / max(row_bytes, 1.0))))
+    if asked < 1 or asked * row_bytes > _LARGEST:
+        most = max(1, int(_LARGEST / max(row_bytes, 1.0)))
+        raise InputError(f"block_rows={asked:,}: choose 1 to {most:,}, so that blocks stay below 2 GB")
+    return min(asked, rows.shape[0])
+
+
+def _write_names(group: Any, names: Names) -> None:
+    """A data frame of AnnData's with an index and nothing else."""
+    group.attrs.update(
+        {"_index": "_index", "column-order": [], "encoding-type": "dataframe", "encoding-version": "0.2.0"}
+    )
+    index = group.create_array("_index", shape=(names.size,), dtype=str)
+    index[:] = np.array([str(name) for name in names], dtype=object)
+    index.attrs.update({"encoding-type": "string-array", "encoding-version": "0.2.0"})
+
+
+class _Dense:
+    """X as an array, a chunk per block."""
+
+    def __init__(self, root: Any, shape: tuple[int, int], height: int, dtype: np.dtype[Any]) -> None:
+        self._array = root.create_array("X", shape=shape, chunks=(height, shape[1]), dtype=dtype, config=_EVERY_CHUNK)
+        self._array.attrs.update({"encoding-type": "array", "encoding-version": "0.2.0", WHOLE: True})
+
+    def write(self, block: Any, first: int, last: int) -> None:
+        self._array[first:last] = block
+
+    def close(self) -> None:
+        """Nothing is left to do."""
+
+
+class _Sparse:
+    """X as a CSR group."""
+
+    def __init__(self, root: Any, shape: tuple[int, int], height: int, dtype: np.dtype[Any]) -> None:
+        self._group = root.create_group("X")
+        self._group.attrs.update({"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": list(shape)})
+        words: dict[str, Any] = {"shape": (0,), "chunks": (_ENTRIES,), "config": _EVERY_CHUNK}
+        self._data = self._group.create_array("data", dtype=dtype, **words)
+        self._indices = self._group.create_array("indices", dtype=np.int32, **words)
+        self._counts = [np.zeros(1, dtype=np.int64)]
+
+    def write(self, block: Any, first: int, last: int) -> None:
+        self._data.append(block.data)
+        self._indices.append(block.indices.astype(np.int32, copy=False))
+        self._counts.append(np.diff(block.indptr))
+
+    def close(self) -> None:
+        """Write where rows begin."""
+        starts = np.cumsum(np.concatenate(self._counts))
+        self._group.create_array("indptr", data=starts.astype(np.int64), config=_EVERY_CHUNK)
+        self._group.attrs.update({WHOLE: True})

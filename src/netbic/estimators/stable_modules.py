@@ -1,0 +1,112 @@
+"""Modules re-estimated on given members: what stability leaves of a fit, as a fitted model."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from netbic.estimators.estimator import SparseGraphSVD
+from netbic.estimators.threads import one_blas_thread
+from netbic.operators import Corrected
+from netbic.penalties import Kept, Penalty
+from netbic.solver import Direction, Module, Settings, Side, image, imputing, layers, solve_either_sign
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Indices = NDArray[np.intp]
+
+
+class StableModules(SparseGraphSVD):
+    """Modules re-estimated on their stable members: what `Stability.refit` returns.
+
+    Each is the leading singular pair of what the modules before leave of X, on its stable samples and features alone;
+    no graph and no penalty bear on it any more. It is a fitted `SparseGraphSVD` with the settings of the model it comes
+    from, and serves wherever one does; kept in a folder or in AnnData it comes back as what it is. It cannot be fitted
+    to other data: its members are those found in these.
+
+    Attributes
+    ----------
+    kept_ : ndarray of shape (n_components_,)
+        Which modules of the model these are: one without a stable sample or feature is dropped.
+
+    Examples
+    --------
+    >>> import netbic
+    >>> toy = netbic.simulate.paper(0.02, random_state=0)
+    >>> model = netbic.SparseGraphSVD(1, n_rows=60, n_columns=60, center=None)
+    >>> stable = netbic.selection.stability(model, toy.X, n_pairs=10, threshold=0.9, random_state=0).refit(toy.X)
+    >>> int(stable.columns_[0, :50].sum())
+    50
+    """
+
+    @classmethod
+    def at(cls, reference: SparseGraphSVD, X: Any, rows: Bools, columns: Bools) -> Self:
+        """Re-estimate the modules of a fitted model on these members, boolean arrays with a row per module."""
+        made = cls(**clone(reference).get_params(deep=False))
+        X = made._validated(X, reset=True)
+        made.names_ = reference.names_
+        with one_blas_thread():
+            operator, noise = made._operator(X)
+            searched = made._searched(operator, reference, rows, columns, made._settings(X.dtype))
+            found = {number: module for number, module in searched if module.d > noise}
+            made._store(operator, list(found.values()), X.dtype)
+        made.kept_ = np.array(list(found), dtype=np.intp)
+        dropped = np.setdiff1d(np.arange(len(rows)), made.kept_)
+        if dropped.size:
+            listed = ", ".join(map(str, dropped))
+            warnings.warn(f"no sample or no feature of module {listed} is stable: dropped", stacklevel=3)
+        return made
+
+    def iter_fit(self, X: Any, known: Any = (), names: Any = None) -> Iterator[Module]:
+        """Refuse: the members were found in other fits."""
+        raise TypeError("StableModules are made by Stability.refit(X): fit a SparseGraphSVD and ask for its stability")
+
+    def _searched(
+        self, residual: Corrected, reference: SparseGraphSVD, rows: Bools, columns: Bools, settings: Settings
+    ) -> Iterator[tuple[int, Module]]:
+        """Each module that has members, by its number, and what is left after it for the next."""
+        for number in np.flatnonzero(rows.any(axis=1) & columns.any(axis=1)):
+            sides = self._side("row", rows[number]), self._side("column", columns[number])
+            module = _leading(residual, *sides, _towards(reference.components_[number], columns[number]), settings)
+            yield int(number), module
+            filled = residual.with_prediction(module.d * module.u.full(), module.v.full())
+            for left, right in list(layers(filled, module, settings.deflation)):
+                residual = residual.minus(left, right, image(residual.matvec, right))
+
+    def _side(self, axis: str, members: Bools) -> Side:
+        asked: Penalty | None = getattr(self, f"{axis}_penalty")
+        nonnegative = asked is not None and asked.nonnegative
+        return Side(_Members(np.flatnonzero(members), nonnegative=nonnegative))
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class _Members(Penalty):
+    """These entries and no others."""
+
+    members: Indices
+
+    def threshold(self, magnitudes: Floats) -> Kept:
+        support = self.members[magnitudes[self.members] > 0]
+        return Kept(support, magnitudes[support])
+
+
+def _towards(vector: Floats, members: Bools) -> Direction:
+    """Where to begin: the module as it was, on its stable features."""
+    inside = np.where(members, vector, 0.0).astype(np.float64)
+    start = inside if inside.any() else members.astype(np.float64)
+    return Direction(start / np.linalg.norm(start), on_rows=False, value=1.0)
+
+
+def _leading(operator: Corrected, rows: Side, columns: Side, start: Direction, settings: Settings) -> Module:
+    """The leading singular pair on the members of both sides."""
+    solution = solve_either_sign(operator.for_one_start(), rows, columns, start, settings)
+    if operator.imputes and not solution.state.is_empty:
+        solution = imputing(operator, rows, columns, solution, settings)
+    state = solution.state
+    return Module(state.u, state.v, state.d if not state.is_empty else 0.0, solution.outcome, solution.objectives, 0.0)

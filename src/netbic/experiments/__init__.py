@@ -1,5 +1,0 @@
-"""The paper's experiments, each runnable by one command, with the controls that the paper lacks."""
-
-from netbic.experiments.reproduction import PARTS, reproduce
-
-__all__ = ["PARTS", "reproduce"]

@@ -1,0 +1,75 @@
+"""Files: expression matrices, networks and gene sets in, results and checkpoints out.
+
+This module gathers, for users, what `readers`, `study`, `conversion`, `storage` and `files` offer.
+"""
+
+from netbic.conversion import convert
+from netbic.errors import InputError
+from netbic.files import FolderInUse, finished_record, locked, read_json, read_table, write_json, write_table
+from netbic.readers import (
+    Expression,
+    GeneSets,
+    Network,
+    NetworkAccount,
+    open_expression,
+    read_expression,
+    read_gene_sets,
+    read_network,
+)
+from netbic.storage import (
+    Frames,
+    Run,
+    check_folder,
+    from_frames,
+    load,
+    modules_table,
+    read_like,
+    save,
+    settings_from,
+    settings_of,
+    summary_table,
+    to_frames,
+    write_cohort,
+)
+from netbic.study import Alignment, Prepared, Study, align, open_study, prepare, scores_by_name, scores_table
+
+__all__ = [
+    "Alignment",
+    "Expression",
+    "FolderInUse",
+    "Frames",
+    "GeneSets",
+    "InputError",
+    "Network",
+    "NetworkAccount",
+    "Prepared",
+    "Run",
+    "Study",
+    "align",
+    "check_folder",
+    "convert",
+    "finished_record",
+    "from_frames",
+    "load",
+    "locked",
+    "modules_table",
+    "open_expression",
+    "open_study",
+    "prepare",
+    "read_expression",
+    "read_gene_sets",
+    "read_json",
+    "read_like",
+    "read_network",
+    "read_table",
+    "save",
+    "scores_by_name",
+    "scores_table",
+    "settings_from",
+    "settings_of",
+    "summary_table",
+    "to_frames",
+    "write_cohort",
+    "write_json",
+    "write_table",
+]

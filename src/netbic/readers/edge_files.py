@@ -1,0 +1,271 @@
+"""Edges as the files of the field hold them: SIF, tables of edges, GraphML."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from netbic.errors import InputError, one_line, shown, unusable
+from netbic.readers.characters import check_categories, check_characters
+from netbic.readers.tables import read_columns, word
+from netbic.readers.text import Layout, check_quotes, read_bytes
+
+# Words for an edge's ends, likelier ones first: "source", "official_symbol_interactor_a", "gene_a", "gene1", ...
+_STEMS = (
+    "official_symbol_interactor",
+    "gene_symbol",
+    "genesymbol",
+    "symbol",
+    "gene",
+    "node",
+    "protein",
+    "participant",
+    "interactor",
+    "partner",
+    "name",
+    "entrez",
+    "entrez_gene_interactor",
+)
+_SOURCES = [
+    "source",
+    "from",
+    "tf",
+    "regulator",
+    "source_name",
+    *(f"{s}{e}" for s in _STEMS for e in ("_a", "a", "1", "_1")),
+]
+_TARGETS = ["target", "to", *(f"{s}{e}" for s in _STEMS for e in ("_b", "b", "2", "_2"))]
+_WEIGHTS = {"weight", "weights", "score", "combined_score", "combined", "confidence", "probability", "strength"}
+_RELATIONS = {"relation", "relations", "interaction", "interaction_type", "type", "types", "edge_type", "mode"}
+
+
+class Ends(NamedTuple):
+    """Edges as read: both ends as categories, and what else is known of each."""
+
+    source: Any
+    target: Any
+    weight: NDArray[np.float64] | None = None
+    relation: Any = None
+    n_header: int | None = None  # header lines of a text file
+    columns: dict[str, str] | None = None  # which column was read as what
+    unread: tuple[str, ...] = ()  # columns that were not
+
+    @property
+    def is_string(self) -> bool:
+        """Whether these are STRING's links."""
+        return {"protein1", "protein2", "combined_score"} <= set((self.columns or {}).values())
+
+    def renamed(self, rename: Callable[[str], str]) -> Ends:
+        """The same edges between renamed nodes."""
+        parts = []
+        for part in (self.source, self.target):
+            labels = np.array([rename(name) for name in part.categories], dtype=object)
+            parts.append(pd.Categorical(labels[part.codes]))
+        return self._replace(source=parts[0], target=parts[1])
+
+
+def edges_of_text(path: Path, sif: bool, header: bool | None, ends: tuple[str | None, str | None]) -> Ends:
+    """Edges of a text file."""
+    data = read_bytes(path)
+    if sif:
+        return _checked(path, _sif(path, data))
+    table = read_columns(path, True if any(ends) else header, data)
+    return edges_of_frame(path, table.frame, ends, table.n_header)
+
+
+def _checked(path: Path, ends: Ends) -> Ends:
+    """The same edges, if no name holds a control character."""
+    columns = {
+        "the source of edge": ends.source,
+        "the target of edge": ends.target,
+        "the relation of edge": ends.relation,
+    }
+    for kind, column in columns.items():
+        if column is not None:
+            check_categories(path, kind, column)
+    return ends
+
+
+def _sif(path: Path, data: bytes) -> Ends:
+    """A relation B; several targets on one line, and lines with a lone node, as Cytoscape writes them."""
+    layout = Layout.of(path, data)
+    check_quotes(layout, data)
+    has_header = word(layout.first[0]) in ("participant_a", "source", "node1", "gene1", "gene_a", "interactor_a")
+    if layout.n_fields == 3 or has_header:
+        try:
+            table = read_columns(path, has_header, data)
+            source, relation, target = (_column(table.frame, at) for at in range(3))
+            return Ends(source, target, None, relation, table.n_header)
+        except InputError:
+            pass  # lines of different lengths are allowed here
+    rows = list(layout.rows(data, skip=int(has_header)))
+    short = next((line for line, fields in rows if len(fields) == 2), None)
+    if short is not None:
+        what = "has two fields where A, relation and B are expected"
+        raise unusable(path, what, "add the relation, or name the file .tsv if it has none", line=short)
+    edges = [fields for _, fields in rows if len(fields) > 2]
+    if not edges:
+        raise unusable(path, "holds no edge", "a line is: A relation B")
+    last = 3 if has_header or _annotated(edges) else None
+    triples = [(row[0].strip(), row[1].strip(), target.strip()) for row in edges for target in row[2:last]]
+    sources, relations, targets = (pd.Categorical(list(part)) for part in zip(*triples, strict=True))
+    return Ends(sources, targets, None, relations)
+
+
+def _annotated(edges: list[list[str]]) -> bool:
+    """Whether the fields after A, relation and B say something about the edge, instead of naming more targets."""
+    if len({len(row) for row in edges}) > 1 or len(edges[0]) == 3:
+        return False
+    nodes = {field for row in edges for field in (row[0], row[2])}
+    return sum(row[3] in nodes for row in edges) < 0.1 * len(edges)
+
+
+def edges_of_frame(
+    path: Path, frame: pd.DataFrame, ends: tuple[str | None, str | None] = (None, None), n_header: int | None = None
+) -> Ends:
+    """Edges of a table: which columns hold what is said, or told by their names, or by what is in them."""
+    if frame.shape[1] < 2:
+        raise unusable(path, f"has {frame.shape[1]} column", "an edge needs two ends")
+    check_characters(path, "column", frame.columns)
+    named = n_header != 0
+    words = [word(str(name)) if named else "" for name in frame.columns]
+    source, target, relation = _end_columns(path, frame, words, ends)
+    others = [at for at in range(len(words)) if at not in (source, target, relation)]
+    weight = next((at for at in others if words[at] in _WEIGHTS), None)
+    if weight is None and not named and len(words) == 3 and others and _is_numeric(frame, others[0]):
+        weight = others[0]
+    if relation is None:
+        relation = next((at for at in others if words[at] in _RELATIONS), None)
+    numbers = None if weight is None else _numbers(path, frame, weight, n_header)
+    kinds = None if relation is None else _column(frame, relation)
+    roles = {"source": source, "target": target, "weight": weight, "relation": relation}
+    columns = {role: str(frame.columns[at]) for role, at in roles.items() if at is not None and named}
+    unread = tuple(str(frame.columns[at]) for at in range(len(words)) if at not in roles.values() and named)
+    found = Ends(_column(frame, source), _column(frame, target), numbers, kinds, n_header, columns or None, unread)
+    return _checked(path, found)
+
+
+def _end_columns(
+    path: Path, frame: pd.DataFrame, words: Sequence[str], ends: tuple[str | None, str | None]
+) -> tuple[int, int, int | None]:
+    """Positions of both ends, and of the relation if it stands between them."""
+    asked = [_asked(path, frame, name) for name in ends]
+    told = [next((words.index(name) for name in known if name in words), None) for known in (_SOURCES, _TARGETS)]
+    source, target = (given if given is not None else named for given, named in zip(asked, told, strict=True))
+    if source is not None and target is not None:
+        return source, target, None
+    first = 1 if words[0] in ("", "unnamed_0", "index") and n_named(words) and len(words) > 2 else 0
+    if len(words) - first == 3 and not _is_numeric(frame, first + 2):
+        # A relation B, or A B relation: the ends share a vocabulary; failing that, what repeats is the relation.
+        one, two, three = (set(_column(frame, first + k).categories) for k in range(3))
+        shared = len(one & two), len(one & three)
+        if shared[1] > shared[0] or (shared[1] == shared[0] and len(two) < len(three)):
+            return first, first + 2, first + 1
+        return first, first + 1, first + 2
+    return first, first + 1, None
+
+
+def n_named(words: Sequence[str]) -> int:
+    """How many columns have a name."""
+    return sum(map(bool, words))
+
+
+def _asked(path: Path, frame: pd.DataFrame, name: str | None) -> int | None:
+    if name is None:
+        return None
+    names = [str(column) for column in frame.columns]
+    if name not in names:
+        raise unusable(path, f"has no column {shown(name)}", f"its columns are {', '.join(map(shown, names[:12]))}")
+    return names.index(name)
+
+
+def _column(frame: pd.DataFrame, at: int) -> Any:
+    """A column of names as categories of text; missing ones are empty."""
+    column = frame.iloc[:, at]
+    if isinstance(column.dtype, pd.CategoricalDtype) and column.notna().all() and column.cat.categories.dtype == object:
+        return pd.Categorical(column).remove_unused_categories()
+    return pd.Categorical(column.astype(object).where(column.notna(), "").map(_as_name))
+
+
+def _as_name(value: Any) -> str:
+    """A name as text; whole numbers, as Entrez ids often come, without a decimal point."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value).strip()
+
+
+def _is_numeric(frame: pd.DataFrame, at: int) -> bool:
+    if frame.shape[1] <= at:
+        return False
+    column = frame.iloc[:, at]
+    if not isinstance(column.dtype, pd.CategoricalDtype):
+        return pd.api.types.is_numeric_dtype(column.dtype)
+    return bool(pd.to_numeric(pd.Series(column.cat.categories), errors="coerce").notna().mean() > 0.5)
+
+
+def _numbers(path: Path, frame: pd.DataFrame, at: int, n_header: int | None = None) -> NDArray[np.float64]:
+    column = frame.iloc[:, at]
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        levels = pd.to_numeric(pd.Series(column.cat.categories, dtype=object), errors="coerce").to_numpy(np.float64)
+        numbers = np.append(levels, np.nan)[column.cat.codes.to_numpy()]
+    else:
+        numbers = pd.to_numeric(column, errors="coerce").to_numpy(np.float64, na_value=np.nan)
+    bad = np.flatnonzero(~np.isfinite(numbers) | (numbers < 0))
+    if bad.size:
+        what = f"edge {bad[0] + 1} has the weight {shown(str(column.iloc[bad[0]]))}"
+        line = line_of_edge(path, int(bad[0]), n_header)
+        raise unusable(path, what, "weights must be numbers of at least 0", line=line)
+    return np.asarray(numbers)
+
+
+def line_of_edge(path: Path, number: int, n_header: int | None) -> int | None:
+    """The line of a text file that holds an edge, blank lines counted."""
+    if n_header is None:
+        return None
+    data = read_bytes(path)
+    return next(islice(Layout.of(path, data).rows(data, n_header), number, None), (None, []))[0]
+
+
+def edges_of_graphml(path: Path) -> Ends:
+    """Nodes by their `name` (or `label`, or id), edges with their `weight`."""
+    names: dict[str, str] = {}
+    keys: dict[str, str] = {}
+    ends: list[tuple[str, str]] = []
+    weights: list[str] = []
+    try:
+        root = ElementTree.fromstring(read_bytes(path))
+    except ElementTree.ParseError as problem:
+        raise unusable(path, f"is not valid XML ({one_line(str(problem), 80)})", "export it again") from None
+    for element in root.iter():
+        tag = element.tag.rpartition("}")[2]
+        if tag == "key":
+            keys[element.get("id", "")] = (element.get("attr.name") or "").lower()
+        elif tag == "node":
+            own = _attributes(element, keys)
+            identity = element.get("id", "")
+            names[identity] = own.get("name") or own.get("label") or own.get("symbol") or identity
+        elif tag == "edge":
+            ends.append((element.get("source", ""), element.get("target", "")))
+            weights.append(_attributes(element, keys).get("weight", "1"))
+    if not ends:
+        raise unusable(path, "holds no edge", "check that it is GraphML")
+    table = pd.DataFrame([(names.get(a, a), names.get(b, b)) for a, b in ends], columns=["source", "target"])
+    table["weight"] = weights
+    weight = _numbers(path, table.astype({"weight": "category"}), 2)
+    return _checked(path, Ends(_column(table, 0), _column(table, 1), weight))
+
+
+def _attributes(element: ElementTree.Element, keys: dict[str, str]) -> dict[str, str]:
+    found = {}
+    for data in element:
+        if data.tag.rpartition("}")[2] == "data":
+            key = data.get("key", "")
+            found[keys.get(key, key)] = (data.text or "").strip()
+    return found

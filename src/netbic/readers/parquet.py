@@ -1,0 +1,102 @@
+"""Parquet files: opened, judged by what they declare before anything is read, then read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from netbic.errors import InputError, one_line, unusable
+from netbic.readers.text import checked_file
+from netbic.readers.unpacking import check_memory, check_unpacked_size
+
+ALWAYS_ALLOWED = 1_000_000_000  # bytes that every table may take in memory
+LARGEST_RATIO = 400  # bytes in memory per byte of the file
+_REFERENCE = 8  # bytes, to a name
+_WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
+_REMEDY = "write it without compression and dictionaries if you expect that much"
+
+
+def open_parquet(path: Path, whole: bool = False) -> pq.ParquetFile:
+    """A Parquet file that does not declare far more than its size lets expect.
+
+    Parameters
+    ----------
+    path : path
+    whole : bool
+        Whether all of it is going to be in memory at once; otherwise a row group at a time, or less.
+    """
+    try:
+        file = pq.ParquetFile(checked_file(path))
+        _check_size(path, file, whole)
+        return file
+    except InputError:
+        raise
+    except Exception as problem:
+        raise not_parquet(path, problem) from None
+
+
+def _check_size(path: Path, file: pq.ParquetFile, whole: bool) -> None:
+    packed, free = path.stat().st_size, None if whole else float("inf")
+    limits: dict[str, Any] = {"allowed": ALWAYS_ALLOWED, "ratio": LARGEST_RATIO, "free": free, "remedy": _REMEDY}
+    sizes = [_group_size(group) for group in _groups(file)]
+    size = sum(sizes) + _REFERENCE * file.metadata.num_rows
+    check_unpacked_size(path, packed, size, **limits)
+    check_unpacked_size(path, packed, size + _text_size(file, path), **limits)
+    check_memory(path, max(sizes, default=0))
+
+
+def read_parquet(path: Path, columns: list[str] | None = None) -> pd.DataFrame:
+    """A Parquet file, or some of its columns, as a DataFrame."""
+    open_parquet(path, whole=columns is None)
+    try:
+        return pd.read_parquet(path, columns=columns)
+    except Exception as problem:
+        raise not_parquet(path, problem) from None
+
+
+def not_parquet(path: Path, problem: Exception) -> InputError:
+    """The error for one of the many ways in which pyarrow says that a file is damaged."""
+    what = f"cannot be read as Parquet ({one_line(str(problem), 120)})"
+    return unusable(path, what, "check that it is one, or write it again")
+
+
+def _group_size(group: Any) -> int:
+    """Bytes of a row group in memory, without the texts that a dictionary holds once for many rows."""
+    return sum(
+        column.num_values * _WIDTHS[column.physical_type]
+        if column.physical_type in _WIDTHS
+        else column.num_values * _REFERENCE + column.total_uncompressed_size
+        for column in _columns(group)
+    )
+
+
+def _groups(file: pq.ParquetFile) -> list[Any]:
+    return [file.metadata.row_group(group) for group in range(file.metadata.num_row_groups)]
+
+
+def _columns(group: Any) -> list[Any]:
+    return [group.column(at) for at in range(group.num_columns)]
+
+
+def _text_size(file: pq.ParquetFile, path: Path) -> int:
+    """Bytes of all texts written out: a dictionary may hold one long text that occurs a million times."""
+    texts = [column for group in _groups(file) for column in _columns(group) if column.physical_type == "BYTE_ARRAY"]
+    if sum(column.num_values * column.total_uncompressed_size for column in texts) < ALWAYS_ALLOWED:
+        return 0  # even if every text were as long as all of its column
+    names = list({column.path_in_schema: None for column in texts if "." not in column.path_in_schema})
+    batches = pq.ParquetFile(path, read_dictionary=names).iter_batches(columns=names) if names else ()
+    return sum(_written_out(column) for batch in batches for column in batch.columns)
+
+
+def _written_out(column: pa.Array) -> int:
+    if not isinstance(column, pa.DictionaryArray):
+        return int(column.nbytes)
+    lengths = pc.binary_length(column.dictionary).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    codes = column.indices.drop_null().to_numpy(zero_copy_only=False)
+    return int(np.bincount(codes, minlength=lengths.size) @ lengths)

@@ -1,0 +1,265 @@
+"""Text files: unpacked, decoded, and their layout guessed."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import stat
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from netbic.errors import InputError, shown, unusable
+from netbic.readers.unpacking import Unpacked
+
+MISSING = ("", "NA", "NaN", "nan", "N/A", "n/a", "null", "NULL", "None", "#N/A")  # how tables spell a missing value
+_SEPARATORS = {"\t": "tab", ",": "comma", ";": "semicolon", " ": "space"}
+_LOOKED_AT = 30  # lines from which the layout is guessed
+_LARGE = 1 << 28  # bytes of lines so long that fewer have to do
+_BLANKS = re.compile(rb"[ \t]+")
+_PACKED = {b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+# Byte-order marks; those of UTF-32 begin with those of UTF-16.
+_MARKS = {b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+
+
+def checked_file(path: Path | str) -> Path:
+    """The path of a file that is there and not empty."""
+    path = Path(path)
+    try:
+        if path.is_dir():
+            raise unusable(path, "is a folder", "name the file in it")
+        if not path.exists():
+            raise unusable(path, "does not exist", "check the spelling and the folder")
+        details = path.stat()
+        if not stat.S_ISREG(details.st_mode):  # opening a pipe could wait for ever, a device could never end
+            raise unusable(path, "is not a regular file", "save what it holds to a file first")
+        if details.st_size == 0:
+            raise unusable(path, "is empty", "write or download it again")
+    except (OSError, ValueError) as problem:  # names that cannot be names, folders that may not be entered
+        if isinstance(problem, InputError):
+            raise
+        raise unusable(path, "cannot be opened", f"{problem}") from None
+    return path
+
+
+def read_bytes(path: Path | str) -> bytes:
+    """The text of a file as UTF-8 bytes without a byte-order mark; gzip is unpacked whatever the file is called."""
+    path, lines = checked_file(path), 0
+    text = io.BytesIO()
+    with Unpacked(path) as stream:
+        while piece := stream.read():
+            if not text.tell():
+                _check_beginning(path, piece)
+            _check_binary(path, piece, lines)
+            text.write(piece)
+            lines += piece.count(b"\n")
+    return _plain_text(path, text.getvalue())
+
+
+def text_pieces(
+    path: Path | str, size: int = 1 << 23, told: Callable[[float], Any] = lambda share: None
+) -> Iterator[tuple[int, bytes]]:
+    """The text of a file in pieces of whole lines, as `read_bytes` gives it, each with how many lines are before it.
+
+    `told` is called with the share of the file that has been read.
+    """
+    path = checked_file(path)
+    lines, rest = 0, b""
+    with Unpacked(path, whole=False) as stream:
+        while True:
+            more = stream.read(size)
+            if not lines and not rest:
+                _check_beginning(path, more)
+            _check_binary(path, more, lines + rest.count(b"\n"))
+            rest += more
+            if not rest:
+                return
+            if more and rest.count(b"\n") < (_LOOKED_AT if not lines else 1) and len(rest) < _LARGE:
+                continue
+            end = rest.rfind(b"\n") + 1 if more and b"\n" in rest else len(rest)
+            piece, rest = rest[:end], rest[end:]
+            told(stream.share)
+            if lines:
+                _check_encoding(path, piece, lines)
+            yield lines, piece if lines else _plain_text(path, piece)
+            lines += piece.count(b"\n")
+
+
+def _plain_text(path: Path, data: bytes) -> bytes:
+    """The beginning of a text, without a byte-order mark."""
+    _check_beginning(path, data)
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    if not data.strip():
+        raise unusable(path, "holds nothing but blanks", "write or download it again")
+    _check_encoding(path, data)
+    return data
+
+
+def _check_beginning(path: Path, data: bytes) -> None:
+    """Raise if the first bytes say that this is no UTF-8 text."""
+    for mark, kind in _PACKED.items():
+        if data.startswith(mark):
+            raise unusable(path, f"is packed with {kind}", "unpack it first, or pack it with gzip")
+    for mark, encoding in _MARKS.items():
+        if data.startswith(mark):
+            raise unusable(path, f"is encoded as {encoding}", "save it as UTF-8")
+
+
+def _check_binary(path: Path, data: bytes, before: int = 0) -> None:
+    zero = data.find(b"\0")
+    if zero >= 0:
+        line = before + data.count(b"\n", 0, zero) + 1
+        raise unusable(path, "holds binary data", "a text file is needed here", line=line)
+
+
+def _check_encoding(path: Path, data: bytes, before: int = 0) -> None:
+    _check_binary(path, data, before)
+    if data.isascii():
+        return
+    try:
+        data.decode()
+    except UnicodeDecodeError as problem:
+        line = before + data.count(b"\n", 0, problem.start) + 1
+        what = f"byte {data[problem.start]:#04x} is not UTF-8"
+        raise unusable(path, what, "convert it, e.g. iconv -f latin1 -t utf-8", line=line) from None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a text table is laid out: separator, comment lines before it, and fields per line."""
+
+    path: Path
+    separator: str
+    n_skipped: int
+    first: list[str]
+    n_fields: int  # of the lines after the first
+    before: int = 0  # lines of the file before those at hand
+
+    @classmethod
+    def of(cls, path: Path | str, data: bytes) -> Layout:
+        """Guess the layout from the first lines."""
+        lines = _first_lines(data)
+        separator = _separator([line for line in lines if not line.startswith("#")] or lines)
+        if separator is None:
+            raise unusable(path, "has one column only", "separate columns by tabs, commas, semicolons or spaces")
+        rows = [split(line, separator) for line in lines]
+        usual = Counter(len(row) for row, line in zip(rows, lines, strict=True) if line.strip() and line[0] != "#")
+        n_skipped = _comments(lines, rows, usual.most_common(1)[0][0] if usual else 0)
+        rest = [row for row, line in zip(rows[n_skipped + 1 :], lines[n_skipped + 1 :], strict=True) if line.strip()]
+        n_fields = Counter(map(len, rest)).most_common(1)[0][0] if rest else len(rows[n_skipped])
+        return cls(Path(path), separator, n_skipped, rows[n_skipped], n_fields)
+
+    @property
+    def spelled(self) -> str:
+        """The separator in words."""
+        return _SEPARATORS[self.separator]
+
+    def rows(self, data: bytes, skip: int = 0) -> Iterator[tuple[int, list[str]]]:
+        """Line number and fields of every line after the comments (and `skip` more) that is not blank."""
+        for number, line in enumerate(text_lines(data), start=1):
+            if number > self.n_skipped + skip and line.strip():
+                yield self.before + number, split(line, self.separator)
+
+
+def _first_lines(data: bytes) -> list[str]:
+    return list(islice(text_lines(data), _LOOKED_AT))
+
+
+def _comments(lines: Sequence[str], rows: Sequence[list[str]], n_fields: int) -> int:
+    """How many lines at the top are blank or comments; one with # is a header if it has as many fields as the rest."""
+    if lines[0].startswith("#1.") and len(lines) > 2:
+        return 2  # GCT: a version and the table's size
+    for number, line in enumerate(lines):
+        if line.strip() and (line[0] != "#" or len(rows[number]) == n_fields):
+            return number
+    return 0
+
+
+def _separator(lines: Sequence[str]) -> str | None:
+    """The first of tab, comma and semicolon that splits most lines alike; spaces, which names may hold, come last."""
+    rest = None
+    for separator in _SEPARATORS:
+        counts = [len(split(line, separator)) for line in lines if line.strip()]
+        usual, times = Counter(counts).most_common(1)[0] if counts else (1, 0)
+        if usual > 1 and 2 * times > len(counts) and counts[0] > 1:
+            return separator
+        if rest is None and usual > 1:
+            rest = separator
+    return rest
+
+
+def text_lines(data: bytes) -> Iterator[str]:
+    """Lines of text, ended by a line feed, a carriage return or both, and by nothing else."""
+    for line in io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", errors="ignore", newline=None):
+        yield line.rstrip("\n")
+
+
+def squeezed(data: bytes) -> bytes:
+    """Text in which one space separates fields, where runs of blanks did."""
+    return b"\n".join(_BLANKS.sub(b" ", line.strip(b" \t")) for line in data.splitlines())
+
+
+def trimmed(data: bytes, separator: str) -> bytes:
+    """Text without blanks around its separators."""
+    mark = re.escape(separator.encode())
+    return re.sub(rb"[ ]*" + mark + rb"[ ]*", separator.encode(), data)
+
+
+def split(line: str, separator: str) -> list[str]:
+    """The fields of one line, quotes removed; runs of spaces count as one separator."""
+    if separator == " ":
+        line = squeezed(line.encode()).decode()
+    if '"' not in line:
+        return line.split(separator)
+    try:
+        return next(csv.reader([line], delimiter=separator), [])
+    except csv.Error:
+        return line.split(separator)
+
+
+def check_quotes(layout: Layout, data: bytes) -> None:
+    """Raise if a field that begins with a quote does not end on its line, as a name with a line break in it does."""
+    if b'"' not in data:
+        return
+    mark = re.escape(layout.separator)
+    unclosed = re.compile(rf'(?:^|{mark})"(?:[^"]|"")*$')
+    for number, line in enumerate(text_lines(data), start=1):
+        if number > layout.n_skipped and line.count('"') % 2 and unclosed.search(line):
+            what = "a quoted field goes on after the end of the line"
+            remedy = "remove line breaks from names, and quotes that are never closed"
+            raise unusable(layout.path, what, remedy, line=layout.before + number)
+
+
+def is_number(field: str) -> bool:
+    """Whether a field holds a number."""
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return "_" not in field
+
+
+def first_problem(
+    layout: Layout, data: bytes, n_fields: int, skip: int, numeric: Sequence[int], names: Sequence[str]
+) -> InputError | None:
+    """The first line that is too long or too short, or the first text where numbers are expected."""
+    for line, fields in layout.rows(data, skip):
+        if len(fields) != n_fields:
+            what = f"has {len(fields)} fields where {n_fields} are expected (separator: {layout.spelled})"
+            return unusable(layout.path, what, "make all lines equally long", line=line)
+        for position in numeric:
+            field = fields[position].strip()
+            if field not in MISSING and not is_number(field):
+                return _not_a_number(layout, line, position, field, names[position])
+    return None
+
+
+def _not_a_number(layout: Layout, line: int, position: int, field: str, name: str) -> InputError:
+    comma = layout.separator != "," and is_number(field.replace(",", "."))
+    remedy = "write decimals with a point" if comma else "correct it, or leave the column out (skip_columns)"
+    where = f"{position + 1} ({name})" if name else f"{position + 1}"
+    return unusable(layout.path, f"{shown(field)} is not a number", remedy, line=line, column=where)

@@ -1,0 +1,47 @@
+"""Simulated cohorts as files, to try everything else on."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from netbic.files import RECORDS, check_free, locked, publish, scratch_folder, stamped, write_table, write_whole
+from netbic.simulate import Cohort
+
+RECORD = "simulation.json"
+
+
+def write_cohort(study: Cohort, folder: Path | str) -> None:
+    """Write expression.tsv.gz (genes in rows), network.sif and the planted modules (truth.tsv).
+
+    simulation.json lists them: an earlier simulation is replaced, files of those names that netbic did not write are
+    refused.
+    """
+    folder = Path(folder)
+    check_free(folder, [*RECORDS[RECORD], RECORD])
+    folder.mkdir(parents=True, exist_ok=True)
+    table = study.expression.T.rename_axis("gene").to_csv(sep="\t", float_format="%.5g")
+    genes = np.asarray(study.expression.columns)
+    tails, heads, _ = study.network.edges()
+    lines = "".join(f"{genes[a]}\tbinds\t{genes[b]}\n" for a, b in zip(tails, heads, strict=True))
+    with locked(folder), scratch_folder(folder, RECORD) as staged:
+        write_whole(staged / "expression.tsv.gz", gzip.compress(table.encode(), mtime=0))
+        write_whole(staged / "network.sif", lines.encode())
+        write_table(staged / "truth.tsv", _truth(study))
+        samples, n_genes = study.expression.shape
+        publish(staged, folder, RECORD, stamped({"samples": samples, "genes": n_genes, "modules": len(study.genes)}))
+
+
+def _truth(study: Cohort) -> pd.DataFrame:
+    parts = []
+    for axis, masks, names in (
+        ("gene", study.genes, study.expression.columns),
+        ("sample", study.samples, study.expression.index),
+    ):
+        for module, mask in enumerate(masks):
+            weights = study.weights[module, mask] if axis == "gene" else np.ones(int(mask.sum()))
+            parts.append(pd.DataFrame({"module": module, "axis": axis, "name": names[mask], "weight": weights}))
+    return pd.concat(parts).sort_values(["module", "axis"], kind="stable", ignore_index=True)

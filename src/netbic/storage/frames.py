@@ -1,0 +1,182 @@
+"""A fitted model as pandas tables, and back."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from netbic.errors import InputError
+from netbic.estimators import SparseGraphSVD, fitted_model, names_of
+from netbic.graphs import Graph
+from netbic.storage.state import CHOSEN_NUMBERS, ModelState, model_from, settings_of, state_of
+from netbic.storage.tables import summary_table
+
+_POSTERIOR = "posterior_"
+
+
+class Frames(NamedTuple):
+    """A model as tables.
+
+    - `genes` and `samples`: a row per name and a column per module; where a penalty chose the members, also columns
+      `posterior_0`, `posterior_1`, ... `genes` has two more: `offset` and `factor`, by which the data were centred and
+      scaled. The model's settings are in its `attrs`.
+    - `summary`: a row per module.
+    - `choices`: the model's `choices_`, None where nothing was chosen.
+    - `gene_edges` and `sample_edges`: the graphs, as edges between names (between numbers of rows where names occur
+      twice); None where there is no graph.
+    """
+
+    genes: pd.DataFrame
+    samples: pd.DataFrame
+    summary: pd.DataFrame
+    choices: pd.DataFrame | None = None
+    gene_edges: pd.DataFrame | None = None
+    sample_edges: pd.DataFrame | None = None
+
+
+def to_frames(model: SparseGraphSVD) -> Frames:
+    """Write a fitted model as pandas tables.
+
+    Examples
+    --------
+    >>> import netbic, netbic.io
+    >>> toy = netbic.simulate.paper(0.02, random_state=0)
+    >>> model = netbic.SparseGraphSVD(2, n_rows=50, n_columns=50, column_graph=toy.column_graph).fit(toy.X)
+    >>> tables = netbic.io.to_frames(model)
+    >>> tables.genes.shape, tables.samples.shape, len(tables.gene_edges) == toy.column_graph.n_edges
+    ((100, 4), (100, 2), True)
+    >>> again = netbic.io.from_frames(tables)
+    >>> bool((again.transform(toy.X) == model.transform(toy.X)).all())
+    True
+    """
+    model = fitted_model(model)
+    state = state_of(model)
+    arrays = state.arrays
+    genes = _weights(model.components_.T, names_of(model, "columns"), arrays.get("columns_posteriors"))
+    genes["offset"] = arrays["offsets"]
+    genes["factor"] = arrays.get("factors", np.ones(len(genes)))
+    genes.attrs["settings"] = state.settings
+    genes.attrs["class"] = state.kind
+    if "kept" in arrays:
+        genes.attrs["kept"] = arrays["kept"].tolist()
+    samples = _weights(model.left_vectors_, names_of(model, "rows"), arrays.get("rows_posteriors"))
+    choices = None if model.choices_.empty else model.choices_.copy()
+    edges = (_edges(state.graphs.get(f"{axis}_graph"), names_of(model, f"{axis}s")) for axis in ("column", "row"))
+    return Frames(genes, samples, summary_table(model), choices, *edges)
+
+
+def _weights(weights: NDArray[Any], names: Any, posteriors: NDArray[Any] | None) -> pd.DataFrame:
+    table = pd.DataFrame(weights, index=names, columns=range(weights.shape[1]))
+    for module, posterior in enumerate([] if posteriors is None else posteriors):
+        table[f"{_POSTERIOR}{module}"] = posterior
+    return table
+
+
+def _edges(graph: Graph | None, names: Any) -> pd.DataFrame | None:
+    if graph is None:
+        return None
+    tails, heads, weights = graph.edges()
+    nodes = _nodes(pd.Index(names))
+    return pd.DataFrame({"source": nodes[tails], "target": nodes[heads], "weight": weights})
+
+
+def _nodes(index: pd.Index[Any]) -> pd.Index[Any]:
+    return index if index.is_unique else pd.RangeIndex(len(index))
+
+
+def from_frames(tables: Frames) -> SparseGraphSVD:
+    """Make a fitted model of tables as `to_frames` writes them; traces of F are not in them.
+
+    Tables after the first three may be left out. Without the edges of a graph the model has none, and no smoothness.
+    """
+    genes, samples, summary = tables[:3]
+    modules = _modules(genes)
+    if _modules(samples) != modules or len(summary) != len(modules):
+        raise InputError(
+            f"genes have {len(modules)} modules, samples {len(_modules(samples))} and the summary {len(summary)}: "
+            "give the three tables of one model"
+        )
+    settings = genes.attrs.get("settings")
+    if settings is None:
+        usual = SparseGraphSVD(max(len(modules), 1), scale=_is_scaled(genes))
+        settings = settings_of(usual.get_params(deep=False))
+    graphs = {
+        f"{axis}_graph": _graph(edges, table.index)
+        for axis, edges, table in (("column", tables.gene_edges, genes), ("row", tables.sample_edges, samples))
+        if edges is not None
+    }
+    without = {f"{axis}_smoothness": None for axis in ("row", "column") if f"{axis}_graph" not in graphs}
+    names = {"rows": _names(samples.index), "columns": _names(genes.index)}
+    kind = genes.attrs.get("class", "SparseGraphSVD")
+    return model_from(ModelState(settings | without, _arrays(tables, modules), names, graphs, kind=kind))
+
+
+def _arrays(tables: Frames, modules: list[Any]) -> dict[str, NDArray[Any]]:
+    genes, samples, summary, choices = tables[:4]
+    arrays = _from_summary(summary) | {
+        "components": np.ascontiguousarray(genes[modules].to_numpy().T),
+        "left_vectors": samples[modules].to_numpy(copy=True),
+        "offsets": genes["offset"].to_numpy(copy=True),
+    }
+    if _is_scaled(genes):
+        arrays["factors"] = genes["factor"].to_numpy(copy=True)
+    if choices is not None:
+        arrays |= _chosen(genes, "columns", choices) | _chosen(samples, "rows", choices)
+    if "kept" in genes.attrs:
+        arrays["kept"] = np.array(genes.attrs["kept"], dtype=np.intp)
+    return arrays
+
+
+def _is_scaled(genes: pd.DataFrame) -> bool:
+    return bool((genes["factor"] != 1).any())
+
+
+def _modules(table: pd.DataFrame) -> list[Any]:
+    """The columns that hold a module's weights."""
+    return [name for name in table.columns if name not in ("offset", "factor") and not _is_posterior(name)]
+
+
+def _is_posterior(name: Any) -> bool:
+    return str(name).startswith(_POSTERIOR)
+
+
+def _from_summary(summary: pd.DataFrame) -> dict[str, NDArray[Any]]:
+    rounds = summary["rounds"].to_numpy(dtype=np.int64)
+    return {
+        "singular_values": summary["singular_value"].to_numpy(copy=True),
+        "explained_variance_ratio": summary["explained_variance_ratio"].to_numpy(copy=True),
+        "graph_share": summary["graph_share"].to_numpy(copy=True),
+        "converged": summary["converged"].to_numpy(dtype=bool),
+        "rounds": rounds,
+        "objectives": np.full(int(rounds.sum()), np.nan),
+    }
+
+
+def _chosen(table: pd.DataFrame, axis: str, choices: pd.DataFrame) -> dict[str, NDArray[Any]]:
+    """What a penalty chose on one axis, if it did."""
+    posteriors = [name for name in table.columns if _is_posterior(name)]
+    if not posteriors:
+        return {}
+    own = choices[choices["axis"] == axis].sort_values("module")
+    if len(own) != len(posteriors):
+        raise InputError(
+            f"{axis} have posteriors of {len(posteriors)} modules and choices of {len(own)}: give tables of one model"
+        )
+    numbers = own[CHOSEN_NUMBERS].to_numpy(dtype=np.float64)
+    return {
+        f"{axis}_posteriors": np.ascontiguousarray(table[posteriors].to_numpy().T),
+        f"{axis}_choices": numbers,
+    }
+
+
+def _graph(edges: pd.DataFrame, index: pd.Index[Any]) -> Graph:
+    made = Graph.from_edges(edges, nodes=_nodes(index))
+    return made if index.is_unique and _names(index) is not None else Graph(made.weights)
+
+
+def _names(index: pd.Index[Any]) -> list[object] | None:
+    """Names, unless they only count."""
+    return None if list(index) == list(range(len(index))) else index.tolist()

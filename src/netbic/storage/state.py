@@ -1,0 +1,163 @@
+"""A fitted model as plain values (settings, arrays, names, graphs) and back: every way of keeping one builds on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netbic import penalties
+from netbic.errors import InputError
+from netbic.estimators import SparseGraphSVD, StableModules, fitted_model, matched_graph
+from netbic.graphs import Graph
+from netbic.operators import Preparation
+from netbic.storage.state_check import check_arrays, check_names
+
+_ARRAYS = ("left_vectors", "components", "singular_values", "explained_variance_ratio", "graph_share", "converged")
+CHOSEN_NUMBERS = ["sigma", "noise", "strength", "unevenness"]  # what a Choice holds beside the posteriors
+_GRAPHS = ("row_graph", "column_graph")
+_KINDS = {kind.__name__: kind for kind in (SparseGraphSVD, StableModules)}
+
+
+@dataclass(frozen=True)
+class ModelState:
+    """All of a fitted model; `settings` and `names` hold what JSON can."""
+
+    settings: dict[str, Any]
+    arrays: dict[str, NDArray[Any]]
+    names: dict[str, list[Any] | None]
+    graphs: dict[str, Graph] = field(default_factory=dict)
+    feature_names: bool = False  # whether scikit-learn has noted the features' names
+    kind: str = "SparseGraphSVD"
+
+
+def state_of(model: SparseGraphSVD) -> ModelState:
+    """Take a fitted model apart."""
+    model = fitted_model(model)
+    parameters = model.get_params(deep=False)
+    graphs = {f"{axis}_graph": graph for axis in ("row", "column") if (graph := matched_graph(model, axis)) is not None}
+    arrays = {name: np.asarray(getattr(model, f"{name}_")) for name in _ARRAYS}
+    arrays["objectives"] = np.concatenate([*model.objectives_, np.empty(0)])
+    arrays["rounds"] = np.array([len(values) for values in model.objectives_], dtype=np.int64)
+    arrays["offsets"] = model.preparation_.offsets
+    if model.preparation_.factors is not None:
+        arrays["factors"] = model.preparation_.factors
+    for axis, posteriors in model.posteriors_.items():
+        if posteriors is not None:
+            arrays[f"{axis}_posteriors"] = posteriors
+            arrays[f"{axis}_choices"] = _numbers_chosen(model, axis)
+    if isinstance(model, StableModules):
+        arrays["kept"] = model.kept_
+    names = {axis: _listed(known, axis) for axis, known in model.names_.items()}
+    named = hasattr(model, "feature_names_in_")
+    return ModelState(settings_of(parameters), arrays, names, graphs, named, _kind(model))
+
+
+def _kind(model: SparseGraphSVD) -> str:
+    """The class to come back as: a user's own cannot be made again, what it is made from can."""
+    return next(kind.__name__ for kind in type(model).__mro__ if kind.__name__ in _KINDS)
+
+
+def _numbers_chosen(model: SparseGraphSVD, axis: str) -> NDArray[Any]:
+    own = model.choices_[model.choices_["axis"] == axis]
+    return own[CHOSEN_NUMBERS].to_numpy(dtype=np.float64)
+
+
+def _choices(model: SparseGraphSVD, arrays: dict[str, NDArray[Any]], axis: str) -> Sequence[penalties.Choice | None]:
+    if f"{axis}_posteriors" not in arrays:
+        return [None] * int(model.n_components_)
+    numbers = zip(arrays[f"{axis}_posteriors"], arrays[f"{axis}_choices"].tolist(), strict=True)
+    return [penalties.Choice(posterior, *chosen) for posterior, chosen in numbers]
+
+
+def settings_of(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of an estimator as JSON has them; graphs, and what does not bear on the result, left out."""
+    left_out = (*_GRAPHS, "n_jobs", "verbose")
+    return {name: _plain(value) for name, value in sorted(parameters.items()) if name not in left_out}
+
+
+def settings_from(settings: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of an estimator from what `settings_of` made of them."""
+    return {name: _revived(value) for name, value in settings.items()}
+
+
+def model_from(state: ModelState) -> SparseGraphSVD:
+    """Put a fitted model together."""
+    known = SparseGraphSVD().get_params(deep=False)
+    unknown = set(state.settings) - set(known)
+    if unknown:
+        raise InputError(
+            f"the model has settings this version does not know ({', '.join(sorted(unknown))}): upgrade netbic"
+        )
+    if state.kind not in _KINDS:
+        raise InputError(f"the model is of a class this version does not know ({state.kind}): upgrade netbic")
+    check_arrays(state.arrays)
+    check_names(state.names, {"rows": len(state.arrays["left_vectors"]), "columns": state.arrays["offsets"].size})
+    model = _KINDS[state.kind](**settings_from(state.settings) | state.graphs)
+    if isinstance(model, StableModules):
+        model.kept_ = state.arrays["kept"]
+    for name in _ARRAYS:
+        setattr(model, f"{name}_", state.arrays[name])
+    model.n_components_, model.n_features_in_ = model.components_.shape
+    model.rows_, model.columns_ = model.left_vectors_.T != 0, model.components_ != 0
+    bounds = np.cumsum(state.arrays["rounds"])[:-1]
+    model.objectives_ = np.split(state.arrays["objectives"], bounds) if model.n_components_ else []
+    model.store_choices(*(_choices(model, state.arrays, axis) for axis in ("rows", "columns")))
+    model.n_iter_ = int(state.arrays["rounds"].max(initial=1))
+    rows = model.center in ("rows", "both")
+    model.preparation_ = Preparation(state.arrays["offsets"], state.arrays.get("factors"), rows)
+    model.names_ = {axis: _name_array(state.names.get(axis)) for axis in ("rows", "columns")}
+    if state.feature_names:
+        model.feature_names_in_ = model.names_["columns"]
+    return model
+
+
+def _listed(names: NDArray[Any] | None, axis: str) -> list[Any] | None:
+    if names is None:
+        return None
+    listed: list[Any] = names.tolist()
+    odd = next((name for name in listed if not isinstance(name, (str, int))), None)
+    if odd is not None:
+        raise InputError(
+            f"{axis} are named by {type(odd).__name__}s such as {odd!r}: only text and integers can be kept"
+        )
+    return listed
+
+
+def _name_array(names: list[Any] | None) -> NDArray[Any] | None:
+    if names is None:
+        return None
+    array = np.empty(len(names), dtype=object)
+    array[:] = names
+    return array.astype(np.int64) if all(isinstance(name, int) for name in names) else array
+
+
+def _plain(value: Any) -> Any:
+    """A parameter's value as JSON has it; what JSON cannot hold is described, and comes back as None."""
+    if isinstance(value, penalties.Penalty) and type(value).__name__ in vars(penalties):
+        return {"penalty": type(value).__name__} | {
+            f.name: _plain(getattr(value, f.name)) for f in fields(value) if f.init
+        }
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return {"not saved": repr(value)}
+
+
+def _revived(value: Any) -> Any:
+    """A parameter from JSON: a plain value, or a penalty made of plain values."""
+    if not isinstance(value, dict):
+        return value
+    if "penalty" not in value:
+        return None
+    kind = getattr(penalties, str(value["penalty"]), None)
+    if not (isinstance(kind, type) and issubclass(kind, penalties.Penalty)) or kind is penalties.Penalty:
+        raise InputError(f"the model has a penalty this version does not know ({value['penalty']}): upgrade netbic")
+    parts: dict[str, Any] = {
+        name: None if isinstance(part, (dict, list)) else part for name, part in value.items() if name != "penalty"
+    }
+    return kind(**parts)

@@ -1,0 +1,230 @@
+"""Matching a network's nodes to a matrix' genes, with an account of what matched and what did not."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from netbic.errors import InputError, shown
+from netbic.graphs import Graph
+from netbic.readers import ENSEMBL, Names, Network, NetworkAccount, without_version
+
+_FEW = 0.05  # below this share of the smaller side a mix-up of names is likelier than a small overlap
+_HUB_SHARE = 0.05  # a hub has more than this share of the connected genes as neighbours
+_HUB_LEAST = 50
+_NAMED_COLUMNS = 5  # of those that were not used
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """How genes of the data and nodes of the network found each other."""
+
+    samples: int
+    genes_in_file: int
+    genes: int
+    nodes: int
+    matched: int
+    edges_in_graph: int
+    edges_kept: int
+    isolated: int
+    hub_bound: int
+    hubs: dict[str, int]
+    network: NetworkAccount | None = None
+    steps: list[dict[str, Any]] = field(default_factory=list)
+    unmatched: tuple[str, ...] = ()
+
+    @property
+    def isolated_share(self) -> float:
+        """Share of the genes without a neighbour."""
+        return self.isolated / self.genes
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, to be written as JSON."""
+        return asdict(self) | {"isolated_share": round(self.isolated_share, 4)}
+
+    def lines(self) -> Iterator[str]:
+        """The account in words, a line each."""
+        yield f"data: {self.samples:,} samples x {self.genes_in_file:,} genes"
+        yield from map(_in_words, self.steps)
+        if self.genes != self.genes_in_file:
+            yield f"genes left: {self.genes:,}"
+        if self.network is None:
+            return
+        yield from _network_lines(self.network)
+        share = self.matched / self.genes
+        yield f"matched: {self.matched:,} of {self.genes:,} genes ({share:.0%}), {self.nodes:,} nodes in the network"
+        yield f"edges between them: {self.edges_kept:,} of {self.edges_in_graph:,}"
+        yield f"genes without a neighbour: {self.isolated:,} ({self.isolated_share:.0%})"
+        if self.hubs:
+            named = ", ".join(f"{name} ({degree:,})" for name, degree in list(self.hubs.items())[:5])
+            more = f" and {len(self.hubs) - 5} more" if len(self.hubs) > 5 else ""
+            yield f"hubs with more than {self.hub_bound:,} neighbours: {named}{more}"
+
+
+def _network_lines(account: NetworkAccount) -> Iterator[str]:
+    parts = [f"{account.edges_in_file:,} edges"]
+    for count, what in (
+        (account.filtered, "filtered out"),
+        (account.self_loops, "self-loops dropped"),
+        (account.duplicates, "duplicates dropped"),
+    ):
+        if count:
+            parts.append(f"{count:,} {what}")
+    if account.columns:
+        parts.append(f"columns {', '.join(account.columns.values())}")
+    if account.columns_not_read:
+        more = len(account.columns_not_read) - _NAMED_COLUMNS
+        named = ", ".join(account.columns_not_read[:_NAMED_COLUMNS]) + (f" and {more} more" if more > 0 else "")
+        parts.append(f"columns not used: {named}")
+    yield f"network: {', '.join(parts)}{', weighted' if account.weighted else ''}"
+    if account.not_renamed:
+        yield f"proteins without a gene name: {account.not_renamed:,}"
+    if account.not_genes:
+        yield f"nodes that are no genes: {account.not_genes:,} ({', '.join(account.not_genes_named)}, ...)"
+
+
+def _in_words(step: dict[str, Any]) -> str:
+    """A step of the preparation as a line."""
+    name, named = str(step["step"]), step.get("named", [])
+    count = step.get("genes", step.get("dropped"))
+    line = f"prepared: {name}"
+    if count is not None:
+        merged = f", {step['lines merged']:,} lines merged" if "lines merged" in step else ""
+        line += f" ({count:,} {'genes dropped' if 'dropped' in step else 'genes'}{merged})"
+    return line + (f": {', '.join(named[:5])}{', ...' if len(named) > 5 else ''}" if named else "")
+
+
+def align(
+    genes: Names,
+    network: Network | Graph,
+    *,
+    samples: Collection[str] = (),
+    steps: list[dict[str, Any]] | None = None,
+    genes_in_file: int | None = None,
+) -> tuple[Graph, Alignment]:
+    """Bring a network to the genes of a matrix and say what matched.
+
+    Parameters
+    ----------
+    genes : array of str
+        The genes, in the order of the matrix' columns; no two alike.
+    network : Network or Graph
+    samples : collection of str
+        The samples' names; also to notice a matrix that lies the wrong way round.
+    steps, genes_in_file : optional
+        What was done to the matrix, and how many genes it had before, for the account.
+
+    Returns
+    -------
+    Graph, Alignment
+        The graph has a node per gene.
+
+    Raises
+    ------
+    InputError
+        If hardly a name matches: five names of each side, and what may be wrong. If no edge is left.
+    """
+    graph, account = network if isinstance(network, Network) else (network, NetworkAccount("", network.n_edges))
+    graph = with_names(graph, genes)
+    inside = check_names(genes, graph, samples)
+    aligned = graph.align(genes)
+    if not aligned.n_edges:
+        raise InputError(
+            f"{np.count_nonzero(inside):,} genes of the data are in the network, but no edge joins two of them: were "
+            "the right columns read as its ends? (--source and --target name them)"
+        )
+    degrees = aligned.degrees
+    bound = max(_HUB_LEAST, int(_HUB_SHARE * np.count_nonzero(degrees)))
+    hubs = np.flatnonzero(degrees > bound)
+    hubs = hubs[np.argsort(-degrees[hubs], kind="stable")]
+    return aligned, Alignment(
+        samples=len(samples),
+        genes_in_file=genes_in_file or len(genes),
+        genes=len(genes),
+        nodes=graph.n_nodes,
+        matched=int(np.count_nonzero(inside)),
+        edges_in_graph=graph.n_edges,
+        edges_kept=aligned.n_edges,
+        isolated=int(np.count_nonzero(degrees == 0)),
+        hub_bound=bound,
+        hubs={str(genes[at]): int(degrees[at]) for at in hubs},
+        network=account,
+        steps=list(steps or []),
+        unmatched=tuple(str(gene) for gene in genes[~inside]),
+    )
+
+
+def check_names(genes: Names, graph: Graph, samples: Collection[str] = ()) -> NDArray[np.bool_]:
+    """Which genes are nodes of a graph; an error if hardly any is."""
+    inside = pd.Index(genes).isin(np.asarray(graph.names))
+    matched = int(np.count_nonzero(inside))
+    if matched < 2 or matched < _FEW * min(len(genes), graph.n_nodes):
+        raise InputError(_mismatch(genes, graph, matched, samples))
+    return np.asarray(inside)
+
+
+def with_names(graph: Graph, genes: Names) -> Graph:
+    """A graph whose nodes have names: its own (numbers as text), or else the genes', in their order."""
+    if graph.names is not None and not np.issubdtype(graph.names.dtype, np.integer):
+        return graph
+    if graph.names is not None:
+        numbers = graph.names.astype(str).astype(object)
+        if np.isin(numbers, genes.astype(str)).any():
+            return Graph(graph.weights, numbers)
+    counted = graph.names is None or np.array_equal(graph.names, np.arange(graph.n_nodes))
+    if not counted or graph.n_nodes != len(genes):
+        raise InputError(
+            f"the network has {graph.n_nodes:,} nodes without names but there are {len(genes):,} genes: "
+            "give the nodes' names (--graph-names FILE, a line each)"
+        )
+    return Graph(graph.weights, genes)
+
+
+def unaligned(genes: Names, n_samples: int, steps: list[dict[str, Any]], genes_in_file: int) -> Alignment:
+    """The account where there is no network."""
+    return Alignment(n_samples, genes_in_file, len(genes), 0, 0, 0, 0, len(genes), 0, {}, None, list(steps))
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Names that do not match
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def _mismatch(genes: Names, graph: Graph, matched: int, samples: Collection[str]) -> str:
+    nodes = np.asarray(graph.names)
+    mine, theirs = (", ".join(shown(str(name)) for name in some[:5]) for some in (genes, nodes))
+    found = "no gene of the data is" if not matched else f"only {matched:,} of {len(genes):,} genes of the data are"
+    return f"{found} in the network (data: {mine}; network: {theirs}). {_hint(genes, nodes, samples)}"
+
+
+def _hint(genes: Names, nodes: Names, samples: Collection[str]) -> str:
+    """The likeliest reason why names do not match, found by trying."""
+    known = set(map(str, nodes))
+    enough = max(2, _FEW * min(len(genes), len(known)))
+
+    def hits(names: Collection[str]) -> bool:
+        return len(known.intersection(names)) >= enough
+
+    if hits([str(sample) for sample in samples]):
+        return "The samples' names match instead: genes seem to be in columns, use --samples-in-rows"
+    stripped = {without_version(str(gene)) for gene in genes}
+    if hits(stripped) or len({without_version(name) for name in known}.intersection(stripped)) >= enough:
+        return "Ensembl versions (the .5 of ENSG00000141510.5) keep them apart: use --strip-versions"
+    if len({name.upper() for name in known}.intersection(str(gene).upper() for gene in genes)) >= enough:
+        return "They differ in capitals, as mouse (Trp53) and human (TP53) genes do: give an --id-map of orthologues"
+    ids = [any(ENSEMBL.match(str(name)) for name in some[:50]) for some in (genes, nodes)]
+    if any("ENSP" in str(name) for name in nodes[:50]):
+        return "The network names proteins (ENSP...): give STRING's protein.info by --string-info"
+    if ids[0] != ids[1]:
+        side = (
+            "data have Ensembl ids, the network has symbols" if ids[0] else "network has Ensembl ids, the data symbols"
+        )
+        return f"The {side}: give a two-column table by --id-map"
+    if [str(genes[0]).isdigit(), str(nodes[0]).isdigit()].count(True) == 1:
+        return "One side has numbers (Entrez ids?), the other names: give a two-column table by --id-map"
+    return "Bring both to one kind of names, e.g. with a two-column table (--id-map)"

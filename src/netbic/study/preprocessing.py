@@ -1,0 +1,265 @@
+"""What is done to an expression matrix before modules are sought, step by step and on record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from netbic.errors import InputError, shown
+from netbic.outofcore import by_blocks
+from netbic.readers import MISSING, Expression, stored_numbers
+
+Steps = list[dict[str, Any]]
+DUPLICATES = ("highest", "mean", "error")
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The matrix as it goes into the fit, and what was done to it, in order."""
+
+    expression: Expression
+    steps: Steps
+
+
+def prepare(
+    expression: Expression,
+    *,
+    rename: Callable[[str], str] | None = None,
+    duplicates: str = "highest",
+    cpm: bool = False,
+    log1p: bool = False,
+    n_variable: int | None = None,
+    only: Any = None,
+    keep_constant: bool = False,
+) -> Prepared:
+    """Bring an expression matrix into the form modules are sought in.
+
+    In this order: counts per million, log(1 + x), genes renamed, nameless genes dropped, genes of one name made one,
+    genes outside `only` dropped, constant genes dropped, the most variable ones kept.
+
+    To a matrix that stays in its file (`open_expression`) the same is done block by block, whenever a block is read;
+    one to three passes over it tell which genes are kept.
+
+    Parameters
+    ----------
+    expression : Expression
+    rename : function, optional
+        From a gene's name in the data to the name to use.
+    duplicates : {"highest", "mean", "error"}
+        What to do with several genes of one name: keep that with the highest mean (the first of them if means are
+        equal but for rounding), average them, or refuse.
+    cpm, log1p : bool
+        Scale every sample to a sum of a million; take log(1 + x).
+    n_variable : int, optional
+        Keep so many genes, those of the largest variance; of equal ones the first.
+    only : collection of names, optional
+        Drop all other genes.
+    keep_constant : bool
+        Keep constant genes, as is right for new samples of a model.
+    """
+    steps: Steps = list(expression.steps)
+    expression = expression.scanned()
+    if cpm or log1p:
+        _check_counts(expression, "counts per million" if cpm else "log1p")
+    if cpm:
+        expression = _cpm(expression, steps)
+    if log1p:
+        expression = _log1p(expression, steps)
+    if rename is not None:
+        named = np.array([rename(gene) for gene in expression.genes], dtype=object)
+        steps.append({"step": "rename", "genes": int(np.count_nonzero(named != expression.genes))})
+        expression = replace(expression, genes=named)
+    expression = _named(expression, steps)
+    expression = _distinct(expression, duplicates, steps)
+    if only is not None:
+        expression = _restricted(expression, only, steps)
+    if not keep_constant:
+        expression = _varying(expression, steps)
+    if n_variable is not None and n_variable < expression.shape[1]:
+        expression = expression.scanned()
+        spread = variances(expression.matrix) if expression.scan is None else expression.scan.variances
+        order = _from_the_highest(spread, expression.matrix.dtype)[:n_variable]
+        expression = expression.of_genes(np.sort(order))
+        steps.append({"step": "most variable", "genes": int(n_variable)})
+    return Prepared(expression, steps)
+
+
+def _named(expression: Expression, steps: Steps) -> Expression:
+    """Without genes whose name is missing."""
+    known = np.array([gene not in MISSING for gene in expression.genes])
+    if known.all():
+        return expression
+    steps.append({"step": "drop nameless", "genes": int(np.count_nonzero(~known))})
+    return expression.of_genes(np.flatnonzero(known))
+
+
+def _distinct(expression: Expression, how: str, steps: Steps) -> Expression:
+    """One column per gene name."""
+    if how not in DUPLICATES:
+        raise InputError(f"duplicates={how!r} is not known: choose one of {', '.join(map(repr, DUPLICATES))}")
+    genes = pd.Index(expression.genes)
+    if genes.is_unique:
+        return expression
+    repeated = [str(gene) for gene in dict.fromkeys(genes[genes.duplicated()])]
+    if how == "error":
+        raise InputError(
+            f"gene {shown(repeated[0])} occurs {int((genes == repeated[0]).sum())} times (as do {len(repeated) - 1} "
+            "others): remove the copies, or keep the highest or the mean of them"
+        )
+    dropped = len(genes) - len(genes.unique())
+    steps.append({"step": f"duplicates: {how}", "genes": len(repeated), "lines merged": dropped, "named": repeated})
+    if how == "mean":
+        return _merged(expression)
+    expression = expression.scanned()
+    means = column_means(expression.matrix) if expression.scan is None else expression.scan.means
+    order = _from_the_highest(np.nan_to_num(means, nan=-np.inf), expression.matrix.dtype)
+    first = ~pd.Index(genes[order]).duplicated()
+    return expression.of_genes(np.sort(order[first]))
+
+
+def _from_the_highest(values: NDArray[Any], dtype: Any) -> NDArray[np.intp]:
+    """Columns by falling means or variances, the first of equal ones first.
+
+    What sums of the same numbers in another order (in blocks, say) may differ by is no difference.
+    """
+    mantissas, exponents = np.frexp(values)
+    grid = 2.0 ** (16 if dtype == np.float32 else 40)  # 5 and 12 decimal digits
+    return np.argsort(-np.ldexp(np.rint(mantissas * grid) / grid, exponents), kind="stable")
+
+
+def _merged(expression: Expression) -> Expression:
+    """Genes of one name averaged."""
+    codes, names = pd.factorize(expression.genes)
+    if expression.is_lazy:
+        later = np.flatnonzero(pd.Index(expression.genes).duplicated())
+        matrix = by_blocks(expression.matrix, _averaged_again, later, codes[later], width=len(names))
+    else:
+        matrix = _averaged(expression.matrix, codes)
+    return replace(expression, matrix=matrix, genes=np.asarray(names, dtype=object), scan=None)
+
+
+def _averaged_again(matrix: Any, later: NDArray[Any], into: NDArray[Any]) -> Any:
+    """The same, told only which columns are repeated ones and where they belong."""
+    first = np.ones(matrix.shape[1], dtype=bool)
+    first[later] = False
+    codes = np.cumsum(first) - 1
+    codes[later] = into
+    return _averaged(matrix, codes)
+
+
+def _averaged(matrix: Any, codes: NDArray[Any]) -> Any:
+    """Means of the columns of each code, NaN left out."""
+    groups = sp.csr_array((np.ones(codes.size, dtype=matrix.dtype), (np.arange(codes.size), codes)))
+    if not isinstance(matrix, np.ndarray):
+        return matrix @ sp.csr_array(groups / groups.sum(axis=0)[None, :])
+    seen = ~np.isnan(matrix)
+    with np.errstate(invalid="ignore"):
+        return np.asarray((np.where(seen, matrix, 0) @ groups) / (seen.astype(matrix.dtype) @ groups))
+
+
+def _cpm(expression: Expression, steps: Steps) -> Expression:
+    matrix, known = expression.matrix, expression.scan
+    sums = row_sums(matrix) if known is None else known.summary.row_sums
+    if not (sums > 0).all():
+        raise InputError(f"sample {shown(expression.samples[int(np.argmin(sums))])} has a sum of zero: remove it")
+    steps.append({"step": "counts per million"})
+    return _changed(expression, per_million)
+
+
+def row_sums(matrix: Any) -> NDArray[np.float64]:
+    """Sum of each row, NaN left out."""
+    filled = np.nan_to_num(matrix) if isinstance(matrix, np.ndarray) else matrix
+    return np.asarray(filled.sum(axis=1, dtype=np.float64)).ravel()
+
+
+def per_million(matrix: Any) -> Any:
+    """Rows of a sum of a million."""
+    factors = (1e6 / row_sums(matrix)).astype(matrix.dtype)
+    if isinstance(matrix, np.ndarray):
+        return matrix * factors[:, None]
+    made = matrix.copy()
+    made.data *= np.repeat(factors, np.diff(matrix.indptr))
+    return made
+
+
+def _log1p(expression: Expression, steps: Steps) -> Expression:
+    steps.append({"step": "log1p"})
+    return _changed(expression, log_of_one_more)
+
+
+def log_of_one_more(matrix: Any) -> Any:
+    """log(1 + x)."""
+    return np.log1p(matrix) if isinstance(matrix, np.ndarray) else matrix.log1p()
+
+
+def _changed(expression: Expression, function: Callable[[Any], Any]) -> Expression:
+    """Another matrix, made row by row; of one that stays in its file, block by block whenever it is read."""
+    lazy = expression.is_lazy
+    matrix = by_blocks(expression.matrix, function) if lazy else function(expression.matrix)
+    return replace(expression, matrix=matrix, scan=None)
+
+
+def _check_counts(expression: Expression, step: str) -> None:
+    known = expression.scan
+    lowest = float(np.nanmin(stored_numbers(expression.matrix) if known is None else known.lowest, initial=0.0))
+    if lowest < 0:
+        raise InputError(
+            f"{step} needs values of at least 0, the smallest is {lowest:g}: are these logarithms already?"
+        )
+
+
+def _restricted(expression: Expression, only: Any, steps: Steps) -> Expression:
+    inside = pd.Index(expression.genes).isin(list(only))
+    named = [str(gene) for gene in expression.genes[~inside]]
+    steps.append({"step": "only genes of the network", "dropped": len(named), "named": named})
+    if not inside.any():
+        raise InputError("no gene of the data is in the network: nothing would be left")
+    return expression.of_genes(np.flatnonzero(inside))
+
+
+def _varying(expression: Expression, steps: Steps) -> Expression:
+    expression = expression.scanned()
+    varying = ~(constant_columns(expression.matrix) if expression.scan is None else expression.scan.constant)
+    if varying.all():
+        return expression
+    if np.count_nonzero(varying) < 2:
+        raise InputError("fewer than two genes vary: there is nothing to find")
+    named = [str(gene) for gene in expression.genes[~varying]]
+    steps.append({"step": "drop constant", "genes": len(named), "named": named})
+    return expression.of_genes(np.flatnonzero(varying))
+
+
+def constant_columns(matrix: Any) -> NDArray[np.bool_]:
+    """Columns in which nothing varies (NaN aside)."""
+    if isinstance(matrix, np.ndarray):
+        with np.errstate(invalid="ignore"):
+            largest, smallest = np.fmax.reduce(matrix, axis=0), np.fmin.reduce(matrix, axis=0)
+        return np.asarray(~(largest > smallest))
+    largest, smallest = (getattr(matrix, name)(axis=0).toarray().ravel() for name in ("max", "min"))
+    return np.asarray(largest == smallest)
+
+
+def column_means(matrix: Any) -> NDArray[np.float64]:
+    """Mean of each column, NaN left out."""
+    if not isinstance(matrix, np.ndarray):
+        return np.asarray(matrix.mean(axis=0, dtype=np.float64)).ravel()
+    seen = np.maximum(np.count_nonzero(~np.isnan(matrix), axis=0), 1)
+    return np.asarray(np.nansum(matrix, axis=0, dtype=np.float64) / seen)
+
+
+def variances(matrix: Any) -> NDArray[np.float64]:
+    """Variance of each column, NaN left out; a sparse matrix stays sparse."""
+    means = column_means(matrix)
+    if isinstance(matrix, np.ndarray):
+        seen = np.maximum(np.count_nonzero(~np.isnan(matrix), axis=0), 1)
+        return np.asarray(np.nansum(np.square(matrix - means), axis=0) / seen)
+    stored = np.bincount(matrix.indices, minlength=means.size)
+    squares = np.square(matrix.data - means[matrix.indices])
+    inside = np.bincount(matrix.indices, squares, minlength=means.size)
+    return np.asarray((inside + (matrix.shape[0] - stored) * means**2) / matrix.shape[0])

@@ -1,0 +1,110 @@
+"""Scores of new samples on the modules of a model, genes matched by name."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from netbic.arrays import checked
+from netbic.errors import InputError, shown
+from netbic.estimators import SparseGraphSVD, fitted_model, names_of, refuse_anndata, scoring
+from netbic.operators import Preparation
+from netbic.outofcore import RowBlocks, is_dask
+
+
+def scores_by_name(model: SparseGraphSVD, X: Any, genes: Any) -> NDArray[Any]:
+    """Scores of the rows of X, whose columns are `genes`, in any order.
+
+    Genes of the model that are not there count as average, and a warning says how many; others are left out.
+
+    Parameters
+    ----------
+    model : SparseGraphSVD
+    X : array, sparse matrix or Dask array, prepared as the model's own data were
+    genes : sequence of names
+
+    Examples
+    --------
+    >>> import netbic, netbic.io
+    >>> study = netbic.simulate.cohort(150, 700, n_modules=1, random_state=0)
+    >>> model = netbic.SparseGraphSVD(1, n_rows=40, n_columns=60).fit(study.expression)
+    >>> turned = study.expression.iloc[:, ::-1]
+    >>> scores = netbic.io.scores_by_name(model, turned.to_numpy(), turned.columns)
+    >>> bool((abs(scores - model.transform(study.expression)) < 1e-9).all())
+    True
+    """
+    refuse_anndata(X)
+    model, lazy = fitted_model(model), is_dask(X)
+    X = X if lazy else _as_floats(checked(X, missing=model.missing))
+    known = pd.Index([str(gene) for gene in genes])
+    if X.shape[1] != len(known):
+        raise InputError(f"X has {X.shape[1]:,} columns but {len(known):,} genes are named: name each column")
+    if not known.is_unique:
+        raise InputError(f"gene {shown(known[known.duplicated()][0])} occurs more than once: make names unique")
+    wanted = pd.Index([str(name) for name in names_of(model, "columns")])
+    at = known.get_indexer(wanted)
+    _check_overlap(model, known, wanted, at)
+    if lazy:
+        return _block_scores(model, X, at)
+    if not isinstance(X, np.ndarray):
+        return _sparse_scores(model, X, at)
+    full = np.tile(model.preparation_.offsets.astype(X.dtype), (X.shape[0], 1))
+    full[:, at >= 0] = X[:, at[at >= 0]]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        return np.asarray(model.transform(full))
+
+
+def _as_floats(X: Any) -> Any:
+    """Integers as double precision; a sparse matrix with holes is refused, as everywhere."""
+    kept = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
+    X = np.asarray(X, dtype=kept) if isinstance(X, np.ndarray) else sp.csr_array(X, dtype=kept)
+    if not isinstance(X, np.ndarray) and np.isnan(X.data).any():
+        raise InputError("X is sparse and contains NaN: drop those entries (missing values need a dense X)")
+    return X
+
+
+def _check_overlap(model: SparseGraphSVD, known: pd.Index[Any], wanted: pd.Index[Any], at: NDArray[Any]) -> None:
+    used = model.columns_.any(axis=0)
+    if not (used & (at >= 0)).any():
+        mine, theirs = (", ".join(map(shown, names[:5])) for names in (known, wanted[used]))
+        raise InputError(f"no gene of the modules is in these data (modules: {theirs}; data: {mine})")
+    if missing := int(np.count_nonzero(used & (at < 0))):
+        what = f"{missing:,} of the modules' {np.count_nonzero(used):,} genes are not here: they count as average"
+        warnings.warn(what, stacklevel=4)
+
+
+def _block_scores(model: SparseGraphSVD, X: Any, at: NDArray[Any]) -> NDArray[Any]:
+    """The same of a Dask array, block by block."""
+    blocks = RowBlocks(X, hold=False)
+    scores = blocks.stacked(_affine_scores, model.preparation_, scoring(model.components_.astype(np.float64)), at)
+    if not np.isfinite(scores).all():
+        blocks.check_finite()
+    return scores
+
+
+def _sparse_scores(model: SparseGraphSVD, X: Any, at: NDArray[Any]) -> NDArray[Any]:
+    """The same without writing X out."""
+    return _affine_scores(X, model.preparation_, scoring(model.components_.astype(np.float64)), at)
+
+
+def _affine_scores(X: Any, preparation: Preparation, directions: NDArray[Any], at: NDArray[Any]) -> NDArray[Any]:
+    """Scores are affine, so what missing genes add is added once, to all rows."""
+    there = np.flatnonzero(at >= 0)
+    places = sp.csr_array((np.ones(there.size, dtype=X.dtype), (at[there], there)), shape=(X.shape[1], at.size))
+    directions = directions.astype(X.dtype)
+    missing = np.where(at < 0, preparation.offsets, 0.0)[None, :]
+    added = (preparation.apply(missing) - preparation.apply(np.zeros_like(missing))) @ directions
+    return np.asarray(preparation.project(X @ places, directions) + added.astype(X.dtype))
+
+
+def scores_table(scores: NDArray[Any], samples: Any) -> pd.DataFrame:
+    """Scores with a row per sample: columns `sample`, `module_0`, `module_1`, ..."""
+    table = pd.DataFrame(scores, columns=[f"module_{k}" for k in range(scores.shape[1])])
+    table.insert(0, "sample", np.asarray(samples))
+    return table

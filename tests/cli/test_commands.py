@@ -1,0 +1,324 @@
+"""The command line as a user meets it."""
+
+import json
+import re
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import anndata
+import click
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import netbic
+from netbic.cli import main
+from netbic.cli.tune import Numbers
+
+README = Path(__file__).parents[2] / "README.md"
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, list(arguments))
+
+
+def test_demo_shows_that_structure_helps():
+    done = run("demo")
+    assert done.exit_code == 0, done.output
+    flat = " ".join(done.output.split())
+    means = re.search(
+        r"F1 of the genes: (\d\.\d\d) with the graph, (\d\.\d\d) rewired graph, (\d\.\d\d) no graph", flat
+    )
+    graph, rewired, none = map(float, means.groups())
+    assert graph > max(rewired, none) + 0.03
+    assert abs(rewired - none) < 0.05
+    assert "The graph helps by its structure" in flat
+
+
+def test_demo_is_the_same_every_time():
+    small = ("demo", "--samples", "200", "--genes", "600", "--modules", "2", "--seed", "5", "--cohorts", "2")
+    assert run(*small).output == run(*small).output
+
+
+def test_impossible_demo_says_what_to_do():
+    done = run("demo", "--samples", "100", "--modules", "8")
+    assert done.exit_code == 1
+    assert "ask for fewer --modules" in done.output
+    assert "Traceback" not in done.output
+
+
+def test_every_command_has_help():
+    for name, command in main.commands.items():
+        assert command.help, name
+        assert run(name, "--help").exit_code == 0
+
+
+@pytest.mark.parametrize("name", ["fit", "tune"])
+def test_the_help_lists_every_option_once_and_in_groups(name):
+    text = run(name, "--help").output
+    for option in main.commands[name].params:
+        if isinstance(option, click.Option):
+            assert len(re.findall(rf"^  {option.opts[0]}(?![\w-])", text, re.MULTILINE)) == 1, option.opts
+    assert text.index("Options to begin with") < text.index("Reading the network") < text.index("Other options")
+
+
+FLOATS = [
+    (name, option.opts[0], option.type)
+    for name, command in main.commands.items()
+    for option in command.params
+    if isinstance(option.type, (click.types.FloatParamType, Numbers))
+]
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "1e999"])
+@pytest.mark.parametrize(("command", "option", "kind"), FLOATS, ids=[f"{name} {option}" for name, option, _ in FLOATS])
+def test_no_number_may_be_infinite_or_undefined(command, option, kind, value):
+    with pytest.raises(click.BadParameter):
+        kind.convert(value, None, None)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["simulate", "out", "--strength", "nan"],
+        ["fit", "data.tsv", "--out", "out", "--smoothness", "nan"],
+        ["fit", "data.tsv", "--out", "out", "--smoothness", "inf"],
+        ["fit", "data.tsv", "--out", "out", "--min-score", "nan"],
+        ["tune", "data.tsv", "--out", "out", "--smoothness", "0,nan"],
+        ["enrich", ".", "--level", "nan"],
+        ["enrich", ".", "--collapse", "nan"],
+    ],
+    ids=" ".join,
+)
+def test_such_numbers_are_wrong_use_and_nothing_is_written(tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    Path("data.tsv").write_text("gene\ts1\ts2\nA\t1\t2\nB\t3\t4\n")
+    done = run(*words)
+    assert done.exit_code == 2, done.output
+    assert re.search("not a finite number|numbers of at least 0 are needed", done.output)
+    assert [path.name for path in tmp_path.iterdir()] == ["data.tsv"]
+
+
+def test_python_dash_m():
+    done = subprocess.run([sys.executable, "-m", "netbic", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("netbic, version 0.")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cohort")
+    done = run("simulate", str(folder), "--samples", "150", "--genes", "600", "--modules", "3", "--seed", "1")
+    assert done.exit_code == 0, done.output
+    return folder
+
+
+def fit(files, out, *more):
+    data = (str(files / "expression.tsv.gz"), "--graph", str(files / "network.sif"))
+    return run(
+        "fit", *data, "--modules", "3", "--genes", "60", "--samples", "40", "--no-report", "--out", str(out), *more
+    )
+
+
+def commands(group=main):
+    return group.commands.items()
+
+
+@pytest.mark.parametrize("name", [name for name, _ in commands()])
+def test_every_command_and_option_is_documented(name):
+    command = dict(commands())[name]
+    assert command.help
+    for option in command.params:
+        if isinstance(option, click.Option):
+            assert option.help, f"{name} {option.name}"
+    assert f"netbic {name}" in README.read_text()
+
+
+def test_help_loads_nothing_heavy():
+    code = (
+        "import sys; from netbic.cli import main; print([m for m in ('numpy', 'pandas', 'rich') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_what_simulate_writes_is_what_fit_finds(files, tmp_path):
+    done = fit(files, tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    truth, found = (netbic.io.read_table(path) for path in (files / "truth.tsv", tmp_path / "out" / "modules.tsv"))
+    genes = netbic.io.read_expression(files / "expression.tsv.gz").genes
+    masks = [
+        np.array([np.isin(genes, part["name"][part["axis"] == "gene"]) for _, part in table.groupby("module")])
+        for table in (found, truth)
+    ]
+    assert netbic.simulate.recovery(*masks)["f1"].mean() > 0.7
+
+
+def test_fit_says_what_matched_and_what_was_found(files, tmp_path):
+    said = fit(files, tmp_path / "out").output
+    for part in ("150 samples x 600 genes", "matched: 599 of 600 genes", "3 modules", "module 0: 40 samples"):
+        assert part in said
+    assert fit(files, tmp_path / "quiet", "--quiet").output == ""
+    facts = json.loads(fit(files, tmp_path / "json", "--json").stdout)
+    assert [module["n_genes"] for module in facts["modules"]] == [60, 60, 60]
+    account = json.loads((tmp_path / "out" / "alignment.json").read_text())
+    assert account["matched"] == 599
+
+
+def test_align_says_the_same(files, tmp_path):
+    data = (str(files / "expression.tsv.gz"), "--graph", str(files / "network.sif"))
+    printed = run("align", *data).output
+    assert printed.splitlines() == fit(files, tmp_path / "out").output.splitlines()[: len(printed.splitlines())]
+    account = json.loads(run("align", *data, "--json").stdout)
+    fit(files, tmp_path / "again")
+    assert account == json.loads((tmp_path / "again" / "alignment.json").read_text())
+
+
+def test_preparation_is_on_record(files, tmp_path):
+    done = fit(files, tmp_path / "out", "--top-genes", "300", "--matched-only", "--zscore")
+    assert done.exit_code == 0, done.output
+    account = json.loads((tmp_path / "out" / "alignment.json").read_text())
+    assert [step["step"] for step in account["steps"]] == ["only genes of the network", "most variable"]
+    model = netbic.load(tmp_path / "out")
+    assert model.scale
+    assert model.components_.shape == (3, 300)
+
+
+@pytest.mark.parametrize("name", ["sgSVD*", "L0SVD", "PMD", "ALSVD"])
+def test_any_method_of_the_literature(files, tmp_path, name):
+    words = ("--smoothness", "0.05") if name == "sgSVD*" else ()
+    done = fit(files, tmp_path / "out", "--method", name, *words)
+    assert done.exit_code == 0, done.output
+    expression = netbic.io.read_expression(files / "expression.tsv.gz").frame()
+    graph = netbic.io.read_network(files / "network.sif").graph
+    sigma = 0.05 if words else 0.0
+    model = netbic.method(
+        name, 3, n_rows=40, n_columns=60, column_graph=graph, column_sigma=sigma, center="columns", random_state=0
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(expression)
+    np.testing.assert_array_equal(netbic.load(tmp_path / "out").components_, model.components_)
+
+
+def test_the_result_does_not_depend_on_the_file_format(files, tmp_path):
+    expression = netbic.io.read_expression(files / "expression.tsv.gz").frame()
+    expression.T.to_parquet(tmp_path / "expression.parquet")
+    expression.to_csv(tmp_path / "turned.csv")
+    anndata.AnnData(expression).write_h5ad(tmp_path / "cells.h5ad")
+    fit(files, tmp_path / "text")
+    for name, *more in (["expression.parquet"], ["turned.csv", "--samples-in-rows"], ["cells.h5ad"]):
+        out = tmp_path / f"out-{name}"
+        data = (str(tmp_path / name), "--graph", str(files / "network.sif"), "--out", str(out), *more)
+        done = run("fit", *data, "--modules", "3", "--genes", "60", "--samples", "40")
+        assert done.exit_code == 0, done.output
+        assert (out / "modules.tsv").read_bytes() == (tmp_path / "text" / "modules.tsv").read_bytes()
+
+
+def test_warnings_are_one_line_each_and_kept(files, tmp_path):
+    done = fit(files, tmp_path / "out", "--smoothness", "5")
+    assert done.exit_code == 0
+    assert re.search(r"^warning: the graph makes up more than 30%", done.stderr, re.MULTILINE)
+    assert "Warning:" not in done.stderr
+    remarks = json.loads((tmp_path / "out" / "run.json").read_text())["remarks"]
+    assert any("the graph makes up more than 30%" in remark for remark in remarks)
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "said"),
+    [
+        (["--genes", "601"], 2, "--genes 601 but the data have 600: choose 1 to 600"),
+        (["--samples", "0"], 2, "Invalid value for '--samples'"),
+        (["--method", "sgSVX"], 2, "sgSVX is not known"),
+        (["--relations", "eats"], 1, "has no relation 'eats': it has binds"),
+        (["--samples-in-rows"], 1, "no gene of the data is in the network"),
+        (["--log1p"], 1, "log1p needs values of at least 0"),
+        (["--skip-columns", "x"], 1, "no column 'x' to skip"),
+        (["--gene-sets", __file__], 1, "line 1: the set"),
+        (["--nonsense"], 2, "No such option"),
+    ],
+)
+def test_wrong_use_and_failure_have_their_exit_codes(files, tmp_path, more, code, said):
+    done = fit(files, tmp_path / "out", *more)
+    assert done.exit_code == code, done.output
+    assert said in done.output
+    assert "Traceback" not in done.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_debug_shows_where_an_error_comes_from(files, tmp_path):
+    done = fit(files, tmp_path / "out", "--log1p", "--debug")
+    assert isinstance(done.exception, netbic.InputError)
+
+
+def test_missing_values_are_refused_with_a_remedy_or_ignored(tmp_path):
+    table = netbic.simulate.cohort(150, 600, n_modules=2, random_state=1).expression.T
+    table.iloc[3, 5] = np.nan
+    table.to_csv(tmp_path / "holes.tsv", sep="\t")
+    words = ("fit", str(tmp_path / "holes.tsv"), "--modules", "1", "--out", str(tmp_path / "out"))
+    done = run(*words)
+    assert done.exit_code == 1
+    assert "missing" in done.output
+    assert run(*words, "--force", "--missing", "ignore").exit_code == 0
+
+
+def test_an_extra_that_is_not_there_answers_with_the_pip_line(files, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "h5py", None)  # comes with anndata
+    (tmp_path / "cells.h5ad").write_text("x")
+    done = run("align", str(tmp_path / "cells.h5ad"), "--graph", str(files / "network.sif"))
+    assert done.exit_code == 1
+    assert 'pip install "netbic[anndata]"' in done.output
+
+
+def test_enrichment_is_written_with_the_modules_and_afterwards(files, tmp_path):
+    truth = netbic.io.read_table(files / "truth.tsv")
+    genes = truth[truth["axis"] == "gene"].groupby("module")["name"].apply(list)
+    sets = tmp_path / "sets.gmt"
+    sets.write_text("".join(f"planted{k}\tmodule {k}\t" + "\t".join(members) + "\n" for k, members in genes.items()))
+    done = fit(files, tmp_path / "out", "--gene-sets", str(sets))
+    assert done.exit_code == 0, done.output
+    assert "edges.tsv: 3 of 3 modules hold more edges than chance" in done.output
+    found = netbic.io.read_table(tmp_path / "out" / "gene_sets.tsv")
+    assert set(found["term"]) == {"planted0", "planted1", "planted2"}
+    edges = netbic.io.read_table(tmp_path / "out" / "edges.tsv")
+    assert (edges["degree_p_value"] < 0.05).all()
+    before = (tmp_path / "out" / "gene_sets.tsv").read_bytes(), (tmp_path / "out" / "edges.tsv").read_bytes()
+    assert run("enrich", str(tmp_path / "out"), "--gene-sets", str(sets)).exit_code == 0
+    assert ((tmp_path / "out" / "gene_sets.tsv").read_bytes(), (tmp_path / "out" / "edges.tsv").read_bytes()) == before
+    assert (
+        run("fit", str(files / "expression.tsv.gz"), "--modules", "1", "--out", str(tmp_path / "plain")).exit_code == 0
+    )
+    nothing = run("enrich", str(tmp_path / "plain"))
+    assert nothing.exit_code == 2
+    assert "nothing to test the modules with" in nothing.output
+    apart = run("enrich", str(tmp_path / "out"), "--gene-sets", str(sets), "--by-sign", "--collapse", "0.5")
+    assert apart.exit_code == 0
+    assert set(netbic.io.read_table(tmp_path / "out" / "gene_sets.tsv")["sign"]) == {1, -1}
+
+
+def test_bad_gene_sets_are_refused_before_the_fit(files, tmp_path):
+    (tmp_path / "sets.gmt").write_text("no tabs here\n")
+    done = fit(files, tmp_path / "out", "--gene-sets", str(tmp_path / "sets.gmt"))
+    assert done.exit_code == 1
+    assert "sets.gmt, line 1" in done.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_figure_1_by_one_command(tmp_path, monkeypatch):
+    monkeypatch.delenv("NETBIC_DATA", raising=False)
+    done = run("reproduce", "fig1", "--replicates", "2", "--jobs", "1", "--out", str(tmp_path / "out"), "--quiet")
+    assert done.exit_code == 0, done.output
+    assert len(netbic.io.read_table(tmp_path / "out" / "figure1.tsv")) == 2 * 9 * 6
+    assert "(figure1.png)" in (tmp_path / "out" / "README.md").read_text()
+    done = run("reproduce", "table1", "--out", str(tmp_path / "out"))
+    assert done.exit_code == 1
+    assert "--data" in done.output
+
+
+def test_words_about_gene_sets_need_gene_sets(tmp_path):
+    toy = netbic.simulate.paper(0.03, random_state=0)
+    netbic.save(netbic.SparseGraphSVD(1, n_rows=50, n_columns=50, column_graph=toy.column_graph).fit(toy.X), tmp_path)
+    done = CliRunner().invoke(main, ["enrich", str(tmp_path), "--by-sign"])
+    assert done.exit_code == 2
+    assert "give --gene-sets" in done.output

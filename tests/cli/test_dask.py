@@ -1,0 +1,196 @@
+"""netbic fit --dask: what the same command finds in memory, whatever happens to the cluster."""
+
+import json
+import subprocess
+import sys
+
+import anndata
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from distributed import LocalCluster
+
+import netbic
+from netbic.cli import main
+from netbic.storage.runs import Run
+
+WORDS = ("--modules", "3", "--genes", "60", "--samples", "40")
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def address():
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=60) as cluster:
+        yield cluster.scheduler_address
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cohort")
+    done = run("simulate", folder, "--samples", 150, "--genes", 600, "--modules", 3, "--seed", 1)
+    assert done.exit_code == 0, done.output
+    data = netbic.io.read_expression(folder / "expression.tsv.gz")
+    anndata.AnnData(data.frame()).write_h5ad(folder / "expression.h5ad")
+    return folder
+
+
+def fit(files, out, *more):
+    return run("fit", files / "expression.h5ad", "--graph", files / "network.sif", *WORDS, "--out", out, *more)
+
+
+def tables(folder):
+    return [netbic.io.read_table(folder / name) for name in ("modules.tsv", "summary.tsv", "edges.tsv")]
+
+
+def agree(one, other):
+    for mine, theirs in zip(tables(one), tables(other), strict=True):
+        for column in mine:
+            if mine[column].dtype == np.float64:
+                np.testing.assert_allclose(mine[column], theirs[column], rtol=1e-8)
+            elif column != "rounds":
+                assert mine[column].tolist() == theirs[column].tolist()
+
+
+@pytest.mark.parametrize("more", [(), ("--top-genes", "300", "--zscore"), ("--center", "both", "--matched-only")])
+def test_the_same_tables_as_in_memory(files, address, tmp_path, more):
+    plain = fit(files, tmp_path / "plain", *more)
+    done = fit(files, tmp_path / "dask", "--dask", address, "--block-rows", 40, *more)
+    assert done.exit_code == 0, done.output
+    agree(tmp_path / "dask", tmp_path / "plain")
+    known = [line for line in done.output.splitlines() if "passes over the data" not in line]
+    assert [line.replace("dask/", "plain/") for line in known] == plain.output.splitlines()
+    assert (tmp_path / "dask" / "alignment.json").read_text() == (tmp_path / "plain" / "alignment.json").read_text()
+    for name in ("values", "genes", "samples"):
+        heatmaps = [getattr(netbic.report.heatmaps.read_heatmaps(tmp_path / d)[1], name) for d in ("dask", "plain")]
+        assert np.abs(heatmaps[0].astype(int) - heatmaps[1]).max() <= 1
+
+
+def test_a_cluster_of_this_machine(files, tmp_path):
+    done = fit(files, tmp_path / "out", "--dask", "local", "--dask-workers", 2, "--dask-memory", "1GB", "--no-report")
+    assert done.exit_code == 0, done.output
+    assert "passes over the data: 1 to prepare them, " in done.output
+    assert "distributed" not in done.output
+
+
+def test_an_interrupted_fit_goes_on_on_another_cluster(files, address, tmp_path, monkeypatch):
+    whole = fit(files, tmp_path / "whole", "--dask", address, "--block-rows", 40, "--no-report")
+    assert whole.exit_code == 0, whole.output
+    keep = Run.keep
+
+    def interrupted(self, number, module):
+        keep(self, number, module)
+        if number == 1:
+            raise netbic.outofcore.executors.ClusterError("the Dask cluster tcp://x went away: start it again")
+
+    monkeypatch.setattr(Run, "keep", interrupted)
+    broken = fit(files, tmp_path / "out", "--dask", address, "--block-rows", 40, "--no-report")
+    assert broken.exit_code == 1
+    assert (
+        "went away: start it again (netbic fit goes on with --resume: modules found so far are kept)" in broken.output
+    )
+    assert "Traceback" not in broken.output
+    assert len(list((tmp_path / "out" / "checkpoint").iterdir())) == 2
+    monkeypatch.setattr(Run, "keep", keep)
+    plain = fit(files, tmp_path / "out", "--no-report", "--resume")
+    assert plain.exit_code == 2
+    assert "dask: True then, None now" in plain.output
+    again = ("--dask", "local", "--dask-workers", 2, "--block-rows", 40, "--no-report", "--resume")
+    done = fit(files, tmp_path / "out", *again)
+    assert done.exit_code == 0, done.output
+    assert "going on after 2 modules" in done.output
+    agree(tmp_path / "out", tmp_path / "whole")
+    assert "finished already" in fit(files, tmp_path / "out", *again).output
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "said"),
+    [
+        (("--dask", "tcp://127.0.0.1:9"), 1, "--dask tcp://127.0.0.1:9: no Dask scheduler answered within 1 seconds"),
+        (("--dask", "foo://a:1"), 2, "--dask foo://a:1: unknown address scheme 'foo'"),
+        (("--dask", "mars"), 2, "'local', or a scheduler's address"),
+        (("--dask", "tcp://127.0.0.1:9", "--dask-workers", "2"), 2, "are about --dask local"),
+        (("--dask", "local", "--dask-memory", "much"), 2, "a size such as 2GB"),
+        (("--dask", "local", "--dask-memory", "60MB"), 2, "a worker needs 400MB at least"),
+        (("--dask-memory", "2GB"), 2, "is about --dask local: give that too"),
+        (("--block-rows", "20"), 2, "--block-rows is about --dask"),
+        (("--dask", "local", "--auto"), 2, "--auto needs the matrix in memory"),
+        (("--dask", "local", "--missing", "impute"), 2, "no value may be missing"),
+    ],
+)
+def test_what_dask_cannot_do_is_one_line(files, tmp_path, more, code, said, monkeypatch):
+    monkeypatch.setattr("netbic.cli.cluster._SECONDS", 1)
+    done = fit(files, tmp_path / "out", *more)
+    assert done.exit_code == code
+    assert said in done.output
+    assert len([line for line in done.output.splitlines() if line.startswith("Error")]) == 1
+    assert "Traceback" not in done.output
+
+
+def test_workers_that_die_while_they_start(files, tmp_path, monkeypatch):
+    monkeypatch.setattr("netbic.cli.cluster._DEAF", "import os; os._exit(3)")
+    done = fit(files, tmp_path / "out", "--dask", "local", "--dask-workers", 2)
+    assert done.exit_code == 1
+    said = "Error: --dask local: the 2 Dask workers could not be started (Nanny failed to start), most likely for want"
+    assert done.output.startswith(said)
+    assert "try again, or with fewer of them (--dask-workers)" in done.output
+    assert len(done.output.splitlines()) == 1
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("problem", [OSError(24, "Too many open files"), TimeoutError(), RuntimeError("No.")])
+def test_a_cluster_that_cannot_be_made(files, tmp_path, monkeypatch, problem):
+    def refuse(**words):
+        raise problem
+
+    monkeypatch.setattr("distributed.LocalCluster", refuse)
+    done = fit(files, tmp_path / "out", "--dask", "local", "--dask-workers", 2)
+    assert done.exit_code == 1
+    assert "the 2 Dask workers could not be started (" in done.output
+    assert "bug" not in done.output
+
+
+def test_tables_have_to_be_converted(files, address, tmp_path):
+    done = run("fit", files / "expression.tsv.gz", "--out", tmp_path / "out", "--dask", address)
+    assert done.exit_code == 1
+    assert "is a text table: blocks of samples cannot be read from that: netbic convert" in done.output
+
+
+def test_a_missing_value_is_named(address, tmp_path):
+    values = np.random.default_rng(0).normal(size=(60, 30))
+    values[41, 3] = np.nan
+    np.save(tmp_path / "X.npy", values)
+    done = run("fit", tmp_path / "X.npy", "--out", tmp_path / "out", "--dask", address, "--block-rows", 20)
+    assert done.exit_code == 1
+    assert "a value is missing (gene '3', sample 'sample_41', the first one)" in done.output
+
+
+def test_where_nothing_has_been_kept_nothing_is_said_to_be(address, tmp_path):
+    np.save(tmp_path / "X.npy", np.random.default_rng(0).normal(size=(60, 30)))
+    netbic.io.convert(tmp_path / "X.npy", tmp_path / "X.zarr", block_rows=20)
+    (tmp_path / "X.zarr" / "X" / "1.0").write_bytes(b"damaged")
+    done = run("fit", tmp_path / "X.zarr", "--out", tmp_path / "out", "--dask", address, "--block-rows", 20)
+    assert done.exit_code == 1
+    assert "block 1 (rows 20 to 39)" in done.output
+    assert "--resume" not in done.output
+    assert "bug" not in done.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_dask_the_pip_line():
+    code = (
+        "import sys; sys.modules['distributed'] = None\n"
+        "from click.testing import CliRunner; from netbic.cli import main\n"
+        f"done = CliRunner().invoke(main, ['fit', {__file__!r}, '--out', 'nowhere', '--dask', 'local'])\n"
+        "print(done.exit_code, done.output)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("1 ")
+    assert '--dask needs distributed: pip install "netbic[dask]"' in done.stdout
+
+
+def test_summary_as_json_is_nothing_but_json(files, address, tmp_path):
+    done = fit(files, tmp_path / "out", "--dask", address, "--json", "--no-report")
+    assert [module["n_genes"] for module in json.loads(done.stdout)["modules"]] == [60, 60, 60]

@@ -1,0 +1,294 @@
+"""netbic convert: the same numbers in blocks of samples, from every form, in bounded memory, whole or not at all."""
+
+import gzip
+import subprocess
+import sys
+
+import anndata
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.io
+import scipy.sparse as sp
+from click.testing import CliRunner
+
+import netbic
+from netbic.cli import main
+from netbic.io import InputError, convert, open_expression, prepare, read_expression
+from netbic.outofcore import BlockError
+
+generator = np.random.default_rng(1)
+VALUES = np.round(generator.normal(size=(57, 40)), 6) * (generator.random((57, 40)) < 0.6)  # samples by genes
+SAMPLES, GENES = [f"s{k}" for k in range(57)], [f"g{k}" for k in range(40)]
+TABLE = pd.DataFrame(VALUES.T, index=pd.Index(GENES, name="gene"), columns=SAMPLES)
+
+
+def text(path, **words):
+    TABLE.to_csv(path, sep="\t", **words)
+
+
+def text_of_samples(path):
+    TABLE.T.to_csv(path)
+
+
+def single(path):
+    TABLE.astype(np.float32).to_parquet(path)
+
+
+def parquet_of_samples(path):
+    TABLE.T.to_parquet(path, row_group_size=10)
+
+
+def h5ad(kind):
+    def write(path):
+        data = anndata.AnnData(kind(VALUES), obs=pd.DataFrame(index=SAMPLES), var=pd.DataFrame(index=GENES))
+        data.write_h5ad(path)
+
+    return write
+
+
+def tenx(path):
+    path.mkdir()
+    with_others = np.vstack([VALUES.T, generator.random((2, 57))])
+    scipy.io.mmwrite(path / "matrix.mtx", sp.coo_matrix(with_others))
+    (path / "matrix.mtx.gz").write_bytes(gzip.compress((path / "matrix.mtx").read_bytes()))
+    (path / "matrix.mtx").unlink()
+    (path / "barcodes.tsv").write_text("\n".join(SAMPLES))
+    kinds = ["Gene Expression"] * 40 + ["Antibody Capture"] * 2
+    lines = [f"ENSG{k}\t{name}\t{kinds[k]}\n" for k, name in enumerate([*GENES, "CD3", "CD4"])]
+    (path / "features.tsv").write_text("".join(lines))
+
+
+FORMS = {
+    "table.tsv": (text, {}),
+    "table.tsv.gz": (text, {}),
+    "turned.csv": (text_of_samples, {"samples_in_rows": True}),
+    "single.parquet": (single, {}),
+    "turned.parquet": (parquet_of_samples, {"samples_in_rows": True}),
+    "dense.h5ad": (h5ad(np.asarray), {}),
+    "csr.h5ad": (h5ad(sp.csr_matrix), {}),
+    "csc.h5ad": (h5ad(sp.csc_matrix), {}),
+    "tenx": (tenx, {}),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("block_rows", [None, 13])
+def test_every_form_becomes_the_same_store(tmp_path, name, block_rows, monkeypatch):
+    monkeypatch.setattr("netbic.conversion.external_transpose._BATCH", 1 << 10)  # so that there are several pieces
+    write, words = FORMS[name]
+    write(tmp_path / name)
+    read = read_expression(tmp_path / name, **words)
+    made = convert(tmp_path / name, tmp_path / "out.zarr", block_rows=block_rows, **words)
+    assert made.matrix.chunks[0] == ((57,) if block_rows is None else (13, 13, 13, 13, 5))
+    for again in (made, read_expression(tmp_path / "out.zarr"), open_expression(tmp_path / "out.zarr")):
+        assert again.samples.tolist() == SAMPLES
+        assert again.genes.tolist() == GENES
+        assert again.matrix.dtype == read.matrix.dtype
+    whole = read_expression(tmp_path / "out.zarr").matrix
+    assert sp.issparse(whole) == sp.issparse(read.matrix)
+    as_dense = [np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix) for matrix in (whole, read.matrix)]
+    np.testing.assert_array_equal(*as_dense)
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+@pytest.mark.parametrize("name", ["table.tsv", "csr.h5ad"])
+def test_anndata_reads_it(tmp_path, name):
+    FORMS[name][0](tmp_path / name)
+    convert(tmp_path / name, tmp_path / "out.zarr", block_rows=20)
+    data = anndata.read_zarr(tmp_path / "out.zarr")
+    assert data.obs_names.tolist() == SAMPLES
+    assert data.var_names.tolist() == GENES
+    np.testing.assert_array_equal(data.X.toarray() if sp.issparse(data.X) else data.X, VALUES)
+
+
+def test_a_text_in_many_pieces_and_its_faults(tmp_path, monkeypatch):
+    """Pieces are cut at line ends, and an error names the line of the file."""
+    pieces = netbic.readers.text.text_pieces
+    monkeypatch.setattr("netbic.conversion.external_transpose.text_pieces", lambda path, told: pieces(path, 700, told))
+    text(tmp_path / "table.tsv")
+    assert sum(1 for _ in pieces(tmp_path / "table.tsv", 700)) > 5
+    made = convert(tmp_path / "table.tsv", tmp_path / "out.zarr")
+    np.testing.assert_array_equal(made.matrix.compute(), VALUES)
+    lines = (tmp_path / "table.tsv").read_text().splitlines()
+    for spoil, said in (
+        (lambda line: line.replace("\t", "\tx", 1), "is not a number"),
+        (lambda line: line + "\t1", "has 59 fields"),
+    ):
+        spoilt = [*lines]
+        spoilt[38] = spoil(spoilt[38])
+        (tmp_path / "bad.tsv").write_text("\n".join(spoilt))
+        with pytest.raises(InputError, match=rf"line 39.*{said}"):
+            convert(tmp_path / "bad.tsv", tmp_path / "bad.zarr")
+        assert not (tmp_path / "bad.zarr").exists()
+
+
+WIDE = {
+    "missing at the end": "gene\ta\tb\tc\nx\t1\t\t\ny\tNA\t5\t\n",
+    "Windows line ends": "gene\ta\tb\r\nx\t1\t2\r\n\r\ny\t3\t4\r\n",
+    "blanks": "gene\ta\tb\n x\t 1\t2\ny \t3 \t4\n",
+    "quotes": 'gene,a,b\n"x",1,"2"\ny,3,4\n',
+    "spaces": "gene a b\nx  1 2\ny 3 4\n",
+    "comments": "# made\ngene\ta\tb\nx\t1e-3\t-2\ny\t3\tnan",
+}
+
+
+@pytest.mark.parametrize("case", WIDE)
+def test_very_wide_tables_are_read_as_others_are(tmp_path, case, monkeypatch):
+    (tmp_path / "table.txt").write_bytes(WIDE[case].encode())
+    usual = read_expression(tmp_path / "table.txt").frame()
+    monkeypatch.setattr("netbic.readers.tables._WIDE", 1)
+    pd.testing.assert_frame_equal(read_expression(tmp_path / "table.txt").frame(), usual)
+
+
+@pytest.mark.parametrize("content", ["gene\ta\tb\nx\t1\tz\n", "gene\ta\tb\nx\t1\t2\t3\ny\t1\t2\n"])
+def test_faults_of_very_wide_tables(tmp_path, content, monkeypatch):
+    (tmp_path / "table.txt").write_text(content)
+    said = []
+    for columns in (1000, 1):
+        monkeypatch.setattr("netbic.readers.tables._WIDE", columns)
+        with pytest.raises(InputError) as caught:
+            read_expression(tmp_path / "table.txt")
+        said.append(str(caught.value))
+    assert said[0] == said[1]
+
+
+def test_precision_can_be_chosen(tmp_path):
+    text(tmp_path / "table.tsv")
+    made = convert(tmp_path / "table.tsv", tmp_path / "out.zarr", dtype="float32", block_rows=20)
+    assert made.matrix.dtype == np.float32
+    np.testing.assert_array_equal(made.matrix.compute(), VALUES.astype(np.float32))
+
+
+def test_a_store_is_replaced_only_if_asked_for_and_only_a_store(tmp_path):
+    text(tmp_path / "table.tsv")
+    convert(tmp_path / "table.tsv", tmp_path / "out.zarr")
+    with pytest.raises(InputError, match="exists: choose another name, or --force"):
+        convert(tmp_path / "table.tsv", tmp_path / "out.zarr")
+    (TABLE * 2).to_csv(tmp_path / "double.tsv", sep="\t")
+    np.testing.assert_array_equal(
+        convert(tmp_path / "double.tsv", tmp_path / "out.zarr", force=True).matrix.compute(), 2 * VALUES
+    )
+    (tmp_path / "bad.tsv").write_text("gene\ta\tb\nx\t1\toops\n")
+    with pytest.raises(InputError, match="'oops' is not a number"):
+        convert(tmp_path / "bad.tsv", tmp_path / "out.zarr", force=True)
+    np.testing.assert_array_equal(read_expression(tmp_path / "out.zarr").matrix, 2 * VALUES)
+    (tmp_path / "mine.zarr").write_text("precious")
+    with pytest.raises(InputError, match="is not a Zarr store"):
+        convert(tmp_path / "table.tsv", tmp_path / "mine.zarr", force=True)
+    (tmp_path / "notes.zarr").mkdir()
+    (tmp_path / "notes.zarr" / "thesis.txt").write_text("precious")
+    with pytest.raises(InputError, match="is not a Zarr store"):
+        convert(tmp_path / "table.tsv", tmp_path / "notes.zarr", force=True)
+    assert (tmp_path / "notes.zarr" / "thesis.txt").read_text() == "precious"
+    with pytest.raises(InputError, match="is what is to be read"):
+        convert(tmp_path / "out.zarr", tmp_path / "out.zarr", force=True)
+    with pytest.raises(InputError, match=r"does not end in \.zarr"):
+        convert(tmp_path / "table.tsv", tmp_path / "out")
+    with pytest.raises(InputError, match="is no folder"):
+        convert(tmp_path / "table.tsv", tmp_path / "nowhere" / "out.zarr")
+    with pytest.raises(InputError, match="choose 1 to"):
+        convert(tmp_path / "table.tsv", tmp_path / "other.zarr", block_rows=10**9)
+
+
+@pytest.mark.parametrize("name", ["table.tsv", "csr.h5ad"])
+def test_a_damaged_store_is_noticed(tmp_path, name):
+    """Zarr reads chunks that are not there as zeros."""
+    FORMS[name][0](tmp_path / name)
+    convert(tmp_path / name, tmp_path / "out.zarr", block_rows=20)
+    chunk = tmp_path / "out.zarr" / "X" / ("1.0" if name == "table.tsv" else "data/0")
+    content = chunk.read_bytes()
+    chunk.write_bytes(content[:100])
+    with pytest.raises(BlockError, match=r"block 1.*out\.zarr: rows 20 to 39 cannot be read|block 0.*rows 0 to"):
+        prepare(open_expression(tmp_path / "out.zarr", block_rows=20))
+    chunk.unlink()
+    for read in (open_expression, read_expression):
+        with pytest.raises(InputError, match="lacks 1 of its"):
+            read(tmp_path / "out.zarr")
+
+
+@pytest.mark.parametrize("gone", ["1.0", "data/1", "indices/1", "indptr/0"])
+def test_a_chunk_that_goes_away_later_is_noticed_by_the_rows_that_need_it(tmp_path, gone, monkeypatch):
+    monkeypatch.setattr("netbic.conversion.convert._ENTRIES", 600)
+    name = "table.tsv" if gone == "1.0" else "csr.h5ad"
+    FORMS[name][0](tmp_path / name)
+    made = convert(tmp_path / name, tmp_path / "out.zarr", block_rows=20)
+    (tmp_path / "out.zarr" / "X" / gone).unlink()
+    if gone != "indptr/0":
+        first = made.matrix[:20].compute()
+        np.testing.assert_array_equal(first.toarray() if sp.issparse(first) else first, VALUES[:20])
+    with pytest.raises(InputError, match=rf"out\.zarr: rows 20 to 39 cannot be read .*X/{gone} is not there"):
+        made.matrix[20:40].compute()
+
+
+@pytest.mark.parametrize("name", ["table.tsv", "table.parquet"])
+def test_a_table_without_lines_is_one_line(tmp_path, name):
+    none = TABLE.iloc[:0]
+    none.to_parquet(tmp_path / name) if name.endswith("parquet") else none.to_csv(tmp_path / name, sep="\t")
+    with pytest.raises(InputError, match=rf"{name}: has a header and nothing else"):
+        convert(tmp_path / name, tmp_path / "out.zarr")
+
+
+def test_blocks_of_zeros_are_no_damage(tmp_path):
+    np.save(tmp_path / "X.npy", np.vstack([np.zeros((20, 40)), VALUES]))
+    made = convert(tmp_path / "X.npy", tmp_path / "out.zarr", block_rows=20)
+    np.testing.assert_array_equal(made.matrix[:20].compute(), 0)
+
+
+def test_damaged_10x_folders_are_one_line(tmp_path):
+    for number, (spoil, said) in enumerate(
+        [
+            (lambda text: text.replace("general", "symmetric"), "is symmetric"),
+            (lambda text: text + "1 x 1\n", "cannot be read as a MatrixMarket file"),
+            (lambda text: text + "900 1 1\n", "has an entry at 900 of 42"),
+            (lambda text: "nothing\n", "is not a MatrixMarket file"),
+        ]
+    ):
+        folder = tmp_path / str(number)
+        tenx(folder)
+        content = gzip.decompress((folder / "matrix.mtx.gz").read_bytes()).decode()
+        (folder / "matrix.mtx.gz").write_bytes(gzip.compress(spoil(content).encode()))
+        with pytest.raises(InputError, match=said):
+            convert(folder, tmp_path / "out.zarr")
+        assert not (tmp_path / "out.zarr").exists()
+
+
+def test_missing_values_are_kept_with_a_word(tmp_path):
+    (tmp_path / "table.tsv").write_text("g\ta\tb\tc\nx\t1\tNA\t3\ny\t\t5\t6\n")
+    with pytest.warns(UserWarning, match="2 values are missing: netbic fit --dask needs complete data"):
+        convert(tmp_path / "table.tsv", tmp_path / "out.zarr")
+    np.testing.assert_array_equal(read_expression(tmp_path / "out.zarr").matrix, [[1, np.nan], [np.nan, 5], [3, 6]])
+
+
+def test_the_command(tmp_path):
+    text(tmp_path / "table.tsv")
+    words = [str(tmp_path / "table.tsv"), str(tmp_path / "out.zarr")]
+    done = CliRunner().invoke(main, ["convert", *words, "--block-rows", "20", "--dtype", "float32"])
+    assert done.exit_code == 0, done.output
+    assert "57 samples x 40 genes, dense float32, 3 blocks of 20" in done.output
+    assert CliRunner().invoke(main, ["convert", *words]).exit_code == 2
+    assert CliRunner().invoke(main, ["convert", *words, "--force", "--quiet"]).output == ""
+
+
+FRUGAL = """
+import resource, sys
+import netbic.io, pandas, zarr, dask.array, pyarrow.csv, pyarrow.parquet, numcodecs
+netbic.conversion.convert.BLOCK_BYTES = 8_000_000
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+netbic.io.convert(sys.argv[1], sys.argv[2], dtype="float32")
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+"""
+
+
+def test_memory_stays_far_below_the_table(tmp_path):
+    """Genes in rows, 480 MB as text and as single-precision numbers."""
+    line = "\t".join(["0.5"] * 30_000)
+    with (tmp_path / "table.tsv").open("w") as file:
+        file.write("gene\t" + "\t".join(f"s{k}" for k in range(30_000)) + "\n")
+        for gene in range(4000):
+            file.write(f"g{gene}\t{line}\n")
+    words = [str(tmp_path / "table.tsv"), str(tmp_path / "out.zarr")]
+    done = subprocess.run([sys.executable, "-c", FRUGAL, *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) < 150
+    assert open_expression(tmp_path / "out.zarr").shape == (30_000, 4000)

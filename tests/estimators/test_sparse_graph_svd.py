@@ -1,0 +1,399 @@
+"""SparseGraphSVD as a scikit-learn estimator, on good input and on bad."""
+
+import copy
+import pickle
+import tracemalloc
+import warnings
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import netbic
+from netbic import L0, Graph, L1Ball, SparseGraphSVD
+from netbic.estimators import one_blas_thread
+
+X = np.random.default_rng(0).standard_normal((30, 20)) + np.arange(20)
+
+
+def path_graph(size):
+    return sp.diags_array([np.ones(size - 1), np.ones(size - 1)], offsets=[-1, 1], shape=(size, size))
+
+
+class OnAPath(SparseGraphSVD):
+    """Builds graphs of the right size in fit, so that scikit-learn's checks run with graphs too."""
+
+    def fit(self, X, y=None):
+        n, p = np.asarray(X).shape if np.asarray(X).ndim == 2 else (1, 1)
+        self.row_graph = path_graph(n) if n > 1 else None
+        self.column_graph = path_graph(p) if p > 1 else None
+        try:
+            return super().fit(X, y)
+        finally:
+            self.row_graph = self.column_graph = None
+
+
+@pytest.mark.filterwarnings("ignore:found . of . modules", "ignore:the graph makes up")
+@parametrize_with_checks([SparseGraphSVD(), OnAPath(), SparseGraphSVD(n_columns=1, n_init=2)])
+def test_scikit_learn_compatibility(estimator, check):
+    check(estimator)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# Fitted attributes
+# --------------------------------------------------------------------------------------------------------------------
+
+
+def test_shapes_and_memberships():
+    model = SparseGraphSVD(3, n_rows=5, n_columns=4, column_graph=path_graph(20)).fit(X)
+    assert model.n_components_ == 3
+    assert model.left_vectors_.shape == (30, 3)
+    assert model.components_.shape == (3, 20)
+    np.testing.assert_array_equal(model.rows_, model.left_vectors_.T != 0)
+    np.testing.assert_array_equal(model.columns_, model.components_ != 0)
+    assert model.rows_.sum(axis=1).tolist() == [5, 5, 5]
+    assert model.get_shape(1) == (5, 4)
+    assert model.get_submatrix(1, X).shape == (5, 4)
+    assert model.n_iter_ == max(map(len, model.objectives_))
+    assert model.converged_.tolist() == [True] * 3
+
+
+def test_dense_fit_is_pca():
+    model = SparseGraphSVD(3, tol=1e-13, max_iter=20000).fit(X)
+    pca = PCA(3).fit(X)
+    signs = np.sign(np.sum(model.components_ * pca.components_, axis=1))
+    np.testing.assert_allclose(model.components_, signs[:, None] * pca.components_, atol=1e-6)
+    np.testing.assert_allclose(model.singular_values_, pca.singular_values_, rtol=1e-9)
+    np.testing.assert_allclose(model.explained_variance_ratio_, pca.explained_variance_ratio_, rtol=1e-6)
+    np.testing.assert_allclose(model.transform(X), signs * pca.transform(X), atol=1e-5)
+    np.testing.assert_allclose(model.inverse_transform(model.transform(X)), pca.inverse_transform(pca.transform(X)))
+
+
+@pytest.mark.parametrize("center", [None, "columns", "rows", "both", "grand"])
+@pytest.mark.parametrize("scale", [False, True])
+def test_explained_variance_and_score_by_hand(center, scale):
+    model = SparseGraphSVD(3, n_columns=6, center=center, scale=scale).fit(X)
+    prepared = {
+        None: X,
+        "columns": X - X.mean(axis=0),
+        "rows": X - X.mean(axis=1, keepdims=True),
+        "both": X - X.mean(axis=0) - X.mean(axis=1, keepdims=True) + X.mean(),
+        "grand": X - X.mean(),
+    }[center] / (X.std(axis=0) if scale else 1)
+    reached = []
+    for k in range(1, 4):
+        V = model.components_[:k]
+        scores = np.linalg.lstsq(V.T, prepared.T, rcond=None)[0].T
+        reached.append(1 - np.sum((prepared - scores @ V) ** 2) / np.sum(prepared**2))
+    np.testing.assert_allclose(np.cumsum(model.explained_variance_ratio_), reached, rtol=1e-9)
+    assert model.score(X) == pytest.approx(reached[-1])
+    np.testing.assert_allclose(model.transform(X), scores, atol=1e-9)
+
+
+@pytest.mark.parametrize("noise", [1e-10, 1e-8, 1e-6, 1e-4])
+def test_explained_variance_of_nearly_parallel_modules(noise):
+    generator = np.random.default_rng(0)
+    data = np.outer(generator.standard_normal(12), generator.standard_normal(9))
+    data += noise * generator.standard_normal(data.shape)
+    model = SparseGraphSVD(3, n_rows=3, center=None).fit(data)
+    assert (model.explained_variance_ratio_ >= 0).all()
+    assert model.explained_variance_ratio_.sum() == pytest.approx(model.score(data), abs=1e-9)
+
+
+def test_explained_variance_counts_a_repeated_module_once():
+    """Under Hotelling's deflation a second module may lie in the span of the first: it then adds nothing."""
+    model = SparseGraphSVD(2, n_columns=1, n_rows=1, center=None)
+    data = np.zeros((6, 5))
+    data[:2, 0] = 3.0, 2.0
+    with pytest.warns(UserWarning, match="found 2 of 3 modules"):
+        model.set_params(n_components=3).fit(data)
+    np.testing.assert_allclose(model.explained_variance_ratio_, [1, 0], atol=1e-12)
+
+
+def test_graph_share_by_hand():
+    graph = Graph(path_graph(20))
+    model = SparseGraphSVD(
+        1, n_rows=10, n_columns=6, column_graph=graph, column_smoothness=0.5, smoothness_scale="absolute"
+    ).fit(X)
+    w = np.abs(model.components_[0])
+    pull = 0.5 * w @ graph.term("normalized").matrix @ w
+    assert model.graph_share_[0] == pytest.approx(pull / (pull + model.singular_values_[0]))
+    with pytest.warns(UserWarning, match=r"more than 30% of the scores of module 0 \(graph_share_\)"):
+        SparseGraphSVD(1, n_columns=6, column_graph=graph, column_smoothness=3.0).fit(X)
+
+
+def test_relative_smoothness_is_in_units_of_the_leading_singular_value():
+    graph = Graph(path_graph(20))
+    leading = np.linalg.norm(X - X.mean(axis=0), 2)
+    for term in netbic.graphs.TERMS:
+        scale = graph.term(term).scale
+        keywords = {"n_rows": 10, "n_columns": 6, "column_graph": graph, "graph_term": term}
+        relative = SparseGraphSVD(1, column_smoothness=0.3, **keywords).fit(X)
+        sigma = 0.3 * leading / scale
+        absolute = SparseGraphSVD(1, column_smoothness=sigma, smoothness_scale="absolute", **keywords).fit(X)
+        np.testing.assert_allclose(relative.components_, absolute.components_, atol=1e-9)
+        default = SparseGraphSVD(1, **keywords).fit(X)
+        fifth = SparseGraphSVD(1, column_smoothness=0.2, **keywords).fit(X)
+        np.testing.assert_array_equal(default.components_, fifth.components_)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_precision_is_kept(dtype):
+    model = SparseGraphSVD(2, n_columns=5, column_graph=path_graph(20)).fit(X.astype(dtype))
+    for array in (model.left_vectors_, model.components_, model.singular_values_, model.transform(X.astype(dtype))):
+        assert array.dtype == dtype
+    exact = SparseGraphSVD(2, n_columns=5, column_graph=path_graph(20)).fit(X)
+    np.testing.assert_array_equal(model.columns_, exact.columns_)
+    np.testing.assert_allclose(model.components_, exact.components_, atol=1e-5)
+
+
+@pytest.mark.parametrize("form", [sp.csr_array, sp.csr_matrix, sp.csc_array, sp.coo_array])
+@pytest.mark.parametrize("center", [None, "columns", "both"])
+def test_sparse_input_gives_the_dense_answer(form, center):
+    counts = np.random.default_rng(0).poisson(0.3, (60, 80)).astype(float)
+    graph = path_graph(80)
+    keywords = {"n_rows": 12, "n_columns": 10, "column_graph": graph, "center": center, "scale": True, "tol": 1e-10}
+    dense, sparse = (SparseGraphSVD(3, **keywords).fit(X) for X in (counts, form(counts)))
+    np.testing.assert_array_equal(sparse.columns_, dense.columns_)
+    np.testing.assert_allclose(sparse.components_, dense.components_, atol=1e-8)
+    np.testing.assert_allclose(sparse.left_vectors_, dense.left_vectors_, atol=1e-8)
+    np.testing.assert_allclose(sparse.explained_variance_ratio_, dense.explained_variance_ratio_, rtol=1e-8)
+    np.testing.assert_allclose(sparse.transform(form(counts)), dense.transform(counts), atol=1e-7)
+    assert sparse.score(form(counts)) == pytest.approx(dense.score(counts))
+
+
+def test_sparse_input_is_never_written_to():
+    counts = sp.csr_array(np.random.default_rng(0).poisson(0.3, (60, 80)).astype(float))
+    unsorted = sp.csr_array((counts.data[::-1].copy(), counts.indices[::-1].copy(), counts.indptr), shape=counts.shape)
+    before = unsorted.indices.copy(), unsorted.data.copy()
+    SparseGraphSVD(2, n_columns=5, scale=True).fit(unsorted)
+    np.testing.assert_array_equal(unsorted.indices, before[0])
+    np.testing.assert_array_equal(unsorted.data, before[1])
+
+
+@pytest.mark.parametrize("deflation", ["hotelling", "projection", "schur"])
+def test_more_modules_than_columns(deflation):
+    data = np.random.default_rng(0).standard_normal((60, 20))
+    for X in (data, sp.csr_array(data)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # under "schur" every module lowers the rank: 20 are all there are
+            model = SparseGraphSVD(25, n_rows=10, n_columns=5, deflation=deflation).fit(X)
+        assert model.n_components_ == (20 if deflation == "schur" else 25)
+        assert model.explained_variance_ratio_.sum() == pytest.approx(model.score(X))
+        assert (model.explained_variance_ratio_ >= 0).all()
+
+
+def test_a_module_that_stands_alone_leaves_an_empty_layer():
+    data = np.diag(np.arange(20.0, 0, -1))
+    model = SparseGraphSVD(5, n_rows=1, n_columns=1, center=None, deflation="projection").fit(data)
+    assert model.singular_values_.tolist() == [20, 19, 18, 17, 16]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("low_memory", [False, True])
+@pytest.mark.parametrize("mean", [0.0, 30.0])
+def test_memory_of_a_dense_fit(dtype, low_memory, mean):
+    """At most 2.5 times X beyond X itself, 1.4 times with low_memory, centred copies included."""
+    data = (np.random.default_rng(0).standard_normal((300, 6000)) + mean).astype(dtype)
+    model = SparseGraphSVD(3, n_rows=20, n_columns=50, low_memory=low_memory).fit(data)
+    tracemalloc.start()
+    model.fit(data)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most / data.nbytes <= (1.4 if low_memory else 2.5)
+
+
+def test_sparse_data_far_from_zero_give_the_dense_answer():
+    data = np.random.default_rng(0).standard_normal((60, 20)) + 1e5
+    dense, sparse = (SparseGraphSVD(3, n_rows=20, n_columns=6, tol=1e-8).fit(X) for X in (data, sp.csr_array(data)))
+    np.testing.assert_array_equal(sparse.columns_, dense.columns_)
+    np.testing.assert_allclose(sparse.singular_values_, dense.singular_values_, rtol=1e-6)
+    np.testing.assert_allclose(sparse.explained_variance_ratio_, dense.explained_variance_ratio_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1e-25, 1e20, 1e30])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("center", ["columns", "both"])
+def test_single_precision_at_any_scale(scale, form, center):
+    """Squares leave the range of single precision long before the data do."""
+    data = np.random.default_rng(0).standard_normal((60, 40)).astype(np.float32) + 1
+    for shape in (data, data.T.copy()):
+        plain = SparseGraphSVD(3, n_rows=10, n_columns=8, center=center).fit(shape.astype(np.float64))
+        scaled = SparseGraphSVD(3, n_rows=10, n_columns=8, center=center).fit(form(shape * np.float32(scale)))
+        np.testing.assert_array_equal(scaled.columns_, plain.columns_)
+
+
+def test_numpy_words_and_generators_are_welcome():
+    model = SparseGraphSVD(1, n_columns=4, scale=np.True_, n_init=3, random_state=np.random.default_rng(0)).fit(X)
+    assert model.n_components_ == 1
+
+
+def test_low_memory_gives_the_same_answer():
+    graph = path_graph(20)
+    for data in (X, np.asfortranarray(X)):
+        keywords = {"n_rows": 6, "n_columns": 5, "column_graph": graph, "tol": 1e-10}
+        plain, small = (SparseGraphSVD(3, low_memory=low, **keywords).fit(data) for low in (False, True))
+        np.testing.assert_array_equal(small.columns_, plain.columns_)
+        np.testing.assert_allclose(small.components_, plain.components_, atol=1e-9)
+
+
+@pytest.mark.parametrize("mean", [8.0, 1e3, 1e5])
+def test_single_precision_with_a_large_offset(mean):
+    generator = np.random.default_rng(3)
+    noise = generator.standard_normal((30, 40))
+    data = (noise + mean).astype(np.float32)
+    model = SparseGraphSVD(3, n_rows=10, n_columns=10).fit(data)
+    exact = SparseGraphSVD(3, n_rows=10, n_columns=10).fit(data.astype(np.float64))
+    assert model.converged_.all()
+    np.testing.assert_array_equal(model.columns_, exact.columns_)
+    np.testing.assert_allclose(model.singular_values_, exact.singular_values_, rtol=1e-4)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e160])
+@pytest.mark.parametrize("kind", ["dense", "scaled", "sparse", "masked"])
+def test_numbers_out_of_range_are_refused(scale, kind):
+    data = np.where(np.arange(20) == np.arange(30)[:, None], np.nan, X) if kind == "masked" else X
+    data = sp.csr_array(data * scale) if kind == "sparse" else data * scale
+    with pytest.raises(ValueError, match="whose squares leave the range of numbers: rescale X"):
+        SparseGraphSVD(missing="ignore", scale=kind == "scaled").fit(data)
+
+
+@pytest.mark.parametrize("largest", [1e-120, 1e140])
+def test_the_range_of_numbers_is_said_and_kept(largest):
+    scaled = X / np.abs(X).max()
+    holes = np.where(np.arange(20) == np.arange(30)[:, None], np.nan, scaled)
+    inside = largest * (2.0 if largest < 1 else 0.5)
+    for data in (scaled, holes, sp.csr_array(scaled)):
+        usual, other = (SparseGraphSVD(missing="ignore").fit(data * by) for by in (1.0, inside))
+        np.testing.assert_allclose(other.components_, usual.components_, atol=1e-9)
+    outside = largest * (0.5 if largest < 1 else 2.0)
+    with pytest.raises(ValueError, match=r"has to lie between 1e-120 and 1e\+140"):
+        SparseGraphSVD(missing="ignore").fit(holes * outside)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e20, 1e36])
+def test_scores_of_single_precision_data_of_any_scale(scale):
+    scaled = (X / np.abs(X).max()).astype(np.float32)
+    usual, other = SparseGraphSVD(2).fit(scaled), SparseGraphSVD(2).fit(scaled * np.float32(scale))
+    assert other.score(scaled * np.float32(scale)) == pytest.approx(usual.score(scaled), rel=1e-4)
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e100])
+def test_numbers_of_any_other_size_are_fine(scale):
+    one, other = (SparseGraphSVD(2, n_rows=5, n_columns=4).fit(data) for data in (X, X * scale))
+    np.testing.assert_array_equal(other.columns_, one.columns_)
+    np.testing.assert_allclose(other.singular_values_, scale * one.singular_values_, rtol=1e-5)
+
+
+def test_input_is_never_written_to(tmp_path):
+    before = X.copy()
+    for data in (X, np.asfortranarray(X), pd.DataFrame(X, columns=[f"g{i}" for i in range(20)])):
+        SparseGraphSVD(2, n_columns=5, scale=True).fit(data).transform(data)
+    np.testing.assert_array_equal(X, before)
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    frozen = X.copy()
+    frozen.flags.writeable = False
+    for data in (mapped, frozen):
+        np.testing.assert_array_equal(
+            SparseGraphSVD(2, n_columns=5).fit(data).components_, SparseGraphSVD(2, n_columns=5).fit(X).components_
+        )
+
+
+def test_restarts_never_lower_the_objective_and_jobs_do_not_matter():
+    one = SparseGraphSVD(2, n_rows=5, n_columns=4).fit(X)
+    many = [SparseGraphSVD(2, n_rows=5, n_columns=4, n_init=8, random_state=3, n_jobs=jobs).fit(X) for jobs in (1, 2)]
+    assert many[0].objectives_[0][-1] >= one.objectives_[0][-1]
+    np.testing.assert_array_equal(many[0].components_, many[1].components_)
+    np.testing.assert_array_equal(many[0].left_vectors_, many[1].left_vectors_)
+
+
+def test_nonnegative_sides_never_die_of_a_wrong_sign():
+    for data in (X, -X):
+        both = SparseGraphSVD(
+            1,
+            row_penalty=L0(5, nonnegative=True),
+            column_penalty=L1Ball(2.0, nonnegative=True),
+        ).fit(data)
+        assert both.n_components_ == 1
+        assert (both.components_ >= 0).all()
+        assert (both.left_vectors_ >= 0).all()
+    # Here both signs of the leading pair leave no positive score: the largest entry is the last resort.
+    awkward = np.full((6, 6), -1.0)
+    awkward[2, 3] = 0.5
+    both = SparseGraphSVD(1, row_penalty=L0(2, nonnegative=True), column_penalty=L0(2, nonnegative=True), center=None)
+    with pytest.warns(UserWarning, match="holds fewer than 2"):
+        both.fit(awkward)
+    assert both.singular_values_[0] == pytest.approx(0.5)
+    with pytest.warns(UserWarning, match="found 0 of 1 modules: the .* penalty .* leaves no"):
+        both.fit(np.full((6, 6), -1.0))
+
+
+def test_names_match_the_graph_to_the_columns():
+    names = [f"g{i}" for i in range(20)]
+    frame = pd.DataFrame(X, columns=names, index=[f"s{i}" for i in range(30)])
+    order = np.random.default_rng(1).permutation(20)
+    graph = Graph(path_graph(20).tocsr()[order][:, order], names=np.array(names)[order])
+    plain = SparseGraphSVD(2, n_columns=5, column_graph=path_graph(20)).fit(X)
+    named = SparseGraphSVD(2, n_columns=5, column_graph=graph).fit(frame)
+    np.testing.assert_array_equal(plain.components_, named.components_)
+    assert named.feature_names_in_.tolist() == names
+    rows = nx.path_graph(30)
+    by_index = SparseGraphSVD(1, n_rows=5, row_graph=nx.relabel_nodes(rows, lambda i: f"s{i}")).fit(frame)
+    by_position = SparseGraphSVD(1, n_rows=5, row_graph=rows).fit(X)
+    np.testing.assert_array_equal(by_index.left_vectors_, by_position.left_vectors_)
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# scikit-learn's world
+# --------------------------------------------------------------------------------------------------------------------
+
+
+def test_clone_pickle_and_copy():
+    model = SparseGraphSVD(2, n_columns=5, column_graph=Graph(path_graph(20)), column_penalty=None).fit(X)
+    assert clone(model).get_params()["column_graph"] is model.column_graph
+    for again in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        np.testing.assert_array_equal(again.transform(X), model.transform(X))
+
+
+def test_set_output_and_pipelines():
+    model = SparseGraphSVD(2, n_columns=5).set_output(transform="pandas")
+    scores = make_pipeline(StandardScaler(), model).fit(X).transform(X)
+    assert scores.columns.tolist() == ["sparsegraphsvd0", "sparsegraphsvd1"]
+    assert model.get_feature_names_out().tolist() == ["sparsegraphsvd0", "sparsegraphsvd1"]
+
+
+def test_grid_search_over_smoothness():
+    toy = netbic.simulate.paper(0.05, random_state=0)
+    model = SparseGraphSVD(1, n_columns=50, column_graph=toy.column_graph, center=None)
+    search = GridSearchCV(model, {"column_smoothness": [0.0, 0.2, 0.4]}, cv=3).fit(toy.X)
+    scores = search.cv_results_["mean_test_score"]
+    assert search.best_params_["column_smoothness"] > 0
+    assert scores[0] < scores.max()
+
+
+@pytest.mark.parametrize("kind", ["dense", "float32", "sparse", "holes"])
+def test_a_prepared_matrix_serves_many_models_and_gives_the_modules_of_fit(kind):
+    generator = np.random.default_rng(0)
+    data = generator.standard_normal((40, 350)) + 2
+    words = {"n_components": 3, "missing": "ignore" if kind == "holes" else "error"}
+    if kind == "holes":
+        data[generator.random(data.shape) < 0.05] = np.nan
+    data = {"float32": data.astype(np.float32), "sparse": sp.csr_array(data)}.get(kind, data)
+    prepared = SparseGraphSVD(**words).prepared(data)
+    with one_blas_thread():
+        for size in (20, 60, 20):
+            model = SparseGraphSVD(n_columns=size, n_rows=10, **words)
+            modules = model.modules_of(prepared)
+            fitted = model.fit(data)
+            found = np.array([module.v.full() for module in modules]).astype(fitted.components_.dtype)
+            np.testing.assert_array_equal(found, fitted.components_)
+            np.testing.assert_array_equal([module.u.support.size for module in modules], fitted.rows_.sum(axis=1))

@@ -1,0 +1,267 @@
+"""An output folder: started, interrupted, gone on with, finished, refused."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import netbic
+from netbic.cli import main
+from netbic.files.whole import locked
+from netbic.io import Run
+
+RESULTS = ["modules.tsv", "summary.tsv", "edges.tsv", "alignment.json", "run.json"]
+RESULTS += ["heatmaps.npz", "enrichment.json"]
+RESULTS += [f"model/{name}" for name in ("model.json", "names.json", "arrays.npz", "column_graph.npz")]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cohort")
+    study = netbic.simulate.cohort(150, 600, n_modules=3, module_samples=30, random_state=2)
+    netbic.io.write_cohort(study, folder)
+    return folder
+
+
+def words(files, out, *more, modules=6):
+    data = [str(files / "expression.tsv.gz"), "--graph", str(files / "network.sif")]
+    return [
+        "fit",
+        *data,
+        "--modules",
+        str(modules),
+        "--genes",
+        "60",
+        "--samples",
+        "30",
+        "--no-report",
+        "--out",
+        str(out),
+        *more,
+    ]
+
+
+def fit(files, out, *more, modules=6):
+    return CliRunner().invoke(main, words(files, out, *more, modules=modules))
+
+
+@pytest.fixture(scope="module")
+def finished(files, tmp_path_factory):
+    out = tmp_path_factory.mktemp("whole") / "out"
+    done = fit(files, out)
+    assert done.exit_code == 0, done.output
+    return out
+
+
+def interrupted(files, out, after):
+    """A folder as it is when a fit has been killed after so many modules."""
+    kept = Run.keep
+
+    def keep(self, number, module):
+        kept(self, number, module)
+        if number + 1 == after:
+            raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Run, "keep", keep)
+        assert fit(files, out).exit_code == 1
+
+
+def test_all_results_are_there_and_the_checkpoint_is_gone(finished):
+    assert sorted(contents(finished)) == sorted(RESULTS)
+
+
+def test_the_same_command_writes_the_same_bytes(files, finished, tmp_path):
+    fit(files, tmp_path / "out")
+    assert contents(tmp_path / "out") == contents(finished)
+
+
+@pytest.mark.parametrize("after", [1, 3, 6])
+def test_an_interrupted_fit_goes_on_to_the_same_bytes(files, finished, tmp_path, after):
+    interrupted(files, tmp_path / "out", after)
+    assert not (tmp_path / "out" / "modules.tsv").exists()
+    done = fit(files, tmp_path / "out", "--resume")
+    assert done.exit_code == 0
+    assert f"going on after {after} modules" in done.output
+    assert contents(tmp_path / "out") == contents(finished)
+
+
+def test_a_damaged_checkpoint_costs_time_not_truth(files, finished, tmp_path):
+    interrupted(files, tmp_path / "out", 4)
+    (tmp_path / "out" / "checkpoint" / "module-0001.npz").write_bytes(b"PK\x03\x04half")
+    done = fit(files, tmp_path / "out", "--resume")
+    assert "going on after 1 modules" in done.output
+    assert contents(tmp_path / "out") == contents(finished)
+
+
+def test_a_module_of_another_run_is_not_taken(files, finished, tmp_path):
+    interrupted(files, tmp_path / "out", 2)
+    other = tmp_path / "other"
+    interrupted(files, other, 1)
+    content = json.loads((other / "run.json").read_text())
+    content["settings"]["genes"] = 61
+    (other / "run.json").write_text(json.dumps(content))
+    CliRunner().invoke(main, [*words(files, other, "--resume"), "--genes", "61"])
+    assert not contents(other)["modules.tsv"].startswith(contents(finished)["modules.tsv"][:2000])
+
+
+def test_resume_on_a_missing_or_empty_folder_starts_afresh(files, finished, tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "cut-short").mkdir()
+    (tmp_path / "cut-short" / ".unfinished-abc").write_bytes(b"{")
+    for name in ("missing", "empty", "cut-short"):
+        assert fit(files, tmp_path / name, "--resume").exit_code == 0
+        assert contents(tmp_path / name) == contents(finished)
+
+
+def test_resume_on_a_finished_folder_does_nothing(files, finished):
+    before = {path: path.stat().st_mtime_ns for path in finished.rglob("*")}
+    done = fit(files, finished, "--resume")
+    assert done.exit_code == 0
+    assert "nothing to do" in done.output
+    assert {path: path.stat().st_mtime_ns for path in finished.rglob("*")} == before
+
+
+def test_an_existing_folder_is_refused_without_resume_or_force(files, finished, tmp_path):
+    done = fit(files, finished)
+    assert done.exit_code == 2
+    assert "holds finished results" in done.output
+    interrupted(files, tmp_path / "partial", 2)
+    done = fit(files, tmp_path / "partial")
+    assert done.exit_code == 2
+    assert "--resume to go on" in done.output
+
+
+def test_a_foreign_folder_is_not_touched(files, tmp_path):
+    (tmp_path / "thesis.docx").write_text("years of work")
+    for more in ([], ["--resume"]):
+        assert fit(files, tmp_path, *more).exit_code == 2
+        assert contents(tmp_path) == {"thesis.docx": b"years of work"}
+    assert fit(files, tmp_path, "--force").exit_code == 0
+    assert contents(tmp_path)["thesis.docx"] == b"years of work"
+    (tmp_path / "file").touch()
+    assert "is a file" in fit(files, tmp_path / "file").output
+
+
+def test_force_removes_what_netbic_wrote_and_nothing_else(files, tmp_path):
+    own = {
+        "model/pytorch.pt": b"w",
+        "checkpoint/epoch1.ckpt": b"c",
+        "figures.html": b"r",
+        "sub/.unfinished-thesis": b"x",
+    }
+    for name, content in own.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    for _ in range(2):
+        assert fit(files, tmp_path, "--force").exit_code == 0
+        assert {name: contents(tmp_path)[name] for name in own} == own
+    (tmp_path / "run.json").write_text("{damaged")  # nothing says any more which files are netbic's
+    before = contents(tmp_path)
+    assert fit(files, tmp_path, "--force").exit_code == 2
+    assert contents(tmp_path) == before
+
+
+def test_two_fits_do_not_share_a_folder(files, tmp_path):
+    (tmp_path / "out").mkdir()
+    with locked(tmp_path / "out"):
+        done = fit(files, tmp_path / "out", "--resume")
+        assert done.exit_code == 1
+        assert "another fit is writing" in done.output
+    assert fit(files, tmp_path / "out", "--resume").exit_code == 0
+
+
+def test_finished_means_that_the_results_are_there(files, finished, tmp_path):
+    assert fit(files, tmp_path / "out").exit_code == 0
+    (tmp_path / "out" / "summary.tsv").unlink()
+    assert fit(files, tmp_path / "out", "--resume").exit_code == 0
+    assert contents(tmp_path / "out") == contents(finished)
+
+
+def test_the_bytes_do_not_depend_on_the_number_of_threads(files, tmp_path):
+    for jobs in ("1", "2"):
+        assert fit(files, tmp_path / jobs, "--restarts", "3", "--jobs", jobs).exit_code == 0
+    assert contents(tmp_path / "1") == contents(tmp_path / "2")
+
+
+def test_force_begins_again(files, finished, tmp_path):
+    assert fit(files, tmp_path / "out", modules=2).exit_code == 0
+    assert fit(files, tmp_path / "out", "--force").exit_code == 0
+    assert contents(tmp_path / "out") == contents(finished)
+    interrupted(files, tmp_path / "partial", 3)
+    done = fit(files, tmp_path / "partial", "--force")
+    assert "going on" not in done.output
+    assert contents(tmp_path / "partial") == contents(finished)
+
+
+def test_other_settings_or_data_are_refused_with_what_changed(files, tmp_path):
+    interrupted(files, tmp_path / "out", 2)
+    done = fit(files, tmp_path / "out", "--resume", "--seed", "7", modules=9)
+    assert done.exit_code == 2
+    assert "modules: 6 then, 9 now; seed: 0 then, 7 now" in done.output
+    (tmp_path / "net.sif").write_text((files / "network.sif").read_text().split("\n", 1)[1])
+    changed = [*words(files, tmp_path / "out", "--resume"), "--graph", str(tmp_path / "net.sif")]
+    done = CliRunner().invoke(main, changed)
+    assert done.exit_code == 2
+    assert "(network differs)" in done.output
+
+
+def test_loading_an_unfinished_fit_says_how_to_finish_it(files, tmp_path):
+    interrupted(files, tmp_path / "out", 2)
+    with pytest.raises(netbic.InputError, match=r"not finished.*--resume"):
+        netbic.load(tmp_path / "out")
+
+
+def _modules_kept(out):
+    return len(list(out.glob("checkpoint/module-*.npz")))
+
+
+@pytest.mark.parametrize("kills", [4, pytest.param(20, marks=pytest.mark.nightly)])
+def test_kills_at_random_moments(files, finished, tmp_path, kills):
+    """SIGKILL while the fit runs, wherever it is; what is resumed ends with the same bytes."""
+    command = [sys.executable, "-m", "netbic"]
+    chance = random.Random(0)
+    progress = 0
+    for number in range(kills):
+        out, wanted = tmp_path / f"out{number}", chance.randint(0, 3)
+        process = subprocess.Popen([*command, *words(files, out)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while process.poll() is None and not ((out / "run.json").exists() and _modules_kept(out) >= wanted):
+            time.sleep(0.001)
+        time.sleep(chance.uniform(0, 0.03))
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        progress += _modules_kept(out) > 0
+        done = fit(files, out, "--resume")
+        assert done.exit_code == 0, done.output
+        assert contents(out) == contents(finished), number
+    assert progress >= 0.15 * kills  # otherwise the kills came too early or too late to mean anything
+
+
+def test_a_fit_that_cannot_write_says_so(files, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("netbic.storage.runs.write_whole", full)
+    done = fit(files, tmp_path / "out")
+    assert done.exit_code == 1
+    assert "No space left on device" in done.output
+    monkeypatch.undo()
+    assert fit(files, tmp_path / "out", "--resume").exit_code == 0
+
+
+def test_the_loaded_model_scores_new_samples(files, finished):
+    model = netbic.load(finished)
+    expression = netbic.io.read_expression(files / "expression.tsv.gz").frame()
+    np.testing.assert_allclose(model.transform(expression)[:5], model.transform(expression.iloc[:5]))

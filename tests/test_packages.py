@@ -1,0 +1,100 @@
+"""Packages import one way and by their public faces, stay small, and `import netbic` stays light."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import netbic
+
+SOURCE = Path(netbic.__file__).parent
+ORDER = [
+    "deprecation",
+    "errors",
+    "arrays",
+    "files",
+    "graphs",
+    "penalties",
+    "operators",
+    "outofcore",
+    "solver",
+    "estimators",
+]
+ORDER += ["methods", "simulate", "readers", "conversion", "study", "storage", "io", "enrichment", "selection"]
+ORDER += ["tl", "pl", "report", "cli"]
+FILES = [path for path in sorted(SOURCE.rglob("*.py")) if path.name != "__main__.py"]
+IDS = [str(path.relative_to(SOURCE)) for path in FILES]
+LINES_OF_A_FILE, LINES_OF_A_FUNCTION = 450, 40
+TO_BE_SPLIT = {"cli/fit.py", "estimators/estimator.py", "selection/n_modules.py", "study/study.py"}
+
+
+def package_of(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imports(path: Path):
+    """(module, name) of every import of netbic's own modules."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, None) for alias in node.names if alias.name.startswith("netbic."))
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "netbic":
+            yield from ((node.module, alias.name) for alias in node.names)
+
+
+def face(package: str) -> set[str]:
+    """Names that a package's front file binds, its submodules not counted."""
+    home = SOURCE / package / "__init__.py"
+    tree = ast.parse((home if home.is_file() else SOURCE / f"{package}.py").read_text())
+    names = set()
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom | ast.Import):
+            names |= {alias.asname or alias.name for alias in node.names}
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names |= {target.id for target in targets if isinstance(target, ast.Name)}
+    return {name for name in names if not name.startswith("_")}
+
+
+@pytest.mark.parametrize("path", FILES, ids=IDS)
+def test_imports_point_one_way_and_to_public_faces(path):
+    own = package_of(path)
+    if own == "__init__":
+        return
+    for module, name in imports(path):
+        _, _, inside = module.partition(".")
+        package = inside.split(".")[0] or name
+        if package == "__version__":
+            continue
+        assert ORDER.index(package) <= ORDER.index(own), f"{own} comes before {package}"
+        if package != own:
+            assert "." not in inside, f"{module} is an inside of {package}"
+            assert not inside or name in face(package), f"{package} does not offer {name}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=IDS)
+def test_files_and_functions_are_short(path):
+    if str(path.relative_to(SOURCE)) in TO_BE_SPLIT:
+        return
+    text = path.read_text()
+    assert text.count("\n") <= LINES_OF_A_FILE
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef) and node.name != "__init__":  # scikit-learn wants every parameter there
+            doc = node.body[0] if ast.get_docstring(node) else None
+            lines = node.end_lineno - node.lineno + 1 - (doc.end_lineno - doc.lineno + 1 if doc else 0)
+            assert lines <= LINES_OF_A_FUNCTION, node.name
+
+
+def test_importing_netbic_loads_nothing_heavy():
+    code = "import sys, netbic; print([m for m in ('numpy', 'scipy', 'sklearn', 'pandas') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_every_public_name_loads():
+    for name in netbic.__all__:
+        assert getattr(netbic, name) is not None
+    assert set(netbic.__all__) <= set(dir(netbic))

@@ -1,0 +1,205 @@
+"""AnnData objects whose matrix is not in memory: the same modules and scores, and it never gets there."""
+
+import tracemalloc
+
+import anndata
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+import netbic
+from netbic import tl
+from netbic.outofcore import blocks
+
+study = netbic.simulate.cohort(150, 600, n_modules=3, module_samples=30, random_state=1)
+values = study.expression.to_numpy()
+counts = np.where(values > 0.8, values, 0)
+WORDS = {"n_rows": 30, "n_columns": 60, "tol": 1e-10}
+
+
+def cells(X):
+    data = anndata.AnnData(
+        X, obs=pd.DataFrame(index=study.expression.index), var=pd.DataFrame(index=study.expression.columns)
+    )
+    data.var["chosen"] = np.arange(600) % 3 != 0
+    return data
+
+
+def in_blocks(kind, X=counts):
+    whole = da.from_array(X, chunks=(40, -1))
+    return whole if kind is np.asarray else whole.map_blocks(kind, dtype=X.dtype, meta=kind((0, 0), dtype=X.dtype))
+
+
+def same(lazy, data, key="netbic"):
+    for part in ("obsm", "varm"):
+        one, other = (getattr(found, part)[f"{key}_members"] for found in (lazy, data))
+        assert np.asarray(one).tobytes() == np.asarray(other).tobytes()
+    np.testing.assert_allclose(lazy.varm[key], data.varm[key], atol=1e-8)
+    np.testing.assert_allclose(lazy.obsm[f"X_{key}"], data.obsm[f"X_{key}"], atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix, sp.csr_array])
+@pytest.mark.parametrize("mask", [None, "chosen"])
+def test_a_dask_matrix_or_layer(kind, mask):
+    data, lazy = cells(kind(counts)), cells(in_blocks(kind))
+    lazy.layers["twice"] = in_blocks(kind, 2 * counts)
+    data.layers["twice"] = kind(2 * counts)
+    for layer in (None, "twice"):
+        for found in (data, lazy):
+            tl.modules(found, study.network, 3, layer=layer, mask_var=mask, **WORDS)
+        same(lazy, data)
+    assert isinstance(lazy.X, da.Array)
+
+
+def test_integers_are_taken_in_the_same_precision():
+    whole = np.round(counts * 3).astype(np.int16)
+    data, lazy = cells(whole), cells(in_blocks(np.asarray, whole))
+    for found in (data, lazy):
+        tl.modules(found, study.network, 2, n_rows=30, n_columns=60)
+    assert data.varm["netbic"].dtype == lazy.varm["netbic"].dtype == np.float32
+    assert np.array_equal(lazy.varm["netbic_members"], data.varm["netbic_members"])
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("center", ["columns", "both"])
+def test_new_cells_are_scored_block_by_block(kind, center):
+    data = cells(kind(counts))
+    tl.modules(data, study.network, 3, center=center, scale=True, **WORDS)
+    order = np.random.default_rng(0).permutation(600)[:550]  # other order, some genes missing
+    new, lazy = cells(kind(counts))[:, order].copy(), cells(in_blocks(kind))[:, order].copy()
+    for found in (new, lazy):
+        with pytest.warns(UserWarning, match="count as average"):
+            tl.score(found, data)
+    np.testing.assert_allclose(lazy.obsm["X_netbic"], new.obsm["X_netbic"], atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("store", ["h5ad", "zarr"])
+def test_objects_that_are_read_lazily(tmp_path, kind, store):
+    pytest.importorskip("xarray")
+    path = tmp_path / "cells.zarr"
+    data = cells(kind(counts))
+    if store == "h5ad":
+        path = tmp_path / "cells.h5ad"
+        data.write_h5ad(path)
+    else:
+        with pytest.warns(UserWarning, match="zarr"):
+            data.write_zarr(path, chunks=(50, 600) if kind is np.asarray else None)
+    lazy = anndata.experimental.read_lazy(path)
+    for found in (data, lazy):
+        tl.modules(found, study.network, 3, mask_var="chosen", **WORDS)
+    same(lazy, data)
+    tl.score(lazy, data)
+    np.testing.assert_allclose(lazy.obsm["X_netbic"], data.obsm["X_netbic"], atol=1e-8)
+
+
+@pytest.mark.parametrize("mode", ["r", "r+"])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix, sp.csc_matrix])
+def test_backed_objects(tmp_path, kind, mode):
+    data = cells(kind(counts))
+    data.write_h5ad(tmp_path / "cells.h5ad")
+    backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed=mode)
+    for found in (data, backed):
+        tl.modules(found, study.network, 3, **WORDS)
+    same(backed, data)
+    tl.score(backed)
+    for work in (tl.modules, tl.score):
+        with pytest.raises(netbic.io.InputError, match=r"copy=True needs the data in memory: use adata\.to_memory"):
+            work(backed, copy=True)
+    np.testing.assert_allclose(backed.obsm["X_netbic"], data.obsm["X_netbic"], atol=1e-8)
+    backed.file.close()
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_pictures_take_the_rows_they_show(kind):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    data, lazy = cells(kind(counts)), cells(in_blocks(kind))
+    shown = []
+    for found in (data, lazy):
+        tl.modules(found, study.network, 2, **WORDS)
+        shown.append(np.asarray(netbic.pl.heatmap(found, modules=1).images[0].get_array()))
+    np.testing.assert_allclose(*shown, atol=1e-6)
+    plt.close("all")
+
+
+@pytest.fixture
+def visited():
+    """The study's values in 15 blocks of whole numbers, and which of them were loaded."""
+    loaded = []
+
+    def load(block, block_info=None):
+        loaded.append(block_info[0]["chunk-location"][0])
+        return block
+
+    whole = np.round(10 * values).astype(np.int32)
+    X = da.from_array(whole, chunks=(10, -1)).map_blocks(load, dtype=whole.dtype, meta=whole[:0, :0])
+    return X, whole, loaded
+
+
+def test_pictures_of_a_dask_array_load_the_blocks_of_their_rows(visited):
+    plt = pytest.importorskip("matplotlib.pyplot")
+    X, whole, loaded = visited
+    model = netbic.SparseGraphSVD(1, n_rows=4, n_columns=20).fit(whole)
+    shown = [np.asarray(netbic.pl.heatmap(model, data, n_others=0).images[0].get_array()) for data in (whole, X)]
+    np.testing.assert_array_equal(*shown)
+    assert set(loaded) == set(np.flatnonzero(model.rows_[0]) // 10)
+    plt.close("all")
+
+
+def test_heatmaps_of_a_report_load_the_blocks_of_members_once(visited, tmp_path):
+    X, whole, loaded = visited
+    model = netbic.SparseGraphSVD(3, n_rows=4, n_columns=20).fit(whole)
+    for name, data in (("memory", whole), ("blocks", X)):
+        (tmp_path / name).mkdir()
+        netbic.report.write_heatmaps(tmp_path / name, model, data)
+    both = (netbic.report.heatmaps.read_heatmaps(tmp_path / name) for name in ("memory", "blocks"))
+    for one, other in zip(*both, strict=True):
+        for name in ("values", "limit", "genes", "samples"):
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    assert sorted(loaded) == sorted(set(np.flatnonzero(model.rows_.any(axis=0)) // 10))
+
+
+def test_a_dask_array_goes_into_anndata_as_it_is(visited):
+    X, whole, loaded = visited
+    model = netbic.SparseGraphSVD(2, n_rows=30, n_columns=60).fit(whole)
+    made = tl.to_anndata(model, X)
+    assert made.X is X
+    assert sorted(loaded) == list(range(15))  # for the scores
+    np.testing.assert_allclose(made.obsm["X_netbic"], tl.to_anndata(model, whole).obsm["X_netbic"], atol=1e-10)
+
+
+def test_enrichment_wants_data_in_memory_and_loads_nothing(visited):
+    X, whole, loaded = visited
+    model = netbic.SparseGraphSVD(1, n_rows=30, n_columns=60).fit(whole)
+    for judge in (netbic.enrichment.coexpression, netbic.enrichment.held_out_edges):
+        with pytest.raises(TypeError, match="X is a Dask array, but modules are judged on data in memory"):
+            judge(model, X)
+    assert not loaded
+
+
+def test_the_matrix_never_is_in_memory(monkeypatch):
+    """100 MB in blocks of 2 MB, of which a few are there at a time."""
+    monkeypatch.setattr(blocks, "_HELD_SHARE", 0.0)
+
+    def made(block_info=None):
+        first, last = block_info[None]["array-location"][0]
+        return np.random.default_rng(first).normal(size=(last - first, 500))
+
+    X = da.map_blocks(made, chunks=((500,) * 50, (500,)), dtype=np.float64, meta=np.empty((0, 0)))
+    data = anndata.AnnData(X, var=pd.DataFrame(index=[f"g{k}" for k in range(500)]))
+    tracemalloc.start()
+    tl.modules(data, None, 1, n_rows=500, n_columns=20, mask_var=np.arange(500) != 7)
+    tl.score(data)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 40e6
+
+
+def test_views_of_objects_on_disk_are_refused_at_once(tmp_path):
+    adata = anndata.AnnData(np.random.default_rng(0).standard_normal((30, 20)))
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    view = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")[:20]
+    with pytest.raises(netbic.io.InputError, match=r"view of an object on disk.*to_memory"):
+        netbic.tl.modules(view, n_rows=5, n_columns=5)
