@@ -253,33 +253,33 @@ def markdown(table):
 
 INTRODUCTION = """# Benchmarks
 
-Written by `make bench`: ratios measured side by side in one run, warm, the fastest of several, on one BLAS thread.
-Seconds are left out on purpose: they would say more of the machine than of the methods. Algorithm 2 as printed (a full
-SVD per module, dense products) is timed on two modules and scaled to forty.
+Written by `make bench`. All methods were timed in one run on one BLAS thread, after a warm-up; each time is the fastest
+of several. Only ratios are reported, because absolute times depend on the machine. "Algorithm 2 as printed" is the
+published algorithm with a full SVD per module and dense products; it was timed on two modules and scaled to forty.
 """
 
 
 def sections():
     X, graph = planted(), random_graph(13_321, 262_462)
-    title = "Planted: 641 x 13,321, 40 modules of 50 x 200, 262,462 edges, adjacency term"
+    title = "Simulated data: 641 x 13,321, 40 planted modules of 50 x 200, 262,462 edges, adjacency term"
     yield title, markdown(against_peers(X, graph))
     if folder := os.environ.get("NETBIC_DATA"):
         yield "TCGA colorectal tumours with Pathway Commons", markdown(against_peers(*colorectal(Path(folder))))
-    yield "Precision and memory (planted)", markdown(precision_and_memory(X, graph))
-    yield "Restarts", f"64 starts take {restarts(X, graph):.1f} times as long as 16: they share one set-up."
+    yield "Precision and memory (simulated data)", markdown(precision_and_memory(X, graph))
+    yield "Restarts", f"64 starts take {restarts(X, graph):.1f} times as long as 16, as they share their preparation."
     del X
     points, table = cost_per_round(), growth()
     slopes = slope(points)
     draw(points, slopes, table, DOCS / "images" / "benchmarks.png")
-    text = f"The time of a round follows n k_v + p k_u (log slope {slopes[0]:.2f}), not np ({slopes[1]:.2f})."
+    text = f"The time of an iteration scales with n k_v + p k_u (log slope {slopes[0]:.2f}), not np ({slopes[1]:.2f})."
     first = table.groupby("grown", sort=False)[["seconds", "MB beyond X"]].transform("first")
     table["time / smallest"] = table["seconds"] / first["seconds"]
     table["memory / smallest"] = table["MB beyond X"] / first["MB beyond X"]
-    grown = markdown(table.drop(columns=["seconds", "MB beyond X"]))
-    yield "Cost of a round, time and memory", f"{text}\n\n![Cost](images/benchmarks.png)\n\n{grown}"
+    grown = markdown(table.drop(columns=["seconds", "MB beyond X"]).rename(columns={"grown": "varied quantity"}))
+    yield "Cost of an iteration: time and memory", f"{text}\n\n![Cost](images/benchmarks.png)\n\n{grown}"
     facts = sparse_passes().items()
     yield "A large sparse matrix, centred implicitly", "\n".join(f"- {name}: {value}" for name, value in facts)
-    yield "R peers (10 modules, ratio to netbic's 10)", r_peers(planted(), graph)
+    yield "R packages (10 modules, time relative to netbic)", r_peers(planted(), graph)
 
 
 def main():

@@ -26,7 +26,7 @@ extensions = [
 ]
 exclude_patterns = ["_build", "paper/figure?.md", "paper/table1.md"]
 nitpicky = True
-highlight_language = "none"  # what is code says so: formulas in docstrings are not Python
+highlight_language = "none"  # code blocks name their language; formulas in docstrings are not Python
 
 html_theme = "furo"
 html_title = "netbic"
@@ -38,7 +38,7 @@ html_math_renderer = "mathml"
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
-# Tutorials are run when they changed; an error in one of them is an error of the build.
+# Tutorials are executed if they have changed; an error in a tutorial fails the build.
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(Path(__file__).parent / "_build" / "executed")
 nb_execution_in_temp = True
@@ -47,9 +47,9 @@ nb_execution_show_tb = True
 nb_execution_timeout = 120
 nb_merge_streams = True
 os.environ["MATPLOTLIBRC"] = str(Path(__file__).parent / "matplotlibrc")
-logging.getLogger("traitlets").setLevel(logging.WARNING)  # it reports every kernel that starts
+logging.getLogger("traitlets").setLevel(logging.WARNING)  # it logs every kernel that starts
 
-# Docstrings speak of `names` and of types in words: both are shown as they are written.
+# Docstrings use `names` and describe types in prose: both are shown as written.
 default_role = "literal"
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
@@ -60,10 +60,10 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
 
-def mathml(node, **words):
-    """A formula as MathML, which browsers draw themselves: no script and no font has to be fetched."""
+def mathml(node, **options):
+    """Convert a formula to MathML, which browsers render without scripts or additional fonts."""
     try:
-        return tex2mathml(node.astext(), **words)
+        return tex2mathml(node.astext(), **options)
     except MathError as problem:
         getLogger(__name__).warning("%s in the formula %s", problem, node.astext(), location=node)
         return node.astext()
@@ -80,18 +80,18 @@ def block_mathml(writer, node):
 
 
 def without_aliases(app, what, name, found, skip, options):
-    """Leave out the fields of named tuples, of which Python itself says nothing but their numbers."""
+    """Skip the fields of named tuples, for which Python generates a docstring without information."""
     return True if (getattr(found, "__doc__", None) or "").startswith("Alias for field number") else None
 
 
 def without_introduction(app, what, name, found, options, lines):
-    """A room's page has words of its own above its tables."""
+    """Drop the docstring of a package: its page has its own introduction above the tables."""
     if what == "module":
         lines.clear()
 
 
 def plain_types(app, what, name, found, options, lines):
-    """Keep `shape (n, n_components_)` from being read as a link, which a last underscore makes in reStructuredText."""
+    """Escape the final underscore in `shape (n, n_components_)`, which reStructuredText would read as a link."""
     for number, line in enumerate(lines):
         if re.match(r"\w[\w, *]* : ", line):
             lines[number] = re.sub(r"(\w)_(?!\w)", r"\1\\_", line)
