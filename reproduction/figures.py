@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from netbic.errors import extra
-from netbic.files import write_whole
+from netbic.files import write_atomic
 from reproduction.simulation import OURS as OUR_STARTS
 from reproduction.tumours import OURS, TERM_LEVELS, terms_column
 
@@ -42,7 +42,7 @@ def save_figure(figure: Any, path: Path) -> None:
     for kind, words in ((".png", {"dpi": 120}), (".svg", {"metadata": {"Date": None}})):
         buffer = io.BytesIO()
         figure.savefig(buffer, format=kind[1:], bbox_inches="tight", **words)
-        write_whole(path.with_suffix(kind), buffer.getvalue())
+        write_atomic(path.with_suffix(kind), buffer.getvalue())
     plotting().close(figure)
 
 

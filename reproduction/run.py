@@ -9,7 +9,7 @@ from typing import Final
 import pandas as pd
 
 from netbic.errors import InputError
-from netbic.files import RECORDS, check_free, stamped, write_json, write_table, write_whole
+from netbic.files import RECORDS, check_writable, with_version, write_atomic, write_json, write_table
 from netbic.readers import read_gene_sets
 from reproduction import page
 from reproduction.figures import draw_figure_1, draw_figure_2, plotting
@@ -75,21 +75,21 @@ def reproduce(
         check_data(Path(str(data)), datasets, networks)
     plotting()  # an answer now if it is not installed, not after minutes
     out = Path(out)
-    check_free(out, [*RECORDS[RECORD], RECORD], {"the data": data})
+    check_writable(out, [*RECORDS[RECORD], RECORD], {"the data": data})
     out.mkdir(parents=True, exist_ok=True)
-    write_json(out / RECORD, stamped({"files": sorted(RECORDS[RECORD])}))
+    write_json(out / RECORD, with_version({"files": sorted(RECORDS[RECORD])}))
     if "fig1" in parts:
         _write_section(out, "figure1", _figure_1(out, replicates, seed, n_jobs, tell))
     if real:
         _real_data(parts, out, Path(str(data)), datasets, networks, sizes or Sizes(), seed, tell)
     sections = [out / f"{name}.md" for name in ("figure1", "table1", "figure2")]
     written = [path.read_text() for path in sections if path.exists()]
-    write_whole(out / "README.md", "\n".join([page.INTRODUCTION, *written]).encode())
+    write_atomic(out / "README.md", "\n".join([page.INTRODUCTION, *written]).encode())
 
 
 def _write_section(out: Path, name: str, lines: list[str]) -> None:
     """One part of the page, kept so that parts may be run one by one."""
-    write_whole(out / f"{name}.md", "\n".join(lines).encode())
+    write_atomic(out / f"{name}.md", "\n".join(lines).encode())
 
 
 def _figure_1(out: Path, replicates: int, seed: int, n_jobs: int | None, tell: Tell) -> list[str]:

@@ -16,9 +16,9 @@ from click.testing import CliRunner
 import netbic
 from netbic import InputError, SparseGraphSVD
 from netbic.cli import main
-from netbic.files import whole as io_files
-from netbic.files.guard import RECORDS, RUN_FILES, add_files, own_files, scratch_folder, sweep_folders
-from netbic.files.whole import LOCK, WriteError, locked, read_json, write_whole
+from netbic.files import atomic as io_files
+from netbic.files.atomic import LOCK, WriteError, locked, read_json, write_atomic
+from netbic.files.guard import RECORDS, RUN_FILES, add_files, recorded_files, remove_stale_scratch, scratch_folder
 
 TOY = netbic.simulate.paper(0.02, random_state=0)
 
@@ -189,7 +189,7 @@ def test_a_record_cannot_claim_files_that_are_not_results(cohort, results, tmp_p
     content = read_json(results / "run.json")
     content["files"] += ["../victim.txt", str(victim), "notes.txt", 7, None]
     (results / "run.json").write_text(json.dumps(content))
-    assert own_files(results) <= {*RUN_FILES, "run.json"}
+    assert recorded_files(results) <= {*RUN_FILES, "run.json"}
     assert fit(cohort, results, "--force").exit_code == 0
     assert victim.read_bytes() == b"mine"
     assert (results / "notes.txt").read_bytes() == b"mine"
@@ -352,7 +352,7 @@ def test_what_a_killed_write_left_is_swept_by_the_next_to_that_file(tmp_path):
     for name in (".unfinished-table.tsv-abcd1234", ".unfinished-other.tsv-abcd1234", ".unfinished-table.tsv-notes"):
         (tmp_path / name).write_bytes(b"half")
     (tmp_path / ".unfinished-table.tsv-zzzz9999").symlink_to(tmp_path / "nowhere")
-    write_whole(tmp_path / "table.tsv", b"whole")
+    write_atomic(tmp_path / "table.tsv", b"whole")
     left = {path.name for path in tmp_path.iterdir()}
     assert ".unfinished-table.tsv-abcd1234" not in left
     assert {"table.tsv", ".unfinished-other.tsv-abcd1234", ".unfinished-table.tsv-notes"} <= left
@@ -361,7 +361,7 @@ def test_what_a_killed_write_left_is_swept_by_the_next_to_that_file(tmp_path):
 
 def test_a_scratch_folder_is_swept_only_when_its_process_is_gone(tmp_path):
     with scratch_folder(tmp_path, "out.zarr") as scratch:
-        sweep_folders(tmp_path, "out.zarr")
+        remove_stale_scratch(tmp_path, "out.zarr")
         assert scratch.is_dir()
     assert not scratch.exists()
     ended = subprocess.run(
@@ -372,9 +372,9 @@ def test_a_scratch_folder_is_swept_only_when_its_process_is_gone(tmp_path):
     assert [path.is_dir() for path in left] == [False, True]
     (tmp_path / ".unfinished-abcd1234").mkdir()
     (tmp_path / ".unfinished-abcd1234" / "thesis.txt").write_text("mine")
-    sweep_folders(tmp_path, "another.zarr")
+    remove_stale_scratch(tmp_path, "another.zarr")
     assert set(left) <= set(tmp_path.iterdir())
-    sweep_folders(tmp_path, "out.zarr")
+    remove_stale_scratch(tmp_path, "out.zarr")
     assert [path.name for path in tmp_path.iterdir()] == [".unfinished-abcd1234"]
 
 
@@ -416,7 +416,8 @@ def test_a_signal_cleans_up_as_ctrl_c_does(cohort, tmp_path, number):
 
 _STOPPED = """
 import os
-import netbic.conversion.convert as converting
+import sys, netbic.conversion
+converting = sys.modules["netbic.conversion.convert"]
 from netbic.cli import main
 converting.write_store = lambda *_: os.kill(os.getpid(), {number})
 main()
@@ -496,7 +497,7 @@ def test_a_full_disk_changes_nothing(cohort, results, tmp_path, monkeypatch, com
 
 def test_a_write_error_names_the_file_and_what_to_do(tmp_path):
     with pytest.raises(WriteError, match=r"table.tsv cannot be written \(.*\): check the folder and its permissions"):
-        write_whole(tmp_path / "nowhere" / "table.tsv", b"x")
+        write_atomic(tmp_path / "nowhere" / "table.tsv", b"x")
 
 
 def test_adding_files_is_all_or_nothing(tmp_path, monkeypatch):

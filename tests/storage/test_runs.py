@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 import netbic
 from netbic.cli import main
-from netbic.files.whole import locked
+from netbic.files.atomic import locked
 from netbic.io import Run
 
 RESULTS = ["modules.tsv", "summary.tsv", "edges.tsv", "alignment.json", "run.json"]
@@ -253,7 +253,7 @@ def test_a_fit_that_cannot_write_says_so(files, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("netbic.storage.runs.write_whole", full)
+    monkeypatch.setattr("netbic.storage.runs.write_atomic", full)
     done = fit(files, tmp_path / "out")
     assert done.exit_code == 1
     assert "No space left on device" in done.output

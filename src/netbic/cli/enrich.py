@@ -33,7 +33,7 @@ def enrich(folder: Path, gene_sets: str | None, level: float, by_sign: bool, col
         raise click.UsageError("there is nothing to test the modules with: give --gene-sets, or fit with --graph")
     if gene_sets is None and (by_sign or collapse is not None):
         raise click.UsageError("--by-sign and --collapse are about gene sets: give --gene-sets")
-    netbic.files.guard.refuse_inputs([folder / name for name in _WRITTEN], {"the gene sets": gene_sets})
+    netbic.files.check_not_input([folder / name for name in _WRITTEN], {"the gene sets": gene_sets})
     words: dict[str, Any] = {"level": level, "by_sign": by_sign, "collapse": collapse, "random_state": seed}
     with netbic.io.locked(folder):
         for line in netbic.enrichment.write_enrichment(model, folder, gene_sets, **words):

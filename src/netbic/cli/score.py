@@ -22,9 +22,9 @@ def score(folder: Path, expression: str, out: Path | None, force: bool, **words:
 
     The file is read and prepared as that of the fit was, but for what the options say; genes are matched by name.
     """
-    inputs = {"the samples to score": expression, "the modules": netbic.files.guard.result_files(folder)}
+    inputs = {"the samples to score": expression, "the modules": netbic.files.recorded_paths(folder)}
     if out is not None:
-        netbic.files.guard.check_target(out, inputs, force=force)
+        netbic.files.check_output_file(out, inputs, force=force)
     model = netbic.load(folder)
     given = {name: value for name, value in listed(words).items() if value}
     data = netbic.io.read_like(folder, expression, **given)
@@ -35,6 +35,6 @@ def score(folder: Path, expression: str, out: Path | None, force: bool, **words:
     if out is None:
         click.echo(table.to_csv(sep="\t", index=False), nl=False)
     else:
-        netbic.files.guard.check_target(out, inputs, force=force)  # something may have come to be there
+        netbic.files.check_output_file(out, inputs, force=force)  # something may have come to be there
         netbic.io.write_table(out, table)
         click.echo(f"{len(table):,} samples x {scores.shape[1]} modules: {out}")

@@ -26,7 +26,7 @@ from netbic.cli.command import Command, Finite
 @click.option("--force", is_flag=True, help="Replace an earlier simulation in the folder.")
 def simulate(folder: Path, samples: int, genes: int, modules: int, strength: float, seed: int, force: bool) -> None:
     """Write a simulated cohort into FOLDER: expression.tsv.gz, network.sif and the planted truth.tsv."""
-    if "expression.tsv.gz" in netbic.files.guard.own_files(folder) and not force:
+    if "expression.tsv.gz" in netbic.files.recorded_files(folder) and not force:
         raise click.UsageError(f"{folder} holds a simulation already: choose another folder, or --force to replace it")
     study = netbic.simulate.cohort(samples, genes, n_modules=modules, strength=strength, random_state=seed)
     netbic.io.write_cohort(study, folder)

@@ -104,7 +104,7 @@ def tune(expression: str, graph: str | None, out: Path, force: bool, quiet: bool
     After an interruption, the same command goes on where it was.
     """
     given = words | {"expression": expression, "graph": graph}
-    _check_folder(out, force, {role: given.get(name) for name, role in netbic.files.guard.ROLES.items()})
+    _check_folder(out, force, {role: given.get(name) for name, role in netbic.files.INPUT_LABELS.items()})
     if words["dask"] is not None and words["jobs"] is not None:
         raise click.UsageError("--jobs is about this machine's processes, --dask about a cluster: give one of them")
     names = ("modules", "genes", "samples", "smoothness", "criterion", "folds", "best")
@@ -119,10 +119,10 @@ def tune(expression: str, graph: str | None, out: Path, force: bool, quiet: bool
             (out / _CHECKPOINT).unlink(missing_ok=True)
         tuning = _tuned(study, out / _CHECKPOINT, asked, silent)
         found = {"best_params": netbic.io.settings_of(tuning.best_params_), "verdict": tuning.verdict}
-        with netbic.files.whole.undisturbed():
-            with netbic.files.guard.scratch_folder(out, _RECORD) as staged:
+        with netbic.files.signals_deferred():
+            with netbic.files.scratch_folder(out, _RECORD) as staged:
                 netbic.io.write_table(staged / "tuning.tsv", tuning.table)
-                netbic.files.guard.publish(staged, out, _RECORD, netbic.files.guard.stamped(found))
+                netbic.files.commit_files(staged, out, _RECORD, netbic.files.with_version(found))
             (out / _CHECKPOINT).unlink()
     if as_json:
         click.echo(json.dumps(found, indent=1))
@@ -140,10 +140,10 @@ def _check_folder(out: Path, force: bool, inputs: dict[str, Any]) -> None:
     """Refuse finished results, unless they are to be replaced, and files that netbic did not write."""
     if out.exists() and not out.is_dir():
         raise click.UsageError(f"{out} is a file: name a folder for the results")
-    netbic.files.guard.check_free(out, ["tuning.tsv", _RECORD], inputs)
-    netbic.files.guard.refuse_inputs([out / _CHECKPOINT], inputs)
+    netbic.files.check_writable(out, ["tuning.tsv", _RECORD], inputs)
+    netbic.files.check_not_input([out / _CHECKPOINT], inputs)
     netbic.selection.checkpoint.seed_of(out / _CHECKPOINT)  # an error if a file of that name is no checkpoint
-    record = netbic.files.guard.record_in(out, _RECORD)
+    record = netbic.files.read_record(out, _RECORD)
     if not force and record is not None and record.get("state") != "running":
         _tidy(out)
         raise click.UsageError(f"{out} holds a finished tuning: choose another folder, or --force to replace it")
@@ -151,9 +151,9 @@ def _check_folder(out: Path, force: bool, inputs: dict[str, Any]) -> None:
 
 def _tidy(out: Path) -> None:
     """Remove what a kill after the very last file left of a finished tuning."""
-    if (out / _CHECKPOINT).exists() or netbic.files.guard.has_leftovers(out):
+    if (out / _CHECKPOINT).exists() or netbic.files.has_stale_files(out):
         with netbic.io.locked(out):
-            netbic.files.guard.sweep_run(out)
+            netbic.files.remove_stale_files(out)
             (out / _CHECKPOINT).unlink(missing_ok=True)
 
 

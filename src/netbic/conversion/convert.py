@@ -14,7 +14,14 @@ import numpy as np
 
 from netbic.conversion.external_transpose import csc_source, parquet_source, tenx_source, text_source
 from netbic.errors import InputError, extra, one_line
-from netbic.files import FolderInUse, refuse_inputs, scratch_folder, sweep_folders, undisturbed, writing
+from netbic.files import (
+    FolderInUse,
+    check_not_input,
+    remove_stale_scratch,
+    scratch_folder,
+    signals_deferred,
+    write_errors,
+)
 from netbic.readers import (
     BLOCK_BYTES,
     WHOLE,
@@ -93,16 +100,16 @@ def convert(
     source, target = Path(source), Path(target)
     restore = partial(_put_back, target)
     if target.parent.is_dir():
-        sweep_folders(target.parent, target.name, restore)
+        remove_stale_scratch(target.parent, target.name, restore)
     _check_target(source, target, force)
     if dtype not in (None, "float32", "float64"):
         raise InputError(f"dtype={dtype!r} is not known: choose 'float32' or 'float64'")
     words: dict[str, Any] = {"samples_in_rows": samples_in_rows, "layer": layer, "gene_names": gene_names}
-    with scratch_folder(target.parent, target.name, restore) as scratch, writing(target, full_only=True):
+    with scratch_folder(target.parent, target.name, restore) as scratch, write_errors(target, full_only=True):
         rows = _readable(source, scratch, dtype, told, **words, skip_columns=skip_columns)
         check_names(source, rows.samples, rows.genes)
         write_store(rows, scratch / _STORE, block_rows, np.dtype(dtype or rows.dtype), told)
-        with undisturbed(), writing(target):
+        with signals_deferred(), write_errors(target):
             _check_target(source, target, force)  # something may have come to be there
             try:
                 if os.path.lexists(target):
@@ -124,7 +131,7 @@ def _check_target(source: Path, target: Path, force: bool) -> None:
         raise InputError(f"{target} does not end in .zarr: name the store to write so")
     if not target.parent.is_dir():
         raise InputError(f"{target.parent} is no folder: make it first, or write elsewhere")
-    refuse_inputs([target], {"the expression data": source})
+    check_not_input([target], {"the expression data": source})
     if not os.path.lexists(target):
         return
     if not force:

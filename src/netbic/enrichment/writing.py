@@ -12,7 +12,7 @@ from netbic.enrichment.edges import edges
 from netbic.enrichment.gene_sets import gene_sets
 from netbic.errors import InputError
 from netbic.estimators import SparseGraphSVD, fitted_model, is_number, matched_graph
-from netbic.files import add_files, as_json, as_table, read_json
+from netbic.files import add_files, json_bytes, read_json, table_bytes
 
 RECORD = "enrichment.json"
 USUAL_LEVEL = 0.05
@@ -59,12 +59,12 @@ def write_enrichment(
         asked["edges"] = {"level": level}
     if found is not None:
         asked["gene_sets"] = {"level": level, "by_sign": by_sign, "collapse": collapse}
-    files = {RECORD: as_json(dict(sorted((enrichment_record(folder) | asked).items())))}
+    files = {RECORD: json_bytes(dict(sorted((enrichment_record(folder) | asked).items())))}
     if table is not None:
-        files["edges.tsv"] = as_table(folder / "edges.tsv", table)
+        files["edges.tsv"] = table_bytes(folder / "edges.tsv", table)
     if found is not None:
         found = found[found["q_value"] <= level]
-        files["gene_sets.tsv"] = as_table(folder / "gene_sets.tsv", found)
+        files["gene_sets.tsv"] = table_bytes(folder / "gene_sets.tsv", found)
     add_files(folder, files)
     if table is not None:
         yield _about_edges(table, level)

@@ -19,33 +19,33 @@ from typing import Any, Final
 
 from netbic import __version__
 from netbic.errors import InputError, one_line
-from netbic.files.whole import (
+from netbic.files.atomic import (
     LOCK,
     TEMPORARY,
     WriteError,
-    as_json,
+    json_bytes,
     leftovers,
+    read_bytes,
     read_json,
-    read_regular,
     remove_leftover,
+    signals_deferred,
     temporary_file,
-    undisturbed,
-    write_whole,
-    writing,
+    write_atomic,
+    write_errors,
 )
 
 MODEL_FILES: Final = ("arrays.npz", "names.json", "row_graph.npz", "column_graph.npz")
-ADDED: Final = ("edges.tsv", "gene_sets.tsv", "enrichment.json", "heatmaps.npz", "report.html")
+ADDED_FILES: Final = ("edges.tsv", "gene_sets.tsv", "enrichment.json", "heatmaps.npz", "report.html")
 RUN_FILES: Final = (
     *("modules.tsv", "summary.tsv", "alignment.json", "auto.json"),
-    *ADDED,
+    *ADDED_FILES,
     *(f"model/{name}" for name in ("model.json", *MODEL_FILES)),
 )
 RUN_RECORD: Final = "run.json"
 # What each record may list: a tampered one cannot make netbic touch anything else.
 RECORDS: Final[dict[str, tuple[str, ...]]] = {
     RUN_RECORD: RUN_FILES,
-    "model.json": (*MODEL_FILES, *ADDED),  # netbic.save
+    "model.json": (*MODEL_FILES, *ADDED_FILES),  # netbic.save
     "tuning.json": ("tuning.tsv",),
     "simulation.json": ("expression.tsv.gz", "network.sif", "truth.tsv"),
     "reproduction.json": tuple(
@@ -60,7 +60,7 @@ RECORDS: Final[dict[str, tuple[str, ...]]] = {
     ),
 }
 # What commands read, by the names of their options, in words.
-ROLES: Final = {
+INPUT_LABELS: Final = {
     "expression": "the expression data",
     "graph": "the network",
     "gene_sets": "the gene sets",
@@ -86,7 +86,7 @@ class FolderInUse(InputError):
 # ----------------------------------------------------------------------------------------------------------------
 
 
-def record_in(folder: Path, name: str) -> dict[str, Any] | None:
+def read_record(folder: Path, name: str) -> dict[str, Any] | None:
     """The content of a record, if there is one and netbic wrote it."""
     if not (folder / name).is_file():
         return None
@@ -116,28 +116,28 @@ def _is_text(name: Any) -> bool:
     return isinstance(name, str)
 
 
-def listed(name: str, content: Mapping[str, Any]) -> set[str]:
+def files_in_record(name: str, content: Mapping[str, Any]) -> set[str]:
     """The files that a record lists, itself included."""
     named = {file for key in ("files", "added") for file in content.get(key) or () if _is_text(file)}
     earlier = content.get("earlier")
     if isinstance(earlier, dict):
-        named |= listed(name, earlier)
+        named |= files_in_record(name, earlier)
     return named.intersection(RECORDS[name]) | {name}
 
 
-def own_files(folder: Path) -> set[str]:
+def recorded_files(folder: Path) -> set[str]:
     """Names of the files in a folder that netbic's records there list as its own."""
     own: set[str] = set()
     for name in RECORDS:
-        content = record_in(folder, name)
+        content = read_record(folder, name)
         if content is not None:
-            own |= listed(name, content)
+            own |= files_in_record(name, content)
     return own
 
 
 def run_record(folder: Path) -> dict[str, Any] | None:
     """What run.json says of a fit, running or finished; None if there is none, or none of netbic's."""
-    content = record_in(folder, RUN_RECORD)
+    content = read_record(folder, RUN_RECORD)
     if content is None or content.get("state") not in ("running", "finished"):
         return None
     if not all(isinstance(content.get(name), dict) for name in ("settings", "data")):
@@ -156,7 +156,7 @@ def finished_record(folder: Path) -> dict[str, Any] | None:
     return content if isinstance(content, dict) and content.get("state") == "finished" else None
 
 
-def check_free(folder: Path, names: Iterable[str], inputs: Mapping[str, Any] | None = None) -> None:
+def check_writable(folder: Path, names: Iterable[str], inputs: Mapping[str, Any] | None = None) -> None:
     """Raise unless each of these files is free to be written: no input, and nothing there but what netbic wrote."""
     names = list(names)
     for path in (folder, *folder.parents):
@@ -165,8 +165,8 @@ def check_free(folder: Path, names: Iterable[str], inputs: Mapping[str, Any] | N
     for part in sorted({name.split("/")[0] for name in names if "/" in name}):
         if (folder / part).is_symlink() or ((folder / part).exists() and not (folder / part).is_dir()):
             raise FolderInUse(f"{folder / part} is in the way (a folder is to be made there): move it away first")
-    refuse_inputs([folder / name for name in names], inputs or {})
-    own = own_files(folder)
+    check_not_input([folder / name for name in names], inputs or {})
+    own = recorded_files(folder)
     others = [
         name for name in names if os.path.lexists(folder / name) and not (name in own and _is_file(folder / name))
     ]
@@ -181,7 +181,7 @@ def check_free(folder: Path, names: Iterable[str], inputs: Mapping[str, Any] | N
 
 def _explain_record(folder: Path) -> None:
     """Raise if a run.json is there that says nothing of the files in its folder."""
-    content = record_in(folder, RUN_RECORD)
+    content = read_record(folder, RUN_RECORD)
     if content is None and (folder / RUN_RECORD).is_file():
         raise FolderInUse(
             f"{folder / RUN_RECORD} cannot be read as a record of netbic, so that nothing tells which files are its "
@@ -194,7 +194,7 @@ def _explain_record(folder: Path) -> None:
         )
 
 
-def refuse_inputs(targets: Iterable[Path], inputs: Mapping[str, Any]) -> None:
+def check_not_input(targets: Iterable[Path], inputs: Mapping[str, Any]) -> None:
     """Raise if a file to be written is, or lies in, a file or folder that is read; links and spellings do not matter.
 
     Parameters
@@ -210,10 +210,10 @@ def refuse_inputs(targets: Iterable[Path], inputs: Mapping[str, Any]) -> None:
                     raise FolderInUse(f"{target} is what is to be read ({role}, {source}): write elsewhere")
 
 
-def result_files(folder: Path) -> list[Path]:
+def recorded_paths(folder: Path) -> list[Path]:
     """The files that netbic wrote into a folder of results, its model included."""
     parts = [folder, folder / "model"]
-    return [part / name for part in parts for name in sorted(own_files(part))]
+    return [part / name for part in parts for name in sorted(recorded_files(part))]
 
 
 def _overlap(target: Path, source: Path) -> bool:
@@ -234,11 +234,11 @@ def _is_file(path: Path) -> bool:
     return path.is_symlink() or path.is_file()
 
 
-def check_target(path: Path, inputs: Mapping[str, Any], *, force: bool) -> None:
+def check_output_file(path: Path, inputs: Mapping[str, Any], *, force: bool) -> None:
     """Raise unless a file that the user named may be written: it is no input, and it is new or `force` is given."""
     if not path.parent.is_dir():
         raise InputError(f"{path} cannot be written, its folder is not there: make it first, or name another file")
-    refuse_inputs([path], inputs)
+    check_not_input([path], inputs)
     if not os.path.lexists(path):
         return
     if path.is_dir() or (path.exists() and not stat.S_ISREG(path.stat().st_mode)):
@@ -265,33 +265,33 @@ def scratch_folder(parent: Path, target: str, restore: Callable[[Path], Any] = l
     restore : function, optional
         Called with a leftover folder before it is removed.
     """
-    sweep_folders(parent, target, restore)
+    remove_stale_scratch(parent, target, restore)
     handle, name = -1, ""
     try:
-        with writing(parent / target), undisturbed():
+        with write_errors(parent / target), signals_deferred():
             handle, name = temporary_file(parent, target)
             os.mkdir(name + _FOLDER)
         yield Path(name + _FOLDER)
     finally:
-        with undisturbed():
+        with signals_deferred():
             if name:
                 _discard(Path(name + _FOLDER))
                 Path(name).unlink(missing_ok=True)
                 os.close(handle)
 
 
-def sweep_folders(parent: Path, target: str, restore: Callable[[Path], Any] = lambda scratch: None) -> None:
+def remove_stale_scratch(parent: Path, target: str, restore: Callable[[Path], Any] = lambda scratch: None) -> None:
     """Remove scratch folders of this target whose process is gone."""
     for path in leftovers(parent, target):
         _remove_with_folder(path, restore)
 
 
-def has_leftovers(folder: Path) -> bool:
+def has_stale_files(folder: Path) -> bool:
     """Whether a killed command left anything in a folder of results."""
     return any(path.name == LOCK or _LEFTOVER.fullmatch(path.name) for path in folder.iterdir())
 
 
-def sweep_run(*folders: Path) -> None:
+def remove_stale_files(*folders: Path) -> None:
     """Remove what killed commands left of netbic's own files in folders that this process holds."""
     for folder in folders:
         if not folder.is_dir() or folder.is_symlink():
@@ -309,7 +309,7 @@ def _remove_with_folder(path: Path, restore: Callable[[Path], Any] = lambda scra
             restore(scratch)
             _discard(scratch)
 
-    with undisturbed():
+    with signals_deferred():
         remove_leftover(path, first)
 
 
@@ -327,7 +327,7 @@ def _discard(scratch: Path) -> None:
 # ----------------------------------------------------------------------------------------------------------------
 
 
-def publish(staged: Path, folder: Path, record: str, content: dict[str, Any], *, drop: Iterable[str] = ()) -> None:
+def commit_files(staged: Path, folder: Path, record: str, content: dict[str, Any], *, drop: Iterable[str] = ()) -> None:
     """Move all files of a scratch folder to their places, then write the record that lists them.
 
     Before anything is moved, the record says which files are netbic's own: a command that is killed in between leaves
@@ -344,10 +344,10 @@ def publish(staged: Path, folder: Path, record: str, content: dict[str, Any], *,
     drop : names of earlier files to be removed
     """
     names = _staged_names(staged)
-    check_free(folder, [*names, record])
-    own = own_files(folder) | {f"model/{name}" for name in own_files(folder / "model")}
+    check_writable(folder, [*names, record])
+    own = recorded_files(folder) | {f"model/{name}" for name in recorded_files(folder / "model")}
     drop = [name for name in drop if name in own and name not in names and name != record]
-    with undisturbed():
+    with signals_deferred():
         _take_places(staged, folder, record, content, names, drop)
 
 
@@ -355,19 +355,19 @@ def _take_places(
     staged: Path, folder: Path, record: str, content: dict[str, Any], names: list[str], drop: list[str]
 ) -> None:
     claimed = {key: value for key, value in content.items() if key != "earlier"} | {"state": "running"}
-    write_whole(staged / _FINAL, as_json({"files": sorted(names)} | content))
-    before = read_regular(folder / record) if os.path.lexists(folder / record) else None
-    write_whole(folder / record, as_json(claimed | {"files": sorted({*names, *drop})}))
+    write_atomic(staged / _FINAL, json_bytes({"files": sorted(names)} | content))
+    before = read_bytes(folder / record) if os.path.lexists(folder / record) else None
+    write_atomic(folder / record, json_bytes(claimed | {"files": sorted({*names, *drop})}))
     try:
         for name in [*names, *drop]:  # from here on nothing is written: files only change their places
-            with writing(folder / name):
+            with write_errors(folder / name):
                 _exchange(staged, folder, name)
-        with writing(folder / record):
+        with write_errors(folder / record):
             os.replace(staged / _FINAL, folder / record)
     except WriteError:
         _put_back(staged, folder, [*names, *drop])
         if before is not None:
-            write_whole(folder / record, before)
+            write_atomic(folder / record, before)
         raise
 
 
@@ -398,30 +398,30 @@ def add_files(folder: Path, files: Mapping[str, bytes]) -> None:
 
     Without a record (a scratch folder) they are just written.
     """
-    check_free(folder, files)
+    check_writable(folder, files)
     with scratch_folder(folder, "added") as scratch:
         for name, content in files.items():
-            write_whole(scratch / name, content)
-        with undisturbed():
+            write_atomic(scratch / name, content)
+        with signals_deferred():
             _list_in_record(folder, files)
             for name in files:
-                with writing(folder / name):
+                with write_errors(folder / name):
                     os.replace(scratch / name, folder / name)
 
 
 def _list_in_record(folder: Path, names: Iterable[str]) -> None:
     for record, key in ((RUN_RECORD, "files"), ("model.json", "added")):
-        content = record_in(folder, record)
+        content = read_record(folder, record)
         if content is None:
             continue
         results = content.get("earlier", content)
         named = sorted({*filter(_is_text, results.get(key) or ()), *names})
         if named != results.get(key):
             results[key] = named
-            write_whole(folder / record, as_json(content))
+            write_atomic(folder / record, json_bytes(content))
         return
 
 
-def stamped(content: Mapping[str, Any]) -> dict[str, Any]:
+def with_version(content: Mapping[str, Any]) -> dict[str, Any]:
     """A record's content, with the version that wrote it."""
     return {"netbic": __version__, **content}

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from netbic.arrays import checked
 from netbic.errors import extra
 from netbic.estimators import SparseGraphSVD, check_same_data, fitted_model, heaviest
-from netbic.files import add_files, read_regular
+from netbic.files import add_files, read_bytes
 from netbic.operators import Preparation
 from netbic.outofcore import RowBlocks, is_dask
-from netbic.storage import unpacked
+from netbic.storage import npz_arrays
 
 Members = tuple[NDArray[Any], NDArray[Any]]  # genes and samples
 
@@ -82,7 +82,7 @@ def read_heatmaps(folder: Path | str) -> list[Heatmap]:
     path = Path(folder) / FILE
     if not path.is_file():
         return []
-    arrays = unpacked(path, read_regular(path))
+    arrays = npz_arrays(path, read_bytes(path))
     return [
         Heatmap(arrays[f"values-{k}"], float(arrays[f"limit-{k}"]), arrays[f"genes-{k}"], arrays[f"samples-{k}"])
         for k in range(len(arrays) // 4)

@@ -15,7 +15,7 @@ from typing import Any
 from netbic import __version__
 from netbic.errors import InputError, extra, one_line, unusable
 from netbic.estimators import SparseGraphSVD, names_of
-from netbic.files import add_files, check_free, check_target, result_files, write_whole
+from netbic.files import add_files, check_output_file, check_writable, recorded_paths, write_atomic
 from netbic.readers import check_characters
 from netbic.report import charts
 from netbic.report.contents import Contents, gather
@@ -74,15 +74,17 @@ def write_report(
     path = folder / FILE if out is None else Path(out)
     in_place = path.absolute() == (folder / FILE).absolute()
     if in_place:
-        check_free(folder, [FILE])
+        check_writable(folder, [FILE])
     else:
-        check_target(path, {"the results": result_files(folder)}, force=force)
+        check_output_file(path, {"the results": recorded_paths(folder)}, force=force)
     page = _page(folder, model, record)
     if in_place:
         add_files(folder, {FILE: page})
     else:
-        check_target(path, {"the results": result_files(folder)}, force=force)  # something may have come to be there
-        write_whole(path, page)
+        check_output_file(
+            path, {"the results": recorded_paths(folder)}, force=force
+        )  # something may have come to be there
+        write_atomic(path, page)
     return path
 
 

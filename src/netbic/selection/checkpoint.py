@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from netbic.errors import InputError, shown
-from netbic.files import read_regular, write_whole, writing
+from netbic.files import read_bytes, write_atomic, write_errors
 
 
 class BegunOtherwise(InputError):
@@ -53,7 +53,7 @@ class Checkpoint:
             _check_same(self._path, _task(self._path, lines[0]), json.loads(json.dumps(task)))
             self.known = dict(_outcome(self._path, line) for line in lines[1:])
         # What a kill left of a last line goes.
-        write_whole(self._path, "".join(f"{line}\n" for line in lines or [json.dumps(task)]).encode())
+        write_atomic(self._path, "".join(f"{line}\n" for line in lines or [json.dumps(task)]).encode())
 
     def __enter__(self) -> Self:
         self._file = None if self._path is None else self._path.open("a", encoding="utf-8")
@@ -68,7 +68,7 @@ class Checkpoint:
         """Keep an outcome; in one write, so that any interruption leaves whole lines (but perhaps for the last)."""
         self.known[point, fold] = outcome
         if self._file is not None:
-            with writing(self._path or ""):
+            with write_errors(self._path or ""):
                 self._file.write(f"{json.dumps([point, fold, *outcome])}\n")
                 self._file.flush()
 
@@ -82,7 +82,7 @@ def seed_of(path: Path | str | None) -> int | None:
 def _whole_lines(path: Path) -> list[str]:
     """The lines of a file up to the last line break; none if it is not there."""
     try:
-        text = read_regular(path).decode("utf-8") if path.exists() else ""
+        text = read_bytes(path).decode("utf-8") if path.exists() else ""
     except UnicodeDecodeError as problem:
         raise InputError(f"{path}: cannot be read as a checkpoint ({problem}): name another file") from None
     if text and "\n" not in text:

@@ -2,7 +2,7 @@
 
 from netbic.storage.cohorts import write_cohort
 from netbic.storage.frames import Frames, from_frames, to_frames
-from netbic.storage.model_folders import load, save, unpacked
+from netbic.storage.model_folders import load, npz_arrays, save
 from netbic.storage.new_samples import read_like
 from netbic.storage.runs import Run, check_folder
 from netbic.storage.state import ModelState, model_from, settings_from, settings_of, state_of
@@ -17,6 +17,7 @@ __all__ = [
     "load",
     "model_from",
     "modules_table",
+    "npz_arrays",
     "read_like",
     "save",
     "settings_from",
@@ -24,6 +25,5 @@ __all__ = [
     "state_of",
     "summary_table",
     "to_frames",
-    "unpacked",
     "write_cohort",
 ]

@@ -8,7 +8,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from netbic.files import RECORDS, check_free, locked, publish, scratch_folder, stamped, write_table, write_whole
+from netbic.files import (
+    RECORDS,
+    check_writable,
+    commit_files,
+    locked,
+    scratch_folder,
+    with_version,
+    write_atomic,
+    write_table,
+)
 from netbic.simulate import Cohort
 
 RECORD = "simulation.json"
@@ -21,18 +30,20 @@ def write_cohort(study: Cohort, folder: Path | str) -> None:
     refused.
     """
     folder = Path(folder)
-    check_free(folder, [*RECORDS[RECORD], RECORD])
+    check_writable(folder, [*RECORDS[RECORD], RECORD])
     folder.mkdir(parents=True, exist_ok=True)
     table = study.expression.T.rename_axis("gene").to_csv(sep="\t", float_format="%.5g")
     genes = np.asarray(study.expression.columns)
     tails, heads, _ = study.network.edges()
     lines = "".join(f"{genes[a]}\tbinds\t{genes[b]}\n" for a, b in zip(tails, heads, strict=True))
     with locked(folder), scratch_folder(folder, RECORD) as staged:
-        write_whole(staged / "expression.tsv.gz", gzip.compress(table.encode(), mtime=0))
-        write_whole(staged / "network.sif", lines.encode())
+        write_atomic(staged / "expression.tsv.gz", gzip.compress(table.encode(), mtime=0))
+        write_atomic(staged / "network.sif", lines.encode())
         write_table(staged / "truth.tsv", _truth(study))
         samples, n_genes = study.expression.shape
-        publish(staged, folder, RECORD, stamped({"samples": samples, "genes": n_genes, "modules": len(study.genes)}))
+        commit_files(
+            staged, folder, RECORD, with_version({"samples": samples, "genes": n_genes, "modules": len(study.genes)})
+        )
 
 
 def _truth(study: Cohort) -> pd.DataFrame:

@@ -21,15 +21,15 @@ from netbic.arrays import compressed_problem, values_problem
 from netbic.errors import InputError, one_line, unusable
 from netbic.estimators import SparseGraphSVD
 from netbic.files import (
-    ADDED,
+    ADDED_FILES,
     MODEL_FILES,
-    as_json,
-    check_free,
-    publish,
+    check_writable,
+    commit_files,
+    json_bytes,
+    read_bytes,
     read_json,
-    read_regular,
     scratch_folder,
-    write_whole,
+    write_atomic,
 )
 from netbic.graphs import Graph
 from netbic.readers import check_archive
@@ -70,16 +70,16 @@ def save(model: SparseGraphSVD, folder: Path | str) -> None:
     folder, state = Path(folder), state_of(model)
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file: name a folder for the model")
-    check_free(folder, [*MODEL_FILES, RECORD])
+    check_writable(folder, [*MODEL_FILES, RECORD])
     parts = {"arrays.npz": _packed(state.arrays)}
     parts |= {f"{name}.npz": _packed(_graph_arrays(graph)) for name, graph in state.graphs.items()}
     names = state.names | {name: _listed(graph.names) for name, graph in state.graphs.items()}
-    parts["names.json"] = as_json(names)
+    parts["names.json"] = json_bytes(names)
     folder.mkdir(parents=True, exist_ok=True)
     with scratch_folder(folder, RECORD) as staged:
         for name, part in parts.items():
-            write_whole(staged / name, part)
-        publish(staged, folder, RECORD, _header(state, parts), drop=(*MODEL_FILES, *ADDED))
+            write_atomic(staged / name, part)
+        commit_files(staged, folder, RECORD, _header(state, parts), drop=(*MODEL_FILES, *ADDED_FILES))
 
 
 def _header(state: ModelState, parts: dict[str, bytes]) -> dict[str, Any]:
@@ -122,10 +122,10 @@ def load(folder: Path | str) -> SparseGraphSVD:
 def _loaded(folder: Path, header: dict[str, Any]) -> SparseGraphSVD:
     parts = {name: _checked(folder / name, digest) for name, digest in header["files"].items()}
     names = json.loads(parts.pop("names.json"))
-    arrays = unpacked(folder / "arrays.npz", parts.pop("arrays.npz"), tuple(ARRAYS))
+    arrays = npz_arrays(folder / "arrays.npz", parts.pop("arrays.npz"), tuple(ARRAYS))
     graphs = {}
     for file, content in parts.items():
-        own = unpacked(folder / file, content, _GRAPH_ARRAYS)
+        own = npz_arrays(folder / file, content, _GRAPH_ARRAYS)
         graphs[file.removesuffix(".npz")] = _graph_from(own, names, file.removesuffix(".npz"))
     words = bool(header["feature_names"]), header.get("class", "SparseGraphSVD")
     model = model_from(ModelState(header["settings"], arrays, names, graphs, *words))
@@ -182,13 +182,13 @@ def _packed(arrays: dict[str, Any]) -> bytes:
 
 def _checked(path: Path, digest: str) -> bytes:
     """A file of the model, just as it was written."""
-    content = read_regular(path)
+    content = read_bytes(path)
     if hashlib.blake2b(content, digest_size=16).hexdigest() != digest:
         raise unusable(path, "is not what was written with the model", "it is damaged or was exchanged: fit again")
     return content
 
 
-def unpacked(path: Path, content: bytes, names: tuple[str, ...] | None = None) -> dict[str, Any]:
+def npz_arrays(path: Path, content: bytes, names: tuple[str, ...] | None = None) -> dict[str, Any]:
     """The arrays of an .npz file (of these names only); never runs code (no pickle)."""
     check_archive(path, io.BytesIO(content), ratio=np.inf)  # vectors that are nearly all zeros pack extremely well
     try:

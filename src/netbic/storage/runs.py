@@ -25,33 +25,33 @@ from netbic import __version__
 from netbic.errors import InputError, one_line
 from netbic.estimators import SparseGraphSVD
 from netbic.files import (
-    ROLES,
+    INPUT_LABELS,
     RUN_FILES,
     RUN_RECORD,
     TEMPORARY,
     FolderInUse,
-    check_free,
-    has_leftovers,
-    listed,
+    check_not_input,
+    check_writable,
+    commit_files,
+    files_in_record,
+    has_stale_files,
     locked,
-    own_files,
-    publish,
+    read_bytes,
     read_json,
-    read_regular,
-    record_in,
-    refuse_inputs,
+    read_record,
+    recorded_files,
+    remove_stale_files,
     run_record,
     scratch_folder,
-    sweep_run,
-    undisturbed,
+    signals_deferred,
+    write_atomic,
+    write_errors,
     write_json,
     write_table,
-    write_whole,
-    writing,
 )
 from netbic.penalties import Choice
 from netbic.solver import Module, Vector
-from netbic.storage.model_folders import FORMAT, save, unpacked
+from netbic.storage.model_folders import FORMAT, npz_arrays, save
 from netbic.storage.tables import modules_table, summary_table
 from netbic.study import Study
 
@@ -113,7 +113,7 @@ class Run:
             if content["state"] == "finished" and all((folder / name).is_file() for name in _NEEDED):
                 run._tidy()
                 return None
-        with undisturbed():
+        with signals_deferred():
             run._begin(content, afresh=force)
         return run
 
@@ -129,13 +129,13 @@ class Run:
 
     def _begin(self, content: dict[str, Any] | None, afresh: bool) -> None:
         """Write the record of a running fit; in such an order that being killed here does no harm."""
-        with writing(self.folder):
+        with write_errors(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
         self._held.enter_context(locked(self.folder))
         try:
             running = self._content | {"state": "running", "inputs": self._inputs}
             write_json(self.folder / RUN_RECORD, running | _carried(content))
-            sweep_run(self.folder, self._checkpoint, self.folder / "model")
+            remove_stale_files(self.folder, self._checkpoint, self.folder / "model")
             if afresh:
                 _remove(*_checkpoint_files(self._checkpoint))
             self._checkpoint.mkdir(exist_ok=True)
@@ -148,9 +148,9 @@ class Run:
         """Remove what a kill after the very last file left of this finished run."""
         kept = _checkpoint_files(self._checkpoint)
         own = bool(kept) and _is_of_run(kept[0], self._digest)
-        if own or has_leftovers(self.folder):
+        if own or has_stale_files(self.folder):
             with locked(self.folder):
-                sweep_run(self.folder)
+                remove_stale_files(self.folder)
                 if own:
                     self._remove_checkpoint()
 
@@ -170,7 +170,7 @@ class Run:
         """Write a module as soon as it is found."""
         buffer = io.BytesIO()
         np.savez(buffer, run=np.array(self._digest), **_module_arrays(module))
-        write_whole(_module_file(self._checkpoint, number), buffer.getvalue())
+        write_atomic(_module_file(self._checkpoint, number), buffer.getvalue())
 
     def fit(
         self,
@@ -224,10 +224,10 @@ class Run:
         save(model, staged / "model")
         record = self._content | {"state": "finished", "inputs": self._inputs, "remarks": remarks}
         last(staged, record)
-        before = record_in(self.folder, RUN_RECORD)
-        earlier = listed(RUN_RECORD, before) if before else set()
-        earlier |= {f"model/{name}" for name in own_files(self.folder / "model")}
-        publish(staged, self.folder, RUN_RECORD, record, drop=earlier)
+        before = read_record(self.folder, RUN_RECORD)
+        earlier = files_in_record(RUN_RECORD, before) if before else set()
+        earlier |= {f"model/{name}" for name in recorded_files(self.folder / "model")}
+        commit_files(staged, self.folder, RUN_RECORD, record, drop=earlier)
         self._remove_checkpoint()
 
     def _remove_checkpoint(self) -> None:
@@ -249,10 +249,10 @@ def check_folder(
         raise FolderInUse(f"{folder} is a file: name a folder for the results")
     content = run_record(folder)
     _check_checkpoint(folder / "checkpoint", content)
-    roles = {role: (inputs or {}).get(name) for name, role in ROLES.items()}
+    roles = {role: (inputs or {}).get(name) for name, role in INPUT_LABELS.items()}
     names = [*RUN_FILES, RUN_RECORD, *(f"checkpoint/{path.name}" for path in _checkpoint_files(folder / "checkpoint"))]
-    refuse_inputs([folder / name for name in names], roles)
-    check_free(folder, [*RUN_FILES, RUN_RECORD])
+    check_not_input([folder / name for name in names], roles)
+    check_writable(folder, [*RUN_FILES, RUN_RECORD])
     if not force and _holds_anything(folder):
         if not resume:
             raise FolderInUse(_in_use(folder, content))
@@ -302,7 +302,7 @@ def _is_of_run(path: Path, digest: str | None = None) -> bool:
             content = read_json(path)
             own = content.get("run") if isinstance(content, dict) else None
         else:
-            arrays = unpacked(path, read_regular(path))
+            arrays = npz_arrays(path, read_bytes(path))
             own = str(arrays["run"]) if "run" in arrays else None
     except InputError:
         return False
@@ -354,7 +354,7 @@ def _kept_modules(folder: Path, digest: str) -> Iterator[Module]:
     number = 0
     while (path := _module_file(folder, number)).exists():
         try:
-            arrays = unpacked(path, read_regular(path))
+            arrays = npz_arrays(path, read_bytes(path))
             if str(arrays["run"]) != digest:
                 return
             yield _module_from(arrays)

@@ -54,7 +54,7 @@ class WriteError(OSError):
 
 
 @contextmanager
-def writing(path: Path | str, full_only: bool = False) -> Iterator[None]:
+def write_errors(path: Path | str, full_only: bool = False) -> Iterator[None]:
     """Name the file, and say what to do, if the system refuses to write it (or only if the disk is full)."""
     try:
         yield
@@ -67,7 +67,7 @@ def writing(path: Path | str, full_only: bool = False) -> Iterator[None]:
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
+def signals_deferred() -> Iterator[None]:
     """Put Ctrl-C and other requests to stop off until a short piece of work on files is done."""
     caught: list[int] = []
     before: dict[int, Any] = {}
@@ -100,11 +100,11 @@ def locked(folder: Path) -> Iterator[None]:
         return
     path, handle = folder / LOCK, -1
     try:
-        with undisturbed():
+        with signals_deferred():
             handle = _held(path)
         yield
     finally:
-        with undisturbed():
+        with signals_deferred():
             if handle >= 0:
                 if os.fstat(handle).st_size == 0:  # somebody else's file of that name is left alone
                     path.unlink(missing_ok=True)
@@ -114,7 +114,7 @@ def locked(folder: Path) -> Iterator[None]:
 def _held(path: Path) -> int:
     """An open lock file that this process holds and that is still the one of that name."""
     while True:
-        with writing(path):
+        with write_errors(path):
             handle = _opened_lock(path)
         if not try_lock(handle):
             os.close(handle)
@@ -154,9 +154,9 @@ def try_lock(handle: int) -> bool:
 # ----------------------------------------------------------------------------------------------------------------
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def write_atomic(path: Path, content: bytes) -> None:
     """Write beside the target, wait until it is on disk, then take its place in one step."""
-    with writing(path), undisturbed():
+    with write_errors(path), signals_deferred():
         for leftover in leftovers(path.parent, path.name):
             remove_leftover(leftover)
         handle, name = temporary_file(path.parent, path.name)
@@ -217,7 +217,7 @@ def _umask() -> int:
     return mask
 
 
-def as_json(content: Any) -> bytes:
+def json_bytes(content: Any) -> bytes:
     """JSON with one line per entry; a lone surrogate, which UTF-8 does not have, is written as an escape."""
     try:
         return f"{json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)}\n".encode()
@@ -227,15 +227,15 @@ def as_json(content: Any) -> bytes:
 
 def write_json(path: Path, content: Any) -> None:
     """JSON, whole or not at all."""
-    write_whole(path, as_json(content))
+    write_atomic(path, json_bytes(content))
 
 
 def write_table(path: Path, table: pd.DataFrame) -> None:
     """A tab-separated table whose numbers read back to the same bits."""
-    write_whole(path, as_table(path, table))
+    write_atomic(path, table_bytes(path, table))
 
 
-def as_table(path: Path, table: pd.DataFrame) -> bytes:
+def table_bytes(path: Path, table: pd.DataFrame) -> bytes:
     """What `write_table` writes; an error if a name holds what no table can hold."""
     text = table.to_csv(sep="\t", index=False, lineterminator="\n")
     if "\r" in text:  # pandas quotes names with tabs, quotes and line feeds, but reads a bare "\r" as the end of a line
@@ -252,7 +252,7 @@ def as_table(path: Path, table: pd.DataFrame) -> bytes:
 # ----------------------------------------------------------------------------------------------------------------
 
 
-def read_regular(path: Path) -> bytes:
+def read_bytes(path: Path) -> bytes:
     """The bytes of one of netbic's own files, if it is a regular file (links to one are followed)."""
     try:
         handle = os.open(path, os.O_RDONLY | _NO_WAIT)
@@ -267,7 +267,7 @@ def read_regular(path: Path) -> bytes:
 def read_json(path: Path) -> Any:
     """What a JSON file of netbic holds."""
     try:
-        return json.loads(read_regular(path).decode("utf-8"))
+        return json.loads(read_bytes(path).decode("utf-8"))
     except InputError:
         raise
     except RecursionError:
