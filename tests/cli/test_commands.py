@@ -221,8 +221,8 @@ def test_warnings_are_one_line_each_and_kept(files, tmp_path):
     assert done.exit_code == 0
     assert re.search(r"^warning: the graph makes up more than 30%", done.stderr, re.MULTILINE)
     assert "Warning:" not in done.stderr
-    remarks = json.loads((tmp_path / "out" / "run.json").read_text())["remarks"]
-    assert any("the graph makes up more than 30%" in remark for remark in remarks)
+    warned = json.loads((tmp_path / "out" / "run.json").read_text())["warnings"]
+    assert any("the graph makes up more than 30%" in warning for warning in warned)
 
 
 @pytest.mark.parametrize(

@@ -57,25 +57,25 @@ def test_the_table_and_the_choice_are_those_of_the_function(files, tmp_path):
 
 def test_an_interrupted_tuning_goes_on(files, tmp_path, monkeypatch):
     whole = run(files, tmp_path / "whole", "--json")
-    from netbic.selection.checkpoint import Checkpoint
+    from netbic.storage import Checkpoint
 
-    keep, kept = Checkpoint.keep, []
+    append, kept = Checkpoint.append, []
 
-    def interrupted(self, *outcome):
-        keep(self, *outcome)
+    def interrupted(self, outcome):
+        append(self, outcome)
         kept.append(outcome)
         if len(kept) == 7:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Checkpoint, "keep", interrupted)
+        patch.setattr(Checkpoint, "append", interrupted)
         cut = run(files, tmp_path / "cut")
     assert cut.exit_code == 1
     assert "run the same command again to go on" in cut.output
     assert (tmp_path / "cut" / "tuning.checkpoint").read_text().count("\n") == 8
     otherwise = run(files, tmp_path / "cut", "--seed", "1")
     assert otherwise.exit_code == 1
-    assert "seed differ): repeat those, choose another folder, or --force to begin again" in otherwise.output
+    assert "seed differs): repeat those, choose another folder, or --force to start again" in otherwise.output
     again = run(files, tmp_path / "cut", "--json")
     assert again.output == whole.output
     assert (tmp_path / "cut" / "tuning.tsv").read_bytes() == (tmp_path / "whole" / "tuning.tsv").read_bytes()

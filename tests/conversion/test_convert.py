@@ -181,7 +181,7 @@ def test_a_store_is_replaced_only_if_asked_for_and_only_a_store(tmp_path):
     with pytest.raises(InputError, match="is not a Zarr store"):
         convert(tmp_path / "table.tsv", tmp_path / "notes.zarr", force=True)
     assert (tmp_path / "notes.zarr" / "thesis.txt").read_text() == "precious"
-    with pytest.raises(InputError, match="is what is to be read"):
+    with pytest.raises(InputError, match="is an input"):
         convert(tmp_path / "out.zarr", tmp_path / "out.zarr", force=True)
     with pytest.raises(InputError, match=r"does not end in \.zarr"):
         convert(tmp_path / "table.tsv", tmp_path / "out")

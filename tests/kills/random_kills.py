@@ -197,7 +197,7 @@ class Bench:
         if "Traceback" in output:
             yield f"a traceback: {output[-300:]}"
         if number != signal.SIGKILL:
-            yield from (f"left behind: {name}" for name in left if ".unfinished-" in name)
+            yield from (f"left behind: {name}" for name in left if ".netbic-" in name)
             if code not in (0, 1) and not (code == -number and left == before):  # it may come before Python listens
                 yield f"exit code {code}"
         yield from self.repeated(job, folder, begun=left.get("out/run.json") != before.get("out/run.json"))

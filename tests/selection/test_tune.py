@@ -392,10 +392,10 @@ def test_a_checkpoint_remembers_its_seed(tmp_path):
     kept = tmp_path / "tuning.jsonl"
     with pytest.raises(KeyboardInterrupt):
         tune(plain, toy.X, SIZES, checkpoint=kept, progress=Stop(3))
-    seed = json.loads(kept.read_text().splitlines()[0])["seed"]
+    seed = json.loads(kept.read_text().splitlines()[0])["data"]["seed"]
     tune(plain, toy.X, SIZES, checkpoint=kept)
     lines = kept.read_text().splitlines()
-    assert json.loads(lines[0])["seed"] == seed
+    assert json.loads(lines[0])["data"]["seed"] == seed
     assert len(lines) == 46
 
 
@@ -404,12 +404,12 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path):
     tune(plain, toy.X, {"n_rows": [50]}, checkpoint=kept, random_state=0)
     before = kept.read_bytes()
     for words, said in (
-        ({"X": toy.X + 1}, "X differ"),
-        ({"grid": {"n_rows": [40]}}, "model and grid differ"),
-        ({"model": SparseGraphSVD(2)}, "model and grid differ"),
-        ({"n_folds": 4}, "n_folds differ"),
-        ({"random_state": 1}, "seed differ"),
-        ({"criterion": "wold"}, "criterion differ"),
+        ({"X": toy.X + 1}, "X differs"),
+        ({"grid": {"n_rows": [40]}}, "model and grid differs"),
+        ({"model": SparseGraphSVD(2)}, "model and grid differs"),
+        ({"n_folds": 4}, "n_folds: 5 then, 4 now"),
+        ({"random_state": 1}, "seed differs"),
+        ({"criterion": "wold"}, "criterion: 'held_out' then, 'wold' now"),
     ):
         with pytest.raises(InputError, match=said):
             tune(

@@ -11,7 +11,7 @@ import pytest
 
 import netbic
 from netbic import InputError, SparseGraphSVD
-from netbic.files.guard import MODEL_FILES
+from netbic.files import MODEL_FILES
 
 TOY = netbic.simulate.paper(0.03, random_state=0)
 

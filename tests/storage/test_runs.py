@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from click.testing import CliRunner
 
 import netbic
 from netbic.cli import main
-from netbic.files.atomic import locked
+from netbic.files import locked
 from netbic.io import Run
 
 RESULTS = ["modules.tsv", "summary.tsv", "edges.tsv", "alignment.json", "run.json"]
@@ -100,7 +101,11 @@ def test_an_interrupted_fit_goes_on_to_the_same_bytes(files, finished, tmp_path,
 
 def test_a_damaged_checkpoint_costs_time_not_truth(files, finished, tmp_path):
     interrupted(files, tmp_path / "out", 4)
-    (tmp_path / "out" / "checkpoint" / "module-0001.npz").write_bytes(b"PK\x03\x04half")
+    checkpoint = tmp_path / "out" / "fit.checkpoint"
+    lines = checkpoint.read_bytes().splitlines(keepends=True)
+    damaged = json.loads(lines[2])
+    damaged["npz"] = damaged["npz"][:200] + damaged["npz"][240:]
+    checkpoint.write_bytes(b"".join([*lines[:2], json.dumps(damaged).encode() + b"\n", *lines[3:]]))
     done = fit(files, tmp_path / "out", "--resume")
     assert "going on after 1 modules" in done.output
     assert contents(tmp_path / "out") == contents(finished)
@@ -120,7 +125,7 @@ def test_a_module_of_another_run_is_not_taken(files, finished, tmp_path):
 def test_resume_on_a_missing_or_empty_folder_starts_afresh(files, finished, tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "cut-short").mkdir()
-    (tmp_path / "cut-short" / ".unfinished-abc").write_bytes(b"{")
+    (tmp_path / "cut-short" / ".netbic-unfinished-run.json-77-abcd1234").write_bytes(b"{")
     for name in ("missing", "empty", "cut-short"):
         assert fit(files, tmp_path / name, "--resume").exit_code == 0
         assert contents(tmp_path / name) == contents(finished)
@@ -137,11 +142,11 @@ def test_resume_on_a_finished_folder_does_nothing(files, finished):
 def test_an_existing_folder_is_refused_without_resume_or_force(files, finished, tmp_path):
     done = fit(files, finished)
     assert done.exit_code == 2
-    assert "holds finished results" in done.output
+    assert "contains finished results" in done.output
     interrupted(files, tmp_path / "partial", 2)
     done = fit(files, tmp_path / "partial")
     assert done.exit_code == 2
-    assert "--resume to go on" in done.output
+    assert "--resume to continue" in done.output
 
 
 def test_a_foreign_folder_is_not_touched(files, tmp_path):
@@ -160,7 +165,7 @@ def test_force_removes_what_netbic_wrote_and_nothing_else(files, tmp_path):
         "model/pytorch.pt": b"w",
         "checkpoint/epoch1.ckpt": b"c",
         "figures.html": b"r",
-        "sub/.unfinished-thesis": b"x",
+        "sub/.netbic-unfinished-thesis": b"x",
     }
     for name, content in own.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -179,7 +184,7 @@ def test_two_fits_do_not_share_a_folder(files, tmp_path):
     with locked(tmp_path / "out"):
         done = fit(files, tmp_path / "out", "--resume")
         assert done.exit_code == 1
-        assert "another fit is writing" in done.output
+        assert "another command is writing" in done.output
     assert fit(files, tmp_path / "out", "--resume").exit_code == 0
 
 
@@ -218,6 +223,28 @@ def test_other_settings_or_data_are_refused_with_what_changed(files, tmp_path):
     assert "(network differs)" in done.output
 
 
+def test_a_fit_of_the_earlier_format_is_refused_and_replaced_only_by_force(files, finished, tmp_path):
+    interrupted(files, tmp_path / "out", 2)
+    record = json.loads((tmp_path / "out" / "run.json").read_text())
+    (tmp_path / "out" / "run.json").write_text(json.dumps(record | {"format": 1}))
+    before = contents(tmp_path / "out")
+    done = fit(files, tmp_path / "out", "--resume")
+    assert done.exit_code == 2
+    assert "an interrupted fit of an earlier version of netbic" in done.output
+    assert contents(tmp_path / "out") == before
+    assert fit(files, tmp_path / "out", "--force").exit_code == 0
+    assert contents(tmp_path / "out") == contents(finished)
+
+
+def test_warnings_of_earlier_records_are_reported(files, finished, tmp_path):
+    shutil.copytree(finished, tmp_path / "out")
+    record = json.loads((tmp_path / "out" / "run.json").read_text())
+    del record["warnings"]
+    (tmp_path / "out" / "run.json").write_text(json.dumps(record | {"remarks": ["as it was said earlier"]}))
+    netbic.report.write_report(tmp_path / "out")
+    assert "as it was said earlier" in (tmp_path / "out" / "report.html").read_text()
+
+
 def test_loading_an_unfinished_fit_says_how_to_finish_it(files, tmp_path):
     interrupted(files, tmp_path / "out", 2)
     with pytest.raises(netbic.InputError, match=r"not finished.*--resume"):
@@ -225,7 +252,8 @@ def test_loading_an_unfinished_fit_says_how_to_finish_it(files, tmp_path):
 
 
 def _modules_kept(out):
-    return len(list(out.glob("checkpoint/module-*.npz")))
+    checkpoint = out / "fit.checkpoint"
+    return checkpoint.read_bytes().count(b"\n") - 1 if checkpoint.exists() else 0
 
 
 @pytest.mark.parametrize("kills", [4, pytest.param(20, marks=pytest.mark.nightly)])
@@ -253,7 +281,7 @@ def test_a_fit_that_cannot_write_says_so(files, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("netbic.storage.runs.write_atomic", full)
+    monkeypatch.setattr("netbic.storage.checkpoint.write_atomic", full)
     done = fit(files, tmp_path / "out")
     assert done.exit_code == 1
     assert "No space left on device" in done.output

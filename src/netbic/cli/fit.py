@@ -146,8 +146,10 @@ def fit(
                 model,
                 study,
                 tell,
-                also=lambda staged: lines.extend(_added(model, study, staged, out, gene_sets, modelling["seed"])),
-                last=lambda staged, record: lines.extend(_reported(model, staged, out, record, report)),
+                write_extra=lambda staged: lines.extend(
+                    _added(model, study, staged, out, gene_sets, modelling["seed"])
+                ),
+                write_report=lambda staged, record: lines.extend(_reported(model, staged, out, record, report)),
             )
         lines += _passes(model, study)
     for line in lines:
@@ -215,14 +217,14 @@ def _published(name: str, modules: int, smoothness: float | None, words: dict[st
 
 def _choose(model: SparseGraphSVD, study: Study, run: Run, modelling: dict[str, Any], silent: bool) -> list[str]:
     """Set the model to what the data speak for; returns the reasons. An interrupted run has them from before."""
-    kept = run.recalled("auto.json")
+    kept = run.chosen
     if kept is None:
         say("choosing sizes, number of modules and smoothness, by up to 640 fits ...", silent)
         words = {"most": modelling["modules"], "random_state": modelling["seed"], "n_jobs": modelling["jobs"]}
         chosen = netbic.selection.choose_settings(model, study.X, **words)
         reasons = [in_genes(reason) for reason in chosen.reasons]
         kept = {"settings": netbic.io.settings_of(chosen.settings), "reasons": reasons}
-        run.remember("auto.json", kept)
+        run.keep_chosen(kept)
     model.set_params(**netbic.io.settings_from(kept["settings"]))
     return list(kept["reasons"])
 

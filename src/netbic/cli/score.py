@@ -22,7 +22,10 @@ def score(folder: Path, expression: str, out: Path | None, force: bool, **words:
 
     The file is read and prepared as that of the fit was, but for what the options say; genes are matched by name.
     """
-    inputs = {"the samples to score": expression, "the modules": netbic.files.recorded_paths(folder)}
+    inputs: dict[str, str | list[Path]] = {
+        "the samples to score": expression,
+        "the modules": netbic.files.recorded_paths(folder),
+    }
     if out is not None:
         netbic.files.check_output_file(out, inputs, force=force)
     model = netbic.load(folder)

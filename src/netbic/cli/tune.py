@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from netbic.study import Study
 
 _RECORD = "tuning.json"
-_CHECKPOINT = "tuning.checkpoint"
 
 
 class Numbers(click.ParamType):  # type: ignore[type-arg]
@@ -116,14 +115,14 @@ def tune(expression: str, graph: str | None, out: Path, force: bool, quiet: bool
     out.mkdir(parents=True, exist_ok=True)
     with netbic.io.locked(out):
         if force:
-            (out / _CHECKPOINT).unlink(missing_ok=True)
-        tuning = _tuned(study, out / _CHECKPOINT, asked, silent)
+            (out / netbic.files.TUNING_CHECKPOINT).unlink(missing_ok=True)
+        tuning = _tuned(study, out / netbic.files.TUNING_CHECKPOINT, asked, silent)
         found = {"best_params": netbic.io.settings_of(tuning.best_params_), "verdict": tuning.verdict}
         with netbic.files.signals_deferred():
             with netbic.files.scratch_folder(out, _RECORD) as staged:
                 netbic.io.write_table(staged / "tuning.tsv", tuning.table)
                 netbic.files.commit_files(staged, out, _RECORD, netbic.files.with_version(found))
-            (out / _CHECKPOINT).unlink()
+            (out / netbic.files.TUNING_CHECKPOINT).unlink()
     if as_json:
         click.echo(json.dumps(found, indent=1))
     say(in_genes(tuning.verdict), silent)
@@ -141,8 +140,8 @@ def _check_folder(out: Path, force: bool, inputs: dict[str, Any]) -> None:
     if out.exists() and not out.is_dir():
         raise click.UsageError(f"{out} is a file: name a folder for the results")
     netbic.files.check_writable(out, ["tuning.tsv", _RECORD], inputs)
-    netbic.files.check_not_input([out / _CHECKPOINT], inputs)
-    netbic.selection.checkpoint.seed_of(out / _CHECKPOINT)  # an error if a file of that name is no checkpoint
+    netbic.files.check_not_input([out / netbic.files.TUNING_CHECKPOINT], inputs)
+    netbic.storage.read_header(out / netbic.files.TUNING_CHECKPOINT, "tuning")  # an error if this is another file
     record = netbic.files.read_record(out, _RECORD)
     if not force and record is not None and record.get("state") != "running":
         _tidy(out)
@@ -151,10 +150,10 @@ def _check_folder(out: Path, force: bool, inputs: dict[str, Any]) -> None:
 
 def _tidy(out: Path) -> None:
     """Remove what a kill after the very last file left of a finished tuning."""
-    if (out / _CHECKPOINT).exists() or netbic.files.has_stale_files(out):
+    if (out / netbic.files.TUNING_CHECKPOINT).exists() or netbic.files.has_stale_files(out):
         with netbic.io.locked(out):
             netbic.files.remove_stale_files(out)
-            (out / _CHECKPOINT).unlink(missing_ok=True)
+            (out / netbic.files.TUNING_CHECKPOINT).unlink(missing_ok=True)
 
 
 def _tuned(study: Study, checkpoint: Path, asked: dict[str, Any], silent: bool) -> Tuning:
@@ -179,9 +178,9 @@ def _tuned(study: Study, checkpoint: Path, asked: dict[str, Any], silent: bool) 
     try:
         with client_of(asked["dask"]), progress_bar("fits", n_fits, 0, silent) as tell:
             return netbic.selection.tune(model, study.X, grid, progress=_counting(tell), **words)
-    except netbic.selection.BegunOtherwise as problem:
-        remedy = "repeat those, choose another folder, or --force to begin again"
-        raise click.ClickException(in_genes(f"{problem.what}: {remedy}")) from None
+    except netbic.storage.CheckpointMismatch as problem:
+        remedy = "repeat those, choose another folder, or --force to start again"
+        raise click.ClickException(in_genes(f"{problem.problem}: {remedy}")) from None
     except ValueError as problem:
         raise click.ClickException(in_genes(str(problem))) from None
     except ClusterError as problem:

@@ -221,7 +221,7 @@ def gather(folder: Path, model: SparseGraphSVD | None = None, record: dict[str, 
         list(_modules(model, heatmaps, tables["edges"], tables["gene_sets"], levels["edges"])),
         _account(alignment),
         [str(reason) for reason in auto.get("reasons", [])],
-        [str(remark) for remark in record.get("remarks", [])],
+        [str(remark) for remark in record.get("warnings", record.get("remarks", []))],
         list(_missing(model, alignment, heatmaps, tables)),
         levels,
     )

@@ -1,8 +1,8 @@
 """How many modules, how sparse, how smooth, and whether to believe them."""
 
+from netbic.deprecation import earlier_names
 from netbic.estimators import StableModules
 from netbic.selection.auto import AutoSVD, Chosen, choose_settings
-from netbic.selection.checkpoint import BegunOtherwise
 from netbic.selection.choice import described as described
 from netbic.selection.choice import typical_error as typical_error
 from netbic.selection.consensus import Consensus, consensus
@@ -16,7 +16,6 @@ from netbic.selection.tune import Tuning, tune
 __all__ = [
     "AutoSVD",
     "AxisStability",
-    "BegunOtherwise",
     "Chosen",
     "Consensus",
     "GraphValue",
@@ -35,3 +34,5 @@ __all__ = [
     "threshold_for",
     "tune",
 ]
+
+__getattr__ = earlier_names("netbic.selection", {"BegunOtherwise": "netbic.storage.CheckpointMismatch"})

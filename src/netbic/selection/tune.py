@@ -8,7 +8,7 @@ from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,16 +16,14 @@ import scipy.sparse as sp
 from scipy.stats import rankdata
 from sklearn.base import clone
 
-from netbic import __version__
 from netbic.estimators import AXES, SparseGraphSVD, axis_names, check_count, has_holes
 from netbic.graphs import Graph, match
-from netbic.selection.checkpoint import Checkpoint, Outcome, seed_of
 from netbic.selection.choice import RULES, choice, described, standard_errors, verdict
 from netbic.selection.criteria import CRITERIA, Maker, check_varies, trials
 from netbic.selection.fits import Fitters, Here, Jobs, fitters, quiet
 from netbic.selection.grid import Grid, named, points_of
 from netbic.selection.holdout import seeded
-from netbic.storage import settings_of
+from netbic.storage import Checkpoint, Task, read_header, settings_of
 from netbic.study import digest
 
 _PARTS = 4  # portions of a fold per process
@@ -41,6 +39,15 @@ _SHARED = (
 Progress = Callable[[int, int], Any]
 Portion = tuple[int, list[int]]  # a fold and points
 Search = tuple[list[SparseGraphSVD], list[Maker]]  # a model per point, a maker per fold
+
+
+class Outcome(NamedTuple):
+    """The outcome of one fit: its score, the number of modules, and their members as shares of rows and of columns."""
+
+    score: float
+    modules: int
+    rows: float
+    columns: float
 
 
 @dataclass(frozen=True)
@@ -118,7 +125,7 @@ def tune(
         largest mean score.
     checkpoint : path, optional
         A file that every finished fit is appended to. Called again with the same file, after any interruption, the
-        tuning goes on and comes to the same result.
+        tuning is resumed and gives the same result.
     progress : function, optional
         Called with the numbers of finished and of all fits after each of them, in the thread that called.
     random_state : None, int or numpy.random.Generator
@@ -145,9 +152,10 @@ def tune(
         makers = trials(criterion, values, n_folds, seed, max(each.n_components for each in models))
         _check_folds(models, points, makers)
         task = _task(models, values, criterion, n_folds, seed)
-        with Checkpoint(checkpoint, task) as kept:
-            _fit_all(models, makers, kept, progress or (lambda done, total: None), workers)
-    results = _results(points, kept.known, len(makers))
+        saved = Checkpoint(checkpoint, task, _decoded)
+        known = dict(saved.entries)
+        _fit_all(models, makers, known, saved, progress or (lambda done, total: None), workers)
+    results = _results(points, known, len(makers))
     index = choice(results, models, rule)
     fitted = clone(model).set_params(**points[index]).fit(X)
     said = verdict(results, index, values.shape, predicts=criterion in ("wold", "gabriel"))
@@ -199,23 +207,22 @@ def _models(
 
 
 def _seed(random_state: Any, checkpoint: Path | str | None) -> int:
-    """The seed of the folds; without a random_state that of the checkpoint, so that it can be gone on with."""
-    kept = seed_of(checkpoint) if random_state is None else None
-    return int(np.random.default_rng(random_state).integers(2**31)) if kept is None else kept
+    """The seed of the folds; without a random_state that of the checkpoint, so that it can be resumed."""
+    header = read_header(checkpoint, "tuning") if random_state is None and checkpoint is not None else None
+    return int(np.random.default_rng(random_state).integers(2**31)) if header is None else int(header["data"]["seed"])
 
 
-def _task(models: list[SparseGraphSVD], X: Any, criterion: str, n_folds: int, seed: int) -> dict[str, Any]:
-    """All that decides the outcomes, as JSON has it."""
+def _task(models: list[SparseGraphSVD], X: Any, criterion: str, n_folds: int, seed: int) -> Task:
+    """Everything that decides the outcomes."""
     stored = [X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr]
     described = json.dumps([_described(model.get_params(deep=False)) for model in models])
-    return {
-        "netbic": __version__,
-        "criterion": criterion,
-        "n_folds": n_folds,
+    models_digest = hashlib.blake2b(described.encode(), digest_size=16).hexdigest()
+    data: dict[str, int | str] = {
         "seed": seed,
-        "model and grid": hashlib.blake2b(described.encode(), digest_size=16).hexdigest(),
+        "model and grid": models_digest,
         "X": digest(*stored, np.array(X.shape)),
     }
+    return Task("tuning", {"criterion": criterion, "n_folds": n_folds}, data)
 
 
 def _described(words: dict[str, Any]) -> dict[str, Any]:
@@ -246,14 +253,26 @@ def _check_folds(models: list[SparseGraphSVD], points: list[dict[str, Any]], mak
 
 
 def _fit_all(
-    models: list[SparseGraphSVD], makers: list[Maker], kept: Checkpoint, progress: Progress, workers: Fitters
+    models: list[SparseGraphSVD],
+    makers: list[Maker],
+    known: dict[tuple[int, int], Outcome],
+    saved: Checkpoint[Any],
+    progress: Progress,
+    workers: Fitters,
 ) -> None:
     """Fit every point to every fold; in each process one fold at a time is in memory."""
     total = len(models) * len(makers)
-    portions = list(_portions(models, len(makers), kept.known, workers.at_once))
+    portions = list(_portions(models, len(makers), known, workers.at_once))
     for fold, point, outcome in _finished(portions, models, makers, workers):
-        kept.keep(point, fold, outcome)
-        progress(len(kept.known), total)
+        known[point, fold] = outcome
+        saved.append([point, fold, *outcome])
+        progress(len(known), total)
+
+
+def _decoded(entry: Any) -> tuple[tuple[int, int], Outcome]:
+    """An entry of the checkpoint."""
+    point, fold, *outcome = entry
+    return (int(point), int(fold)), Outcome(*outcome)
 
 
 def _portions(

@@ -6,7 +6,6 @@ Files may have been changed by anybody: only those of known names are opened, an
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import re
 import warnings
@@ -32,7 +31,7 @@ from netbic.files import (
     write_atomic,
 )
 from netbic.graphs import Graph
-from netbic.readers import check_archive
+from netbic.storage.npz import npz_arrays, npz_bytes
 from netbic.storage.state import ModelState, model_from, state_of
 from netbic.storage.state_check import ARRAYS, check_names, check_unit_vectors
 
@@ -71,8 +70,8 @@ def save(model: SparseGraphSVD, folder: Path | str) -> None:
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file: name a folder for the model")
     check_writable(folder, [*MODEL_FILES, RECORD])
-    parts = {"arrays.npz": _packed(state.arrays)}
-    parts |= {f"{name}.npz": _packed(_graph_arrays(graph)) for name, graph in state.graphs.items()}
+    parts = {"arrays.npz": npz_bytes(state.arrays)}
+    parts |= {f"{name}.npz": npz_bytes(_graph_arrays(graph)) for name, graph in state.graphs.items()}
     names = state.names | {name: _listed(graph.names) for name, graph in state.graphs.items()}
     parts["names.json"] = json_bytes(names)
     folder.mkdir(parents=True, exist_ok=True)
@@ -174,28 +173,12 @@ def _check_header(folder: Path, header: Any) -> None:
         raise unusable(folder / RECORD, what, "it is damaged or was changed: fit again")
 
 
-def _packed(arrays: dict[str, Any]) -> bytes:
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, **arrays)
-    return buffer.getvalue()
-
-
 def _checked(path: Path, digest: str) -> bytes:
     """A file of the model, just as it was written."""
     content = read_bytes(path)
     if hashlib.blake2b(content, digest_size=16).hexdigest() != digest:
         raise unusable(path, "is not what was written with the model", "it is damaged or was exchanged: fit again")
     return content
-
-
-def npz_arrays(path: Path, content: bytes, names: tuple[str, ...] | None = None) -> dict[str, Any]:
-    """The arrays of an .npz file (of these names only); never runs code (no pickle)."""
-    check_archive(path, io.BytesIO(content), ratio=np.inf)  # vectors that are nearly all zeros pack extremely well
-    try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as file:
-            return {name: file[name] for name in file.files if names is None or name in names}
-    except Exception as problem:  # zip and numpy each have their own ways to say that a file is damaged
-        raise unusable(path, f"cannot be read ({one_line(str(problem), 80)})", "it is damaged: fit again") from None
 
 
 def _graph_arrays(graph: Graph) -> dict[str, Any]:

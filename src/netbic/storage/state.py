@@ -7,13 +7,14 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from netbic import penalties
 from netbic.errors import InputError
 from netbic.estimators import SparseGraphSVD, StableModules, fitted_model, matched_graph
 from netbic.graphs import Graph
 from netbic.operators import Preparation
+from netbic.solver import Module, Vector
 from netbic.storage.state_check import check_arrays, check_names
 
 _ARRAYS = ("left_vectors", "components", "singular_values", "explained_variance_ratio", "graph_share", "converged")
@@ -54,6 +55,35 @@ def state_of(model: SparseGraphSVD) -> ModelState:
     names = {axis: _listed(known, axis) for axis, known in model.names_.items()}
     named = hasattr(model, "feature_names_in_")
     return ModelState(settings_of(parameters), arrays, names, graphs, named, _kind(model))
+
+
+def module_arrays(module: Module) -> dict[str, ArrayLike]:
+    """One module of an unfinished fit as arrays."""
+    arrays: dict[str, ArrayLike] = {
+        "sizes": [module.u.size, module.v.size],
+        "numbers": [module.d, module.graph_share],
+        "objectives": module.objectives,
+        "outcome": module.outcome,
+    }
+    for name, vector in (("u", module.u), ("v", module.v)):
+        arrays |= {f"{name}_support": vector.support, f"{name}_values": vector.values}
+        if vector.choice is not None:
+            arrays[f"{name}_posterior"] = vector.choice.posterior
+            arrays[f"{name}_chosen"] = [getattr(vector.choice, number) for number in CHOSEN_NUMBERS]
+    return arrays
+
+
+def module_from(arrays: dict[str, NDArray[Any]]) -> Module:
+    """The module that `module_arrays` took apart."""
+    vectors: list[Vector] = []
+    for name, size in zip("uv", arrays["sizes"], strict=True):
+        known = f"{name}_posterior" in arrays
+        choice = penalties.Choice(arrays[f"{name}_posterior"], *arrays[f"{name}_chosen"].tolist()) if known else None
+        vectors.append(Vector(int(size), arrays[f"{name}_support"], arrays[f"{name}_values"], choice=choice))
+    d, graph_share = arrays["numbers"].tolist()
+    outcome: Any = str(arrays["outcome"])
+    u, v = vectors
+    return Module(u, v, d, outcome, arrays["objectives"], graph_share)
 
 
 def _kind(model: SparseGraphSVD) -> str:

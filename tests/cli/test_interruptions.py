@@ -1,0 +1,238 @@
+"""Kills, signals, locks and full disks: earlier results stay, and nothing is left behind."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import netbic
+from netbic import SparseGraphSVD
+from netbic.files import (
+    atomic,
+)
+from netbic.files.locks import LOCK
+from outputs import TOY, FullDisk, contents, fit, run
+
+
+@pytest.mark.parametrize("kind", ["link", "dangling link", "pipe", "folder"])
+def test_a_lock_file_is_never_opened_through_a_link(cohort, tmp_path, kind):
+    out, victim = tmp_path / "out", tmp_path / "victim.txt"
+    out.mkdir()
+    victim.write_bytes(b"mine")
+    if "link" in kind:
+        (out / LOCK).symlink_to(victim if kind == "link" else tmp_path / "nowhere")
+    elif kind == "pipe":
+        os.mkfifo(out / LOCK)
+    else:
+        (out / LOCK).mkdir()
+    done = fit(cohort, out)
+    assert done.exit_code == 1
+    assert LOCK in done.output
+    assert victim.read_bytes() == b"mine"
+    assert not (tmp_path / "nowhere").exists()
+
+
+_REPLACING = """
+import os, signal, sys
+from pathlib import Path
+from netbic.files import scratch_folder
+with scratch_folder(Path(sys.argv[1]), "out.zarr") as scratch:
+    os.replace(Path(sys.argv[1]) / "out.zarr", scratch / "replaced")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_store_that_was_being_replaced_comes_back(cohort, tmp_path):
+    """A kill between the two steps that put a new store in the place of an old one."""
+    words = ("convert", cohort / "expression.tsv", tmp_path / "out.zarr")
+    assert run(*words).exit_code == 0
+    before = contents(tmp_path / "out.zarr")
+    subprocess.run([sys.executable, "-c", _REPLACING, str(tmp_path)], check=False, timeout=60)
+    assert not (tmp_path / "out.zarr").exists()
+    assert run(*words).exit_code == 2  # it is there again, and not replaced without --force
+    assert contents(tmp_path / "out.zarr") == before
+    assert not list(tmp_path.glob(".netbic-*"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_cleans_up_as_ctrl_c_does(cohort, tmp_path, number):
+    code = _STOPPED.format(number=int(number))
+    command = [sys.executable, "-c", code, "convert", str(cohort / "expression.tsv"), str(tmp_path / "out.zarr")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 1
+    assert "interrupted (nothing was written)" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["cohort"]
+
+
+_STOPPED = """
+import os
+import sys, netbic.conversion
+converting = sys.modules["netbic.conversion.convert"]
+from netbic.cli import main
+converting.write_store = lambda *_: os.kill(os.getpid(), {number})
+main()
+"""
+
+
+def test_files_of_the_users_that_look_unfinished_stay(cohort, tmp_path):
+    out = tmp_path / "out"
+    (out / "model").mkdir(parents=True)
+    own = {
+        *(".unfinished-abc", ".unfinished-lock", ".netbic-unfinished-thesis.txt"),
+        *(
+            ".netbic-unfinished-modules.tsv.bak",
+            "model/.netbic-unfinished-modules.tsv-notes",
+            "model/.unfinished-notes",
+        ),
+    }
+    for name in own:
+        (out / name).write_bytes(b"mine")
+    (out / ".netbic-unfinished-modules.tsv-77-abcd1234").write_bytes(b"half")
+    assert fit(cohort, out, "--force", "--no-report").exit_code == 0
+    left = contents(out)
+    assert {name: content for name, content in left.items() if "unfinished" in name} == dict.fromkeys(own, b"mine")
+
+
+def test_what_a_kill_left_of_a_finished_tuning_or_fit_goes(cohort, results, tmp_path):
+    out = tmp_path / "tuning"
+    words = (
+        "tune",
+        cohort / "expression.tsv",
+        "--modules",
+        1,
+        "--genes",
+        "5,8",
+        "--samples",
+        6,
+        "--folds",
+        2,
+        "--out",
+        out,
+    )
+    assert run(*words).exit_code == 0
+    before = contents(out)
+    (out / LOCK).touch()
+    (out / ".netbic-unfinished-tuning.json-77-abcd1234").touch()
+    (out / "tuning.checkpoint").touch()
+    assert run(*words).exit_code == 2
+    assert contents(out) == before
+    before = contents(results)
+    (results / LOCK).touch()
+    (results / ".netbic-unfinished-results-77-abcd1234").touch()
+    (results / ".netbic-unfinished-results-77-abcd1234.files").mkdir()
+    assert fit(cohort, results, "--resume", "--no-report").exit_code == 0
+    assert contents(results) == before
+    assert not list(results.glob(".netbic-*"))
+
+
+def test_a_folder_is_held_while_settings_are_chosen(cohort, tmp_path, monkeypatch):
+    answers = []
+
+    def choosing(*_, **__):
+        answers.append(fit(cohort, tmp_path / "out", "--resume", "--no-report"))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(netbic.selection, "choose_settings", choosing)
+    words = ("fit", cohort / "expression.tsv", "--modules", 2, "--auto", "--no-report", "--out", tmp_path / "out")
+    assert run(*words).exit_code == 1
+    assert [answer.exit_code for answer in answers] != [0]
+    assert not list((tmp_path / "out").glob(".netbic-*"))
+
+
+def test_a_disk_that_fills_up_leaves_the_earlier_results_whole(cohort, results, monkeypatch):
+    before = contents(results)
+    for after in range(100):
+        with monkeypatch.context() as patch:
+            patch.setattr(atomic.os, "fsync", FullDisk(after))
+            done = fit(cohort, results, "--force", "--no-report", "--modules", 3)
+        if done.exit_code == 0:
+            break
+        assert done.exit_code == 1
+        assert "No space left on device" in done.output
+        assert "free some disk space" in done.output
+        left = contents(results)
+        if "earlier" in left["run.json"].decode() or left["run.json"] == before["run.json"]:
+            assert {name: left[name] for name in before if name != "run.json"} == {
+                name: content for name, content in before.items() if name != "run.json"
+            }, after
+            assert netbic.load(results).n_components_ == 2
+        assert not [name for name in left if ".netbic-" in name]
+        if after % 4 == 1:
+            assert fit(cohort, results, "--resume", "--no-report", "--modules", 3).exit_code == 0
+            assert fit(cohort, results, "--force", "--no-report").exit_code == 0
+            assert contents(results) == before
+    assert after > 15
+
+
+@pytest.mark.parametrize("command", ["enrich", "report", "save", "tune", "simulate"])
+def test_a_full_disk_changes_nothing(cohort, results, tmp_path, monkeypatch, command):
+    tuning = ("tune", cohort / "expression.tsv", "--modules", 1, "--genes", "5,8", "--samples", 6, "--folds", 2)
+    words = {
+        "enrich": ("enrich", results, "--gene-sets", cohort / "sets.gmt"),
+        "report": ("report", results),
+        "tune": (*tuning, "--out", tmp_path / "tuning", "--force"),
+        "simulate": ("simulate", tmp_path / "made", "--samples", 40, "--genes", 200, "--modules", 1, "--force"),
+    }
+    model = SparseGraphSVD(1, n_columns=20).fit(TOY.X)
+
+    def act():
+        if command == "save":
+            netbic.save(model, tmp_path / "saved")
+        else:
+            done = run(*words[command])
+            if done.exit_code:
+                raise OSError(done.output)
+
+    act()
+    kept = {name: content for name, content in contents(tmp_path).items() if "checkpoint" not in name}
+    monkeypatch.setattr(atomic.os, "fsync", FullDisk(0 if command == "report" else 1))
+    with pytest.raises(OSError, match=r"cannot be written \(No space left on device\): free some disk space"):
+        act()
+    monkeypatch.undo()
+    assert {name: content for name, content in contents(tmp_path).items() if "checkpoint" not in name} == kept
+    act()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a small disk is made with Linux' tmpfs")
+def test_a_disk_that_is_really_full(cohort, tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk], capture_output=True, check=False)
+    if made.returncode:
+        pytest.skip("mounting a small disk needs the rights of root")
+    try:
+        done = fit(cohort, disk / "out", "--modules", 5)
+        assert done.exit_code == 1
+        assert "No space left on device" in done.output
+        assert "modules found so far are kept: netbic fit goes on with --resume" in done.output
+        done = run("convert", cohort / "expression.tsv", disk / "out.zarr")
+        assert "No space left on device" in done.output or done.exit_code == 0
+        assert not list(disk.glob(".netbic-*"))
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+def test_a_file_that_cannot_be_moved_leaves_the_earlier_results(cohort, results, monkeypatch):
+    before, real = contents(results), os.replace
+
+    def refused(source, target):
+        if Path(target) == results / "modules.tsv" and "replaced" not in str(source):
+            raise PermissionError(errno.EACCES, "Permission denied")
+        real(source, target)
+
+    monkeypatch.setattr(os, "replace", refused)
+    done = fit(cohort, results, "--force", "--no-report", "--modules", 1)
+    monkeypatch.undo()
+    assert done.exit_code == 1
+    assert "modules.tsv cannot be written (Permission denied)" in done.output
+    left = contents(results)
+    assert {name: left[name] for name in before if name != "run.json"} == {
+        name: content for name, content in before.items() if name != "run.json"
+    }
+    assert netbic.load(results).n_components_ == 2
+    assert fit(cohort, results, "--resume", "--no-report", "--modules", 1).exit_code == 0

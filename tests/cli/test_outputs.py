@@ -1,0 +1,322 @@
+"""No file of the user's is replaced or removed, whatever is asked for."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+import netbic
+from netbic import InputError
+from netbic.files import RUN_FILES, WriteError, read_json, recorded_files
+from outputs import contents, fit, run
+
+
+@pytest.mark.parametrize("spelling", ["plain", "dots", "link to the folder", "link to the file", "hard link"])
+def test_a_fit_does_not_replace_what_it_reads(cohort, tmp_path, spelling):
+    graph, out = cohort / "edges.tsv", cohort
+    if spelling == "dots":
+        out = cohort / ".." / "cohort" / "."
+    elif spelling == "link to the folder":
+        out = tmp_path / "link"
+        out.symlink_to(cohort)
+    elif spelling == "link to the file":
+        graph = tmp_path / "network.tsv"
+        graph.symlink_to(cohort / "edges.tsv")
+    elif spelling == "hard link":
+        graph = tmp_path / "network.tsv"
+        os.link(cohort / "edges.tsv", graph)
+    before = contents(cohort)
+    for more in ([], ["--force"], ["--resume"]):
+        done = run("fit", cohort / "expression.tsv", "--graph", graph, "--out", out, *more)
+        assert done.exit_code == 2
+        assert "edges.tsv is an input (the network" in done.output
+        assert contents(cohort) == before
+
+
+@pytest.mark.parametrize("option", ["--gene-sets", "--id-map", "--graph-names", "--string-info"])
+def test_further_inputs_are_not_replaced_either(cohort, option):
+    (cohort / "gene_sets.tsv").write_text("one\tset one\tG1\tG2\n")
+    done = run(
+        *("fit", cohort / "expression.tsv", "--graph", cohort / "edges.tsv", option, cohort / "gene_sets.tsv"),
+        *("--out", cohort, "--force"),
+    )
+    assert done.exit_code == 2
+    assert "is an input" in done.output
+    assert (cohort / "gene_sets.tsv").read_text() == "one\tset one\tG1\tG2\n"
+
+
+def test_scores_do_not_replace_what_is_scored_or_the_modules(cohort, results):
+    before = contents(cohort), contents(results)
+    targets = [cohort / "expression.tsv", cohort / ".." / "cohort" / "expression.tsv", results / "model" / "arrays.npz"]
+    for target in [*targets, results / "run.json", results / "modules.tsv"]:
+        done = run("score", results, cohort / "expression.tsv", "--out", target, "--force")
+        assert done.exit_code == 2, done.output
+        assert "is an input" in done.output
+    done = run("report", results, "--out", results / "modules.tsv", "--force")
+    assert done.exit_code == 2
+    assert (contents(cohort), contents(results)) == before
+
+
+def test_tuning_and_enrichment_do_not_replace_their_inputs(cohort, results):
+    (cohort / "tuning.tsv").write_bytes((cohort / "expression.tsv").read_bytes())
+    before = contents(cohort)
+    done = run("tune", cohort / "tuning.tsv", "--out", cohort, "--force")
+    assert done.exit_code == 2
+    assert "tuning.tsv is an input" in done.output
+    assert contents(cohort) == before
+    (results / "gene_sets.tsv").write_text("one\tset one\tG1\tG2\n")
+    done = run("enrich", results, "--gene-sets", results / "gene_sets.tsv")
+    assert done.exit_code == 2
+    assert (results / "gene_sets.tsv").read_text() == "one\tset one\tG1\tG2\n"
+
+
+@pytest.mark.parametrize("name", [*RUN_FILES, "run.json", "fit.checkpoint"])
+def test_a_fit_does_not_replace_a_file_it_did_not_write(cohort, tmp_path, name):
+    own = tmp_path / "results" / name
+    own.parent.mkdir(parents=True)
+    own.write_bytes(b"years of work")
+    (tmp_path / "results" / "thesis.docx").write_bytes(b"more years")
+    for more in ([], ["--force"], ["--resume"]):
+        done = fit(cohort, tmp_path / "results", *more)
+        assert done.exit_code == 2
+        assert own.name in done.output
+        assert contents(tmp_path / "results") == {name: b"years of work", "thesis.docx": b"more years"}
+
+
+def test_force_replaces_an_earlier_fit_and_leaves_the_rest(cohort, results):
+    (results / "notes.txt").write_bytes(b"mine")
+    assert run("enrich", results, "--gene-sets", cohort / "sets.gmt").exit_code == 0
+    assert run("report", results).exit_code == 0
+    assert fit(cohort, results, "--force", "--no-report").exit_code == 0
+    left = contents(results)
+    assert left["notes.txt"] == b"mine"
+    assert not {"gene_sets.tsv", "report.html"} & set(left)  # of the earlier fit, which has gone
+
+
+def test_a_file_that_came_later_is_not_replaced(cohort, results):
+    assert fit(cohort, results, "--force", "--no-report").exit_code == 0
+    (results / "report.html").write_bytes(b"my own page")
+    for words in (["report", results], ["report", results, "--out", results / "report.html", "--force"]):
+        done = run(*words)
+        assert done.exit_code == 2
+        assert "report.html" in done.output
+    assert fit(cohort, results, "--force").exit_code == 2
+    assert (results / "report.html").read_bytes() == b"my own page"
+    (results / "report.html").unlink()
+    for _ in range(2):  # the second replaces the first, which is netbic's
+        assert run("report", results).exit_code == 0
+
+
+@pytest.mark.parametrize("name", ["model", "fit.checkpoint"])
+def test_links_in_place_of_folders_are_not_followed(cohort, tmp_path, name):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "arrays.npz").write_bytes(b"mine")
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / name).symlink_to(elsewhere)
+    done = fit(cohort, tmp_path / "results", "--force")
+    assert done.exit_code == 2
+    assert "is in the way" in done.output
+    assert contents(elsewhere) == {"arrays.npz": b"mine"}
+
+
+def test_a_record_cannot_claim_files_that_are_not_results(cohort, results, tmp_path):
+    victim = tmp_path / "victim.txt"
+    victim.write_bytes(b"mine")
+    (results / "notes.txt").write_bytes(b"mine")
+    content = read_json(results / "run.json")
+    content["files"] += ["../victim.txt", str(victim), "notes.txt", 7, None]
+    (results / "run.json").write_text(json.dumps(content))
+    assert recorded_files(results) <= {*RUN_FILES, "run.json"}
+    assert fit(cohort, results, "--force").exit_code == 0
+    assert victim.read_bytes() == b"mine"
+    assert (results / "notes.txt").read_bytes() == b"mine"
+
+
+def test_named_files_are_replaced_only_if_asked_for(cohort, results, tmp_path):
+    notes = tmp_path / "important.txt"
+    for command in (["score", results, cohort / "expression.tsv"], ["report", results]):
+        notes.write_bytes(b"years of work")
+        done = run(*command, "--out", notes)
+        assert done.exit_code == 2
+        assert "exists: choose another name, or --force to replace it" in done.output
+        assert notes.read_bytes() == b"years of work"
+        assert run(*command, "--out", notes, "--force").exit_code == 0
+        assert notes.read_bytes() != b"years of work"
+
+
+def test_devices_pipes_and_folders_are_no_files_to_write(cohort, results, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    for target in (tmp_path / "pipe", tmp_path / "folder", "/dev/null"):
+        done = run("score", results, cohort / "expression.tsv", "--out", target, "--force")
+        assert done.exit_code == 2
+        assert "is not a regular file" in done.output
+    assert not Path("/dev/null").is_file()
+
+
+def test_a_link_is_replaced_and_not_what_it_points_to(cohort, results, tmp_path):
+    (tmp_path / "precious.tsv").write_bytes(b"mine")
+    (tmp_path / "scores.tsv").symlink_to(tmp_path / "precious.tsv")
+    words = ("score", results, cohort / "expression.tsv", "--out", tmp_path / "scores.tsv")
+    assert run(*words).exit_code == 2
+    assert run(*words, "--force").exit_code == 0
+    assert (tmp_path / "precious.tsv").read_bytes() == b"mine"
+
+
+@pytest.mark.parametrize("name", ["expression.tsv.gz", "network.sif", "truth.tsv", "simulation.json"])
+def test_a_simulation_replaces_only_a_simulation(tmp_path, name):
+    words = ("simulate", tmp_path / "made", "--samples", 40, "--genes", 200, "--modules", 1)
+    assert run(*words).exit_code == 0
+    assert run(*words).exit_code == 2
+    assert run(*words, "--force").exit_code == 0
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / name).write_bytes(b"mine")
+    assert run("simulate", tmp_path / "own", *words[2:], "--force").exit_code == 2
+    assert contents(tmp_path / "own") == {name: b"mine"}
+
+
+@pytest.mark.parametrize("name", ["tuning.tsv", "tuning.json", "tuning.checkpoint"])
+def test_a_tuning_replaces_only_a_tuning(cohort, tmp_path, name):
+    out = tmp_path / "out"
+    words = ("tune", cohort / "expression.tsv", "--modules", 1, "--genes", "5,8", "--samples", 6, "--folds", 2, "--out")
+    assert run(*words, out).exit_code == 0
+    assert run(*words, out).exit_code == 2
+    assert run(*words, out, "--force").exit_code == 0
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / name).write_bytes(b"mine\n")
+    done = run(*words, tmp_path / "own", "--force")
+    assert done.exit_code in (1, 2)
+    assert name in done.output
+    assert contents(tmp_path / "own") == {name: b"mine\n"}
+
+
+def test_a_reproduction_replaces_only_a_reproduction(tmp_path):
+    (tmp_path / "README.md").write_bytes(b"mine")
+    done = run("reproduce", "fig1", "--out", tmp_path, "--replicates", 2)
+    assert done.exit_code == 2
+    assert "README.md" in done.output
+    assert contents(tmp_path) == {"README.md": b"mine"}
+
+
+def test_a_store_with_files_of_the_users_is_not_replaced(cohort, tmp_path):
+    words = ("convert", cohort / "expression.tsv", tmp_path / "out.zarr")
+    assert run(*words).exit_code == 0
+    assert run(*words).exit_code == 2
+    (tmp_path / "out.zarr" / "obs" / "notes.txt").write_bytes(b"mine")
+    done = run(*words, "--force")
+    assert done.exit_code == 2
+    assert "obs/notes.txt" in done.output
+    (tmp_path / "out.zarr" / "obs" / "notes.txt").unlink()
+    assert run(*words, "--force").exit_code == 0
+
+
+def test_a_store_inside_what_is_read_is_refused(cohort, tmp_path):
+    assert run("convert", cohort / "expression.tsv", tmp_path / "out.zarr").exit_code == 0
+    for source, target in (("out.zarr", "out.zarr/inner.zarr"), ("out.zarr", "out.zarr"), ("out.zarr", "./out.zarr")):
+        done = run("convert", tmp_path / source, tmp_path / target, "--force")
+        assert done.exit_code == 2
+        assert "is an input" in done.output
+
+
+def test_what_appears_at_a_target_meanwhile_is_not_replaced(cohort, results, tmp_path, monkeypatch):
+    target = tmp_path / "out.zarr"
+
+    def meanwhile(percent):
+        target.mkdir(exist_ok=True)
+        (target / "thesis.docx").write_bytes(b"mine")
+
+    with pytest.raises(InputError, match="exists: choose another name"):
+        netbic.io.convert(cohort / "expression.tsv", target, told=meanwhile)
+    assert contents(target) == {"thesis.docx": b"mine"}
+    table = netbic.io.scores_table
+
+    def slow(*arguments):
+        (tmp_path / "scores.tsv").write_bytes(b"mine")
+        return table(*arguments)
+
+    monkeypatch.setattr(netbic.io, "scores_table", slow)
+    assert run("score", results, cohort / "expression.tsv", "--out", tmp_path / "scores.tsv").exit_code == 2
+    assert (tmp_path / "scores.tsv").read_bytes() == b"mine"
+
+
+def test_a_folder_in_a_files_place_leaves_the_earlier_results(cohort, results):
+    (results / "summary.tsv").unlink()
+    (results / "summary.tsv").mkdir()
+    before = contents(results)
+    assert fit(cohort, results, "--force", "--modules", 1).exit_code == 2
+    assert contents(results) == before
+
+
+def test_a_report_elsewhere_needs_no_right_to_write_into_the_results(results, tmp_path, monkeypatch):
+    def forbidden(folder):
+        raise WriteError(folder, "read-only")
+
+    monkeypatch.setattr(netbic.io, "locked", forbidden)
+    assert run("report", results, "--out", tmp_path / "page.html").exit_code == 0
+
+
+CHANGES = {
+    "files": 5,
+    "inputs": 7,
+    "remarks": 5,
+    "warnings": 5,
+    "earlier": None,
+    "settings": [],
+    "inputs of another type": {"skip_columns": 5},
+    "files that are no names": [1, "report.html", None],
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_record_that_somebody_changed_is_no_record(cohort, results, name):
+    content = read_json(results / "run.json") | {name.split(" ")[0]: CHANGES[name]}
+    (results / "run.json").write_text(json.dumps(content))
+    score = ["score", results, cohort / "expression.tsv"]
+    for words in (["report", results], ["enrich", results, "--gene-sets", cohort / "sets.gmt"], score):
+        done = run(*words)
+        assert "this is a bug" not in done.output
+        assert "Traceback" not in done.output
+    if " " not in name:
+        assert fit(cohort, results, "--force").exit_code == 2
+
+
+@pytest.mark.parametrize("name", ["alignment.json", "heatmaps.npz", "edges.tsv"])
+def test_a_report_of_changed_files_is_one_line(results, name):
+    content = {"alignment.json": b'{"samples": []}', "heatmaps.npz": b"PK", "edges.tsv": b"module\n0\n"}[name]
+    (results / name).write_bytes(content)
+    done = run("report", results)
+    assert done.exit_code == 1
+    assert "this is a bug" not in done.output
+
+
+def test_results_without_a_list_of_files_are_said_to_be_old(cohort, results):
+    content = {name: value for name, value in read_json(results / "run.json").items() if name != "files"}
+    (results / "run.json").write_text(json.dumps(content))
+    assert "results of an older netbic" in fit(cohort, results, "--force").output
+
+
+def test_a_report_inside_the_model_goes_with_it(cohort, results):
+    assert run("report", results / "model").exit_code == 0
+    assert fit(cohort, results, "--force", "--no-report").exit_code == 0
+    assert not (results / "model" / "report.html").exists()
+    assert run("report", results / "model").exit_code == 0
+
+
+@pytest.mark.parametrize("name", [".zgroup", "var/_index/0"])
+def test_a_pipe_in_a_store_is_refused(cohort, tmp_path, name):
+    assert run("convert", cohort / "expression.tsv", tmp_path / "out.zarr").exit_code == 0
+    (tmp_path / "out.zarr" / name).unlink()
+    os.mkfifo(tmp_path / "out.zarr" / name)
+    done = run("align", tmp_path / "out.zarr", "--graph", cohort / "edges.tsv")
+    assert done.exit_code == 1
+    assert "is not a regular file" in done.output
+
+
+def test_a_file_in_the_place_of_a_folder_is_named(cohort, tmp_path):
+    (tmp_path / "file").write_bytes(b"mine")
+    for words in (["simulate", tmp_path / "file"], ["simulate", tmp_path / "file" / "below"]):
+        done = run(*words, "--samples", 40, "--genes", 200, "--modules", 1)
+        assert done.exit_code == 2
+        assert "is a file: name a folder" in done.output
