@@ -14,10 +14,10 @@ import netbic
 from netbic import Graph, L1Ball, SparseGraphSVD
 from netbic.io import InputError
 from netbic.selection import tune
-from netbic.selection.choice import choice, standard_errors, typical_error, verdict
+from netbic.selection.choice import choice, standard_error_of_difference, standard_errors, verdict
 from netbic.selection.criteria import Block, Corner, Entries
 from netbic.selection.grid import default_grid
-from netbic.selection.holdout import folds
+from netbic.selection.resampling import folds
 
 toy = netbic.simulate.paper(0.03, random_state=0)
 plain = SparseGraphSVD(1, center=None)
@@ -226,7 +226,7 @@ def test_one_standard_error():
     results = results_of(scores, points, [0.1, 0.2, 0.3, 0.4])
     np.testing.assert_allclose(standard_errors(results), np.std(scores, axis=1, ddof=1) / np.sqrt(3))
     errors = [np.std(scores[2] - scores[k], ddof=1) / np.sqrt(3) for k in (0, 1, 3)]
-    assert typical_error(results) == pytest.approx(np.median(errors))
+    assert standard_error_of_difference(results) == pytest.approx(np.median(errors))
     models = [SparseGraphSVD(**point) for point in points]
     assert choice(results, models, "best") == 2
     near = results_of([[0, 1.5, 2], [2.4, 3.4, 4.5], [2.5, 3.5, 4.5], [1, 1, 5]], points, [0.1, 0.2, 0.3, 0.4])

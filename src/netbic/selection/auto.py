@@ -19,8 +19,8 @@ from netbic.methods import usual_sizes
 from netbic.penalties import DOUBTS, AdaptiveSupport
 from netbic.selection.fits import Jobs, fitters
 from netbic.selection.graph_value import graph_value
-from netbic.selection.holdout import seeded
 from netbic.selection.n_modules import n_modules
+from netbic.selection.resampling import seeded
 
 _DENSE_ENTRIES = 100_000_000  # up to so many entries a sparse matrix is written out, to be permuted
 _DOUBTED = 0.4  # share of modules without a size to rely on above which none is relied on

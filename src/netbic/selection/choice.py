@@ -27,7 +27,7 @@ def standard_errors(results: dict[str, Any]) -> Floats:
     return scores.std(axis=1, ddof=1) / np.sqrt(n_folds) if n_folds > 1 else np.zeros(len(scores))
 
 
-def typical_error(results: dict[str, Any]) -> float:
+def standard_error_of_difference(results: dict[str, Any]) -> float:
     """Standard error, over folds, of the difference between the best point and another: the median over the others."""
     scores = split_scores(results)
     n_points, n_folds = scores.shape
@@ -50,7 +50,7 @@ def choice(results: dict[str, Any], models: list[SparseGraphSVD], rule: str) -> 
     best = int(means.argmax())
     if rule == "best":
         return best
-    within = means >= means[best] - typical_error(results)
+    within = means >= means[best] - standard_error_of_difference(results)
     members = np.round(results["mean_row_share"] + results["mean_column_share"], 9)
     smoothness = np.array([_smoothness(model) for model in models])
     order = np.lexsort((-means, smoothness, members))
@@ -101,10 +101,10 @@ def _unidentified(results: dict[str, Any], index: int, shape: tuple[int, int]) -
 
 
 def _words(point: dict[str, Any]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in described(point).items()) or "the model as it is"
+    return ", ".join(f"{name}={value}" for name, value in printable(point).items()) or "the model as it is"
 
 
-def described(point: dict[str, Any]) -> dict[str, Any]:
+def printable(point: dict[str, Any]) -> dict[str, Any]:
     """A point with what is no plain value written out, as tables show it."""
     plain = (int, float, str, bool, type(None))
     return {name: value if isinstance(value, plain) else repr(value) for name, value in point.items()}

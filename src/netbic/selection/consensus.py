@@ -10,10 +10,10 @@ import pandas as pd
 from sklearn.base import clone
 
 from netbic.estimators import SparseGraphSVD, check_count, unwrapped
+from netbic.selection.complementary_pairs import ComplementaryPairs
 from netbic.selection.fits import Jobs, fitters, quiet
-from netbic.selection.halves import Halving
-from netbic.selection.holdout import seeded
 from netbic.selection.matching import ALIKE, Bools, Layers, partners, similarity
+from netbic.selection.resampling import seeded
 from netbic.solver import Direction, Module, ModuleSearch, Settings, random_direction
 
 
@@ -86,7 +86,7 @@ def consensus(
     workers = fitters(X, n_jobs)
     with quiet():
         reference = seeded(model, seeds[0]).fit(X)
-        halving = Halving.of(reference, X, "columns")
+        halving = ComplementaryPairs.of(reference, X, "columns")
         gathered = _Gathered(Layers.of(reference))
         for found in workers.each(_layers, (wandering, X), seeds[1:]):
             gathered.add(found)

@@ -25,7 +25,7 @@ from sklearn.base import clone
 from netbic.estimators import AXES, Prepared, SparseGraphSVD, has_holes, observed_scores, scoring, span
 from netbic.graphs import Graph
 from netbic.operators import Corrected, Preparation, as_operator, learn_from_observed
-from netbic.selection.holdout import Floats, Indices, cut, folds, in_proportion
+from netbic.selection.resampling import Floats, Indices, cut, folds, in_proportion
 from netbic.solver import Module
 
 CRITERIA: Final = ("held_out", "wold", "gabriel", "bic")

@@ -16,7 +16,7 @@ from netbic.arrays import checked
 from netbic.estimators import SparseGraphSVD, axis_names, check_count, refuse_anndata, unwrapped
 from netbic.graphs import Graph, match
 from netbic.selection.fits import Jobs, fitters, quiet
-from netbic.selection.holdout import Floats, HeldOut, held_out_scores, seeded
+from netbic.selection.resampling import Floats, HeldOut, held_out_scores, seeded
 
 _LEVEL = 0.05
 _MUCH_DEGREE = 0.3  # rank correlation of membership and degree above which a module is called hub-driven

@@ -17,7 +17,7 @@ from netbic.arrays import checked
 from netbic.estimators import SparseGraphSVD, check_count, refuse_anndata, unwrapped
 from netbic.operators import Preparation, as_operator, winsorised
 from netbic.selection.fits import Fitters, Jobs, fitters, quiet
-from netbic.selection.holdout import seeded
+from netbic.selection.resampling import seeded
 
 Floats = NDArray[np.float64]
 

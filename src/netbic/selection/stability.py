@@ -17,6 +17,7 @@ from netbic.estimators import (
     names_of,
     unwrapped,
 )
+from netbic.selection.complementary_pairs import ComplementaryPairs
 from netbic.selection.error_bounds import (
     check_assumption,
     check_threshold,
@@ -25,9 +26,8 @@ from netbic.selection.error_bounds import (
     threshold_for,
 )
 from netbic.selection.fits import Fitters, Jobs, fitters, quiet
-from netbic.selection.halves import Halving
-from netbic.selection.holdout import seeded
 from netbic.selection.matching import Bools, Floats
+from netbic.selection.resampling import seeded
 
 _DEFAULT_THRESHOLD = 0.75
 
@@ -258,7 +258,7 @@ def stability(
     workers = fitters(X, n_jobs)
     with quiet():
         reference = seeded(model, seed).fit(X)
-        halvings = [Halving.of(reference, X, axis) for axis in axes]
+        halvings = [ComplementaryPairs.of(reference, X, axis) for axis in axes]
         parts: dict[str, Any] = {"columns": None, "rows": None}
         for halving in halvings:
             parts[halving.axis] = _judged(halving, reference, n_pairs, seed, workers)._at(limits)
@@ -270,7 +270,9 @@ def _selects(model: SparseGraphSVD, axis: str) -> bool:
     return getattr(model, f"n_{axis}") is not None or getattr(model, f"{axis.removesuffix('s')}_penalty") is not None
 
 
-def _judged(halving: Halving, reference: SparseGraphSVD, n_pairs: int, seed: int, workers: Fitters) -> AxisStability:
+def _judged(
+    halving: ComplementaryPairs, reference: SparseGraphSVD, n_pairs: int, seed: int, workers: Fitters
+) -> AxisStability:
     tally = halving.tally(n_pairs, seed, workers)
     n_halves = 2 * n_pairs
     names = pd.Index(names_of(reference, halving.axis))

@@ -20,11 +20,11 @@ from netbic import __version__
 from netbic.estimators import AXES, SparseGraphSVD, axis_names, check_count, has_holes
 from netbic.graphs import Graph, match
 from netbic.selection.checkpoint import Checkpoint, Outcome, seed_of
-from netbic.selection.choice import RULES, choice, described, standard_errors, verdict
+from netbic.selection.choice import RULES, choice, printable, standard_errors, verdict
 from netbic.selection.criteria import CRITERIA, Maker, check_varies, trials
 from netbic.selection.fits import Fitters, Here, Jobs, fitters, quiet
 from netbic.selection.grid import Grid, named, points_of
-from netbic.selection.holdout import seeded
+from netbic.selection.resampling import seeded
 from netbic.storage import settings_of
 from netbic.study import digest
 
@@ -74,7 +74,7 @@ class Tuning:
     @property
     def table(self) -> pd.DataFrame:
         """A row per point: its settings, mean `score`, the `standard_error` over folds, and which one is `chosen`."""
-        table = pd.DataFrame([described(point) for point in self.cv_results_["params"]])
+        table = pd.DataFrame([printable(point) for point in self.cv_results_["params"]])
         table["score"] = self.cv_results_["mean_test_score"]
         table["standard_error"] = standard_errors(self.cv_results_)
         table["chosen"] = np.arange(len(table)) == self.best_index_

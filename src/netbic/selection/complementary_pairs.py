@@ -15,14 +15,14 @@ from netbic.arrays import checked
 from netbic.estimators import SparseGraphSVD, matched_graph
 from netbic.graphs import Graph
 from netbic.selection.fits import Fitters
-from netbic.selection.holdout import on_fewer
 from netbic.selection.matching import ALIKE, Floats, Indices, Layers, jaccard, partners, similarity
+from netbic.selection.resampling import restrict
 
 _FEWEST = 4  # two for each half, or centring leaves nothing of it
 
 
 @dataclass(frozen=True)
-class Tally:
+class SelectionCounts:
     """Sums over halves, an entry or row per module.
 
     Attributes
@@ -42,8 +42,8 @@ class Tally:
     found: Floats
     overlap: Floats
 
-    def __add__(self, other: Tally) -> Tally:
-        return Tally(
+    def __add__(self, other: SelectionCounts) -> SelectionCounts:
+        return SelectionCounts(
             self.counts + other.counts,
             self.selected + other.selected,
             self.found + other.found,
@@ -57,7 +57,7 @@ class Tally:
 
 
 @dataclass(frozen=True)
-class Halving:
+class ComplementaryPairs:
     """A model, data and modules (`layers`) to be found again in halves of the data.
 
     `model` and `X` match by position: names would have to be cut along with every half.
@@ -89,12 +89,15 @@ class Halving:
         """Number of candidates."""
         return int(self.X.shape[1] if self.axis == "columns" else self.X.shape[0])
 
-    def tally(self, n_pairs: int, seed: int, fitters: Fitters) -> Tally:
+    def tally(self, n_pairs: int, seed: int, fitters: Fitters) -> SelectionCounts:
         """Count over pairs of halves. Fits are counted and dropped; numbers do not depend on who fits."""
         seeds = [[seed, self.axis == "rows", number] for number in range(n_pairs)]
-        return sum(fitters.each(Halving._pair, self, seeds), Tally.empty(len(self.layers.right), self.size))
+        return sum(
+            fitters.each(ComplementaryPairs._pair, self, seeds),
+            SelectionCounts.empty(len(self.layers.right), self.size),
+        )
 
-    def _pair(self, seed: list[int]) -> Tally:
+    def _pair(self, seed: list[int]) -> SelectionCounts:
         generator = np.random.default_rng(seed)
         whole = self.X.shape[0] if self.axis == "columns" else self.X.shape[1]
         order = generator.permutation(whole)
@@ -102,17 +105,17 @@ class Halving:
         starts = generator.integers(2**31 - 1, size=2).tolist()
         return self._half(one, starts[0]) + self._half(other, starts[1])
 
-    def _half(self, inside: Indices, random_state: int) -> Tally:
+    def _half(self, inside: Indices, random_state: int) -> SelectionCounts:
         if self.axis == "columns":
-            model, known = on_fewer(self.model, "row", inside, self.X.shape[0]), self.layers.on(rows=inside)
+            model, known = restrict(self.model, "row", inside, self.X.shape[0]), self.layers.on(rows=inside)
             part = self.X[inside]
         else:
-            model, known = on_fewer(self.model, "column", inside, self.X.shape[1]), self.layers.on(columns=inside)
+            model, known = restrict(self.model, "column", inside, self.X.shape[1]), self.layers.on(columns=inside)
             part = self.X[:, inside]
         fitted = model.set_params(random_state=random_state).fit(_observed(part))
         return self._compared(known, fitted)
 
-    def _compared(self, known: Layers, fitted: SparseGraphSVD) -> Tally:
+    def _compared(self, known: Layers, fitted: SparseGraphSVD) -> SelectionCounts:
         alike = similarity(known, Layers.of(fitted))
         matched = partners(alike)
         # A last column and row of nothing is what -1, no partner, points at.
@@ -122,7 +125,9 @@ class Halving:
         full = self.layers.right if self.axis == "columns" else self.layers.left.T
         kept = masks & found[:, None]
         selected = masks.sum(axis=1).astype(np.float64)
-        return Tally(kept.astype(np.int64), selected, found.astype(np.float64), found * jaccard(full != 0, kept))
+        return SelectionCounts(
+            kept.astype(np.int64), selected, found.astype(np.float64), found * jaccard(full != 0, kept)
+        )
 
 
 def _observed(part: Any) -> Any:

@@ -61,7 +61,7 @@ def held_out_scores(
         before: Bools | None = None
         for fold, part in enumerate(folds(X.shape[0], n_folds, [seed, repeat])):
             inside = np.setdiff1d(np.arange(X.shape[0]), part)
-            fitted = on_fewer(model, "row", inside, X.shape[0]).fit(X[inside])
+            fitted = restrict(model, "row", inside, X.shape[0]).fit(X[inside])
             scores[repeat, fold] = fitted.score(X[part])
             overlaps += [] if before is None else [mean_overlap(before, fitted.columns_)]
             before = fitted.columns_
@@ -76,7 +76,7 @@ def mean_overlap(some: Bools, others: Bools) -> float:
     return float(alike[linear_sum_assignment(-alike)].sum() / max(*alike.shape, 1))
 
 
-def on_fewer(model: SparseGraphSVD, axis: str, inside: Indices, size: int) -> SparseGraphSVD:
+def restrict(model: SparseGraphSVD, axis: str, inside: Indices, size: int) -> SparseGraphSVD:
     """A clone for some of the rows or columns ("row", "column"): sizes in proportion, their graph cut to them."""
     made = in_proportion(model, axis, len(inside) / size)
     if (graph := getattr(model, f"{axis}_graph")) is not None:
