@@ -38,7 +38,7 @@ def test_stability_without_a_threshold_or_an_axis(study, stable):
     hopeless = stable.at(max_false=1e-9)
     assert np.isinf(hopeless.columns.threshold[0])
     ax = pl.stability(hopeless)
-    assert "no threshold keeps the wanted error" in [text.get_text() for text in ax.texts]
+    assert "no threshold achieves the requested error" in [text.get_text() for text in ax.texts]
     assert "_threshold" not in [line.get_label() for line in ax.lines]
     only = netbic.selection.stability(
         netbic.SparseGraphSVD(1, n_columns=50), study.expression, n_pairs=2, random_state=0

@@ -8,8 +8,9 @@ from scipy import stats
 import netbic
 from netbic import Graph, SparseGraphSVD
 from netbic.selection import graph_value
-from netbic.selection.graph_value import _against_none, _against_rewired
-from netbic.selection.resampling import folds, held_out_scores, mean_overlap, restrict
+from netbic.selection.graph_value import _against_none, _against_rewired, held_out_scores
+from netbic.selection.matching import mean_overlap
+from netbic.selection.resampling import folds, restrict
 
 study = netbic.simulate.cohort(300, 1000, n_modules=3, strength=0.7, random_state=0)
 model = SparseGraphSVD(3, n_rows=40, n_columns=60, column_graph=study.network)

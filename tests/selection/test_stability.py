@@ -223,7 +223,7 @@ def test_an_error_no_threshold_keeps_leaves_nothing():
     assert np.isinf(none.columns.threshold).all()
     assert not none.columns.members.any()
     assert (none.table["false_columns"] == 0).all()
-    assert "no threshold keeps the wanted error" in none.verdict
+    assert "no threshold achieves the requested error" in none.verdict
 
 
 # ------------------------------------------------------------------------------------------------------------
