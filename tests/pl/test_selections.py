@@ -6,7 +6,7 @@ from matplotlib.colors import same_color
 
 import netbic
 from netbic import pl
-from netbic.selection.choice import typical_error
+from netbic.selection.choice import standard_error_of_difference
 
 
 @pytest.mark.parametrize("axis", ["columns", "rows"])
@@ -38,7 +38,7 @@ def test_stability_without_a_threshold_or_an_axis(study, stable):
     hopeless = stable.at(max_false=1e-9)
     assert np.isinf(hopeless.columns.threshold[0])
     ax = pl.stability(hopeless)
-    assert "no threshold keeps the wanted error" in [text.get_text() for text in ax.texts]
+    assert "no threshold achieves the requested error" in [text.get_text() for text in ax.texts]
     assert "_threshold" not in [line.get_label() for line in ax.lines]
     only = netbic.selection.stability(
         netbic.SparseGraphSVD(1, n_columns=50), study.expression, n_pairs=2, random_state=0
@@ -74,7 +74,7 @@ def test_the_choice_and_its_rivals_are_marked(tuned):
     place = [20, 50, 120].index(best["n_columns"]) + 4 * (best["column_smoothness"] == 0.1)
     assert chosen.get_offsets().tolist() == [[place, [30, 60].index(best["n_rows"])]]
     scores = tuned.table["score"]
-    within = (scores >= scores.max() - typical_error(tuned.cv_results_)) & ~tuned.table["chosen"]
+    within = (scores >= scores.max() - standard_error_of_difference(tuned.cv_results_)) & ~tuned.table["chosen"]
     assert len(near.get_offsets()) == within.sum()
     assert all(f"{name}={value}" in ax.get_title(loc="left") for name, value in best.items())
 
@@ -93,7 +93,7 @@ def test_a_single_setting_is_a_curve(study):
     star = ax.collections[-1].get_offsets()
     assert star.tolist() == [[[20, 50, 120].index(found.best_params_["n_columns"]), found.best_score_]]
     level = next(line for line in ax.lines if line.get_label().startswith("_one standard"))
-    assert set(level.get_ydata()) == {table["score"].max() - typical_error(found.cv_results_)}
+    assert set(level.get_ydata()) == {table["score"].max() - standard_error_of_difference(found.cv_results_)}
 
 
 def test_two_settings_that_are_no_numbers(study):

@@ -1,4 +1,4 @@
-"""Settings chosen where the data identify them, stated where they do not, with the reasons in words."""
+"""Parameters are chosen where the data identify them, set to defaults where they do not, with the reasons."""
 
 import json
 
@@ -34,7 +34,7 @@ def test_planted_modules_are_chosen_with_their_sizes():
     chosen = choose_settings(SparseGraphSVD(column_graph=study.network), study.expression, **QUICK)
     assert chosen.identified
     assert chosen.settings["n_components"] == 2
-    assert "1 at the end, which noise alone could reach as well, are left out" in chosen.reasons[1]
+    assert "The last one is left out, being no stronger than noise." in chosen.reasons[1]
     assert chosen.settings["column_penalty"] == AdaptiveSupport()
     assert chosen.reasons[0].startswith("Sizes: the data identify them")
     assert "in 2 of 2 modules" in chosen.reasons[2]
@@ -56,7 +56,7 @@ def test_dense_data_keep_the_stated_resolution():
 def test_sizes_that_were_stated_stay():
     model = SparseGraphSVD(n_columns=50)
     chosen = choose_settings(model, study.expression, **QUICK)
-    assert chosen.reasons[0] == "Sizes: as they were stated; 15 samples per module as a resolution to look at."
+    assert chosen.reasons[0] == "Sizes: as given; by default 15 samples per module."
     assert "n_columns" not in chosen.settings
     assert chosen.settings["n_rows"] == 15
 
@@ -64,7 +64,7 @@ def test_sizes_that_were_stated_stay():
 def test_noise_is_said_to_be_noise():
     chosen = choose_settings(SparseGraphSVD(), np.random.default_rng(0).standard_normal((60, 80)), **QUICK)
     assert chosen.settings["n_components"] == 1
-    assert "take it for what noise looks like" in chosen.reasons[1]
+    assert "it is probably noise" in chosen.reasons[1]
     assert not chosen.identified
 
 

@@ -7,7 +7,7 @@ import pytest
 import netbic
 from netbic import SparseGraphSVD
 from netbic.selection import consensus
-from netbic.selection.consensus import _FromRandomStarts, _Gathered
+from netbic.selection.consensus import _DistinctModules, _FromRandomStarts
 from netbic.selection.matching import Layers
 
 study = netbic.simulate.cohort(150, 300, n_modules=2, module_genes=40, module_samples=40, strength=1.2, random_state=0)
@@ -53,10 +53,10 @@ def test_starts_differ():
 def test_gathering_keeps_each_module_once():
     generator = np.random.default_rng(0)
     left, right = generator.standard_normal((30, 3)), generator.standard_normal((3, 40))
-    gathered = _Gathered(Layers(left[:, :2], right[:2]))
-    gathered.add(Layers(-left[:, [2, 0]], -right[[2, 0]]))
-    gathered.add(Layers(left[:, [1, 2]], right[[1, 2]]))
-    table = gathered.counted(2, np.zeros(3)).table
+    distinct = _DistinctModules(Layers(left[:, :2], right[:2]))
+    distinct.add(Layers(-left[:, [2, 0]], -right[[2, 0]]))
+    distinct.add(Layers(left[:, [1, 2]], right[[1, 2]]))
+    table = distinct.result(2, np.zeros(3)).table
     assert sorted(table["starts"]) == [0.5, 0.5, 1.0]
     np.testing.assert_allclose(table["similarity"], 1)
 

@@ -8,8 +8,9 @@ from scipy import stats
 import netbic
 from netbic import Graph, SparseGraphSVD
 from netbic.selection import graph_value
-from netbic.selection.graph_value import _against_none, _against_rewired
-from netbic.selection.holdout import folds, held_out_scores, mean_overlap, on_fewer
+from netbic.selection.graph_value import _against_none, _against_rewired, held_out_scores
+from netbic.selection.matching import mean_overlap
+from netbic.selection.resampling import folds, restrict
 
 study = netbic.simulate.cohort(300, 1000, n_modules=3, strength=0.7, random_state=0)
 model = SparseGraphSVD(3, n_rows=40, n_columns=60, column_graph=study.network)
@@ -71,7 +72,7 @@ def test_a_graph_of_the_samples_is_cut_to_those_in_use():
     toy = netbic.simulate.paper(0.03, random_state=0)
     whole = SparseGraphSVD(1, n_rows=50, n_columns=50, row_graph=toy.row_graph)
     inside = np.arange(0, 100, 2)
-    half = on_fewer(whole, "row", inside, 100)
+    half = restrict(whole, "row", inside, 100)
     assert half.n_rows == 25
     assert (half.row_graph.weights != toy.row_graph.weights[inside][:, inside]).nnz == 0
 

@@ -9,9 +9,9 @@ import scipy.sparse as sp
 import netbic
 from netbic import L0, SCAD, Graph, L1Ball, SparseGraphSVD
 from netbic.selection import StableModules, expected_false, stability
-from netbic.selection.halves import _observed
-from netbic.selection.holdout import on_fewer
+from netbic.selection.complementary_pairs import _observed
 from netbic.selection.matching import ALIKE, Layers, jaccard, partners, similarity
+from netbic.selection.resampling import restrict
 from netbic.simulate import cohort, paper
 
 toy = paper(0.03, random_state=0)
@@ -69,7 +69,7 @@ def test_more_modules_than_partners():
 def test_a_model_for_some_of_the_columns():
     whole = SparseGraphSVD(1, n_rows=50, n_columns=50, column_graph=toy.column_graph, row_graph=toy.row_graph)
     inside = np.arange(1, 100, 2)
-    half = on_fewer(whole, "column", inside, 100)
+    half = restrict(whole, "column", inside, 100)
     assert (half.n_rows, half.n_columns) == (50, 25)
     assert (half.column_graph.weights != toy.column_graph.weights[inside][:, inside]).nnz == 0
     assert half.row_graph is toy.row_graph
@@ -77,11 +77,11 @@ def test_a_model_for_some_of_the_columns():
 
 def test_penalties_shrink_with_their_axis():
     whole = SparseGraphSVD(row_penalty=L1Ball(9.0, nonnegative=True), column_penalty=L0(30))
-    assert on_fewer(whole, "row", np.arange(50), 100).row_penalty == L1Ball(9.0 * np.sqrt(0.5), nonnegative=True)
-    assert on_fewer(whole, "row", np.arange(50), 100).column_penalty == L0(30)
-    assert on_fewer(whole, "column", np.arange(50), 100).column_penalty == L0(15)
+    assert restrict(whole, "row", np.arange(50), 100).row_penalty == L1Ball(9.0 * np.sqrt(0.5), nonnegative=True)
+    assert restrict(whole, "row", np.arange(50), 100).column_penalty == L0(30)
+    assert restrict(whole, "column", np.arange(50), 100).column_penalty == L0(15)
     bic = SparseGraphSVD(column_penalty=SCAD())
-    assert on_fewer(bic, "column", np.arange(50), 100).column_penalty == SCAD()
+    assert restrict(bic, "column", np.arange(50), 100).column_penalty == SCAD()
 
 
 # ------------------------------------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ def test_an_error_no_threshold_keeps_leaves_nothing():
     assert np.isinf(none.columns.threshold).all()
     assert not none.columns.members.any()
     assert (none.table["false_columns"] == 0).all()
-    assert "no threshold keeps the wanted error" in none.verdict
+    assert "no threshold achieves the requested error" in none.verdict
 
 
 # ------------------------------------------------------------------------------------------------------------

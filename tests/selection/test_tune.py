@@ -14,10 +14,10 @@ import netbic
 from netbic import Graph, L1Ball, SparseGraphSVD
 from netbic.io import InputError
 from netbic.selection import tune
-from netbic.selection.choice import choice, standard_errors, typical_error, verdict
+from netbic.selection.choice import choice, standard_error_of_difference, standard_errors, verdict
 from netbic.selection.criteria import Block, Corner, Entries
 from netbic.selection.grid import default_grid
-from netbic.selection.holdout import folds
+from netbic.selection.resampling import folds
 
 toy = netbic.simulate.paper(0.03, random_state=0)
 plain = SparseGraphSVD(1, center=None)
@@ -99,9 +99,9 @@ def test_features_are_prepared_by_themselves(center):
 
 
 def modules_of(model, trial):
-    fitting = trial.fitting(model)
+    fitting = trial.training_model(model)
     prepared = fitting.prepared(trial.X)
-    return fitting.modules_of(prepared), trial.judge(prepared, fitting)
+    return fitting.modules_of(prepared), trial.scorer(prepared, fitting)
 
 
 def test_gabriel_predicts_the_corner():
@@ -153,7 +153,7 @@ def test_a_fold_is_a_partition_and_graphs_are_cut():
         seen[np.ix_(out_rows, out_columns)] += 1
         assert trial.X.shape == (8, 16)
         ring = Graph(np.roll(np.eye(20), 1, axis=1) + np.roll(np.eye(20), -1, axis=1))
-        fitting = trial.fitting(SparseGraphSVD(1, n_rows=5, n_columns=10, column_graph=ring))
+        fitting = trial.training_model(SparseGraphSVD(1, n_rows=5, n_columns=10, column_graph=ring))
         assert (fitting.n_rows, fitting.n_columns) == (4, 8)
         inside = np.setdiff1d(np.arange(20), out_columns)
         assert (fitting.column_graph.weights != ring.weights[inside][:, inside]).nnz == 0
@@ -226,7 +226,7 @@ def test_one_standard_error():
     results = results_of(scores, points, [0.1, 0.2, 0.3, 0.4])
     np.testing.assert_allclose(standard_errors(results), np.std(scores, axis=1, ddof=1) / np.sqrt(3))
     errors = [np.std(scores[2] - scores[k], ddof=1) / np.sqrt(3) for k in (0, 1, 3)]
-    assert typical_error(results) == pytest.approx(np.median(errors))
+    assert standard_error_of_difference(results) == pytest.approx(np.median(errors))
     models = [SparseGraphSVD(**point) for point in points]
     assert choice(results, models, "best") == 2
     near = results_of([[0, 1.5, 2], [2.4, 3.4, 4.5], [2.5, 3.5, 4.5], [1, 1, 5]], points, [0.1, 0.2, 0.3, 0.4])
@@ -251,10 +251,10 @@ def test_folds_that_differ_as_a_whole_do_not_widen_the_margin():
 def test_the_verdict_says_when_a_size_is_not_identified():
     points = [{"n_columns": size} for size in (10, 100, 1000)]
     rising = results_of([[1, 1], [2, 2], [3, 3]], points, [0.01, 0.1, 1])
-    assert "not identify n_columns: the best is at the edge of the grid (all 1,000 columns)" in verdict(
+    assert "not identify n_columns: the best value is the largest tried (all 1,000 columns)" in verdict(
         rising, 2, (50, 1000), predicts=False
     )
-    assert "(1,000 of 3,127 columns); try larger ones" in verdict(rising, 2, (50, 3127), predicts=False)
+    assert "(1,000 of 3,127 columns); try larger values" in verdict(rising, 2, (50, 3127), predicts=False)
     inside = results_of([[1, 1], [3, 3], [2, 2]], points, [0.01, 0.1, 1])
     assert "identify" not in verdict(inside, 1, (50, 1000), predicts=False)
     assert "n_rows" not in verdict(rising, 2, (50, 1000), predicts=False)
@@ -336,7 +336,7 @@ def test_graphs_in_the_grid(cohort):
 
 def test_the_smallest_size_tried_is_remarked_on():
     tuning = tune(SparseGraphSVD(1, n_rows=50, center=None), toy.X, {"n_columns": [70, 85, 100]}, random_state=0)
-    assert "The smallest n_columns tried is chosen (70): try smaller ones." in tuning.verdict
+    assert "The smallest n_columns tried is chosen (70): try smaller values." in tuning.verdict
 
 
 def test_the_default_grid(cohort):
@@ -491,7 +491,7 @@ def test_a_constant_fold_is_named():
         for seed in range(200)
         if any(set(part) == {0, 1} for part in folds(10, 5, [int(np.random.default_rng(seed).integers(2**31)), 1]))
     ]
-    with pytest.raises(ValueError, match=r"fold \d of 5: what it holds out does not vary: use fewer folds"):
+    with pytest.raises(ValueError, match=r"fold \d of 5: its held-out part does not vary: use fewer folds"):
         tune(SparseGraphSVD(1), X, {"n_rows": [5]}, random_state=flat[0])
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from netbic.arrays import checked
-from netbic.enrichment.sets import Masks, masks_over, refuse_dask
+from netbic.enrichment.masks import Masks, masks_over, refuse_dask
 from netbic.estimators import SparseGraphSVD, check_count, fitted_model, is_model, refuse_anndata
 
 

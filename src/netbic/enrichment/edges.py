@@ -12,8 +12,8 @@ from scipy.stats import false_discovery_control, hypergeom
 from sklearn.base import clone
 
 from netbic.arrays import checked
+from netbic.enrichment.masks import Masks, graph_and_masks, refuse_dask
 from netbic.enrichment.nulls import degree_matched_counts, edges_inside, rewired_counts, without_peers
-from netbic.enrichment.sets import Masks, graph_and_masks, refuse_dask
 from netbic.estimators import SparseGraphSVD, axis_names, check_count, refuse_anndata, unwrapped
 from netbic.graphs import Graph, match
 

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.stats import false_discovery_control, hypergeom
 
-from netbic.enrichment.sets import Masks, masks_over
+from netbic.enrichment.masks import Masks, masks_over
 from netbic.errors import InputError
 from netbic.estimators import fitted_model, is_model
 from netbic.readers import read_gene_sets

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from netbic.enrichment.sets import Masks
+from netbic.enrichment.masks import Masks
 from netbic.graphs import Graph
 
 Indices = NDArray[np.intp]

@@ -15,7 +15,7 @@ from netbic.estimators import SparseGraphSVD, fitted_model, is_number, matched_g
 from netbic.files import add_files, json_bytes, read_json, table_bytes
 
 RECORD = "enrichment.json"
-USUAL_LEVEL = 0.05
+DEFAULT_LEVEL = 0.05
 
 
 def write_enrichment(
@@ -23,7 +23,7 @@ def write_enrichment(
     folder: Path,
     sets: Mapping[str, Iterable[str]] | Path | str | None = None,
     *,
-    level: float = USUAL_LEVEL,
+    level: float = DEFAULT_LEVEL,
     by_sign: bool = False,
     collapse: float | None = None,
     random_state: Any = None,

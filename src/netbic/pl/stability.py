@@ -76,7 +76,7 @@ def _judged(result: Any, axis: str) -> AxisStability:
 
 def _draw_threshold(ax: Axes, threshold: float) -> None:
     if np.isinf(threshold):
-        ax.text(0.5, 0.5, "no threshold keeps the wanted error", transform=ax.transAxes, ha="center", size=SMALL)
+        ax.text(0.5, 0.5, "no threshold achieves the requested error", transform=ax.transAxes, ha="center", size=SMALL)
         return
     ax.axhline(threshold, color="0.3", lw=0.8, ls="--", label="_threshold")
     ax.annotate(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from netbic.estimators import is_number
 from netbic.pl.canvas import ALARM, PALETTE, QUIET, SEQUENTIAL, SMALL, axes_for, bare, colour_bar
 from netbic.pl.names import LITERAL, shown_name
-from netbic.selection import Tuning, described, typical_error
+from netbic.selection import Tuning, printable, standard_error_of_difference
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,14 +63,14 @@ def tuning(tuning: Tuning, *, ax: Axes | None = None) -> Axes:
 
 
 def _scores(tuning: Tuning) -> _Scores:
-    points = [described(point) for point in tuning.cv_results_["params"]]
+    points = [printable(point) for point in tuning.cv_results_["params"]]
     settings = list(dict.fromkeys(name for point in points for name in point))
     table = pd.DataFrame({name: pd.Series([point.get(name) for point in points], dtype=object) for name in settings})
     table = table.join(tuning.table[["score", "standard_error", "chosen"]])
     varying = [name for name in settings if len(_values(table[name])) > 1] or settings[:1]
     usual = ["n_columns", "n_rows"]
     varying.sort(key=lambda name: usual.index(name) if name in usual else len(usual))
-    level = float(table["score"].max()) - typical_error(tuning.cv_results_)
+    level = float(table["score"].max()) - standard_error_of_difference(tuning.cv_results_)
     return _Scores(table, varying, level)
 
 

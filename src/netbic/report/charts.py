@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from netbic.enrichment import USUAL_LEVEL
+from netbic.enrichment import DEFAULT_LEVEL
 from netbic.errors import extra
 from netbic.estimators import SparseGraphSVD
 
@@ -37,7 +37,7 @@ def library() -> str:
     return str(_convert().javascript_bundle(_READY))
 
 
-def charts(model: SparseGraphSVD, table: pd.DataFrame, level: float = USUAL_LEVEL) -> list[Chart]:
+def charts(model: SparseGraphSVD, table: pd.DataFrame, level: float = DEFAULT_LEVEL) -> list[Chart]:
     """All charts that the modules give matter for; `table` has a row per module, `level` says which edges count.
 
     Examples

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from netbic.enrichment import USUAL_LEVEL, enrichment_record
+from netbic.enrichment import DEFAULT_LEVEL, enrichment_record
 from netbic.errors import InputError, unusable
 from netbic.estimators import DEFAULT_SMOOTHNESS, SparseGraphSVD, fitted_model, heaviest, matched_graph, names_of
 from netbic.files import finished_record, read_json, read_table
@@ -54,7 +54,7 @@ class ModulePage:
     edges: dict[str, Any] | None
     terms: list[dict[str, Any]]
     n_terms: int
-    level: float = USUAL_LEVEL  # up to which adjusted p-value edges count as more than chance
+    level: float = DEFAULT_LEVEL  # up to which adjusted p-value edges count as more than chance
 
     @cached_property
     def flags(self) -> list[str]:
@@ -230,7 +230,7 @@ def gather(folder: Path, model: SparseGraphSVD | None = None, record: dict[str, 
 def _levels(folder: Path) -> dict[str, float]:
     """Adjusted p-values up to which edges and gene sets were called enriched."""
     asked = enrichment_record(folder)
-    return {name: float(asked[name]["level"]) if name in asked else USUAL_LEVEL for name in ("edges", "gene_sets")}
+    return {name: float(asked[name]["level"]) if name in asked else DEFAULT_LEVEL for name in ("edges", "gene_sets")}
 
 
 def _json(path: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Settings a newcomer can trust: chosen where the data identify them, stated where they do not, with the reasons."""
+"""Automatic choice of sizes, number of modules and smoothness, with the reasons."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from netbic.arrays import checked
-from netbic.estimators import SparseGraphSVD, check_count, refuse_anndata, unwrapped
+from netbic.estimators import AXES, SparseGraphSVD, check_count, refuse_anndata, unwrapped
 from netbic.methods import usual_sizes
 from netbic.penalties import DOUBTS, AdaptiveSupport
 from netbic.selection.fits import Jobs, fitters
 from netbic.selection.graph_value import graph_value
-from netbic.selection.holdout import seeded
-from netbic.selection.n_modules import n_modules
+from netbic.selection.n_modules import SIZES, n_modules
+from netbic.selection.resampling import draw_seed, seeded
 
-_DENSE_ENTRIES = 100_000_000  # up to so many entries a sparse matrix is written out, to be permuted
-_DOUBTED = 0.4  # share of modules without a size to rely on above which none is relied on
-_SIZES = ("n_rows", "n_columns", "row_penalty", "column_penalty")
+_DENSE_ENTRIES = 100_000_000  # a sparse matrix with up to this many entries is made dense, to be permuted
+_UNRELIABLE = 0.4  # share of modules without a reliable size above which none is relied on
+_MIN_SAMPLES = 4  # for folds of two samples each
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """Settings and the reasons for them.
+    """Chosen parameters and the reasons for them.
 
     Attributes
     ----------
@@ -46,12 +46,6 @@ class Chosen:
     identified: bool
 
 
-class _Step(NamedTuple):
-    settings: dict[str, Any]
-    reason: str
-    none: bool = False  # whether no module stands out
-
-
 def choose_settings(
     model: SparseGraphSVD,
     X: Any,
@@ -64,27 +58,27 @@ def choose_settings(
 ) -> Chosen:
     """Choose sizes, number of modules and smoothness for a model.
 
-    - Sizes: by `AdaptiveSupport` where it identifies them in three of five modules or more; otherwise 200 features (at
-      most a fifth) and a tenth of the samples, as a resolution to look at. Sizes that the model has stay.
+    - Sizes: by `AdaptiveSupport` if it identifies them in at least three of five modules; otherwise 200 features (at
+      most a fifth) and a tenth of the samples. Sizes that are set in the model are kept.
     - Number of modules: those that stand out against permuted data (`n_modules`), at most `most`.
-    - Smoothness: the model's own if the graph helps to explain unseen samples (`graph_value`), 0 if not. Where
-      `AdaptiveSupport` chooses the sizes it weighs the graph as well.
+    - Smoothness: the model's own if the graph helps to explain unseen samples (`graph_value`), otherwise 0. Where
+      `AdaptiveSupport` chooses the sizes, it chooses the smoothness as well.
 
-    The budget, with the defaults: 222 fits of one module, 2 of up to ten and, if there is a graph, 420 of up to ten to
+    With the defaults, this takes 222 fits of one module, 2 of up to ten and, if there is a graph, 420 of up to ten to
     four fifths of the samples.
 
     Parameters
     ----------
     model : SparseGraphSVD
-        With the graph, centring and all that is to stay.
+        With the graph, centring and all parameters that are to be kept.
     X : array, DataFrame or sparse matrix
     most : int
-        Modules to look for at most.
+        Maximum number of modules.
     n_permutations, n_rewired : int
         See `n_modules` and `graph_value`.
     random_state : None, int or numpy.random.Generator
     n_jobs : int or "dask", optional
-        Threads, or the workers of the present Dask client; the answer does not depend on it.
+        Threads, or the workers of the current Dask client; the result does not depend on it.
 
     Examples
     --------
@@ -98,44 +92,18 @@ def choose_settings(
     """
     refuse_anndata(X)
     check_count("most", most)
-    fitters(X, n_jobs)  # refused before anything is tried
-    seed = int(np.random.default_rng(random_state).integers(2**31))
+    fitters(X, n_jobs)  # bad n_jobs, and Dask arrays, are refused before anything is fitted
+    seed = draw_seed(random_state)
     model = seeded(unwrapped(model), seed)
     X = checked(X, missing=model.missing)
-    counting = {"most": most, "n_permutations": n_permutations, "random_state": seed, "n_jobs": n_jobs}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # remarks are about trials here; the final fit says its own
-        values = _written_out(X)
-        model.prepared(X)  # bad data are refused before anything is tried
-        doubt = None if _has_sizes(model) else _unsuitable(model, values.shape)
-        if doubt == "":
-            found = _adaptive(model, X, values, counting)
-            if not isinstance(found, str):
-                return _chosen([*found, *_on_row_graph(model)], identified=True)
-            doubt = found
-        sizes = _stated(model, values.shape, doubt)
-        told = clone(model).set_params(**sizes.settings)
-        number = _number(told, values, counting)
-        told.set_params(**number.settings)
-        graph = [] if model.column_graph is None else [_graph(told, X, values.shape[0], n_rewired, seed, n_jobs)]
-    return _chosen([sizes, number, *graph, *_on_row_graph(model)], identified=False)
+        warnings.simplefilter("ignore")  # they are about trial fits; the final fit gives its own
+        dense = _dense(X)
+        model.prepared(X)  # bad data are refused before anything is fitted
+        return _Chooser(model, X, dense, _Budget(most, n_permutations, n_rewired, seed, n_jobs)).choose()
 
 
-def _chosen(steps: list[_Step], identified: bool) -> Chosen:
-    return Chosen(_merged(steps), tuple(step.reason for step in steps), identified)
-
-
-def _on_row_graph(model: SparseGraphSVD) -> list[_Step]:
-    if model.row_graph is None:
-        return []
-    return [_Step({}, "Graph of the samples: it was not judged and counts as the model says.")]
-
-
-def _merged(steps: list[_Step]) -> dict[str, Any]:
-    return {name: value for step in steps for name, value in step.settings.items()}
-
-
-def _written_out(X: Any) -> NDArray[Any]:
+def _dense(X: Any) -> NDArray[Any]:
     """X as an array whose columns can be permuted."""
     is_sparse: bool = sp.issparse(X)
     if not is_sparse:
@@ -144,144 +112,203 @@ def _written_out(X: Any) -> NDArray[Any]:
         shape = f"{X.shape[0]:,} x {X.shape[1]:,}"
         raise ValueError(
             f"X is sparse, and {shape} are too many entries to permute: choose settings on fewer features "
-            "(e.g. the most variable ones) or state them"
+            "(e.g. the most variable ones) or set them yourself"
         )
     return np.asarray(X.toarray())
 
 
-def _has_sizes(model: SparseGraphSVD) -> bool:
-    return any(getattr(model, word) is not None for word in _SIZES)
+class _Step(NamedTuple):
+    """Parameters, and the reason for them."""
+
+    settings: dict[str, Any]
+    reason: str
 
 
-def _unsuitable(model: SparseGraphSVD, shape: tuple[int, ...]) -> str:
-    """Why sizes cannot be chosen for such a model; nothing if they can."""
-    if min(shape) < AdaptiveSupport.smallest:
-        return f"there are too few of them: {min(shape)}"
-    has_graph = model.row_graph is not None or model.column_graph is not None
-    if has_graph and (model.signs == "signed" or "laplacian" in model.graph_term):
-        asked = f"signs={model.signs!r} and graph_term={model.graph_term!r}"
-        return f"with {asked} they cannot be chosen"
-    return "solver='monotone' cannot choose them" if model.solver == "monotone" else ""
+class _Unreliable(Exception):
+    """Why `AdaptiveSupport` cannot choose the sizes."""
 
 
-def _adaptive(model: SparseGraphSVD, X: Any, values: NDArray[Any], counting: dict[str, Any]) -> list[_Step] | str:
-    """Sizes, number and graph where the data identify the sizes; otherwise a word on why they do not.
-
-    Where features differ in noise they are brought to one scale.
-    """
-    penalties: dict[str, Any] = {"row_penalty": AdaptiveSupport(), "column_penalty": AdaptiveSupport()}
-    for axis in ("row", "column"):
-        if getattr(model, f"{axis}_smoothness"):  # the penalty's to choose; a stated 0 stays
-            penalties[f"{axis}_smoothness"] = None
-    chooses = clone(model).set_params(n_components=1, **penalties)
-    doubt = _doubt(chooses.fit(X))
-    if doubt == "uneven" and not model.scale:
-        penalties["scale"] = True
-        doubt = _doubt(chooses.set_params(scale=True).fit(X))
-    if doubt:
-        return DOUBTS[doubt].format(axis="candidate")
-    number = _number(clone(model).set_params(scale=chooses.scale), values, counting)
-    if number.none:
-        return DOUBTS["faint"]
-    if doubt := _doubt(chooses.set_params(**number.settings).fit(X)):
-        return DOUBTS[doubt].format(axis="candidate")
-    number = _without_faint(chooses, number)
-    kept = slice(number.settings["n_components"])
-    samples, features = (_span(masks[kept].sum(axis=1)) for masks in (chooses.rows_, chooses.columns_))
-    scaled = " after scaling, as features differ in noise" if "scale" in penalties else ""
-    found = f"{samples} samples, {features} features per module"
-    sizes = _Step(penalties, f"Sizes: the data identify them{scaled} ({found}).")
-    if model.column_graph is None:
-        return [sizes, number]
-    used = (chooses.choices_.query("axis == 'columns'")["sigma"] > 0)[kept]
-    graph = f"Graph: it makes the scores likelier in {used.sum()} of {used.size} modules and counts in those."
-    return [sizes, number, _Step({}, graph)]
+@dataclass(frozen=True)
+class _Budget:
+    most: int
+    n_permutations: int
+    n_rewired: int
+    seed: int
+    n_jobs: Jobs
 
 
-def _span(sizes: NDArray[Any]) -> str:
-    return str(sizes.min()) if sizes.min() == sizes.max() else f"{sizes.min()} to {sizes.max()}"
+@dataclass(frozen=True)
+class _Chooser:
+    """A model and data; `dense` is X as an array."""
+
+    model: SparseGraphSVD
+    X: Any
+    dense: NDArray[Any]
+    budget: _Budget
+
+    def choose(self) -> Chosen:
+        """Adaptive sizes where the data identify them, otherwise the sizes of the model or default ones."""
+        steps, identified = self._steps()
+        if self.model.row_graph is not None:
+            steps.append(_Step({}, "Sample graph: used as given; whether it helps was not tested."))
+        settings = {name: value for step in steps for name, value in step.settings.items()}
+        return Chosen(settings, tuple(step.reason for step in steps), identified)
+
+    def _steps(self) -> tuple[list[_Step], bool]:
+        if any(getattr(self.model, name) is not None for name in SIZES):
+            return self._with_fixed_sizes(None), False
+        try:
+            self._check_adaptive()
+            return self._with_adaptive_sizes(), True
+        except _Unreliable as reason:
+            return self._with_fixed_sizes(str(reason)), False
+
+    def _check_adaptive(self) -> None:
+        """Raise _Unreliable if `AdaptiveSupport` cannot be used with this model."""
+        model, smallest = self.model, min(self.dense.shape)
+        if smallest < AdaptiveSupport.smallest:
+            raise _Unreliable(f"there are too few of them: {smallest}")
+        has_graph = model.row_graph is not None or model.column_graph is not None
+        if has_graph and (model.signs == "signed" or "laplacian" in model.graph_term):
+            raise _Unreliable(f"with signs={model.signs!r} and graph_term={model.graph_term!r} they cannot be chosen")
+        if model.solver == "monotone":
+            raise _Unreliable("solver='monotone' cannot choose them")
+
+    def _with_adaptive_sizes(self) -> list[_Step]:
+        """Sizes, number of modules and graph; features that differ in noise are scaled."""
+        settings: dict[str, Any] = {"row_penalty": AdaptiveSupport(), "column_penalty": AdaptiveSupport()}
+        for axis in AXES:
+            if getattr(self.model, f"{axis}_smoothness"):  # chosen by the penalty; 0 stays 0
+                settings[f"{axis}_smoothness"] = None
+        adaptive = clone(self.model).set_params(n_components=1, **settings)
+        if _problem(adaptive.fit(self.X)) == "uneven" and not self.model.scale:
+            settings["scale"] = True
+            adaptive.set_params(scale=True).fit(self.X)
+        _check_reliable(adaptive)
+        number = self._number(clone(self.model).set_params(scale=adaptive.scale))
+        if not number.settings:
+            raise _Unreliable(DOUBTS["faint"])
+        _check_reliable(adaptive.set_params(**number.settings).fit(self.X))
+        number = _without_weak(adaptive, number)
+        kept = slice(number.settings["n_components"])
+        steps = [_Step(settings, _adaptive_sizes(adaptive, kept, "scale" in settings)), number]
+        if self.model.column_graph is not None:
+            used = (adaptive.choices_.query("axis == 'columns'")["sigma"] > 0)[kept]
+            steps.append(
+                _Step({}, f"Graph: used in {used.sum()} of {used.size} modules, where it improves the likelihood.")
+            )
+        return steps
+
+    def _with_fixed_sizes(self, unreliable: str | None) -> list[_Step]:
+        """The model's sizes, or defaults for those it leaves open; number of modules and graph."""
+        sizes = self._fixed_sizes(unreliable)
+        model = clone(self.model).set_params(**sizes.settings)
+        number = self._number(model)
+        if not number.settings:
+            number = _Step({"n_components": 1}, f"{number.reason} One module is fitted anyway; it is probably noise.")
+        model.set_params(**number.settings)
+        return [sizes, number] + ([] if model.column_graph is None else [self._graph(model)])
+
+    def _fixed_sizes(self, unreliable: str | None) -> _Step:
+        usual = dict(zip(("n_rows", "n_columns"), usual_sizes(*self.dense.shape), strict=True))
+        settings = {
+            f"n_{axis}s": usual[f"n_{axis}s"]
+            for axis in AXES
+            if getattr(self.model, f"n_{axis}s") is None and getattr(self.model, f"{axis}_penalty") is None
+        }
+        nouns = {"n_rows": "samples", "n_columns": "features"}
+        defaults = " and ".join(f"{settings[name]} {noun}" for name, noun in nouns.items() if name in settings)
+        if unreliable is None:
+            return _Step(settings, f"Sizes: as given{f'; by default {defaults} per module' if defaults else ''}.")
+        return _Step(
+            settings,
+            f"Sizes: the data do not identify them ({unreliable}); {defaults} per module are used. Choose other sizes "
+            "to see smaller or larger modules.",
+        )
+
+    def _number(self, model: SparseGraphSVD) -> _Step:
+        """The number of modules that stand out; no settings if there are none."""
+        budget = self.budget
+        count = n_modules(
+            model, self.dense, most=budget.most, n_permutations=budget.n_permutations, random_state=budget.seed,
+            n_jobs=budget.n_jobs,
+        )  # fmt: skip
+        return _Step({"n_components": count.n} if count.n else {}, f"Number of modules: {count.verdict}")
+
+    def _graph(self, model: SparseGraphSVD) -> _Step:
+        """The model's smoothness if the graph helps, otherwise 0."""
+        unused, n_samples = {"column_smoothness": 0.0}, self.dense.shape[0]
+        if n_samples < _MIN_SAMPLES:
+            return _Step(unused, "Graph: not used (smoothness 0); there are too few samples to test whether it helps.")
+        value = graph_value(
+            model, self.X, n_rewired=self.budget.n_rewired, n_folds=min(5, n_samples // 2),
+            random_state=self.budget.seed, n_jobs=self.budget.n_jobs,
+        )  # fmt: skip
+        if not value.helps:
+            return _Step(unused, f"Graph: not used (smoothness 0). {value.verdict}")
+        hub_driven = ", ".join(map(str, value.degree.loc[value.degree["tracks"], "module"]))
+        caution = " Membership follows the number of neighbours in module(s) {}: interpret with care."
+        return _Step({}, f"Graph: {value.verdict}{caution.format(hub_driven) if hub_driven else ''}")
 
 
-def _doubts(fitted: SparseGraphSVD) -> pd.Series[str]:
-    """The first doubt about each module, samples first; nothing where there is none."""
+def _adaptive_sizes(fitted: SparseGraphSVD, kept: slice, scaled: bool) -> str:
+    ranges = []
+    for members in (fitted.rows_, fitted.columns_):
+        low, high = np.sort(members[kept].sum(axis=1))[[0, -1]]
+        ranges.append(str(low) if low == high else f"{low} to {high}")
+    after = " after scaling the features, whose noise differs" if scaled else ""
+    return f"Sizes: the data identify them{after} ({ranges[0]} samples and {ranges[1]} features per module)."
+
+
+def _diagnostics(fitted: SparseGraphSVD) -> pd.Series[str]:
+    """The first diagnostic of each module, samples before features; empty where the size is reliable."""
     by_module = fitted.choices_.groupby("module")["doubt"]
-    return by_module.agg(lambda words: next((word for word in words if word), ""))
+    return by_module.agg(lambda found: next((each for each in found if each), ""))
 
 
-def _without_faint(fitted: SparseGraphSVD, number: _Step) -> _Step:
-    """Leave out modules at the end that noise alone could reach: a test at level .05 lets some through."""
-    doubts = _doubts(fitted).tolist()
-    kept = len(doubts)
-    while kept > 1 and doubts[kept - 1] == "faint":
+def _without_weak(fitted: SparseGraphSVD, number: _Step) -> _Step:
+    """Drop the last modules if they are no stronger than noise: a test at level .05 lets some through."""
+    found = _diagnostics(fitted).tolist()
+    kept = len(found)
+    while kept > 1 and found[kept - 1] == "faint":
         kept -= 1
-    if kept == len(doubts):
+    if kept == len(found):
         return number
-    left_out = f" {len(doubts) - kept} at the end, which noise alone could reach as well, are left out."
-    return _Step({"n_components": kept}, number.reason + left_out)
+    dropped = "The last one is" if kept == len(found) - 1 else f"The last {len(found) - kept} are"
+    return _Step({"n_components": kept}, f"{number.reason} {dropped} left out, being no stronger than noise.")
 
 
-def _doubt(fitted: SparseGraphSVD) -> str:
-    """Why too many modules have no size that can be relied on; nothing if enough of them have."""
-    doubts = _doubts(fitted)
-    doubtful = doubts[doubts != ""]
-    if doubts.size and len(doubtful) <= _DOUBTED * doubts.size:
+def _problem(fitted: SparseGraphSVD) -> str:
+    """The most frequent diagnostic if too many modules have one; otherwise empty."""
+    found = _diagnostics(fitted)
+    unreliable = found[found != ""]
+    if found.size and len(unreliable) <= _UNRELIABLE * found.size:
         return ""
-    return str(doubtful.mode().iloc[0]) if len(doubtful) else "collapsed"
+    return str(unreliable.mode().iloc[0]) if len(unreliable) else "collapsed"
 
 
-def _stated(model: SparseGraphSVD, shape: tuple[int, ...], doubt: str | None) -> _Step:
-    usual = dict(zip(("n_rows", "n_columns"), usual_sizes(*shape), strict=True))
-    settings = {
-        f"n_{axis}s": usual[f"n_{axis}s"]
-        for axis in ("row", "column")
-        if getattr(model, f"n_{axis}s") is None and getattr(model, f"{axis}_penalty") is None
-    }
-    words = {"n_rows": "samples", "n_columns": "features"}
-    kept = " and ".join(f"{settings[name]} {what}" for name, what in words.items() if name in settings)
-    if doubt is None:
-        rest = f"; {kept} per module as a resolution to look at" if kept else ""
-        return _Step(settings, f"Sizes: as they were stated{rest}.")
-    why = f"the data do not identify them ({doubt})"
-    return _Step(settings, f"Sizes: {why}; {kept} per module are kept as a resolution to look at.")
-
-
-def _number(model: SparseGraphSVD, values: NDArray[Any], counting: dict[str, Any]) -> _Step:
-    count = n_modules(model, values, **counting)
-    reason = f"Number of modules: {count.verdict}"
-    if not count.n:
-        reason += " One is kept all the same: take it for what noise looks like."
-    return _Step({"n_components": max(count.n, 1)}, reason, count.n == 0)
-
-
-def _graph(model: SparseGraphSVD, X: Any, n_samples: int, n_rewired: int, seed: int, n_jobs: Jobs) -> _Step:
-    if n_samples < 4:
-        return _Step({"column_smoothness": 0.0}, "Graph: there are too few samples to judge it; it has no say.")
-    n_folds = min(5, n_samples // 2)
-    value = graph_value(model, X, n_rewired=n_rewired, n_folds=n_folds, random_state=seed, n_jobs=n_jobs)
-    if not value.helps:
-        return _Step({"column_smoothness": 0.0}, f"Graph: {value.verdict} It has no say in the fit (smoothness 0).")
-    tracking = value.degree.loc[value.degree["tracks"], "module"].tolist()
-    warning = f" Beware: modules {tracking} follow the number of neighbours." if tracking else ""
-    return _Step({}, f"Graph: {value.verdict}{warning}")
+def _check_reliable(fitted: SparseGraphSVD) -> None:
+    if problem := _problem(fitted):
+        raise _Unreliable(DOUBTS[problem].format(axis="candidate"))
 
 
 class AutoSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """A SparseGraphSVD that chooses its own settings, by `choose_settings`.
+    """A SparseGraphSVD that chooses its own parameters by `choose_settings`.
 
-    Once fitted it serves wherever a fitted model does (`netbic.save`, enrichment, pictures, ...), which then takes its
-    `best_estimator_`.
+    Once fitted, it can be used wherever a fitted model can (`netbic.save`, enrichment, plots, ...): its
+    `best_estimator_` is then used.
 
     Parameters
     ----------
     estimator : SparseGraphSVD, optional
-        With the graph, centring and all that is to stay.
+        With the graph, centring and all parameters that are to be kept.
     most, n_permutations, n_rewired, random_state, n_jobs
         As for `choose_settings`.
 
     Attributes
     ----------
     best_estimator_ : SparseGraphSVD
-        Fitted with the chosen settings.
+        Fitted with the chosen parameters.
     best_params_ : dict
     reasons_ : tuple of str
     feature_names_in_, n_features_in_
@@ -314,18 +341,21 @@ class AutoSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Choose settings and fit with them."""
+        """Choose parameters and fit with them."""
         model = SparseGraphSVD() if self.estimator is None else self.estimator
-        words = {name: value for name, value in self.get_params(deep=False).items() if name != "estimator"}
-        chosen = choose_settings(model, X, **words)
+        options = self.get_params(deep=False)
+        del options["estimator"]
+        chosen = choose_settings(model, X, **options)
         self.best_params_, self.reasons_ = chosen.settings, chosen.reasons
         self.best_estimator_ = clone(model).set_params(**chosen.settings).fit(X)
         self.n_features_in_ = self.best_estimator_.n_features_in_
-        if hasattr(self.best_estimator_, "feature_names_in_"):
-            self.feature_names_in_ = self.best_estimator_.feature_names_in_
-        else:
-            self.__dict__.pop("feature_names_in_", None)  # an earlier fit's
         return self
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Names of the features; as in scikit-learn, there is no such attribute if X had no names."""
+        names: NDArray[Any] = self.best_estimator_.feature_names_in_
+        return names
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Scores of samples on the modules, as `SparseGraphSVD.transform` gives them."""

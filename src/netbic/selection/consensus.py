@@ -1,4 +1,4 @@
-"""Which modules keep coming back, from random starts and in halves of the samples."""
+"""Which modules are found again, from random starts and in halves of the samples."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ import pandas as pd
 from sklearn.base import clone
 
 from netbic.estimators import SparseGraphSVD, check_count, unwrapped
+from netbic.selection.complementary_pairs import ComplementaryPairs
 from netbic.selection.fits import Jobs, fitters, quiet
-from netbic.selection.halves import Halving
-from netbic.selection.holdout import seeded
-from netbic.selection.matching import ALIKE, Bools, Layers, partners, similarity
+from netbic.selection.matching import ALIKE, Bools, Floats, Layers, match_modules
+from netbic.selection.resampling import seeded
 from netbic.solver import Direction, Module, ModuleSearch, Settings, random_direction
 
 
 @dataclass(frozen=True)
 class Consensus:
-    """Modules that different fits agree on, the ones seen most often first.
+    """Modules that different fits have in common, those found most often first.
 
     Attributes
     ----------
     table : DataFrame
         A row per module: `module`, `starts` and `halves` (shares of the random starts and of the halves of the samples
-        that have it), `similarity` (mean over the starts that have it; 1: the same), `n_rows`, `n_columns`.
+        in which it is found), `similarity` (mean over those starts; 1: identical), `n_rows`, `n_columns`.
     rows, columns : bool ndarrays of shapes (n_modules, n_samples) and (n_modules, n_features)
-        Members, in the fit that had the module first.
+        Members, in the first fit in which the module is found.
     """
 
     table: pd.DataFrame
@@ -38,7 +38,7 @@ class Consensus:
     def verdict(self) -> str:
         """One plain sentence."""
         often = int(((self.table["starts"] > 0.5) & (self.table["halves"] > 0.5)).sum())
-        return f"{often} of {len(self.table)} modules come back from most random starts and in most halves."
+        return f"{often} of {len(self.table)} modules are found from most random starts and in most halves."
 
 
 def consensus(
@@ -50,11 +50,11 @@ def consensus(
     random_state: Any = None,
     n_jobs: Jobs = None,
 ) -> Consensus:
-    """Ask which modules keep coming back when the solver starts elsewhere, and when it sees half of the samples.
+    """Find the modules that do not depend on the start of the solver, nor on which half of the samples is fitted.
 
-    The model is fitted to all of X from the leading singular pair, as always, and from random directions. Modules of
-    different fits are matched one to one; what matches none (similarity below .5) joins the list. Every module of the
-    list is then sought in halves of the samples.
+    The model is fitted to all of X from the leading singular pair, as usual, and from random directions. Modules of
+    different fits are matched one to one; a module without a match (similarity below .5) is added to the list. Every
+    module of the list is then searched for in halves of the samples.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def consensus(
         Pairs of disjoint halves.
     random_state : None, int or numpy.random.Generator
     n_jobs : int or "dask", optional
-        Threads over fits, or the workers of the present Dask client; the answer does not depend on it.
+        Threads over fits, or the workers of the current Dask client; the result does not depend on it.
 
     Examples
     --------
@@ -76,61 +76,60 @@ def consensus(
     >>> model = netbic.SparseGraphSVD(2, n_rows=40, n_columns=60)
     >>> found = netbic.selection.consensus(model, study.expression, n_starts=5, n_pairs=5, random_state=0)
     >>> found.verdict
-    '2 of ... modules come back from most random starts and in most halves.'
+    '2 of ... modules are found from most random starts and in most halves.'
     """
     model = unwrapped(model)
     check_count("n_starts", n_starts)
     check_count("n_pairs", n_pairs)
     seeds = np.random.default_rng(random_state).integers(2**31 - 1, size=n_starts + 1).tolist()
-    wandering = _FromRandomStarts(**clone(model).set_params(n_jobs=None, verbose=0).get_params(deep=False))
-    workers = fitters(X, n_jobs)
+    restarted = _FromRandomStarts(**clone(model).set_params(n_jobs=None, verbose=0).get_params(deep=False))
+    executor = fitters(X, n_jobs)
     with quiet():
         reference = seeded(model, seeds[0]).fit(X)
-        halving = Halving.of(reference, X, "columns")
-        gathered = _Gathered(Layers.of(reference))
-        for found in workers.each(_layers, (wandering, X), seeds[1:]):
-            gathered.add(found)
-        tally = replace(halving, layers=gathered.layers).tally(n_pairs, seeds[0], workers)
-    return gathered.counted(n_starts, tally.found / (2 * n_pairs))
+        pairs = ComplementaryPairs.of(reference, X, "columns")
+        distinct = _DistinctModules(Layers.of(reference))
+        for found in executor.each(_fitted_layers, (restarted, X), seeds[1:]):
+            distinct.add(found)
+        counts = replace(pairs, layers=distinct.layers).count(n_pairs, seeds[0], executor)
+    return distinct.result(n_starts, counts.found / (2 * n_pairs))
 
 
-def _layers(data: tuple[SparseGraphSVD, Any], seed: int) -> Layers:
+def _fitted_layers(data: tuple[SparseGraphSVD, Any], seed: int) -> Layers:
     """The modules of a fit to X from the random directions of a seed."""
-    wandering, X = data
-    return Layers.of(clone(wandering).set_params(random_state=seed).fit(X))
+    restarted, X = data
+    return Layers.of(clone(restarted).set_params(random_state=seed).fit(X))
 
 
-class _Gathered:
-    """Modules of one fit after another, each distinct one once, with how often it was seen."""
+class _DistinctModules:
+    """The distinct modules of several fits, with the number of fits in which each is found."""
 
     def __init__(self, first: Layers) -> None:
         self.layers = first
-        self._seen = np.zeros(len(first.right))
-        self._closeness = np.zeros(len(first.right))
+        self._n_found = np.zeros(len(first.right))
+        self._similarity = np.zeros(len(first.right))
 
     def add(self, found: Layers) -> None:
-        """Match the modules of one more fit; what matches none is new."""
-        alike = similarity(found, self.layers)
-        matched = partners(alike)
-        closeness = np.pad(alike, ((0, 0), (0, 1)))[np.arange(matched.size), matched]
-        again = closeness >= ALIKE
-        self._seen[matched[again]] += 1
-        self._closeness[matched[again]] += closeness[again]
-        new = np.flatnonzero(~again)
-        self.layers = Layers(
-            np.hstack([self.layers.left, found.left[:, new]]), np.vstack([self.layers.right, found.right[new]])
+        """Match the modules of one more fit; those without a match are added."""
+        matches = match_modules(found, self.layers)
+        again = matches.similarity >= ALIKE
+        self._n_found[matches.partner[again]] += 1
+        self._similarity[matches.partner[again]] += matches.similarity[again]
+        left, right = (
+            np.hstack([self.layers.left, found.left[:, ~again]]),
+            np.vstack([self.layers.right, found.right[~again]]),
         )
-        self._seen = np.append(self._seen, np.ones(new.size))
-        self._closeness = np.append(self._closeness, np.ones(new.size))
+        self.layers = Layers(left, right)
+        ones = np.ones(np.count_nonzero(~again))
+        self._n_found, self._similarity = np.append(self._n_found, ones), np.append(self._similarity, ones)
 
-    def counted(self, n_starts: int, halves: Any) -> Consensus:
-        """The account, most seen first."""
+    def result(self, n_starts: int, halves: Floats) -> Consensus:
+        """The result, most frequent modules first; `halves` are the shares of halves with each module."""
         rows, columns = self.layers.left.T != 0, self.layers.right != 0
         table = pd.DataFrame(
             {
-                "starts": self._seen / n_starts,
+                "starts": self._n_found / n_starts,
                 "halves": halves,
-                "similarity": self._closeness / np.maximum(self._seen, 1),
+                "similarity": self._similarity / np.maximum(self._n_found, 1),
                 "n_rows": rows.sum(axis=1),
                 "n_columns": columns.sum(axis=1),
             }
@@ -142,7 +141,7 @@ class _Gathered:
 
 
 class _RandomStarts(ModuleSearch):
-    """A search whose first start, too, is a random direction."""
+    """A search whose first start is a random direction as well."""
 
     def _next(self, leading: Direction, number: int) -> Module | None:
         generator = np.random.default_rng([self._settings.seed, number])

@@ -1,21 +1,21 @@
-"""What tells good settings from bad ones: four criteria, each as trials that a model is fitted to and judged by.
+"""Criteria for choosing parameters, each as data splits: a model is fitted to one part and scored on the other.
 
 held_out
-    Fit a block without some samples and some features. The modules' features are judged by the share of the variance of
-    the held-out samples that they explain, their samples by that of the held-out features; both shares are added.
+    Some samples and some features are held out. The score is the share of the variance of the held-out samples
+    explained by the modules' features, plus that of the held-out features explained by the modules' samples.
 gabriel
-    The same block, but the corner that was held out twice is predicted from the other three (Owen and Perry 2009).
+    The same split, but the corner held out on both axes is predicted from the other three blocks (Owen and Perry 2009).
 wold
-    Fit with a tenth of the entries held out and predict those (Wold 1978).
+    A tenth of the entries is held out and predicted (Wold 1978).
 bic
-    Fit everything and count members: the criterion of Lee et al. (2010), summed over modules.
+    Nothing is held out: the Bayesian information criterion of Lee et al. (2010), summed over modules.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,34 +25,38 @@ from sklearn.base import clone
 from netbic.estimators import AXES, Prepared, SparseGraphSVD, has_holes, observed_scores, scoring, span
 from netbic.graphs import Graph
 from netbic.operators import Corrected, Preparation, as_operator, learn_from_observed
-from netbic.selection.holdout import Floats, Indices, cut, folds, in_proportion
+from netbic.selection.matching import Floats, Indices
+from netbic.selection.resampling import complement, folds, in_proportion, induced
 from netbic.solver import Module
 
 CRITERIA: Final = ("held_out", "wold", "gabriel", "bic")
-_ENTRIES_HELD_OUT = 0.1
+_SHARE_OF_ENTRIES = 0.1
 
-Judge = Callable[[list[Module]], float]
+Scorer = Callable[[list[Module]], float]
 
 
-class Trial(Protocol):
-    """One fold: what to fit, and how to judge the modules found there. Larger is better."""
+class Split:
+    """What to fit (`X`), and how to score the modules found there. A larger score is better."""
 
     X: Any
 
-    def fitting(self, model: SparseGraphSVD) -> SparseGraphSVD:
-        """The model for this fold's X."""
+    def training_model(self, model: SparseGraphSVD) -> SparseGraphSVD:
+        """The model for this split's X: a clone."""
+        made: SparseGraphSVD = clone(model)
+        return made
 
-    def judge(self, prepared: Prepared, model: SparseGraphSVD) -> Judge:
-        """The function that judges modules."""
+    def scorer(self, prepared: Prepared, model: SparseGraphSVD) -> Scorer:
+        """The function that scores modules."""
+        raise NotImplementedError
 
 
-Maker = Callable[[], Trial]
+SplitFactory = Callable[[], Split]
 
 
-def trials(criterion: str, X: Any, n_folds: int, seed: int, n_components: int) -> list[Maker]:
-    """The folds of a criterion, to be made one at a time: each holds a copy of most of X."""
+def splits(criterion: str, X: Any, n_folds: int, seed: int, n_components: int) -> list[SplitFactory]:
+    """The splits of a criterion, to be made one at a time: each holds a copy of most of X."""
     if criterion == "bic":
-        return [partial(Whole, X, n_components)]
+        return [partial(AllData, X, n_components)]
     if criterion == "wold":
         if n_folds < 2:
             raise ValueError(f"n_folds={n_folds}: at least 2 are needed")
@@ -60,115 +64,111 @@ def trials(criterion: str, X: Any, n_folds: int, seed: int, n_components: int) -
     kind = Block if criterion == "held_out" else Corner
     rows = folds(X.shape[0], n_folds, [seed, 0])
     columns = folds(X.shape[1], n_folds, [seed, 1], "features")
-    return [partial(kind, X, *held) for held in zip(rows, columns, strict=True)]
+    return [partial(kind, X, *held_out) for held_out in zip(rows, columns, strict=True)]
 
 
-class Block:
-    """Some samples and some features held out, each with all that was fitted of the other axis."""
+class Block(Split):
+    """Some samples and some features are held out, each with the fitted part of the other axis."""
 
     def __init__(self, X: Any, held_rows: Indices, held_columns: Indices) -> None:
-        self._sizes = X.shape
-        self._held = held_rows, held_columns
-        self._inside = tuple(np.setdiff1d(np.arange(s), h) for s, h in zip(X.shape, self._held, strict=True))
-        rows, columns = self._inside
-        self.X = part(X, rows, columns)
-        self._samples, self._features = part(X, held_rows, columns), part(X, rows, held_columns)
-        self._cut_graphs: dict[Graph, Graph] = {}
+        rows, columns = complement(held_rows, X.shape[0]), complement(held_columns, X.shape[1])
+        self._shape, self._kept = X.shape, (rows, columns)
+        self.X = submatrix(X, rows, columns)
+        self._samples, self._features = submatrix(X, held_rows, columns), submatrix(X, rows, held_columns)
+        self._subgraphs: dict[Graph, Graph] = {}
 
-    def fitting(self, model: SparseGraphSVD) -> SparseGraphSVD:
-        """Sizes in proportion, graphs cut to what is in use."""
-        for axis, inside, size in zip(AXES, self._inside, self._sizes, strict=True):
-            model = in_proportion(model, axis, len(inside) / size)
+    def training_model(self, model: SparseGraphSVD) -> SparseGraphSVD:
+        """Sizes in proportion, and the subgraphs of the rows and columns that are fitted."""
+        for axis, kept, size in zip(AXES, self._kept, self._shape, strict=True):
+            model = in_proportion(model, axis, len(kept) / size)
             if (graph := getattr(model, f"{axis}_graph")) is not None:
-                if graph not in self._cut_graphs:
-                    self._cut_graphs[graph] = cut(graph, inside)
-                model.set_params(**{f"{axis}_graph": self._cut_graphs[graph]})
+                if graph not in self._subgraphs:
+                    self._subgraphs[graph] = induced(graph, kept)
+                model.set_params(**{f"{axis}_graph": self._subgraphs[graph]})
         return model
 
-    def judge(self, prepared: Prepared, model: SparseGraphSVD) -> Judge:
+    def scorer(self, prepared: Prepared, model: SparseGraphSVD) -> Scorer:
         """Variance of held-out samples explained by v, plus that of held-out features explained by u."""
         of_samples = explained_share(self._samples, prepared.preparation, "column")
-        of_features = explained_share(self._features, learnt(self._features, model), "row")
+        of_features = explained_share(self._features, learn_scaling(self._features, model), "row")
         return lambda modules: of_samples(_vectors(modules, "v")) + of_features(_vectors(modules, "u"))
 
 
 class Corner(Block):
-    """The same block; judged is the corner that is held out on both axes."""
+    """The same block; the corner held out on both axes is predicted."""
 
     def __init__(self, X: Any, held_rows: Indices, held_columns: Indices) -> None:
         super().__init__(X, held_rows, held_columns)
-        self._corner = part(X, held_rows, held_columns)
+        self._corner = submatrix(X, held_rows, held_columns)
 
-    def judge(self, prepared: Prepared, model: SparseGraphSVD) -> Judge:
+    def scorer(self, prepared: Prepared, model: SparseGraphSVD) -> Scorer:
         """1 - |A - B V+ D^-1 U+ C|^2 / |A|^2 for the corner A, held-out samples B and held-out features C."""
-        preparation = learnt(self._features, model)
-        corner, features = preparation.apply(self._corner), preparation.apply(self._features)
+        scaling = learn_scaling(self._features, model)
+        corner, features = scaling.apply(self._corner), scaling.apply(self._features)
         samples = prepared.preparation.apply(self._samples)
+        total = check_varies(_sum_of_squares(corner), corner)
 
         def score(modules: list[Module]) -> float:
             if not modules:
                 return 0.0
             values = np.array([module.d for module in modules])
             u, v = _vectors(modules, "u"), _vectors(modules, "v")
-            return 1 - _square(corner - (samples @ scoring(v) / values) @ (scoring(u).T @ features)) / total
+            predicted = (samples @ scoring(v) / values) @ (scoring(u).T @ features)
+            return 1 - _sum_of_squares(corner - predicted) / total
 
-        total = check_varies(_square(corner), corner)
         return score
 
 
-class Entries:
-    """A random tenth of the entries held out."""
+class Entries(Split):
+    """A random tenth of the entries is held out."""
 
     def __init__(self, X: Any, seed: Sequence[int]) -> None:
-        hidden = (np.random.default_rng(seed).random(X.shape) < _ENTRIES_HELD_OUT) & ~np.isnan(X)
-        self._rows, self._columns = np.nonzero(hidden)
-        self._values = X[hidden]
-        self.X = np.where(hidden, np.nan, X)
+        held_out = (np.random.default_rng(seed).random(X.shape) < _SHARE_OF_ENTRIES) & ~np.isnan(X)
+        self._rows, self._columns = np.nonzero(held_out)
+        self._values = X[held_out]
+        self.X = np.where(held_out, np.nan, X)
 
-    def fitting(self, model: SparseGraphSVD) -> SparseGraphSVD:
-        """Holes are ignored, unless they are to be imputed."""
-        made: SparseGraphSVD = clone(model)
+    def training_model(self, model: SparseGraphSVD) -> SparseGraphSVD:
+        """Missing entries are ignored, unless the model imputes them."""
+        made = super().training_model(model)
         return made.set_params(missing="ignore") if model.missing == "error" else made
 
-    def judge(self, prepared: Prepared, model: SparseGraphSVD) -> Judge:
-        """1 - |held out - predicted|^2 / |held out|^2, the modules' heights fitted to the observed entries."""
-        values = self._prepared_values(prepared.preparation)
+    def scorer(self, prepared: Prepared, model: SparseGraphSVD) -> Scorer:
+        """1 - |held out - predicted|^2 / |held out|^2; the modules' d are fitted to the observed entries."""
+        values = self._scaled_values(prepared.preparation)
         observed = np.nan_to_num(prepared.preparation.apply(self.X))
         missing = np.nonzero(np.isnan(self.X))
-        total = check_varies(_square(values), values)
+        total = check_varies(_sum_of_squares(values), values)
 
         def score(modules: list[Module]) -> float:
+            if not modules:
+                return 0.0
             u, v = _vectors(modules, "u"), _vectors(modules, "v")
             unseen = u[:, missing[0]] * v[:, missing[1]]
             gram = (u @ u.T) * (v @ v.T) - unseen @ unseen.T
-            heights = np.linalg.lstsq(gram, np.sum((u @ observed) * v, axis=1), rcond=None)[0]
-            return 1 - _square(values - heights @ (u[:, self._rows] * v[:, self._columns])) / total
+            d = np.linalg.lstsq(gram, np.sum((u @ observed) * v, axis=1), rcond=None)[0]
+            return 1 - _sum_of_squares(values - d @ (u[:, self._rows] * v[:, self._columns])) / total
 
-        return lambda modules: score(modules) if modules else 0.0
+        return score
 
-    def _prepared_values(self, preparation: Preparation) -> Floats:
-        """The held-out entries, prepared by what was observed beside them."""
-        values: Floats = self._values - preparation.offsets[self._columns]
-        if preparation.rows:
-            values -= np.nanmean(self.X - preparation.offsets, axis=1)[self._rows]
-        return values if preparation.factors is None else values * preparation.factors[self._columns]
+    def _scaled_values(self, scaling: Preparation) -> Floats:
+        """The held-out entries, centred and scaled by the observed ones."""
+        values: Floats = self._values - scaling.offsets[self._columns]
+        if scaling.rows:
+            values -= np.nanmean(self.X - scaling.offsets, axis=1)[self._rows]
+        return values if scaling.factors is None else values * scaling.factors[self._columns]
 
 
-class Whole:
-    """Everything is fitted; what counts is how much is left against how many members that took."""
+class AllData(Split):
+    """Nothing is held out: the residual is weighed against the number of members."""
 
     def __init__(self, X: Any, n_components: int) -> None:
         if n_components >= min(X.shape):
             raise ValueError(f"criterion='bic' needs n_components={n_components} below the shorter side of X {X.shape}")
         self.X, self._n_components = X, n_components
 
-    def fitting(self, model: SparseGraphSVD) -> SparseGraphSVD:
-        """A clone."""
-        made: SparseGraphSVD = clone(model)
-        return made
-
-    def judge(self, prepared: Prepared, model: SparseGraphSVD) -> Judge:
-        """Minus BIC: residual / (np variance) + log(np) / (np) * members; the variance is what a dense SVD leaves."""
+    def scorer(self, prepared: Prepared, model: SparseGraphSVD) -> Scorer:
+        """Minus BIC: residual / (np variance) + log(np) / (np) * members; the variance is that of a dense SVD."""
         operator = prepared.operator
         n, p = operator.shape
         squares = np.square(svds(_linear(operator), k=self._n_components, v0=np.ones(min(n, p)))[1])
@@ -177,41 +177,41 @@ class Whole:
 
         def score(modules: list[Module]) -> float:
             members = sum(module.u.support.size + module.v.support.size for module in modules)
-            return -(_left_over(operator, modules) / variance + float(np.log(n * p)) * members) / (n * p)
+            return -(_residual(operator, modules) / variance + float(np.log(n * p)) * members) / (n * p)
 
         return score
 
 
-def explained_share(X: Any, preparation: Preparation, axis: str) -> Callable[[Floats], float]:
-    """A function: the share of the variance of X that some vectors of its rows or columns (`axis`) explain."""
+def explained_share(X: Any, scaling: Preparation, axis: str) -> Callable[[Floats], float]:
+    """A function: the share of the variance of X that vectors over its rows or columns (`axis`) explain."""
     if has_holes(X):
-        return _explained_share_of_observed(X, preparation, axis)
-    operator = preparation.operator(as_operator(X))
+        return _explained_share_of_observed(X, scaling, axis)
+    operator = scaling.operator(as_operator(X))
     product, size = (operator.rmatvec, X.shape[0]) if axis == "row" else (operator.matvec, X.shape[1])
     total, every = check_varies(operator.squared_norm, X), np.arange(size)
-    return lambda vectors: sum(_square(product(every, q)) for q in span(vectors).T) / total
+    return lambda vectors: sum(_sum_of_squares(product(every, q)) for q in span(vectors).T) / total
 
 
-def _explained_share_of_observed(X: Any, preparation: Preparation, axis: str) -> Callable[[Floats], float]:
-    prepared = preparation.apply(X)
-    lines = prepared.T if axis == "row" else prepared
+def _explained_share_of_observed(X: Any, scaling: Preparation, axis: str) -> Callable[[Floats], float]:
+    scaled = scaling.apply(X)
+    lines = scaled.T if axis == "row" else scaled
     total = check_varies(float(np.nansum(lines**2)), X)
 
     def share(vectors: Floats) -> float:
-        rest = lines - observed_scores(lines, vectors) @ vectors
-        return 1 - float(np.nansum(rest**2)) / total
+        residual = lines - observed_scores(lines, vectors) @ vectors
+        return 1 - float(np.nansum(residual**2)) / total
 
     return lambda vectors: share(vectors) if len(vectors) else 0.0
 
 
-def learnt(X: Any, model: SparseGraphSVD) -> Preparation:
-    """The model's centring and scaling, of features by their own values."""
+def learn_scaling(X: Any, model: SparseGraphSVD) -> Preparation:
+    """The model's centring and scaling, learnt from X."""
     if has_holes(X):
         return learn_from_observed(X, model.center, model.scale)
     return Preparation.learn(as_operator(X, low_memory=True), model.center, model.scale)
 
 
-def part(X: Any, rows: Indices, columns: Indices) -> Any:
+def submatrix(X: Any, rows: Indices, columns: Indices) -> Any:
     """Some rows and columns; sparse stays sparse."""
     return np.ascontiguousarray(X[np.ix_(rows, columns)]) if isinstance(X, np.ndarray) else X[rows][:, columns]
 
@@ -222,29 +222,27 @@ def _vectors(modules: list[Module], side: str) -> Floats:
     return np.array(full) if full else np.empty((0, 0))
 
 
-def _square(values: NDArray[Any]) -> float:
+def _sum_of_squares(values: NDArray[Any]) -> float:
     return float(np.sum(np.square(values, dtype=np.float64)))
 
 
-def check_varies(total: float, X: Any, what: str = "holds out") -> float:
-    """The sum of squares of what a fold fits or holds out, which must be more than rounding error."""
+def check_varies(total: float, X: Any, what: str = "held-out") -> float:
+    """The sum of squares of the fitted or held-out part of a split, which must be more than rounding error."""
     largest = float(np.nanmax(np.abs(X if isinstance(X, np.ndarray) else X.data), initial=0.0))
     size = X.shape[0] * X.shape[1] if X.ndim == 2 else X.size
     if not total > size * (16 * float(np.finfo(X.dtype).eps) * largest) ** 2:
-        raise ValueError(f"what it {what} does not vary: use fewer folds, or drop constant samples and features")
+        raise ValueError(f"its {what} part does not vary: use fewer folds, or drop constant samples and features")
     return total
 
 
-def _left_over(operator: Corrected, modules: list[Module]) -> float:
+def _residual(operator: Corrected, modules: list[Module]) -> float:
     """|X - sum of d uv'|^2."""
+    if not modules:
+        return operator.squared_norm
     u, v, d = _vectors(modules, "u"), _vectors(modules, "v"), np.array([module.d for module in modules])
     images = [operator.matvec(module.v.support, module.v.values) for module in modules]
     fitted = sum(d_k * float(u_k @ image) for d_k, u_k, image in zip(d, u, images, strict=True))
-    return (
-        operator.squared_norm - 2 * fitted + float(d @ ((u @ u.T) * (v @ v.T)) @ d)
-        if modules
-        else operator.squared_norm
-    )
+    return float(operator.squared_norm - 2 * fitted + d @ ((u @ u.T) * (v @ v.T)) @ d)
 
 
 def _linear(operator: Corrected) -> LinearOperator:

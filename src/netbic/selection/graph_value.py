@@ -1,9 +1,9 @@
-"""What a graph is worth: does it help to explain samples that were not fitted."""
+"""Whether a graph helps to explain samples that were not fitted."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,17 +14,17 @@ from sklearn.base import clone
 
 from netbic.arrays import checked
 from netbic.estimators import SparseGraphSVD, axis_names, check_count, refuse_anndata, unwrapped
-from netbic.graphs import Graph, match
 from netbic.selection.fits import Jobs, fitters, quiet
-from netbic.selection.holdout import Floats, HeldOut, held_out_scores, seeded
+from netbic.selection.matching import Bools, Floats, mean_overlap
+from netbic.selection.resampling import complement, draw_seed, folds, graphs_by_position, restrict, seeded
 
 _LEVEL = 0.05
-_MUCH_DEGREE = 0.3  # rank correlation of membership and degree above which a module is called hub-driven
+_HUB_DRIVEN = 0.3  # rank correlation of membership and degree above which a module is called hub-driven
 
 
 @dataclass(frozen=True)
 class GraphValue:
-    """What a graph is worth on samples that were not fitted.
+    """How well a graph helps to explain samples that were not fitted.
 
     Attributes
     ----------
@@ -34,8 +34,8 @@ class GraphValue:
         One-sided p-values of the two comparisons.
     table : DataFrame
         `graph` ("true", "none" or "rewired"), `share`, the variance of held-out samples explained, mean over folds, and
-        `overlap`, how alike the modules of two folds are (Jaccard index of their features, matched). The overlap does
-        not decide: any graph raises it, on noise as well.
+        `overlap`, the mean Jaccard index of the features of matched modules of successive folds. The overlap is not
+        used in the decision: any graph increases it, also in noise.
     degree : DataFrame
         Per module of a fit to all samples: `correlation` of membership with degree (Spearman), and whether it `tracks`
         degree (above .3).
@@ -49,20 +49,21 @@ class GraphValue:
 
     @property
     def verdict(self) -> str:
-        """One plain sentence."""
+        """A plain sentence, and the numbers behind it."""
         shares = self.table.groupby("graph")["share"].mean()
-        seen = ", ".join(f"{shares[name]:.4f} {word}" for name, word in _WORDS.items())
-        seen = f"variance of unseen samples: {seen}; p = {self.p_rewired:.2g} and {self.p_none:.2g}"
         if self.helps:
-            return f"The graph helps, by its structure ({seen})."
-        if self.p_none > _LEVEL:
-            gains = shares["true"] > shares["none"]
-            why = "what it gains over none could be chance" if gains else "modules found without it do as well"
-            return f"No evidence that the graph helps: on unseen samples {why} ({seen})."
-        return f"No evidence that the graph's structure helps: rewired graphs do as well on unseen samples ({seen})."
-
-
-_WORDS = {"true": "with it", "rewired": "rewired", "none": "without"}
+            said = "The graph helps to explain unseen samples."
+        elif self.p_none <= _LEVEL:
+            said = "No evidence that the structure of the graph helps: rewired graphs do as well."
+        elif shares["true"] > shares["none"]:
+            said = "No evidence that the graph helps: the gain over no graph could be chance."
+        else:
+            said = "No evidence that the graph helps: modules found without it do as well."
+        return (
+            f"{said} Variance of unseen samples explained: {shares['true']:.4f} with the graph, "
+            f"{shares['rewired']:.4f} with rewired graphs (p = {self.p_rewired:.2g}), "
+            f"{shares['none']:.4f} without a graph (p = {self.p_none:.2g})."
+        )
 
 
 def graph_value(
@@ -75,11 +76,12 @@ def graph_value(
     random_state: Any = None,
     n_jobs: Jobs = None,
 ) -> GraphValue:
-    """Ask whether a model's `column_graph` helps to explain samples that were not fitted.
+    """Test whether a model's `column_graph` helps to explain samples that were not fitted.
 
     It helps only if it beats graphs in which every node keeps its number of neighbours (a t-test of the graph against
-    the spread of its rewired copies) and also no graph at all (a paired t-test over folds). Each half alone misleads:
-    hubs make any graph look useful, and a graph that points at the wrong genes still beats its rewired copies.
+    the spread of its rewired copies) and also no graph at all (a paired t-test over folds). Each comparison alone is
+    misleading: hubs make any graph look useful, and a graph that points to the wrong genes still beats its rewired
+    copies.
 
     Parameters
     ----------
@@ -87,12 +89,12 @@ def graph_value(
         With a `column_graph`; clones of it are fitted, (n_rewired + 2) * n_folds * n_repeats of them.
     X : array, DataFrame or sparse matrix
     n_rewired : int
-        Rewired graphs to compare with, at least 3; 19 are a fair number.
+        Rewired graphs to compare with, at least 3.
     n_folds, n_repeats : int
-        Folds of held-out samples, and how often samples are dealt into folds.
+        Folds of held-out samples, and how many times samples are partitioned into folds.
     random_state : None, int or numpy.random.Generator
     n_jobs : int or "dask", optional
-        Threads over graphs, or the workers of the present Dask client; the answer does not depend on it.
+        Threads over graphs, or the workers of the current Dask client; the result does not depend on it.
 
     Examples
     --------
@@ -100,24 +102,19 @@ def graph_value(
     >>> study = netbic.simulate.cohort(300, 1000, n_modules=3, random_state=0)
     >>> model = netbic.SparseGraphSVD(3, n_rows=40, n_columns=60, column_graph=study.network)
     >>> value = netbic.selection.graph_value(model, study.expression, n_rewired=9, n_repeats=2, random_state=0)
-    >>> value.helps, value.verdict.split(" (")[0]
-    (True, 'The graph helps, by its structure')
+    >>> value.helps, value.verdict.split(". ")[0]
+    (True, 'The graph helps to explain unseen samples')
     """
     refuse_anndata(X)
     for name, number in (("n_rewired", n_rewired), ("n_folds", n_folds), ("n_repeats", n_repeats)):
         check_count(name, number)
     if n_rewired < 3:
-        raise ValueError(f"n_rewired={n_rewired}: at least 3 are needed to see how much rewired graphs differ")
-    workers = fitters(X, n_jobs)
-    seed = int(np.random.default_rng(random_state).integers(2**31))
-    model = seeded(unwrapped(model), seed)
-    graph, values = _graph_and_values(model, X)
-    contest = _Contest(model, graph, values, n_folds, n_repeats, seed)
+        raise ValueError(f"n_rewired={n_rewired}: at least 3 are needed to estimate how much rewired graphs differ")
+    executor, seed = fitters(X, n_jobs), draw_seed(random_state)
+    comparison = _Comparison(*_by_position(seeded(unwrapped(model), seed), X), n_folds, n_repeats, seed)
     with quiet():
-        found = list(workers.each(_Contest.scores, contest, ["true", "none", *range(n_rewired)]))
-        degree = degree_tracking(model, values, graph)
-    own, none, *rewired = (each.scores for each in found)
-    p_rewired, p_none = _against_rewired(own, rewired), _against_none(own, none)
+        found = list(executor.each(_Comparison.held_out, comparison, ["true", "none", *range(n_rewired)]))
+        degree = _degree_correlation(comparison.model, comparison.X)
     table = pd.DataFrame(
         {
             "graph": ["true", "none", *["rewired"] * n_rewired],
@@ -125,42 +122,71 @@ def graph_value(
             "overlap": [each.overlap for each in found],
         }
     )
-    helps = p_rewired <= _LEVEL and p_none <= _LEVEL
-    return GraphValue(helps, p_rewired, p_none, table, degree)
+    own, none, *rewired = (each.scores for each in found)
+    p_rewired, p_none = _against_rewired(own, rewired), _against_none(own, none)
+    return GraphValue(p_rewired <= _LEVEL and p_none <= _LEVEL, p_rewired, p_none, table, degree)
+
+
+def _by_position(model: SparseGraphSVD, X: Any) -> tuple[SparseGraphSVD, NDArray[Any]]:
+    """The model, its graphs matched to X by position, and the values of X."""
+    if model.column_graph is None:
+        raise ValueError("the model has no column_graph to test: set column_graph")
+    X = checked(X, missing=model.missing)
+    is_sparse: bool = sp.issparse(X)
+    values: Any = X.tocsr() if is_sparse else np.asarray(X)
+    graphs = graphs_by_position(model.get_params(deep=False), values.shape, axis_names(X))
+    return model.set_params(n_jobs=None, **graphs), values
+
+
+class HeldOut(NamedTuple):
+    """Share of the variance of held-out samples explained, (n_repeats, n_folds), and the overlap of successive folds.
+
+    The overlap is the mean Jaccard index of the modules' features, matched one to one.
+    """
+
+    scores: Floats
+    overlap: float
 
 
 @dataclass(frozen=True)
-class _Contest:
-    """A graph, and what it and its rivals are judged by."""
+class _Comparison:
+    """A model with a graph, and the folds on which the graph is compared with others."""
 
     model: SparseGraphSVD
-    graph: Graph
     X: Any
     n_folds: int
     n_repeats: int
     seed: int
 
-    def scores(self, rival: str | int) -> HeldOut:
-        """Of the graph itself ("true"), of none ("none"), or of a rewired one, by its number."""
-        words: dict[str, Any] = {"column_graph": self.graph, "n_jobs": None}
-        if rival == "none":
-            words |= {"column_graph": None, "column_smoothness": None}
-        elif rival != "true":
-            words["column_graph"] = self.graph.rewire([self.seed, int(rival)])
-        return held_out_scores(clone(self.model).set_params(**words), self.X, self.n_folds, self.n_repeats, self.seed)
+    def held_out(self, graph: str | int) -> HeldOut:
+        """For the graph itself ("true"), for none ("none"), or for a rewired one, by its number."""
+        changes: dict[str, Any] = {}
+        if graph == "none":
+            changes = {"column_graph": None, "column_smoothness": None}
+        elif graph != "true":
+            changes = {"column_graph": self.model.column_graph.rewire([self.seed, int(graph)])}
+        return held_out_scores(clone(self.model).set_params(**changes), self.X, self.n_folds, self.n_repeats, self.seed)
 
 
-def _graph_and_values(model: SparseGraphSVD, X: Any) -> tuple[Graph, NDArray[Any]]:
-    """The columns' graph and the values of X, by position; the model's row graph too is matched by name here."""
-    if model.column_graph is None:
-        raise ValueError("the model has no column_graph whose worth could be judged: give it one")
-    X = checked(X, missing=model.missing)
-    is_sparse: bool = sp.issparse(X)
-    values: Any = X.tocsr() if is_sparse else np.asarray(X)
-    row_names, column_names = axis_names(X)
-    if model.row_graph is not None:
-        model.set_params(row_graph=Graph(match(model.row_graph, values.shape[0], row_names, "row").weights))
-    return Graph(match(model.column_graph, values.shape[1], column_names, "column").weights), values
+def held_out_scores(
+    model: SparseGraphSVD, X: NDArray[Any], n_folds: int = 5, n_repeats: int = 1, seed: int = 0
+) -> HeldOut:
+    """How well modules of some samples explain the others, and how similar they are from fold to fold.
+
+    A graph of the rows is restricted to the samples of the fold, and `n_rows` is reduced in proportion. Every repeat is
+    another partition; the same seed gives the same folds, so that two models can be compared fold by fold.
+    """
+    scores = np.empty((n_repeats, n_folds))
+    overlaps: list[float] = []
+    for repeat in range(n_repeats):
+        before: Bools | None = None
+        for fold, held_out in enumerate(folds(X.shape[0], n_folds, [seed, repeat])):
+            kept = complement(held_out, X.shape[0])
+            fitted = restrict(model, "row", kept, X.shape[0]).fit(X[kept])
+            scores[repeat, fold] = fitted.score(X[held_out])
+            overlaps += [] if before is None else [mean_overlap(before, fitted.columns_)]
+            before = fitted.columns_
+    return HeldOut(scores, float(np.mean(overlaps)))
 
 
 def _against_rewired(own: Floats, rewired: list[Floats]) -> float:
@@ -173,7 +199,7 @@ def _against_rewired(own: Floats, rewired: list[Floats]) -> float:
 
 
 def _against_none(own: Floats, none: Floats) -> float:
-    """One-sided paired t-test over folds; repeats make the mean steadier but count as no further samples."""
+    """One-sided paired t-test over folds; repeats reduce the variance of the mean but are no further samples."""
     gains = own - none
     n_folds = gains.shape[1]
     spread = float(gains.std(ddof=1)) / np.sqrt(n_folds)
@@ -182,12 +208,12 @@ def _against_none(own: Floats, none: Floats) -> float:
     return float(stats.t.sf(gains.mean() / spread, n_folds - 1))
 
 
-def degree_tracking(model: SparseGraphSVD, X: NDArray[Any], graph: Graph) -> pd.DataFrame:
-    """Per module of a fit to all samples, how far its membership follows degree: `module`, `correlation`, `tracks`."""
-    fitted = clone(model).set_params(column_graph=graph).fit(X)
+def _degree_correlation(model: SparseGraphSVD, X: NDArray[Any]) -> pd.DataFrame:
+    """Correlation of membership and degree for each module of a fit to all samples: `GraphValue.degree`."""
+    degrees = model.column_graph.degrees
     rows = []
-    for module, mask in enumerate(fitted.columns_):
-        constant = mask.all() or not mask.any() or np.ptp(graph.degrees) == 0
-        correlation = 0.0 if constant else float(stats.spearmanr(mask, graph.degrees).statistic)
-        rows.append((module, correlation, correlation > _MUCH_DEGREE))
+    for module, mask in enumerate(clone(model).fit(X).columns_):
+        constant = mask.all() or not mask.any() or np.ptp(degrees) == 0
+        correlation = 0.0 if constant else float(stats.spearmanr(mask, degrees).statistic)
+        rows.append((module, correlation, correlation > _HUB_DRIVEN))
     return pd.DataFrame(rows, columns=["module", "correlation", "tracks"])

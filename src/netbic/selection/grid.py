@@ -1,8 +1,8 @@
-"""The settings to try: a grid as scikit-learn has it, checked before anything is fitted."""
+"""The grid of parameters to try, as in scikit-learn, checked before anything is fitted."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sized
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,14 +13,14 @@ from netbic.estimators import AXES, SparseGraphSVD
 
 Grid = Mapping[str, Any] | list[Mapping[str, Any]]
 
-_SMOOTHNESS = [0.0, 0.05, 0.1, 0.25]  # on real data quality falls off a cliff beyond .5
+_SMOOTHNESS = [0.0, 0.05, 0.1, 0.25]  # on real data the quality drops steeply beyond .5
 _SMALLEST_SHARE = {"row": 1 / 16, "column": 1 / 64}
 _FEWEST = 5
 _N_SIZES = 5
 
 
 def default_grid(model: SparseGraphSVD, shape: tuple[int, int]) -> dict[str, list[Any]]:
-    """Sizes up to all there are, on the axes whose size is not left to a penalty; smoothness where there is a graph."""
+    """Sizes up to the whole axis where no penalty is set, and smoothness where there is a graph."""
     grid: dict[str, list[Any]] = {}
     for axis, size in zip(AXES, shape, strict=True):
         if getattr(model, f"{axis}_penalty") is None:
@@ -32,7 +32,7 @@ def default_grid(model: SparseGraphSVD, shape: tuple[int, int]) -> dict[str, lis
 
 
 def points_of(model: SparseGraphSVD, grid: Grid | None, shape: tuple[int, int]) -> list[dict[str, Any]]:
-    """Every point of a grid (the default one depends on the shape of X), its names checked."""
+    """Every point of a grid (the default one depends on the shape of X), with known parameter names."""
     points = list(ParameterGrid(_listed(default_grid(model, shape) if grid is None else grid)))
     known = model.get_params(deep=False)
     for point in points:
@@ -44,26 +44,25 @@ def points_of(model: SparseGraphSVD, grid: Grid | None, shape: tuple[int, int]) 
 
 
 def _listed(grid: Any) -> Any:
-    """The grid, if it is made as it should be; arrays of numbers as plain numbers."""
+    """A valid grid, with arrays of numbers as plain numbers."""
     if isinstance(grid, Mapping):
-        for name, values in grid.items():
-            if isinstance(values, str) or not hasattr(values, "__iter__"):
-                raise ValueError(f"grid[{name!r}]={values!r}: a list of values is needed, e.g. [{values!r}]")
-            if not hasattr(values, "__len__") or len(values) == 0:
-                raise ValueError(f"grid[{name!r}] is empty: give at least one value, or leave it out")
-        return {name: [_plain(value) for value in values] for name, values in grid.items()}
+        return {name: _plain_values(name, values) for name, values in grid.items()}
     if isinstance(grid, (list, tuple)) and all(isinstance(part, Mapping) for part in grid):
         return [_listed(part) for part in grid]
     raise ValueError(f"grid={grid!r}: a dict of lists is needed, or a list of such dicts")
 
 
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
+def _plain_values(name: str, values: Any) -> list[Any]:
+    if isinstance(values, str) or not (isinstance(values, Sized) and np.iterable(values)):
+        raise ValueError(f"grid[{name!r}]={values!r}: a list of values is needed, e.g. [{values!r}]")
+    if len(values) == 0:
+        raise ValueError(f"grid[{name!r}] is empty: give at least one value, or leave it out")
+    return [value.item() if isinstance(value, np.generic) else value for value in values]
 
 
 @contextmanager
 def named(point: Mapping[str, Any]) -> Iterator[None]:
-    """Let errors name the point of the grid that they are about."""
+    """Add the point of the grid to error messages."""
     try:
         yield
     except (ValueError, TypeError) as problem:

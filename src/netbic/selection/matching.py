@@ -1,4 +1,4 @@
-"""Which module of one fit is which of another: matched one to one by how alike they are."""
+"""Matching the modules of one fit to those of another, one to one, by similarity."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Indices = NDArray[np.intp]
 
-ALIKE = 0.5  # similarity from which a module counts as found again
+ALIKE = 0.5  # similarity from which two modules count as the same
 
 
 class Layers(NamedTuple):
@@ -28,16 +28,27 @@ class Layers(NamedTuple):
         """Those of a fitted model."""
         return cls(model.left_vectors_, model.components_)
 
-    def on(self, rows: Indices | slice = slice(None), columns: Indices | slice = slice(None)) -> Layers:
-        """The layers on some rows and columns only."""
-        return Layers(self.left[rows], self.right[:, columns])
+
+class Matches(NamedTuple):
+    """For each module: the module matched to it (-1 if there is none), and their similarity (then 0)."""
+
+    partner: Indices
+    similarity: Floats
+
+
+def match_modules(some: Layers, others: Layers) -> Matches:
+    """Match layers one to one so that the sum of similarities is largest."""
+    alike = similarity(some, others)
+    matched = partners(alike)
+    padded = np.pad(alike, ((0, 0), (0, 1)))  # index -1, no partner, points to the last column
+    return Matches(matched, padded[np.arange(matched.size), matched])
 
 
 def similarity(some: Layers, others: Layers) -> Floats:
-    """How alike layers are: the geometric mean of their vectors' cosines, 0 where the layers' signs disagree.
+    """Geometric mean of the cosines of the left and of the right vectors; 0 where the signs of the layers disagree.
 
-    Its square is the cosine of the two layers as matrices, whatever the signs of their vectors. Vectors that have
-    nothing in common have cosines near 0, however many members they share by chance, if their signs are mixed.
+    Its square is the cosine of the two layers as matrices, whatever the signs of their vectors. Unrelated vectors of
+    mixed signs have cosines near 0, even if they share many members by chance.
     """
     cosines = _cosines(some.left.T, others.left.T) * _cosines(some.right, others.right)
     return np.sqrt(np.clip(cosines, 0.0, 1.0))
@@ -53,7 +64,7 @@ def _cosines(some: NDArray[Any], others: NDArray[Any]) -> Floats:
 
 
 def partners(alike: Floats) -> Indices:
-    """The column each row is matched to so that the sum of similarities is largest; -1 where none is left for it."""
+    """The column matched to each row so that the sum of similarities is largest; -1 for rows without a column."""
     matched = np.full(alike.shape[0], -1, dtype=np.intp)
     rows, columns = linear_sum_assignment(-alike)
     matched[rows] = columns
@@ -61,5 +72,13 @@ def partners(alike: Floats) -> Indices:
 
 
 def jaccard(some: Bools, others: Bools) -> Floats:
-    """Shared members over all members, row by row; 0 for two empty sets."""
+    """Jaccard index row by row; 0 for two empty sets."""
     return np.asarray((some & others).sum(axis=1) / np.maximum((some | others).sum(axis=1), 1))
+
+
+def mean_overlap(some: Bools, others: Bools) -> float:
+    """Mean Jaccard index of sets (rows) matched one to one so that it is largest; 0 for sets without a partner."""
+    shared = some.astype(int) @ others.T.astype(int)
+    union = some.sum(axis=1)[:, None] + others.sum(axis=1) - shared
+    alike = shared / np.maximum(union, 1)
+    return float(alike[linear_sum_assignment(-alike)].sum() / max(*alike.shape, 1))

@@ -1,14 +1,13 @@
-"""How many modules: test them one after another against permuted residuals."""
+"""The number of modules: each is tested in turn against permuted residuals."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy import stats
 from scipy.linalg import eigh
 from sklearn.base import clone
@@ -17,11 +16,11 @@ from netbic.arrays import checked
 from netbic.estimators import SparseGraphSVD, check_count, refuse_anndata, unwrapped
 from netbic.operators import Preparation, as_operator, winsorised
 from netbic.selection.fits import Fitters, Jobs, fitters, quiet
-from netbic.selection.holdout import seeded
+from netbic.selection.matching import Floats
+from netbic.selection.resampling import seeded
 
-Floats = NDArray[np.float64]
-
-_REFITS = 3  # few, so that a single far entry cannot take a module over
+_REFITS = 3  # few, so that a single outlier cannot dominate a module
+SIZES = ("n_rows", "n_columns", "row_penalty", "column_penalty")
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ class ModuleCount:
         A row per module tested: `module`, `statistic` (its singular value d), `expected` (mean of the permuted ones),
         `p_value`, and `q_value` (Benjamini and Hochberg's, over the modules tested).
     exhausted : bool
-        Whether all modules that were to be tested stand out: there may be more.
+        Whether all modules tested stand out: there may be more.
     """
 
     n: int
@@ -46,13 +45,13 @@ class ModuleCount:
     @property
     def verdict(self) -> str:
         """One plain sentence."""
-        standing = "1 module stands out" if self.n == 1 else f"{self.n} modules stand out"
+        counted = "1 module stands out" if self.n == 1 else f"{self.n} modules stand out"
         if self.exhausted:
-            return f"At least {standing}; no more were tested."
+            return f"At least {counted}; no more were tested."
         last = self.table["p_value"].iloc[-1]
         if not self.n:
-            return f"No module stands out (the first: p = {last:.2g})."
-        return f"{standing}; the next does not (p = {last:.2g})."
+            return f"No module stands out (p = {last:.2g} for the first)."
+        return f"{counted}; the next does not (p = {last:.2g})."
 
 
 def n_modules(
@@ -67,10 +66,10 @@ def n_modules(
 ) -> ModuleCount:
     """Count the modules that stand out against permuted data.
 
-    Modules are sought one after another, without a graph (a graph finds something everywhere). What is left of X after
-    the ones before is compared with copies of it in which every column is permuted within itself; entries beyond three
-    robust standard deviations of their column are drawn in first. The first module whose singular value does not exceed
-    all but a share `level` of the permuted ones ends the count.
+    Modules are found one after another, without a graph (a graph finds modules in any data). The residual of X after
+    the previous modules is compared with copies in which every column is permuted on its own; entries beyond three
+    robust standard deviations of their column are winsorised first. The test stops at the first module whose singular
+    value does not exceed all but a share `level` of the permuted ones.
 
     Parameters
     ----------
@@ -78,15 +77,16 @@ def n_modules(
         Its sizes (or penalties), centring and scaling are used. They must not have been chosen on the same data, or the
         p-values are too small. Without any, modules are dense: the singular pairs of X.
     X : array or DataFrame
-        Missing values, where the model allows for them, are filled with their column's mean.
+        Missing entries, where the model allows them, are replaced by the mean of their column.
     most : int
-        Modules to test at most.
+        Maximum number of modules to test.
     n_permutations : int
-        19 reach p = .05.
+        The smallest possible p-value is 1 / (n_permutations + 1): .05 for 19.
     level : float
+        Significance level of each test.
     random_state : None, int or numpy.random.Generator
     n_jobs : int or "dask", optional
-        Threads over permutations, or the workers of the present Dask client; the answer does not depend on it.
+        Threads over permutations, or the workers of the current Dask client; the result does not depend on it.
 
     Examples
     --------
@@ -98,67 +98,93 @@ def n_modules(
     """
     check_count("most", most)
     check_count("n_permutations", n_permutations)
-    if not 1 / (1 + n_permutations) <= level < 1:
-        least = int(np.ceil(1 / level)) - 1 if 0 < level < 1 else 19
-        raise ValueError(f"level={level} cannot be reached with {n_permutations} permutations: use at least {least}")
+    _check_level(level, n_permutations)
     refuse_anndata(X)
     model = unwrapped(model)
-    single = clone(model).set_params(
-        n_components=1, center=None, scale=False, row_graph=None, column_graph=None, n_jobs=None,
-        row_smoothness=None, column_smoothness=None,
-    )  # fmt: skip
     generator = np.random.default_rng(random_state)
     seed = int(generator.integers(2**31))
-    single = seeded(single, seed)
+    test = _PermutationTest(seeded(_single(model), seed), n_permutations, fitters(X, n_jobs))
     rows: list[tuple[int, float, float, float]] = []
-    workers = fitters(X, n_jobs)
     with quiet():
         residual = _prepared(model, X)
         for module in range(most):
-            drawn_in = winsorised(residual)  # heavier tails would make single entries look like modules
-            own, u, v = _leading(single, drawn_in)
-            chance = _permuted_values(single, drawn_in, n_permutations, seed, workers)
-            p_value = (1 + int((chance >= own).sum())) / (1 + n_permutations)
-            rows.append((module, own, float(chance.mean()), p_value))
+            # Winsorised, because heavy tails would make single entries look like modules.
+            leading, expected, p_value = test.run(winsorised(residual), seed)
+            rows.append((module, leading.d, expected, p_value))
             if p_value > level:
                 break
-            residual, seed = _without(residual, u, v), int(generator.integers(2**31))
+            residual, seed = _deflated(residual, leading), int(generator.integers(2**31))
     table = pd.DataFrame(rows, columns=["module", "statistic", "expected", "p_value"])
     table["q_value"] = stats.false_discovery_control(table["p_value"])
-    standing = int((table["p_value"] <= level).sum())
-    return ModuleCount(standing, table, standing == most)
+    n_significant = int((table["p_value"] <= level).sum())
+    return ModuleCount(n_significant, table, n_significant == most)
+
+
+def _check_level(level: float, n_permutations: int) -> None:
+    if not 1 / (1 + n_permutations) <= level < 1:
+        least = int(np.ceil(1 / level)) - 1 if 0 < level < 1 else 19
+        raise ValueError(f"level={level} cannot be reached with {n_permutations} permutations: use at least {least}")
+
+
+def _single(model: SparseGraphSVD) -> SparseGraphSVD:
+    """A clone that finds one module in a prepared matrix, without graphs."""
+    made: SparseGraphSVD = clone(model).set_params(
+        n_components=1, center=None, scale=False, row_graph=None, column_graph=None, n_jobs=None,
+        row_smoothness=None, column_smoothness=None,
+    )  # fmt: skip
+    return made
 
 
 def _prepared(model: SparseGraphSVD, X: Any) -> Floats:
-    """The matrix as the model would see it."""
+    """X centred and scaled as the model does it, with missing entries replaced by column means."""
     X = checked(X, missing=model.missing)
     if sp.issparse(X):
-        raise ValueError("X is sparse and cannot be permuted as it is: give X.toarray(), of fewer features if need be")
+        raise ValueError("X is sparse and cannot be permuted: give X.toarray(), of fewer features if needed")
     values = np.asarray(X, dtype=np.float64)
-    if (holes := np.isnan(values)).any():
+    if (missing := np.isnan(values)).any():
         if model.missing == "error":
             raise ValueError("X has missing values: fill them first, or use missing='ignore' to take column means")
-        values = np.where(holes, np.nanmean(np.where(holes.all(axis=0), 0.0, values), axis=0), values)
+        values = np.where(missing, np.nanmean(np.where(missing.all(axis=0), 0.0, values), axis=0), values)
     preparation = Preparation.learn(as_operator(values, low_memory=True), model.center, model.scale)
     return preparation.apply(values)
 
 
-def _permuted_values(model: SparseGraphSVD, X: Floats, n_permutations: int, seed: int, workers: Fitters) -> Floats:
-    """Singular values of the leading modules of copies of X, every column permuted within itself."""
-    seeds = [(seed, number) for number in range(n_permutations)]
-    return np.array(list(workers.each(_permuted_value, (model, X), seeds)))
+class _Triplet(NamedTuple):
+    """Singular value and vectors of a module; zeros if there is none."""
+
+    d: float
+    u: Floats
+    v: Floats
+
+
+@dataclass(frozen=True)
+class _PermutationTest:
+    """Compares the leading module of a matrix with those of copies in which every column is permuted on its own."""
+
+    model: SparseGraphSVD
+    n_permutations: int
+    executor: Fitters
+
+    def run(self, X: Floats, seed: int) -> tuple[_Triplet, float, float]:
+        """The leading module, the mean singular value of permuted copies, and the p-value."""
+        own = _leading(self.model, X)
+        seeds = [(seed, number) for number in range(self.n_permutations)]
+        permuted = np.array(list(self.executor.each(_permuted_value, (self.model, X), seeds)))
+        p_value = (1 + int((permuted >= own.d).sum())) / (1 + self.n_permutations)
+        return own, float(permuted.mean()), p_value
 
 
 def _permuted_value(data: tuple[SparseGraphSVD, Floats], seed: tuple[int, int]) -> float:
     model, X = data
-    return _leading(model, np.random.default_rng(seed).permuted(X, axis=0))[0]
+    return _leading(model, np.random.default_rng(seed).permuted(X, axis=0)).d
 
 
-def _without(residual: Floats, u: Floats, v: Floats) -> Floats:
-    """Take a module out of the data as they are: found in drawn-in data, it is fitted to them on its own members.
+def _deflated(residual: Floats, module: _Triplet) -> Floats:
+    """Subtract a module that was found in winsorised data, refitted to the data themselves on its own members.
 
-    Otherwise strong modules, whose entries have been drawn in, would leave remains that look like further modules.
+    Otherwise strong modules, whose entries are winsorised, would leave remainders that look like further modules.
     """
+    _, u, v = module
     rows, columns = u != 0, v != 0
     for _ in range(_REFITS):
         u = np.where(rows, residual @ v, 0.0)
@@ -169,23 +195,22 @@ def _without(residual: Floats, u: Floats, v: Floats) -> Floats:
     return residual - np.outer(d * u, v)
 
 
-def _leading(model: SparseGraphSVD, X: Floats) -> tuple[float, Floats, Floats]:
-    """d, u and v of the first module; zeros if there is none."""
-    if all(getattr(model, word) is None for word in ("n_rows", "n_columns", "row_penalty", "column_penalty")):
-        return _singular_pair(X)
+def _leading(model: SparseGraphSVD, X: Floats) -> _Triplet:
+    if all(getattr(model, name) is None for name in SIZES):
+        return _leading_singular_pair(X)
     fitted = clone(model).fit(X)
     if not fitted.n_components_:
-        return 0.0, np.zeros(X.shape[0]), np.zeros(X.shape[1])
-    return float(fitted.singular_values_[0]), fitted.left_vectors_[:, 0], fitted.components_[0]
+        return _Triplet(0.0, np.zeros(X.shape[0]), np.zeros(X.shape[1]))
+    return _Triplet(float(fitted.singular_values_[0]), fitted.left_vectors_[:, 0], fitted.components_[0])
 
 
-def _singular_pair(X: Floats) -> tuple[float, Floats, Floats]:
-    """The leading singular pair: the dense module, without iterating to it."""
+def _leading_singular_pair(X: Floats) -> _Triplet:
+    """The dense module, without iterating to it."""
     if X.shape[0] > X.shape[1]:
-        d, v, u = _singular_pair(X.T)
-        return d, u, v
+        d, v, u = _leading_singular_pair(X.T)
+        return _Triplet(d, u, v)
     last = X.shape[0] - 1
     u = eigh(X @ X.T, subset_by_index=[last, last], check_finite=False)[1][:, 0]
     v = X.T @ u
     d = float(np.linalg.norm(v))
-    return d, u, v / d if d > 0 else v
+    return _Triplet(d, u, v / d if d > 0 else v)

@@ -1,4 +1,4 @@
-"""Which members of a module stay when the data are halved, and how many of them would stay by chance."""
+"""Stability selection: which members of a module are selected in random halves of the data."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from netbic.estimators import (
     names_of,
     unwrapped,
 )
+from netbic.selection.complementary_pairs import ComplementaryPairs, SelectionCounts
 from netbic.selection.error_bounds import (
     check_assumption,
     check_threshold,
@@ -24,32 +25,31 @@ from netbic.selection.error_bounds import (
     pcer_threshold,
     threshold_for,
 )
-from netbic.selection.fits import Fitters, Jobs, fitters, quiet
-from netbic.selection.halves import Halving
-from netbic.selection.holdout import seeded
+from netbic.selection.fits import Jobs, fitters, quiet
 from netbic.selection.matching import Bools, Floats
+from netbic.selection.resampling import draw_seed, seeded
 
 _DEFAULT_THRESHOLD = 0.75
 
 
 @dataclass(frozen=True)
 class AxisStability:
-    """Selections on one axis, features or samples; arrays have an entry per module.
+    """Selection frequencies on one axis, features or samples; arrays have an entry per module.
 
     Attributes
     ----------
     frequency : DataFrame
-        A row per feature (or sample), a column per module: the share of halves whose module has it.
+        A row per feature (or sample), a column per module: the share of halves in which it is a member.
     found : ndarray
         Share of halves in which the module was found again.
     overlap : ndarray
-        Mean Jaccard index of its members with those of the modules that were matched to it; 0 if there was none.
+        Mean Jaccard index of its members with those of the modules matched to it; 0 if there is none.
     selected : ndarray
-        Members of a half's module on average: the q of the error bound.
+        Mean number of members in a half: the q of the error bound.
     threshold : ndarray
-        Frequency from which a member is stable; infinite where no threshold keeps the wanted error.
+        Frequency from which a member is stable; infinite where no threshold achieves the requested error.
     false : ndarray
-        Bound on the expected number of stable members that halves select no more often than by lot.
+        Bound on the expected number of stable members that halves select no more often than at random.
     """
 
     frequency: pd.DataFrame
@@ -63,21 +63,21 @@ class AxisStability:
     @property
     def members(self) -> Bools:
         """Stable members: a row per module."""
-        lowest = self.threshold[:, None] - 1e-9  # frequencies are multiples of 1 / (2 n_pairs): this is for rounding
+        lowest = self.threshold[:, None] - 1e-9  # rounding: frequencies are multiples of 1 / (2 n_pairs)
         return np.asarray(lowest <= self.frequency.to_numpy().T)
 
-    def _at(self, limits: _Limits) -> AxisStability:
+    def _at(self, limit: _ErrorLimit) -> AxisStability:
         """The same frequencies at another threshold."""
         n, p = self.n_pairs, len(self.frequency)
-        threshold = np.array([limits.threshold_at(q, p, n) for q in self.selected])
+        threshold = np.array([limit.threshold_at(q, p, n) for q in self.selected])
         pairs = zip(threshold, self.selected, strict=True)
-        false = [expected_false(tau, q, p, n, limits.assumption) if tau <= 1 else 0.0 for tau, q in pairs]
+        false = [expected_false(tau, q, p, n, limit.assumption) if tau <= 1 else 0.0 for tau, q in pairs]
         return replace(self, threshold=threshold, false=np.array(false))
 
 
 @dataclass(frozen=True)
-class _Limits:
-    """What the user allows: a threshold, a number of false members, or a rate of them."""
+class _ErrorLimit:
+    """What determines the threshold: itself, a number of false members, or a rate of them."""
 
     threshold: float | None
     max_false: float | None
@@ -87,7 +87,7 @@ class _Limits:
     def __post_init__(self) -> None:
         given = [name for name in ("threshold", "max_false", "pcer") if getattr(self, name) is not None]
         if len(given) > 1:
-            raise ValueError(f"{' and '.join(given)} are given: each decides the threshold, so give one of them")
+            raise ValueError(f"{' and '.join(given)} are given: each determines the threshold, so give one of them")
         check_assumption(self.assumption)
         if self.threshold is not None:
             check_threshold(self.threshold)
@@ -97,6 +97,7 @@ class _Limits:
             pcer_threshold(self.pcer, 0, 1)
 
     def threshold_at(self, q: float, p: int, n_pairs: int) -> float:
+        """The threshold if q of p candidates are selected on average."""
         if self.pcer is not None:
             return max(pcer_threshold(self.pcer, q, p), 0.5 + 0.5 / n_pairs)
         if self.max_false is not None:
@@ -111,10 +112,10 @@ class Stability:
     Attributes
     ----------
     reference : SparseGraphSVD
-        The model fitted to all data; its modules are the ones judged.
+        The model fitted to all data; its modules are the ones assessed.
     columns, rows : AxisStability or None
         Selections of features (in halves of the samples) and of samples (in halves of the features). None where the
-        model keeps everything anyway.
+        model keeps the whole axis.
     """
 
     reference: SparseGraphSVD
@@ -125,9 +126,9 @@ class Stability:
     def table(self) -> pd.DataFrame:
         """A row per module.
 
-        `module`; `found`, the share of halves that have it again; and for features (`columns`) and samples (`rows`):
-        `n_`, the members of the fit to all data, `stable_`, how many members are stable, `false_`, the bound on how
-        many of those are to be expected by chance, `overlap_`, the mean Jaccard index with the modules matched.
+        `module`; `found`, the share of halves in which it is found; and for features (`columns`) and samples (`rows`):
+        `n_`, the members in the fit to all data, `stable_`, the number of stable members, `false_`, the bound on the
+        number of those expected by chance, `overlap_`, the mean Jaccard index with the matched modules.
         """
         table = pd.DataFrame({"module": np.arange(self.reference.n_components_)})
         table["found"] = np.mean([part.found for part in self._parts().values()], axis=0)
@@ -143,11 +144,11 @@ class Stability:
         """One plain sentence."""
         table = self.table
         if table.empty:
-            return "No module was found in all of X, so there is none to judge."
-        words = {"columns": "features", "rows": "samples"}
+            return "No module was found in X, so there is none to assess."
+        nouns = {"columns": "features", "rows": "samples"}
         kept = [
-            f"{table[f'stable_{axis}'].mean():.0f} of {table[f'n_{axis}'].mean():.0f} {words[axis]} are stable "
-            f"({_chance(part)})"
+            f"{table[f'stable_{axis}'].mean():.0f} of {table[f'n_{axis}'].mean():.0f} {nouns[axis]} are stable "
+            f"({_expected_by_chance(part)})"
             for axis, part in self._parts().items()
         ]
         again = int((table["found"] > 0.5).sum())
@@ -165,13 +166,13 @@ class Stability:
         pcer: float | None = None,
         assumption: str = "unimodal",
     ) -> Stability:
-        """The same frequencies at another threshold or error; the words of `stability`. Nothing is fitted again."""
-        limits = _Limits(threshold, max_false, pcer, assumption)
-        parts: dict[str, Any] = {axis: part._at(limits) for axis, part in self._parts().items()}
+        """The same frequencies at another threshold or error (see `stability`), without new fits."""
+        limit = _ErrorLimit(threshold, max_false, pcer, assumption)
+        parts: dict[str, Any] = {axis: part._at(limit) for axis, part in self._parts().items()}
         return replace(self, **parts)
 
     def refit(self, X: Any) -> StableModules:
-        """The modules re-estimated on their stable members: a fitted model, for all that takes one.
+        """The modules re-estimated on their stable members, as a fitted model.
 
         Parameters
         ----------
@@ -184,9 +185,9 @@ class Stability:
         return StableModules.at(self.reference, X, masks["rows"], masks["columns"])
 
 
-def _chance(part: AxisStability) -> str:
+def _expected_by_chance(part: AxisStability) -> str:
     if np.isinf(part.threshold).any():
-        return "no threshold keeps the wanted error: keep fewer per module, or allow more"
+        return "no threshold achieves the requested error: use smaller modules, or allow more false members"
     return f"at most {part.false.mean():.2g} expected by chance"
 
 
@@ -202,19 +203,19 @@ def stability(
     random_state: Any = None,
     n_jobs: Jobs = None,
 ) -> Stability:
-    """Ask which members of a model's modules stay when the data are halved.
+    """Find the members of a model's modules that are selected in most halves of the data.
 
-    The samples are split at random into two halves, again and again; the model is fitted to each half (sizes in
-    proportion, graphs cut), and its modules are matched one to one to those of the fit to all data. The share of halves
-    in which a feature is a member says how much it depends on chance (Meinshausen and Buehlmann 2010; Shah and Samworth
-    2013). Samples are judged in the same way in halves of the *features*: halves of the samples would show each sample
-    only with its own, unchanged noise.
+    The samples are split at random into two halves, many times; the model is fitted to each half (sizes in proportion,
+    graphs restricted to it), and its modules are matched one to one to those of the fit to all data. The share of
+    halves in which a feature is a member measures how stable it is (Meinshausen and Buehlmann 2010; Shah and Samworth
+    2013). Samples are assessed in the same way in halves of the *features*: in halves of the samples, each sample would
+    always come with the same noise.
 
-    The bound on false members counts features (samples) that half the data select with a probability of at most q / p,
-    q of p being selected on average. It needs halves that are independent of each other: samples that are, and for
-    samples' selections features that are, given the module. It says nothing about features that are selected more often
-    for reasons that all halves share: a larger variance, a graph that favours them, a batch effect. With several
-    modules the matching, which knows all data, is a small extra that the theory leaves out.
+    The bound on false members counts features (samples) that are selected from half the data with a probability of at
+    most q / p, where q of p are selected on average. It assumes that the two halves are independent: that samples are
+    independent and, for the selection of samples, that features are independent given the module. It does not cover
+    features that are selected more often for reasons common to all halves: a larger variance, a graph that favours
+    them, a batch effect. With several modules, the theory does not cover the matching, which uses all data.
 
     Parameters
     ----------
@@ -226,14 +227,14 @@ def stability(
     threshold : float
         Share of halves, above .5, from which a member is stable. Default .75.
     max_false : float
-        Instead: the expected number of false members per module and axis that is allowed; the threshold follows.
+        Instead: the allowed expected number of false members per module and axis, which determines the threshold.
     pcer : float
         Instead: that number as a share of all features (samples), by Meinshausen and Buehlmann's bound as in s4vd.
     assumption : {"unimodal", "none", "r-concave"}
-        What the bound takes for granted, see `expected_false`.
+        The assumption behind the bound, see `expected_false`.
     random_state : None, int or numpy.random.Generator
     n_jobs : int or "dask", optional
-        Threads over pairs, or the workers of the present Dask client; the answer does not depend on it.
+        Threads over pairs, or the workers of the current Dask client; the result does not depend on it.
 
     Examples
     --------
@@ -249,33 +250,30 @@ def stability(
     [...]
     """
     check_count("n_pairs", n_pairs)
-    limits = _Limits(threshold, max_false, pcer, assumption)
+    limit = _ErrorLimit(threshold, max_false, pcer, assumption)
     model = unwrapped(model)
     axes = [axis for axis in ("columns", "rows") if _selects(model, axis)]
     if not axes:
         raise ValueError("the model keeps all samples and features, so nothing is selected: give n_rows or n_columns")
-    seed = int(np.random.default_rng(random_state).integers(2**31))
-    workers = fitters(X, n_jobs)
+    seed, executor = draw_seed(random_state), fitters(X, n_jobs)
     with quiet():
         reference = seeded(model, seed).fit(X)
-        halvings = [Halving.of(reference, X, axis) for axis in axes]
-        parts: dict[str, Any] = {"columns": None, "rows": None}
-        for halving in halvings:
-            parts[halving.axis] = _judged(halving, reference, n_pairs, seed, workers)._at(limits)
+        pairs = [ComplementaryPairs.of(reference, X, axis) for axis in axes]
+        counts = [each.count(n_pairs, seed, executor) for each in pairs]
+    parts: dict[str, Any] = {"columns": None, "rows": None}
+    for axis, counted in zip(axes, counts, strict=True):
+        parts[axis] = _shares(counted, names_of(reference, axis), n_pairs)._at(limit)
     return Stability(reference, **parts)
 
 
 def _selects(model: SparseGraphSVD, axis: str) -> bool:
-    """Whether the model leaves anything out on this axis."""
+    """Whether the model selects part of this axis."""
     return getattr(model, f"n_{axis}") is not None or getattr(model, f"{axis.removesuffix('s')}_penalty") is not None
 
 
-def _judged(halving: Halving, reference: SparseGraphSVD, n_pairs: int, seed: int, workers: Fitters) -> AxisStability:
-    tally = halving.tally(n_pairs, seed, workers)
-    n_halves = 2 * n_pairs
-    names = pd.Index(names_of(reference, halving.axis))
-    frequency = pd.DataFrame(tally.counts.T / n_halves, index=names)
-    overlap = tally.overlap / np.maximum(tally.found, 1)
-    nothing = np.zeros(len(overlap))
-    found, selected = tally.found / n_halves, tally.selected / n_halves
-    return AxisStability(frequency, found, overlap, selected, n_pairs, nothing, nothing)
+def _shares(counted: SelectionCounts, names: Any, n_pairs: int) -> AxisStability:
+    """Counts as shares of the halves; the threshold is still to be set."""
+    frequency = pd.DataFrame(counted.counts.T / (2 * n_pairs), index=pd.Index(names))
+    overlap = counted.overlap / np.maximum(counted.found, 1)
+    found, selected, unset = counted.found / (2 * n_pairs), counted.selected / (2 * n_pairs), np.zeros(len(overlap))
+    return AxisStability(frequency, found, overlap, selected, n_pairs, unset, unset)

@@ -1,4 +1,4 @@
-"""How sparse and how smooth: settings that explain what was not fitted."""
+"""Grid search for sizes and smoothness, scored by how well modules explain data that were not fitted."""
 
 from __future__ import annotations
 
@@ -16,29 +16,21 @@ import scipy.sparse as sp
 from scipy.stats import rankdata
 from sklearn.base import clone
 
-from netbic.estimators import AXES, SparseGraphSVD, axis_names, check_count, has_holes
-from netbic.graphs import Graph, match
-from netbic.selection.choice import RULES, choice, described, standard_errors, verdict
-from netbic.selection.criteria import CRITERIA, Maker, check_varies, trials
-from netbic.selection.fits import Fitters, Here, Jobs, fitters, quiet
+from netbic.estimators import SparseGraphSVD, axis_names, check_count, has_holes
+from netbic.graphs import Graph
+from netbic.selection.choice import RULES, choice, printable, standard_errors, verdict
+from netbic.selection.criteria import CRITERIA, SplitFactory, check_varies, splits
+from netbic.selection.fits import Fitters, Jobs, fitters, quiet
 from netbic.selection.grid import Grid, named, points_of
-from netbic.selection.holdout import seeded
+from netbic.selection.resampling import draw_seed, graphs_by_position, seeded
 from netbic.storage import Checkpoint, Task, read_header, settings_of
 from netbic.study import digest
 
-_PARTS = 4  # portions of a fold per process
-_SHARED = (
-    "center",
-    "scale",
-    "missing",
-    "low_memory",
-    "solver",
-    "clip",
-)  # points that agree in these share a prepared matrix
+_BATCHES = 4  # batches of a fold per process
+_PREPARATION = ("center", "scale", "missing", "low_memory", "solver", "clip")  # equal in models that share a matrix
 
 Progress = Callable[[int, int], Any]
-Portion = tuple[int, list[int]]  # a fold and points
-Search = tuple[list[SparseGraphSVD], list[Maker]]  # a model per point, a maker per fold
+Batch = tuple[int, list[int]]  # a fold and points of the grid
 
 
 class Outcome(NamedTuple):
@@ -52,13 +44,13 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True)
 class Tuning:
-    """Settings chosen from a grid.
+    """The result of a grid search, with the names of scikit-learn's GridSearchCV.
 
     Attributes
     ----------
     best_params_ : dict
     best_index_ : int
-        The chosen point's place in `cv_results_`.
+        The chosen point's index in `cv_results_`.
     best_score_ : float
         Its mean score. Under the one-standard-error rule another point may have a larger one.
     best_estimator_ : SparseGraphSVD
@@ -68,7 +60,7 @@ class Tuning:
         `std_test_score`, `rank_test_score`; also `mean_modules`, the number found, and `mean_row_share` and
         `mean_column_share`, the members of all modules as shares of the axis.
     verdict : str
-        One plain sentence or two: what was chosen, and which sizes the data do not identify.
+        What was chosen, and which sizes the data do not identify, in plain words.
     """
 
     best_params_: dict[str, Any]
@@ -80,8 +72,8 @@ class Tuning:
 
     @property
     def table(self) -> pd.DataFrame:
-        """A row per point: its settings, mean `score`, the `standard_error` over folds, and which one is `chosen`."""
-        table = pd.DataFrame([described(point) for point in self.cv_results_["params"]])
+        """A row per point: its parameters, mean `score`, the `standard_error` over folds, and which one is `chosen`."""
+        table = pd.DataFrame([printable(point) for point in self.cv_results_["params"]])
         table["score"] = self.cv_results_["mean_test_score"]
         table["standard_error"] = standard_errors(self.cv_results_)
         table["chosen"] = np.arange(len(table)) == self.best_index_
@@ -101,38 +93,39 @@ def tune(
     random_state: Any = None,
     n_jobs: Jobs = None,
 ) -> Tuning:
-    """Choose sizes, smoothness or any other setting by how well modules explain what was not fitted.
+    """Choose sizes, smoothness or any other parameter by how well modules explain data that were not fitted.
 
     Parameters
     ----------
     model : SparseGraphSVD
-        What the grid leaves open. Its graphs are matched to X as `fit` does it.
+        The parameters that are not in the grid. Its graphs are matched to X as in `fit`.
     X : array, DataFrame or sparse matrix
         Sparse for "held_out" and "bic" only; with missing values for "held_out" and "wold" only, and only if the
-        model's `missing` says what to do with them.
+        model's `missing` says how to treat them.
     grid : dict of lists, or list of such dicts, optional
-        As for scikit-learn's ParameterGrid. Default: five sizes on each axis up to all there are, and smoothness 0,
-        .05, .1 and .25 where the model has a graph. Sizes are those for all of X and shrink with what is fitted of it.
+        As for scikit-learn's ParameterGrid. Default: five sizes on each axis up to the whole axis, and smoothness 0,
+        .05, .1 and .25 where the model has a graph. Sizes are those for all of X; they are reduced in proportion to the
+        part of X that is fitted.
     criterion : {"held_out", "wold", "gabriel", "bic"}
         "held_out": variance of held-out samples explained by the modules' features, plus that of held-out features
         explained by their samples. "wold": held-out entries. "gabriel": a held-out corner, predicted from the rest
-        (use `rule="best"`). "bic": the literature's; it keeps far too few members.
+        (use `rule="best"`). "bic": the literature's; it selects far too few members.
     n_folds : int
-        Folds of samples and of features; for "wold" so many times a tenth of the entries is held out.
+        Folds of samples and of features; for "wold" the number of times a tenth of the entries is held out.
     rule : {"one_se", "best"}
         "one_se": the simplest point whose mean score is within one standard error (over folds, of the difference) of
-        the best; simplest are the fewest members (as shares of both axes), then the least smoothness. "best": the
-        largest mean score.
+        the best; simplest means fewest members (as shares of both axes), then least smoothness. "best": the largest
+        mean score.
     checkpoint : path, optional
-        A file that every finished fit is appended to. Called again with the same file, after any interruption, the
-        tuning is resumed and gives the same result.
+        A file to which every finished fit is appended. After an interruption, a call with the same file continues the
+        search and gives the same result.
     progress : function, optional
-        Called with the numbers of finished and of all fits after each of them, in the thread that called.
+        Called after each fit, in the calling thread, with the numbers of finished fits and of all fits.
     random_state : None, int or numpy.random.Generator
-        Deals the folds; and seeds the random starts of a model (`n_init`) whose own `random_state` is no integer.
+        Seed of the folds, and of the random starts of a model (`n_init`) whose own `random_state` is not an integer.
     n_jobs : int or "dask", optional
-        Processes over points, or the workers of the present Dask client; the answer does not depend on it. Each holds a
-        fold.
+        Processes over points, or the workers of the current Dask client; the result does not depend on it. Each holds a
+        fold in memory.
 
     Examples
     --------
@@ -143,31 +136,30 @@ def tune(
     >>> tuning.best_params_
     {'n_columns': 50}
     """
-    _check_words(model, criterion, n_folds, rule)
-    workers = fitters(X, n_jobs, processes=True)  # not threads: half of a fit is Python, and two take longer than one
-    with quiet():  # the last fit makes its own remarks
+    _check_options(model, criterion, n_folds, rule)
+    executor = fitters(X, n_jobs, processes=True)  # half of a fit is Python: threads would be slower
+    with quiet():  # warnings of the final fit are shown
         values, seed = _values(model, X, criterion), _seed(random_state, checkpoint)
         points = points_of(model, grid, values.shape)
         models = _models(model, points, values.shape, axis_names(X), seed)
-        makers = trials(criterion, values, n_folds, seed, max(each.n_components for each in models))
-        _check_folds(models, points, makers)
-        task = _task(models, values, criterion, n_folds, seed)
-        saved = Checkpoint(checkpoint, task, _decoded)
-        known = dict(saved.entries)
-        _fit_all(models, makers, known, saved, progress or (lambda done, total: None), workers)
-    results = _results(points, known, len(makers))
+        n_components = max(each.n_components for each in models)
+        search = _Search(models, splits(criterion, values, n_folds, seed, n_components))
+        search.check(points)
+        saved = Checkpoint(checkpoint, _task(models, values, criterion, n_folds, seed), _decoded)
+        outcomes = dict(saved.entries)
+        for fold, point, outcome in search.run(frozenset(outcomes), executor):
+            outcomes[point, fold] = outcome
+            saved.append([point, fold, *outcome])
+            if progress is not None:
+                progress(len(outcomes), len(models) * len(search.splits))
+    results = _results(points, outcomes, len(search.splits))
     index = choice(results, models, rule)
     fitted = clone(model).set_params(**points[index]).fit(X)
     said = verdict(results, index, values.shape, predicts=criterion in ("wold", "gabriel"))
     return Tuning(points[index], index, float(results["mean_test_score"][index]), fitted, results, said)
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# What was asked for
-# --------------------------------------------------------------------------------------------------------------------
-
-
-def _check_words(model: Any, criterion: str, n_folds: int, rule: str) -> None:
+def _check_options(model: Any, criterion: str, n_folds: int, rule: str) -> None:
     if not isinstance(model, SparseGraphSVD):
         raise TypeError(f"model={model!r}: a SparseGraphSVD is needed (GridSearchCV takes pipelines)")
     for name, value, known in (("criterion", criterion, CRITERIA), ("rule", rule, RULES)):
@@ -186,87 +178,37 @@ def _values(model: SparseGraphSVD, X: Any, criterion: str) -> Any:
     return values
 
 
+def _seed(random_state: Any, checkpoint: Path | str | None) -> int:
+    """The seed of the folds; without a random_state that of the checkpoint, so that it can be resumed."""
+    header = read_header(checkpoint, "tuning") if random_state is None and checkpoint is not None else None
+    return draw_seed(random_state) if header is None else int(header["data"]["seed"])
+
+
 def _models(
     model: SparseGraphSVD, points: list[dict[str, Any]], shape: tuple[int, int], names: tuple[Any, Any], seed: int
 ) -> list[SparseGraphSVD]:
-    """A model for every point, once it is sure to go with X; graphs matched by position (each once), starts seeded."""
+    """A checked model for every point, with seeded starts and graphs matched by position (each once)."""
     matched: dict[tuple[str, int], Graph] = {}
     models = []
     for point in points:
-        words = model.get_params(deep=False) | point | {"n_jobs": None, "verbose": 0}
+        parameters = model.get_params(deep=False) | point | {"n_jobs": None, "verbose": 0}
         with named(point):
-            for axis, size, known in zip(AXES, shape, names, strict=True):
-                if (graph := words[f"{axis}_graph"]) is not None:
-                    place = axis, id(graph)
-                    if place not in matched:
-                        matched[place] = Graph(match(graph, size, known, axis).weights)
-                    words[f"{axis}_graph"] = matched[place]
-            models.append(seeded(type(model)(**words), seed))
+            parameters |= graphs_by_position(parameters, shape, names, matched)
+            models.append(seeded(type(model)(**parameters), seed))
             models[-1].check(shape)
     return models
 
 
-def _seed(random_state: Any, checkpoint: Path | str | None) -> int:
-    """The seed of the folds; without a random_state that of the checkpoint, so that it can be resumed."""
-    header = read_header(checkpoint, "tuning") if random_state is None and checkpoint is not None else None
-    return int(np.random.default_rng(random_state).integers(2**31)) if header is None else int(header["data"]["seed"])
-
-
 def _task(models: list[SparseGraphSVD], X: Any, criterion: str, n_folds: int, seed: int) -> Task:
-    """Everything that decides the outcomes."""
-    stored = [X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr]
-    described = json.dumps([_described(model.get_params(deep=False)) for model in models])
-    models_digest = hashlib.blake2b(described.encode(), digest_size=16).hexdigest()
+    """Everything that determines the scores."""
+    arrays = [X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr]
+    parameters = json.dumps([_fingerprint(model.get_params(deep=False)) for model in models])
     data: dict[str, int | str] = {
         "seed": seed,
-        "model and grid": models_digest,
-        "X": digest(*stored, np.array(X.shape)),
+        "model and grid": hashlib.blake2b(parameters.encode(), digest_size=16).hexdigest(),
+        "X": digest(*arrays, np.array(X.shape)),
     }
     return Task("tuning", {"criterion": criterion, "n_folds": n_folds}, data)
-
-
-def _described(words: dict[str, Any]) -> dict[str, Any]:
-    """Settings as JSON has them; graphs by their digests."""
-    graphs = {name: value.weights for name, value in words.items() if isinstance(value, Graph)}
-    return settings_of(words) | {name: digest(w.data, w.indices, w.indptr) for name, w in graphs.items()}
-
-
-def _check_folds(models: list[SparseGraphSVD], points: list[dict[str, Any]], makers: list[Maker]) -> None:
-    """Raise if a fold does not vary, or a point does not fit into it; before anything is fitted."""
-    for fold, make in enumerate(makers):
-        trial = make()
-        for model, point in zip(models, points, strict=True) if fold == 0 else ():  # the smallest block
-            with named(point):
-                trial.fitting(model).check(trial.X.shape)
-        try:
-            for group in _groups(models, range(len(models))):
-                prepared = trial.fitting(models[group[0]]).prepared(trial.X)
-                check_varies(prepared.operator.squared_norm, trial.X, "fits")
-                trial.judge(prepared, models[group[0]])
-        except ValueError as problem:
-            raise ValueError(f"fold {fold + 1} of {len(makers)}: {problem}") from None
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# Fits
-# --------------------------------------------------------------------------------------------------------------------
-
-
-def _fit_all(
-    models: list[SparseGraphSVD],
-    makers: list[Maker],
-    known: dict[tuple[int, int], Outcome],
-    saved: Checkpoint[Any],
-    progress: Progress,
-    workers: Fitters,
-) -> None:
-    """Fit every point to every fold; in each process one fold at a time is in memory."""
-    total = len(models) * len(makers)
-    portions = list(_portions(models, len(makers), known, workers.at_once))
-    for fold, point, outcome in _finished(portions, models, makers, workers):
-        known[point, fold] = outcome
-        saved.append([point, fold, *outcome])
-        progress(len(known), total)
 
 
 def _decoded(entry: Any) -> tuple[tuple[int, int], Outcome]:
@@ -275,59 +217,81 @@ def _decoded(entry: Any) -> tuple[tuple[int, int], Outcome]:
     return (int(point), int(fold)), Outcome(*outcome)
 
 
-def _portions(
-    models: list[SparseGraphSVD], n_folds: int, known: Container[tuple[int, int]], at_once: int
-) -> Iterator[Portion]:
-    """Folds, each with points that share a prepared matrix: all of them, or (for several processes) a part."""
-    for fold in range(n_folds):
-        left = [point for point in range(len(models)) if (point, fold) not in known]
-        for group in _groups(models, left):
-            n_parts = 1 if at_once == 1 else min(len(group), _PARTS * at_once)
-            # Dealt out in turn: neighbours in the grid take about as long as each other.
-            yield from ((fold, group[part::n_parts]) for part in range(n_parts))
+def _fingerprint(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Parameters as JSON; graphs by their digests."""
+    graphs = {name: value.weights for name, value in parameters.items() if isinstance(value, Graph)}
+    return settings_of(parameters) | {name: digest(w.data, w.indices, w.indptr) for name, w in graphs.items()}
 
 
-def _groups(models: list[SparseGraphSVD], numbers: Iterable[int]) -> list[list[int]]:
-    """Points that can share a prepared matrix."""
-    groups: dict[Any, list[int]] = {}
-    for number in numbers:
-        groups.setdefault(tuple(getattr(models[number], name) for name in _SHARED), []).append(number)
-    return list(groups.values())
+@dataclass(frozen=True)
+class _Search:
+    """A model per point of the grid, to be fitted to every split."""
+
+    models: list[SparseGraphSVD]
+    splits: list[SplitFactory]
+
+    def check(self, points: list[dict[str, Any]]) -> None:
+        """Raise if a split does not vary, or a model does not suit it; before anything is fitted."""
+        for fold, make in enumerate(self.splits):
+            split = make()
+            for model, point in zip(self.models, points, strict=True) if fold == 0 else ():  # the smallest block
+                with named(point):
+                    split.training_model(model).check(split.X.shape)
+            try:
+                for group in self._groups(range(len(self.models))):
+                    prepared = split.training_model(self.models[group[0]]).prepared(split.X)
+                    check_varies(prepared.operator.squared_norm, split.X, "fitted")
+                    split.scorer(prepared, self.models[group[0]])
+            except ValueError as problem:
+                raise ValueError(f"fold {fold + 1} of {len(self.splits)}: {problem}") from None
+
+    def run(self, finished: Container[tuple[int, int]], executor: Fitters) -> Iterator[tuple[int, int, Outcome]]:
+        """Fold, point and outcome of every fit but the finished ones; each process holds one fold at a time."""
+        batches = list(self._batches(finished, executor.at_once))
+        if executor.at_once == 1:  # in this process: each fit is reported when it is finished, not each batch
+            found: Iterable[Iterable[tuple[int, int, Outcome]]] = map(partial(_outcomes, self), batches)
+        else:
+            found = executor.each(_list_of_outcomes, self, batches, False)
+        for outcomes in found:
+            yield from outcomes
+
+    def _batches(self, finished: Container[tuple[int, int]], at_once: int) -> Iterator[Batch]:
+        """Folds with points that share a prepared matrix: all of them or, for several processes, some."""
+        for fold in range(len(self.splits)):
+            remaining = [point for point in range(len(self.models)) if (point, fold) not in finished]
+            for group in self._groups(remaining):
+                n_batches = 1 if at_once == 1 else min(len(group), _BATCHES * at_once)
+                # Interleaved, because neighbouring points of the grid take about the same time.
+                yield from ((fold, group[first::n_batches]) for first in range(n_batches))
+
+    def _groups(self, points: Iterable[int]) -> list[list[int]]:
+        """Points that can share a prepared matrix."""
+        groups: dict[Any, list[int]] = {}
+        for point in points:
+            groups.setdefault(tuple(getattr(self.models[point], name) for name in _PREPARATION), []).append(point)
+        return list(groups.values())
 
 
-def _finished(
-    portions: list[Portion], models: list[SparseGraphSVD], makers: list[Maker], workers: Fitters
-) -> Iterator[tuple[int, int, Outcome]]:
-    """Fold, point and outcome of every fit as soon as it (or its portion, if it is fitted elsewhere) is finished."""
-    search = models, makers
-    # Nothing to wait for in this process: every fit is told, not only every portion.
-    alone = isinstance(workers, Here) and workers.at_once == 1
-    found = map(partial(_outcomes, search), portions) if alone else workers.each(_elsewhere, search, portions, False)
-    for outcomes in found:
-        yield from outcomes
-
-
-def _elsewhere(search: Search, portion: Portion) -> list[tuple[int, int, Outcome]]:
-    return list(_outcomes(search, portion))
-
-
-def _outcomes(search: Search, portion: Portion) -> Iterator[tuple[int, int, Outcome]]:
-    """What points that share a prepared matrix come to in one fold."""
-    models, makers = search
-    fold, points = portion
-    trial = makers[fold]()
-    prepared = trial.fitting(models[points[0]]).prepared(trial.X)
-    judge = trial.judge(prepared, models[points[0]])
+def _outcomes(search: _Search, batch: Batch) -> Iterator[tuple[int, int, Outcome]]:
+    """Fit the points of a batch, which share a prepared matrix, to their fold."""
+    fold, points = batch
+    split = search.splits[fold]()
+    prepared = split.training_model(search.models[points[0]]).prepared(split.X)
+    score = split.scorer(prepared, search.models[points[0]])
     n, p = prepared.operator.shape
     for point in points:
-        modules = trial.fitting(models[point]).modules_of(prepared)
+        modules = split.training_model(search.models[point]).modules_of(prepared)
         rows = sum(module.u.support.size for module in modules) / n
         columns = sum(module.v.support.size for module in modules) / p
-        yield fold, point, Outcome(judge(modules), len(modules), rows, columns)
+        yield fold, point, Outcome(score(modules), len(modules), rows, columns)
+
+
+def _list_of_outcomes(search: _Search, batch: Batch) -> list[tuple[int, int, Outcome]]:
+    return list(_outcomes(search, batch))
 
 
 def _results(points: list[dict[str, Any]], known: dict[tuple[int, int], Outcome], n_folds: int) -> dict[str, Any]:
-    """The outcomes as GridSearchCV has them."""
+    """The outcomes as in GridSearchCV.cv_results_."""
     outcomes = np.array([[known[point, fold] for fold in range(n_folds)] for point in range(len(points))])
     scores = outcomes[:, :, 0]
     results: dict[str, Any] = {}

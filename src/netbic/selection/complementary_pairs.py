@@ -1,0 +1,129 @@
+"""Selections in random complementary pairs of halves (Shah and Samworth 2013), each module matched to a given one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import check_array
+
+from netbic.arrays import checked
+from netbic.estimators import SparseGraphSVD
+from netbic.selection.fits import Fitters
+from netbic.selection.matching import ALIKE, Floats, Indices, Layers, jaccard, match_modules
+from netbic.selection.resampling import graphs_by_position, restrict
+
+_FEWEST = 4  # two for each half: a single sample is 0 after centring
+
+
+@dataclass(frozen=True)
+class SelectionCounts:
+    """Sums over halves, an entry or row per module.
+
+    Attributes
+    ----------
+    counts : int array of shape (K, size)
+        Halves in which a candidate is a member of the matched module, where that is similar enough.
+    selected : array of shape (K,)
+        Members of the matched modules, similar or not.
+    found : array of shape (K,)
+        Halves in which the matched module is similar enough.
+    overlap : array of shape (K,)
+        Jaccard indices with those.
+    """
+
+    counts: NDArray[np.int64]
+    selected: Floats
+    found: Floats
+    overlap: Floats
+
+    def __add__(self, other: SelectionCounts) -> SelectionCounts:
+        return SelectionCounts(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
+
+    @classmethod
+    def empty(cls, n_modules: int, size: int) -> Self:
+        """Before the first half."""
+        return cls(np.zeros((n_modules, size), dtype=np.int64), *np.zeros((3, n_modules)))
+
+
+@dataclass(frozen=True)
+class ComplementaryPairs:
+    """A model, data, and modules (`layers`) to search for in halves of the data.
+
+    The graphs of `model` match `X` by position. `axis` ("columns" or "rows") is the one whose selections are counted;
+    the other one is halved.
+    """
+
+    model: SparseGraphSVD
+    X: Any
+    layers: Layers
+    axis: str
+
+    @classmethod
+    def of(cls, fitted: SparseGraphSVD, X: Any, axis: str) -> Self:
+        """For the modules of a model fitted to X."""
+        values = check_array(
+            checked(X), accept_sparse="csr" if axis == "columns" else "csc", dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+        )  # fmt: skip
+        halved, size = ("samples", values.shape[0]) if axis == "columns" else ("features", values.shape[1])
+        if size < _FEWEST:
+            raise ValueError(f"X has {size} {halved}: at least {_FEWEST} are needed, two for each half")
+        names = fitted.names_["rows"], fitted.names_["columns"]
+        graphs = graphs_by_position(fitted.get_params(deep=False), values.shape, names)
+        return cls(clone(fitted).set_params(n_jobs=None, verbose=0, **graphs), values, Layers.of(fitted), axis)
+
+    @property
+    def size(self) -> int:
+        """Number of candidates."""
+        return int(self.X.shape[1] if self.axis == "columns" else self.X.shape[0])
+
+    def count(self, n_pairs: int, seed: int, executor: Fitters) -> SelectionCounts:
+        """Sum over pairs of halves; no fit is kept, and the executor does not change the result."""
+        seeds = [[seed, self.axis == "rows", number] for number in range(n_pairs)]
+        nothing = SelectionCounts.empty(len(self.layers.right), self.size)
+        return sum(executor.each(ComplementaryPairs._pair, self, seeds), nothing)
+
+    def _pair(self, seed: list[int]) -> SelectionCounts:
+        generator = np.random.default_rng(seed)
+        size = self.X.shape[0] if self.axis == "columns" else self.X.shape[1]
+        order = generator.permutation(size)
+        halves = [np.sort(half) for half in (order[: size // 2], order[size // 2 : 2 * (size // 2)])]
+        starts = generator.integers(2**31 - 1, size=2).tolist()
+        return self._half(halves[0], starts[0]) + self._half(halves[1], starts[1])
+
+    def _half(self, kept: Indices, random_state: int) -> SelectionCounts:
+        left, right = self.layers
+        if self.axis == "columns":
+            model, known, part = restrict(self.model, "row", kept, len(left)), Layers(left[kept], right), self.X[kept]
+        else:
+            model = restrict(self.model, "column", kept, right.shape[1])
+            known, part = Layers(left, right[:, kept]), self.X[:, kept]
+        return self._compared(known, model.set_params(random_state=random_state).fit(_observed(part)))
+
+    def _compared(self, known: Layers, fitted: SparseGraphSVD) -> SelectionCounts:
+        matches = match_modules(known, Layers.of(fitted))
+        nobody = np.zeros(self.size, dtype=bool)  # the last row, which -1, no partner, points to
+        members = np.vstack([getattr(fitted, f"{self.axis}_"), nobody])[matches.partner]
+        found = matches.similarity >= ALIKE
+        reference = self.layers.right if self.axis == "columns" else self.layers.left.T
+        counted = members & found[:, None]
+        overlap = found * jaccard(reference != 0, counted)
+        selected = members.sum(axis=1).astype(np.float64)
+        return SelectionCounts(counted.astype(np.int64), selected, found.astype(np.float64), overlap)
+
+
+def _observed(part: Any) -> Any:
+    """A half in which every row and column has an observed entry: means, which carry no signal, where all are NaN."""
+    if sp.issparse(part) or not np.isnan(part).any():
+        return part
+    part = part.copy()
+    unseen = np.isnan(part).all(axis=0)
+    part[:, unseen] = np.nanmean(part)
+    blank = np.isnan(part[:, ~unseen]).all(axis=1)
+    part[blank] = np.nanmean(part[~blank], axis=0)
+    return part

@@ -1,0 +1,88 @@
+"""Folds of an axis, and models for part of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from netbic.estimators import AXES, SparseGraphSVD
+from netbic.graphs import Graph, match
+from netbic.penalties import L1Ball, Penalty
+from netbic.selection.matching import Indices
+
+
+def folds(size: int, n_folds: int, random_state: Any, what: str = "samples") -> list[Indices]:
+    """Held-out samples (or features) of each fold: a random partition into parts of nearly equal size."""
+    if not 2 <= n_folds <= size // 2:
+        most = max(size // 2, 2)
+        raise ValueError(f"{n_folds} folds of {size} {what}: choose 2 to {most}, so that each holds two {what}")
+    order = np.random.default_rng(random_state).permutation(size)
+    return [np.sort(part) for part in np.array_split(order, n_folds)]
+
+
+def complement(held_out: Indices, size: int) -> Indices:
+    """The indices that are not held out."""
+    return np.setdiff1d(np.arange(size), held_out)
+
+
+def draw_seed(random_state: Any) -> int:
+    """An integer seed drawn from a random state."""
+    return int(np.random.default_rng(random_state).integers(2**31))
+
+
+def seeded(model: SparseGraphSVD, seed: int) -> SparseGraphSVD:
+    """A clone with an integer `random_state`, so that its random starts do not depend on the order of the fits."""
+    made: SparseGraphSVD = clone(model)
+    return made if isinstance(model.random_state, Integral) else made.set_params(random_state=seed)
+
+
+def graphs_by_position(
+    parameters: Mapping[str, Any],
+    shape: tuple[int, ...],
+    names: tuple[Any, Any],
+    matched: dict[tuple[str, int], Graph] | None = None,
+) -> dict[str, Graph]:
+    """The graphs among a model's parameters, matched to the rows and columns of X, without names.
+
+    `matched` holds graphs of earlier calls, by axis and identity, so that each is matched once.
+    """
+    found, matched = {}, {} if matched is None else matched
+    for axis, size, known in zip(AXES, shape, names, strict=True):
+        if (graph := parameters[f"{axis}_graph"]) is not None:
+            key = axis, id(graph)
+            if key not in matched:
+                matched[key] = Graph(match(graph, size, known, axis).weights)
+            found[f"{axis}_graph"] = matched[key]
+    return found
+
+
+def restrict(model: SparseGraphSVD, axis: str, kept: Indices, size: int) -> SparseGraphSVD:
+    """A clone for some of the rows or columns ("row", "column"): sizes in proportion, the induced subgraph."""
+    made = in_proportion(model, axis, len(kept) / size)
+    if (graph := getattr(model, f"{axis}_graph")) is not None:
+        made.set_params(**{f"{axis}_graph": induced(match(graph, size, None, axis), kept)})
+    return made
+
+
+def in_proportion(model: SparseGraphSVD, axis: str, share: float) -> SparseGraphSVD:
+    """A clone for a share of an axis: sizes are multiplied by it, L1 bounds (of unit vectors) by its square root."""
+    made: SparseGraphSVD = clone(model)
+    count, penalty = getattr(model, f"n_{axis}s"), getattr(model, f"{axis}_penalty")
+    if count is not None:
+        made.set_params(**{f"n_{axis}s": max(1, round(count * share))})
+    if isinstance(penalty, L1Ball):
+        made.set_params(**{f"{axis}_penalty": replace(penalty, bound=max(1.0, penalty.bound * np.sqrt(share)))})
+    elif isinstance(penalty, Penalty) and (size := penalty.size()) is not None:
+        smaller: Any = replace(penalty, k=max(1, round(size * share)))  # type: ignore[call-arg]
+        made.set_params(**{f"{axis}_penalty": smaller})
+    return made
+
+
+def induced(graph: Graph, nodes: Indices) -> Graph:
+    """The subgraph induced by some nodes, without names."""
+    return Graph(graph.subgraph(nodes).weights)
