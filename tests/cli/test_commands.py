@@ -29,12 +29,12 @@ def test_demo_shows_that_structure_helps():
     assert done.exit_code == 0, done.output
     flat = " ".join(done.output.split())
     means = re.search(
-        r"F1 of the genes: (\d\.\d\d) with the graph, (\d\.\d\d) rewired graph, (\d\.\d\d) no graph", flat
+        r"(\d\.\d\d) with the network, (\d\.\d\d) rewired network, (\d\.\d\d) no network", flat
     )
     graph, rewired, none = map(float, means.groups())
     assert graph > max(rewired, none) + 0.03
     assert abs(rewired - none) < 0.05
-    assert "The graph helps by its structure" in flat
+    assert "The structure of the network helps" in flat
 
 
 def test_demo_is_the_same_every_time():
@@ -45,7 +45,7 @@ def test_demo_is_the_same_every_time():
 def test_impossible_demo_says_what_to_do():
     done = run("demo", "--samples", "100", "--modules", "8")
     assert done.exit_code == 1
-    assert "ask for fewer --modules" in done.output
+    assert "choose fewer --modules" in done.output
     assert "Traceback" not in done.output
 
 
@@ -61,7 +61,7 @@ def test_the_help_lists_every_option_once_and_in_groups(name):
     for option in main.commands[name].params:
         if isinstance(option, click.Option):
             assert len(re.findall(rf"^  {option.opts[0]}(?![\w-])", text, re.MULTILINE)) == 1, option.opts
-    assert text.index("Options to begin with") < text.index("Reading the network") < text.index("Other options")
+    assert text.index("Main options") < text.index("Reading the network") < text.index("Other options")
 
 
 FLOATS = [
@@ -291,7 +291,7 @@ def test_enrichment_is_written_with_the_modules_and_afterwards(files, tmp_path):
     )
     nothing = run("enrich", str(tmp_path / "plain"))
     assert nothing.exit_code == 2
-    assert "nothing to test the modules with" in nothing.output
+    assert "nothing to test the modules for" in nothing.output
     apart = run("enrich", str(tmp_path / "out"), "--gene-sets", str(sets), "--by-sign", "--collapse", "0.5")
     assert apart.exit_code == 0
     assert set(netbic.io.read_table(tmp_path / "out" / "gene_sets.tsv")["sign"]) == {1, -1}

@@ -71,11 +71,11 @@ def test_an_interrupted_tuning_goes_on(files, tmp_path, monkeypatch):
         patch.setattr(Checkpoint, "keep", interrupted)
         cut = run(files, tmp_path / "cut")
     assert cut.exit_code == 1
-    assert "run the same command again to go on" in cut.output
+    assert "run the same command again to continue" in cut.output
     assert (tmp_path / "cut" / "tuning.checkpoint").read_text().count("\n") == 8
     otherwise = run(files, tmp_path / "cut", "--seed", "1")
     assert otherwise.exit_code == 1
-    assert "seed differ): repeat those, choose another folder, or --force to begin again" in otherwise.output
+    assert "seed differ): use the same options again, choose another folder, or --force to start again" in otherwise.output
     again = run(files, tmp_path / "cut", "--json")
     assert again.output == whole.output
     assert (tmp_path / "cut" / "tuning.tsv").read_bytes() == (tmp_path / "whole" / "tuning.tsv").read_bytes()
@@ -95,7 +95,7 @@ def test_finished_results_are_not_overwritten(files, tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--genes", "20,many"], "'20,many' are no numbers"),
+        (["--genes", "20,many"], "'20,many' is not a list of numbers"),
         (["--genes", "0"], "numbers of at least 1 are needed"),
         (["--genes", "300"], "--genes 300 but X has 200 genes"),
         (["--folds", "60"], "60 folds of 100 samples: choose 2 to 50"),

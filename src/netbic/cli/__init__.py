@@ -1,4 +1,4 @@
-"""The command line. Each command is a few lines that call the rooms above, which are loaded only when it runs."""
+"""The command line. Each command calls the packages above, which are imported only when it runs."""
 
 import click
 
@@ -18,19 +18,19 @@ from netbic.cli.tune import tune
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="netbic")
 def main() -> None:
-    """Find network-coherent biclusters: genes that act together in some samples and hang together in a graph.
+    """Find modules: sets of genes that act together in a subset of samples and are linked in a network.
 
     \b
-    netbic demo                              see it work on simulated data
-    netbic simulate DIR                      files to try the other commands on
-    netbic convert EXPR OUT.zarr             data larger than memory, for fit --dask
-    netbic align EXPR --graph NET            what of the network matches the data
-    netbic fit EXPR --graph NET --out DIR    modules, by name, in open files
-    netbic tune EXPR --graph NET --out DIR   sizes and smoothness that explain what was not fitted
-    netbic enrich DIR --gene-sets GMT        edges and gene sets the modules are rich in
-    netbic report DIR                        all of it as one page to look at, self-contained
-    netbic score DIR NEW                     scores of new samples on those modules
-    netbic reproduce fig1                    the paper's figures and table, with controls
+    netbic demo                              try netbic on simulated data
+    netbic simulate DIR                      write simulated files for the other commands
+    netbic convert EXPR OUT.zarr             store data larger than memory for fit --dask
+    netbic align EXPR --graph NET            show how the network matches the data
+    netbic fit EXPR --graph NET --out DIR    find modules and write them as tables
+    netbic tune EXPR --graph NET --out DIR   choose module sizes by cross-validation
+    netbic enrich DIR --gene-sets GMT        test modules for edges and gene sets
+    netbic report DIR                        write the results as an HTML report
+    netbic score DIR NEW                     score new samples on the modules
+    netbic reproduce fig1                    reproduce the paper's figures and table
     """
 
 

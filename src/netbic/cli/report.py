@@ -1,4 +1,4 @@
-"""netbic report: what a fit found, as one page to look at."""
+"""netbic report: the results of a fit as an HTML page."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from netbic.cli.command import Command
 
 @click.command(cls=Command)
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="The file [default: FOLDER/report.html].")
-@click.option("--force", is_flag=True, help="Replace the file that --out names.")
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path), help="File to write [default: FOLDER/report.html]."
+)
+@click.option("--force", is_flag=True, help="Replace an existing file.")
 def report(folder: Path, out: Path | None, force: bool) -> None:
-    """Show what netbic fit wrote into FOLDER as one HTML file, to be opened from disk or mailed.
+    """Write an HTML report of the fit in FOLDER: a single file that works offline.
 
-    netbic fit does so itself. Do it again after netbic enrich, to see other gene sets.
+    netbic fit writes it too. Run this command after netbic enrich, to update the report.
     """
     in_place = out is None or out.absolute().parent == folder.absolute()
     with netbic.io.locked(folder) if in_place else nullcontext():
