@@ -135,6 +135,13 @@ def test_every_command_and_option_is_documented(name):
     assert f"netbic {name}" in README.read_text()
 
 
+def test_packages_that_commands_use_load_by_themselves():
+    used = set()
+    for path in Path(netbic.__file__).parent.glob("cli/*.py"):
+        used |= set(re.findall(r"(?<!from )(?<![\w.])netbic\.([a-z]\w+)\.", path.read_text()))
+    assert used <= netbic._PACKAGES
+
+
 def test_help_loads_nothing_heavy():
     code = (
         "import sys; from netbic.cli import main; print([m for m in ('numpy', 'pandas', 'rich') if m in sys.modules])"

@@ -75,7 +75,8 @@ def test_an_interrupted_tuning_goes_on(files, tmp_path, monkeypatch):
     assert (tmp_path / "cut" / "tuning.checkpoint").read_text().count("\n") == 8
     otherwise = run(files, tmp_path / "cut", "--seed", "1")
     assert otherwise.exit_code == 1
-    assert "seed differ): use the same options again, choose another folder, or --force to start again" in otherwise.output
+    said = "seed differ): use the same options again, choose another folder, or --force to start again"
+    assert said in otherwise.output
     again = run(files, tmp_path / "cut", "--json")
     assert again.output == whole.output
     assert (tmp_path / "cut" / "tuning.tsv").read_bytes() == (tmp_path / "whole" / "tuning.tsv").read_bytes()
