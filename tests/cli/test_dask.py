@@ -100,9 +100,9 @@ def test_an_interrupted_fit_goes_on_on_another_cluster(files, address, tmp_path,
     again = ("--dask", "local", "--dask-workers", 2, "--block-rows", 40, "--no-report", "--resume")
     done = fit(files, tmp_path / "out", *again)
     assert done.exit_code == 0, done.output
-    assert "resuming after 2 modules" in done.output
+    assert "continuing after 2 modules" in done.output
     agree(tmp_path / "out", tmp_path / "whole")
-    assert "finished already" in fit(files, tmp_path / "out", *again).output
+    assert "already finished" in fit(files, tmp_path / "out", *again).output
 
 
 @pytest.mark.parametrize(
@@ -110,14 +110,14 @@ def test_an_interrupted_fit_goes_on_on_another_cluster(files, address, tmp_path,
     [
         (("--dask", "tcp://127.0.0.1:9"), 1, "--dask tcp://127.0.0.1:9: no Dask scheduler answered within 1 seconds"),
         (("--dask", "foo://a:1"), 2, "--dask foo://a:1: unknown address scheme 'foo'"),
-        (("--dask", "mars"), 2, "give 'local' or a scheduler's address"),
+        (("--dask", "mars"), 2, "use 'local' or a scheduler's address"),
         (("--dask", "tcp://127.0.0.1:9", "--dask-workers", "2"), 2, "are for --dask local only"),
-        (("--dask", "local", "--dask-memory", "much"), 2, "is not a size: give e.g. 2GB"),
+        (("--dask", "local", "--dask-memory", "much"), 2, "is not a size: use e.g. 2GB"),
         (("--dask", "local", "--dask-memory", "60MB"), 2, "a worker needs at least 400MB"),
-        (("--dask-memory", "2GB"), 2, "--dask-memory needs --dask local: give that too"),
-        (("--block-rows", "20"), 2, "--block-rows needs --dask: give that too"),
+        (("--dask-memory", "2GB"), 2, "--dask-memory needs --dask local"),
+        (("--block-rows", "20"), 2, "--block-rows needs --dask"),
         (("--dask", "local", "--auto"), 2, "--auto needs the matrix in memory"),
-        (("--dask", "local", "--missing", "impute"), 2, "--dask does not support missing values"),
+        (("--dask", "local", "--missing", "impute"), 2, "--dask does not support missing entries"),
     ],
 )
 def test_what_dask_cannot_do_is_one_line(files, tmp_path, more, code, said, monkeypatch):

@@ -351,7 +351,7 @@ def test_resume_adds_gene_sets_and_report_to_a_finished_fit(folder, tmp_path, mo
     reports.run(*words, "--no-report")
     monkeypatch.setattr(netbic.SparseGraphSVD, "iter_fit", None)  # nothing is fitted from here on
     done = reports.run(*words, "--resume", "--gene-sets", folder.parent / "sets.gmt")
-    assert "finished already: the modules are unchanged" in done.output
+    assert "already finished: the modules are unchanged" in done.output
     assert "gene_sets.tsv" in done.output
     for path in folder.rglob("*"):  # as if they had been asked for from the beginning
         if path.is_file():

@@ -94,7 +94,7 @@ def test_an_interrupted_fit_goes_on_to_the_same_bytes(files, finished, tmp_path,
     assert not (tmp_path / "out" / "modules.tsv").exists()
     done = fit(files, tmp_path / "out", "--resume")
     assert done.exit_code == 0
-    assert f"resuming after {after} modules" in done.output
+    assert f"continuing after {after} modules" in done.output
     assert contents(tmp_path / "out") == contents(finished)
 
 
@@ -102,7 +102,7 @@ def test_a_damaged_checkpoint_costs_time_not_truth(files, finished, tmp_path):
     interrupted(files, tmp_path / "out", 4)
     (tmp_path / "out" / "checkpoint" / "module-0001.npz").write_bytes(b"PK\x03\x04half")
     done = fit(files, tmp_path / "out", "--resume")
-    assert "resuming after 1 modules" in done.output
+    assert "continuing after 1 modules" in done.output
     assert contents(tmp_path / "out") == contents(finished)
 
 

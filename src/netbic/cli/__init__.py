@@ -15,22 +15,31 @@ from netbic.cli.simulate import simulate
 from netbic.cli.tune import tune
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class Commands(click.Group):
+    """The commands, which the help lists with their arguments."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Nothing: a second list without arguments would repeat the first."""
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="netbic")
 def main() -> None:
-    """Find modules: sets of genes that act together in a subset of samples and are linked in a network.
+    """Find network-coherent modules: genes that act together in some samples and are connected in a network.
 
     \b
-    netbic demo                              try netbic on simulated data
-    netbic simulate DIR                      write simulated files for the other commands
-    netbic convert EXPR OUT.zarr             store data larger than memory for fit --dask
-    netbic align EXPR --graph NET            show how the network matches the data
-    netbic fit EXPR --graph NET --out DIR    find modules and write them as tables
-    netbic tune EXPR --graph NET --out DIR   choose module sizes by cross-validation
-    netbic enrich DIR --gene-sets GMT        test modules for edges and gene sets
-    netbic report DIR                        write the results as an HTML report
-    netbic score DIR NEW                     score new samples on the modules
-    netbic reproduce fig1                    reproduce the paper's figures and table
+    netbic demo                              a first example on simulated data
+    netbic simulate DIR                      example files for the other commands
+    netbic convert EXPR OUT.zarr             for data larger than memory
+    netbic align EXPR --graph NET            check gene names against the network
+    netbic fit EXPR --graph NET --out DIR    find modules, write them as tables
+    netbic tune EXPR --graph NET --out DIR   choose sizes and smoothness
+    netbic enrich DIR --gene-sets GMT        test edges and gene sets
+    netbic report DIR                        results as one HTML page
+    netbic score DIR NEW                     score new samples
+    netbic reproduce fig1                    repeat the paper's experiments
+
+    netbic COMMAND --help describes the options of a command.
     """
 
 

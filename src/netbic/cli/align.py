@@ -17,9 +17,9 @@ from netbic.cli.command import Command, File, reads_a_study, split_lists
     "--graph", required=True, type=File, help="Network file: SIF, edge table, STRING, GraphML, Parquet or .npz."
 )
 @reads_a_study
-@click.option("--json", "as_json", is_flag=True, help="Print the numbers as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 def align(expression: str, graph: str, as_json: bool, **options: Any) -> None:
-    """Show how many genes of EXPRESSION are in the network, and how many edges connect them.
+    """Report which genes of EXPRESSION are in the network, and how many edges connect them.
 
     EXPRESSION is a table (.tsv, .csv, .parquet; genes in rows), an .h5ad file, a .zarr store, an .npy array
     or a 10x folder.

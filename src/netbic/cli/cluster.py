@@ -23,13 +23,17 @@ runs_on_dask = options(
     click.option(
         "--dask",
         metavar="local|ADDRESS",
-        help="Read the matrix block by block with Dask workers instead of loading it: workers on this machine, or "
-        "those of the scheduler at an address such as tcp://host:8786. For .zarr (see netbic convert), .h5ad, .npy, "
-        "and Parquet with --samples-in-rows.",
+        help="Read the matrix in blocks with Dask, without loading it into memory: `local` starts workers on this "
+        "machine, an address such as tcp://host:8786 uses a running scheduler. Needs .zarr (see netbic convert), "
+        ".h5ad, .npy, or Parquet with --samples-in-rows.",
     ),
-    click.option("--dask-workers", type=click.IntRange(1), help="Workers of --dask local [default: one per core]."),
     click.option(
-        "--dask-memory", metavar="SIZE", help="Memory of each worker, e.g. 2GB [default: an equal share of all memory]."
+        "--dask-workers", type=click.IntRange(1), help="Number of workers for --dask local [default: one per core]."
+    ),
+    click.option(
+        "--dask-memory",
+        metavar="SIZE",
+        help="Memory per worker, e.g. 2GB [default: an equal share of the available memory].",
     ),
     click.option("--block-rows", type=click.IntRange(1), help="Samples per block with --dask [default: about 64 MB]."),
 )
@@ -52,12 +56,12 @@ def lazily(parameters: dict[str, Any]) -> dict[str, Any]:
         for name, value in asdict(cluster).items():
             if value is not None:
                 needed = "--dask" if name == "block_rows" else "--dask local"
-                raise click.UsageError(f"--{name.replace('_', '-')} needs {needed}: give that too, or leave it out")
+                raise click.UsageError(f"--{name.replace('_', '-')} needs {needed}")
         return {}
     if parameters["auto"]:
-        raise click.UsageError("--auto needs the matrix in memory: leave out --dask, or give --genes and --samples")
+        raise click.UsageError("--auto needs the matrix in memory: omit --dask, or give --genes and --samples")
     if parameters["missing"] != "error":
-        raise click.UsageError("--dask does not support missing values: fill them, or leave out --dask")
+        raise click.UsageError("--dask does not support missing entries: fill them, or omit --dask")
     client = client_of(cluster.dask, cluster.dask_workers, cluster.dask_memory)
     click.get_current_context().with_resource(client)
     return {"lazy": True, "block_rows": cluster.block_rows}
@@ -96,7 +100,7 @@ def _local(distributed: Any, n_workers: int | None, memory: str | None) -> Any:
     try:
         limit: Any = "auto" if memory is None else parse_bytes(memory)
     except ValueError:
-        raise click.UsageError(f"--dask-memory {memory} is not a size: give e.g. 2GB or 500MiB") from None
+        raise click.UsageError(f"--dask-memory {memory} is not a size: use e.g. 2GB or 500MiB") from None
     if limit != "auto" and limit < _LEAST_MEMORY:
         raise click.UsageError(f"--dask-memory {memory} is too small: a worker needs at least 400MB")
     count = n_workers or CPU_COUNT
@@ -135,10 +139,10 @@ def _ignoring_ctrl_c() -> Iterator[None]:
 def _check_address(where: str, n_workers: int | None, memory: str | None) -> None:
     if "://" not in where:
         raise click.UsageError(
-            f"--dask {where} is not an address: give 'local' or a scheduler's address such as tcp://host:8786"
+            f"--dask {where} is not an address: use 'local' or a scheduler's address such as tcp://host:8786"
         )
     if n_workers is not None or memory is not None:
-        raise click.UsageError("--dask-workers and --dask-memory are for --dask local only: leave them out")
+        raise click.UsageError("--dask-workers and --dask-memory are for --dask local only: omit them")
 
 
 def _client(distributed: Any, address: Any) -> Any:
@@ -146,7 +150,7 @@ def _client(distributed: Any, address: Any) -> Any:
         return distributed.Client(address, timeout=_SECONDS)
     except ValueError as problem:  # an unknown scheme, no port
         what = " ".join(str(problem).split())
-        raise click.UsageError(f"--dask {address}: {what}: give an address such as tcp://host:8786") from None
+        raise click.UsageError(f"--dask {address}: {what}: use an address such as tcp://host:8786") from None
     except OSError as problem:
         raise click.ClickException(
             f"--dask {address}: no Dask scheduler answered within {_SECONDS} seconds ({type(problem).__name__}): start "

@@ -48,13 +48,13 @@ class Command(click.Command):
 
     goes_on = "repeat the command"  # after an interruption
     not_begun = "nothing was written yet: repeat the command"  # after one that came before anything was begun
-    kept = "earlier results are as they were"  # what is left when a file cannot be written
+    kept = "earlier results are unchanged"  # what is left when a file cannot be written
 
     groups: ClassVar[dict[str, str]] = {}  # titles of the help's sections, and the names of their options
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         super().__init__(*args, **keywords)
-        self.params.append(click.Option(["--debug"], is_flag=True, help="Show where an error comes from."))
+        self.params.append(click.Option(["--debug"], is_flag=True, help="Show the full traceback of an error."))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the options group by group; what no group names comes last."""
@@ -151,37 +151,48 @@ def options(*decorators: Decorator) -> Decorator:
 
 
 reads_expression = options(
-    click.option("--samples-in-rows", is_flag=True, help="The table has samples in rows [default: genes in rows]."),
+    click.option(
+        "--samples-in-rows",
+        is_flag=True,
+        help="The table has samples in rows and genes in columns [default: genes in rows].",
+    ),
     click.option("--layer", help="Layer of an .h5ad file or .zarr store to use instead of X."),
     click.option(
-        "--gene-names", metavar="COLUMN", help="Column of var (.h5ad, .zarr) with the gene names; 10x: id or symbol."
+        "--gene-names",
+        metavar="COLUMN",
+        help="Column of var with the gene names (.h5ad, .zarr); for 10x folders: id or symbol.",
     ),
-    click.option(
-        "--skip-columns", metavar="NAME,...", default="", help="Columns of the table that are not expression values."
-    ),
+    click.option("--skip-columns", metavar="NAME,...", default="", help="Columns of the table to ignore."),
 )
 
 reads_a_study = options(
     reads_expression,
-    click.option("--relations", metavar="NAME,...", default="", help="Use only edges of these relation types."),
-    click.option("--min-score", type=Finite(0), help="Use only edges of at least this weight (STRING: 0 to 1000)."),
-    click.option("--string-info", type=File, help="STRING protein.info file, to translate proteins to gene names."),
-    click.option("--graph-names", type=File, help="Node names of an .npz network, one per line."),
+    click.option("--relations", metavar="NAME,...", default="", help="Keep only edges with these relations."),
+    click.option("--min-score", type=Finite(0), help="Keep only edges with at least this score (STRING: 0 to 1000)."),
+    click.option("--string-info", type=File, help="STRING's protein.info file, to translate proteins to gene names."),
+    click.option("--graph-names", type=File, help="File with the node names of an .npz network, one per line."),
     click.option(
         "--header/--no-header", default=None, help="Whether the edge table has a header line [default: detected]."
     ),
     click.option(
-        "--source", metavar="COLUMN", help="Column of the edge table with the first node [default: found by its name]."
+        "--source",
+        metavar="COLUMN",
+        help="Column of the edge table with the first gene [default: detected by its name].",
     ),
-    click.option("--target", metavar="COLUMN", help="Column of the edge table with the second node."),
-    click.option("--id-map", type=File, help="Two-column table: gene names of the data, and of the network."),
-    click.option("--strip-versions", is_flag=True, help="Remove versions from Ensembl ids (ENSG00000141510.5)."),
+    click.option("--target", metavar="COLUMN", help="Column of the edge table with the second gene."),
+    click.option(
+        "--id-map", type=File, help="Two-column table that translates gene names of the data to those of the network."
+    ),
+    click.option(
+        "--strip-versions", is_flag=True, help="Remove the version of Ensembl ids (the .5 of ENSG00000141510.5)."
+    ),
     click.option(
         "--duplicates",
         type=click.Choice(["highest", "mean", "error"]),
         default="highest",
         show_default=True,
-        help="If several genes have the same name: keep the one with the highest mean, average them, or stop.",
+        help="If several genes have the same name: keep the one with the highest mean, average them, or stop with an "
+        "error.",
     ),
     click.option("--cpm", is_flag=True, help="Normalise each sample to counts per million."),
     click.option("--log1p", is_flag=True, help="Transform values to log(1 + x)."),
@@ -197,15 +208,15 @@ preprocesses_data = options(
         type=click.Choice(["genes", "samples", "both", "grand", "none"]),
         default="genes",
         show_default=True,
-        help="Means to subtract: of genes, samples, both, the grand mean, or none.",
+        help="Centre the data by subtracting these means.",
     ),
-    click.option("--zscore", is_flag=True, help="Scale genes to unit standard deviation."),
+    click.option("--zscore", is_flag=True, help="Scale each gene to unit standard deviation."),
     click.option(
         "--missing",
         type=click.Choice(["error", "ignore", "impute"]),
         default="error",
         show_default=True,
-        help="What to do with missing values.",
+        help="How to treat missing entries: stop with an error, use only the observed entries, or impute them.",
     ),
 )
 
@@ -238,7 +249,7 @@ def split_lists(parameters: dict[str, Any]) -> dict[str, Any]:
 def preprocessing(study: Study, center: str, zscore: bool, missing: str) -> dict[str, Any]:
     """The options of `preprocesses_data` as parameters of SparseGraphSVD."""
     if missing == "error" and (holes := study.expression.holes()):
-        raise click.ClickException(f"{holes}: use --missing ignore or --missing impute, or fill them")
+        raise click.ClickException(f"{holes}: use --missing ignore or --missing impute, or fill the missing entries")
     return {"center": CENTERS.get(center, center), "scale": zscore, "missing": missing}
 
 

@@ -22,14 +22,16 @@ class ConvertCommand(Command):
 @click.argument("out", type=click.Path(path_type=str))
 @reads_expression
 @click.option("--block-rows", type=click.IntRange(1), help="Samples per block [default: about 64 MB].")
-@click.option("--dtype", type=click.Choice(["float32", "float64"]), help="Precision [default: as in the file].")
+@click.option(
+    "--dtype", type=click.Choice(["float32", "float64"]), help="Floating-point type [default: as in the file]."
+)
 @click.option("--force", is_flag=True, help="Replace an existing store.")
-@click.option("--quiet", is_flag=True, help="Print errors only.")
+@click.option("--quiet", is_flag=True, help="Print only errors.")
 def convert(expression: str, out: str, quiet: bool, **options: Any) -> None:
-    """Convert EXPRESSION to a Zarr store OUT.zarr, which netbic fit --dask reads block by block.
+    """Convert EXPRESSION to a Zarr store OUT.zarr, which netbic fit --dask reads in blocks of samples.
 
     EXPRESSION is a table (.tsv, .csv, .parquet; genes in rows), an .h5ad file, a .zarr store, an .npy array or a 10x
-    folder. It may be larger than memory. OUT.zarr can also be read with anndata.read_zarr.
+    folder. It may be larger than memory. OUT.zarr has AnnData's layout and can also be read by anndata.read_zarr.
     """
     with progress_bar("percent", 100, 0, quiet) as update:
         made = netbic.io.convert(expression, out, **split_lists(options), told=update)

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     default=10,
     show_default=True,
     type=click.IntRange(1),
-    help="Number of simulated cohorts.",
+    help="Number of cohorts for the conclusion.",
 )
 @click.option("--seed", default=0, show_default=True, help="Random seed of the first cohort.")
 def demo(samples: int, genes: int, modules: int, cohorts: int, seed: int) -> None:
-    """Simulate cohorts, find the planted modules, and measure how much the network helps.
+    """Simulate a cohort, find the planted modules, and show how much the network helps.
 
-    The table shows the first cohort. The comparison with and without the network is the mean over all cohorts.
+    The table shows the first cohort; the conclusion is based on all cohorts (--cohorts).
     """
     from rich.console import Console
 
@@ -51,7 +51,7 @@ def demo(samples: int, genes: int, modules: int, cohorts: int, seed: int) -> Non
             means = {name: mean + float(scores[name]["f1"].mean()) / cohorts for name, mean in means.items()}
             progress.advance(step)
     _show_demo(console, *first)
-    console.print(f"Mean F1 of the genes over {cohorts} cohorts: {_verdict(means)}")
+    console.print(f"Mean F1 of the genes over {cohorts} simulated cohorts: {_verdict(means)}")
     console.print("Next, with your own data: netbic fit expression.tsv --graph network.sif --out modules")
 
 
@@ -63,7 +63,7 @@ def _simulated(samples: int, genes: int, modules: int, seed: int) -> Cohort:
 
 
 def _fits(study: Cohort, seed: int) -> dict[str, SparseGraphSVD]:
-    graphs = {"with the network": study.network, "rewired network": study.network.rewire(seed), "no network": None}
+    graphs = {"with the network": study.network, "with a rewired one": study.network.rewire(seed), "without": None}
     return {name: _fit(study, graph) for name, graph in graphs.items()}
 
 
@@ -98,7 +98,9 @@ def _module_table(study: Cohort, model: SparseGraphSVD, genes: dict[str, pd.Data
     """A row per planted module: how well it was found with each network."""
     from rich.table import Table
 
-    table = Table(title="How well each planted module was found (F1 score; 1 = exactly)", title_justify="left")
+    table = Table(
+        title="Recovery of each planted module (F1; 1 = all members found and no others)", title_justify="left"
+    )
     for heading in (
         "planted",
         "found as",
@@ -128,4 +130,5 @@ def _verdict(means: dict[str, float]) -> str:
     own, rewired, none = means.values()
     if own <= max(rewired, none):
         return f"{shown}. The network did not help."
-    return f"{shown}. The structure of the network helps: a rewired network with the same degrees does not."
+    why = "The network helps because of which genes it connects: a rewired one with the same degrees helps less."
+    return f"{shown}. {why}"

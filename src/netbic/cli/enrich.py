@@ -15,40 +15,41 @@ _WRITTEN = ("edges.tsv", "gene_sets.tsv", "enrichment.json")
 
 @click.command(cls=Command)
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--gene-sets", type=File, help="GMT file of gene sets to test for.")
+@click.option("--gene-sets", type=File, help="GMT file with gene sets; results are written to FOLDER/gene_sets.tsv.")
 @click.option(
     "--level",
     default=0.05,
     show_default=True,
     type=Finite(0, 1),
-    help="Largest adjusted p-value that counts as enriched.",
+    help="Largest adjusted p-value to report.",
 )
-@click.option("--by-sign", is_flag=True, help="Test genes with positive and with negative weights separately.")
+@click.option("--by-sign", is_flag=True, help="Test genes with positive and negative weights separately.")
 @click.option(
     "--collapse",
     type=Finite(0, 1),
-    help="Leave out sets that overlap a more significant one by this share, e.g. 0.5.",
+    help="Omit gene sets whose genes in the module overlap those of a more significant set by at least this Jaccard "
+    "index, e.g. 0.5.",
 )
 @click.option(
     "--seed",
     default=0,
     show_default=True,
     type=click.IntRange(0),
-    help="Random seed of the comparison with random genes.",
+    help="Random seed for the random gene sets.",
 )
 def enrich(folder: Path, gene_sets: str | None, level: float, by_sign: bool, collapse: float | None, seed: int) -> None:
-    """Test the modules of a fit in FOLDER for enrichment of network edges and gene sets.
+    """Test the modules in FOLDER (written by netbic fit) for enrichment in network edges and gene sets.
 
     \b
-    FOLDER/edges.tsv       network edges within each module, compared with random genes
-                           (as in the paper) and with random genes of the same degrees
+    FOLDER/edges.tsv       edges inside each module, compared with random genes
+                           (the paper's test) and with random genes of the same degrees
     FOLDER/gene_sets.tsv   enriched gene sets (with --gene-sets)
     """
     model = netbic.load(folder)
     if model.column_graph is None and gene_sets is None:
-        raise click.UsageError("there is nothing to test the modules for: give --gene-sets, or fit with --graph")
+        raise click.UsageError("nothing to test: use --gene-sets, or fit with --graph")
     if gene_sets is None and (by_sign or collapse is not None):
-        raise click.UsageError("--by-sign and --collapse need gene sets: give --gene-sets")
+        raise click.UsageError("--by-sign and --collapse need --gene-sets")
     netbic.files.refuse_inputs([folder / name for name in _WRITTEN], {"the gene sets": gene_sets})
     options: dict[str, Any] = {"level": level, "by_sign": by_sign, "collapse": collapse, "random_state": seed}
     with netbic.io.locked(folder):

@@ -49,7 +49,7 @@ class FitCommand(Command):
         "Reading the expression data": READING,
         "Reading the network": NETWORK,
         "Preprocessing": PREPROCESSING.replace(" zscore", ""),
-        "Search for modules": "smoothness graph_term method restarts seed jobs",
+        "Module search": "smoothness graph_term method restarts seed jobs",
         "Output": "report quiet as_json",
         "Data larger than memory": "dask dask_workers dask_memory block_rows",
     }
@@ -112,16 +112,16 @@ class ModelOptions:
 
     def _check(self, study: Study) -> None:
         if self.smoothness and study.graph is None:
-            raise click.UsageError("--smoothness needs a network: give one with --graph")
+            raise click.UsageError("--smoothness needs a network: use --graph")
         if self.auto and (self.method is not None or self.smoothness is not None):
             raise click.UsageError(
-                "--auto chooses the smoothness for netbic's own method: leave out --smoothness and --method"
+                "--auto chooses the smoothness, for netbic's own method only: omit --smoothness and --method"
             )
         if self.method is None:
             return
         known = netbic.methods.METHODS
         if self.method not in known:
-            raise click.UsageError(f"--method {self.method} is not known: choose one of {', '.join(known)}")
+            raise click.UsageError(f"unknown --method {self.method}: choose one of {', '.join(known)}")
         if known[self.method].uses_graph and study.graph is not None and self.smoothness is None:
             raise click.UsageError(
                 f"--method {self.method} needs --smoothness, the paper's sigma (0.4 in its applications)"
@@ -157,10 +157,11 @@ class Extras:
     def write_report(self, model: SparseGraphSVD, folder: Path, record: dict[str, Any]) -> Iterator[str]:
         """Write the report if it is wanted and its libraries are installed; a fit does not fail without them."""
         if self.report and (missing := netbic.report.missing_library()):
-            yield f'no report: it needs {missing}: pip install "netbic[report]", then netbic report {self.out}'
+            install = f'pip install "netbic[report]", then netbic report {self.out}'
+            yield f"no report was written: it needs {missing}. Run {install}"
         elif self.report:
             page = netbic.report.write_report(folder, model=model, record=record)
-            yield f"report: {self.out}/{page.name}"
+            yield f"{self.out}/{page.name}: the report, to open in a browser"
 
     def complete(self) -> Iterator[str]:
         """Add to a finished fit what is asked for now and was not then: other gene sets, a report."""
@@ -189,37 +190,37 @@ class Extras:
 @click.command(cls=FitCommand)
 @click.argument("expression", type=File)
 @click.option("--graph", type=File, help="Network file: SIF, edge table, STRING, GraphML, Parquet or .npz.")
-@click.option("--gene-sets", type=File, help="GMT file of gene sets to test the modules for (see netbic enrich).")
+@click.option("--gene-sets", type=File, help="GMT file with gene sets to test for enrichment (see netbic enrich).")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for the results.")
-@click.option("--modules", default=10, show_default=True, type=click.IntRange(1), help="Number of modules to find.")
+@click.option("--modules", default=10, show_default=True, type=click.IntRange(1), help="Number of modules.")
 @click.option("--genes", type=click.IntRange(1), help="Genes per module [default: 200, at most a fifth of all genes].")
 @click.option("--samples", type=click.IntRange(1), help="Samples per module [default: a tenth of all samples].")
 @click.option(
-    "--smoothness", type=Finite(0), help="Weight of the network [default: 0.2]; with --method, the paper's sigma."
+    "--smoothness", type=Finite(0), help="Weight of the network [default: 0.2]; with --method, the sigma of the paper."
 )
 @click.option(
     "--auto",
     is_flag=True,
-    help="Choose module sizes, number of modules (at most --modules) and smoothness from the data, and print the "
-    "reasons. Takes about 640 fits.",
+    help="Choose sizes, number of modules (at most --modules) and smoothness from the data, and print the reasons; "
+    "about 640 fits.",
 )
-@click.option("--method", help="Use a published method: sgSVD*, sgSVD, L0SVD, PMD, ALSVD, ... (genes are centred).")
-@click.option("--graph-term", type=click.Choice(_TERMS), help="Form of the network term [default: normalized].")
+@click.option("--method", help="Published method: sgSVD*, sgSVD, L0SVD, PMD, ALSVD, ... (with centred genes).")
+@click.option("--graph-term", type=click.Choice(_TERMS), help="Form of the graph term [default: normalized].")
 @preprocesses_data
-@click.option("--restarts", default=1, show_default=True, type=click.IntRange(1), help="Starting points per module.")
-@click.option("--jobs", type=int, help="Number of threads for the restarts. Does not change the result.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Random seed of the restarts.")
+@click.option("--restarts", default=1, show_default=True, type=click.IntRange(1), help="Number of starts per module.")
+@click.option("--jobs", type=int, help="Number of threads for the restarts; it does not affect the result.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Random seed for the restarts.")
 @reads_a_study
 @runs_on_dask
-@click.option("--report/--no-report", default=True, show_default=True, help="Write the HTML report DIR/report.html.")
+@click.option("--report/--no-report", default=True, show_default=True, help="Write DIR/report.html.")
 @click.option(
     "--resume",
     is_flag=True,
     help="Continue an interrupted fit, or add gene sets or a report to a finished one.",
 )
 @click.option("--force", is_flag=True, help="Replace the results of an earlier fit in the folder.")
-@click.option("--quiet", is_flag=True, help="Print errors only.")
-@click.option("--json", "as_json", is_flag=True, help="Print a summary as JSON and nothing else.")
+@click.option("--quiet", is_flag=True, help="Print only errors.")
+@click.option("--json", "as_json", is_flag=True, help="Print only a summary, as JSON.")
 def fit(expression: str, graph: str | None, gene_sets: str | None, **options: Any) -> None:
     """Find modules in EXPRESSION and write them as tables to a folder.
 
@@ -229,11 +230,11 @@ def fit(expression: str, graph: str | None, gene_sets: str | None, **options: An
     \b
     DIR/modules.tsv      genes and samples of each module, with weights
     DIR/summary.tsv      one row per module
-    DIR/edges.tsv        network edges within each module, compared with random genes
+    DIR/edges.tsv        tests for edges inside the modules
     DIR/gene_sets.tsv    enriched gene sets (with --gene-sets)
-    DIR/alignment.json   how the network matched the data
-    DIR/auto.json        chosen settings and the reasons (with --auto)
-    DIR/report.html      HTML report of all results
+    DIR/alignment.json   how genes and network were matched
+    DIR/auto.json        chosen parameters and reasons (with --auto)
+    DIR/report.html      all results as a web page
     DIR/model/           the fitted model: netbic.load("DIR")
     """
     output = take(OutputOptions, options)
@@ -253,7 +254,7 @@ def fit(expression: str, graph: str | None, gene_sets: str | None, **options: An
     if run is None:
         lines = list(extras.complete())
         done = "the modules are unchanged" if lines else "nothing to do"
-        echo(f"{output.out} is finished already: {done}", output.silent)
+        echo(f"{output.out} is already finished: {done}", output.silent)
     else:
         lines = _find_modules(run, model, modelling, extras, output.silent)
     for line in lines:
@@ -267,7 +268,7 @@ def _find_modules(run: Run, model: SparseGraphSVD, modelling: ModelOptions, extr
     now_keeping()
     study, lines = extras.study, list[str]()
     if run.known:
-        echo(f"resuming after {len(run.known)} modules", silent)
+        echo(f"continuing after {len(run.known)} modules", silent)
     if modelling.auto:
         for reason in _choose(model, study, run, modelling, silent):
             echo(reason, silent)
@@ -280,7 +281,7 @@ def _find_modules(run: Run, model: SparseGraphSVD, modelling: ModelOptions, extr
             last=lambda folder, record: lines.extend(extras.write_report(model, folder, record)),
         )
     if model.passes_ is not None:  # data that are read block by block: this is what takes time
-        passes = f"{study.expression.passes} for preprocessing, {model.passes_:.1f} for finding modules"
+        passes = f"{study.expression.passes} for preprocessing, {model.passes_:.1f} for the modules"
         lines.append(f"passes over the data: {passes}")
     return lines
 
@@ -289,7 +290,7 @@ def _choose(model: SparseGraphSVD, study: Study, run: Run, modelling: ModelOptio
     """Set the model's parameters from the data; returns the reasons. A resumed run reads them from its checkpoint."""
     kept = run.recalled("auto.json")
     if kept is None:
-        echo("choosing module sizes, number of modules and smoothness (up to 640 fits) ...", silent)
+        echo("choosing sizes, number of modules and smoothness (up to 640 fits) ...", silent)
         chosen = netbic.selection.choose_settings(
             model, study.X, most=modelling.modules, random_state=modelling.seed, n_jobs=modelling.jobs
         )
@@ -302,7 +303,9 @@ def _choose(model: SparseGraphSVD, study: Study, run: Run, modelling: ModelOptio
 
 def _size(option: str, asked: int | None, available: int, default: int | None) -> int | None:
     if asked is not None and asked > available:
-        raise click.UsageError(f"{option} {asked:,} but the data have {available:,}: choose 1 to {available:,}")
+        raise click.UsageError(
+            f"{option} {asked:,} but the data have {available:,} {option[2:]}: choose 1 to {available:,}"
+        )
     return default if asked is None else asked
 
 
@@ -315,8 +318,10 @@ def _summarise(output: OutputOptions) -> None:
     if output.silent:
         return
     variance = summary["explained_variance_ratio"].sum()
-    click.echo(f"{len(summary)} modules explain {variance:.1%} of the variance: {out}/modules.tsv, {out}/summary.tsv")
+    click.echo(
+        f"{len(summary)} modules explain {variance:.1%} of the variance. Tables: {out}/modules.tsv, {out}/summary.tsv"
+    )
     for row in summary.head(_LISTED_MODULES).itertuples():
         click.echo(f"  module {row.module}: {row.n_samples} samples, {row.n_genes} genes ({row.top_genes}, ...)")
     if len(summary) > _LISTED_MODULES:
-        click.echo(f"  and {len(summary) - _LISTED_MODULES} more")
+        click.echo(f"  and {len(summary) - _LISTED_MODULES} more modules (see {out}/summary.tsv)")

@@ -18,9 +18,9 @@ from netbic.cli.command import Command
 )
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 def report(folder: Path, out: Path | None, force: bool) -> None:
-    """Write an HTML report of the fit in FOLDER: a single file that works offline.
+    """Write the results in FOLDER as a single HTML file that can be opened in a browser or sent by e-mail.
 
-    netbic fit writes it too. Run this command after netbic enrich, to update the report.
+    netbic fit already writes a report. Write it again after netbic enrich to include new gene sets.
     """
     in_place = out is None or out.absolute().parent == folder.absolute()
     with netbic.io.locked(folder) if in_place else nullcontext():

@@ -30,18 +30,22 @@ from netbic.errors import InputError
     default=50,
     show_default=True,
     type=click.IntRange(2),
-    help="Simulated matrices per setting.",
+    help="Number of simulated matrices per setting.",
 )
 @click.option(
-    "--jobs", default=-1, show_default=True, type=int, help="Number of processes for the simulation; -1: all cores."
+    "--jobs",
+    default=-1,
+    show_default=True,
+    type=int,
+    help="Number of processes for the simulation; -1 means all cores.",
 )
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Random seed.")
-@click.option("--quiet", is_flag=True, help="Print errors only.")
+@click.option("--quiet", is_flag=True, help="Print only errors.")
 def reproduce(part: str, out: Path, data: Path | None, replicates: int, jobs: int, seed: int, quiet: bool) -> None:
-    """Repeat a PART of the paper and compare its claims with our results in tables, figures and a page.
+    """Repeat PART of the paper's experiments and compare the results with its claims: tables, figures and a page.
 
-    fig1 is a simulation and needs no data. table1 and fig2 need the data sets named in the documentation.
-    This command works in a clone of netbic's repository only.
+    fig1 uses simulated data. table1 and fig2 need the real data sets listed in the documentation. The command needs
+    a clone of netbic's repository.
     """
     paper = _reproduction()
     parts = paper.PARTS if part == "all" else (part,)
@@ -56,7 +60,7 @@ def _reproduction() -> ModuleType:
     source_tree = Path(netbic.__file__).parents[2]
     if not (source_tree / "reproduction" / "run.py").is_file():
         raise InputError(
-            "netbic reproduce works only in a clone of netbic's repository: "
+            "netbic reproduce needs a clone of netbic's repository: "
             "git clone https://github.com/netbic/netbic, then run `make paper` in it"
         )
     sys.path.insert(0, str(source_tree))

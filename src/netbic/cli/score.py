@@ -14,13 +14,13 @@ from netbic.cli.command import Command, File, reads_expression, split_lists
 @click.command(cls=Command)
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.argument("expression", type=File)
-@click.option("--out", type=click.Path(path_type=Path), help="Table to write [default: print it].")
+@click.option("--out", type=click.Path(path_type=Path), help="Output table [default: print to the terminal].")
 @click.option("--force", is_flag=True, help="Replace an existing table.")
 @reads_expression
 def score(folder: Path, expression: str, out: Path | None, force: bool, **options: Any) -> None:
-    """Score the samples of EXPRESSION on the modules in FOLDER (of netbic fit or netbic.save).
+    """Compute scores of the samples in EXPRESSION on the modules in FOLDER (of netbic fit or netbic.save).
 
-    The file is read and preprocessed as for the fit, except where options say otherwise. Genes are matched by name.
+    The file is read and preprocessed like the data of the fit, unless options say otherwise. Genes are matched by name.
     """
     inputs = {"the samples to score": expression, "the modules": netbic.files.result_files(folder)}
     if out is not None:

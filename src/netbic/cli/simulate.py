@@ -20,14 +20,16 @@ from netbic.cli.command import Command, Finite
     default=0.75,
     show_default=True,
     type=Finite(0, 100),
-    help="Strength of the modules; 0.5 is hard to detect.",
+    help="Strength of the modules; modules of strength 0.5 are hard to find.",
 )
 @click.option("--seed", default=0, show_default=True, help="Random seed.")
 @click.option("--force", is_flag=True, help="Replace an earlier simulation in the folder.")
 def simulate(folder: Path, samples: int, genes: int, modules: int, strength: float, seed: int, force: bool) -> None:
-    """Write a simulated cohort to FOLDER: expression.tsv.gz, network.sif and the planted modules (truth.tsv)."""
+    """Write a simulated cohort to FOLDER: expression.tsv.gz, network.sif, and truth.tsv with the planted modules."""
     if "expression.tsv.gz" in netbic.files.own_files(folder) and not force:
-        raise click.UsageError(f"{folder} holds a simulation already: choose another folder, or --force to replace it")
+        raise click.UsageError(
+            f"{folder} already contains a simulation: choose another folder, or use --force to replace it"
+        )
     study = netbic.simulate.cohort(samples, genes, n_modules=modules, strength=strength, random_state=seed)
     netbic.io.write_cohort(study, folder)
     click.echo(f"{folder}: expression.tsv.gz ({samples:,} samples x {genes:,} genes), network.sif, truth.tsv")

@@ -50,9 +50,9 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]
         try:
             numbers = [self._kind(word) for word in value.split(",")]
         except ValueError:
-            self.fail(f"{value!r} is not a list of numbers: give e.g. 50,100,200", param, ctx)
+            self.fail(f"{value!r} is not a list of numbers: use e.g. 50,100,200", param, ctx)
         if any(not self._least <= number < float("inf") for number in numbers):
-            self.fail(f"{value!r}: numbers of at least {self._least:g} are needed", param, ctx)
+            self.fail(f"{value!r}: expected numbers of at least {self._least:g}", param, ctx)
         return numbers
 
 
@@ -90,7 +90,7 @@ class TuningOptions:
     def model(self, study: Study) -> SparseGraphSVD:
         """The model whose parameters are varied."""
         if self.smoothness and study.graph is None:
-            raise click.UsageError("--smoothness needs a network: give one with --graph")
+            raise click.UsageError("--smoothness needs a network: use --graph")
         parameters = preprocessing(study, self.center, self.zscore, self.missing)
         return netbic.SparseGraphSVD(self.modules, column_graph=study.graph, random_state=self.seed, **parameters)
 
@@ -121,46 +121,47 @@ class TuningOptions:
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for the results.")
 @click.option("--modules", default=10, show_default=True, type=click.IntRange(1), help="Number of modules per fit.")
 @click.option(
-    "--genes", type=Numbers(int, 1), metavar="N,...", help="Genes per module to try [default: five up to all]."
+    "--genes",
+    type=Numbers(int, 1),
+    metavar="N,...",
+    help="Numbers of genes to try [default: five values, up to all genes].",
 )
 @click.option(
     "--samples",
     type=Numbers(int, 1),
     metavar="N,...",
-    help="Samples per module to try [default: five up to all].",
+    help="Numbers of samples to try [default: five values, up to all].",
 )
 @click.option(
-    "--smoothness", type=Numbers(float, 0), metavar="S,...", help="Smoothness to try [default: 0,0.05,0.1,0.25]."
+    "--smoothness", type=Numbers(float, 0), metavar="S,...", help="Smoothness values to try [default: 0,0.05,0.1,0.25]."
 )
 @click.option(
     "--criterion",
     type=click.Choice(["held_out", "wold", "gabriel", "bic"]),
     default="held_out",
     show_default=True,
-    help="Score: held-out samples and genes (held_out), held-out entries (wold), a held-out block (gabriel), or BIC.",
+    help="What is held out: samples and genes (held_out), entries (wold), a corner of the matrix (gabriel); or BIC.",
 )
 @click.option("--folds", default=5, show_default=True, type=click.IntRange(2), help="Number of cross-validation folds.")
-@click.option("--best", is_flag=True, help="Choose the best score, not the simplest within one standard error of it.")
+@click.option("--best", is_flag=True, help="Choose the best setting instead of the simplest within one standard error.")
 @preprocesses_data
-@click.option("--jobs", type=int, help="Number of processes. Does not change the result.")
+@click.option("--jobs", type=int, help="Number of processes; it does not affect the result.")
 @click.option(
     "--dask", metavar="local|ADDRESS", help="Run the fits on a Dask cluster: on this machine (local) or tcp://..."
 )
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Random seed of the folds.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Random seed for the folds.")
 @reads_a_study
 @click.option("--force", is_flag=True, help="Replace the results of an earlier tuning in the folder.")
-@click.option("--quiet", is_flag=True, help="Print errors only.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON and nothing else.")
+@click.option("--quiet", is_flag=True, help="Print only errors.")
+@click.option("--json", "as_json", is_flag=True, help="Print only the result, as JSON.")
 def tune(
     expression: str, graph: str | None, out: Path, force: bool, quiet: bool, as_json: bool, **options: Any
 ) -> None:
-    """Choose module sizes and smoothness for EXPRESSION by cross-validation.
-
-    Every combination is scored by how well its modules explain data that were not used for the fit.
+    """Choose sizes and smoothness for EXPRESSION by cross-validation: by how well modules explain held-out data.
 
     \b
-    DIR/tuning.tsv    settings, score and standard error of every combination
-    DIR/tuning.json   the chosen settings, and whether the data determine them
+    DIR/tuning.tsv    settings, score and standard error of every grid point
+    DIR/tuning.json   the chosen settings and a conclusion
 
     After an interruption, run the same command again to continue.
     """
@@ -168,7 +169,9 @@ def tune(
     _check_folder(out, force, {role: inputs.get(name) for name, role in netbic.files.ROLES.items()})
     asked, silent = take(TuningOptions, options), quiet or as_json
     if asked.dask is not None and asked.jobs is not None:
-        raise click.UsageError("--jobs is for processes on this machine, --dask for a cluster: give one of them")
+        raise click.UsageError(
+            "--jobs (processes on this machine) and --dask (a cluster) cannot be combined: use one of them"
+        )
     study = netbic.io.open_study(expression, graph, **split_lists(options))
     for line in study.alignment.lines():
         echo(line, silent)
@@ -199,7 +202,9 @@ def _check_folder(out: Path, force: bool, inputs: dict[str, Any]) -> None:
     record = netbic.files.record_in(out, _RECORD)
     if not force and record is not None and record.get("state") != "running":
         _remove_leftovers(out)
-        raise click.UsageError(f"{out} holds a finished tuning: choose another folder, or --force to replace it")
+        raise click.UsageError(
+            f"{out} already contains a finished tuning: choose another folder, or use --force to replace it"
+        )
 
 
 def _remove_leftovers(out: Path) -> None:
@@ -221,7 +226,7 @@ def _tuned(study: Study, checkpoint: Path, asked: TuningOptions, silent: bool) -
             progress = lambda done, total: update(done)  # noqa: E731
             return netbic.selection.tune(model, study.X, grid, progress=progress, **parameters)
     except netbic.selection.BegunOtherwise as problem:
-        remedy = "use the same options again, choose another folder, or --force to start again"
+        remedy = "use the same options, choose another folder, or use --force to start again"
         raise click.ClickException(in_genes(f"{problem.what}: {remedy}")) from None
     except ValueError as problem:
         raise click.ClickException(in_genes(str(problem))) from None
@@ -234,5 +239,5 @@ def _conclusion(tuning: Tuning, n_modules: int, out: Path) -> list[str]:
     sizes = " ".join(f"{OPTIONS[name]} {value:g}" for name, value in tuning.best_params_.items() if name in OPTIONS)
     chosen = f"--modules {n_modules} {sizes}"
     if "do not identify" in tuning.verdict:
-        chosen = "with --genes and --samples of your choice, or --auto"
-    return [in_genes(tuning.verdict), f"all scores: {out}/tuning.tsv", f"next: netbic fit ... {chosen}"]
+        chosen = "with sizes of your choice, or with --auto"
+    return [in_genes(tuning.verdict), f"all settings: {out}/tuning.tsv", f"next: netbic fit ... {chosen}"]
