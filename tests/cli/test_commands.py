@@ -50,7 +50,9 @@ def test_impossible_demo_says_what_to_do():
 def test_every_command_has_help():
     for name, command in main.commands.items():
         assert command.help, name
-        assert run(name, "--help").exit_code == 0
+        shown = CliRunner().invoke(main, [name, "--help"], terminal_width=80)
+        assert shown.exit_code == 0
+        assert max(map(len, shown.output.splitlines())) <= 80
 
 
 @pytest.mark.parametrize("name", ["fit", "tune"])

@@ -42,7 +42,7 @@ def enrich(folder: Path, gene_sets: str | None, level: float, by_sign: bool, col
 
     \b
     FOLDER/edges.tsv       edges inside each module, compared with random genes
-                           (the paper's test) and with random genes of the same degrees
+                           (the paper's test) and random genes of the same degrees
     FOLDER/gene_sets.tsv   enriched gene sets (with --gene-sets)
     """
     model = netbic.load(folder)
