@@ -133,7 +133,7 @@ def test_the_search_finds_all_modules_of_a_gene(folder, opened):
     page, members = opened(folder), netbic.io.read_table(folder / "modules.tsv")
     genes = members[members["axis"] == "gene"]
     gene = genes["name"].value_counts().index[0]
-    page.get_by_label("Which modules hold a gene or sample?").press_sequentially(gene.lower())
+    page.get_by_label("Search for a gene or sample").press_sequentially(gene.lower())
     first = page.locator("#found li").first
     assert first.locator("bdi").inner_text() == gene
     links = first.locator("a").evaluate_all("all => all.map((a) => a.getAttribute('href'))")
@@ -148,7 +148,7 @@ def test_the_search_finds_all_modules_of_a_gene(folder, opened):
 def test_the_search_says_when_there_is_nothing(folder, opened):
     page = opened(folder)
     page.locator("#find").fill("no such gene")
-    assert "No module holds" in page.locator("#found").inner_text()
+    assert "No module contains" in page.locator("#found").inner_text()
     page.locator("#find").fill("")
     assert page.locator("#found").inner_text() == ""
 
@@ -207,7 +207,7 @@ def test_hints_are_reached_by_keyboard(folder, opened):
     page.keyboard.press("Tab")  # a focus that came by keyboard
     assert tip(page) == "edges of the network between members"
     page.keyboard.press("Shift+Tab")
-    assert tip(page) == "share of the network in the genes' scores"
+    assert tip(page) == "share of the genes' scores that comes from the network"
     page.evaluate("document.activeElement.blur()")
     assert not page.locator("#tip").is_visible()
 
@@ -233,7 +233,7 @@ def test_hovering_the_heatmap_shows_gene_sample_and_value(folder, opened):
 @pytest.mark.parametrize("name", ["folder", "hostile_folder"])
 def test_nothing_sticks_out_of_narrow_or_wide_windows(name, width, opened, request):
     page = opened(request.getfixturevalue(name), width)
-    page.get_by_role("button", name="open all").click()
+    page.get_by_role("button", name="Open all").click()
     page.locator("details.all").evaluate_all("all => all.forEach((one) => { one.open = true; })")
     page.locator(".chart canvas").first.wait_for()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -260,7 +260,7 @@ def test_dark_is_dark_and_charts_follow(folder, opened):
 
 def test_downloads_hold_what_is_shown(folder, opened, tmp_path):
     page, members = opened(folder), netbic.io.read_table(folder / "modules.tsv")
-    wanted = {"this table (TSV)": "modules-table.tsv", "all members (TSV)": "members.tsv"}
+    wanted = {"Download this table (TSV)": "modules-table.tsv", "Download all members (TSV)": "members.tsv"}
     for label, name in wanted.items():
         with page.expect_download() as download:
             page.get_by_role("button", name=label).click()
@@ -273,7 +273,7 @@ def test_downloads_hold_what_is_shown(folder, opened, tmp_path):
     np.testing.assert_allclose(table["singular_value"], summary["singular_value"])
     go_to_module(page, 2)
     with page.expect_download() as download:
-        page.get_by_role("button", name="members of module 2 (TSV)").click()
+        page.get_by_role("button", name="Download members of module 2 (TSV)").click()
     download.value.save_as(tmp_path / "own.tsv")
     assert set(pd.read_csv(tmp_path / "own.tsv", sep="\t")["module"]) == {2}
 
@@ -312,7 +312,7 @@ def test_paper_is_white_also_from_dark_windows(folder, opened):
 def test_hostile_names_are_shown_and_never_run(hostile_folder, opened):
     page = opened(hostile_folder)
     assert f"<img src=x onerror={reports.TRAP}>'\"" in page.locator("h1").inner_text()
-    page.get_by_role("button", name="open all").click()
+    page.get_by_role("button", name="Open all").click()
     shown = page.locator("bdi").evaluate_all("all => all.map((one) => one.textContent)")
     assert set(map(reports.written_out, reports.HOSTILE)) <= set(shown)
     for name in reports.HOSTILE:
@@ -339,7 +339,7 @@ def test_code_slipped_into_the_page_does_not_run(folder, tmp_path, browser):
 def test_downloads_with_hostile_names_read_back(hostile_folder, opened, tmp_path):
     page, members = opened(hostile_folder), netbic.io.read_table(hostile_folder / "modules.tsv")
     with page.expect_download() as download:
-        page.get_by_role("button", name="all members (TSV)").click()
+        page.get_by_role("button", name="Download all members (TSV)").click()
     download.value.save_as(tmp_path / "members.tsv")
     saved = pd.read_csv(tmp_path / "members.tsv", sep="\t", keep_default_na=False, dtype={"name": str})
     expected = [f"'{name}" if name.strip()[0] in "=+-@" else name for name in members["name"]]
@@ -347,7 +347,7 @@ def test_downloads_with_hostile_names_read_back(hostile_folder, opened, tmp_path
     assert "'=cmd|' /C calc'!A0" in expected
     assert saved["weight"].lt(0).any()  # numbers stay numbers
     with page.expect_download() as download:
-        page.get_by_role("button", name="this table (TSV)").click()
+        page.get_by_role("button", name="Download this table (TSV)").click()
     download.value.save_as(tmp_path / "table.tsv")
     table = pd.read_csv(tmp_path / "table.tsv", sep="\t")
     assert not table.astype(str).apply(lambda column: column.str.match(r"\s*[=+@]|-\D")).any(axis=None)

@@ -71,7 +71,7 @@ def test_the_same_tables_as_in_memory(files, address, tmp_path, more):
 def test_a_cluster_of_this_machine(files, tmp_path):
     done = fit(files, tmp_path / "out", "--dask", "local", "--dask-workers", 2, "--dask-memory", "1GB", "--no-report")
     assert done.exit_code == 0, done.output
-    assert "passes over the data: 1 to prepare them, " in done.output
+    assert "passes over the data: 1 for preprocessing, " in done.output
     assert "distributed" not in done.output
 
 
@@ -100,9 +100,9 @@ def test_an_interrupted_fit_goes_on_on_another_cluster(files, address, tmp_path,
     again = ("--dask", "local", "--dask-workers", 2, "--block-rows", 40, "--no-report", "--resume")
     done = fit(files, tmp_path / "out", *again)
     assert done.exit_code == 0, done.output
-    assert "going on after 2 modules" in done.output
+    assert "continuing after 2 modules" in done.output
     agree(tmp_path / "out", tmp_path / "whole")
-    assert "finished already" in fit(files, tmp_path / "out", *again).output
+    assert "already finished" in fit(files, tmp_path / "out", *again).output
 
 
 @pytest.mark.parametrize(
@@ -110,14 +110,14 @@ def test_an_interrupted_fit_goes_on_on_another_cluster(files, address, tmp_path,
     [
         (("--dask", "tcp://127.0.0.1:9"), 1, "--dask tcp://127.0.0.1:9: no Dask scheduler answered within 1 seconds"),
         (("--dask", "foo://a:1"), 2, "--dask foo://a:1: unknown address scheme 'foo'"),
-        (("--dask", "mars"), 2, "'local', or a scheduler's address"),
-        (("--dask", "tcp://127.0.0.1:9", "--dask-workers", "2"), 2, "are about --dask local"),
-        (("--dask", "local", "--dask-memory", "much"), 2, "a size such as 2GB"),
-        (("--dask", "local", "--dask-memory", "60MB"), 2, "a worker needs 400MB at least"),
-        (("--dask-memory", "2GB"), 2, "is about --dask local: give that too"),
-        (("--block-rows", "20"), 2, "--block-rows is about --dask"),
+        (("--dask", "mars"), 2, "use 'local' or a scheduler's address"),
+        (("--dask", "tcp://127.0.0.1:9", "--dask-workers", "2"), 2, "are for --dask local only"),
+        (("--dask", "local", "--dask-memory", "much"), 2, "is not a size: use e.g. 2GB"),
+        (("--dask", "local", "--dask-memory", "60MB"), 2, "a worker needs at least 400MB"),
+        (("--dask-memory", "2GB"), 2, "--dask-memory needs --dask local"),
+        (("--block-rows", "20"), 2, "--block-rows needs --dask"),
         (("--dask", "local", "--auto"), 2, "--auto needs the matrix in memory"),
-        (("--dask", "local", "--missing", "impute"), 2, "no value may be missing"),
+        (("--dask", "local", "--missing", "impute"), 2, "--dask does not support missing entries"),
     ],
 )
 def test_what_dask_cannot_do_is_one_line(files, tmp_path, more, code, said, monkeypatch):
@@ -130,12 +130,12 @@ def test_what_dask_cannot_do_is_one_line(files, tmp_path, more, code, said, monk
 
 
 def test_workers_that_die_while_they_start(files, tmp_path, monkeypatch):
-    monkeypatch.setattr("netbic.cli.cluster._DEAF", "import os; os._exit(3)")
+    monkeypatch.setattr("netbic.cli.cluster._IGNORE_CTRL_C", "import os; os._exit(3)")
     done = fit(files, tmp_path / "out", "--dask", "local", "--dask-workers", 2)
     assert done.exit_code == 1
-    said = "Error: --dask local: the 2 Dask workers could not be started (Nanny failed to start), most likely for want"
+    said = "Error: --dask local: the 2 Dask workers could not be started (Nanny failed to start), probably because"
     assert done.output.startswith(said)
-    assert "try again, or with fewer of them (--dask-workers)" in done.output
+    assert "try again, or use fewer workers (--dask-workers)" in done.output
     assert len(done.output.splitlines()) == 1
     assert not (tmp_path / "out").exists()
 

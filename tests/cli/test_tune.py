@@ -71,11 +71,12 @@ def test_an_interrupted_tuning_goes_on(files, tmp_path, monkeypatch):
         patch.setattr(Checkpoint, "append", interrupted)
         cut = run(files, tmp_path / "cut")
     assert cut.exit_code == 1
-    assert "run the same command again to go on" in cut.output
+    assert "run the same command again to continue" in cut.output
     assert (tmp_path / "cut" / "tuning.checkpoint").read_text().count("\n") == 8
     otherwise = run(files, tmp_path / "cut", "--seed", "1")
     assert otherwise.exit_code == 1
-    assert "seed differs): repeat those, choose another folder, or --force to start again" in otherwise.output
+    said = "seed differs): use the same options, choose another folder, or use --force to start again"
+    assert said in otherwise.output
     again = run(files, tmp_path / "cut", "--json")
     assert again.output == whole.output
     assert (tmp_path / "cut" / "tuning.tsv").read_bytes() == (tmp_path / "whole" / "tuning.tsv").read_bytes()
@@ -85,7 +86,7 @@ def test_finished_results_are_not_overwritten(files, tmp_path):
     assert run(files, tmp_path, "--quiet").output == ""
     refused = run(files, tmp_path)
     assert refused.exit_code == 2
-    assert "holds a finished tuning" in refused.output
+    assert "already contains a finished tuning" in refused.output
     before = (tmp_path / "tuning.tsv").read_bytes()
     assert run(files, tmp_path, "--force", "--genes", "60,9999").exit_code == 1
     assert (tmp_path / "tuning.tsv").read_bytes() == before
@@ -95,11 +96,11 @@ def test_finished_results_are_not_overwritten(files, tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--genes", "20,many"], "'20,many' are no numbers"),
-        (["--genes", "0"], "numbers of at least 1 are needed"),
+        (["--genes", "20,many"], "'20,many' is not a list of numbers"),
+        (["--genes", "0"], "expected numbers of at least 1"),
         (["--genes", "300"], "--genes 300 but X has 200 genes"),
         (["--folds", "60"], "60 folds of 100 samples: choose 2 to 50"),
-        (["--smoothness", "-1"], "numbers of at least 0"),
+        (["--smoothness", "-1"], "expected numbers of at least 0"),
     ],
 )
 def test_bad_input(files, tmp_path, words, said):
@@ -134,7 +135,7 @@ def test_a_cluster_that_is_not_there_is_named_in_one_line(files, tmp_path, monke
         assert "Traceback" not in done.output
     both = run(files, tmp_path, "--dask", "local", "--jobs", "2")
     assert both.exit_code == 2
-    assert "give one of them" in both.output
+    assert "cannot be combined" in both.output
 
 
 def test_without_dask_the_remedy_is_said(files, tmp_path, monkeypatch):

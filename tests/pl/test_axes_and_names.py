@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 import netbic
 from netbic import pl
-from netbic.pl.names import apart, shown_name
+from netbic.pl.names import apart, label_text
 
 HOSTILE = [
     "$\\frac{",
@@ -93,11 +93,11 @@ def test_hostile_names_are_shortened_and_never_parsed(study):
 
 
 def test_names_are_cut_in_the_middle():
-    assert shown_name("a" * 30 + "z" * 30, 10) == "aaaaaa…zzz"
-    assert len(shown_name("b" * 500)) == 24
-    assert shown_name(17) == "17"
-    assert shown_name("Ångström µ") == "Ångström µ"
-    assert shown_name("\N{DNA DOUBLE HELIX}!") == "\N{WHITE SQUARE}!"
+    assert label_text("a" * 30 + "z" * 30, 10) == "aaaaaa…zzz"
+    assert len(label_text("b" * 500)) == 24
+    assert label_text(17) == "17"
+    assert label_text("Ångström µ") == "Ångström µ"
+    assert label_text("\N{DNA DOUBLE HELIX}!") == "\N{WHITE SQUARE}!"
 
 
 def test_what_is_kept_apart_is_the_best_that_fits():
@@ -125,5 +125,5 @@ def test_matplotlib_is_asked_for_when_it_is_needed(model, monkeypatch):
     code = "import sys, netbic; netbic.pl.heatmap; print('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "False"
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(netbic.InputError, match=r'a picture needs matplotlib.pyplot: pip install "netbic\[plot\]"'):
+    with pytest.raises(netbic.InputError, match=r'a plot needs matplotlib.pyplot: pip install "netbic\[plot\]"'):
         pl.loadings(model)

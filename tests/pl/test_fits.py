@@ -38,7 +38,7 @@ def test_loadings_of_a_small_module_and_of_unnamed_data():
     top = np.argsort(-np.abs(model.components_[0]), kind="stable")[:3]
     assert [label.get_text() for label in ax.get_yticklabels()] == [str(k) for k in top]
     assert ax.get_title(loc="left") == "Module 0: 3 features"
-    with pytest.raises(netbic.InputError, match="axis='genes' is not known: choose 'columns'"):
+    with pytest.raises(netbic.InputError, match="unknown axis='genes': choose 'columns'"):
         pl.loadings(model, axis="genes")
     with pytest.raises(ValueError, match="n=0: at least 1"):
         pl.loadings(model, n=0)
@@ -103,7 +103,7 @@ def test_singular_values_where_all_stand_out(model, count):
     assert "_stop" not in [line.get_label() for line in ax.lines]
     assert len(ax.collections) == 1
     assert pl.singular_values(model).get_title(loc="left") == "3 modules"
-    with pytest.raises(TypeError, match=r"what selection\.n_modules returns"):
+    with pytest.raises(TypeError, match=r"the result of selection\.n_modules"):
         pl.singular_values(model, 3)
 
 

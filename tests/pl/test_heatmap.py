@@ -195,7 +195,7 @@ def test_bad_input_is_named(study, model):
         pl.heatmap(model, X, modules=[])
     with pytest.raises(TypeError, match="a fitted SparseGraphSVD"):
         pl.heatmap(pd.DataFrame(), X)
-    with pytest.raises(TypeError, match="matplotlib axes are needed"):
+    with pytest.raises(TypeError, match="expected matplotlib axes"):
         pl.heatmap(model, X, ax=Figure().subplots(1, 2))
 
 

@@ -96,7 +96,7 @@ def test_members_without_an_edge_stand_below(model):
 
 def test_a_graph_may_be_given(study, model):
     without = netbic.SparseGraphSVD(1, n_rows=30, n_columns=50).fit(study.expression)
-    with pytest.raises(netbic.InputError, match=r"without a graph of its features: give one, network\(model, graph="):
+    with pytest.raises(netbic.InputError, match=r"without a graph of its features: use network\(model, graph="):
         pl.network(without)
     given = pl.network(without, graph=study.network)
     members = heavy_first(without, 0)
@@ -104,14 +104,14 @@ def test_a_graph_may_be_given(study, model):
     assert len(parts(given)[1].get_segments()) == inside.nnz // 2
     with pytest.raises(netbic.InputError, match="module=-1 but the model has modules 0 to 2"):
         pl.network(model, -1)
-    with pytest.raises(TypeError, match="modules count from 0"):
+    with pytest.raises(TypeError, match="modules are numbered from 0"):
         pl.network(model, "1")
 
 
 def test_of_a_vast_module_the_heaviest_are_drawn(study):
     dense = netbic.SparseGraphSVD(1, column_graph=study.network).fit(study.expression)
     ax = pl.network(dense)
-    assert ax.get_title(loc="left").startswith("Module 0: 500 heaviest of 700 features, ")
+    assert ax.get_title(loc="left").startswith("Module 0: 500 of 700 features, ")
     heaviest = np.sort(np.abs(dense.components_[0]))[-500:]
     np.testing.assert_array_equal(np.sort(np.abs(parts(ax)[0].get_array())), heaviest)
 
@@ -126,7 +126,7 @@ def ring(n):
 
 
 def test_a_ring_is_drawn_round():
-    radii = np.linalg.norm((places := layout(ring(12)).places) - places.mean(axis=0), axis=1)
+    radii = np.linalg.norm((places := layout(ring(12)).positions) - places.mean(axis=0), axis=1)
     assert np.ptp(radii) < 0.01 * radii.mean()
 
 
@@ -143,12 +143,12 @@ def test_stress_is_lower_than_that_of_classical_scaling():
         off = ~np.eye(len(wanted), dtype=bool)
         return (((apart - wanted)[off] / wanted[off]) ** 2).sum()
 
-    assert stress(layout(graph).places[main]) < 0.8 * stress(_principal(wanted))
+    assert stress(layout(graph).positions[main]) < 0.8 * stress(_principal(wanted))
 
 
 def test_components_keep_out_of_each_others_way():
     graph = sp.block_diag([ring(9), ring(5), ring(4), ring(3)], format="csr")
-    places = layout(graph).places
+    places = layout(graph).positions
     boxes = [(part.min(axis=0), part.max(axis=0)) for part in np.split(places, [9, 14, 18])]
     for i, (low, high) in enumerate(boxes):
         for other_low, other_high in boxes[:i]:
@@ -157,7 +157,7 @@ def test_components_keep_out_of_each_others_way():
 
 def test_nodes_that_all_know_each_other_have_room():
     for n in (5, 20, 80):
-        places = layout(sp.csr_array(np.ones((n, n)) - np.eye(n))).places
+        places = layout(sp.csr_array(np.ones((n, n)) - np.eye(n))).positions
         apart = np.linalg.norm(places[:, None] - places[None], axis=2) + 1e9 * np.eye(n)
         assert np.median(apart.min(axis=1)) > 0.5
 

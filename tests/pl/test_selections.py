@@ -47,7 +47,7 @@ def test_stability_without_a_threshold_or_an_axis(study, stable):
         pl.stability(only, axis="rows")
     with pytest.raises(netbic.InputError, match="module=5 but the model has modules 0 to 1"):
         pl.stability(stable, 5)
-    with pytest.raises(TypeError, match=r"what selection\.stability returns"):
+    with pytest.raises(TypeError, match=r"the result of selection\.stability"):
         pl.stability(stable.columns)
 
 
@@ -105,5 +105,5 @@ def test_two_settings_that_are_no_numbers(study):
     assert [label.get_text() for label in ax.get_xticklabels()] == ["50", "None"]
     assert [label.get_text() for label in ax.get_yticklabels()] == ["absolute", "signed"]
     assert not np.ma.is_masked(ax.images[0].get_array())
-    with pytest.raises(TypeError, match=r"what selection\.tune returns"):
+    with pytest.raises(TypeError, match=r"the result of selection\.tune"):
         pl.tuning(found.table)

@@ -195,7 +195,7 @@ def test_a_star_is_hub_driven_and_a_ring_is_not(folder):
     pages = contents.gather(folder).modules
     for page in pages:
         own = page.edges
-        assert ("hub-driven" in page.flags) == (
+        assert ("hub-driven" in page.diagnostics) == (
             own["q_value"] <= 0.05 < own["degree_q_value"] or (own["n_edges"] >= 10 and page.network.hub_share >= 0.5)
         )
 
@@ -222,7 +222,7 @@ def test_a_model_without_network_names_or_modules_to_compare_has_a_report(tmp_pa
     model = netbic.SparseGraphSVD(1, n_rows=20, n_columns=20).fit(netbic.simulate.paper(0.02, random_state=0).X)
     netbic.save(model, tmp_path)
     page = Page(netbic.report.write_report(tmp_path).read_text())
-    assert "the modules' networks: the model was fitted without one" in " ".join(page.texts["li"])
+    assert "networks of the modules: the model was fitted without a network" in " ".join(page.texts["li"])
     assert not page.all("circle")
 
 
@@ -290,8 +290,8 @@ def test_a_clique_is_not_hub_driven_and_a_star_is():
         graph, everyone = netbic.Graph(weights), np.arange(size)
         drawn = subnetwork(graph, everyone, np.ones(size), everyone.astype(str))
         summary = {"converged": True, "graph_share": 0.0}
-        words = (everyone, np.ones(size), [], everyone[:0], np.ones(0), [], drawn, None, None, [], 0)
-        return contents.ModulePage(0, summary, *words).flags
+        genes, samples = contents.Members(everyone, np.ones(size), []), contents.Members(everyone[:0], np.ones(0), [])
+        return contents.ModulePage(0, summary, genes, samples, drawn, None, None, [], 0).diagnostics
 
     star = np.zeros((20, 20))
     star[0, 1:] = star[1:, 0] = 1
@@ -337,7 +337,7 @@ def test_a_folder_that_is_not_there(folder, tmp_path):
     done = CliRunner().invoke(main, ["report", str(folder), "--out", str(tmp_path / "no" / "page.html")])
     assert done.exit_code == 1
     assert "page.html" in done.output
-    assert "its folder is not there" in done.output
+    assert "its folder does not exist" in done.output
 
 
 def test_settings_show_what_the_defaults_came_to(folder):
@@ -351,7 +351,7 @@ def test_resume_adds_gene_sets_and_report_to_a_finished_fit(folder, tmp_path, mo
     reports.run(*words, "--no-report")
     monkeypatch.setattr(netbic.SparseGraphSVD, "iter_fit", None)  # nothing is fitted from here on
     done = reports.run(*words, "--resume", "--gene-sets", folder.parent / "sets.gmt")
-    assert "finished already: the modules stay as they are" in done.output
+    assert "already finished: the modules are unchanged" in done.output
     assert "gene_sets.tsv" in done.output
     for path in folder.rglob("*"):  # as if they had been asked for from the beginning
         if path.is_file():
@@ -374,12 +374,12 @@ def test_the_level_of_enrich_is_that_of_the_report(folder, tmp_path, level):
     assert [module._degrees_explain_it() for module in gathered.modules] == (explained & judged(gathered)).tolist()
     more = edges["degree_q_value"].le(level)
     drawn = charts._folds(gathered.table, level).set_index("module")["kind"]
-    assert (drawn == f"more than its degrees explain (q ≤ {level:g})").equals(more[drawn.index].rename("kind"))
-    assert f"q of at most {level:g}" in netbic.report.write_report(copy).read_text()
+    assert (drawn == f"more than expected from the degrees (q ≤ {level:g})").equals(more[drawn.index].rename("kind"))
+    assert f"q ≤ {level:g}" in netbic.report.write_report(copy).read_text()
 
 
 def judged(gathered):
-    return np.array([module.judged for module in gathered.modules])
+    return np.array([module.comparable for module in gathered.modules])
 
 
 @pytest.mark.parametrize("content", ["{", "[1]", '{"edges": 3, "gene_sets": {"level": "low"}}'])

@@ -1,4 +1,4 @@
-"""The command line. Each command is a few lines that call the rooms above, which are loaded only when it runs."""
+"""The command line. Each command calls the packages above, which are imported only when it runs."""
 
 import click
 
@@ -15,22 +15,31 @@ from netbic.cli.simulate import simulate
 from netbic.cli.tune import tune
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class Commands(click.Group):
+    """The commands, which the help lists with their arguments."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Nothing: a second list without arguments would repeat the first."""
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="netbic")
 def main() -> None:
-    """Find network-coherent biclusters: genes that act together in some samples and hang together in a graph.
+    """Find network-coherent modules: genes that act together in some samples and are connected in a network.
 
     \b
-    netbic demo                              see it work on simulated data
-    netbic simulate DIR                      files to try the other commands on
-    netbic convert EXPR OUT.zarr             data larger than memory, for fit --dask
-    netbic align EXPR --graph NET            what of the network matches the data
-    netbic fit EXPR --graph NET --out DIR    modules, by name, in open files
-    netbic tune EXPR --graph NET --out DIR   sizes and smoothness that explain what was not fitted
-    netbic enrich DIR --gene-sets GMT        edges and gene sets the modules are rich in
-    netbic report DIR                        all of it as one page to look at, self-contained
-    netbic score DIR NEW                     scores of new samples on those modules
-    netbic reproduce fig1                    the paper's figures and table, with controls
+    netbic demo                              a first example on simulated data
+    netbic simulate DIR                      example files for the other commands
+    netbic convert EXPR OUT.zarr             for data larger than memory
+    netbic align EXPR --graph NET            check gene names against the network
+    netbic fit EXPR --graph NET --out DIR    find modules, write them as tables
+    netbic tune EXPR --graph NET --out DIR   choose sizes and smoothness
+    netbic enrich DIR --gene-sets GMT        test edges and gene sets
+    netbic report DIR                        results as one HTML page
+    netbic score DIR NEW                     score new samples
+    netbic reproduce fig1                    repeat the paper's experiments
+
+    netbic COMMAND --help describes the options of a command.
     """
 
 

@@ -10,7 +10,9 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from dataclasses import fields
+from functools import reduce
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 import click
 
@@ -19,6 +21,8 @@ from netbic.cli.wording import in_options
 if TYPE_CHECKING:
     from netbic.study import Study
 
+Options = TypeVar("Options")
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 File = click.Path(exists=True, path_type=str)
 
 
@@ -44,13 +48,13 @@ class Command(click.Command):
 
     goes_on = "repeat the command"  # after an interruption
     not_begun = "nothing was written yet: repeat the command"  # after one that came before anything was begun
-    kept = "earlier results are as they were"  # what is left when a file cannot be written
+    kept = "earlier results are unchanged"  # what is left when a file cannot be written
 
     groups: ClassVar[dict[str, str]] = {}  # titles of the help's sections, and the names of their options
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         super().__init__(*args, **keywords)
-        self.params.append(click.Option(["--debug"], is_flag=True, help="Show where an error comes from."))
+        self.params.append(click.Option(["--debug"], is_flag=True, help="Show the full traceback of an error."))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the options group by group; what no group names comes last."""
@@ -137,87 +141,121 @@ def _in_one_line(problem: Exception, goes_on: str | None, kept: str) -> click.Cl
     )
 
 
-_READING_EXPRESSION = [
-    click.option("--samples-in-rows", is_flag=True, help="The table has samples in rows (default: genes in rows)."),
+def options(*decorators: Decorator) -> Decorator:
+    """One decorator that adds several options, listed in this order in the help."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        return reduce(lambda decorated, option: option(decorated), reversed(decorators), command)
+
+    return decorate
+
+
+reads_expression = options(
+    click.option(
+        "--samples-in-rows",
+        is_flag=True,
+        help="The table has samples in rows and genes in columns [default: genes in rows].",
+    ),
     click.option("--layer", help="Layer of an .h5ad file or .zarr store to use instead of X."),
     click.option(
-        "--gene-names", metavar="COLUMN", help="Column of var (.h5ad, .zarr) with the genes' names; 10x: id or symbol."
+        "--gene-names",
+        metavar="COLUMN",
+        help="Column of var with the gene names (.h5ad, .zarr); for 10x folders: id or symbol.",
     ),
-    click.option(
-        "--skip-columns", metavar="NAME,...", default="", help="Columns of the table that hold no expression."
-    ),
-]
+    click.option("--skip-columns", metavar="NAME,...", default="", help="Columns of the table to ignore."),
+)
 
-
-_READING_A_STUDY = [
-    *_READING_EXPRESSION,
-    click.option("--relations", metavar="NAME,...", default="", help="Keep edges of these relations only."),
-    click.option("--min-score", type=Finite(0), help="Keep edges of at least this weight (STRING: 0 to 1000)."),
-    click.option("--string-info", type=File, help="STRING's protein.info, to name proteins by their genes."),
-    click.option("--graph-names", type=File, help="Node names of an .npz network, a line each."),
+reads_a_study = options(
+    reads_expression,
+    click.option("--relations", metavar="NAME,...", default="", help="Keep only edges with these relations."),
+    click.option("--min-score", type=Finite(0), help="Keep only edges with at least this score (STRING: 0 to 1000)."),
+    click.option("--string-info", type=File, help="STRING's protein.info file, to translate proteins to gene names."),
+    click.option("--graph-names", type=File, help="File with the node names of an .npz network, one per line."),
     click.option(
-        "--header/--no-header", default=None, help="Whether the edge table has a header line (default: guessed)."
+        "--header/--no-header", default=None, help="Whether the edge table has a header line [default: detected]."
     ),
     click.option(
-        "--source", metavar="COLUMN", help="Column of the edge table with one end (default: told by its name)."
+        "--source",
+        metavar="COLUMN",
+        help="Column of the edge table with the first gene [default: detected by its name].",
     ),
-    click.option("--target", metavar="COLUMN", help="Column of the edge table with the other end."),
-    click.option("--id-map", type=File, help="Two-column table from the data's gene names to the network's."),
-    click.option("--strip-versions", is_flag=True, help="Drop the versions of Ensembl ids (ENSG00000141510.5)."),
+    click.option("--target", metavar="COLUMN", help="Column of the edge table with the second gene."),
+    click.option(
+        "--id-map", type=File, help="Two-column table that translates gene names of the data to those of the network."
+    ),
+    click.option(
+        "--strip-versions", is_flag=True, help="Remove the version of Ensembl ids (the .5 of ENSG00000141510.5)."
+    ),
     click.option(
         "--duplicates",
         type=click.Choice(["highest", "mean", "error"]),
         default="highest",
         show_default=True,
-        help="Several genes of one name: keep that of the highest mean, average them, or refuse.",
+        help="If several genes have the same name: keep the one with the highest mean, average them, or stop with an "
+        "error.",
     ),
-    click.option("--cpm", is_flag=True, help="Scale samples to counts per million."),
-    click.option("--log1p", is_flag=True, help="Take log(1 + x)."),
+    click.option("--cpm", is_flag=True, help="Normalise each sample to counts per million."),
+    click.option("--log1p", is_flag=True, help="Transform values to log(1 + x)."),
     click.option(
         "--top-genes", "n_variable", type=click.IntRange(2), metavar="N", help="Keep the N most variable genes."
     ),
-    click.option("--matched-only", is_flag=True, help="Drop genes that are not in the network."),
-]
+    click.option("--matched-only", is_flag=True, help="Remove genes that are not in the network."),
+)
 
-
-READING: Final = "samples_in_rows layer gene_names skip_columns duplicates strip_versions id_map"
-NETWORK: Final = "relations min_score string_info graph_names header source target matched_only"
-PREPARATION: Final = "cpm log1p n_variable center zscore missing"
-CENTERS = {"genes": "columns", "samples": "rows", "none": None}
-_PREPARING = [
+preprocesses_data = options(
     click.option(
         "--center",
         type=click.Choice(["genes", "samples", "both", "grand", "none"]),
         default="genes",
         show_default=True,
-        help="Which means to subtract.",
+        help="Centre the data by subtracting these means.",
     ),
-    click.option("--zscore", is_flag=True, help="Bring genes to unit standard deviation."),
+    click.option("--zscore", is_flag=True, help="Scale each gene to unit standard deviation."),
     click.option(
         "--missing",
         type=click.Choice(["error", "ignore", "impute"]),
         default="error",
         show_default=True,
-        help="Missing values.",
+        help="How to treat missing entries: stop with an error, use only the observed entries, or impute them.",
     ),
-]
+)
+
+# Groups of options in the help, by the names of their parameters.
+READING: Final = "samples_in_rows layer gene_names skip_columns duplicates strip_versions id_map"
+NETWORK: Final = "relations min_score string_info graph_names header source target matched_only"
+PREPROCESSING: Final = "cpm log1p n_variable center zscore missing"
+CENTERS: Final = {"genes": "columns", "samples": "rows", "none": None}
 
 
-def prepares_data(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say what happens to the matrix before modules are sought in it."""
-    return _with(command, _PREPARING)
+def take(kind: type[Options], parameters: dict[str, Any]) -> Options:
+    """Move parameters of a command into a dataclass of options, which has a field for each.
+
+    Examples
+    --------
+    >>> from dataclasses import make_dataclass
+    >>> parameters = {"seed": 0, "jobs": 2, "out": "modules"}
+    >>> take(make_dataclass("Search", ["seed", "jobs"]), parameters), parameters
+    (Search(seed=0, jobs=2), {'out': 'modules'})
+    """
+    return kind(**{field.name: parameters.pop(field.name) for field in fields(kind)})  # type: ignore[arg-type]
 
 
-def preparation(study: Study, center: str, zscore: bool, missing: str) -> dict[str, Any]:
-    """Those options as words of SparseGraphSVD."""
+def split_lists(parameters: dict[str, Any]) -> dict[str, Any]:
+    """The same parameters, comma-separated values as lists."""
+    lists = {name: parameters[name].split(",") for name in ("skip_columns", "relations") if name in parameters}
+    return parameters | {name: [part.strip() for part in parts if part.strip()] for name, parts in lists.items()}
+
+
+def preprocessing(study: Study, center: str, zscore: bool, missing: str) -> dict[str, Any]:
+    """The options of `preprocesses_data` as parameters of SparseGraphSVD."""
     if missing == "error" and (holes := study.expression.holes()):
-        raise click.ClickException(f"{holes}: use --missing ignore or --missing impute, or fill them")
+        raise click.ClickException(f"{holes}: use --missing ignore or --missing impute, or fill the missing entries")
     return {"center": CENTERS.get(center, center), "scale": zscore, "missing": missing}
 
 
 @contextmanager
 def progress_bar(what: str, total: int, done: int, silent: bool) -> Iterator[Callable[[int], None]]:
-    """A bar on a terminal, to be told how many are done."""
+    """A progress bar, if this is a terminal; yields the function to call with the number done."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -228,30 +266,7 @@ def progress_bar(what: str, total: int, done: int, silent: bool) -> Iterator[Cal
         yield lambda number: progress.update(task, completed=number)
 
 
-def say(line: str, silent: bool) -> None:
-    """Print a line, unless nothing is to be printed."""
+def echo(line: str, silent: bool) -> None:
+    """Print a line, unless the command is silent."""
     if not silent:
         click.echo(line)
-
-
-def reads_a_study(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say how to read, prepare and match an expression matrix and a network."""
-    return _with(command, _READING_A_STUDY)
-
-
-def reads_expression(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say how to read an expression matrix."""
-    return _with(command, _READING_EXPRESSION)
-
-
-def _with(command: Callable[..., Any], options: list[Callable[..., Any]]) -> Callable[..., Any]:
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
-def listed(words: dict[str, Any]) -> dict[str, Any]:
-    """Options with comma-separated values as lists."""
-    for name in {"skip_columns", "relations"} & set(words):
-        words[name] = [word.strip() for word in words[name].split(",") if word.strip()]
-    return words

@@ -1,4 +1,4 @@
-"""netbic convert: a matrix of any form as blocks of samples, for data larger than memory."""
+"""netbic convert: store a matrix in blocks of samples, for data larger than memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 import netbic
-from netbic.cli.command import Command, File, listed, progress_bar, reads_expression, say
+from netbic.cli.command import Command, File, echo, progress_bar, reads_expression, split_lists
 
 
 class ConvertCommand(Command):
@@ -22,20 +22,22 @@ class ConvertCommand(Command):
 @click.argument("out", type=click.Path(path_type=str))
 @reads_expression
 @click.option("--block-rows", type=click.IntRange(1), help="Samples per block [default: about 64 MB].")
-@click.option("--dtype", type=click.Choice(["float32", "float64"]), help="Precision [default: that of the file].")
-@click.option("--force", is_flag=True, help="Replace a store of that name.")
-@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
-def convert(expression: str, out: str, quiet: bool, **words: Any) -> None:
-    """Write EXPRESSION as a Zarr store OUT.zarr, from which netbic fit --dask reads samples block by block.
+@click.option(
+    "--dtype", type=click.Choice(["float32", "float64"]), help="Floating-point type [default: as in the file]."
+)
+@click.option("--force", is_flag=True, help="Replace an existing store.")
+@click.option("--quiet", is_flag=True, help="Print only errors.")
+def convert(expression: str, out: str, quiet: bool, **options: Any) -> None:
+    """Convert EXPRESSION to a Zarr store OUT.zarr, which netbic fit --dask reads in blocks of samples.
 
     EXPRESSION is a table (.tsv, .csv, .parquet; genes in rows), an .h5ad file, a .zarr store, an .npy array or a 10x
-    folder; it may be larger than memory. OUT.zarr has AnnData's layout: anndata.read_zarr reads it too.
+    folder. It may be larger than memory. OUT.zarr has AnnData's layout and can also be read by anndata.read_zarr.
     """
-    with progress_bar("per cent", 100, 0, quiet) as tell:
-        made = netbic.io.convert(expression, out, **listed(words), told=tell)
+    with progress_bar("percent", 100, 0, quiet) as update:
+        made = netbic.io.convert(expression, out, **split_lists(options), told=update)
     heights = made.matrix.chunks[0]
     kind = "sparse" if hasattr(made.matrix._meta, "indptr") else "dense"
     blocks = f"{len(heights):,} blocks of {heights[0]:,}" if len(heights) > 1 else "1 block"
     size = f"{made.shape[0]:,} samples x {made.shape[1]:,} genes"
-    say(f"{out}: {size}, {kind} {made.matrix.dtype}, {blocks}", quiet)
-    say(f"next: netbic fit {out} --graph NETWORK --out FOLDER --dask local", quiet)
+    echo(f"{out}: {size}, {kind} {made.matrix.dtype}, {blocks}", quiet)
+    echo(f"next: netbic fit {out} --graph NETWORK --out FOLDER --dask local", quiet)

@@ -1,4 +1,4 @@
-"""netbic demo: what it does, seen on simulated data."""
+"""netbic demo: find planted modules in simulated data."""
 
 from __future__ import annotations
 
@@ -21,15 +21,21 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=Command)
-@click.option("--samples", default=400, show_default=True, type=click.IntRange(100), help="Samples to simulate.")
-@click.option("--genes", default=3000, show_default=True, type=click.IntRange(500), help="Genes to simulate.")
-@click.option("--modules", default=5, show_default=True, type=click.IntRange(1, 8), help="Modules to plant and find.")
-@click.option("--cohorts", default=10, show_default=True, type=click.IntRange(1), help="Cohorts to judge the graph by.")
-@click.option("--seed", default=0, show_default=True, help="Seed of the first simulation.")
+@click.option("--samples", default=400, show_default=True, type=click.IntRange(100), help="Number of samples.")
+@click.option("--genes", default=3000, show_default=True, type=click.IntRange(500), help="Number of genes.")
+@click.option("--modules", default=5, show_default=True, type=click.IntRange(1, 8), help="Number of planted modules.")
+@click.option(
+    "--cohorts",
+    default=10,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Number of cohorts for the conclusion.",
+)
+@click.option("--seed", default=0, show_default=True, help="Random seed of the first cohort.")
 def demo(samples: int, genes: int, modules: int, cohorts: int, seed: int) -> None:
-    """Simulate a cohort, find its planted modules, and see what the graph was worth.
+    """Simulate a cohort, find the planted modules, and show how much the network helps.
 
-    The table is about the first cohort; one cohort is an anecdote, so the verdict is over several.
+    The table shows the first cohort; the conclusion is based on all cohorts (--cohorts).
     """
     from rich.console import Console
 
@@ -45,19 +51,19 @@ def demo(samples: int, genes: int, modules: int, cohorts: int, seed: int) -> Non
             means = {name: mean + float(scores[name]["f1"].mean()) / cohorts for name, mean in means.items()}
             progress.advance(step)
     _show_demo(console, *first)
-    console.print(f"Over {cohorts} such cohorts, mean F1 of the genes: {_verdict(means)}")
-    console.print("Your own data: netbic fit expression.tsv --graph network.sif --out modules")
+    console.print(f"Mean F1 of the genes over {cohorts} simulated cohorts: {_verdict(means)}")
+    console.print("Next, with your own data: netbic fit expression.tsv --graph network.sif --out modules")
 
 
 def _simulated(samples: int, genes: int, modules: int, seed: int) -> Cohort:
     try:
         return netbic.simulate.cohort(samples, genes, n_modules=modules, random_state=seed)
     except ValueError as problem:
-        raise click.ClickException(f"{problem}: ask for fewer --modules, or more --genes and --samples") from None
+        raise click.ClickException(f"{problem}: choose fewer --modules, or more --genes and --samples") from None
 
 
 def _fits(study: Cohort, seed: int) -> dict[str, SparseGraphSVD]:
-    graphs = {"with the graph": study.network, "rewired graph": study.network.rewire(seed), "no graph": None}
+    graphs = {"with the network": study.network, "with a rewired one": study.network.rewire(seed), "without": None}
     return {name: _fit(study, graph) for name, graph in graphs.items()}
 
 
@@ -85,27 +91,27 @@ def _show_demo(
         f"{len(study.genes)} planted modules of {study.samples[0].sum()} samples and {study.genes[0].sum()} genes "
         "(overlapping, mixed signs)"
     )
-    console.print(_module_table(study, models["with the graph"], scores))
+    console.print(_module_table(study, models["with the network"], scores))
 
 
 def _module_table(study: Cohort, model: SparseGraphSVD, genes: dict[str, pd.DataFrame]) -> Table:
-    """A row per planted module: what was found of it, under each graph."""
+    """A row per planted module: how well it was found with each network."""
     from rich.table import Table
 
     table = Table(
-        title="How much of each planted module was found (F1; 1 = all of it and nothing else)", title_justify="left"
+        title="Recovery of each planted module (F1; 1 = all members found and no others)", title_justify="left"
     )
     for heading in (
         "planted",
         "found as",
         "d",
-        "rounds",
-        "samples, with the graph",
+        "iterations",
+        "samples, with the network",
         *(f"genes, {name}" for name in genes),
     ):
         table.add_column(heading, justify="right")
     samples = netbic.simulate.recovery(model.rows_, study.samples)["f1"]
-    found = genes["with the graph"]["found"]
+    found = genes["with the network"]["found"]
     for k in range(len(study.genes)):
         at = int(found[k])
         facts: tuple[Any, ...] = ("-", "-", "-")
@@ -123,5 +129,6 @@ def _verdict(means: dict[str, float]) -> str:
     shown = ", ".join(f"{mean:.2f} {name}" for name, mean in means.items())
     own, rewired, none = means.values()
     if own <= max(rewired, none):
-        return f"{shown}. The graph did not help."
-    return f"{shown}. The graph helps by its structure: rewiring keeps every degree and takes the gain away."
+        return f"{shown}. The network did not help."
+    why = "The network helps because of which genes it connects: a rewired one with the same degrees helps less."
+    return f"{shown}. {why}"

@@ -1,4 +1,4 @@
-"""netbic report: what a fit found, as one page to look at."""
+"""netbic report: the results of a fit as an HTML page."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from netbic.cli.command import Command
 
 @click.command(cls=Command)
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="The file [default: FOLDER/report.html].")
-@click.option("--force", is_flag=True, help="Replace the file that --out names.")
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path), help="File to write [default: FOLDER/report.html]."
+)
+@click.option("--force", is_flag=True, help="Replace an existing file.")
 def report(folder: Path, out: Path | None, force: bool) -> None:
-    """Show what netbic fit wrote into FOLDER as one HTML file, to be opened from disk or mailed.
+    """Write the results in FOLDER as a single HTML file that can be opened in a browser or sent by e-mail.
 
-    netbic fit does so itself. Do it again after netbic enrich, to see other gene sets.
+    netbic fit already writes a report. Write it again after netbic enrich to include new gene sets.
     """
     in_place = out is None or out.absolute().parent == folder.absolute()
     with netbic.io.locked(folder) if in_place else nullcontext():

@@ -1,4 +1,4 @@
-"""netbic reproduce: the paper's figures and table."""
+"""netbic reproduce: the figures and the table of the paper."""
 
 from __future__ import annotations
 
@@ -17,24 +17,35 @@ from netbic.errors import InputError
 @click.command(cls=Command)
 @click.argument("part", type=click.Choice(["fig1", "table1", "fig2", "all"]))
 @click.option(
-    "--out", default="reproduced", show_default=True, type=click.Path(path_type=Path), help="Folder to write to."
+    "--out", default="reproduced", show_default=True, type=click.Path(path_type=Path), help="Folder for the results."
 )
 @click.option(
     "--data",
     envvar="NETBIC_DATA",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Folder of the real data (or NETBIC_DATA).",
+    help="Folder with the real data sets [default: NETBIC_DATA].",
 )
 @click.option(
-    "--replicates", default=50, show_default=True, type=click.IntRange(2), help="Simulated matrices per setting."
+    "--replicates",
+    default=50,
+    show_default=True,
+    type=click.IntRange(2),
+    help="Number of simulated matrices per setting.",
 )
-@click.option("--jobs", default=-1, show_default=True, type=int, help="Processes for the simulation; -1 is all cores.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed.")
-@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+@click.option(
+    "--jobs",
+    default=-1,
+    show_default=True,
+    type=int,
+    help="Number of processes for the simulation; -1 means all cores.",
+)
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Random seed.")
+@click.option("--quiet", is_flag=True, help="Print only errors.")
 def reproduce(part: str, out: Path, data: Path | None, replicates: int, jobs: int, seed: int, quiet: bool) -> None:
-    """Rerun a PART of the paper and set its claims beside what is found: tables, figures and a page.
+    """Repeat PART of the paper's experiments and compare the results with its claims: tables, figures and a page.
 
-    fig1 is simulated and needs no data. table1 and fig2 take the real data sets that the documentation names.
+    fig1 uses simulated data. table1 and fig2 need the real data sets listed in the documentation. The command needs
+    a clone of netbic's repository.
     """
     paper = _reproduction()
     parts = paper.PARTS if part == "all" else (part,)
@@ -45,12 +56,12 @@ def reproduce(part: str, out: Path, data: Path | None, replicates: int, jobs: in
 
 
 def _reproduction() -> ModuleType:
-    """Load the package `reproduction`, which is part of the source tree but not of an installed netbic."""
+    """Import the package `reproduction`, which is in the repository but not installed with netbic."""
     source_tree = Path(netbic.__file__).parents[2]
     if not (source_tree / "reproduction" / "run.py").is_file():
         raise InputError(
-            "netbic reproduce needs netbic's source tree, which is not installed with the package: "
-            "git clone https://github.com/netbic/netbic, then run `make paper` there"
+            "netbic reproduce needs a clone of netbic's repository: "
+            "git clone https://github.com/netbic/netbic, then run `make paper` in it"
         )
     sys.path.insert(0, str(source_tree))
     return import_module("reproduction")

@@ -1,4 +1,4 @@
-"""netbic score: new samples on modules found before."""
+"""netbic score: scores of new samples on the modules of a fit."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any
 import click
 
 import netbic
-from netbic.cli.command import Command, File, listed, reads_expression
+from netbic.cli.command import Command, File, reads_expression, split_lists
 
 
 @click.command(cls=Command)
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.argument("expression", type=File)
-@click.option("--out", type=click.Path(path_type=Path), help="Table to write; without it, it is printed.")
-@click.option("--force", is_flag=True, help="Replace the table that --out names.")
+@click.option("--out", type=click.Path(path_type=Path), help="Output table [default: print to the terminal].")
+@click.option("--force", is_flag=True, help="Replace an existing table.")
 @reads_expression
-def score(folder: Path, expression: str, out: Path | None, force: bool, **words: Any) -> None:
-    """Score the samples of EXPRESSION on the modules that netbic fit (or netbic.save) wrote into FOLDER.
+def score(folder: Path, expression: str, out: Path | None, force: bool, **options: Any) -> None:
+    """Compute scores of the samples in EXPRESSION on the modules in FOLDER (of netbic fit or netbic.save).
 
-    The file is read and prepared as that of the fit was, but for what the options say; genes are matched by name.
+    The file is read and preprocessed like the data of the fit, unless options say otherwise. Genes are matched by name.
     """
     inputs: dict[str, str | list[Path]] = {
         "the samples to score": expression,
@@ -29,15 +29,15 @@ def score(folder: Path, expression: str, out: Path | None, force: bool, **words:
     if out is not None:
         netbic.files.check_output_file(out, inputs, force=force)
     model = netbic.load(folder)
-    given = {name: value for name, value in listed(words).items() if value}
+    given = {name: value for name, value in split_lists(options).items() if value}
     data = netbic.io.read_like(folder, expression, **given)
     if model.missing == "error" and (holes := data.holes()):
-        raise click.ClickException(f"{holes}: fill them, or fit with --missing ignore to score by what is observed")
+        raise click.ClickException(f"{holes}: fill them, or fit with --missing ignore")
     scores = netbic.io.scores_by_name(model, data.matrix, data.genes)
     table = netbic.io.scores_table(scores, data.samples)
     if out is None:
         click.echo(table.to_csv(sep="\t", index=False), nl=False)
     else:
-        netbic.files.check_output_file(out, inputs, force=force)  # something may have come to be there
+        netbic.files.check_output_file(out, inputs, force=force)  # it may have been created meanwhile
         netbic.io.write_table(out, table)
         click.echo(f"{len(table):,} samples x {scores.shape[1]} modules: {out}")

@@ -1,4 +1,4 @@
-"""netbic simulate: files to try the other commands on."""
+"""netbic simulate: simulated files for the other commands."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ from netbic.cli.command import Command, Finite
 
 @click.command(cls=Command)
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--samples", default=400, show_default=True, type=click.IntRange(20), help="Samples to simulate.")
-@click.option("--genes", default=3000, show_default=True, type=click.IntRange(50), help="Genes to simulate.")
-@click.option("--modules", default=5, show_default=True, type=click.IntRange(1), help="Modules to plant.")
+@click.option("--samples", default=400, show_default=True, type=click.IntRange(20), help="Number of samples.")
+@click.option("--genes", default=3000, show_default=True, type=click.IntRange(50), help="Number of genes.")
+@click.option("--modules", default=5, show_default=True, type=click.IntRange(1), help="Number of planted modules.")
 @click.option(
     "--strength",
     default=0.75,
     show_default=True,
     type=Finite(0, 100),
-    help="Strength of the modules; .5 is hard to see.",
+    help="Strength of the modules; modules of strength 0.5 are hard to find.",
 )
-@click.option("--seed", default=0, show_default=True, help="Seed.")
+@click.option("--seed", default=0, show_default=True, help="Random seed.")
 @click.option("--force", is_flag=True, help="Replace an earlier simulation in the folder.")
 def simulate(folder: Path, samples: int, genes: int, modules: int, strength: float, seed: int, force: bool) -> None:
-    """Write a simulated cohort into FOLDER: expression.tsv.gz, network.sif and the planted truth.tsv."""
+    """Write a simulated cohort to FOLDER: expression.tsv.gz, network.sif, and truth.tsv with the planted modules."""
     if "expression.tsv.gz" in netbic.files.recorded_files(folder) and not force:
-        raise click.UsageError(f"{folder} holds a simulation already: choose another folder, or --force to replace it")
+        raise click.UsageError(
+            f"{folder} already contains a simulation: choose another folder, or use --force to replace it"
+        )
     study = netbic.simulate.cohort(samples, genes, n_modules=modules, strength=strength, random_state=seed)
     netbic.io.write_cohort(study, folder)
     click.echo(f"{folder}: expression.tsv.gz ({samples:,} samples x {genes:,} genes), network.sif, truth.tsv")

@@ -1,8 +1,10 @@
-"""netbic tune: which sizes and which smoothness explain what was not fitted."""
+"""netbic tune: choose module sizes and smoothness by cross-validation."""
 
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,22 +14,22 @@ import netbic
 from netbic.cli.cluster import client_of
 from netbic.cli.command import (
     NETWORK,
-    PREPARATION,
+    PREPROCESSING,
     READING,
     Command,
     File,
-    listed,
-    preparation,
-    prepares_data,
+    echo,
+    preprocesses_data,
+    preprocessing,
     progress_bar,
     reads_a_study,
-    say,
+    split_lists,
+    take,
 )
 from netbic.cli.wording import OPTIONS, in_genes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from netbic.estimators import SparseGraphSVD
     from netbic.selection import Tuning
     from netbic.study import Study
 
@@ -35,83 +37,143 @@ _RECORD = "tuning.json"
 
 
 class Numbers(click.ParamType):  # type: ignore[type-arg]
-    """Numbers with commas between them."""
+    """Numbers separated by commas."""
 
     name = "numbers"
 
     def __init__(self, kind: type[int] | type[float], least: float) -> None:
         self._kind, self._least = kind, least
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[Any]:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[float]:
         """A list of numbers."""
         try:
             numbers = [self._kind(word) for word in value.split(",")]
         except ValueError:
-            self.fail(f"{value!r} are no numbers: write e.g. 50,100,200", param, ctx)
+            self.fail(f"{value!r} is not a list of numbers: use e.g. 50,100,200", param, ctx)
         if any(not self._least <= number < float("inf") for number in numbers):
-            self.fail(f"{value!r}: numbers of at least {self._least:g} are needed", param, ctx)
+            self.fail(f"{value!r}: expected numbers of at least {self._least:g}", param, ctx)
         return numbers
 
 
 class TuneCommand(Command):
-    """A command that goes on by itself."""
+    """A command that continues by itself when it is run again."""
 
-    goes_on = not_begun = "run the same command again to go on"
+    goes_on = not_begun = "run the same command again to continue"
     groups: ClassVar[dict[str, str]] = {
-        "Options to begin with": "graph out modules genes samples smoothness criterion folds best force",
+        "Main options": "graph out modules genes samples smoothness criterion folds best force",
         "Reading the expression data": READING,
         "Reading the network": NETWORK,
-        "Preparing the data": PREPARATION,
+        "Preprocessing": PREPROCESSING,
     }
-    kept = "fits finished so far are kept: run the same command again to go on"
+    kept = "finished fits are kept: run the same command again to continue"
+
+
+@dataclass(frozen=True)
+class TuningOptions:
+    """Which models are compared, and how."""
+
+    modules: int
+    genes: list[int] | None
+    samples: list[int] | None
+    smoothness: list[float] | None
+    criterion: str
+    folds: int
+    best: bool
+    center: str
+    zscore: bool
+    missing: str
+    jobs: int | None
+    dask: str | None
+    seed: int
+
+    def model(self, study: Study) -> SparseGraphSVD:
+        """The model whose parameters are varied."""
+        if self.smoothness and study.graph is None:
+            raise click.UsageError("--smoothness needs a network: use --graph")
+        parameters = preprocessing(study, self.center, self.zscore, self.missing)
+        return netbic.SparseGraphSVD(self.modules, column_graph=study.graph, random_state=self.seed, **parameters)
+
+    def grid(self, model: SparseGraphSVD, shape: tuple[int, int]) -> dict[str, list[Any]]:
+        """The values of each parameter: those given, defaults otherwise."""
+        given = {"n_columns": self.genes, "n_rows": self.samples, "column_smoothness": self.smoothness}
+        default = netbic.selection.default_grid(model, shape)
+        return default | {name: values for name, values in given.items() if values is not None}
+
+    def n_fits(self, grid: dict[str, list[Any]]) -> int:
+        """Number of fits of the whole grid."""
+        return math.prod(map(len, grid.values())) * (1 if self.criterion == "bic" else self.folds)
+
+    def parameters(self) -> dict[str, Any]:
+        """Parameters of `selection.tune`."""
+        return {
+            "criterion": self.criterion,
+            "n_folds": self.folds,
+            "n_jobs": "dask" if self.dask else self.jobs,
+            "rule": "best" if self.best else "one_se",
+            "random_state": self.seed,
+        }
 
 
 @click.command(cls=TuneCommand)
 @click.argument("expression", type=File)
-@click.option("--graph", type=File, help="The network, as for netbic fit.")
+@click.option("--graph", type=File, help="Network file, as for netbic fit.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for the results.")
-@click.option("--modules", default=10, show_default=True, type=click.IntRange(1), help="Modules per fit.")
-@click.option("--genes", type=Numbers(int, 1), metavar="N,...", help="Sizes to try [default: five up to all genes].")
-@click.option("--samples", type=Numbers(int, 1), metavar="N,...", help="Sizes to try [default: five up to all].")
+@click.option("--modules", default=10, show_default=True, type=click.IntRange(1), help="Number of modules per fit.")
 @click.option(
-    "--smoothness", type=Numbers(float, 0), metavar="S,...", help="Weights to try [default: 0,0.05,0.1,0.25]."
+    "--genes",
+    type=Numbers(int, 1),
+    metavar="N,...",
+    help="Numbers of genes to try [default: five values, up to all genes].",
+)
+@click.option(
+    "--samples",
+    type=Numbers(int, 1),
+    metavar="N,...",
+    help="Numbers of samples to try [default: five values, up to all].",
+)
+@click.option(
+    "--smoothness", type=Numbers(float, 0), metavar="S,...", help="Smoothness values to try [default: 0,0.05,0.1,0.25]."
 )
 @click.option(
     "--criterion",
     type=click.Choice(["held_out", "wold", "gabriel", "bic"]),
     default="held_out",
     show_default=True,
-    help="Held-out samples and genes, held-out entries, a held-out corner, or BIC.",
+    help="What is held out: samples and genes (held_out), entries (wold), a corner of the matrix (gabriel); or BIC.",
 )
-@click.option("--folds", default=5, show_default=True, type=click.IntRange(2), help="Parts that are held out in turn.")
-@click.option("--best", is_flag=True, help="Take the largest score, not the simplest within one standard error.")
-@prepares_data
-@click.option("--jobs", type=int, help="Processes; the result does not depend on it.")
-@click.option("--dask", metavar="local|ADDRESS", help="Fit on a Dask cluster: workers on this machine, or tcp://...")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of the folds.")
+@click.option("--folds", default=5, show_default=True, type=click.IntRange(2), help="Number of cross-validation folds.")
+@click.option("--best", is_flag=True, help="Choose the best setting instead of the simplest within one standard error.")
+@preprocesses_data
+@click.option("--jobs", type=int, help="Number of processes; it does not affect the result.")
+@click.option(
+    "--dask", metavar="local|ADDRESS", help="Run the fits on a Dask cluster: on this machine (local) or tcp://..."
+)
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Random seed for the folds.")
 @reads_a_study
-@click.option("--force", is_flag=True, help="Replace what an earlier tuning wrote into the folder.")
-@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, and nothing else.")
-def tune(expression: str, graph: str | None, out: Path, force: bool, quiet: bool, as_json: bool, **words: Any) -> None:
-    """Choose sizes and smoothness for EXPRESSION by how well modules explain what was not fitted.
+@click.option("--force", is_flag=True, help="Replace the results of an earlier tuning in the folder.")
+@click.option("--quiet", is_flag=True, help="Print only errors.")
+@click.option("--json", "as_json", is_flag=True, help="Print only the result, as JSON.")
+def tune(
+    expression: str, graph: str | None, out: Path, force: bool, quiet: bool, as_json: bool, **options: Any
+) -> None:
+    """Choose sizes and smoothness for EXPRESSION by cross-validation: by how well modules explain held-out data.
 
     \b
-    DIR/tuning.tsv    every point of the grid: settings, score, standard error
-    DIR/tuning.json   what was chosen, and a sentence on what the data identify
+    DIR/tuning.tsv    settings, score and standard error of every grid point
+    DIR/tuning.json   the chosen settings and a conclusion
 
-    After an interruption, the same command goes on where it was.
+    After an interruption, run the same command again to continue.
     """
-    given = words | {"expression": expression, "graph": graph}
-    _check_folder(out, force, {role: given.get(name) for name, role in netbic.files.INPUT_LABELS.items()})
-    if words["dask"] is not None and words["jobs"] is not None:
-        raise click.UsageError("--jobs is about this machine's processes, --dask about a cluster: give one of them")
-    names = ("modules", "genes", "samples", "smoothness", "criterion", "folds", "best")
-    asked = {name: words.pop(name) for name in (*names, "center", "zscore", "missing", "jobs", "dask", "seed")}
-    study = netbic.io.open_study(expression, graph, **listed(words))
-    silent = quiet or as_json
+    inputs = options | {"expression": expression, "graph": graph}
+    _check_folder(out, force, {role: inputs.get(name) for name, role in netbic.files.INPUT_LABELS.items()})
+    asked, silent = take(TuningOptions, options), quiet or as_json
+    if asked.dask is not None and asked.jobs is not None:
+        raise click.UsageError(
+            "--jobs (processes on this machine) and --dask (a cluster) cannot be combined: use one of them"
+        )
+    study = netbic.io.open_study(expression, graph, **split_lists(options))
     for line in study.alignment.lines():
-        say(line, silent)
+        echo(line, silent)
     out.mkdir(parents=True, exist_ok=True)
     with netbic.io.locked(out):
         if force:
@@ -125,61 +187,47 @@ def tune(expression: str, graph: str | None, out: Path, force: bool, quiet: bool
             (out / netbic.files.TUNING_CHECKPOINT).unlink()
     if as_json:
         click.echo(json.dumps(found, indent=1))
-    say(in_genes(tuning.verdict), silent)
-    identified = "do not identify" not in tuning.verdict
-    onwards = (
-        f"--modules {asked['modules']} {_as_options(tuning)}"
-        if identified
-        else "with the sizes you want to look at, or --auto"
-    )
-    say(f"all points: {out}/tuning.tsv; to go on: netbic fit ... {onwards}", silent)
+    for line in _conclusion(tuning, asked.modules, out):
+        echo(line, silent)
 
 
 def _check_folder(out: Path, force: bool, inputs: dict[str, Any]) -> None:
     """Refuse finished results, unless they are to be replaced, and files that netbic did not write."""
     if out.exists() and not out.is_dir():
-        raise click.UsageError(f"{out} is a file: name a folder for the results")
+        raise click.UsageError(f"{out} is a file: give a folder for the results")
     netbic.files.check_writable(out, ["tuning.tsv", _RECORD], inputs)
     netbic.files.check_not_input([out / netbic.files.TUNING_CHECKPOINT], inputs)
-    netbic.storage.read_header(out / netbic.files.TUNING_CHECKPOINT, "tuning")  # an error if this is another file
+    netbic.storage.read_header(
+        out / netbic.files.TUNING_CHECKPOINT, "tuning"
+    )  # an error if a file of that name is no checkpoint
     record = netbic.files.read_record(out, _RECORD)
     if not force and record is not None and record.get("state") != "running":
-        _tidy(out)
-        raise click.UsageError(f"{out} holds a finished tuning: choose another folder, or --force to replace it")
+        _remove_leftovers(out)
+        raise click.UsageError(
+            f"{out} already contains a finished tuning: choose another folder, or use --force to replace it"
+        )
 
 
-def _tidy(out: Path) -> None:
-    """Remove what a kill after the very last file left of a finished tuning."""
+def _remove_leftovers(out: Path) -> None:
+    """Remove what remains if a tuning was killed after its last file was written."""
     if (out / netbic.files.TUNING_CHECKPOINT).exists() or netbic.files.has_stale_files(out):
         with netbic.io.locked(out):
             netbic.files.remove_stale_files(out)
             (out / netbic.files.TUNING_CHECKPOINT).unlink(missing_ok=True)
 
 
-def _tuned(study: Study, checkpoint: Path, asked: dict[str, Any], silent: bool) -> Tuning:
+def _tuned(study: Study, checkpoint: Path, asked: TuningOptions, silent: bool) -> Tuning:
     from netbic.outofcore import ClusterError
 
-    words = preparation(study, asked["center"], asked["zscore"], asked["missing"])
-    model = netbic.SparseGraphSVD(asked["modules"], column_graph=study.graph, random_state=asked["seed"], **words)
-    given = {"n_columns": asked["genes"], "n_rows": asked["samples"], "column_smoothness": asked["smoothness"]}
-    if given["column_smoothness"] and study.graph is None:
-        raise click.UsageError("--smoothness needs a network: give one by --graph")
-    grid = netbic.selection.default_grid(model, study.expression.shape)
-    grid |= {name: values for name, values in given.items() if values is not None}
-    n_fits = asked["folds"] if asked["criterion"] != "bic" else 1
-    for values in grid.values():
-        n_fits *= len(values)
-    words = {
-        "criterion": asked["criterion"],
-        "n_folds": asked["folds"],
-        "n_jobs": "dask" if asked["dask"] else asked["jobs"],
-    }
-    words |= {"rule": "best" if asked["best"] else "one_se", "random_state": asked["seed"], "checkpoint": checkpoint}
+    model = asked.model(study)
+    grid = asked.grid(model, study.expression.shape)
+    parameters = asked.parameters() | {"checkpoint": checkpoint}
     try:
-        with client_of(asked["dask"]), progress_bar("fits", n_fits, 0, silent) as tell:
-            return netbic.selection.tune(model, study.X, grid, progress=_counting(tell), **words)
+        with client_of(asked.dask), progress_bar("fits", asked.n_fits(grid), 0, silent) as update:
+            progress = lambda done, total: update(done)  # noqa: E731
+            return netbic.selection.tune(model, study.X, grid, progress=progress, **parameters)
     except netbic.storage.CheckpointMismatch as problem:
-        remedy = "repeat those, choose another folder, or --force to start again"
+        remedy = "use the same options, choose another folder, or use --force to start again"
         raise click.ClickException(in_genes(f"{problem.problem}: {remedy}")) from None
     except ValueError as problem:
         raise click.ClickException(in_genes(str(problem))) from None
@@ -187,9 +235,10 @@ def _tuned(study: Study, checkpoint: Path, asked: dict[str, Any], silent: bool) 
         raise click.ClickException(f"{problem} ({TuneCommand.goes_on})") from None
 
 
-def _counting(tell: Callable[[int], None]) -> Callable[[int, int], None]:
-    return lambda done, total: tell(done)
-
-
-def _as_options(tuning: Tuning) -> str:
-    return " ".join(f"{OPTIONS[name]} {value:g}" for name, value in tuning.best_params_.items() if name in OPTIONS)
+def _conclusion(tuning: Tuning, n_modules: int, out: Path) -> list[str]:
+    """The verdict, where the table is, and the command to run next."""
+    sizes = " ".join(f"{OPTIONS[name]} {value:g}" for name, value in tuning.best_params_.items() if name in OPTIONS)
+    chosen = f"--modules {n_modules} {sizes}"
+    if "do not identify" in tuning.verdict:
+        chosen = "with sizes of your choice, or with --auto"
+    return [in_genes(tuning.verdict), f"all settings: {out}/tuning.tsv", f"next: netbic fit ... {chosen}"]

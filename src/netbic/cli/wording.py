@@ -1,12 +1,14 @@
-"""What the library says, in the words of the command line: options for parameters, genes for columns, samples for rows.
+"""Messages of the library in the terms of the command line: options for parameters, genes for columns.
 
-Whole words only. Sentences of the library's own making (reasons, verdicts) hold all of them; errors may quote names and
-files of the user's, in which a noun must stay what it is, so there only parameters are put into options.
+Errors may quote names and files of the user, so in errors only parameters are replaced; in sentences of the library
+itself (reasons, verdicts) also columns and rows.
 """
 
 from __future__ import annotations
 
 import re
+
+import netbic
 
 OPTIONS = {
     "n_columns": "--genes",
@@ -14,9 +16,7 @@ OPTIONS = {
     "column_smoothness": "--smoothness",
     "skip_columns": "--skip-columns",
 }
-_NOUNS = {"columns": "genes", "column": "gene", "rows": "samples", "row": "sample", "features": "genes"}
 _OPTION = re.compile(rf"\b({'|'.join(OPTIONS)})\b(=?)")
-_NOUN = re.compile(rf"\b({'|'.join(_NOUNS)})\b")
 
 
 def in_options(text: str) -> str:
@@ -31,11 +31,11 @@ def in_options(text: str) -> str:
 
 
 def in_genes(text: str) -> str:
-    """Parameters as options, and genes and samples for what is in columns and rows.
+    """Parameters as options, columns and rows as genes and samples.
 
     Examples
     --------
     >>> in_genes("The data do not identify n_rows: the best is at the edge (all 150 rows)")
     'The data do not identify --samples: the best is at the edge (all 150 samples)'
     """
-    return _NOUN.sub(lambda found: _NOUNS[found[1]], in_options(text))
+    return netbic.report.in_genes(in_options(text))

@@ -1,6 +1,7 @@
-"""Pictures: matplotlib axes in, matplotlib axes out; for models and for AnnData alike.
+"""Plots of models, of AnnData objects, and of results of `netbic.selection` and `netbic.enrichment`.
 
-Every function draws into `ax` (a figure of its own if that is None) and returns the axes; none shows or saves anything.
+Every function draws into the matplotlib axes `ax` (None: a new figure) and returns them. It neither shows nor saves
+the figure.
 """
 
 from netbic.pl.convergence import convergence

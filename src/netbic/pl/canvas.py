@@ -1,4 +1,4 @@
-"""What all pictures share: axes, colours that colour-blind readers can tell apart, and their sizes in pixels."""
+"""Axes, colours and text sizes of all plots. The colours can be distinguished by colour-blind readers."""
 
 from __future__ import annotations
 
@@ -15,49 +15,50 @@ if TYPE_CHECKING:
 
 Floats = NDArray[Any]
 
-# Okabe and Ito's palette without its black and yellow: the one is for outlines, the other is lost on white.
+# The palette of Okabe and Ito without black (used for outlines) and yellow (hardly visible on white).
 PALETTE: Final = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C6D31")
 DIVERGING: Final = "RdBu_r"
 SEQUENTIAL: Final = "cividis"
-POSITIVE, NEGATIVE, QUIET, ALARM = "#B2182B", "#2166AC", "0.6", "#D55E00"
-SMALL: Final = 8.0  # points, of all text but axis labels
+POSITIVE, NEGATIVE, GREY, ALARM = "#B2182B", "#2166AC", "0.6", "#D55E00"
+SMALL: Final = 8.0  # points; size of all text but axis labels and titles
 
 
 def axes_for(ax: Any, size: tuple[float, float]) -> Axes:
-    """The axes to draw into; a figure of its own, `size` inches, where none are given."""
+    """The axes to draw into: `ax`, or those of a new figure of `size` inches."""
     if ax is None:
-        pyplot = extra("matplotlib.pyplot", "plot", "a picture")
+        pyplot = extra("matplotlib.pyplot", "plot", "a plot")
         made: Axes = pyplot.subplots(figsize=size, layout="constrained")[1]
         return made
-    if not hasattr(ax, "transAxes"):
-        raise TypeError(f"ax={type(ax).__name__}: matplotlib axes are needed, e.g. one of plt.subplots(1, 2)[1]")
-    given: Axes = ax
-    return given
+    from matplotlib.axes import Axes
+
+    if not isinstance(ax, Axes):
+        raise TypeError(f"ax={type(ax).__name__}: expected matplotlib axes, e.g. one of plt.subplots(1, 2)[1]")
+    return ax
 
 
-def settle(ax: Axes) -> None:
-    """Let the figure's layout come to rest, so that pixels can be counted."""
+def apply_layout(ax: Axes) -> None:
+    """Run the layout engine of the figure, so that positions in pixels are final."""
     figure = ax.figure.canvas.figure
-    ax.get_xlim(), ax.get_ylim()  # limits that follow from the data are found when they are asked for
+    ax.get_xlim(), ax.get_ylim()  # computes automatic limits
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what is to be said will be said when the figure is drawn
+        warnings.simplefilter("ignore")  # they are raised again when the figure is drawn
         if (engine := figure.get_layout_engine()) is not None:
             engine.execute(figure)
         ax.apply_aspect()
 
 
 def pixels(ax: Axes, points: float) -> float:
-    """So many points of text, in pixels."""
+    """A size in points, in pixels."""
     return points * float(ax.figure.dpi) / 72
 
 
 def module_colour(module: int) -> str:
-    """The colour of a module; the palette comes round again, neighbours always differ."""
+    """The colour of a module; the palette is repeated, consecutive modules always differ."""
     return PALETTE[module % len(PALETTE)]
 
 
-def spread_of(values: Floats, share: float = 0.98) -> float:
-    """A symmetric limit for colours that a few far values do not move; 1 if there is nothing to tell apart."""
+def symmetric_limit(values: Floats, share: float = 0.98) -> float:
+    """A limit of a symmetric colour scale that outliers do not change; 1 if all values are zero or missing."""
     known = np.abs(values[np.isfinite(values)])
     if not known.size:
         return 1.0
@@ -65,21 +66,26 @@ def spread_of(values: Floats, share: float = 0.98) -> float:
     return limit or float(known.max()) or 1.0
 
 
-def bare(ax: Axes) -> None:
-    """Take away the lines on top and on the right."""
+def set_title(ax: Axes, text: str, **options: Any) -> None:
+    """A small title, aligned to the left."""
+    ax.set_title(text, loc="left", size=SMALL + 2, **options)
+
+
+def despine(ax: Axes) -> None:
+    """Hide the lines at the top and on the right."""
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def count_in_whole(axis: Any) -> None:
-    """Ticks of an axis at whole numbers only."""
+def integer_ticks(axis: Any) -> None:
+    """Place ticks of an axis only at integers."""
     from matplotlib.ticker import MaxNLocator
 
     axis.set_major_locator(MaxNLocator(integer=True))
 
 
-def colour_bar(mappable: Any, ax: Axes, label: str, **words: Any) -> Any:
-    """A slim colour bar beside the axes."""
-    bar = ax.figure.colorbar(mappable, ax=ax, **{"shrink": 0.5, "aspect": 20, "pad": 0.02} | words)
+def colour_bar(mappable: Any, ax: Axes, label: str, **options: Any) -> Any:
+    """A slim colour bar next to the axes."""
+    bar = ax.figure.colorbar(mappable, ax=ax, **{"shrink": 0.5, "aspect": 20, "pad": 0.02} | options)
     bar.set_label(label, size=SMALL)
     bar.ax.tick_params(labelsize=SMALL)
     bar.outline.set_visible(False)

@@ -1,4 +1,4 @@
-"""How the objective of each module came to rest."""
+"""Convergence of the objective of each module."""
 
 from __future__ import annotations
 
@@ -11,33 +11,34 @@ from numpy.typing import NDArray
 from netbic.estimators import SparseGraphSVD
 from netbic.pl.canvas import (
     ALARM,
+    GREY,
     PALETTE,
-    QUIET,
     SEQUENTIAL,
     SMALL,
     axes_for,
-    bare,
     colour_bar,
-    count_in_whole,
+    despine,
+    integer_ticks,
     module_colour,
+    set_title,
 )
 from netbic.pl.source import chosen_modules, fitted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_SETTLED: Final[dict[str, Any]] = {"lw": 1.2, "marker": "o", "ms": 4}
-_UNSETTLED: Final[dict[str, Any]] = {"lw": 1.2, "marker": "x", "ms": 8, "mew": 2, "ls": ":"}
+_CONVERGED: Final[dict[str, Any]] = {"lw": 1.2, "marker": "o", "ms": 4}
+_NOT_CONVERGED: Final[dict[str, Any]] = {"lw": 1.2, "marker": "x", "ms": 8, "mew": 2, "ls": ":"}
 
 
 def convergence(
     model: Any, *, modules: Iterable[int] | None = None, key: str = "netbic", ax: Axes | None = None
 ) -> Axes:
-    """Draw how far the objective F of each module was from its last value, round by round.
+    """Plot the distance of the objective F of each module from its final value, by iteration.
 
-    The gap is relative, `|F - F_last| / |F_last|`, on a logarithmic scale that ends at a tenth of the tolerance, where
-    smaller ones are drawn too. Modules that did not converge end in a cross, one round before their last, and are named
-    in the legend.
+    The distance is relative, `|F - F_final| / |F_final|`, on a logarithmic scale. Distances below a tenth of the
+    tolerance are drawn there. The lines of modules that did not converge end in a cross, one iteration before the last,
+    and are labelled in the legend.
 
     Parameters
     ----------
@@ -45,7 +46,7 @@ def convergence(
     modules : list of int, optional
         Default: all.
     key : str
-        The modules' key in an AnnData object (`key_added` of `tl.modules`).
+        Key of the modules in an AnnData object (`key_added` of `tl.modules`).
     ax : Axes, optional
 
     Returns
@@ -66,23 +67,23 @@ def convergence(
     tolerance = float(found.tol)
     lines = {}
     for module, colour in zip(chosen, _colours(ax, chosen), strict=True):
-        settled = bool(found.converged_[module])
+        converged = bool(found.converged_[module])
         gaps = np.maximum(relative_gaps(found.objectives_[module]), tolerance / 10)
-        if not settled:  # how much is missing at the end is not known; of a single round, nothing is
+        if not converged:  # its final value is unknown, so the last distance is not 0
             gaps = gaps[:-1] if gaps.size > 1 else np.ones(1)
-        words = {"color": colour, "label": f"module {module}"} | (_SETTLED if settled else _UNSETTLED)
-        lines[module] = ax.plot(np.arange(1, gaps.size + 1), gaps, markevery=[-1], **words)[0]
-    ax.axhline(tolerance, color=QUIET, lw=0.8, ls="--", label="_tolerance")
+        style = {"color": colour, "label": f"module {module}"} | (_CONVERGED if converged else _NOT_CONVERGED)
+        lines[module] = ax.plot(np.arange(1, gaps.size + 1), gaps, markevery=[-1], **style)[0]
+    ax.axhline(tolerance, color=GREY, lw=0.8, ls="--", label="_tolerance")
     ax.set_yscale("log")
-    ax.set(xlabel="round", ylabel="gap to the last F (relative)")
-    count_in_whole(ax.xaxis)
-    bare(ax)
-    _say(ax, found, lines)
+    ax.set(xlabel="iteration", ylabel="relative distance to the final F")
+    integer_ticks(ax.xaxis)
+    despine(ax)
+    _label(ax, found, lines)
     return ax
 
 
 def relative_gaps(objectives: NDArray[Any]) -> NDArray[np.float64]:
-    """Distance of F from its last value, as a share of that.
+    """Distance of F from its last value, relative to that value.
 
     Examples
     --------
@@ -95,7 +96,7 @@ def relative_gaps(objectives: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _colours(ax: Axes, chosen: list[int]) -> list[Any]:
-    """A colour per module: of the palette, or where it is too short by their numbers."""
+    """A colour per module: of the palette, or of a sequential scale if there are more modules."""
     if len(chosen) <= len(PALETTE):
         return [module_colour(module) for module in chosen]
     from matplotlib import colormaps
@@ -107,11 +108,11 @@ def _colours(ax: Axes, chosen: list[int]) -> list[Any]:
     return list(scale.to_rgba(np.asarray(chosen, dtype=float)))
 
 
-def _say(ax: Axes, model: SparseGraphSVD, lines: dict[int, Any]) -> None:
-    """Which modules did not converge; and which is which, if they are few."""
+def _label(ax: Axes, model: SparseGraphSVD, lines: dict[int, Any]) -> None:
+    """Label the modules that did not converge; all modules, if they are few."""
     chosen = list(lines)
     failed = [module for module in chosen if not model.converged_[module]]
-    ax.set_title(f"{len(chosen) - len(failed)} of {len(chosen)} modules converged", loc="left", size=SMALL + 2)
+    set_title(ax, f"{len(chosen) - len(failed)} of {len(chosen)} modules converged")
     for module in failed:
         lines[module].set_label(f"module {module}: not converged")
         if len(chosen) > len(PALETTE):

@@ -1,4 +1,4 @@
-"""Gene sets that modules are rich in."""
+"""Gene sets that are enriched in modules."""
 
 from __future__ import annotations
 
@@ -10,31 +10,32 @@ from numpy.typing import NDArray
 
 from netbic.errors import InputError
 from netbic.estimators import check_count
-from netbic.pl.canvas import SMALL, axes_for, colour_bar
-from netbic.pl.names import LITERAL, shown_name
+from netbic.pl.canvas import SMALL, axes_for, colour_bar, set_title
+from netbic.pl.names import LITERAL, label_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _NEEDED = ("module", "term", "n_overlap", "q_value")
 _LEVEL = 0.05
-_SMALLEST_DOT, _LARGEST_DOT = 15.0, 160.0  # areas, in square points
+_SMALLEST_DOT, _LARGEST_DOT = 15.0, 160.0  # areas in square points
 _LONGEST_TERM = 48
-_EVIDENCE = "Blues"  # white where there is none
+_EVIDENCE = "Blues"  # white: no evidence
 
 
 def enrichment(table: pd.DataFrame, *, n_terms: int = 10, ax: Axes | None = None) -> Axes:
-    """Draw a dot per module and term: colour is -log10 of the adjusted p-value, size the genes they share.
+    """Plot gene sets by modules: the colour is -log10 of the adjusted p-value, the size the number of shared genes.
 
-    Modules take turns in choosing their most significant terms; terms that are significant (.05) nowhere are drawn only
-    if all are so. A dot with a black outline is significant; pairs without a gene in common have no dot.
+    Terms are selected in turn from the most significant ones of each module. Terms that are not significant (0.05) in
+    any module are drawn only if no term is significant. A black outline marks significant pairs; pairs without a shared
+    gene have no dot.
 
     Parameters
     ----------
     table : DataFrame
-        What `enrichment.gene_sets` returned. With `by_sign=True` every module has two columns, + and -.
+        The result of `enrichment.gene_sets`. With `by_sign=True` every module has two columns, + and -.
     n_terms : int
-        Terms to draw at most, all modules together.
+        Maximum number of terms, for all modules together.
     ax : Axes, optional
 
     Returns
@@ -67,7 +68,7 @@ def enrichment(table: pd.DataFrame, *, n_terms: int = 10, ax: Axes | None = None
     ax.grid(color="0.93", lw=0.6)
     ax.set_axisbelow(True)
     if (drawn["q_value"] > _LEVEL).all():
-        ax.set_title(f"no term is significant at {_LEVEL}", loc="left", size=SMALL + 2)
+        set_title(ax, f"no term is significant at {_LEVEL}")
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
     return ax
@@ -88,7 +89,7 @@ def _columns(table: pd.DataFrame) -> list[str]:
 
 
 def _chosen_terms(table: pd.DataFrame, columns: list[str], n_terms: int) -> list[Any]:
-    """The modules' best terms in turn; listed module by module, as they are read."""
+    """The most significant terms of each module in turn; in the order of the modules."""
     ranked = table.sort_values(["q_value", "n_overlap"], ascending=[True, False], kind="stable")
     turn = ranked.groupby("column").cumcount()
     if (ranked["q_value"] <= _LEVEL).any():
@@ -99,10 +100,10 @@ def _chosen_terms(table: pd.DataFrame, columns: list[str], n_terms: int) -> list
 
 
 def _term_names(table: pd.DataFrame, terms: list[Any]) -> list[str]:
-    """Descriptions where the table has them, terms otherwise."""
+    """Descriptions of the terms if the table has them, otherwise the terms."""
     named = table.drop_duplicates("term").set_index("term")
-    described = named["name"].to_dict() if "name" in named else {}
-    return [shown_name(described.get(term) or term, _LONGEST_TERM) for term in terms]
+    printable = named["name"].to_dict() if "name" in named else {}
+    return [label_text(printable.get(term) or term, _LONGEST_TERM) for term in terms]
 
 
 def _draw_dots(ax: Axes, table: pd.DataFrame, columns: list[str], terms: list[Any]) -> None:
@@ -121,7 +122,7 @@ def _draw_dots(ax: Axes, table: pd.DataFrame, columns: list[str], terms: list[An
 
 
 def minus_log10(q_values: NDArray[Any]) -> NDArray[Any]:
-    """Strength of evidence; a q-value of 0, which is rounding, counts as the smallest other one.
+    """-log10 of q-values; 0, a rounding error, is replaced by the smallest positive q-value.
 
     Examples
     --------
@@ -134,7 +135,7 @@ def minus_log10(q_values: NDArray[Any]) -> NDArray[Any]:
 
 
 def dot_areas(overlaps: NDArray[Any], most: float) -> NDArray[Any]:
-    """Areas that grow with the number of genes."""
+    """Areas that increase linearly with the number of genes."""
     return np.asarray(_SMALLEST_DOT + (_LARGEST_DOT - _SMALLEST_DOT) * overlaps / most)
 
 

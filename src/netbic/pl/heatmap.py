@@ -1,4 +1,4 @@
-"""The data, rows and columns reordered by modules."""
+"""Heatmap of the data, with rows and columns ordered by module."""
 
 from __future__ import annotations
 
@@ -9,17 +9,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netbic.estimators import SparseGraphSVD, names_of
-from netbic.pl.canvas import DIVERGING, SMALL, axes_for, colour_bar, module_colour, pixels, settle, spread_of
+from netbic.pl.canvas import (
+    DIVERGING,
+    SMALL,
+    apply_layout,
+    axes_for,
+    colour_bar,
+    module_colour,
+    pixels,
+    symmetric_limit,
+)
 from netbic.pl.names import apart, name_ticks
 from netbic.pl.order import Order, module_order
-from netbic.pl.source import WORDS, chosen_modules, data_of, entries, fitted, weights_of
+from netbic.pl.source import AXIS_NOUNS, chosen_modules, data_of, entries, fitted, weights_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LANE, _WIDEST_STRIP, _GAP = 0.02, 0.12, 0.008  # shares of the heatmap's height or width
-_SHARP = 500_000  # entries up to which cells keep their edges; more are averaged to the pixels there are
-_SHARP_STRIP = 500  # the same for a strip's members
+_LANE, _WIDEST_STRIP, _GAP = 0.02, 0.12, 0.008  # as shares of the height or width of the heatmap
+_SHARP = 500_000  # entries up to which cells are drawn sharply; more are averaged per pixel
+_SHARP_STRIP = 500  # the same for members in a strip
 
 
 def heatmap(
@@ -31,27 +40,27 @@ def heatmap(
     key: str = "netbic",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the data of the modules' samples and features, module by module.
+    """Plot the data of the samples and features of the modules, ordered by module.
 
-    A member of several modules is drawn once, with the module in which it weighs most. The coloured strips have a lane
-    per module, in which every member is marked: marks outside a module's own block are the overlaps. Within a block
-    members go from the largest weight to the smallest, signs included. Values are as the model saw them (centred, and
-    scaled if it scales); colours are symmetric around zero and reach to the 98th percentile. Names are written where
-    they fit; where not all do, those of the heaviest members.
+    A member of several modules is drawn once, in the module where its absolute weight is largest. The coloured strips
+    have one lane per module, in which all its members are marked: marks outside the block of the module are overlaps.
+    Within a block, members are ordered by decreasing signed weight. Values are those that were fitted (centred and
+    scaled); the colour scale is symmetric around zero and ends at the 98th percentile of the absolute values. Names are
+    written where they fit, starting with the members with the largest weights.
 
     Parameters
     ----------
     model : SparseGraphSVD or AnnData
-        Fitted; or the object that `tl.modules` has run on.
+        A fitted model, or an object after `tl.modules`.
     X : array, DataFrame, sparse matrix or AnnData
-        What the model was fitted to; with an AnnData object as model it may be left out. Names decide where both sides
-        have them. Of a sparse X only what is drawn is made dense.
+        The data of the fit; not needed if `model` is an AnnData object. Matched by name if both have names. Of a sparse
+        X only the part that is drawn is converted to dense.
     modules : list of int, optional
         Modules to draw, in this order. Default: all.
     n_others : int
-        Samples and features (so many each) that belong to no module, for contrast.
+        Number of samples, and of features, that belong to no module, for comparison.
     key : str
-        The modules' key in an AnnData object (`key_added` of `tl.modules`).
+        Key of the modules in an AnnData object (`key_added` of `tl.modules`).
     ax : Axes, optional
 
     Returns
@@ -79,8 +88,8 @@ def heatmap(
     ax.set_ylabel(_counted(rows, "rows"))
     ax.tick_params(length=2, pad=1)
     ax.spines[:].set_visible(False)
-    for _ in range(2):  # names take room from the data, after which fewer of them may fit
-        settle(ax)
+    for _ in range(2):  # names make the data area smaller, so that fewer of them may fit
+        apply_layout(ax)
         _write_names(ax, found, rows, columns)
     _number_modules(ax, columns, chosen)
     return ax
@@ -90,14 +99,14 @@ def _counted(order: Order, axis: str) -> str:
     own = int(order.bounds[-1])
     others = order.members.size - own
     modules = len(order.belongs)
-    said = f"{own:,} {WORDS[axis]} of {modules} module{'s' * (modules > 1)}"
-    return said + (f", and {others:,} others" if others else "")
+    text = f"{own:,} {AXIS_NOUNS[axis]} of {modules} module{'s' * (modules > 1)}"
+    return text + (f", and {others:,} others" if others else "")
 
 
 def _draw_values(ax: Axes, values: NDArray[Any], model: SparseGraphSVD) -> None:
     from matplotlib import colormaps
 
-    limit = spread_of(values)
+    limit = symmetric_limit(values)
     colours = colormaps[DIVERGING].with_extremes(bad="0.85")
     shades = "none" if values.size <= _SHARP else "antialiased"
     image = ax.imshow(values, cmap=colours, vmin=-limit, vmax=limit, aspect="auto", interpolation=shades)
@@ -108,20 +117,20 @@ def _draw_values(ax: Axes, values: NDArray[Any], model: SparseGraphSVD) -> None:
 
 
 def _draw_strips(ax: Axes, rows: Order, columns: Order, chosen: list[int]) -> None:
-    """A lane per module above and to the left of the data, inside the same axes."""
+    """One lane per module above and to the left of the data, inside the same axes."""
     height, width = rows.members.size, columns.members.size
     share = min(_LANE * len(chosen), _WIDEST_STRIP)
     top, left = -0.5 - _GAP * height, -0.5 - _GAP * width
     shades = "none" if max(height, width) <= _SHARP_STRIP else "antialiased"
-    words: dict[str, Any] = {"aspect": "auto", "interpolation": shades}
-    ax.imshow(_lanes(columns, chosen), extent=(-0.5, width - 0.5, top, top - share * height), **words)
+    options: dict[str, Any] = {"aspect": "auto", "interpolation": shades}
+    ax.imshow(_lanes(columns, chosen), extent=(-0.5, width - 0.5, top, top - share * height), **options)
     lanes = _lanes(rows, chosen).swapaxes(0, 1)
-    ax.imshow(lanes, extent=(left - share * width, left, height - 0.5, -0.5), **words)
+    ax.imshow(lanes, extent=(left - share * width, left, height - 0.5, -0.5), **options)
     ax.set(xlim=(left - share * width, width - 0.5), ylim=(height - 0.5, top - share * height))
 
 
 def _lanes(order: Order, chosen: list[int]) -> NDArray[Any]:
-    """Colours of a strip, a row per module: its own where something belongs to it, else hardly any."""
+    """Colours of a strip, one row per module: the colour of the module for its members, light grey for others."""
     from matplotlib.colors import to_rgb
 
     colours = np.array([to_rgb(module_colour(module)) for module in chosen])
@@ -129,7 +138,7 @@ def _lanes(order: Order, chosen: list[int]) -> NDArray[Any]:
 
 
 def _draw_blocks(ax: Axes, rows: Order, columns: Order) -> None:
-    """Outlines of what each module has for its own."""
+    """Outlines of the block of each module."""
     from matplotlib.patches import Rectangle
 
     for k in range(len(rows.belongs)):
@@ -148,12 +157,12 @@ def _write_names(ax: Axes, model: SparseGraphSVD, rows: Order, columns: Order) -
 
 
 def _number_modules(ax: Axes, columns: Order, chosen: list[int]) -> None:
-    """The modules' numbers above their blocks, larger ones first where not all fit."""
+    """Numbers of the modules above their blocks; where not all fit, those of the larger modules."""
     middles = (columns.bounds[:-1] + columns.bounds[1:] - 1) / 2
-    places = ax.transData.transform(np.column_stack([middles, middles]))[:, 0]
+    positions = ax.transData.transform(np.column_stack([middles, middles]))[:, 0]
     widest = max(len(str(module)) for module in chosen)
     top = ax.get_ylim()[1]
-    for k in apart(places, np.diff(columns.bounds), pixels(ax, SMALL) * (0.7 * widest + 0.3)):
+    for k in apart(positions, np.diff(columns.bounds), pixels(ax, SMALL) * (0.7 * widest + 0.3)):
         ax.annotate(
             str(chosen[k]), (middles[k], top), (0, 2), textcoords="offset points", ha="center", va="bottom",
             size=SMALL, weight="bold", color=module_colour(chosen[k]), annotation_clip=False,

@@ -1,4 +1,4 @@
-"""The heaviest members of a module by name."""
+"""The members of a module with the largest weights."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from netbic.estimators import check_count, heaviest, names_of
-from netbic.pl.canvas import NEGATIVE, POSITIVE, SMALL, axes_for, bare, settle
+from netbic.pl.canvas import NEGATIVE, POSITIVE, apply_layout, axes_for, despine, set_title
 from netbic.pl.names import name_ticks
-from netbic.pl.source import WORDS, check_axis, check_module, fitted, weights_of
+from netbic.pl.source import AXIS_NOUNS, check_axis, check_module, fitted, weights_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 def loadings(
     model: Any, module: int = 0, *, axis: str = "columns", n: int = 20, key: str = "netbic", ax: Axes | None = None
 ) -> Axes:
-    """Draw the weights of a module's heaviest members, heaviest on top.
+    """Plot the weights of the members of a module with the largest absolute weights.
 
     Parameters
     ----------
     model : SparseGraphSVD or AnnData
     module : int
-        Modules count from 0.
+        Modules are numbered from 0.
     axis : {"columns", "rows"}
         Features or samples.
     n : int
-        Members to draw at most.
+        Maximum number of members.
     key : str
-        The modules' key in an AnnData object (`key_added` of `tl.modules`).
+        Key of the modules in an AnnData object (`key_added` of `tl.modules`).
     ax : Axes, optional
 
     Returns
@@ -50,17 +50,18 @@ def loadings(
     weights = weights_of(found, check_axis(axis))[check_module(found, module)]
     members = heaviest(weights)
     drawn = members[:n]
-    values, places = weights[drawn], np.arange(drawn.size)
+    values, positions = weights[drawn], np.arange(drawn.size)
     ax = axes_for(ax, (4.5, 1.0 + 0.2 * drawn.size))
     colours = np.where(values > 0, POSITIVE, NEGATIVE).tolist()
-    ax.hlines(places, 0, values, colors=colours, linewidths=1.2)
-    ax.scatter(values, places, c=colours, s=22, zorder=3)
+    ax.hlines(positions, 0, values, colors=colours, linewidths=1.2)
+    ax.scatter(values, positions, c=colours, s=22, zorder=3)
     ax.axvline(0, color="0.3", lw=0.8)
     ax.set(ylim=(max(drawn.size, 1) - 0.4, -0.6), xlabel="weight")
     ax.tick_params(axis="y", length=0)
-    bare(ax)
+    ax.locator_params(axis="x", nbins=6)
+    despine(ax)
     shown = f"{drawn.size} of {members.size:,}" if drawn.size < members.size else f"{members.size:,}"
-    ax.set_title(f"Module {module}: {shown} {WORDS[axis]}", loc="left", size=SMALL + 2)
-    settle(ax)
-    name_ticks(ax, "y", places, names_of(found, axis)[drawn], np.abs(values))
+    set_title(ax, f"Module {module}: {shown} {AXIS_NOUNS[axis]}")
+    apply_layout(ax)
+    name_ticks(ax, "y", positions, names_of(found, axis)[drawn], np.abs(values))
     return ax

@@ -1,4 +1,4 @@
-"""Names of any kind as text of a picture: on one line, of bearable length, never read as mathematics."""
+"""Names as labels of a plot: one line, limited length, never interpreted as mathematics."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 LITERAL: Final[dict[str, Any]] = {"parse_math": False, "usetex": False}  # a $ is a $
 _LONGEST = 24
-_LARGEST, _SMALLEST, _LINE = 8.0, 5.0, 1.25  # points; and lines as multiples of the letters
-_TOFU = "\N{WHITE SQUARE}"
+_LARGEST, _SMALLEST, _LINE = 8.0, 5.0, 1.25  # font sizes in points, and line height relative to them
+_SQUARE = "\N{WHITE SQUARE}"
 
 
-def shown_name(name: Any, longest: int = _LONGEST) -> str:
-    """A name as pictures have it: one line, cut in the middle, a square for what the font does not have."""
+def label_text(name: Any, longest: int = _LONGEST) -> str:
+    """A name as a label: one line, shortened in the middle, squares for characters that the font does not have."""
     plain = " ".join(one_line(str(name)).split())
     if len(plain) > longest:
         tail = longest // 3
@@ -32,13 +32,13 @@ def shown_name(name: Any, longest: int = _LONGEST) -> str:
 
 
 def _drawn(letter: str) -> str:
-    # Matplotlib warns of every letter its fonts lack, at a time when nobody knows where it came from.
+    # Matplotlib warns about missing characters only when the figure is drawn, without saying where they are.
     known = _letters(_fonts())
-    return letter if ord(letter) in known else _TOFU if ord(_TOFU) in known else "?"
+    return letter if ord(letter) in known else _SQUARE if ord(_SQUARE) in known else "?"
 
 
 def _fonts() -> tuple[str, ...]:
-    """Files of the fonts in use."""
+    """Files of the current fonts."""
     from matplotlib.font_manager import FontProperties, findfont
 
     return tuple(str(findfont(FontProperties(family=[family]))) for family in FontProperties().get_family())
@@ -52,42 +52,42 @@ def _letters(fonts: tuple[str, ...]) -> frozenset[int]:
 
 
 def name_ticks(ax: Axes, which: str, positions: Iterable[float], names: Sequence[Any], priority: NDArray[Any]) -> None:
-    """Write names on the "x" or "y" axis where they fit: all of them, or those that come first, never on each other.
+    """Write names on the "x" or "y" axis: all that fit without overlap, by decreasing priority.
 
-    The axes' pixels are counted as they are now, so the figure's layout must have settled.
+    Uses the current size of the axes in pixels: call `apply_layout` before.
     """
     at = np.asarray(list(positions), dtype=float)
     kept, size = _that_fit(_along(ax, which, at), priority, pixels(ax, 1.0) * _LINE)
-    labels = [shown_name(names[k]) for k in kept]
-    words: dict[str, Any] = {"fontsize": size, **LITERAL} | ({"rotation": 90} if which == "x" else {})
-    (ax.set_xticks if which == "x" else ax.set_yticks)(at[kept], labels, **words)
+    labels = [label_text(names[k]) for k in kept]
+    options: dict[str, Any] = {"fontsize": size, **LITERAL} | ({"rotation": 90} if which == "x" else {})
+    (ax.set_xticks if which == "x" else ax.set_yticks)(at[kept], labels, **options)
 
 
 def _along(ax: Axes, which: str, at: NDArray[Any]) -> NDArray[Any]:
-    """Places on an axis in pixels."""
+    """Positions on an axis in pixels."""
     points = np.column_stack([at, np.full_like(at, ax.get_ylim()[0])])
     if which == "y":
         points = np.column_stack([np.full_like(at, ax.get_xlim()[0]), at])
     return np.asarray(ax.transData.transform(points))[:, 0 if which == "x" else 1]
 
 
-def _that_fit(places: NDArray[Any], priority: NDArray[Any], line: float) -> tuple[NDArray[np.intp], float]:
-    """Which names to write, and how large; `line` is the height of a line of letters of one point."""
-    closest = float(np.diff(np.sort(places)).min(initial=np.inf)) / line
+def _that_fit(positions: NDArray[Any], priority: NDArray[Any], line: float) -> tuple[NDArray[np.intp], float]:
+    """Which names to write and their font size; `line` is the height of a line in a font of one point."""
+    closest = float(np.diff(np.sort(positions)).min(initial=np.inf)) / line
     if closest >= _SMALLEST:
-        return np.arange(places.size), min(_LARGEST, closest)
-    return apart(places, priority, line * (_SMALLEST + 1)), _SMALLEST + 1
+        return np.arange(positions.size), min(_LARGEST, closest)
+    return apart(positions, priority, line * (_SMALLEST + 1)), _SMALLEST + 1
 
 
-def apart(places: NDArray[Any], priority: NDArray[Any], gap: float) -> NDArray[np.intp]:
-    """Places at least `gap` from each other, taken by falling priority; their numbers, in order."""
+def apart(positions: NDArray[Any], priority: NDArray[Any], gap: float) -> NDArray[np.intp]:
+    """Indices of positions at least `gap` from each other, selected by decreasing priority."""
     taken: list[float] = []
     kept = []
     for k in np.argsort(-np.asarray(priority), kind="stable").tolist():
-        place = float(places[k])
-        left = bisect.bisect(taken, place)
+        position = float(positions[k])
+        left = bisect.bisect(taken, position)
         near = taken[max(left - 1, 0) : left + 1]
-        if all(abs(place - other) >= gap for other in near):
-            taken.insert(left, place)
+        if all(abs(position - other) >= gap for other in near):
+            taken.insert(left, position)
             kept.append(k)
     return np.sort(np.array(kept, dtype=np.intp))

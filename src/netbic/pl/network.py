@@ -1,4 +1,4 @@
-"""A module's subnetwork."""
+"""The network of a module."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from netbic.errors import InputError
 from netbic.estimators import SparseGraphSVD, heaviest, matched_graph, names_of
 from netbic.graphs import Graph, match
-from netbic.pl.canvas import DIVERGING, SMALL, axes_for, colour_bar, pixels, settle
+from netbic.pl.canvas import DIVERGING, SMALL, apply_layout, axes_for, colour_bar, pixels, set_title
 from netbic.pl.layout import Layout, layout
-from netbic.pl.names import LITERAL, shown_name
+from netbic.pl.names import LITERAL, label_text
 from netbic.pl.source import check_module, fitted
 
 if TYPE_CHECKING:
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 Indices = NDArray[np.intp]
 
-_MOST_NODES = 500  # more can neither be told apart nor placed in seconds
-_SMALLEST_NODE, _LARGEST_NODE = 4.0, 150.0  # areas, in square points
-_NODES_SHARE = 0.09  # of the axes, if all were as large as the largest
-# Where a label may stand: beside the node, above or below it, at its corners; the first that is free is taken.
+_MOST_NODES = 500  # more cannot be distinguished, and their layout takes too long
+_SMALLEST_NODE, _LARGEST_NODE = 4.0, 150.0  # areas in square points
+_NODES_SHARE = 0.09  # of the area of the axes, if all nodes had the largest size
+# Positions of a label relative to its node; the first free one is used.
 _SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (0.8, 0.8), (-0.8, 0.8), (0.8, -0.8), (-0.8, -0.8))
 
 
@@ -38,25 +38,26 @@ def network(
     key: str = "netbic",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the graph between the features of a module.
+    """Plot the graph between the features of a module.
 
-    Colours are signed weights, sizes their magnitudes. Members without an edge to another stand in rows below. Named
-    are the heaviest members and those with the most edges inside the module, half of each; a name that would cover
-    another is left out. Of a module of more than 500 features the heaviest 500 are drawn.
+    The colour of a node is its signed weight, the size the absolute weight. Members without an edge to another member
+    are drawn in rows below. Half of the labels are for the members with the largest weights, the other half for those
+    with the most edges inside the module; labels that would overlap are omitted. Of a module with more than 500
+    features, those with the 500 largest weights are drawn.
 
     Parameters
     ----------
     model : SparseGraphSVD or AnnData
     module : int
-        Modules count from 0.
+        Modules are numbered from 0.
     graph : graph-like, optional
-        Default: the graph the model was fitted with. Matched by name where both sides have names.
+        Default: the graph of the fit. Matched by name if both have names.
     n_labels : int
-        Names to write at most.
+        Maximum number of labels.
     seed : int
-        The same seed gives the same picture.
+        Random seed of the layout.
     key : str
-        The modules' key in an AnnData object (`key_added` of `tl.modules`).
+        Key of the modules in an AnnData object (`key_added` of `tl.modules`).
     ax : Axes, optional
 
     Returns
@@ -79,16 +80,16 @@ def network(
     edges = inside.weights
     placed = layout(edges, seed)
     ax = axes_for(ax, (6.5, 5.5))
-    _draw_edges(ax, placed.places, edges)
+    _draw_edges(ax, placed.positions, edges)
     areas = _draw_nodes(ax, placed, weights)
     ax.set(xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
-    shown = f"{everyone.size:,}" if members.size == everyone.size else f"{members.size} heaviest of {everyone.size:,}"
-    ax.set_title(f"Module {module}: {shown} features, {inside.n_edges:,} edges", loc="left", size=SMALL + 2)
-    settle(ax)
+    shown = f"{everyone.size:,}" if members.size == everyone.size else f"{members.size} of {everyone.size:,}"
+    set_title(ax, f"Module {module}: {shown} features, {inside.n_edges:,} edges")
+    apply_layout(ax)
     names = names_of(found, "columns")[members]
-    labels = {int(k): shown_name(names[k]) for k in _labelled(weights, edges, n_labels)}
-    _write_labels(ax, placed.places, areas, labels)
+    labels = {int(k): label_text(names[k]) for k in _labelled(weights, edges, n_labels)}
+    _write_labels(ax, placed.positions, areas, labels)
     return ax
 
 
@@ -97,20 +98,20 @@ def _graph_of(model: SparseGraphSVD, graph: Any) -> Graph:
         return match(graph, int(model.n_features_in_), model.names_["columns"], "column")
     own = matched_graph(model, "column")
     if own is None:
-        raise InputError("the model was fitted without a graph of its features: give one, network(model, graph=...)")
+        raise InputError("the model was fitted without a graph of its features: use network(model, graph=...)")
     return own
 
 
-def _draw_edges(ax: Axes, places: NDArray[Any], edges: Any) -> None:
+def _draw_edges(ax: Axes, positions: NDArray[Any], edges: Any) -> None:
     from matplotlib.collections import LineCollection
 
     pairs = np.argwhere(np.triu(edges.toarray() != 0))
-    faint = float(np.clip(12 / np.sqrt(len(pairs) + 1), 0.15, 0.9))
-    ax.add_collection(LineCollection(list(places[pairs]), colors="0.6", linewidths=0.6, alpha=faint, zorder=1))
+    alpha = float(np.clip(12 / np.sqrt(len(pairs) + 1), 0.15, 0.9))
+    ax.add_collection(LineCollection(list(positions[pairs]), colors="0.6", linewidths=0.6, alpha=alpha, zorder=1))
 
 
 def _draw_nodes(ax: Axes, placed: Layout, weights: NDArray[Any]) -> NDArray[Any]:
-    """Draw the nodes, say which have no edges, and return their areas."""
+    """Draw the nodes, label the isolated ones, and return the areas of all."""
     sizes = np.abs(weights)
     largest = float(sizes.max(initial=0.0)) or 1.0
     room = ax.get_window_extent()
@@ -118,42 +119,42 @@ def _draw_nodes(ax: Axes, placed: Layout, weights: NDArray[Any]) -> NDArray[Any]
     most = min(max(share, 2 * _SMALLEST_NODE), _LARGEST_NODE)
     areas: NDArray[Any] = _SMALLEST_NODE + (most - _SMALLEST_NODE) * sizes / largest
     nodes = ax.scatter(
-        placed.places[:, 0], placed.places[:, 1], s=areas, c=weights, cmap=DIVERGING, vmin=-largest, vmax=largest,
+        placed.positions[:, 0], placed.positions[:, 1], s=areas, c=weights, cmap=DIVERGING, vmin=-largest, vmax=largest,
         edgecolors="0.35", linewidths=0.5, zorder=2,
     )  # fmt: skip
     colour_bar(nodes, ax, "weight")
     ax.margins(0.12, 0.08)
     ax.set_aspect("equal", adjustable="datalim")
     if placed.isolated.any():
-        alone = placed.places[placed.isolated]
-        said = f"{len(alone)} without an edge in the module"
+        alone = placed.positions[placed.isolated]
+        text = f"{len(alone)} without an edge in the module"
         at = (alone[:, 0].min(), alone[:, 1].min())
-        ax.annotate(said, at, (0, -12), textcoords="offset points", va="top", size=SMALL, color="0.35")
+        ax.annotate(text, at, (0, -12), textcoords="offset points", va="top", size=SMALL, color="0.35")
     return areas
 
 
 def _labelled(weights: NDArray[Any], edges: Any, n_labels: int) -> Indices:
-    """The heaviest and the hubs in turn, each once; members come heaviest first."""
+    """Members with the largest weights and with the most edges in turn; members are ordered by weight."""
     degrees = np.diff(edges.indptr)
     hubs = np.argsort(-degrees, kind="stable")[: np.count_nonzero(degrees)]
     turns = (pick for turn in zip_longest(range(weights.size), hubs.tolist()) for pick in turn if pick is not None)
     return np.array(list(dict.fromkeys(turns))[: max(n_labels, 0)], dtype=np.intp)
 
 
-def _write_labels(ax: Axes, places: NDArray[Any], areas: NDArray[Any], names: dict[int, str]) -> None:
-    """Names beside their nodes, where they cover neither each other nor a named node; no other node, if possible."""
+def _write_labels(ax: Axes, positions: NDArray[Any], areas: NDArray[Any], names: dict[int, str]) -> None:
+    """Labels next to their nodes that cover neither each other nor a labelled node, and if possible no other node."""
     radii = pixels(ax, 1.0) * np.sqrt(areas / np.pi)
-    nodes = [_box(centre, radius) for centre, radius in zip(ax.transData.transform(places), radii, strict=True)]
+    nodes = [_box(centre, radius) for centre, radius in zip(ax.transData.transform(positions), radii, strict=True)]
     frame, written = ax.get_window_extent(), list[Any]()
     for k, name in names.items():
         text = ax.annotate(
-            name, places[k], (0, 0), textcoords="offset points", size=SMALL, zorder=3, annotation_clip=False,
+            name, positions[k], (0, 0), textcoords="offset points", size=SMALL, zorder=3, annotation_clip=False,
             bbox={"fc": "white", "ec": "none", "alpha": 0.7, "pad": 0.5}, **LITERAL,
         )  # fmt: skip
         distance = radii[k] / pixels(ax, 1.0) + 2
         all_others = [*written, *(node for j, node in enumerate(nodes) if j != k)]
         named = [*written, *(nodes[j] for j in names if j != k)]
-        box = _free_place(text, all_others, distance, frame) or _free_place(text, named, distance, frame)
+        box = _free_position(text, all_others, distance, frame) or _free_position(text, named, distance, frame)
         if box is None:
             text.remove()
         else:
@@ -166,11 +167,11 @@ def _box(centre: NDArray[Any], radius: float) -> Any:
     return Bbox([centre - radius, centre + radius])
 
 
-def _free_place(text: Any, taken: list[Any], distance: float, frame: Any) -> Any:
-    """Try a label on all sides of its node; the box it got, or None."""
-    across, upright = {1: "left", 0: "center", -1: "right"}, {1: "bottom", 0: "center", -1: "top"}
+def _free_position(text: Any, taken: list[Any], distance: float, frame: Any) -> Any:
+    """Try a label on all sides of its node; returns its box, or None."""
+    horizontal, vertical = {1: "left", 0: "center", -1: "right"}, {1: "bottom", 0: "center", -1: "top"}
     for x, y in _SIDES:
-        text.set(ha=across[round(x)], va=upright[round(y)], position=(x * distance, y * distance))
+        text.set(ha=horizontal[round(x)], va=vertical[round(y)], position=(x * distance, y * distance))
         box = text.get_window_extent()
         inside = frame.x0 <= box.x0 and box.x1 <= frame.x1 and frame.y0 <= box.y0 and box.y1 <= frame.y1
         if inside and not any(box.overlaps(other) for other in taken):

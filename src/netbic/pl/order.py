@@ -1,4 +1,4 @@
-"""The order of a heatmap: every member once, in the module where it weighs most; and all modules it belongs to."""
+"""The order of rows and columns in a heatmap: every member once, in the module where its weight is largest."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ class Order(NamedTuple):
     Attributes
     ----------
     members : ndarray
-        What to draw, in order: module after module, within one from the largest weight to the smallest (signed); last
-        those of no module.
+        Positions of what is drawn, in order: by module, within a module by decreasing signed weight; then those of no
+        module.
     bounds : ndarray
-        Where modules begin and end: module k's own members are `bounds[k]` to `bounds[k + 1]`.
+        The block of module k is `bounds[k]` to `bounds[k + 1]`.
     belongs : bool ndarray of shape (n_modules, n_drawn)
-        All memberships, overlaps included.
+        All memberships, including overlaps.
     weight : ndarray
-        Largest magnitude of each, 0 for those of no module.
+        Largest absolute weight of each, 0 for those of no module.
     """
 
     members: Indices
@@ -33,13 +33,13 @@ class Order(NamedTuple):
 
 
 def module_order(weights: NDArray[Any], n_others: int = 0) -> Order:
-    """Order the members of modules, given as signed weights with a row per module.
+    """Order the members of modules, given as signed weights with one row per module.
 
     Examples
     --------
     >>> import numpy as np
     >>> order = module_order(np.array([[0.9, -0.1, 0.0, 0.4], [0.0, 0.0, 0.3, 0.8]]), n_others=1)
-    >>> order.members.tolist(), order.bounds.tolist()  # the last belongs to both, and weighs more in the second
+    >>> order.members.tolist(), order.bounds.tolist()  # the last belongs to both, with a larger weight in the second
     ([0, 1, 3, 2], [0, 2, 4])
     """
     sizes = np.abs(weights)

@@ -1,4 +1,4 @@
-"""How much is found as a setting changes, method by method."""
+"""Performance of methods as a setting changes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import pandas as pd
 
 from netbic.errors import InputError
-from netbic.pl.canvas import PALETTE, SMALL, axes_for, bare
-from netbic.pl.names import LITERAL, shown_name
+from netbic.pl.canvas import PALETTE, SMALL, axes_for, despine
+from netbic.pl.names import LITERAL, label_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,18 +27,18 @@ def recovery(
     colours: Mapping[str, Any] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a curve per method from a tidy table.
+    """Plot one curve per method from a tidy table.
 
     Parameters
     ----------
     table : DataFrame
-        A row per point; or several, of repeated runs: then means are drawn, with their standard errors as bars.
+        One row per point; or several, of repeated runs: then means are drawn, with standard errors as bars.
     x, method, value : str
-        Columns: what is changed, whose curve it is, and the height.
+        Columns with the horizontal position, the method, and the vertical position.
     spread : str, optional
-        Column of the bars' half lengths.
+        Column with the half lengths of the error bars.
     colours : mapping, optional
-        Colours of some methods; the others take those of the palette, in the table's order.
+        Colours of some methods; others get colours of the palette, in the order of the table.
     ax : Axes, optional
 
     Returns
@@ -59,23 +59,23 @@ def recovery(
         colour = (colours or {}).get(str(name), PALETTE[number % len(PALETTE)])
         ax.errorbar(
             part["x"], part["value"], part["spread"], color=colour, marker=_MARKERS[number % len(_MARKERS)], ms=5,
-            lw=1.4, elinewidth=0.9, label=shown_name(name, 40).lstrip("_") or "?",
+            lw=1.4, elinewidth=0.9, label=label_text(name, 40).lstrip("_") or "?",
         )  # fmt: skip
-    ax.set_xlabel(shown_name(x, 40), **LITERAL)
-    ax.set_ylabel(shown_name(value, 40), **LITERAL)
-    bare(ax)
+    ax.set_xlabel(label_text(x, 40), **LITERAL)
+    ax.set_ylabel(label_text(value, 40), **LITERAL)
+    despine(ax)
     for text in ax.legend(frameon=False, fontsize=SMALL).get_texts():
         text.set(**LITERAL)
     return ax
 
 
 def _curves(table: pd.DataFrame, x: str, method: str, value: str, spread: str | None) -> pd.DataFrame:
-    """Columns `method`, `x`, `value` and `spread`, a row per point of a curve, along each curve."""
+    """Columns `method`, `x`, `value` and `spread`, one row per point, ordered along each curve."""
     if missing := [name for name in (x, method, value, spread) if name is not None and name not in table]:
         known = ", ".join(map(str, table.columns))
-        raise InputError(f"the table has no column {missing[0]!r} (there are: {known}): name it in x, method or value")
+        raise InputError(f"the table has no column {missing[0]!r} (there are: {known}): set x, method or value")
     if table.empty:
-        raise InputError("the table has no rows: there is nothing to draw")
+        raise InputError("the table has no rows")
     named = pd.DataFrame({"method": table[method], "x": table[x], "value": table[value]})
     named["spread"] = 0.0 if spread is None else table[spread]
     groups = named.groupby(["method", "x"], sort=False)

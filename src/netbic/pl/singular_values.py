@@ -1,4 +1,4 @@
-"""How strong the modules are, and how strong chance would have them."""
+"""Singular values of the modules, and of permuted data."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from netbic.pl.canvas import PALETTE, QUIET, SMALL, axes_for, bare, count_in_whole
+from netbic.pl.canvas import GREY, PALETTE, SMALL, axes_for, despine, integer_ticks, set_title
 from netbic.pl.source import fitted
 from netbic.selection import ModuleCount
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 def singular_values(
     model: Any, count: ModuleCount | None = None, *, key: str = "netbic", ax: Axes | None = None
 ) -> Axes:
-    """Draw the singular values of the modules, and where the count of modules that stand out ended.
+    """Plot the singular values of the modules, and the number of significant modules.
 
     Parameters
     ----------
     model : SparseGraphSVD or AnnData
     count : ModuleCount, optional
-        What `selection.n_modules` returned. Its modules are sought without a graph and in data whose far entries are
-        drawn in, so their values (triangles, filled where they stand out) are a little smaller than the model's; the
-        dashed line is what permuted data come to.
+        The result of `selection.n_modules`. Its modules are found without a graph and after clipping extreme entries,
+        so their singular values (triangles, filled if significant) are slightly smaller than those of the model; the
+        dashed line is the mean of permuted data.
     key : str
-        The modules' key in an AnnData object (`key_added` of `tl.modules`).
+        Key of the modules in an AnnData object (`key_added` of `tl.modules`).
     ax : Axes, optional
 
     Returns
@@ -45,7 +45,7 @@ def singular_values(
     """
     found = fitted(model, key)
     if count is not None and not isinstance(count, ModuleCount):
-        raise TypeError(f"count={type(count).__name__}: what selection.n_modules returns is needed")
+        raise TypeError(f"count={type(count).__name__}: expected the result of selection.n_modules")
     ax = axes_for(ax, (5.5, 4.0))
     numbers = np.arange(found.n_components_)
     ax.plot(numbers, found.singular_values_, "o-", color=PALETTE[0], ms=5, lw=1, label="modules of the model")
@@ -54,24 +54,24 @@ def singular_values(
         ax.legend(frameon=False, fontsize=SMALL)
     ax.set(xlabel="module", ylabel="singular value d")
     ax.set_ylim(bottom=0)
-    count_in_whole(ax.xaxis)
-    bare(ax)
+    integer_ticks(ax.xaxis)
+    despine(ax)
     title = f"{found.n_components_} modules" if count is None else count.verdict
-    ax.set_title(title, loc="left", size=SMALL + 2)
+    set_title(ax, title)
     return ax
 
 
 def _draw_count(ax: Axes, count: ModuleCount) -> None:
-    """The tested modules, what permuted data come to, and the stop between those that stand out and the next."""
+    """The tested modules, the mean of permuted data, and a line after the last significant module."""
     table = count.table
     numbers, values = table["module"].to_numpy(), table["statistic"].to_numpy()
-    stands = numbers < count.n
+    significant = numbers < count.n
     colour = PALETTE[5]
-    ax.plot(numbers, table["expected"], ls="--", marker=".", color=QUIET, lw=1, label="permuted data (mean)")
+    ax.plot(numbers, table["expected"], ls="--", marker=".", color=GREY, lw=1, label="permuted data (mean)")
     ax.plot(numbers, values, color=colour, lw=0.8, alpha=0.6, label="_tested")
-    for mask, face, said in ((stands, colour, "tested, stands out"), (~stands, "white", "tested, does not")):
+    for mask, face, label in ((significant, colour, "tested, stands out"), (~significant, "white", "tested, does not")):
         if mask.any():
-            said += f" (p {'<=' if face == colour else '='} {table['p_value'][mask].max():.2g})"
-            ax.scatter(numbers[mask], values[mask], marker="^", s=36, c=face, edgecolors=colour, label=said, zorder=3)
+            label += f" (p {'<=' if face == colour else '='} {table['p_value'][mask].max():.2g})"
+            ax.scatter(numbers[mask], values[mask], marker="^", s=36, c=face, edgecolors=colour, label=label, zorder=3)
     if not count.exhausted:
         ax.axvline(count.n - 0.5, color="0.3", lw=0.8, ls=":", label="_stop")

@@ -1,4 +1,4 @@
-"""What pictures are made of: a fitted model, or the one an AnnData object holds; and the entries its members have."""
+"""The inputs of plots: a fitted model, or the one in an AnnData object, and the entries of the data to draw."""
 
 from __future__ import annotations
 
@@ -18,23 +18,25 @@ from netbic.readers import as_floats, as_matrix
 
 Indices = NDArray[np.intp]
 
-WORDS: Final = {"columns": "features", "rows": "samples"}
+AXIS_NOUNS: Final = {"columns": "features", "rows": "samples"}
 _MOST_ENTRIES = 10**8
 
 
 def fitted(model: Any, key: str = "netbic") -> SparseGraphSVD:
-    """The fitted model: itself, or what `tl.modules` has left in an AnnData object under `key`."""
+    """The fitted model, or the one that `tl.modules` stored in an AnnData object under `key`."""
     if is_anndata(model):
         return tl.from_anndata(model, key)
     if is_model(model):
         return fitted_model(model)
-    raise TypeError(f"model={type(model).__name__}: a fitted SparseGraphSVD, or an AnnData object after tl.modules")
+    raise TypeError(
+        f"model={type(model).__name__}: expected a fitted SparseGraphSVD, or an AnnData object after tl.modules"
+    )
 
 
 def check_module(model: SparseGraphSVD, module: Any) -> int:
-    """The number of a module of this model, or an error that says which there are."""
+    """The number of a module, or an error with the numbers of the model's modules."""
     if not isinstance(module, Integral) or isinstance(module, bool):
-        raise TypeError(f"module={module!r}: a number is needed, modules count from 0")
+        raise TypeError(f"module={module!r}: expected an integer; modules are numbered from 0")
     if not 0 <= int(module) < model.n_components_:
         known = f"modules 0 to {model.n_components_ - 1}" if model.n_components_ else "no modules"
         raise InputError(f"module={module} but the model has {known}")
@@ -43,19 +45,19 @@ def check_module(model: SparseGraphSVD, module: Any) -> int:
 
 def check_axis(axis: str) -> str:
     """One of "columns" and "rows"."""
-    if axis not in WORDS:
-        raise InputError(f"axis={axis!r} is not known: choose 'columns' (features) or 'rows' (samples)")
+    if axis not in AXIS_NOUNS:
+        raise InputError(f"unknown axis={axis!r}: choose 'columns' (features) or 'rows' (samples)")
     return axis
 
 
 def chosen_modules(model: SparseGraphSVD, modules: Iterable[int] | int | None) -> list[int]:
-    """The modules to draw, each once; all where none are named."""
+    """The modules to draw, each once; None: all modules."""
     if modules is None:
         modules = range(model.n_components_)
     listed = [modules] if isinstance(modules, Integral) else modules
     chosen = list(dict.fromkeys(check_module(model, module) for module in listed))  # type: ignore[union-attr]
     if not chosen:
-        raise InputError("there are no modules to draw: fit a model that finds some, or name at least one")
+        raise InputError("there are no modules to draw: fit a model that finds some, or choose at least one")
     return chosen
 
 
@@ -65,7 +67,7 @@ def weights_of(model: SparseGraphSVD, axis: str) -> NDArray[Any]:
 
 
 class Data(NamedTuple):
-    """A matrix, with the names of its rows and columns where it has any."""
+    """A matrix, and the names of its rows and columns if it has names."""
 
     matrix: Any
     rows: pd.Index[Any] | None = None
@@ -73,7 +75,7 @@ class Data(NamedTuple):
 
 
 def data_of(model: Any, X: Any, key: str = "netbic") -> Data:
-    """The data to draw: X, an array or Dask array, table, sparse matrix or AnnData object; or the model."""
+    """The data to draw: X, or the model itself if it is an AnnData object."""
     X = model if X is None and is_anndata(model) else X
     if X is None:
         raise InputError("X is missing: give the data that the model was fitted to")
@@ -85,16 +87,16 @@ def data_of(model: Any, X: Any, key: str = "netbic") -> Data:
 
 
 def entries(model: SparseGraphSVD, data: Data, rows: Indices, columns: Indices) -> NDArray[Any]:
-    """These entries as the model saw them, centred and scaled; nothing else of a sparse matrix is made dense."""
+    """These entries, centred and scaled as in the fit; of a sparse matrix only these are converted to dense."""
     if rows.size * columns.size > _MOST_ENTRIES:
-        raise InputError(f"{rows.size:,} x {columns.size:,} entries are too many for a picture: name fewer modules")
-    picked = data.matrix[_places(model, data, "rows", rows)]
+        raise InputError(f"{rows.size:,} x {columns.size:,} entries are too many to plot: choose fewer modules")
+    picked = data.matrix[_positions(model, data, "rows", rows)]
     picked = picked.compute() if is_dask(picked) else picked
-    block = _dense(picked[:, _places(model, data, "columns", columns)])
+    block = _dense(picked[:, _positions(model, data, "columns", columns)])
     done = model.preparation_
     block -= done.offsets[columns].astype(block.dtype)
     if done.rows:
-        own = picked[:, _places(model, data, "columns", np.arange(model.n_features_in_))]
+        own = picked[:, _positions(model, data, "columns", np.arange(model.n_features_in_))]
         block -= _row_means(own, done.offsets).astype(block.dtype)
     if done.factors is not None:
         block *= done.factors[columns].astype(block.dtype)
@@ -106,23 +108,25 @@ def _dense(part: Any) -> NDArray[Any]:
 
 
 def _row_means(own: Any, offsets: NDArray[Any]) -> NDArray[Any]:
-    """Means over the model's own columns, after their offsets, of what is observed."""
+    """Means of the observed entries over the columns of the model, after subtraction of the offsets."""
     if hasattr(own, "toarray"):
         return np.asarray(own.mean(axis=1)).reshape(-1, 1) - float(offsets.mean())
     return np.asarray(np.nanmean(own - offsets, axis=1, keepdims=True))
 
 
-def _places(model: SparseGraphSVD, data: Data, axis: str, members: Indices) -> Indices:
-    """Where some of the model's rows or columns are: by name where both have names, otherwise where they were."""
+def _positions(model: SparseGraphSVD, data: Data, axis: str, members: Indices) -> Indices:
+    """Positions of the model's rows or columns in X: by name if both have names, otherwise unchanged."""
     names, index = pd.Index(names_of(model, axis)), data.rows if axis == "rows" else data.columns
     if index is not None and model.names_[axis] is not None and not index.equals(names):
         if not index.is_unique:
-            raise InputError(f"names of {axis} occur twice in X, so the model's cannot be found: give the X of the fit")
-        places = index.get_indexer(names[members])
-        if (places < 0).any():
-            lost = str(names[members][int(np.argmin(places))])
-            raise InputError(f"X has no {WORDS[axis][:-1]} {shown(lost)}, one of the modules': give the X of the fit")
-        return np.asarray(places, dtype=np.intp)
+            raise InputError(
+                f"names of {axis} occur twice in X, so they cannot be matched to the model: give the X of the fit"
+            )
+        positions = index.get_indexer(names[members])
+        if (positions < 0).any():
+            absent = str(names[members][int(np.argmin(positions))])
+            raise InputError(f"X has no {AXIS_NOUNS[axis][:-1]} {shown(absent)} of the modules: give the X of the fit")
+        return np.asarray(positions, dtype=np.intp)
     size = data.matrix.shape[0 if axis == "rows" else 1]
     if size != names.size:
         raise InputError(f"X has {size:,} {axis} but the model was fitted to {names.size:,}: give the X of the fit")

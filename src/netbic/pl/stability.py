@@ -1,4 +1,4 @@
-"""How often halves of the data select a module's members."""
+"""Selection frequencies of the members of a module in halves of the data."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from netbic.errors import InputError
-from netbic.pl.canvas import PALETTE, SMALL, axes_for, bare
-from netbic.pl.source import WORDS, check_axis, check_module
+from netbic.pl.canvas import PALETTE, SMALL, axes_for, despine, set_title
+from netbic.pl.source import AXIS_NOUNS, check_axis, check_module
 from netbic.selection import AxisStability, Stability
 
 if TYPE_CHECKING:
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 def stability(result: Stability, module: int = 0, *, axis: str = "columns", ax: Axes | None = None) -> Axes:
-    """Draw selection frequencies, the most frequent first, with the threshold from which a member is stable.
+    """Plot selection frequencies in decreasing order, with the threshold above which a member is stable.
 
-    It is also the path over all thresholds: at any height, the curve says how many would be stable there. Members of
-    the module found in all data are filled, others open; those never selected are left out.
+    For any threshold on the vertical axis, the curve shows how many members would be stable. Members of the module
+    found in all data are filled, others are open; those that were never selected are not shown.
 
     Parameters
     ----------
     result : Stability
-        What `selection.stability` returned.
+        The result of `selection.stability`.
     module : int
-        Modules count from 0.
+        Modules are numbered from 0.
     axis : {"columns", "rows"}
         Features or samples.
     ax : Axes, optional
@@ -53,24 +53,30 @@ def stability(result: Stability, module: int = 0, *, axis: str = "columns", ax: 
     ax = axes_for(ax, (5.5, 4.0))
     ranks, colour = np.arange(1, order.size + 1), PALETTE[0]
     ax.step(ranks, frequency[order], where="mid", color=colour, lw=0.8, label="_path")
-    for mask, face, said in ((member[order], colour, "in the module"), (~member[order], "white", "not in it")):
-        ax.scatter(ranks[mask], frequency[order][mask], s=14, c=face, edgecolors=colour, lw=0.8, label=said, zorder=3)
+    for mask, face, label in ((member[order], colour, "in the module"), (~member[order], "white", "not in the module")):
+        ax.scatter(ranks[mask], frequency[order][mask], s=14, c=face, edgecolors=colour, lw=0.8, label=label, zorder=3)
     _draw_threshold(ax, float(part.threshold[module]))
-    ax.set(xlabel=f"{WORDS[axis]}, most frequent first", ylabel="share of halves that select it", ylim=(0, 1.03))
-    bare(ax)
+    ax.set(
+        xlabel=f"{AXIS_NOUNS[axis]}, by decreasing frequency",
+        ylabel="selection frequency in halves of the data",
+        ylim=(0, 1.03),
+    )
+    despine(ax)
     ax.legend(frameon=False, fontsize=SMALL, loc="upper right")
     n_stable, chance = int(part.members[module].sum()), float(part.false[module])
-    said = f"Module {module}: {n_stable} stable {WORDS[axis]} (at most {chance:.2g} by chance)"
-    ax.set_title(said, loc="left", size=SMALL + 2)
+    title = f"Module {module}: {n_stable} stable {AXIS_NOUNS[axis]} (at most {chance:.2g} by chance)"
+    set_title(ax, title)
     return ax
 
 
 def _judged(result: Any, axis: str) -> AxisStability:
     if not isinstance(result, Stability):
-        raise TypeError(f"result={type(result).__name__}: what selection.stability returns is needed")
+        raise TypeError(f"result={type(result).__name__}: expected the result of selection.stability")
     part = result.columns if check_axis(axis) == "columns" else result.rows
     if part is None:
-        raise InputError(f"the model keeps all {WORDS[axis]}, so their stability was not judged: choose the other axis")
+        raise InputError(
+            f"the model keeps all {AXIS_NOUNS[axis]}, so their stability was not estimated: choose the other axis"
+        )
     return part
 
 

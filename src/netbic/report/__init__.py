@@ -1,6 +1,7 @@
-"""The report: one HTML file that shows what a fit found, to be opened from disk and mailed."""
+"""The report: the results of a fit as one HTML file, which can be opened offline and sent by e-mail."""
 
+from netbic.report.contents import in_genes
 from netbic.report.heatmaps import write_heatmaps
 from netbic.report.page import missing_library, write_report
 
-__all__ = ["missing_library", "write_heatmaps", "write_report"]
+__all__ = ["in_genes", "missing_library", "write_heatmaps", "write_report"]

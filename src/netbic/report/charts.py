@@ -1,4 +1,4 @@
-"""Charts over all modules: Altair describes them, vl-convert compiles them and brings the library that draws them."""
+"""Charts of all modules: Altair describes them, vl-convert compiles them and contains the library that draws them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from netbic.enrichment import DEFAULT_LEVEL
 from netbic.errors import extra
 from netbic.estimators import SparseGraphSVD
 
-_PLAIN, _FLAGGED = "#0072B2", "#D55E00"
+_BLUE, _ORANGE = "#0072B2", "#D55E00"
 _HEIGHT, _STATIC_WIDTH = 260, 520
 _MOST_COMPARED = 80
 _TIMES = "\N{MULTIPLICATION SIGN}"
@@ -22,23 +22,23 @@ _READY = "window.vegaEmbed = vegaEmbed; window.dispatchEvent(new Event('vega-rea
 
 
 class Chart(NamedTuple):
-    """A chart as a page needs it: a Vega specification, and a picture for readers without JavaScript."""
+    """A chart as a page needs it: a Vega specification, and an image for readers without JavaScript."""
 
     name: str
     title: str
-    says: str
+    caption: str
     vega: dict[str, Any]
     static: str
 
 
 @cache
 def library() -> str:
-    """Vega as one script; it raises the event `vega-ready`. Bundling takes a second or two, so it is done once."""
+    """Vega as one script, which raises the event `vega-ready`. Bundling takes seconds, so the result is cached."""
     return str(_convert().javascript_bundle(_READY))
 
 
 def charts(model: SparseGraphSVD, table: pd.DataFrame, level: float = DEFAULT_LEVEL) -> list[Chart]:
-    """All charts that the modules give matter for; `table` has a row per module, `level` says which edges count.
+    """All charts for which there are data; `table` has a row per module, edges up to the q-value `level` are enriched.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def charts(model: SparseGraphSVD, table: pd.DataFrame, level: float = DEFAULT_LE
     >>> from netbic.report.charts import charts
     >>> toy = netbic.simulate.paper(0.02, random_state=0)
     >>> model = netbic.SparseGraphSVD(1, n_rows=50, n_columns=50).fit(toy.X)
-    >>> table = netbic.io.summary_table(model).assign(flags="")
+    >>> table = netbic.io.summary_table(model).assign(diagnostics="")
     >>> [chart.name for chart in charts(model, table)]
     ['variance', 'convergence']
     """
@@ -54,7 +54,7 @@ def charts(model: SparseGraphSVD, table: pd.DataFrame, level: float = DEFAULT_LE
     if model.n_components_ > 1:
         made.append(_shared_genes(model))
     if "degree_fold_change" in table and len(_folds(table, level)):
-        made.append(_edge_evidence(table, level))
+        made.append(_edges(table, level))
     return [*made, _convergence(model)]
 
 
@@ -66,14 +66,14 @@ def _convert() -> Any:
     return extra("vl_convert", "report", "a report")
 
 
-def _finished(name: str, title: str, says: str, chart: Any) -> Chart:
+def _finished(name: str, title: str, caption: str, chart: Any) -> Chart:
     chart = chart.properties(height=_HEIGHT).configure(background="transparent").configure_view(stroke=None)
-    with _altair().data_transformers.disable_max_rows():  # for us alone, not for the user's own charts
+    with _altair().data_transformers.disable_max_rows():  # here only, not for charts of the user
         still = chart.properties(width=_STATIC_WIDTH).to_dict()
         wide = chart.properties(width="container", autosize={"type": "fit-x", "contains": "padding"}).to_dict()
     vega = _convert().vegalite_to_vega(wide)
     vega.pop("$schema", None)
-    return Chart(name, title, says, vega, _still(still))
+    return Chart(name, title, caption, vega, _still(still))
 
 
 def _still(chart: dict[str, Any]) -> str:
@@ -85,180 +85,143 @@ def _still(chart: dict[str, Any]) -> str:
     return f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"
 
 
-def _modules(altair: Any, **words: Any) -> Any:
-    return altair.X("module:O", title="module", axis=altair.Axis(labelAngle=0, labelOverlap=True), **words)
+def _tooltips(**titles: str) -> list[Any]:
+    """What a chart shows of the point under the pointer: title and format by field, the module first."""
+    altair = _altair()
+    fields = (
+        altair.Tooltip(f"{name}:{'Q' if form else 'N'}", title=title, **({"format": form} if form else {}))
+        for name, (title, _, form) in ((name, given.partition("|")) for name, given in titles.items())
+    )
+    return [altair.Tooltip("module:O"), *fields]
+
+
+def _x_modules(**options: Any) -> Any:
+    altair = _altair()
+    return altair.X("module:O", title="module", axis=altair.Axis(labelAngle=0, labelOverlap=True), **options)
+
+
+def _colours(field: str, domain: list[str]) -> Any:
+    """The first of two kinds in blue, the second in orange."""
+    altair = _altair()
+    legend = altair.Legend(orient="top", title=None, labelLimit=300)
+    return altair.Color(field, scale=altair.Scale(domain=domain, range=[_BLUE, _ORANGE]), legend=legend)
 
 
 def _variance(table: pd.DataFrame) -> Chart:
-    altair = _altair()
+    altair, kinds = _altair(), ["without diagnostics", "with a diagnostic"]
     data = pd.DataFrame(
         {
             "module": table["module"],
             "variance": table["explained_variance_ratio"].round(6),
             "strength": table["singular_value"].round(4),
             "genes": table["top_genes"],
-            "remark": np.where(table["flags"].str.len() > 0, "with a remark", "without"),
+            "kind": np.where(table["diagnostics"].str.len() > 0, kinds[1], kinds[0]),
         }
     )
-    colours = altair.Scale(domain=["without", "with a remark"], range=[_PLAIN, _FLAGGED])
-    chart = (
-        altair.Chart(data)
-        .mark_bar(cursor="pointer")
-        .encode(
-            x=_modules(altair),
-            y=altair.Y("variance:Q", title="variance explained", axis=altair.Axis(format="%", tickCount=5)),
-            color=altair.Color("remark:N", scale=colours, legend=altair.Legend(orient="top", title=None)),
-            tooltip=[
-                altair.Tooltip("module:O"),
-                altair.Tooltip("variance:Q", format=".2%", title="variance explained"),
-                altair.Tooltip("strength:Q", format=",.1f", title="strength d"),
-                altair.Tooltip("genes:N", title="top genes"),
-            ],
-        )
+    chart = altair.Chart(data).mark_bar(cursor="pointer")
+    chart = chart.encode(
+        x=_x_modules(),
+        y=altair.Y("variance:Q", title="variance explained", axis=altair.Axis(format="%", tickCount=5)),
+        color=_colours("kind:N", kinds),
+        tooltip=_tooltips(variance="variance explained|.2%", strength="strength d|,.1f", genes="top genes"),
     )
-    return _finished(
-        "variance", "How much each module explains", "A bar per module, in the order they were found.", chart
-    )
+    caption = "One bar per module, in the order in which they were found."
+    return _finished("variance", "Explained variance of each module", caption, chart)
 
 
 def _shared_genes(model: SparseGraphSVD) -> Chart:
     altair = _altair()
-    data, every = _pairs(model), list(range(min(model.n_components_, _MOST_COMPARED)))
-    scale = altair.Scale(domain=every)
-    chart = (
-        altair.Chart(data)
-        .mark_rect(cursor="pointer")
-        .encode(
-            x=_modules(altair, scale=scale),
-            y=altair.Y("other:O", title="module", scale=scale, axis=altair.Axis(labelOverlap=True)),
-            color=altair.Color(
-                "share:Q",
-                scale=altair.Scale(
-                    scheme="cividis", domain=[0, max(0.1, float(data["share"].max() if len(data) else 0))]
-                ),
-                legend=altair.Legend(orient="top", title="genes in common", format="%"),
-            ),
-            tooltip=[
-                altair.Tooltip("module:O"),
-                altair.Tooltip("other:O", title="and module"),
-                altair.Tooltip("shared:Q", title="genes in common"),
-                altair.Tooltip("share:Q", format=".0%", title="of the smaller"),
-            ],
-        )
+    data, numbers = _pairs(model), list(range(min(model.n_components_, _MOST_COMPARED)))
+    scale = altair.Scale(domain=numbers)
+    largest = max(0.1, float(data["share"].max() if len(data) else 0))
+    chart = altair.Chart(data).mark_rect(cursor="pointer")
+    chart = chart.encode(
+        x=_x_modules(scale=scale),
+        y=altair.Y("other:O", title="module", scale=scale, axis=altair.Axis(labelOverlap=True)),
+        color=altair.Color(
+            "share:Q",
+            scale=altair.Scale(scheme="cividis", domain=[0, largest]),
+            legend=altair.Legend(orient="top", title="genes in common", format="%"),
+        ),
+        tooltip=_tooltips(other="and module", shared="genes in common|d", share="of the smaller module|.0%"),
     )
+    caption = "Genes shared by two modules, as a proportion of the smaller one; blank if they share none."
     cut = f" The first {_MOST_COMPARED} modules." if model.n_components_ > _MOST_COMPARED else ""
-    says = f"How many genes two modules share, as a part of the smaller one; blank where they share none.{cut}"
-    return _finished("shared", "Genes in common", says, chart)
+    return _finished("shared", "Genes in common", caption + cut, chart)
 
 
 def _pairs(model: SparseGraphSVD) -> pd.DataFrame:
-    """Pairs of modules that share genes, both ways round."""
+    """Pairs of modules that share genes, in both orders."""
     members = model.columns_[:_MOST_COMPARED].astype(np.int64)
     shared = members @ members.T
     sizes = members.sum(axis=1)
     share = shared / np.maximum(np.minimum(sizes[:, None], sizes), 1)
     rows, columns = np.nonzero((shared > 0) & ~np.eye(len(shared), dtype=bool))
-    return pd.DataFrame(
-        {
-            "module": rows,
-            "other": columns,
-            "shared": shared[rows, columns],
-            "share": share[rows, columns].round(3),
-        }
-    )
+    pairs = {"module": rows, "other": columns, "shared": shared[rows, columns], "share": share[rows, columns].round(3)}
+    return pd.DataFrame(pairs)
 
 
-def _edge_evidence(table: pd.DataFrame, level: float) -> Chart:
+def _edges(table: pd.DataFrame, level: float) -> Chart:
     altair, data = _altair(), _folds(table, level)
-    fold = altair.Scale(type="log", nice=False, padding=20)
-    points = (
-        altair.Chart(data)
-        .mark_point(filled=True, size=70, opacity=0.85, cursor="pointer")
-        .encode(
-            x=altair.X(
-                "chance:Q",
-                scale=fold,
-                title=f"edges, {_TIMES} random genes",
-                axis=altair.Axis(tickCount=5),
-            ),
-            y=altair.Y(
-                "degrees:Q",
-                scale=fold,
-                title=f"{_TIMES} same numbers of neighbours",
-                axis=altair.Axis(tickCount=5),
-            ),
-            color=altair.Color(
-                "kind:N",
-                scale=altair.Scale(domain=_kinds(level), range=[_PLAIN, _FLAGGED]),
-                legend=altair.Legend(orient="top", title=None, labelLimit=300),
-            ),
-            tooltip=[
-                altair.Tooltip("module:O"),
-                altair.Tooltip("edges:Q", format=","),
-                altair.Tooltip("chance:Q", format=".2f", title=f"{_TIMES} random genes"),
-                altair.Tooltip("degrees:Q", format=".2f", title=f"{_TIMES} same numbers of neighbours"),
-            ],
-        )
+    fold = {"scale": altair.Scale(type="log", nice=False, padding=20), "axis": altair.Axis(tickCount=5)}
+    random, degrees = f"edges {_TIMES} random genes", f"edges {_TIMES} random genes of the same degrees"
+    chart = altair.Chart(data).mark_point(filled=True, size=70, opacity=0.85, cursor="pointer")
+    chart = chart.encode(
+        x=altair.X("random:Q", title=random, **fold),
+        y=altair.Y("degrees:Q", title=f"{_TIMES} the same degrees", **fold),
+        color=_colours("kind:N", _kinds(level)),
+        tooltip=_tooltips(edges="edges|,", random=f"{random}|.2f", degrees=f"{degrees}|.2f"),
     )
-    left_out = len(table) - len(data)
-    says = (
-        "Edges inside each module against both kinds of chance. Far right and low: its genes have many neighbours "
-        "anywhere. Where the network took part in the fit, neither shows biology."
-        + (f" Modules without edges, or that could not be compared ({left_out}), are not drawn." if left_out else "")
+    not_shown = len(table) - len(data)
+    caption = (
+        "Edges inside each module, compared with random genes (horizontal) and with random genes of the same degrees "
+        "(vertical). Points at the lower right are modules of hubs. If the network was used in the fit, neither "
+        "comparison is evidence of biology."
+        + (f" Modules without edges, or that cannot be compared ({not_shown}), are not shown." if not_shown else "")
     )
-    return _finished("evidence", "Edges against chance", says, points)
+    return _finished("evidence", "Edges compared with random genes", caption, chart)
 
 
 def _kinds(level: float) -> list[str]:
-    return [f"more than its degrees explain (q ≤ {level:g})", "no more"]
+    return [f"more than expected from the degrees (q ≤ {level:g})", "not more"]
 
 
 def _folds(table: pd.DataFrame, level: float) -> pd.DataFrame:
-    """What can be drawn on a logarithmic scale."""
+    """Fold changes that can be drawn on a logarithmic scale."""
     data = pd.DataFrame(
         {
             "module": table["module"],
-            "chance": table["fold_change"].round(3),
+            "random": table["fold_change"].round(3),
             "degrees": table["degree_fold_change"].round(3),
             "edges": table["n_edges"],
             "kind": np.where(table["degree_q_value"] <= level, *_kinds(level)),
         }
     ).replace([np.inf, -np.inf], np.nan)
-    return data.dropna().query("chance > 0 and degrees > 0")
+    return data.dropna().query("random > 0 and degrees > 0")
 
 
 def _convergence(model: SparseGraphSVD) -> Chart:
-    altair = _altair()
-    chart = (
-        altair.Chart(_rounds(model))
-        .mark_line(opacity=0.6, strokeWidth=1.5, point={"size": 22, "opacity": 0.8}, color=_PLAIN)
-        .encode(
-            x=altair.X(
-                "round:Q", title="round", axis=altair.Axis(tickMinStep=1, format="d"), scale=altair.Scale(nice=False)
-            ),
-            y=altair.Y(
-                "reached:Q",
-                title="F, of its last value",
-                scale=altair.Scale(zero=False),
-                axis=altair.Axis(format="%", tickCount=5),
-            ),
-            detail="module:N",
-            tooltip=[
-                altair.Tooltip("module:O"),
-                altair.Tooltip("round:Q"),
-                altair.Tooltip("reached:Q", format=".2%", title="F, of its last value"),
-            ],
-        )
+    altair, relative = _altair(), "F, relative to its final value"
+    chart = altair.Chart(_objectives(model)).mark_line(
+        opacity=0.6, strokeWidth=1.5, point={"size": 22, "opacity": 0.8}, color=_BLUE
+    )
+    whole = {"axis": altair.Axis(tickMinStep=1, format="d"), "scale": altair.Scale(nice=False)}
+    percent = {"axis": altair.Axis(format="%", tickCount=5), "scale": altair.Scale(zero=False)}
+    chart = chart.encode(
+        x=altair.X("iteration:Q", title="iteration", **whole),
+        y=altair.Y("relative:Q", title=relative, **percent),
+        detail="module:N",
+        tooltip=_tooltips(iteration="iteration|d", relative=f"{relative}|.2%"),
     )
     first = f" (the first {_MOST_COMPARED})" if model.n_components_ > _MOST_COMPARED else ""
-    says = f"The objective F round by round, a line per module{first}. With the default solver it never falls."
-    return _finished("convergence", "Convergence", says, chart)
+    caption = f"The objective F by iteration, one line per module{first}. With the default solver it never decreases."
+    return _finished("convergence", "Convergence", caption, chart)
 
 
-def _rounds(model: SparseGraphSVD) -> pd.DataFrame:
+def _objectives(model: SparseGraphSVD) -> pd.DataFrame:
     return pd.DataFrame(
         [
-            {"module": module, "round": number + 1, "reached": round(float(value / values[-1]), 5)}
+            {"module": module, "iteration": number + 1, "relative": round(float(value / values[-1]), 5)}
             for module, values in enumerate(model.objectives_[:_MOST_COMPARED])
             for number, value in enumerate(values)
         ]

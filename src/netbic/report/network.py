@@ -71,7 +71,7 @@ def subnetwork(graph: Graph, members: NDArray[Any], weights: NDArray[Any], names
     neighbours = inside.degrees
     joined = np.flatnonzero(neighbours)[:_MOST_NODES]
     part = inside.subgraph(joined).weights
-    places = _filling(layout(part, seed).places) * [WIDTH - 2 * _MARGIN, HEIGHT - 2 * _MARGIN] + _MARGIN
+    places = _filling(layout(part, seed).positions) * [WIDTH - 2 * _MARGIN, HEIGHT - 2 * _MARGIN] + _MARGIN
     nodes = [
         Node(int(at), int(x), int(y), *_look(weights[at], weights), int(neighbours[at]))
         for at, (x, y) in zip(joined, np.rint(places), strict=True)

@@ -1,4 +1,4 @@
-"""The page itself: one HTML file that needs nothing from elsewhere and lets nothing run but its own script."""
+"""The page: one self-contained HTML file that runs no script but its own."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from netbic.report.network import HEIGHT, WIDTH
 from netbic.solver import MUCH_GRAPH
 
 FILE = "report.html"
-# Overrides, embeddings and isolates: an isolating element keeps them from what is around a name, not from the name.
-_TURNS = re.compile("[\u202a-\u202e\u2066-\u2069]")
+# Overrides, embeddings and isolates. The element <bdi> protects the text around a name from them, but not the name.
+_BIDI = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _NO_NUMBER = "\N{EN DASH}"
 _LIBRARIES = ("jinja2", "altair", "vl_convert", "matplotlib", "PIL")
 
@@ -38,24 +38,24 @@ def write_report(
     model: SparseGraphSVD | None = None,
     record: dict[str, Any] | None = None,
 ) -> Path:
-    """Write what a fit found as one HTML file, which opens from disk and needs no network.
+    """Write the results of a fit as one self-contained HTML file.
 
     Parameters
     ----------
     folder : path
-        The output folder of `netbic fit`, or one that `netbic.save` wrote to. What is there is shown: edges.tsv,
-        gene_sets.tsv, alignment.json, auto.json, heatmaps.npz; the page says what is missing.
+        The output folder of `netbic fit` or `netbic.save`. The report includes those of the files edges.tsv,
+        gene_sets.tsv, alignment.json, auto.json and heatmaps.npz that exist, and says which are missing.
     out : path, optional
-        Default: report.html in the folder, where an earlier report of netbic's is replaced.
+        Default: report.html in the folder; an earlier report is replaced.
     force : bool
-        Replace a file of the name `out`.
+        Replace `out` if it exists.
     model, record : optional
-        The model and the content of run.json, if they are at hand.
+        The model and the content of run.json, if they are in memory already.
 
     Returns
     -------
     Path
-        The file.
+        The file that was written.
 
     Examples
     --------
@@ -81,24 +81,22 @@ def write_report(
     if in_place:
         add_files(folder, {FILE: page})
     else:
-        check_output_file(
-            path, {"the results": recorded_paths(folder)}, force=force
-        )  # something may have come to be there
+        check_output_file(path, {"the results": recorded_paths(folder)}, force=force)  # may exist by now
         write_atomic(path, page)
     return path
 
 
 def _page(folder: Path, model: SparseGraphSVD | None, record: dict[str, Any] | None) -> bytes:
-    """The page of a folder; files in it that somebody has changed are refused in one line."""
+    """The page of a folder; an error in one line if its files were changed."""
     try:
         contents = gather(folder, model, record)
         for kind, axis in (("gene", "columns"), ("sample", "rows")):
-            check_characters(folder, kind, names_of(contents.model, axis))  # pictures cannot hold such names
+            check_characters(folder, kind, names_of(contents.model, axis))  # images cannot show such names
         return _rendered(contents).encode("utf-8", errors="replace")
     except InputError:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError) as problem:
-        what = f"holds tables or records that are not as netbic wrote them ({one_line(str(problem), 80)})"
+        what = f"contains tables or records that netbic did not write ({one_line(str(problem), 80)})"
         raise unusable(folder, what, "run netbic enrich again, or fit again") from problem
 
 
@@ -108,7 +106,7 @@ def missing_library() -> str | None:
     Examples
     --------
     >>> import netbic
-    >>> netbic.report.missing_library()  # all are here
+    >>> netbic.report.missing_library()  # all are installed
     """
     return next((name for name in _LIBRARIES if find_spec(name) is None), None)
 
@@ -139,8 +137,8 @@ def _rendered(contents: Contents) -> str:
 
 def _for_script(contents: Contents, drawn: list[charts.Chart]) -> dict[str, Any]:
     return {
-        "genes": contents.names("columns"),
-        "samples": contents.names("rows"),
+        "genes": contents.names("genes"),
+        "samples": contents.names("samples"),
         "modules": [module.for_script() for module in contents.modules],
         "charts": {chart.name: chart.vega for chart in drawn},
     }
@@ -156,7 +154,7 @@ def _environment() -> Any:
         loader=jinja2.PackageLoader("netbic.report"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
-        finalize=_without_turns,
+        finalize=_with_escaped_bidi,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -165,13 +163,13 @@ def _environment() -> Any:
     return environment
 
 
-def _without_turns(value: Any) -> Any:
-    """Text in which marks that turn letters round are written out; what is marked as safe stays as it is."""
-    return _TURNS.sub(lambda mark: f"\\u{ord(mark[0]):04x}", value) if type(value) is str else value
+def _with_escaped_bidi(value: Any) -> Any:
+    """Escape characters that change the text direction; markup that is marked as safe is unchanged."""
+    return _BIDI.sub(lambda mark: f"\\u{ord(mark[0]):04x}", value) if type(value) is str else value
 
 
 def _policy(style: str, scripts: list[str]) -> str:
-    """Nothing is loaded, and nothing runs but what was written with the page."""
+    """Nothing is loaded, and only the scripts of the page run."""
     allowed = " ".join(map(_digest, scripts))
     return (
         f"default-src 'none'; script-src {allowed}; style-src {_digest(style)}; img-src data:; "
@@ -184,13 +182,13 @@ def _digest(text: str) -> str:
 
 
 def _as_json(content: Any) -> str:
-    """JSON that stays inside a script element, whatever the names in it."""
+    """JSON that cannot end the script element, whatever names it contains."""
     text = json.dumps(content, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _number(value: float, digits: int = 3) -> str:
-    """Three digits that count, with a true minus sign."""
+    """Three significant digits, with a typographic minus sign."""
     if not math.isfinite(value):
         return _NO_NUMBER if math.isnan(value) else "\N{INFINITY}"
     shown = f"{value:,.0f}" if abs(value) >= 10 ** (digits - 1) else f"{value:#.{digits}g}" if value else "0"
@@ -198,7 +196,7 @@ def _number(value: float, digits: int = 3) -> str:
 
 
 def _fold(value: float) -> str:
-    return f"{value:.2f}" if value < 100 else _number(value)  # NaN goes the second way
+    return f"{value:.2f}" if value < 100 else _number(value)  # also for NaN
 
 
 def _percent(value: float) -> str:

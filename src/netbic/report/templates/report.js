@@ -23,11 +23,11 @@
     tip.style.top = `${Math.max(4, top)}px`;
   };
   const hideTip = () => { tip.hidden = true; };
-  // Marks that turn letters round are written out, as the page itself does it.
+  // Characters that change the text direction are escaped, as in the page itself.
   const shown = (name) => String(name).replace(/[\u202a-\u202e\u2066-\u2069]/g, (mark) => `\\u${mark.charCodeAt(0).toString(16)}`);
   // Isolates (U+2068, U+2069) keep a right-to-left name from turning the numbers after it around.
   const isolated = (name) => `\u2068${shown(name)}\u2069`;
-  // Where a tip of something reached by keyboard belongs.
+  // The position of the tooltip of an element that has the keyboard focus.
   const beside = (thing) => {
     const { right, bottom } = thing.getBoundingClientRect();
     return { clientX: right, clientY: bottom };
@@ -55,7 +55,7 @@
     const rows = [...table.tBodies[0].rows].map((row) => [valueOf(row.cells[column]), row]);
     const turn = order === "ascending" ? 1 : -1;
     rows.sort(([a], [b]) => {
-      if (a === null || b === null) return (a === null) - (b === null);  // what is not known comes last
+      if (a === null || b === null) return (a === null) - (b === null);  // missing values come last
       return turn * (numeric ? a - b : a.localeCompare(b));
     });
     table.tBodies[0].append(...rows.map(([, row]) => row));
@@ -75,7 +75,7 @@
   addEventListener("hashchange", reveal);
   document.addEventListener("click", (event) => {
     const link = event.target.closest('a[href^="#module-"]');
-    if (link && link.hash === location.hash) reveal();  // no change of address, but it may have been closed
+    if (link && link.hash === location.hash) reveal();  // the address is unchanged, but the module may be closed
   });
   all("[data-open]").forEach((button) => button.addEventListener("click", () => {
     modules.forEach((module) => { module.open = button.dataset.open === "all"; });
@@ -136,13 +136,13 @@
     found.replaceChildren();
     if (!find.value.trim()) return;
     if (!some.length) {
-      found.append(element("p", "No module holds a gene or sample of that name.", "note"));
+      found.append(element("p", "No module contains a gene or sample with this name.", "note"));
       return;
     }
     const list = element("ul");
     list.append(...some.slice(0, MOST).map(answer));
     found.append(list);
-    if (some.length > MOST) found.append(element("p", `and ${some.length - MOST} more: type on`, "note"));
+    if (some.length > MOST) found.append(element("p", `and ${some.length - MOST} more: type more letters`, "note"));
   });
   find.form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -183,15 +183,15 @@
       showTip(where, texts.get(at));
     };
     circles.forEach((circle, at) => {
-      const said = circle.querySelector("title");
-      const count = /[\d,]+ neighbours?$/.exec(said.textContent)[0];
-      said.remove();  // or the browser would show it beside ours
+      const title = circle.querySelector("title");
+      const count = /[\d,]+ neighbours?$/.exec(title.textContent)[0];
+      title.remove();  // otherwise the browser shows a second tooltip
       const [gene, weight] = module.genes[at];
       texts.set(at, `${isolated(data.genes[gene])}\nweight ${signed(weight)}\n${count} in the module`);
       circle.addEventListener("pointerenter", (event) => enter(at, event));
       circle.addEventListener("pointerleave", leave);
     });
-    // By keyboard: the arrows go through the genes, heaviest first.
+    // By keyboard: arrow keys go through the genes, by decreasing weight.
     const order = [...circles.keys()].sort((a, b) => a - b);
     let reached = -1;
     drawing.tabIndex = 0;
@@ -217,7 +217,7 @@
   });
 
   // ---- downloads ---------------------------------------------------------------------------------------------------
-  // A spreadsheet takes text that begins like this for a formula and runs it; after an apostrophe it stays text.
+  // Spreadsheets evaluate text that begins like this as a formula; after an apostrophe it stays text.
   const formula = /^\s*[=+\-@]/;
   const field = (value) => {  // quoted as pandas and spreadsheets read it
     if (typeof value === "number") return String(value);
@@ -275,7 +275,7 @@
     });
   });
   const drawAll = () => {
-    document.documentElement.classList.toggle("dark-charts", dark.matches);  // on paper their still pictures stand in
+    document.documentElement.classList.toggle("dark-charts", dark.matches);  // printed pages use the static images
     all("[data-chart]").forEach(draw);
   };
   addEventListener("vega-ready", drawAll);
