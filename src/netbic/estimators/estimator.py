@@ -26,7 +26,7 @@ from netbic.estimators.words import axis_names, check_count, has_holes, is_numbe
 from netbic.graphs import TERMS, GraphTerm, match
 from netbic.operators import CENTERS, Corrected, as_operator
 from netbic.outofcore import RowBlocks, is_dask
-from netbic.penalties import L0, AdaptiveSupport, Choice, Dense, Penalty
+from netbic.penalties import L0, Choice, Dense, Penalty
 from netbic.solver import DEFLATIONS, SOLVERS, Axis, Module, ModuleSearch, Settings, Starts, remarks
 
 AXES: Final = ("row", "column")
@@ -427,7 +427,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     def _axis(self, axis: str, size: int, names: NDArray[Any] | None) -> Axis:
         """Gather one axis' words: penalty, graph, smoothness."""
         penalty = self._penalty(axis, size)
-        smoothness, term = self._graph_part(axis, size, names)
+        smoothness, term = self._graph_part(axis, size, names, penalty)
         return Axis(penalty, term, smoothness, self.smoothness_scale == "relative", self.signs == "signed")
 
     def _penalty(self, axis: str, size: int) -> Penalty:
@@ -448,17 +448,19 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         penalty.check(size, axis)
         return penalty
 
-    def _graph_part(self, axis: str, size: int, names: NDArray[Any] | None) -> tuple[float, GraphTerm | None]:
+    def _graph_part(
+        self, axis: str, size: int, names: NDArray[Any] | None, penalty: Penalty
+    ) -> tuple[float, GraphTerm | None]:
         smoothness, graph = getattr(self, f"{axis}_smoothness"), getattr(self, f"{axis}_graph")
-        if graph is not None and isinstance(getattr(self, f"{axis}_penalty"), AdaptiveSupport):
-            self._check_adaptive(axis, smoothness)
+        if graph is not None:
+            penalty.check_graph(axis, smoothness, self.graph_term, self.signs)
         if smoothness is not None and not (is_number(smoothness) and 0 <= smoothness < np.inf):
             raise ValueError(f"{axis}_smoothness={smoothness!r}: a finite number of at least 0 is needed")
         if graph is None:
             if smoothness:
                 raise ValueError(f"{axis}_smoothness={smoothness} needs a {axis}_graph: give one, or leave it at None")
             return 0.0, None
-        relative = self.smoothness_scale == "relative" or isinstance(getattr(self, f"{axis}_penalty"), AdaptiveSupport)
+        relative = self.smoothness_scale == "relative" or penalty.chooses_size
         term = match(graph, size, names, axis).term(self.graph_term, relative=relative)
         if not np.isfinite(term.strengths).all():
             raise ValueError(
@@ -469,19 +471,6 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
             warnings.warn(f"the {axis} graph has no edge between the {axis}s of X: it is ignored", stacklevel=5)
             return 0.0, None
         return DEFAULT_SMOOTHNESS if smoothness is None else float(smoothness), term
-
-    def _check_adaptive(self, axis: str, smoothness: Any) -> None:
-        """A penalty that chooses the weight of the graph itself must be left to it, and knows one kind of reward."""
-        if smoothness:
-            raise ValueError(
-                f"{axis}_smoothness={smoothness!r} but the {axis} penalty AdaptiveSupport chooses it: "
-                "leave it at None, or 0 to leave the graph out"
-            )
-        if self.signs == "signed" or "laplacian" in self.graph_term:
-            raise ValueError(
-                f"AdaptiveSupport cannot use a {axis}_graph with signs={self.signs!r} and "
-                f"graph_term={self.graph_term!r}: use signs='absolute' and 'normalized' or 'adjacency'"
-            )
 
     def _settings(self, dtype: Any) -> Settings:
         seed = 0

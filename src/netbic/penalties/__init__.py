@@ -1,8 +1,9 @@
 """Sparsity penalties: which entries of a vector stay, and how large they are."""
 
-from netbic.penalties.adaptive import DOUBTS as DOUBTS
-from netbic.penalties.adaptive import AdaptiveSupport, Choice, reach_of_noise
-from netbic.penalties.base import Kept, Penalty
+from netbic.penalties.adaptive import AdaptiveSupport
+from netbic.penalties.base import DataDriven, Kept, Penalty
+from netbic.penalties.choice import DOUBTS as DOUBTS
+from netbic.penalties.choice import Choice, reach_of_noise
 from netbic.penalties.thresholds import L0, L1, SCAD, AdaptiveLasso, ChosenByBIC, Dense, KeepSoft, L1Ball, largest
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "AdaptiveSupport",
     "Choice",
     "ChosenByBIC",
+    "DataDriven",
     "Dense",
     "KeepSoft",
     "Kept",

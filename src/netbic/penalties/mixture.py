@@ -11,10 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
-Floats = NDArray[np.float64]
+from netbic.arrays import Floats
 
 _SPLITS = (0.15, 0.5, 0.75)  # shares of members to begin from
 _ROUNDS, _CLOSE = 60, 1e-4  # at most so many, or until the log-likelihood rises by less

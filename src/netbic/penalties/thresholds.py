@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from netbic.penalties.base import Floats, Indices, Kept, Penalty
+from netbic.arrays import Floats, Indices
+from netbic.penalties.base import DataDriven, Kept, Penalty
 
 _SAMPLE = 500  # scores looked at to guess where the k largest begin
 
@@ -137,6 +138,10 @@ class L1Ball(Penalty):
                 f"sqrt({size}) = {np.sqrt(size):.4g}"
             )
 
+    def for_share(self, share: float) -> Self:
+        """The bound shrinks with the square root of the share, as the L1 norm of unit vectors does."""
+        return replace(self, bound=max(1.0, self.bound * np.sqrt(share)))
+
 
 @dataclass(frozen=True, repr=False)
 class KeepSoft(Penalty):
@@ -171,19 +176,12 @@ class KeepSoft(Penalty):
 
 
 @dataclass(frozen=True, repr=False)
-class ChosenByBIC(Penalty):
+class ChosenByBIC(DataDriven):
     """Base of penalties that choose their size by BIC in every half step (Lee et al. 2010).
 
     Keeping the i largest of the scores c, thresholded at level_i, costs `|c - threshold(c)|^2 / s2 + i log(np)`, where
     s2 estimates the noise from what the scores leave of X. The smaller size wins among equals.
     """
-
-    has_objective: ClassVar[bool] = False
-    noise_source: tuple[float, int] | None = field(default=None, repr=False, kw_only=True)
-
-    def for_matrix(self, squared_norm: float, n_entries: int) -> Self:
-        """Tell the penalty the squared norm and the size of the matrix its noise level comes from."""
-        return replace(self, noise_source=(squared_norm, n_entries))
 
     def _chosen_size(self, descending: Floats, residuals: Floats, n_scores: int) -> int:
         """How many of the positive scores to keep, given the squared residuals for 1, 2, ... of them."""

@@ -32,7 +32,7 @@ from scipy import special
 
 from netbic.graphs import GraphTerm
 from netbic.operators import Operator
-from netbic.penalties import AdaptiveSupport, Choice, Penalty, reach_of_noise
+from netbic.penalties import Choice, Penalty, reach_of_noise
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
@@ -196,7 +196,7 @@ def half_step(side: Side, z: Floats, old: Vector, other: Vector, solver: SolverN
 
     `other` is the vector of the other axis, of which z is the product with X.
     """
-    if isinstance(side.penalty, AdaptiveSupport):
+    if side.penalty.chooses_size:
         return side.smooth(adaptive_step(side.penalty, z, old, other, side.squares))
     guarded = solver != "aisp" and feasible and side.has_graph  # without a graph the step is the exact maximiser
     level = side.objective(z, old) if guarded else -np.inf
@@ -227,9 +227,7 @@ def candidate(side: Side, z: Floats, old: Vector, shift: float) -> Vector:
     return _thresholded(side, scores, z if folded else scores)
 
 
-def adaptive_step(
-    penalty: AdaptiveSupport, z: Floats, old: Vector, other: Vector, squares: Floats | None = None
-) -> Vector:
+def adaptive_step(penalty: Penalty, z: Floats, old: Vector, other: Vector, squares: Floats | None = None) -> Vector:
     """Score with the sigma, and keep the members, that the penalty chooses.
 
     The other vector is the product of X with `old`, so that z_i holds old_i |X_i|^2 / d of entry i's own noise: about
@@ -238,7 +236,7 @@ def adaptive_step(
     """
     d = float(z[old.support] @ old.values)
     # What was estimated from scores far beyond any that X has must not come back as their noise, or both would explode.
-    noise = penalty.noise_beside(0.0) if other.choice is None else min(other.choice.noise, penalty.largest_noise)
+    noise = penalty.noise_without(0.0) if other.choice is None else min(other.choice.noise, penalty.largest_noise)
     scales = noise_scales(z, squares, other.size)
     foreign = z.copy()
     if d > _ORTHOGONAL * float(np.linalg.norm(z)):
@@ -250,9 +248,7 @@ def adaptive_step(
     return _with_members(penalty, choice, z, old.smoothed, other)
 
 
-def _with_members(
-    penalty: AdaptiveSupport, choice: Choice, z: Floats, smoothed: Floats | None, other: Vector
-) -> Vector:
+def _with_members(penalty: Penalty, choice: Choice, z: Floats, smoothed: Floats | None, other: Vector) -> Vector:
     """The vector on the members chosen, scored with the sigma chosen."""
     plain = z if penalty.nonnegative else np.abs(z)
     scores = plain if smoothed is None else plain + choice.sigma * smoothed
@@ -285,8 +281,8 @@ def noise_scales(z: Floats, squares: Floats | None, length: int) -> Floats:
     return np.where(varies, np.exp(0.5 * kept * (logs - centre)), 0.0)
 
 
-def _strength(penalty: AdaptiveSupport, d: float, kept: int, size: int, other: Vector) -> float:
-    reached = penalty.noise_beside(d) * (reach_of_noise(size, kept) + reach_of_noise(other.size, other.support.size))
+def _strength(penalty: Penalty, d: float, kept: int, size: int, other: Vector) -> float:
+    reached = penalty.noise_without(d) * (reach_of_noise(size, kept) + reach_of_noise(other.size, other.support.size))
     return d / reached if reached > 0 else np.inf
 
 

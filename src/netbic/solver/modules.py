@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from netbic.graphs import GraphTerm
 from netbic.operators import Corrected
-from netbic.penalties import AdaptiveSupport, Penalty
+from netbic.penalties import Penalty
 from netbic.solver.half_steps import Side, SolverName, State, Vector
 from netbic.solver.one_start import Budget, Outcome, Solution, as_chosen, chooses_size, solve, stands
 from netbic.solver.starts import Direction, Starts, cut_start, image, largest_entry, paper_start, random_direction
@@ -135,7 +135,7 @@ class ModuleSearch:
 
     def _next(self, leading: Direction, number: int) -> Module | None:
         squared_norm, n_entries = self._residual.squared_norm, self._residual.n_entries
-        adaptive = any(isinstance(axis.penalty, AdaptiveSupport) for axis in (self._rows, self._columns))
+        adaptive = any(axis.penalty.chooses_size for axis in (self._rows, self._columns))
         row_squares, column_squares = self._residual.squared_lengths() if adaptive else (None, None)
         self._residual.forget()
         rows = self._rows.side(leading.value, squared_norm, n_entries, row_squares)
@@ -276,8 +276,7 @@ def larger(side: Side, size: int, share: float) -> Side:
     asked = side.penalty.size()
     if asked is None:
         return side
-    penalty: Any = side.penalty
-    return replace(side, penalty=replace(penalty, k=round(asked * (size / asked) ** share)))
+    return replace(side, penalty=side.penalty.resized(round(asked * (size / asked) ** share)))
 
 
 def half_as_large(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netbic.operators import Operator
-from netbic.penalties import L0, AdaptiveSupport
+from netbic.penalties import L0
 from netbic.solver.half_steps import Side, SolverName, State, Vector, rounds
 
 Outcome = Literal["converged", "empty", "cycle", "max_iter", "unsettled"]
@@ -143,7 +143,7 @@ def _usable(solver: SolverName, rows: Side, columns: Side) -> SolverName:
 
 def chooses_size(side: Side) -> bool:
     """Whether the side's penalty decides how many entries stay."""
-    return isinstance(side.penalty, AdaptiveSupport)
+    return side.penalty.chooses_size
 
 
 def _chosen(state: State) -> bool:

@@ -167,7 +167,7 @@ def _name_array(names: list[Any] | None) -> NDArray[Any] | None:
 
 def _plain(value: Any) -> Any:
     """A parameter's value as JSON has it; what JSON cannot hold is described, and comes back as None."""
-    if isinstance(value, penalties.Penalty) and type(value).__name__ in vars(penalties):
+    if isinstance(value, penalties.Penalty) and type(value) is vars(penalties).get(type(value).__name__):
         return {"penalty": type(value).__name__} | {
             f.name: _plain(getattr(value, f.name)) for f in fields(value) if f.init
         }
