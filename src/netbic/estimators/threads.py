@@ -1,4 +1,4 @@
-"""Threads that BLAS may use."""
+"""Number of BLAS threads."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ def _threads() -> ThreadpoolController:
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
-    """The solver's products are small: more BLAS threads than one only get in each other's way."""
+    """Limit BLAS to one thread: the products of the solver are too small for more."""
     limit: AbstractContextManager[Any] = _threads().limit(limits=1, user_api="blas")
     return limit

@@ -1,4 +1,4 @@
-"""The members that a penalty has chosen from one vector of scores, and whether that choice is reliable."""
+"""The members that a penalty has chosen from one vector of scores, and whether the choice is reliable."""
 
 from __future__ import annotations
 
@@ -10,91 +10,90 @@ from scipy import stats
 
 from netbic.arrays import Bools, Floats, Indices
 
-_SATURATED = 0.9  # share of an axis from which on a module is not sparse
-_FEWEST = 2
-_FAINT = 1.05  # strength below which noise could have made a module: the bound holds on average, heavy tails go beyond
-_UNEVEN = 0.3  # unevenness from which on loud entries push quiet members out
-_TRUSTED = 0.8  # expected F1 below which a choice of members is not to be relied on
+_FEWEST = 2  # members at least
+_SATURATED = 0.9  # share of an axis above which a module is not sparse
+_WEAK = 1.05  # strength below which noise explains a module; above 1, because heavy tails exceed the expected value
+_HETEROSCEDASTIC = 0.3  # heteroscedasticity above which noisy entries displace members with little noise
+_RELIABLE_F1 = 0.8  # expected F1 below which the choice of members is not reliable
 
-
-DOUBTS: Final = {
+DIAGNOSTICS: Final = {
     "saturated": "nearly all {axis}s would be members",
     "collapsed": "hardly any {axis} stands out",
-    "faint": "noise alone could reach as much",
-    "uneven": "the noise of {axis}s differs too much",
-    "overlapping": "members and others overlap",
+    "weak": "noise alone could explain it",
+    "heteroscedastic": "the noise of {axis}s differs too much",
+    "overlapping": "the scores of members and others overlap",
 }
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What an `AdaptiveSupport` made of one vector of scores.
+    """The members that a penalty such as `AdaptiveSupport` has chosen from one vector of scores.
 
     Attributes
     ----------
     posterior : ndarray
-        Probability of membership, per entry; NaN for entries that do not vary.
+        Probability of membership of each entry; NaN for entries that do not vary.
     sigma : float
-        The weight of the graph that it amounts to (absolute, as in the paper); 0 where the graph was left out.
+        Weight of the graph (absolute, as in the paper); 0 if the graph is not used.
     noise : float
-        Standard deviation of the scores of the others.
+        Standard deviation of the scores of entries that are not members.
     strength : float
-        The module's d, in units of what a module of its size could reach if all else in X were noise.
-    unevenness : float
-        Standard deviation of the logarithm of the entries' noise.
+        The d of the module, relative to the largest value expected from noise alone for modules of this size.
+    heteroscedasticity : float
+        Standard deviation, over entries, of the logarithm of their noise.
     """
 
     posterior: Floats
     sigma: float
     noise: float
     strength: float = np.inf
-    unevenness: float = 0.0
+    heteroscedasticity: float = 0.0
 
     def among(self, candidates: Bools) -> Choice:
-        """The same choice with entries put in that were no candidates."""
+        """The same choice on the full axis: entries that are not candidates get NaN."""
         posterior = np.full(candidates.size, np.nan)
         posterior[candidates] = self.posterior
         return replace(self, posterior=posterior)
 
     @property
     def support(self) -> Indices:
-        """Entries with a posterior above one half; the two likeliest if there are fewer."""
+        """Entries with a posterior above one half; the two most probable if there are fewer."""
         kept = np.flatnonzero(self.posterior > 0.5)
         if kept.size >= _FEWEST:
             return kept
-        likeliest = np.argsort(-self.posterior, kind="stable")[:_FEWEST]
-        return np.sort(likeliest[~np.isnan(self.posterior[likeliest])])
+        most_probable = np.argsort(-self.posterior, kind="stable")[:_FEWEST]
+        return np.sort(most_probable[~np.isnan(self.posterior[most_probable])])
 
     @property
     def expected_f1(self) -> float:
-        """The F1 that the posteriors promise: of precision and recall, their harmonic mean."""
+        """F1 (harmonic mean of precision and recall) expected from the posteriors."""
         kept = self.support
         total = kept.size + float(np.nansum(self.posterior))
         return 2 * float(np.nansum(self.posterior[kept])) / total if total > 0 else 0.0
 
     @property
-    def doubt(self) -> str:
-        """Why the size is not to be relied on: a key of `DOUBTS`, or "" if it is."""
+    def diagnostic(self) -> str:
+        """Why the size is not reliable, a key of `DIAGNOSTICS`; "" if it is reliable."""
         if self.support.size > _SATURATED * np.count_nonzero(~np.isnan(self.posterior)):
             return "saturated"
         if np.count_nonzero(self.posterior > 0.5) <= _FEWEST:
             return "collapsed"
-        if self.strength < _FAINT:
-            return "faint"
-        if self.unevenness > _UNEVEN:
-            return "uneven"
-        return "overlapping" if self.expected_f1 < _TRUSTED else ""
+        if self.strength < _WEAK:
+            return "weak"
+        if self.heteroscedasticity > _HETEROSCEDASTIC:
+            return "heteroscedastic"
+        return "overlapping" if self.expected_f1 < _RELIABLE_F1 else ""
 
 
-def reach_of_noise(size: int, kept: int) -> float:
-    """Expected length of the `kept` largest of `size` standard normal numbers.
+def expected_noise_norm(size: int, kept: int) -> float:
+    """Expected norm of the `kept` largest of `size` standard normal numbers.
 
-    The largest u'Zv over unit vectors with k and l non-zero entries, Z standard normal, is at most the sum of the two
-    axes' lengths in expectation (Chevet's inequality).
+    By Chevet's inequality, the expected maximum of u'Zv over unit vectors with k and l non-zero entries, Z standard
+    normal, is at most the sum of the norms of both axes.
 
     Examples
     --------
-    >>> round(reach_of_noise(100, 100), 6), round(reach_of_noise(100, 1), 1)
+    >>> round(expected_noise_norm(100, 100), 6), round(expected_noise_norm(100, 1), 1)
     (10.0, 2.9)
     """
     edge = float(stats.norm.isf(kept / (2 * size)))

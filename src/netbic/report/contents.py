@@ -21,7 +21,7 @@ from netbic.penalties import AdaptiveSupport
 from netbic.readers import NetworkAccount
 from netbic.report.heatmaps import Heatmap, picture, read_heatmaps
 from netbic.report.network import Subnetwork, subnetwork
-from netbic.solver import MUCH_GRAPH
+from netbic.solver import LARGE_GRAPH_SHARE
 from netbic.storage import load, summary_table
 from netbic.study import Alignment
 
@@ -63,7 +63,7 @@ class ModulePage:
 
     def _doubts(self) -> Iterator[tuple[str, bool]]:
         yield "not converged", not self.summary["converged"]
-        yield "graph-driven", self.summary["graph_share"] > MUCH_GRAPH and not self.summary.get("chosen", False)
+        yield "graph-driven", self.summary["graph_share"] > LARGE_GRAPH_SHARE and not self.summary.get("chosen", False)
         yield "hub-driven", self._few_hubs() or self._degrees_explain_it()
         yield "size in doubt", bool(self.summary.get("doubt"))
 
@@ -314,8 +314,8 @@ def _modules(
 
 def _doubts(model: SparseGraphSVD) -> dict[int, str]:
     """Why the sizes of some modules, where a penalty chose them, are not to be relied on."""
-    doubted = model.choices_[model.choices_["doubt"] != ""]
-    return dict(zip(doubted["module"].tolist(), doubted["doubt"].tolist(), strict=True))
+    doubted = model.choices_[model.choices_["diagnostic"] != ""]
+    return dict(zip(doubted["module"].tolist(), doubted["diagnostic"].tolist(), strict=True))
 
 
 def _members(vector: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
