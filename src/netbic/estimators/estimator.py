@@ -79,10 +79,10 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         Number of geometric steps from the dense singular pair to the requested sizes, instead of a sparse start.
         Slower; better for weak modules if the weight of the graph is large (smoothness about 1).
     max_iter : int, default=500
-        Maximal number of rounds per start and step of annealing; ten times as many if missing entries are imputed.
+        Maximal number of iterations per start and step of annealing; ten times as many if missing entries are imputed.
     tol : float, default=1e-6
-        A module has converged when both vectors and the objective change by at most this much (relative) in a round
-        (at least 1e-5 for float32 data).
+        A module has converged when both vectors and the objective change by at most this much (relative) in an
+        iteration (at least 1e-5 for float32 data).
     deflation : {"hotelling", "projection", "schur"}, default="hotelling"
         How a module is subtracted from X: X - d uv', (I - uu')X(I - vv'), or X - (Xv)(X'u)'/d.
     random_state : int, RandomState, Generator or None, default=None
@@ -106,11 +106,11 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     n_components_ : int
         Number of modules found; smaller than `n_components` if X is exhausted (arrays are not padded).
     objectives_ : list of ndarray
-        The objective F after every round, per module (of the best start).
+        The objective F after every iteration, per module (of the best start).
     n_iter_ : int
-        Largest number of rounds of a module; `len(objectives_[k])` is that of module k.
+        Largest number of iterations of a module; `len(objectives_[k])` is that of module k.
     converged_ : bool ndarray of shape (n_components_,)
-        Also False if the size chosen by an `AdaptiveSupport` was still changing after 400 rounds (it is then fixed).
+        Also False if the size chosen by an `AdaptiveSupport` was still changing after 400 iterations.
     graph_share_ : ndarray of shape (n_components_,)
         Share of the graph in the scores of the kept entries (the larger one of both axes). Above .3 the graph dominates
         the data, and a warning is issued.

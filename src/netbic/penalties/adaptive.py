@@ -15,25 +15,25 @@ from netbic.penalties.mixture import fit_mixture
 
 @dataclass(frozen=True, repr=False)
 class AdaptiveSupport(DataDriven):
-    """Choose size and weight of the graph in every half step, by a mixture of members and others.
+    """Choose the size and the weight of the graph in every half step, by a mixture model of members and others.
 
-    The scores of members scatter around +-m, those of the others around 0; members are the likelier, the more members
-    they have as neighbours. Entries with a posterior above one half stay: the paper's rule, with its k and its sigma
-    chosen together. Where the graph does not make the scores likelier, it is left out (sigma = 0). There is no
-    objective. What was chosen is in the fitted model's `choices_` and `posteriors_`, with a word where the scores do
-    not tell members from others; that is usual for real expression data, which are dense rather than sparse.
+    The scores of members are distributed around +-m, those of the others around 0, and entries with more members among
+    their neighbours are more probably members. Entries with a posterior above one half are kept: the rule of the paper,
+    with k and sigma chosen together. If the graph does not improve the likelihood, it is not used (sigma = 0). There is
+    no objective. The fitted attributes `choices_` and `posteriors_` hold the choices, with a diagnostic if the scores
+    do not separate members from others, as is common for real expression data, which are dense rather than sparse.
 
-    Where sizes do not settle within 400 rounds of a start, the last ones are kept and `converged_` says so.
+    If sizes do not converge within 400 iterations of a start, the last ones are kept and `converged_` is False.
 
-    The penalty always finds something, in noise as well: ask `selection.n_modules` whether a module is one.
+    The penalty also finds modules in pure noise: use `selection.n_modules` to test whether there are any.
 
     Parameters
     ----------
     gate : float, default=6
-        Twice the gain in log-likelihood that a graph must bring to be used.
+        The graph is used if it improves twice the log-likelihood by at least this much.
     clip : float or None, default=3
-        Draw entries of a dense X in to so many robust standard deviations of their column before fitting: single far
-        entries would be taken for modules.
+        Clip entries of a dense X at this number of robust standard deviations of their column before the fit: single
+        outliers would be found as modules.
 
     Examples
     --------
@@ -46,20 +46,19 @@ class AdaptiveSupport(DataDriven):
     """
 
     chooses_size: ClassVar[bool] = True
-    smallest: ClassVar[int] = 5  # entries that an axis needs
+    smallest: ClassVar[int] = 5  # size of an axis
     gate: float = 6.0
     clip: float | None = 3.0  # type: ignore[misc]
 
     def threshold(self, magnitudes: Floats) -> Kept:
-        """Keep what is likelier a member than not, unshrunk, without a graph."""
+        """Keep entries with a posterior above one half, unshrunk, without a graph."""
         support = self.choose(magnitudes, None).support
         support = support[magnitudes[support] > 0]
         return Kept(support, magnitudes[support])
 
     def choose(self, scores: Floats, smoothed: Floats | None) -> Choice:
-        """Who is a member, given the scores z and what the graph says (its product with the members so far)."""
-        plain = fit_mixture(scores, None)
-        best = plain
+        """Choose the members, given signed scores and the product of the graph term with the current members."""
+        best = plain = fit_mixture(scores, None)
         if smoothed is not None and np.ptp(smoothed) > 0:
             guided = fit_mixture(scores, smoothed)
             if 2 * (guided.likelihood - plain.likelihood) >= self.gate and guided.slope > 0:
@@ -72,7 +71,7 @@ class AdaptiveSupport(DataDriven):
         """An axis needs five entries; gate and clip must be numbers."""
         if size < self.smallest:
             few = f"{self!r} but X (or the part of it that is fitted) has {size} {axis}s"
-            raise ValueError(f"{few}: at least {self.smallest} are needed to tell two groups")
+            raise ValueError(f"{few}: at least {self.smallest} are needed to separate two groups")
         for name, value in (("gate", self.gate), ("clip", 1.0 if self.clip is None else self.clip)):
             number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
             if not number or not 0 < value < np.inf:

@@ -19,7 +19,7 @@ LARGE_GRAPH_SHARE: Final = 0.3  # share of the scores above which the graph domi
 _ENDS: Final[dict[Outcome, str]] = {
     "cycle": "ran into a cycle",
     "max_iter": "hit max_iter={max_iter}",
-    "unsettled": f"kept changing its size for {MAX_CHOOSING_ROUNDS} rounds; its last size was kept",
+    "unsettled": f"kept changing its size for {MAX_CHOOSING_ROUNDS} iterations; its last size was kept",
 }
 
 
