@@ -19,6 +19,7 @@ Array = NDArray[Any]  # of any dtype
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Bools = NDArray[np.bool_]
+RandomState = int | Sequence[int] | np.random.Generator | np.random.RandomState | None
 
 _REAL_KINDS = "fiub"
 _FURTHEST = 2**31 - 1  # diagonal: beyond it, SciPy's arithmetic overflows

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike
 from sklearn.base import BaseEstimator, BiclusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -28,8 +28,10 @@ from netbic.outofcore import RowBlocks, is_dask
 from netbic.penalties import Penalty
 from netbic.solver import Axis, Module, ModuleSearch, Settings, Starts, diagnostics
 
+Names = Sequence[Any]
 
-# scikit-learn has no types: its bases are Any to mypy.
+
+# scikit-learn has no types: mypy cannot check its base classes.
 class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Sparse graph-regularized SVD: network-coherent modules (biclusters), one after another.
 
@@ -222,7 +224,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         self.verbose = verbose
         self.low_memory = low_memory
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: object = None) -> Self:
         """Find modules in X (samples in rows, features in columns).
 
         Parameters
@@ -238,7 +240,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         return self
 
     def iter_fit(
-        self, X: Any, known: Sequence[Module] = (), names: tuple[Sequence[Any], Sequence[Any]] | None = None
+        self, X: Any, known: Sequence[Module] = (), names: tuple[Names, Names] | None = None
     ) -> Iterator[Module]:
         """Fit like `fit`, but yield every module as soon as it is found.
 
@@ -341,7 +343,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
             raise ValueError(f"scores have shape {scores.shape}: (n_samples, {self.n_components_}) is needed")
         return self.scaler_.undo(scores @ self.components_)
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: Any, y: object = None) -> float:
         """Share of the variance of X (centred and scaled as the training data) that the modules reconstruct."""
         check_is_fitted(self)
         X = self._validated(X, reset=False)
@@ -400,7 +402,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     def _preprocessing(self) -> PreprocessingOptions:
         return PreprocessingOptions(self.center, self.scale, self.missing, self.clip, self.low_memory)
 
-    def _settings(self, dtype: Any) -> Settings:
+    def _settings(self, dtype: DTypeLike) -> Settings:
         tol = self.tol if dtype == np.float64 else max(self.tol, 1e-5)  # products have six digits
         seed = seed_of_starts(self)
         # Plain strings to mypy; check_parameters has verified that they are known.

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from numpy.typing import DTypeLike
 
 from netbic.estimators.projection import explained
 from netbic.operators import Corrected
@@ -20,7 +21,7 @@ _COLUMNS = ["module", "axis", "size", "sigma", "noise", "strength", "heterosceda
 _EARLIER = {"unevenness": "heteroscedasticity", "doubt": "diagnostic"}  # earlier names of columns, kept at the end
 
 
-def store_modules(model: SparseGraphSVD, operator: Corrected, modules: list[Module], dtype: Any) -> None:
+def store_modules(model: SparseGraphSVD, operator: Corrected, modules: list[Module], dtype: DTypeLike) -> None:
     """Set the fitted attributes that describe the modules."""
     n, p = operator.shape
     left = np.array([module.u.full() for module in modules]).reshape(len(modules), n)

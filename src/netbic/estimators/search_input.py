@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
 from netbic.arrays import Array
 from netbic.estimators.inputs import has_missing
@@ -26,7 +27,7 @@ class SearchInput(NamedTuple):
     noise: float  # the norm that rounding errors alone can reach
     scaler: Preparation
     starts: Starts
-    dtype: Any
+    dtype: DTypeLike
 
 
 @dataclass(frozen=True)

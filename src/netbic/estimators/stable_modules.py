@@ -59,7 +59,7 @@ class StableModules(SparseGraphSVD):
             warnings.warn(f"no sample or no feature of module {listed} is stable: dropped", stacklevel=3)
         return made
 
-    def iter_fit(self, X: Any, known: Any = (), names: Any = None) -> Iterator[Module]:
+    def iter_fit(self, X: Any, known: object = (), names: object = None) -> Iterator[Module]:
         """Raise TypeError: the members are fixed."""
         raise TypeError("StableModules cannot be fitted: fit a SparseGraphSVD and use selection.stability and refit")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from functools import cache
-from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
@@ -14,7 +13,7 @@ def _threads() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def one_blas_thread() -> AbstractContextManager[Any]:
+def one_blas_thread() -> AbstractContextManager[object]:
     """Limit BLAS to one thread: the products of the solver are too small for more."""
-    limit: AbstractContextManager[Any] = _threads().limit(limits=1, user_api="blas")
+    limit: AbstractContextManager[object] = _threads().limit(limits=1, user_api="blas")
     return limit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
@@ -120,7 +121,7 @@ def numeric(weights: pd.Series[Any]) -> Floats:
     return numbers
 
 
-def edge_columns(edges: pd.DataFrame) -> tuple[Any, Any, Any | None]:
+def edge_columns(edges: pd.DataFrame) -> tuple[Hashable, Hashable, Hashable | None]:
     """Which columns of an edge table hold the two ends and, if any does, the weight."""
     if edges.shape[1] < 2:
         raise ValueError(f"an edge table needs two columns (source, target), this one has {edges.shape[1]}")
@@ -133,7 +134,7 @@ def edge_columns(edges: pd.DataFrame) -> tuple[Any, Any, Any | None]:
     return source, target, columns[2] if numeric_third else None
 
 
-def node_labels(items: Any) -> Array:
+def node_labels(items: Iterable[object]) -> Array:
     """Node labels as an array: tuples stay tuples, integers stay integers."""
     labels = list(items)
     if all(isinstance(label, (int, np.integer)) and not isinstance(label, bool) for label in labels):

@@ -16,7 +16,7 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from netbic.arrays import Array, Floats, Indices
+from netbic.arrays import Array, Floats, Indices, RandomState
 from netbic.graphs.edges import as_coo, as_names, canonical, clean_csr, edge_columns, node_labels, numeric, swap_sweep
 from netbic.graphs.terms import TERM_CLASSES, TERMS, GraphTerm, near_one, with_finite_sums
 
@@ -157,7 +157,7 @@ class Graph:
     def __repr__(self) -> str:
         return f"Graph({self.n_nodes:,} nodes, {self.n_edges:,} edges)"
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
         return self
 
     @property
@@ -257,7 +257,7 @@ class Graph:
         weights.sort_indices()
         return Graph._from_symmetric(weights, None if self.names is None else self.names[kept])
 
-    def rewire(self, random_state: Any = None, *, sweeps: int = 30) -> Graph:
+    def rewire(self, random_state: RandomState = None, *, sweeps: int = 30) -> Graph:
         """Return a random graph in which every node keeps its number of neighbours.
 
         Edges a-b and c-d become a-d and c-b if that creates neither a loop nor a double edge. A sweep proposes swaps
@@ -277,7 +277,7 @@ class Graph:
         return Graph._from_symmetric(weights, self.names)
 
     def rewired_edges(
-        self, random_state: Any = None, *, sweeps: int = 30, between: int = 12
+        self, random_state: RandomState = None, *, sweeps: int = 30, between: int = 12
     ) -> Iterator[tuple[Indices, Indices, Floats]]:
         """Yield both ends and the weight of every edge of one rewired graph after another, without end.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -335,14 +335,14 @@ def _soft(magnitudes: Floats, level: float) -> Kept:
     return Kept(support, magnitudes[support] - level)
 
 
-def _check_count(penalty: Penalty, k: Any, size: int, axis: str) -> None:
+def _check_count(penalty: Penalty, k: object, size: int, axis: str) -> None:
     if not isinstance(k, (int, np.integer)) or isinstance(k, bool):
         raise TypeError(f"{penalty!r}: k must be an integer, got {k!r}")
     if not 1 <= k <= size:
         raise ValueError(f"{penalty!r} but X has {size} {axis}s: choose k from 1 to {size}")
 
 
-def _check_number(penalty: Penalty, name: str, value: Any, lowest: float) -> None:
+def _check_number(penalty: Penalty, name: str, value: object, lowest: float) -> None:
     if not isinstance(value, (int, float, np.number)) or isinstance(value, bool):
         raise TypeError(f"{penalty!r}: {name} must be a number, got {value!r}")
     if not lowest <= value < np.inf:
