@@ -62,7 +62,7 @@ def one_run(n_rows, gamma, kind, seed):
         own, told = (SparseGraphSVD(1, center=None, **w).fit(X) for w in (adaptive | words, sizes))
     right = all(abs(int(mask.sum()) - t.sum()) <= 0.2 * t.sum() for mask, t in zip(_masks(own), truths, strict=True))
     reached = [np.mean([f1(m, t) for m, t in zip(_masks(model), truths, strict=True)]) for model in (own, told)]
-    return right, *reached, bool((own.choices_["doubt"] != "").any()), own.converged_[0]
+    return right, *reached, bool((own.choices_["diagnostic"] != "").any()), own.converged_[0]
 
 
 def _masks(model):
@@ -79,7 +79,7 @@ def uneven_run(scale, seed):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         own, told = (SparseGraphSVD(1, **words).fit(X) for words in (adaptive, sizes))
-    doubted = bool((own.choices_["doubt"] != "").any())
+    doubted = bool((own.choices_["diagnostic"] != "").any())
     return f1(own.columns_[0], toy.v != 0), f1(told.columns_[0], toy.v != 0), doubted
 
 

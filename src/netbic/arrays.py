@@ -15,6 +15,12 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+Array = NDArray[Any]  # of any dtype
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+Bools = NDArray[np.bool_]
+RandomState = int | Sequence[int] | np.random.Generator | np.random.RandomState | None
+
 _REAL_KINDS = "fiub"
 _FURTHEST = 2**31 - 1  # diagonal: beyond it, SciPy's arithmetic overflows
 _REMEDY = "build it again from its entries, e.g. as a COO matrix, or load it again"

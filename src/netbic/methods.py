@@ -1,4 +1,4 @@
-"""The literature's names for members of the family, in the paper's convention."""
+"""Published methods by name, in the convention of the paper."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from netbic.penalties import L0, SCAD, AdaptiveLasso, KeepSoft, Penalty
 
 @dataclass(frozen=True)
 class Method:
-    """One published method: how it thresholds (given k, or None) and how its graph term treats signs."""
+    """A published method: its penalty (given k, or None), the signs in its graph term, and whether it has one."""
 
     penalty: Callable[[int | None], Penalty | None]
     signs: str = "absolute"
@@ -28,36 +28,21 @@ def _keep_soft(k: int | None) -> Penalty | None:
     return None if k is None else KeepSoft(k)
 
 
-def _adaptive_lasso(k: int | None) -> Penalty:
-    return AdaptiveLasso() if k is None else KeepSoft(k)
-
-
-def _scad(k: int | None) -> Penalty:
-    return SCAD(k)
-
-
-def _pmd(k: int | None) -> Penalty | None:
-    return None if k is None else KeepSoft(k, position=0.5)
-
-
 def _dense(k: int | None) -> Penalty | None:
     return None
 
 
-_SGSVD_STAR = Method(_l0, uses_graph=True)
-_SGSVD = Method(_l0, signs="signed", uses_graph=True)
-
 METHODS: Final[dict[str, Method]] = {
-    "sgSVD*": _SGSVD_STAR,
-    "L0-sgSVD*": _SGSVD_STAR,
+    "sgSVD*": Method(_l0, uses_graph=True),
+    "L0-sgSVD*": Method(_l0, uses_graph=True),
     "L1-sgSVD*": Method(_keep_soft, uses_graph=True),
-    "sgSVD": _SGSVD,
-    "L0-sgSVD": _SGSVD,
+    "sgSVD": Method(_l0, signs="signed", uses_graph=True),
+    "L0-sgSVD": Method(_l0, signs="signed", uses_graph=True),
     "L1-sgSVD": Method(_keep_soft, signs="signed", uses_graph=True),
     "L0SVD": Method(_l0),
-    "ALSVD": Method(_adaptive_lasso),
-    "SCADSVD": Method(_scad),
-    "PMD": Method(_pmd),
+    "ALSVD": Method(lambda k: AdaptiveLasso() if k is None else KeepSoft(k)),
+    "SCADSVD": Method(SCAD),
+    "PMD": Method(lambda k: None if k is None else KeepSoft(k, position=0.5)),
     "SVD": Method(_dense),
 }
 
@@ -76,8 +61,8 @@ def method(
 ) -> SparseGraphSVD:
     """Return an unfitted estimator for a method by its published name, in the paper's convention.
 
-    That convention is: adjacency term, absolute sigma, no centring, `solver="aisp"`. Any keyword of
-    :class:`SparseGraphSVD` overrides it.
+    The convention is: adjacency term, absolute sigma, no centring, `solver="aisp"`. It can be overridden by any keyword
+    of :class:`SparseGraphSVD`.
 
     Parameters
     ----------
@@ -87,12 +72,12 @@ def method(
     n_components : int
         Number of modules.
     n_rows, n_columns : int, optional
-        How many samples and features to keep. The L1 methods, "ALSVD" and "SCADSVD" then threshold at the (k+1)-th
-        largest value and "PMD" half-way between the k-th and the (k+1)-th, which makes the result the PMD solution for
-        some pair of L1 bounds. Without them "ALSVD" and "SCADSVD" follow Lee et al.'s BIC rule; the others leave that
-        axis dense unless a penalty is passed.
+        Number of samples and features to keep. The L1 methods, "ALSVD" and "SCADSVD" then threshold at the (k+1)-th
+        largest value and "PMD" half-way between the k-th and the (k+1)-th, so that the result is the PMD solution for
+        some pair of L1 bounds. Without them "ALSVD" and "SCADSVD" use the BIC rule of Lee et al.; the other methods
+        keep all samples or features, unless a penalty is given.
     row_graph, column_graph : graph-like, optional
-        Not used by methods without a graph term, so that one call fits all methods in a comparison.
+        Ignored by methods without a graph term, so that methods can be compared by the same call.
     row_sigma, column_sigma : float
         The paper's sigma_u and sigma_v.
     **keywords
@@ -131,7 +116,7 @@ def method(
 
 
 def _axis_settings(axis: str, chosen: Method, k: int | None, keywords: dict[str, Any]) -> dict[str, Any]:
-    """n_rows/n_columns for a plain L0, a penalty otherwise; a penalty passed by the user takes the method's place."""
+    """n_rows or n_columns for L0, a penalty otherwise; a penalty given by the user replaces that of the method."""
     if chosen.penalty is _l0:
         return {f"n_{axis}s": k}
     if k is None and f"{axis}_penalty" in keywords:
@@ -140,5 +125,5 @@ def _axis_settings(axis: str, chosen: Method, k: int | None, keywords: dict[str,
 
 
 def usual_sizes(n_samples: int, n_features: int) -> tuple[int, int]:
-    """Samples and features per module where nobody says: a tenth of the samples, 200 features (at most a fifth)."""
+    """Default numbers of samples and features per module: a tenth of the samples, 200 features (at most a fifth)."""
     return max(2, n_samples // 10), min(200, max(2, n_features // 5))

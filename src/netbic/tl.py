@@ -175,9 +175,9 @@ def store(adata: Any, model: SparseGraphSVD, key: str, kept: NDArray[Any], layer
             part.pop(name, None)
     adata.obsm[key] = model.left_vectors_
     adata.obsm[f"{key}_members"] = model.rows_.T
-    factors = model.preparation_.factors
-    ones = np.ones_like(model.preparation_.offsets)
-    per_gene = [model.preparation_.offsets, ones if factors is None else factors, ones]  # the last marks genes used
+    factors = model.scaler_.factors
+    ones = np.ones_like(model.scaler_.offsets)
+    per_gene = [model.scaler_.offsets, ones if factors is None else factors, ones]  # the last marks genes used
     adata.varm[key] = _spread(model.components_.T, kept, adata.n_vars)
     adata.varm[f"{key}_members"] = _spread(model.columns_.T, kept, adata.n_vars)
     adata.varm[f"{key}_preparation"] = _spread(np.column_stack(per_gene), kept, adata.n_vars)

@@ -101,7 +101,7 @@ def test_fewer_modules_than_asked_for():
 
 def test_an_l1_penalty_that_leaves_nothing():
     with pytest.warns(
-        UserWarning, match=r"found 0 of 1 modules: the column penalty L1\(.*alpha=1000.0\) leaves no column"
+        UserWarning, match=r"found 0 of 1 modules: the column penalty L1\(.*alpha=1000.0\) keeps no column"
     ):
         model = SparseGraphSVD(1, column_penalty=L1(1000.0)).fit(X)
     assert model.n_components_ == 0

@@ -113,7 +113,7 @@ def test_sigma_is_relative_to_what_is_left_with_holes_too():
         assert leading.value == pytest.approx(np.linalg.norm(written_out(operator), 2))
         left, right = np.where(np.arange(30) < 8, leading.vector[:30] if leading.on_rows else 1.0, 0.0), np.ones(20)
         product = operator.matvec(np.arange(20), right)
-        starts.forget(operator, left, right, product)
+        starts.deflate(operator, left, right, product)
         operator = operator.minus(left, right, product)
 
 

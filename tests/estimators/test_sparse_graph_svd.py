@@ -333,7 +333,7 @@ def test_nonnegative_sides_never_die_of_a_wrong_sign():
     with pytest.warns(UserWarning, match="holds fewer than 2"):
         both.fit(awkward)
     assert both.singular_values_[0] == pytest.approx(0.5)
-    with pytest.warns(UserWarning, match="found 0 of 1 modules: the .* penalty .* leaves no"):
+    with pytest.warns(UserWarning, match="found 0 of 1 modules: the .* penalty .* keeps no"):
         both.fit(np.full((6, 6), -1.0))
 
 

@@ -1,5 +1,6 @@
 """A penalty that chooses its own size: right where the data tell, the same for any scale and order, honest."""
 
+import importlib
 import warnings
 
 import numpy as np
@@ -13,11 +14,12 @@ import netbic
 from adaptive_support import f1, one_run, permuted
 from netbic import L0, AdaptiveSupport, KeepSoft, SparseGraphSVD
 from netbic.operators import winsorised
-from netbic.penalties import Choice, reach_of_noise
+from netbic.penalties import Choice, expected_noise_norm
 from netbic.penalties.mixture import fit_mixture
 from netbic.simulate import paper
-from netbic.solver import half_steps, one_start
+from netbic.solver import Vector, adaptive_step, half_step
 
+solving = importlib.import_module("netbic.solver.solve")  # `netbic.solver.solve` is the function
 ADAPTIVE = {"row_penalty": AdaptiveSupport(), "column_penalty": AdaptiveSupport(), "center": None}
 
 
@@ -87,7 +89,7 @@ def test_one_sided_members_are_positive():
 @pytest.mark.parametrize(("size", "kept"), [(100, 100), (100, 50), (300, 30), (2000, 120), (50, 5)])
 def test_reach_of_noise_is_the_length_of_the_largest(size, kept):
     draws = np.sort(np.random.default_rng(0).standard_normal((2000, size)) ** 2, axis=1)[:, -kept:].sum(axis=1)
-    assert reach_of_noise(size, kept) == pytest.approx(np.sqrt(draws.mean()), rel=0.03)
+    assert expected_noise_norm(size, kept) == pytest.approx(np.sqrt(draws.mean()), rel=0.03)
 
 
 @pytest.mark.parametrize(
@@ -178,18 +180,19 @@ def test_noise_is_doubted():
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             model = SparseGraphSVD(1, **ADAPTIVE).fit(X)
-        doubted += bool((model.choices_["doubt"] != "").any())
-        assert bool((model.choices_["doubt"] != "").any()) == any("do not identify" in str(w.message) for w in caught)
+        warned = bool((model.choices_["diagnostic"] != "").any())
+        doubted += warned
+        assert warned == any("do not identify" in str(w.message) for w in caught)
     assert doubted >= 18
 
 
 def test_doubts():
-    assert Choice(np.full(10, 0.99), 0, 1).doubt == "saturated"
-    assert Choice(np.append([0.9, 0.9], np.zeros(8)), 0, 1).doubt == "collapsed"
+    assert Choice(np.full(10, 0.99), 0, 1).diagnostic == "saturated"
+    assert Choice(np.append([0.9, 0.9], np.zeros(8)), 0, 1).diagnostic == "collapsed"
     clear = np.append(np.ones(5), np.zeros(5))
-    assert Choice(clear, 0, 1, 0.9).doubt == "faint"
-    assert Choice(clear, 0, 1, 2.0).doubt == ""
-    assert Choice(np.append(np.full(4, 0.6), np.full(6, 0.4)), 0, 1).doubt == "overlapping"
+    assert Choice(clear, 0, 1, 0.9).diagnostic == "weak"
+    assert Choice(clear, 0, 1, 2.0).diagnostic == ""
+    assert Choice(np.append(np.full(4, 0.6), np.full(6, 0.4)), 0, 1).diagnostic == "overlapping"
     assert Choice(clear, 0, 1).expected_f1 == 1
     assert Choice(np.array([0.8, 0.6, 0.6, 0.2]), 0, 1).expected_f1 == pytest.approx(2 * 2.0 / (3 + 2.2))
     assert Choice(np.array([0.1, 0.3, 0.2]), 0, 1).support.tolist() == [1, 2]
@@ -301,8 +304,8 @@ def test_unequal_noise_is_doubted_or_scaled():
     X = np.outer(toy.u, toy.v) + 0.02 * factors * generator.standard_normal((100, 100))
     with pytest.warns(UserWarning, match="use scale=True instead"):
         model = SparseGraphSVD(1, **ADAPTIVE | {"center": "columns"}).fit(X)
-    assert model.choices_["doubt"].tolist()[1] == "uneven"
-    assert model.choices_["unevenness"][1] == pytest.approx(np.log(factors).std(), rel=0.3)
+    assert model.choices_["diagnostic"].tolist()[1] == "heteroscedastic"
+    assert model.choices_["heteroscedasticity"][1] == pytest.approx(np.log(factors).std(), rel=0.3)
     scaled = SparseGraphSVD(1, **ADAPTIVE | {"center": "columns", "scale": True}).fit(X)
     assert f1(scaled.columns_[0], toy.v != 0) > 0.9
 
@@ -317,14 +320,14 @@ def test_noise_with_holes_is_doubted(missing):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model = SparseGraphSVD(1, **ADAPTIVE | {"missing": missing}).fit(X)
-        doubted += bool((model.choices_["doubt"] != "").any())
+        doubted += bool((model.choices_["diagnostic"] != "").any())
     assert doubted >= 9
 
 
 def counted(monkeypatch):
     """Half steps in which a size is chosen, as they are made."""
-    made, step = [], half_steps.adaptive_step
-    monkeypatch.setattr(half_steps, "adaptive_step", lambda *arguments: made.append(1) or step(*arguments))
+    made, step = [], half_step.adaptive_step
+    monkeypatch.setattr(half_step, "adaptive_step", lambda *arguments: made.append(1) or step(*arguments))
     return made
 
 
@@ -341,7 +344,7 @@ def restless():
     ("words", "solves"), [({}, 2), ({"annealing": 4}, 6), ({"n_init": 3}, 6), ({"annealing": 2, "n_init": 2}, 8)]
 )
 def test_sizes_that_never_settle_are_kept_after_a_while(monkeypatch, words, solves):
-    monkeypatch.setattr(one_start, "CHOOSING", 30)
+    monkeypatch.setattr(solving, "MAX_CHOOSING_ROUNDS", 30)
     made = counted(monkeypatch)
     X, asked = restless()
     with warnings.catch_warnings(record=True) as caught:
@@ -354,10 +357,10 @@ def test_sizes_that_never_settle_are_kept_after_a_while(monkeypatch, words, solv
 
 
 def test_what_is_kept_is_called_unsettled(monkeypatch):
-    monkeypatch.setattr(one_start, "CHOOSING", 5)
+    monkeypatch.setattr(solving, "MAX_CHOOSING_ROUNDS", 5)
     toy = paper(0.05, random_state=3)
     graphs = {"row_graph": toy.row_graph, "column_graph": toy.column_graph}
-    said = "did not converge .module 0 kept changing its size for 400 rounds"
+    said = "did not converge .module 0 kept changing its size for 400 iterations"
     with pytest.warns(ConvergenceWarning, match=said):
         model = SparseGraphSVD(1, **ADAPTIVE, **graphs).fit(toy.X)
     assert not model.converged_[0]
@@ -366,7 +369,7 @@ def test_what_is_kept_is_called_unsettled(monkeypatch):
 
 def test_imputing_does_not_choose_for_ever(monkeypatch):
     """Left alone, this takes 295 rounds in which both sizes are chosen; three times those of a start are allowed."""
-    monkeypatch.setattr(one_start, "CHOOSING", 15)
+    monkeypatch.setattr(solving, "MAX_CHOOSING_ROUNDS", 15)
     made = counted(monkeypatch)
     generator = np.random.default_rng(5)
     X = generator.standard_normal((40, 60))
@@ -379,14 +382,14 @@ def test_imputing_does_not_choose_for_ever(monkeypatch):
 
 def test_imputing_has_a_limit_of_rounds(monkeypatch):
     """Every solution differs from the one before: each is allowed all rounds, but not all of them together."""
-    counts, iterated = [], one_start._iterated
+    counts, iterated = [], solving._iterate
 
     def counting(*arguments, **words):
         solution = iterated(*arguments, **words)
         counts.append(len(solution.objectives))
         return solution
 
-    monkeypatch.setattr(one_start, "_iterated", counting)
+    monkeypatch.setattr(solving, "_iterate", counting)
     generator = np.random.default_rng(0)
     X = generator.standard_normal((12, 15))
     X[generator.random(X.shape) < 0.3] = np.nan
@@ -411,10 +414,10 @@ def test_the_noise_of_a_small_module_does_not_explode():
 def test_noise_beyond_all_scores_is_not_believed():
     """Taken for an entry's own noise it would be squared by every half step, until numbers end."""
     z = np.random.default_rng(0).standard_normal(20)
-    old = half_steps.Vector(20, np.array([3, 7]), np.array([0.8, 0.6]))
-    other = half_steps.Vector(30, np.array([2, 11]), np.array([0.8, 0.6]), choice=Choice(np.ones(30), 0, 1e95))
+    old = Vector(20, np.array([3, 7]), np.array([0.8, 0.6]))
+    other = Vector(30, np.array([2, 11]), np.array([0.8, 0.6]), choice=Choice(np.ones(30), 0, 1e95))
     penalty = AdaptiveSupport().for_matrix(600.0, 600)
-    chosen = half_steps.adaptive_step(penalty, z, old, other).choice
+    chosen = adaptive_step.adaptive_step(penalty, z, old, other).choice
     assert chosen.noise < 600
-    orthogonal = half_steps.Vector(20, np.array([3, 7]), np.array([z[7], 1e-18 - z[3]]) / np.hypot(z[3], z[7]))
-    assert half_steps.adaptive_step(penalty, z, orthogonal, other).choice.noise < 10
+    orthogonal = Vector(20, np.array([3, 7]), np.array([z[7], 1e-18 - z[3]]) / np.hypot(z[3], z[7]))
+    assert adaptive_step.adaptive_step(penalty, z, orthogonal, other).choice.noise < 10

@@ -54,7 +54,7 @@ def test_values_are_those_the_model_saw(kind, center, scale):
     model = netbic.SparseGraphSVD(1, n_rows=6, n_columns=8, center=center, scale=scale).fit(X)
     rows, columns = np.array([3, 1, 7]), np.array([9, 2, 0, 4])
     found = entries(model, data_of(model, kind(X)), rows, columns)
-    np.testing.assert_allclose(found, model.preparation_.apply(X)[np.ix_(rows, columns)], atol=1e-9)
+    np.testing.assert_allclose(found, model.scaler_.apply(X)[np.ix_(rows, columns)], atol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -207,6 +207,6 @@ def test_rows_are_centred_as_the_model_did_it(study, center):
     model = netbic.SparseGraphSVD(1, n_rows=30, n_columns=50, center=center, missing="ignore").fit(X)
     wider = X.assign(extra=1000.0)
     rows, columns = module_order(model.left_vectors_.T).members, module_order(model.components_).members
-    expected = model.preparation_.apply(X.to_numpy())[np.ix_(rows, columns)]
+    expected = model.scaler_.apply(X.to_numpy())[np.ix_(rows, columns)]
     np.testing.assert_allclose(image(pl.heatmap(model, X)), np.nan_to_num(expected, nan=0.0), atol=1e-9)
     np.testing.assert_allclose(image(pl.heatmap(model, wider)), np.nan_to_num(expected, nan=0.0), atol=1e-9)

@@ -268,7 +268,7 @@ def test_stable_modules_serve_wherever_a_fitted_model_does(tmp_path):
         assert type(again) is StableModules
         np.testing.assert_array_equal(again.kept_, stable.kept_)
         np.testing.assert_array_equal(again.components_, stable.components_)
-        np.testing.assert_array_equal(again.preparation_.offsets, stable.preparation_.offsets)
+        np.testing.assert_array_equal(again.scaler_.offsets, stable.scaler_.offsets)
         with pytest.raises(TypeError, match=r"made by Stability\.refit"):
             again.fit(study.expression)
     np.testing.assert_array_equal(netbic.load(tmp_path).transform(study.expression), stable.transform(study.expression))

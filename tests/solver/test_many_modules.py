@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import netbic
 from netbic import L0, L1, SparseGraphSVD, selection
 from netbic.cli import main
-from netbic.solver import modules
+from netbic.solver import search
 
 MANY = 10**9
 X = np.random.default_rng(0).standard_normal((8, 11))
@@ -27,11 +27,11 @@ ROUNDING = "nothing but rounding error is left of X"
         (X, {"n_rows": 1, "n_columns": 1}, ROUNDING),
         (X, {"n_columns": 3}, ROUNDING),
         (X, {"n_rows": 3, "n_columns": 4, "deflation": "projection"}, ROUNDING),
-        (X, {"row_penalty": L1(0.5), "column_penalty": L1(0.5)}, "leaves no (row|column) at all"),
+        (X, {"row_penalty": L1(0.5), "column_penalty": L1(0.5)}, "keeps no (row|column)"),
         (
             X,
             {"row_penalty": L0(3, nonnegative=True), "column_penalty": L0(4, nonnegative=True)},
-            "leaves no (row|column) at all",
+            "keeps no (row|column)",
         ),
         (sp.csr_array(np.where(np.abs(X) > 1, X, 0)), {"n_rows": 3, "n_columns": 4}, ROUNDING),
         (HOLES, {"n_rows": 3, "n_columns": 4, "missing": "ignore"}, ROUNDING),
@@ -51,8 +51,8 @@ def test_the_search_ends(data, words, why):
 
 
 def test_a_size_of_one_entry_does_not_go_on_for_all_of_them(monkeypatch):
-    monkeypatch.setattr(modules, "MOST_MODULES", 20)
-    with pytest.warns(UserWarning, match=f"found 20 of {MANY} modules: no more than 20 are sought"):
+    monkeypatch.setattr(search, "MAX_MODULES", 20)
+    with pytest.warns(UserWarning, match=f"found 20 of {MANY} modules: no more than 20 are searched for"):
         assert SparseGraphSVD(MANY, n_rows=1, n_columns=1).fit(X).n_components_ == 20
 
 

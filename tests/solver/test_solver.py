@@ -12,8 +12,8 @@ from netbic import L0, AdaptiveSupport, Graph, L1Ball, SparseGraphSVD
 from netbic.operators import Corrected, DenseOperator
 from netbic.simulate import paper
 from netbic.solver import DEFLATIONS, Side, Solution, State, Vector, rounds, solve
-from netbic.solver.half_steps import candidate, half_step
-from netbic.solver.modules import Module, Settings, layers, solve_either_sign
+from netbic.solver.half_step import candidate, half_step
+from netbic.solver.search import Module, Settings, deflation_terms, solve_either_sign
 from netbic.solver.starts import Direction, Starts, exact_direction
 from properties.problems import matrices, penalty_with_objective, random_graph, signs, terms
 from writing import written_out
@@ -148,7 +148,7 @@ def test_deflation_is_the_formula(how, shape):
     d = u @ X @ v
     module = Module(Vector.of(u), Vector.of(v), d, "converged", np.array([d]), 0.0)
     operator = corrected(X)
-    for left, right in layers(operator, module, how):
+    for left, right in deflation_terms(operator, module, how):
         support = np.flatnonzero(right)
         operator = operator.minus(left, right, operator.matvec(support, right[support]))
     expected = {
@@ -177,7 +177,7 @@ def test_starts_follow_the_matrix_as_modules_are_taken_out(shape, exact):
             assert abs(direction.vector @ expected) == pytest.approx(1, abs=1e-10)
         left, right = np.zeros(shape[0]), np.zeros(shape[1])
         left[:20], right[5:25] = 2 * u[:20, 0], values[0] * vt[0, 5:25]
-        starts.forget(operator, left, right, X @ right)
+        starts.deflate(operator, left, right, X @ right)
         operator = operator.minus(left, right, X @ right)
         X = X - np.outer(left, right)
 
@@ -196,7 +196,7 @@ def test_starts_by_passes_over_a_matrix_with_two_long_sides(monkeypatch):
         assert direction.value == pytest.approx(np.linalg.norm(X, 2), rel=1e-3)
         assert abs(direction.vector @ U[:, k]) > 0.99
         left, right = direction.value * direction.vector, X.T @ direction.vector / direction.value
-        starts.forget(operator, left, right, X @ right)
+        starts.deflate(operator, left, right, X @ right)
         operator = operator.minus(left, right, X @ right)
         X = X - np.outer(left, right)
 
@@ -217,7 +217,7 @@ def test_starts_of_a_spent_matrix_are_found_by_products():
     X = np.outer(a, b)
     operator = corrected(X)
     starts = Starts(operator, exact=False)
-    starts.forget(operator, a, b, X @ b)
+    starts.deflate(operator, a, b, X @ b)
     operator = operator.minus(a, b, X @ b)
     rest = starts.leading(operator)
     assert rest is None or rest.value < 1e-12

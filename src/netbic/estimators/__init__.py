@@ -1,7 +1,7 @@
-"""SparseGraphSVD, the estimator, and what other packages may ask of a fitted model."""
+"""SparseGraphSVD, the estimator, and the access of other packages to a fitted model."""
 
-from netbic.estimators.choices import CHOSEN
-from netbic.estimators.estimator import AXES, DEFAULT_SMOOTHNESS, SparseGraphSVD
+from netbic.deprecation import earlier_names
+from netbic.estimators.estimator import SparseGraphSVD
 from netbic.estimators.fitted import (
     check_same_data,
     fitted_model,
@@ -11,24 +11,25 @@ from netbic.estimators.fitted import (
     names_of,
     unwrapped,
 )
-from netbic.estimators.prepared import Prepared
+from netbic.estimators.inputs import axis_names, has_missing, is_anndata, refuse_anndata
+from netbic.estimators.parameters import AXES, DEFAULT_SMOOTHNESS, check_count, is_number
 from netbic.estimators.projection import observed_scores, scoring, span
+from netbic.estimators.results import store_choices
+from netbic.estimators.search_input import SearchInput
 from netbic.estimators.stable_modules import StableModules
 from netbic.estimators.threads import one_blas_thread
-from netbic.estimators.words import axis_names, check_count, has_holes, is_anndata, is_number, refuse_anndata
 
 __all__ = [
     "AXES",
-    "CHOSEN",
     "DEFAULT_SMOOTHNESS",
-    "Prepared",
+    "SearchInput",
     "SparseGraphSVD",
     "StableModules",
     "axis_names",
     "check_count",
     "check_same_data",
     "fitted_model",
-    "has_holes",
+    "has_missing",
     "heaviest",
     "is_anndata",
     "is_model",
@@ -40,5 +41,8 @@ __all__ = [
     "refuse_anndata",
     "scoring",
     "span",
+    "store_choices",
     "unwrapped",
 ]
+
+__getattr__ = earlier_names("netbic.estimators", {"Prepared": "netbic.estimators.SearchInput"})

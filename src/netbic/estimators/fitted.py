@@ -1,21 +1,20 @@
-"""What other packages ask of a fitted model: the model behind a search, its names, its graphs."""
+"""Access to a fitted model for other packages: the model of a search, its names, its graphs."""
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from netbic.arrays import Array, Indices
 from netbic.estimators.estimator import SparseGraphSVD
-from netbic.estimators.words import axis_names
-from netbic.graphs import Graph, match
+from netbic.estimators.inputs import axis_names
+from netbic.graphs import Graph
 
 
-def unwrapped(model: Any) -> SparseGraphSVD:
-    """The model itself, or the one that a search (`AutoSVD`, `Tuning`, scikit-learn's own) has settled on."""
+def unwrapped(model: object) -> SparseGraphSVD:
+    """The model itself, or the best one of a search (`AutoSVD`, `Tuning`, or one of scikit-learn)."""
     found = getattr(model, "best_estimator_", model)
     if isinstance(found, SparseGraphSVD):
         return found
@@ -25,27 +24,21 @@ def unwrapped(model: Any) -> SparseGraphSVD:
     )
 
 
-def fitted_model(model: Any) -> SparseGraphSVD:
+def fitted_model(model: object) -> SparseGraphSVD:
     """The same, and fitted."""
     found = unwrapped(model)
     check_is_fitted(found)
     return found
 
 
-def is_model(thing: Any) -> bool:
-    """Whether this is a model or a fitted search for one, and no list of modules."""
+def is_model(thing: object) -> bool:
+    """Whether this is a model or a fitted search for one (and not a list of modules)."""
     return isinstance(getattr(thing, "best_estimator_", thing), SparseGraphSVD)
 
 
 def matched_graph(model: SparseGraphSVD, axis: str) -> Graph | None:
-    """The graph of a fitted model's rows or columns ("row", "column"), a node for each of them."""
-    graph = getattr(model, f"{axis}_graph")
-    if graph is None:
-        return None
-    size = model.left_vectors_.shape[0] if axis == "row" else model.components_.shape[1]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the fit has said it all
-        return match(graph, size, model.names_[f"{axis}s"], axis)
+    """The graph of a fitted model's rows or columns ("row", "column"), with a node for each of them."""
+    return model.graphs_[f"{axis}s"]
 
 
 def check_same_data(model: SparseGraphSVD, X: Any) -> None:
@@ -57,17 +50,17 @@ def check_same_data(model: SparseGraphSVD, X: Any) -> None:
     for axis, names in zip(("rows", "columns"), axis_names(X), strict=True):
         own = model.names_[axis]
         if names is not None and own is not None and not np.array_equal(names, own):
-            raise ValueError(f"the {axis} of X are others than those of the fit, or in another order: give the same X")
+            raise ValueError(f"the {axis} of X differ from those of the fit, or are in another order: give the same X")
 
 
-def heaviest(vector: NDArray[Any]) -> NDArray[np.intp]:
-    """Places of a module's members, heaviest first."""
+def heaviest(vector: Array) -> Indices:
+    """Positions of the members of a module, largest weight first."""
     members = np.flatnonzero(vector)
     return members[np.argsort(-np.abs(vector[members]), kind="stable")]
 
 
 def names_of(model: SparseGraphSVD, axis: str) -> Any:
-    """Names of the rows or columns; their numbers where there are none."""
+    """Names of the "rows" or "columns"; their numbers if there are none."""
     known = model.names_[axis]
     size = model.left_vectors_.shape[0] if axis == "rows" else model.components_.shape[1]
     return np.arange(size) if known is None else known

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import orth, solve_triangular
 
-Floats = NDArray[np.float64]
+from netbic.arrays import Array, Floats
 
-_WELL_CONDITIONED = 1e-3  # smallest part of a v outside the earlier ones for which normal equations are safe
-_NOTHING_NEW = 1e-6  # a v closer than this to the span of earlier ones adds nothing
+_WELL_CONDITIONED = 1e-3  # smallest part of a v outside the span of earlier ones for which normal equations are safe
+_DEPENDENT = 1e-6  # a v closer than this to the span of earlier ones adds nothing
 
 
 def scoring(vectors: Floats) -> Floats:
-    """The matrix V'(VV')^+ that turns samples into scores; `vectors` has a row per module."""
+    """The matrix V'(VV')^+ that maps samples to scores; `vectors` has a row per module."""
     triangle = _cholesky(vectors)
     if triangle is None:
         return np.asarray(np.linalg.pinv(vectors))
     return np.asarray(np.linalg.solve(triangle, np.linalg.solve(triangle.T, vectors)).T)
 
 
-def observed_scores(prepared: NDArray[Any], vectors: NDArray[Any]) -> NDArray[Any]:
-    """Least-squares scores from the observed entries of each row (a row without any gets zeros)."""
+def observed_scores(prepared: Array, vectors: Array) -> Array:
+    """Least-squares scores from the observed entries of each row (zeros for a row without any)."""
     scores = np.zeros((len(prepared), len(vectors)), dtype=prepared.dtype)
     for row, entries in enumerate(prepared):
         seen = ~np.isnan(entries)
@@ -32,14 +29,14 @@ def observed_scores(prepared: NDArray[Any], vectors: NDArray[Any]) -> NDArray[An
 
 
 def span(vectors: Floats) -> Floats:
-    """An orthonormal basis, a column each, of what the rows span; directions that are hardly there are left out."""
-    return np.asarray(orth(vectors.T, rcond=_NOTHING_NEW)) if len(vectors) else np.empty((vectors.shape[1], 0))
+    """An orthonormal basis (in columns) of the span of the rows, without nearly dependent directions."""
+    return np.asarray(orth(vectors.T, rcond=_DEPENDENT)) if len(vectors) else np.empty((vectors.shape[1], 0))
 
 
 def explained(vectors: Floats, products: Floats) -> Floats:
-    """What each module adds to |X V'(VV')^+ V|^2 (Shen and Huang 2008); `products` has Xv as its rows.
+    """Increase of |X V'(VV')^+ V|^2 by each module (Shen and Huang 2008); the rows of `products` are Xv.
 
-    The v are made orthogonal one after another and each new direction q adds |Xq|^2; one that is not new adds nothing.
+    The v are orthogonalised one after another and each new direction q adds |Xq|^2; a dependent v adds nothing.
     """
     triangle = _cholesky(vectors)
     images = _images_one_by_one(vectors, products) if triangle is None else solve_lower(triangle.T, products)
@@ -52,20 +49,20 @@ def solve_lower(triangle: Floats, right: Floats) -> Floats:
 
 
 def _images_one_by_one(vectors: Floats, products: Floats) -> Floats:
-    """Xq for the v made orthogonal by Gram-Schmidt, twice over; zero where a v lies in the span of earlier ones."""
+    """Xq for the v orthogonalised by Gram-Schmidt, applied twice; zero if a v lies in the span of earlier ones."""
     basis, images = np.zeros_like(vectors), np.zeros_like(products)
     for k, (rest, image) in enumerate(zip(vectors, products, strict=True)):
         for _ in range(2):
             along = basis[:k] @ rest
             rest, image = rest - along @ basis[:k], image - along @ images[:k]
         length = np.linalg.norm(rest)
-        if length > _NOTHING_NEW:
+        if length > _DEPENDENT:
             basis[k], images[k] = rest / length, image / length
     return images
 
 
 def _cholesky(vectors: Floats) -> Floats | None:
-    """The upper triangle R with VV' = R'R; None where the v are too close to dependent for that."""
+    """The upper triangle R with VV' = R'R; None if the v are nearly dependent."""
     try:
         triangle: Floats = np.linalg.cholesky(vectors @ vectors.T).T.astype(np.float64, copy=False)
     except np.linalg.LinAlgError:

@@ -1,4 +1,4 @@
-"""Modules re-estimated on given members: what stability leaves of a fit, as a fitted model."""
+"""Modules re-estimated on given members, as a fitted model: the result of `Stability.refit`."""
 
 from __future__ import annotations
 
@@ -8,32 +8,28 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
+from netbic.arrays import Bools, Floats, Indices
 from netbic.estimators.estimator import SparseGraphSVD
+from netbic.estimators.results import store_modules
 from netbic.estimators.threads import one_blas_thread
 from netbic.operators import Corrected
 from netbic.penalties import Kept, Penalty
-from netbic.solver import Direction, Module, Settings, Side, image, imputing, layers, solve_either_sign
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-Indices = NDArray[np.intp]
+from netbic.solver import Direction, Module, Settings, Side, deflation_terms, image, solve_either_sign, solve_imputed
 
 
 class StableModules(SparseGraphSVD):
-    """Modules re-estimated on their stable members: what `Stability.refit` returns.
+    """Modules re-estimated on their stable members, as returned by `Stability.refit`.
 
-    Each is the leading singular pair of what the modules before leave of X, on its stable samples and features alone;
-    no graph and no penalty bear on it any more. It is a fitted `SparseGraphSVD` with the settings of the model it comes
-    from, and serves wherever one does; kept in a folder or in AnnData it comes back as what it is. It cannot be fitted
-    to other data: its members are those found in these.
+    Each is the leading singular pair of X without the previous modules, restricted to its stable samples and features;
+    graphs and penalties are not used. It is a fitted `SparseGraphSVD` with the parameters of the original model, and
+    can be used and saved like any other. It cannot be fitted to other data.
 
     Attributes
     ----------
     kept_ : ndarray of shape (n_components_,)
-        Which modules of the model these are: one without a stable sample or feature is dropped.
+        Indices of the modules in the original model; modules without stable samples or features are dropped.
 
     Examples
     --------
@@ -47,15 +43,15 @@ class StableModules(SparseGraphSVD):
 
     @classmethod
     def at(cls, reference: SparseGraphSVD, X: Any, rows: Bools, columns: Bools) -> Self:
-        """Re-estimate the modules of a fitted model on these members, boolean arrays with a row per module."""
+        """Re-estimate the modules of a fitted model on these members (boolean arrays with a row per module)."""
         made = cls(**clone(reference).get_params(deep=False))
         X = made._validated(X, reset=True)
-        made.names_ = reference.names_
+        made.names_, made.graphs_ = reference.names_, reference.graphs_
         with one_blas_thread():
-            operator, noise = made._operator(X)
+            operator, noise, made.scaler_ = made._preprocessing().apply(X)
             searched = made._searched(operator, reference, rows, columns, made._settings(X.dtype))
             found = {number: module for number, module in searched if module.d > noise}
-            made._store(operator, list(found.values()), X.dtype)
+            store_modules(made, operator, list(found.values()), X.dtype)
         made.kept_ = np.array(list(found), dtype=np.intp)
         dropped = np.setdiff1d(np.arange(len(rows)), made.kept_)
         if dropped.size:
@@ -63,20 +59,20 @@ class StableModules(SparseGraphSVD):
             warnings.warn(f"no sample or no feature of module {listed} is stable: dropped", stacklevel=3)
         return made
 
-    def iter_fit(self, X: Any, known: Any = (), names: Any = None) -> Iterator[Module]:
-        """Refuse: the members were found in other fits."""
-        raise TypeError("StableModules are made by Stability.refit(X): fit a SparseGraphSVD and ask for its stability")
+    def iter_fit(self, X: Any, known: object = (), names: object = None) -> Iterator[Module]:
+        """Raise TypeError: the members are fixed."""
+        raise TypeError("StableModules cannot be fitted: fit a SparseGraphSVD and use selection.stability and refit")
 
     def _searched(
         self, residual: Corrected, reference: SparseGraphSVD, rows: Bools, columns: Bools, settings: Settings
     ) -> Iterator[tuple[int, Module]]:
-        """Each module that has members, by its number, and what is left after it for the next."""
+        """Each module that has members, with its number; it is subtracted before the next one."""
         for number in np.flatnonzero(rows.any(axis=1) & columns.any(axis=1)):
             sides = self._side("row", rows[number]), self._side("column", columns[number])
             module = _leading(residual, *sides, _towards(reference.components_[number], columns[number]), settings)
             yield int(number), module
             filled = residual.with_prediction(module.d * module.u.full(), module.v.full())
-            for left, right in list(layers(filled, module, settings.deflation)):
+            for left, right in list(deflation_terms(filled, module, settings.deflation)):
                 residual = residual.minus(left, right, image(residual.matvec, right))
 
     def _side(self, axis: str, members: Bools) -> Side:
@@ -87,7 +83,7 @@ class StableModules(SparseGraphSVD):
 
 @dataclass(frozen=True, repr=False, eq=False)
 class _Members(Penalty):
-    """These entries and no others."""
+    """Keep the given entries only."""
 
     members: Indices
 
@@ -97,7 +93,7 @@ class _Members(Penalty):
 
 
 def _towards(vector: Floats, members: Bools) -> Direction:
-    """Where to begin: the module as it was, on its stable features."""
+    """The start: the original module on its stable features."""
     inside = np.where(members, vector, 0.0).astype(np.float64)
     start = inside if inside.any() else members.astype(np.float64)
     return Direction(start / np.linalg.norm(start), on_rows=False, value=1.0)
@@ -107,6 +103,6 @@ def _leading(operator: Corrected, rows: Side, columns: Side, start: Direction, s
     """The leading singular pair on the members of both sides."""
     solution = solve_either_sign(operator.for_one_start(), rows, columns, start, settings)
     if operator.imputes and not solution.state.is_empty:
-        solution = imputing(operator, rows, columns, solution, settings)
+        solution = solve_imputed(operator, rows, columns, solution, settings)
     state = solution.state
     return Module(state.u, state.v, state.d if not state.is_empty else 0.0, solution.outcome, solution.objectives, 0.0)

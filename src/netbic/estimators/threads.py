@@ -1,10 +1,9 @@
-"""Threads that BLAS may use."""
+"""Number of BLAS threads."""
 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from functools import cache
-from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
@@ -14,7 +13,7 @@ def _threads() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """The solver's products are small: more BLAS threads than one only get in each other's way."""
-    limit: AbstractContextManager[Any] = _threads().limit(limits=1, user_api="blas")
+def one_blas_thread() -> AbstractContextManager[object]:
+    """Limit BLAS to one thread: the products of the solver are too small for more."""
+    limit: AbstractContextManager[object] = _threads().limit(limits=1, user_api="blas")
     return limit

@@ -1,7 +1,8 @@
-"""Edges as arrays: checked, made canonical, rewired."""
+"""Edges as arrays: validation, canonical form, rewiring."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,9 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from netbic.arrays import check_real, check_sparse, n_masked
+from netbic.arrays import Array, Bools, Floats, Indices, check_real, check_sparse, n_masked
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
+Keys = NDArray[np.int64]
 
 
 def as_coo(weights: Any) -> sp.coo_array:
@@ -38,7 +38,7 @@ def as_coo(weights: Any) -> sp.coo_array:
 
 
 def clean_csr(weights: Any) -> sp.csr_array | None:
-    """A copy of a CSR matrix that needs nothing done to it (the usual case, and ten times faster to see); else None."""
+    """A copy of a CSR matrix in canonical form (the usual case, ten times faster than the general one); else None."""
     if not isinstance(weights, (sp.csr_array, sp.csr_matrix)):
         return None
     check_sparse(weights, "the graph")
@@ -55,12 +55,12 @@ def clean_csr(weights: Any) -> sp.csr_array | None:
 
 
 def canonical(
-    n_nodes: int, tails: NDArray[Any], heads: NDArray[Any], values: NDArray[Any], both_ways: bool
+    n_nodes: int, tails: Array, heads: Array, values: Array, both_ways: bool
 ) -> tuple[sp.csr_array, tuple[str, ...]]:
-    """Check weights, drop loops and repeats, symmetrise by the larger weight; say what was done.
+    """Check weights, drop loops and repeated edges, symmetrise by the larger weight; return notes on the changes.
 
-    `both_ways`: the source is a matrix, which lists each edge in both directions, so that only a difference between
-    the two is worth a word.
+    `both_ways`: the source is a matrix, which contains each edge in both directions, so that only differences between
+    the two are noted.
     """
     check_real(np.asarray(values), "the graph")
     values = np.asarray(values, dtype=np.float64)
@@ -71,8 +71,8 @@ def canonical(
     keys, weights, first = _grouped(edge_keys(tails[keep], heads[keep], n_nodes), values[keep])
     notes = [f"dropped {n_loops:,} self-loops"] if n_loops else []
     if both_ways:
-        n_uneven = _count_uneven(weights, first, keys.size)
-        notes += [f"made {n_uneven:,} one-sided or unequal pairs symmetric by the larger weight"] if n_uneven else []
+        n_unequal = _count_unequal(weights, first, keys.size)
+        notes += [f"made {n_unequal:,} one-sided or unequal pairs symmetric by the larger weight"] if n_unequal else []
     elif keys.size > first.size:
         notes += [f"dropped {keys.size - first.size:,} repeated edges, keeping the largest weight"]
     rows, columns = np.divmod(keys[first], max(n_nodes, 1))
@@ -82,8 +82,8 @@ def canonical(
     return matrix, tuple(notes)
 
 
-def _grouped(keys: NDArray[np.int64], weights: Floats) -> tuple[NDArray[np.int64], Floats, Indices]:
-    """Edges sorted by key, the heaviest first among equals, and where each key begins."""
+def _grouped(keys: Keys, weights: Floats) -> tuple[Keys, Floats, Indices]:
+    """Edges sorted by key and decreasing weight, and the position of the first edge of each key."""
     order = np.lexsort((-weights, keys))
     keys, weights = keys[order], weights[order]
     new = np.ones(keys.size, dtype=bool)
@@ -91,8 +91,8 @@ def _grouped(keys: NDArray[np.int64], weights: Floats) -> tuple[NDArray[np.int64
     return keys, weights, np.flatnonzero(new)
 
 
-def _count_uneven(weights: Floats, first: Indices, size: int) -> int:
-    """How many pairs of a matrix are not stored twice with one weight."""
+def _count_unequal(weights: Floats, first: Indices, size: int) -> int:
+    """Number of pairs that are not stored twice with the same weight."""
     if not first.size:
         return 0
     counts = np.diff(np.append(first, size))
@@ -109,7 +109,7 @@ def _check_weights(values: Floats) -> None:
 
 
 def numeric(weights: pd.Series[Any]) -> Floats:
-    """Edge weights as numbers, or an error that names the first that is none."""
+    """Edge weights as numbers; raise an error that names the first that is not a number."""
     found = pd.to_numeric(weights, errors="coerce")
     if pd.api.types.is_complex_dtype(found.dtype):
         at = int(np.argmax(np.imag(found.to_numpy()) != 0))
@@ -121,7 +121,7 @@ def numeric(weights: pd.Series[Any]) -> Floats:
     return numbers
 
 
-def edge_columns(edges: pd.DataFrame) -> tuple[Any, Any, Any | None]:
+def edge_columns(edges: pd.DataFrame) -> tuple[Hashable, Hashable, Hashable | None]:
     """Which columns of an edge table hold the two ends and, if any does, the weight."""
     if edges.shape[1] < 2:
         raise ValueError(f"an edge table needs two columns (source, target), this one has {edges.shape[1]}")
@@ -134,8 +134,8 @@ def edge_columns(edges: pd.DataFrame) -> tuple[Any, Any, Any | None]:
     return source, target, columns[2] if numeric_third else None
 
 
-def node_labels(items: Any) -> NDArray[Any]:
-    """Node labels as they are: tuples stay tuples, integers stay integers."""
+def node_labels(items: Iterable[object]) -> Array:
+    """Node labels as an array: tuples stay tuples, integers stay integers."""
     labels = list(items)
     if all(isinstance(label, (int, np.integer)) and not isinstance(label, bool) for label in labels):
         return np.array(labels, dtype=np.intp)
@@ -144,8 +144,8 @@ def node_labels(items: Any) -> NDArray[Any]:
     return array
 
 
-def as_names(names: ArrayLike, size: int | None = None) -> NDArray[Any]:
-    """Names as an integer or object array; with `size`, that many; no two alike."""
+def as_names(names: ArrayLike, size: int | None = None) -> Array:
+    """Names as an integer or object array; raise an error unless they are unique and, if given, `size` many."""
     array = names.to_numpy() if isinstance(names, (pd.Index, pd.Series)) else np.asarray(names)
     array = array if np.issubdtype(array.dtype, np.integer) else array.astype(object)
     if size is not None and array.shape != (size,):
@@ -158,27 +158,27 @@ def as_names(names: ArrayLike, size: int | None = None) -> NDArray[Any]:
 
 
 def swap_sweep(tails: Indices, heads: Indices, n_nodes: int, generator: np.random.Generator) -> None:
-    """Propose one swap for each of n_edges / 2 random pairs of edges and carry out those that clash with nothing.
+    """Propose one swap for each of n_edges / 2 random pairs of edges and perform those without conflicts.
 
-    A pair is swapped only if its two edges and the two it would become occur once among all edges there are and all
-    that are proposed. That rule is the same seen from the swapped graph, so that no graph is favoured: in the long run
-    every graph with these degrees is equally likely.
+    A pair is swapped only if its two edges and the two new ones occur once among all current and all proposed edges.
+    This rule is symmetric between the old and the new graph, so that the stationary distribution is uniform over all
+    graphs with these degrees.
     """
     n_pairs = tails.size // 2
     order = generator.permutation(tails.size)
     first, second = order[:n_pairs], order[n_pairs : 2 * n_pairs]
-    turned = second[generator.random(n_pairs) < 0.5]  # either end of the second edge may change places
+    turned = second[generator.random(n_pairs) < 0.5]  # either end of the second edge may be exchanged
     tails[turned], heads[turned] = heads[turned].copy(), tails[turned].copy()
     a, b, c, d = tails[first], heads[first], tails[second], heads[second]
     proposed = edge_keys(a, d, n_nodes), edge_keys(c, b, n_nodes)
-    alone = _alone(np.concatenate([edge_keys(tails, heads, n_nodes), *proposed]), generator)
-    present, new = alone[: tails.size], alone[tails.size :].reshape(2, n_pairs)
+    unique = _unique(np.concatenate([edge_keys(tails, heads, n_nodes), *proposed]), generator)
+    present, new = unique[: tails.size], unique[tails.size :].reshape(2, n_pairs)
     accept = present[first] & present[second] & new.all(axis=0) & (a != d) & (c != b)
     heads[first[accept]], heads[second[accept]] = d[accept], b[accept]
 
 
-def _alone(keys: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.bool_]:
-    """Which keys share their hash with no other; the hash is drawn anew, so that chance clashes favour nothing."""
+def _unique(keys: Keys, generator: np.random.Generator) -> Bools:
+    """Which keys have a unique hash; the hash function is random, so that collisions do not bias the result."""
     bits = max(int(keys.size).bit_length() + 4, 8)
     factor = np.uint64(generator.integers(2**63, dtype=np.uint64) * np.uint64(2) + np.uint64(1))
     places = (keys.astype(np.uint64) * factor) >> np.uint64(64 - bits)
@@ -190,6 +190,6 @@ def _alone(keys: NDArray[np.int64], generator: np.random.Generator) -> NDArray[n
     return np.asarray(~shared[places])
 
 
-def edge_keys(tails: Indices, heads: Indices, n_nodes: int) -> NDArray[np.int64]:
+def edge_keys(tails: Indices, heads: Indices, n_nodes: int) -> Keys:
     """One number per undirected edge."""
     return np.minimum(tails, heads).astype(np.int64) * n_nodes + np.maximum(tails, heads)

@@ -1,7 +1,7 @@
 """Prior graphs: node names, symmetric non-negative weights, and the graph terms of the model.
 
-A :class:`Graph` never changes after it is made, so clones and threads share one object and what is computed once
-(graph terms, eigenvalues) stays computed.
+A :class:`Graph` is immutable, so that clones and threads share one object, and graph terms and eigenvalues are
+computed once.
 """
 
 from __future__ import annotations
@@ -14,15 +14,13 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from netbic.arrays import Array, Floats, Indices, RandomState
 from netbic.graphs.edges import as_coo, as_names, canonical, clean_csr, edge_columns, node_labels, numeric, swap_sweep
 from netbic.graphs.terms import TERM_CLASSES, TERMS, GraphTerm, near_one, with_finite_sums
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
-
-_FEW_MATCHES = 0.05  # below this share of matched names a mix-up is more likely than a small graph
+_FEW_MATCHES = 0.05  # share of matched names below which the wrong kind of names is likely
 
 
 class Graph:
@@ -32,7 +30,7 @@ class Graph:
     ----------
     weights : sparse array or matrix, or dense array, of shape (n_nodes, n_nodes)
         Edge weights. An asymmetric matrix is made symmetric by the larger of the two entries; self-loops are dropped.
-        Both are said in a warning and kept in `notes`.
+        Both give a warning, which is kept in `notes`.
     names : sequence of length n_nodes, optional
         Node names. Without names a graph is matched to a matrix by position; integer names *are* positions.
 
@@ -42,7 +40,7 @@ class Graph:
         Symmetric, zero diagonal, no stored zeros. Treat as read-only.
     names : ndarray or None
     notes : tuple of str
-        What was dropped or changed when the graph was made.
+        What was dropped or changed during construction.
 
     Examples
     --------
@@ -55,7 +53,7 @@ class Graph:
     """
 
     weights: sp.csr_array
-    names: NDArray[Any] | None
+    names: Array | None
     notes: tuple[str, ...]
 
     def __init__(self, weights: Any, names: ArrayLike | None = None) -> None:
@@ -69,9 +67,9 @@ class Graph:
     def _set(
         self,
         n_nodes: int,
-        tails: NDArray[Any],
-        heads: NDArray[Any],
-        values: NDArray[Any],
+        tails: Array,
+        heads: Array,
+        values: Array,
         names: ArrayLike | None,
         both_ways: bool,
     ) -> None:
@@ -81,8 +79,8 @@ class Graph:
             warnings.warn(f"graph: {'; '.join(self.notes)}", UserWarning, stacklevel=3)
 
     @classmethod
-    def _from_symmetric(cls, weights: sp.csr_array, names: NDArray[Any] | None, notes: tuple[str, ...] = ()) -> Self:
-        """Wrap weights that are canonical already."""
+    def _from_symmetric(cls, weights: sp.csr_array, names: Array | None, notes: tuple[str, ...] = ()) -> Self:
+        """A graph from weights in canonical form."""
         graph = cls.__new__(cls)
         graph.weights, graph.names, graph.notes = weights, names, notes
         return graph
@@ -121,12 +119,12 @@ class Graph:
 
     @classmethod
     def from_networkx(cls, graph: Any) -> Self:
-        """Make a graph from a networkx graph; the edge attribute `weight` counts, direction does not."""
+        """Make a graph from a networkx graph; the edge attribute `weight` is used, the direction of edges is not."""
         edges = list(graph.edges(data="weight", default=1.0))
         table = pd.DataFrame(edges, columns=["source", "target", "weight"])
         labels = node_labels(graph.nodes)
         if np.array_equal(np.sort(labels) if labels.dtype != object else [], np.arange(labels.size)):
-            # Numbered from 0: networkx keeps the order in which nodes were added, but node i is meant.
+            # Numbered from 0: node i, although networkx keeps the order in which nodes were added.
             made = cls.from_edges(table, nodes=np.arange(labels.size))
             made.names = None
             return made
@@ -134,7 +132,7 @@ class Graph:
 
     @classmethod
     def from_igraph(cls, graph: Any) -> Self:
-        """Make a graph from an igraph graph; vertex attribute `name` and edge attribute `weight` count."""
+        """Make a graph from an igraph graph; the vertex attribute `name` and the edge attribute `weight` are used."""
         ends = np.array(graph.get_edgelist(), dtype=np.intp).reshape(-1, 2)
         values = numeric(pd.Series(graph.es["weight"])) if "weight" in graph.es.attributes() else np.ones(len(ends))
         names = graph.vs["name"] if "name" in graph.vs.attributes() else None
@@ -144,7 +142,7 @@ class Graph:
 
     @classmethod
     def of(cls, graph: Any) -> Graph:
-        """Make a graph from whatever holds one: Graph, scipy, numpy, networkx, igraph or an edge DataFrame."""
+        """Make a graph from a Graph, sparse or dense array, networkx or igraph graph, or DataFrame of edges."""
         if isinstance(graph, Graph):
             return graph
         if isinstance(graph, pd.DataFrame):
@@ -159,7 +157,7 @@ class Graph:
     def __repr__(self) -> str:
         return f"Graph({self.n_nodes:,} nodes, {self.n_edges:,} edges)"
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
         return self
 
     @property
@@ -178,7 +176,7 @@ class Graph:
         return np.diff(self.weights.indptr).astype(np.intp)
 
     def edges(self) -> tuple[Indices, Indices, Floats]:
-        """Both ends (lower index first) and the weight of every edge, each edge once."""
+        """Both ends (lower index first) and the weight of every edge."""
         upper = sp.triu(self.weights, k=1, format="coo")
         return upper.row.astype(np.intp), upper.col.astype(np.intp), upper.data
 
@@ -190,8 +188,8 @@ class Graph:
         name : str
             One of `netbic.graphs.TERMS`.
         relative : bool
-            Whether M counts relative to its own scale. Weights far from 1 (below 1e-6, above 1e12) are then rescaled
-            by a power of two, so that graphs of any scale mean the same. Normalised terms do not depend on it.
+            Whether M is used relative to its scale. Weights far from 1 (below 1e-6, above 1e12) are then rescaled by a
+            power of two, so that the scale of the weights does not matter. Normalised terms do not depend on it.
         """
         if name not in TERMS:
             raise ValueError(f"graph_term={name!r} is not known: choose one of {', '.join(map(repr, TERMS))}")
@@ -227,7 +225,7 @@ class Graph:
             )
         return self._reorder(nodes, wanted.to_numpy())
 
-    def _reorder(self, nodes: NDArray[Any], names: NDArray[Any] | None) -> Graph:
+    def _reorder(self, nodes: Array, names: Array | None) -> Graph:
         """Take `nodes[i]` (or an isolated node where it is -1) as node i."""
         found = np.flatnonzero(nodes >= 0)
         part = sp.coo_array(self.weights[nodes[found]][:, nodes[found]])
@@ -259,18 +257,18 @@ class Graph:
         weights.sort_indices()
         return Graph._from_symmetric(weights, None if self.names is None else self.names[kept])
 
-    def rewire(self, random_state: Any = None, *, sweeps: int = 30) -> Graph:
+    def rewire(self, random_state: RandomState = None, *, sweeps: int = 30) -> Graph:
         """Return a random graph in which every node keeps its number of neighbours.
 
-        Edges a-b and c-d become a-d and c-b where that makes neither a loop nor a double edge. A sweep proposes one
-        swap for every pair of edges, all at once; proposals that clash are left out, so the graph stays simple and
-        degrees are exact. Weights travel with the first end of their edge.
+        Edges a-b and c-d become a-d and c-b if that creates neither a loop nor a double edge. A sweep proposes swaps
+        for disjoint pairs of edges simultaneously and skips those in conflict, so the graph stays simple and degrees
+        are exact. Weights stay with the first end of their edge.
 
         Parameters
         ----------
         random_state : None, int or numpy.random.Generator
         sweeps : int
-            Thirty propose 15 swaps per edge, beyond the ten per edge usually taken as well mixed.
+            Thirty propose 15 swaps per edge; ten per edge are usually considered well mixed.
         """
         tails, heads, values = next(self.rewired_edges(random_state, sweeps=sweeps))
         matrix = sp.coo_array((values, (tails, heads)), shape=self.weights.shape)
@@ -279,13 +277,13 @@ class Graph:
         return Graph._from_symmetric(weights, self.names)
 
     def rewired_edges(
-        self, random_state: Any = None, *, sweeps: int = 30, between: int = 12
+        self, random_state: RandomState = None, *, sweeps: int = 30, between: int = 12
     ) -> Iterator[tuple[Indices, Indices, Floats]]:
-        """Both ends and the weight of every edge of one rewired graph after another, for ever.
+        """Yield both ends and the weight of every edge of one rewired graph after another, without end.
 
-        The first takes `sweeps` sweeps, each further one `between` more: on Pathway Commons the edges in common with
-        the graph one starts from fall from 100 % to 39, 19, 12, 9, 7.5 and 6.9 % in six sweeps, to 6.0 % in twelve and
-        stay at 5.9 % from fifteen on, so that twelve are enough to forget the last graph.
+        The first takes `sweeps` sweeps, each further one `between` more: on Pathway Commons the share of edges in
+        common with the original graph decreases from 100 % to 39, 19, 12, 9, 7.5 and 6.9 % in six sweeps, to 6.0 % in
+        twelve and stays at 5.9 % from fifteen on, so that twelve are enough for independence of the previous graph.
         """
         generator = np.random.default_rng(random_state)
         tails, heads, values = self.edges()
@@ -296,8 +294,8 @@ class Graph:
             sweeps = between
 
 
-def _sorted_names(ends: pd.Series[Any]) -> NDArray[Any]:
-    """The names that occur, in an order that does not depend on the order of edges."""
+def _sorted_names(ends: pd.Series[Any]) -> Array:
+    """The distinct names, in an order that does not depend on the order of edges."""
     names = ends.unique()
     try:
         return np.sort(names)
@@ -305,11 +303,11 @@ def _sorted_names(ends: pd.Series[Any]) -> NDArray[Any]:
         return np.array(sorted(names, key=lambda name: (str(type(name)), name)), dtype=object)
 
 
-def match(graph: Any, size: int, names: NDArray[Any] | None, axis: str) -> Graph:
-    """Bring anything that holds a graph to the `size` rows or columns of a matrix.
+def match(graph: Any, size: int, names: Array | None, axis: str) -> Graph:
+    """Match a graph of any kind to the `size` rows or columns of a matrix.
 
-    Names decide where both sides have them (of the same kind); otherwise integer names are positions, and a graph
-    without names has row or column i as its node i.
+    They are matched by name if both have names (of the same kind); otherwise integer names are positions, and node i of
+    a graph without names is row or column i.
     """
     made = Graph.of(graph)
     numbered = made.names is not None and np.issubdtype(made.names.dtype, np.integer)
@@ -331,7 +329,7 @@ def match(graph: Any, size: int, names: NDArray[Any] | None, axis: str) -> Graph
     return made
 
 
-def _by_name(graph: Graph, names: NDArray[Any], axis: str) -> Graph:
+def _by_name(graph: Graph, names: Array, axis: str) -> Graph:
     aligned = graph.align(names)
     known = np.asarray(graph.names)
     matched = int(pd.Index(names).isin(known).sum())

@@ -1,4 +1,4 @@
-"""Graph terms: the matrix M of the model, made from edge weights, with what the solver must know of it."""
+"""Graph terms: the matrix M of the model, its products and bounds of its eigenvalues."""
 
 from __future__ import annotations
 
@@ -7,20 +7,18 @@ from typing import Final, Literal
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.sparse.linalg import eigsh
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
+from netbic.arrays import Floats, Indices
 
-_USUAL_SCALES = (2.0**-20, 2.0**40)  # of the largest weight: arithmetic is as good as at 1
-_SAFE_SUMS = 2.0**896  # sums of fewer weights than any memory holds stay finite
-_EXACT_SIZE = 64  # below this LAPACK is faster than Lanczos and has no corner cases
+_USUAL_SCALES = (2.0**-20, 2.0**40)  # range of the largest weight in which no rescaling is needed
+_SAFE_SUMS = 2.0**896  # largest weight for which sums cannot overflow
+_EXACT_SIZE = 64  # below this LAPACK is faster than Lanczos and needs no special cases
 _FULL_SHARE = 1 / 3  # above this share of kept nodes the full product is faster
 
 
 def near_one(weights: sp.csr_array) -> sp.csr_array:
-    """The same weights; multiplied by a power of two, which loses no digit, where the largest is far from 1."""
+    """The weights, multiplied by a power of two (without rounding) if the largest is far from 1."""
     largest = float(weights.data.max(initial=0.0))
     if not largest or _USUAL_SCALES[0] <= largest <= _USUAL_SCALES[1]:
         return weights
@@ -28,7 +26,7 @@ def near_one(weights: sp.csr_array) -> sp.csr_array:
 
 
 def with_finite_sums(weights: sp.csr_array) -> sp.csr_array:
-    """The same weights; divided by a power of two where their sums would overflow."""
+    """The weights, divided by a power of two if their sums would overflow."""
     return _times_power_of_two(weights, -128) if weights.data.max(initial=0.0) > _SAFE_SUMS else weights
 
 
@@ -40,14 +38,14 @@ def _times_power_of_two(weights: sp.csr_array, exponent: int) -> sp.csr_array:
 class GraphTerm:
     """The symmetric matrix M = S A S + E whose quadratic form (sigma / 2) w'Mw the objective rewards.
 
-    A holds the edge weights, S and E are diagonal. Subclasses say what S and E are, and know M's spectrum.
+    A holds the edge weights, S and E are diagonal. Subclasses define S and E, and bounds of the spectrum of M.
 
     Attributes
     ----------
     is_empty : bool
         Whether the graph has no edges at all.
     largest_diagonal : float
-        Largest absolute diagonal entry: the shift the plain AISP needs on Laplacian terms to keep scores non-negative.
+        Largest absolute diagonal entry: the shift that keeps the scores of AISP non-negative on Laplacian terms.
     """
 
     factors: Floats | None = None  # the diagonal of S; None: the identity
@@ -58,7 +56,7 @@ class GraphTerm:
         self._columns = weights.indices.astype(np.intp)
         self._unweighted = bool((weights.data == 1).all())
         self.is_empty = weights.nnz == 0
-        with np.errstate(over="ignore"):  # an infinite sum is refused where it matters
+        with np.errstate(over="ignore"):  # infinite sums are checked by the caller
             self.strengths = np.asarray(weights.sum(axis=1), dtype=np.float64).ravel()
         self._describe()
         self.largest_diagonal = 0.0 if self.diagonal is None else float(np.abs(self.diagonal).max(initial=0.0))
@@ -77,7 +75,7 @@ class GraphTerm:
 
     @property
     def scale(self) -> float:
-        """What a relative smoothness is divided by, so that it means about the same for every graph and term."""
+        """Divisor of a relative smoothness, which makes it comparable between graphs and graph terms."""
         return 1.0
 
     @property
@@ -86,7 +84,7 @@ class GraphTerm:
         raise NotImplementedError
 
     def product(self, support: Indices, values: Floats) -> Floats:
-        """M w for a vector w that is zero outside `support`: reads the supported rows of A only."""
+        """M w for a vector w that is zero outside `support`; reads only these rows of A."""
         scaled = values if self.factors is None else values * self.factors[support]
         if support.size > _FULL_SHARE * self._weights.shape[0]:
             full = np.zeros(self._weights.shape[0])
@@ -101,7 +99,7 @@ class GraphTerm:
         return product
 
     def _neighbour_sums(self, support: Indices, values: Floats) -> Floats:
-        """A w: the supported rows laid end to end, each entry's value added up by column."""
+        """A w: the entries of the supported rows, concatenated and summed by column."""
         first = self._weights.indptr[support]
         lengths = self._weights.indptr[support + 1] - first
         ends = np.cumsum(lengths)
@@ -184,7 +182,7 @@ def extreme_eigenvalue(matrix: sp.csr_array, which: Literal["LA", "SA"]) -> tupl
         value = float(values[-1] if which == "LA" else values[0])
         return value, 1e-12 * max(1.0, abs(value))
     start = np.ones(size) if which == "LA" else np.random.default_rng(0).standard_normal(size)
-    # The error of a Ritz value is about the square of that of its vector, which the tolerance is for.
+    # The tolerance is for the vector; the error of the value is about its square.
     values, vectors = eigsh(matrix, k=1, which=which, v0=start, tol=1e-2, ncv=8)
     residual = matrix @ vectors[:, 0] - values[0] * vectors[:, 0]
     return float(values[0]), float(np.linalg.norm(residual)) + 1e-12 * abs(float(values[0]))

@@ -1,8 +1,10 @@
-"""Sparsity penalties: which entries of a vector stay, and how large they are."""
+"""Sparsity penalties: which entries of a vector are kept, and how large they are."""
 
-from netbic.penalties.adaptive import DOUBTS as DOUBTS
-from netbic.penalties.adaptive import AdaptiveSupport, Choice, reach_of_noise
-from netbic.penalties.base import Kept, Penalty
+from netbic.deprecation import earlier_names
+from netbic.penalties.adaptive import AdaptiveSupport
+from netbic.penalties.base import DataDriven, Kept, Penalty
+from netbic.penalties.choice import DIAGNOSTICS as DIAGNOSTICS
+from netbic.penalties.choice import Choice, expected_noise_norm
 from netbic.penalties.thresholds import L0, L1, SCAD, AdaptiveLasso, ChosenByBIC, Dense, KeepSoft, L1Ball, largest
 
 __all__ = [
@@ -13,11 +15,14 @@ __all__ = [
     "AdaptiveSupport",
     "Choice",
     "ChosenByBIC",
+    "DataDriven",
     "Dense",
     "KeepSoft",
     "Kept",
     "L1Ball",
     "Penalty",
+    "expected_noise_norm",
     "largest",
-    "reach_of_noise",
 ]
+
+__getattr__ = earlier_names("netbic.penalties", {"reach_of_noise": "netbic.penalties.expected_noise_norm"})

@@ -1,26 +1,22 @@
-"""What a penalty is: each is a small class of its own.
+"""The contract of a penalty: everything the solver, annealing, tuning and storage ask of one, with its default.
 
-A penalty sees only magnitudes: the non-negative scores c of a half step. `threshold` answers which entries stay and
-how large they are before the vector is brought to unit length. Signs, graphs and data are the solver's business.
-
-`has_objective` says whether normalise(threshold(c)) maximises c'x - value(x) over the unit sphere. Only then does the
-solver's objective F exist and only then can it promise that F never falls.
+A penalty sees only magnitudes: the non-negative scores c of a half step. `threshold` returns which entries are kept and
+how large they are before the vector is normalised. Signs, graphs and data are handled by the solver.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
-from typing import ClassVar, NamedTuple
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
+from netbic.arrays import Floats, Indices
+from netbic.penalties.choice import Choice
 
 
 class Kept(NamedTuple):
-    """What a threshold leaves: indices in increasing order and their magnitudes, all positive."""
+    """Result of a threshold: indices in increasing order and their magnitudes, all positive."""
 
     support: Indices
     values: Floats
@@ -28,13 +24,43 @@ class Kept(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Penalty:
-    """Base of all penalties, which are frozen dataclasses.
+    """Base class of all penalties, which are frozen dataclasses.
 
-    `nonnegative` (by keyword) restricts the vector to non-negative entries: the `upos`/`vpos` of PMD.
+    A penalty must implement `threshold`; everything else has a default.
+
+    Parameters
+    ----------
+    nonnegative : bool, default=False
+        Restrict the vector to non-negative entries (`upos` and `vpos` of PMD). By keyword only.
+
+    Attributes
+    ----------
+    has_objective : bool
+        Whether the normalised threshold of c maximises c'x - value(x) over the unit sphere. Only then does the
+        objective F exist, and only then does the solver guarantee that F never decreases.
+    chooses_size : bool
+        Whether the size and the weight of the graph are chosen from the data in every half step, by `choose`.
+    clip : float or None
+        Robust standard deviations beyond which entries of X are clipped before the fit.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import numpy as np
+    >>> @dataclass(frozen=True, repr=False)
+    ... class Above(Penalty):
+    ...     level: float
+    ...
+    ...     def threshold(self, magnitudes):
+    ...         support = np.flatnonzero(magnitudes > self.level)
+    ...         return Kept(support, magnitudes[support])
+    >>> Above(1.5).threshold(np.array([3.0, 1.0, 2.0])).support
+    array([0, 2])
     """
 
     has_objective: ClassVar[bool] = True
-    clip: ClassVar[float | None] = None  # robust standard deviations beyond which entries of X are drawn in first
+    chooses_size: ClassVar[bool] = False
+    clip: ClassVar[float | None] = None
     nonnegative: bool = field(default=False, kw_only=True)
 
     def __repr__(self) -> str:
@@ -44,7 +70,7 @@ class Penalty:
 
     def threshold(self, magnitudes: Floats) -> Kept:
         """Keep and shrink entries of a vector of scores; scores at or below zero are never kept."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no threshold(magnitudes): every penalty needs it")
 
     def value(self, magnitudes: Floats) -> float:
         """What the objective F subtracts for a unit vector with these non-zero magnitudes."""
@@ -53,10 +79,81 @@ class Penalty:
     def check(self, size: int, axis: str) -> None:
         """Raise ValueError if the penalty cannot be used on an axis ("row" or "column") of this size."""
 
-    def for_matrix(self, squared_norm: float, n_entries: int) -> Penalty:
-        """Return the penalty for a matrix of this squared Frobenius norm; only data-driven penalties differ."""
+    def size(self) -> int | None:
+        """Number of entries to keep, or None if the penalty does not fix it."""
+        return None
+
+    def resized(self, k: int) -> Self:
+        """The same penalty for another size. The default replaces the field `k`.
+
+        Annealing and fits to a part of the data call it if `size` returns a number.
+        """
+        if "k" not in (f.name for f in fields(self)):
+            raise NotImplementedError(
+                f"{type(self).__name__} has no resized(k): annealing and fits to a part of the data need it; "
+                "implement resized, or use annealing=0"
+            )
+        changed: dict[str, Any] = {"k": k}
+        return replace(self, **changed)
+
+    def for_share(self, share: float) -> Self:
+        """The penalty for a share of the entries of its axis, as in a fold or in half of the samples.
+
+        By default a size shrinks in proportion and a penalty without a size stays the same.
+        """
+        size = self.size()
+        return self if size is None else self.resized(max(1, round(size * share)))
+
+    def for_matrix(self, squared_norm: float, n_entries: int) -> Self:
+        """The penalty for a matrix of this squared Frobenius norm; only data-driven penalties differ."""
         return self
 
-    def size(self) -> int | None:
-        """Return how many entries are asked for, or None if the penalty does not fix that."""
-        return None
+    def choose(self, scores: Floats, smoothed: Floats | None) -> Choice:
+        """Choose the members, for a penalty with `chooses_size`.
+
+        Parameters
+        ----------
+        scores : array
+            Signed scores z, in units of the noise of each entry.
+        smoothed : array or None
+            Product of the graph term with the magnitudes of the current vector.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} has no choose(scores, smoothed): a penalty that chooses its size needs it"
+        )
+
+    def check_graph(self, axis: str, smoothness: float | None, graph_term: str, signs: str) -> None:
+        """Raise ValueError if the penalty cannot be combined with these parameters of a graph."""
+
+    def noise_without(self, d: float) -> float:
+        """Standard deviation of an entry of the matrix without a module of value d; 0 if unknown."""
+        return 0.0
+
+    @property
+    def largest_noise(self) -> float:
+        """Upper bound of the standard deviation of scores; infinite if unknown."""
+        return np.inf
+
+
+@dataclass(frozen=True, repr=False)
+class DataDriven(Penalty):
+    """Base class of penalties whose threshold depends on the noise level of the matrix."""
+
+    has_objective: ClassVar[bool] = False
+    noise_source: tuple[float, int] | None = field(default=None, repr=False, kw_only=True)
+
+    def for_matrix(self, squared_norm: float, n_entries: int) -> Self:
+        """Set the squared norm and the number of entries of the matrix, from which the noise is estimated."""
+        return replace(self, noise_source=(squared_norm, n_entries))
+
+    def noise_without(self, d: float) -> float:
+        """Standard deviation of an entry of the matrix without a module of value d; 0 if unknown."""
+        if self.noise_source is None:
+            return 0.0
+        squared_norm, n_entries = self.noise_source
+        return float(np.sqrt(max(squared_norm - d * d, 0.0) / n_entries))
+
+    @property
+    def largest_noise(self) -> float:
+        """Frobenius norm of the matrix, an upper bound of the standard deviation of scores; infinite if unknown."""
+        return np.inf if self.noise_source is None else float(np.sqrt(self.noise_source[0]))

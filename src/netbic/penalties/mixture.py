@@ -1,9 +1,10 @@
-r"""Scores as a mixture of two groups: members and the rest.
+r"""A mixture model of scores: members and others.
 
     z ~ (1 - pi) N(0, g^2) + pi (1/2) [N(m, g^2 + t^2) + N(-m, g^2 + t^2)],        logit pi = a + b x,
 
-where x is what a graph says of an entry. A posterior above one half is the rule |z| + sigma x > level of the paper,
-with sigma = b g^2 / m. Fitted by expectation-maximisation from several splits of the scores, the likeliest kept.
+where x is the product of the graph term with the current members. A posterior above one half is the rule
+|z| + sigma x > level of the paper, with sigma = b g^2 / m. The model is fitted by expectation-maximisation from several
+splits of the scores; the fit with the largest likelihood is kept.
 """
 
 from __future__ import annotations
@@ -11,15 +12,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
-Floats = NDArray[np.float64]
+from netbic.arrays import Floats
 
-_SPLITS = (0.15, 0.5, 0.75)  # shares of members to begin from
-_ROUNDS, _CLOSE = 60, 1e-4  # at most so many, or until the log-likelihood rises by less
-_PRIOR = 40.0  # observations that the prior on t counts for; it pulls t towards m / 6
-_RIDGE = 0.5  # on b in units of x's standard deviation: members that x tells apart would drive it to infinity
+_SPLITS = (0.15, 0.5, 0.75)  # shares of members at the start
+_ROUNDS, _CLOSE = 60, 1e-4  # maximal number, and the increase of the log-likelihood at which to stop
+_PRIOR = 40.0  # number of observations that the prior of t is worth; its mean is m / 6
+_RIDGE = 0.5  # on b in units of x's standard deviation: b would diverge if x separates the members
 
 
 class Mixture(NamedTuple):
@@ -33,7 +33,7 @@ class Mixture(NamedTuple):
 
 
 def fit_mixture(z: Floats, x: Floats | None) -> Mixture:
-    """The likeliest mixture found.
+    """Fit the mixture; the best of several local maxima.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def fit_mixture(z: Floats, x: Floats | None) -> Mixture:
     (39, 4.9)
     """
     largest = float(np.abs(z).max(initial=0.0))
-    if largest > 0 and not 1e-140 < largest < 1e140:  # squares leave the range of numbers
+    if largest > 0 and not 1e-140 < largest < 1e140:  # squares would overflow or underflow
         found = fit_mixture(z / largest, x)
         return found._replace(mean=largest * found.mean, noise=largest * (largest * found.noise))
     scale = float(np.sqrt(np.mean(z * z)))
@@ -79,7 +79,7 @@ def _from_split(z: Floats, x: Floats | None, share: float) -> Mixture:
 def _expect(
     z: Floats, squares: Floats, m: float, g2: float, t2: float, eta: Floats | float
 ) -> tuple[Floats, Floats, float]:
-    """Posterior r, the members' scores with the sign they are expected to have, and the log-likelihood."""
+    """Posterior r, expected scores of members with their sign, and the log-likelihood."""
     variance = g2 + t2
     other = -0.5 * (squares / g2 + np.log(2 * np.pi * g2))
     slope = m / variance
@@ -98,7 +98,7 @@ def _log_cosh(x: Floats) -> Floats:
 
 
 def _moments(r: Floats, signed: Floats, squares: Floats) -> tuple[float, float, float]:
-    """m, g^2 and t^2 given the posterior; floors keep a group from shrinking to a point."""
+    """m, g^2 and t^2 given the posterior, with lower bounds that keep a group from collapsing to a point."""
     rest, total = 1 - r, float(r @ signed)
     inside, outside = float(np.add.reduce(r)), max(float(np.add.reduce(rest)), 1e-12)
     m = max(total / max(inside, 1e-12), 1e-6)

@@ -1,23 +1,24 @@
-"""Penalties that fix how many entries stay, how large the vector may be, or choose by BIC."""
+"""Penalties with a given size, a given weight or bound of the L1 norm, or a size chosen by BIC."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 import numpy as np
 
-from netbic.penalties.base import Floats, Indices, Kept, Penalty
+from netbic.arrays import Floats, Indices
+from netbic.penalties.base import DataDriven, Kept, Penalty
 
-_SAMPLE = 500  # scores looked at to guess where the k largest begin
+_SAMPLE = 500  # scores from which the k-th largest is estimated
 
 
 @dataclass(frozen=True, repr=False)
 class Dense(Penalty):
-    """No sparsity: every entry with a positive score stays."""
+    """No sparsity: keep every entry with a positive score."""
 
     def threshold(self, magnitudes: Floats) -> Kept:
-        """Keep all positive scores as they are."""
+        """Keep all positive scores unshrunk."""
         support = np.flatnonzero(magnitudes > 0)
         return Kept(support, magnitudes[support])
 
@@ -26,7 +27,7 @@ class Dense(Penalty):
 class L0(Penalty):
     """Keep exactly the `k` largest entries (equation 20 of the paper); ties go to the lowest index.
 
-    Where fewer than `k` scores are positive, those are kept and the fit says so.
+    If fewer than `k` scores are positive, only those are kept, with a warning.
 
     Examples
     --------
@@ -55,7 +56,7 @@ class L0(Penalty):
 class L1(Penalty):
     """Subtract `alpha` times the sum of absolute values (Algorithm 1's lambda): soft-thresholding at alpha.
 
-    `alpha` is on the scale of X. If no score exceeds it the module is empty, and the fit says so.
+    `alpha` is on the scale of X. If no score exceeds it, the module is empty and the search ends with a warning.
     """
 
     alpha: float
@@ -77,7 +78,7 @@ class L1(Penalty):
 class L1Ball(Penalty):
     """Bound the L1 norm of the unit vector by `bound` (PMD's constraint, Witten et al. 2009), solved exactly.
 
-    `bound` lies between 1 (a single entry) and the square root of the axis' size (no constraint).
+    `bound` lies between 1 (a single entry) and the square root of the size of the axis (no constraint).
 
     Examples
     --------
@@ -96,7 +97,7 @@ class L1Ball(Penalty):
         values = magnitudes[order]
         if values.sum() <= self.bound * np.linalg.norm(values):
             return _positive_part(order, values)
-        # Everything by gaps to the largest score, whose differences lose no digits where scores are nearly equal.
+        # Computed from gaps to the largest score, which lose no digits if scores are nearly equal.
         gaps = (values[0] - values) / values[0]
         tied = order[gaps == 0]
         if tied.size >= self.bound**2:
@@ -108,7 +109,7 @@ class L1Ball(Penalty):
         return _positive_part(order[:count], spread + rise)
 
     def _count(self, gaps: Floats) -> int:
-        """How many entries stay: the smallest k for which thresholding at the next value gives an L1 norm >= bound."""
+        """Number of entries kept: the smallest k for which a threshold at the next value gives an L1 norm >= bound."""
         next_gap = np.append(gaps[1:], 1.0)
         counts = np.arange(1, gaps.size + 1)
         shrunk = counts * next_gap - np.cumsum(gaps)
@@ -118,7 +119,7 @@ class L1Ball(Penalty):
         return int(np.argmax(enough)) + 1 if enough.any() else gaps.size
 
     def _split_tie(self, tied: Indices) -> tuple[Indices, Floats]:
-        """Equal scores only: every unit vector of L1 norm `bound` on them is a maximiser; take the lowest indices."""
+        """For equal scores every unit vector with L1 norm `bound` is a maximiser; use the lowest indices."""
         count = int(np.ceil(self.bound**2 - 1e-12))
         tied = np.sort(tied)[:count]
         values = np.full(count, self.bound / count)
@@ -129,7 +130,7 @@ class L1Ball(Penalty):
         return tied, values
 
     def check(self, size: int, axis: str) -> None:
-        """The bound must lie between 1 and the square root of the axis' size."""
+        """The bound must lie between 1 and the square root of the size of the axis."""
         _check_number(self, "bound", self.bound, 1.0)
         if self.bound > np.sqrt(size) * (1 + 1e-12):
             raise ValueError(
@@ -137,14 +138,18 @@ class L1Ball(Penalty):
                 f"sqrt({size}) = {np.sqrt(size):.4g}"
             )
 
+    def for_share(self, share: float) -> Self:
+        """The bound shrinks with the square root of the share, as the L1 norm of unit vectors does."""
+        return replace(self, bound=max(1.0, self.bound * np.sqrt(share)))
+
 
 @dataclass(frozen=True, repr=False)
 class KeepSoft(Penalty):
     """Keep the `k` largest entries, soft-thresholded at the (k+1)-th largest.
 
-    `position` moves the threshold from the (k+1)-th (0) towards the k-th largest value (1, exclusive). The result at a
-    fixed point is PMD's for the L1 bound it happens to have; with `position` = .5 it is netbic's "PMD tuned to k". The
-    threshold moves with the scores, so there is no objective: the iteration may cycle, and the fit says so if it does.
+    `position` moves the threshold from the (k+1)-th (0) towards the k-th largest value (1, exclusive). A fixed point is
+    the PMD solution for its own L1 norm as the bound; `position` = .5 is used for "PMD" with a given size. The
+    threshold depends on the scores, so there is no objective: the iteration may cycle, with a warning.
     """
 
     has_objective: ClassVar[bool] = False
@@ -152,14 +157,14 @@ class KeepSoft(Penalty):
     position: float = 0.0
 
     def threshold(self, magnitudes: Floats) -> Kept:
-        """Soft-threshold between the (k+1)-th and the k-th largest score; tied scores at the threshold all go."""
+        """Soft-threshold between the (k+1)-th and the k-th largest score; scores tied at the threshold are dropped."""
         level = _order_statistic(magnitudes, self.k + 1)
         if self.position:
             level += self.position * (_order_statistic(magnitudes, self.k) - level)
         return _soft(magnitudes, level)
 
     def check(self, size: int, axis: str) -> None:
-        """k must be an integer from 1 to the axis' size, position in [0, 1)."""
+        """k must be an integer from 1 to the size of the axis, position in [0, 1)."""
         _check_count(self, self.k, size, axis)
         _check_number(self, "position", self.position, 0.0)
         if self.position >= 1:
@@ -171,27 +176,20 @@ class KeepSoft(Penalty):
 
 
 @dataclass(frozen=True, repr=False)
-class ChosenByBIC(Penalty):
+class ChosenByBIC(DataDriven):
     """Base of penalties that choose their size by BIC in every half step (Lee et al. 2010).
 
-    Keeping the i largest of the scores c, thresholded at level_i, costs `|c - threshold(c)|^2 / s2 + i log(np)`, where
-    s2 estimates the noise from what the scores leave of X. The smaller size wins among equals.
+    The BIC of keeping the i largest scores c, thresholded at level_i, is `|c - threshold(c)|^2 / s2 + i log(np)`, where
+    s2 is the noise variance of X without the module. Of equal values the smaller size is chosen.
     """
 
-    has_objective: ClassVar[bool] = False
-    noise_source: tuple[float, int] | None = field(default=None, repr=False, kw_only=True)
-
-    def for_matrix(self, squared_norm: float, n_entries: int) -> Self:
-        """Tell the penalty the squared norm and the size of the matrix its noise level comes from."""
-        return replace(self, noise_source=(squared_norm, n_entries))
-
     def _chosen_size(self, descending: Floats, residuals: Floats, n_scores: int) -> int:
-        """How many of the positive scores to keep, given the squared residuals for 1, 2, ... of them."""
+        """Number of positive scores to keep, given the squared residuals for 1, 2, ... of them."""
         if self.noise_source is None:
-            raise ValueError(f"{self!r} does not know its matrix: call for_matrix first")
+            raise ValueError(f"{self!r} has no noise level: call for_matrix first")
         squared_norm, n_entries = self.noise_source
-        left_over = abs(squared_norm - float(descending @ descending))
-        noise = max(left_over / max(n_entries - n_scores, 1), np.finfo(np.float64).tiny)
+        residual = abs(squared_norm - float(descending @ descending))
+        noise = max(residual / max(n_entries - n_scores, 1), np.finfo(np.float64).tiny)
         return int(np.argmin(residuals / noise + np.arange(1, descending.size + 1) * np.log(n_entries))) + 1
 
 
@@ -199,19 +197,19 @@ class ChosenByBIC(Penalty):
 class AdaptiveLasso(ChosenByBIC):
     """Adaptive lasso whose size is chosen by BIC in every half step (Lee et al. 2010, "SSVD").
 
-    Each score c is soft-thresholded at level / c**gamma, with the level among the values of c**(gamma + 1). In the
-    paper's simulation the rule collapses to about one entry when noise is high. There is no objective.
+    Each score c is soft-thresholded at level / c**gamma; candidate levels are the values of c**(gamma + 1). In the
+    simulation of the paper it keeps about one entry if the noise is high. There is no objective.
     """
 
     gamma: float = 2.0
 
     def threshold(self, magnitudes: Floats) -> Kept:
-        """Soft-threshold with weights at the level of the smallest BIC."""
+        """Weighted soft-threshold at the level with the smallest BIC."""
         order = _descending(magnitudes)
         c = magnitudes[order]
         if not c.size:
             return Kept(order, c)
-        scale, c = c[0], c / c[0]  # powers of scores of any size stay in range
+        scale, c = c[0], c / c[0]  # powers of the scores cannot overflow
         powers = c ** (self.gamma + 1)
         levels = np.append(powers[1:], 0.0)
         dropped = float(c @ c) - np.cumsum(c**2)
@@ -237,7 +235,7 @@ class SCAD(ChosenByBIC):
     a: float = 3.7
 
     def threshold(self, magnitudes: Floats) -> Kept:
-        """Soft below 2 level, a straight line up to a * level, untouched above."""
+        """Soft threshold below 2 level, linear up to a * level, no shrinkage above."""
         order = _descending(magnitudes)
         c = magnitudes[order]
         if self.k is not None:
@@ -251,7 +249,7 @@ class SCAD(ChosenByBIC):
         return _positive_part(order, shrunk)
 
     def _bic_level(self, c: Floats, n_scores: int) -> float:
-        """The level among the scores themselves with the smallest BIC; sums over sorted scores, not over levels."""
+        """The score with the smallest BIC as the level; computed by cumulative sums over sorted scores."""
         if not c.size:
             return 0.0
         levels = np.append(c[1:], 0.0)
@@ -283,10 +281,10 @@ class SCAD(ChosenByBIC):
 
 
 def largest(magnitudes: Floats, k: int) -> Indices:
-    """Indices (increasing) of the k largest positive entries; among ties at the edge the lowest indices."""
+    """Indices (increasing) of the k largest positive entries; of tied entries the lowest indices."""
     if k >= magnitudes.size:
         return np.flatnonzero(magnitudes > 0)
-    candidates = _above_a_guess(magnitudes, k)
+    candidates = _candidates(magnitudes, k)
     scores = magnitudes[candidates]
     edge = _order_statistic(scores, k)
     if edge <= 0:
@@ -299,8 +297,8 @@ def largest(magnitudes: Floats, k: int) -> Indices:
     return kept
 
 
-def _above_a_guess(magnitudes: Floats, k: int) -> Indices:
-    """Indices among which the k largest are sure to be: a sample guesses how low to look, a count confirms it."""
+def _candidates(magnitudes: Floats, k: int) -> Indices:
+    """Indices that contain those of the k largest: all above a level estimated from a sample, if there are enough."""
     stride = magnitudes.size // _SAMPLE
     if stride < 4:
         return np.arange(magnitudes.size)
@@ -313,7 +311,7 @@ def _above_a_guess(magnitudes: Floats, k: int) -> Indices:
 
 
 def _order_statistic(magnitudes: Floats, rank: int) -> float:
-    """The `rank`-th largest value; 0 beyond the last."""
+    """The `rank`-th largest value; 0 if there are fewer."""
     if rank > magnitudes.size:
         return 0.0
     position = magnitudes.size - rank
@@ -321,12 +319,12 @@ def _order_statistic(magnitudes: Floats, rank: int) -> float:
 
 
 def _descending(magnitudes: Floats) -> Indices:
-    """Indices of the positive scores, largest first, ties in their order."""
+    """Indices of the positive scores, largest first; ties by index."""
     return np.argsort(-magnitudes, kind="stable")[: np.count_nonzero(magnitudes > 0)]
 
 
 def _positive_part(order: Indices, values: Floats) -> Kept:
-    """What is positive, in increasing order of index."""
+    """The positive values, in increasing order of index."""
     kept = np.flatnonzero(values > 0)
     ascending = kept[np.argsort(order[kept])]
     return Kept(order[ascending], values[ascending])
@@ -337,14 +335,14 @@ def _soft(magnitudes: Floats, level: float) -> Kept:
     return Kept(support, magnitudes[support] - level)
 
 
-def _check_count(penalty: Penalty, k: Any, size: int, axis: str) -> None:
+def _check_count(penalty: Penalty, k: object, size: int, axis: str) -> None:
     if not isinstance(k, (int, np.integer)) or isinstance(k, bool):
         raise TypeError(f"{penalty!r}: k must be an integer, got {k!r}")
     if not 1 <= k <= size:
         raise ValueError(f"{penalty!r} but X has {size} {axis}s: choose k from 1 to {size}")
 
 
-def _check_number(penalty: Penalty, name: str, value: Any, lowest: float) -> None:
+def _check_number(penalty: Penalty, name: str, value: object, lowest: float) -> None:
     if not isinstance(value, (int, float, np.number)) or isinstance(value, bool):
         raise TypeError(f"{penalty!r}: {name} must be a number, got {value!r}")
     if not lowest <= value < np.inf:

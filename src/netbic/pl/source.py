@@ -93,7 +93,7 @@ def entries(model: SparseGraphSVD, data: Data, rows: Indices, columns: Indices) 
     picked = data.matrix[_positions(model, data, "rows", rows)]
     picked = picked.compute() if is_dask(picked) else picked
     block = _dense(picked[:, _positions(model, data, "columns", columns)])
-    done = model.preparation_
+    done = model.scaler_
     block -= done.offsets[columns].astype(block.dtype)
     if done.rows:
         own = picked[:, _positions(model, data, "columns", np.arange(model.n_features_in_))]

@@ -21,7 +21,7 @@ from netbic.files import finished_record, read_json, read_table
 from netbic.readers import NetworkAccount
 from netbic.report.heatmaps import Heatmap, picture, read_heatmaps
 from netbic.report.network import Subnetwork, subnetwork
-from netbic.solver import MUCH_GRAPH
+from netbic.solver import LARGE_GRAPH_SHARE
 from netbic.storage import load, summary_table
 from netbic.study import Alignment
 
@@ -84,9 +84,9 @@ class ModulePage:
 
     def _diagnostics(self) -> Iterator[tuple[str, bool]]:
         yield "not converged", not self.summary["converged"]
-        yield "graph-driven", self.summary["graph_share"] > MUCH_GRAPH and not self.summary.get("chosen", False)
+        yield "graph-driven", self.summary["graph_share"] > LARGE_GRAPH_SHARE and not self.summary.get("chosen", False)
         yield "hub-driven", self._few_hubs() or self._degrees_explain_it()
-        yield "size not identified", bool(self.summary.get("doubt"))
+        yield "size not identified", bool(self.summary.get("size_diagnostic"))
 
     def _few_hubs(self) -> bool:
         """Whether three members have half of the edges: many more than if all members had the same degree."""
@@ -300,7 +300,7 @@ def _modules(
 ) -> Iterator[ModulePage]:
     graph = matched_graph(model, "column")
     gene_names, sample_names = (names_of(model, axis) for axis in ("columns", "rows"))
-    doubts = model.choices_[model.choices_["doubt"] != ""].set_index("module")["doubt"].to_dict()
+    unidentified = model.choices_[model.choices_["diagnostic"] != ""].set_index("module")["diagnostic"].to_dict()
     summary = summary_table(model).assign(chosen=not model.choices_.empty)
     for number, row in enumerate(_rows(summary)):
         genes = _members(model.components_[number], gene_names)
@@ -309,7 +309,7 @@ def _modules(
         tested = [] if edges is None else _rows(edges[edges["module"] == number].apply(pd.to_numeric, errors="coerce"))
         yield ModulePage(
             number,
-            row | {"doubt": doubts.get(number, "")},
+            row | {"size_diagnostic": unidentified.get(number, "")},
             genes,
             _members(model.left_vectors_[:, number], sample_names),
             None if graph is None else subnetwork(graph, genes.positions, genes.weights, genes.names),

@@ -94,7 +94,7 @@ def _drawn(model: SparseGraphSVD, X: Any) -> list[Heatmap]:
     if is_dask(X):
         values = _from_blocks(model, RowBlocks(X, hold=False), members)
     else:
-        values = [_members(_rows(X, samples), genes, model.preparation_) for genes, samples in members]
+        values = [_members(_rows(X, samples), genes, model.scaler_) for genes, samples in members]
     return [_heatmap(part.T, genes, samples) for part, (genes, samples) in zip(values, members, strict=True)]
 
 
@@ -138,9 +138,7 @@ def _from_blocks(model: SparseGraphSVD, blocks: RowBlocks, members: Sequence[Mem
         [samples[own == block] - blocks.bounds[block] for own, (_, samples) in zip(owners, members, strict=True)]
         for block in which
     ]
-    shared = [
-        [blocks.workers.share(value)] * len(which) for value in ([genes for genes, _ in members], model.preparation_)
-    ]
+    shared = [[blocks.workers.share(value)] * len(which) for value in ([genes for genes, _ in members], model.scaler_)]
     parts = blocks.workers.collect(blocks.each(_of_block, rows, *shared, which=which))
     values = [np.empty((samples.size, genes.size)) for genes, samples in members]
     for block, found in zip(which, parts, strict=True):

@@ -21,7 +21,7 @@ from netbic.report import charts
 from netbic.report.contents import Contents, gather
 from netbic.report.heatmaps import scale_picture
 from netbic.report.network import HEIGHT, WIDTH
-from netbic.solver import MUCH_GRAPH
+from netbic.solver import LARGE_GRAPH_SHARE
 
 FILE = "report.html"
 # Overrides, embeddings and isolates. The element <bdi> protects the text around a name from them, but not the name.
@@ -129,7 +129,7 @@ def _rendered(contents: Contents) -> str:
             scale=scale_picture(),
             width=WIDTH,
             height=HEIGHT,
-            much_graph=f"{MUCH_GRAPH:.0%}".replace("%", " %"),
+            much_graph=f"{LARGE_GRAPH_SHARE:.0%}".replace("%", " %"),
             version=contents.record.get("netbic", __version__),
         )
     )

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from netbic.arrays import checked
 from netbic.estimators import AXES, SparseGraphSVD, check_count, refuse_anndata, unwrapped
 from netbic.methods import usual_sizes
-from netbic.penalties import DOUBTS, AdaptiveSupport
+from netbic.penalties import DIAGNOSTICS, AdaptiveSupport
 from netbic.selection.fits import Jobs, fitters
 from netbic.selection.graph_value import graph_value
 from netbic.selection.n_modules import SIZES, n_modules
@@ -181,13 +181,13 @@ class _Chooser:
             if getattr(self.model, f"{axis}_smoothness"):  # chosen by the penalty; 0 stays 0
                 settings[f"{axis}_smoothness"] = None
         adaptive = clone(self.model).set_params(n_components=1, **settings)
-        if _problem(adaptive.fit(self.X)) == "uneven" and not self.model.scale:
+        if _problem(adaptive.fit(self.X)) == "heteroscedastic" and not self.model.scale:
             settings["scale"] = True
             adaptive.set_params(scale=True).fit(self.X)
         _check_reliable(adaptive)
         number = self._number(clone(self.model).set_params(scale=adaptive.scale))
         if not number.settings:
-            raise _Unreliable(DOUBTS["faint"])
+            raise _Unreliable(DIAGNOSTICS["weak"])
         _check_reliable(adaptive.set_params(**number.settings).fit(self.X))
         number = _without_weak(adaptive, number)
         kept = slice(number.settings["n_components"])
@@ -262,7 +262,7 @@ def _adaptive_sizes(fitted: SparseGraphSVD, kept: slice, scaled: bool) -> str:
 
 def _diagnostics(fitted: SparseGraphSVD) -> pd.Series[str]:
     """The first diagnostic of each module, samples before features; empty where the size is reliable."""
-    by_module = fitted.choices_.groupby("module")["doubt"]
+    by_module = fitted.choices_.groupby("module")["diagnostic"]
     return by_module.agg(lambda found: next((each for each in found if each), ""))
 
 
@@ -270,7 +270,7 @@ def _without_weak(fitted: SparseGraphSVD, number: _Step) -> _Step:
     """Drop the last modules if they are no stronger than noise: a test at level .05 lets some through."""
     found = _diagnostics(fitted).tolist()
     kept = len(found)
-    while kept > 1 and found[kept - 1] == "faint":
+    while kept > 1 and found[kept - 1] == "weak":
         kept -= 1
     if kept == len(found):
         return number
@@ -289,7 +289,7 @@ def _problem(fitted: SparseGraphSVD) -> str:
 
 def _check_reliable(fitted: SparseGraphSVD) -> None:
     if problem := _problem(fitted):
-        raise _Unreliable(DOUBTS[problem].format(axis="candidate"))
+        raise _Unreliable(DIAGNOSTICS[problem].format(axis="candidate"))
 
 
 class AutoSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]

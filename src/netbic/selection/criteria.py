@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, svds
 from sklearn.base import clone
 
-from netbic.estimators import AXES, Prepared, SparseGraphSVD, has_holes, observed_scores, scoring, span
+from netbic.estimators import AXES, SearchInput, SparseGraphSVD, has_missing, observed_scores, scoring, span
 from netbic.graphs import Graph
 from netbic.operators import Corrected, Preparation, as_operator, learn_from_observed
 from netbic.selection.matching import Floats, Indices
@@ -45,7 +45,7 @@ class Split:
         made: SparseGraphSVD = clone(model)
         return made
 
-    def scorer(self, prepared: Prepared, model: SparseGraphSVD) -> Scorer:
+    def scorer(self, prepared: SearchInput, model: SparseGraphSVD) -> Scorer:
         """The function that scores modules."""
         raise NotImplementedError
 
@@ -87,9 +87,9 @@ class Block(Split):
                 model.set_params(**{f"{axis}_graph": self._subgraphs[graph]})
         return model
 
-    def scorer(self, prepared: Prepared, model: SparseGraphSVD) -> Scorer:
+    def scorer(self, prepared: SearchInput, model: SparseGraphSVD) -> Scorer:
         """Variance of held-out samples explained by v, plus that of held-out features explained by u."""
-        of_samples = explained_share(self._samples, prepared.preparation, "column")
+        of_samples = explained_share(self._samples, prepared.scaler, "column")
         of_features = explained_share(self._features, learn_scaling(self._features, model), "row")
         return lambda modules: of_samples(_vectors(modules, "v")) + of_features(_vectors(modules, "u"))
 
@@ -101,11 +101,11 @@ class Corner(Block):
         super().__init__(X, held_rows, held_columns)
         self._corner = submatrix(X, held_rows, held_columns)
 
-    def scorer(self, prepared: Prepared, model: SparseGraphSVD) -> Scorer:
+    def scorer(self, prepared: SearchInput, model: SparseGraphSVD) -> Scorer:
         """1 - |A - B V+ D^-1 U+ C|^2 / |A|^2 for the corner A, held-out samples B and held-out features C."""
         scaling = learn_scaling(self._features, model)
         corner, features = scaling.apply(self._corner), scaling.apply(self._features)
-        samples = prepared.preparation.apply(self._samples)
+        samples = prepared.scaler.apply(self._samples)
         total = check_varies(_sum_of_squares(corner), corner)
 
         def score(modules: list[Module]) -> float:
@@ -133,10 +133,10 @@ class Entries(Split):
         made = super().training_model(model)
         return made.set_params(missing="ignore") if model.missing == "error" else made
 
-    def scorer(self, prepared: Prepared, model: SparseGraphSVD) -> Scorer:
+    def scorer(self, prepared: SearchInput, model: SparseGraphSVD) -> Scorer:
         """1 - |held out - predicted|^2 / |held out|^2; the modules' d are fitted to the observed entries."""
-        values = self._scaled_values(prepared.preparation)
-        observed = np.nan_to_num(prepared.preparation.apply(self.X))
+        values = self._scaled_values(prepared.scaler)
+        observed = np.nan_to_num(prepared.scaler.apply(self.X))
         missing = np.nonzero(np.isnan(self.X))
         total = check_varies(_sum_of_squares(values), values)
 
@@ -167,7 +167,7 @@ class AllData(Split):
             raise ValueError(f"criterion='bic' needs n_components={n_components} below the shorter side of X {X.shape}")
         self.X, self._n_components = X, n_components
 
-    def scorer(self, prepared: Prepared, model: SparseGraphSVD) -> Scorer:
+    def scorer(self, prepared: SearchInput, model: SparseGraphSVD) -> Scorer:
         """Minus BIC: residual / (np variance) + log(np) / (np) * members; the variance is that of a dense SVD."""
         operator = prepared.operator
         n, p = operator.shape
@@ -184,7 +184,7 @@ class AllData(Split):
 
 def explained_share(X: Any, scaling: Preparation, axis: str) -> Callable[[Floats], float]:
     """A function: the share of the variance of X that vectors over its rows or columns (`axis`) explain."""
-    if has_holes(X):
+    if has_missing(X):
         return _explained_share_of_observed(X, scaling, axis)
     operator = scaling.operator(as_operator(X))
     product, size = (operator.rmatvec, X.shape[0]) if axis == "row" else (operator.matvec, X.shape[1])
@@ -206,7 +206,7 @@ def _explained_share_of_observed(X: Any, scaling: Preparation, axis: str) -> Cal
 
 def learn_scaling(X: Any, model: SparseGraphSVD) -> Preparation:
     """The model's centring and scaling, learnt from X."""
-    if has_holes(X):
+    if has_missing(X):
         return learn_from_observed(X, model.center, model.scale)
     return Preparation.learn(as_operator(X, low_memory=True), model.center, model.scale)
 

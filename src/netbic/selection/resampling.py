@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -12,7 +11,7 @@ from sklearn.base import clone
 
 from netbic.estimators import AXES, SparseGraphSVD
 from netbic.graphs import Graph, match
-from netbic.penalties import L1Ball, Penalty
+from netbic.penalties import Penalty
 from netbic.selection.matching import Indices
 
 
@@ -75,11 +74,8 @@ def in_proportion(model: SparseGraphSVD, axis: str, share: float) -> SparseGraph
     count, penalty = getattr(model, f"n_{axis}s"), getattr(model, f"{axis}_penalty")
     if count is not None:
         made.set_params(**{f"n_{axis}s": max(1, round(count * share))})
-    if isinstance(penalty, L1Ball):
-        made.set_params(**{f"{axis}_penalty": replace(penalty, bound=max(1.0, penalty.bound * np.sqrt(share)))})
-    elif isinstance(penalty, Penalty) and (size := penalty.size()) is not None:
-        smaller: Any = replace(penalty, k=max(1, round(size * share)))  # type: ignore[call-arg]
-        made.set_params(**{f"{axis}_penalty": smaller})
+    if isinstance(penalty, Penalty):
+        made.set_params(**{f"{axis}_penalty": penalty.for_share(share)})
     return made
 
 

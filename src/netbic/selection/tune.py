@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from scipy.stats import rankdata
 from sklearn.base import clone
 
-from netbic.estimators import SparseGraphSVD, axis_names, check_count, has_holes
+from netbic.estimators import SparseGraphSVD, axis_names, check_count, has_missing
 from netbic.graphs import Graph
 from netbic.selection.choice import RULES, choice, printable, standard_errors, verdict
 from netbic.selection.criteria import CRITERIA, SplitFactory, check_varies, splits
@@ -173,7 +173,7 @@ def _values(model: SparseGraphSVD, X: Any, criterion: str) -> Any:
     values = clone(model).set_params(row_graph=None, column_graph=None)._validated(X, reset=True)
     if sp.issparse(values) and criterion in ("wold", "gabriel"):
         raise ValueError(f"criterion={criterion!r} needs a dense X: use 'held_out'")
-    if criterion in ("gabriel", "bic") and has_holes(values):
+    if criterion in ("gabriel", "bic") and has_missing(values):
         raise ValueError(f"criterion={criterion!r} needs an X without missing values: use 'held_out' or 'wold'")
     return values
 

@@ -1,17 +1,19 @@
-"""The solver: rounds (the paper's algorithm), one module from one start, starts, and modules one after another."""
+"""The solver: half steps (the paper's algorithm), solves, starts, and the search for one module after another."""
 
-from netbic.solver.half_steps import Side, State, Vector, rounds
-from netbic.solver.modules import DEFLATIONS, SOLVERS, Axis, Module, ModuleSearch, Settings
-from netbic.solver.modules import imputing as imputing
-from netbic.solver.modules import layers as layers
-from netbic.solver.modules import solve_either_sign as solve_either_sign
-from netbic.solver.one_start import IncompatibleSolver, Solution, solve
-from netbic.solver.remarks import MUCH_GRAPH as MUCH_GRAPH
-from netbic.solver.remarks import remarks
+from netbic.deprecation import earlier_names
+from netbic.solver.diagnostics import LARGE_GRAPH_SHARE as LARGE_GRAPH_SHARE
+from netbic.solver.diagnostics import diagnostics
+from netbic.solver.half_step import Side, rounds
+from netbic.solver.search import DEFLATIONS, SOLVERS, Axis, Module, ModuleSearch, Settings
+from netbic.solver.search import deflation_terms as deflation_terms
+from netbic.solver.search import solve_either_sign as solve_either_sign
+from netbic.solver.search import solve_imputed as solve_imputed
+from netbic.solver.solve import IncompatibleSolver, Solution, solve
 from netbic.solver.starts import Direction as Direction
 from netbic.solver.starts import Starts
 from netbic.solver.starts import image as image
 from netbic.solver.starts import random_direction as random_direction
+from netbic.solver.vectors import State, Vector
 
 __all__ = [
     "DEFLATIONS",
@@ -26,7 +28,9 @@ __all__ = [
     "Starts",
     "State",
     "Vector",
-    "remarks",
+    "diagnostics",
     "rounds",
     "solve",
 ]
+
+__getattr__ = earlier_names("netbic.solver", {"remarks": "netbic.solver.diagnostics"})

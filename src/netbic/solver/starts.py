@@ -1,14 +1,14 @@
-"""Where a module's iteration begins.
+"""Starts of the iteration.
 
-The leading singular direction comes from the Gram matrix of the short side (XX' or X'X), which is made once and updated
-in place when a module is taken out; where both sides are long, from a few passes over X; and where entries are missing
-(so that taking a module out is no low-rank change), afresh for every module. From there:
+The leading singular direction is computed from the Gram matrix of the short side (XX' or X'X), which is made once and
+updated in place at every deflation; if both sides are long, from a few passes over X; and if entries are missing (so
+that deflation is not a low-rank update), from scratch for every module. There are two kinds of start:
 
-- `paper_start`: the full leading pair, as the paper's algorithms begin;
-- `cut_start` (default): the first round without the graph. Its first half is free, because Xv = sigma_1 u for the
-  leading pair, and the other half reads the kept lines only.
+- `paper_start`: the full leading pair, as in the paper's algorithms;
+- `sparse_start` (default): the first round without the graph. Its first half is free, because Xv = sigma_1 u for the
+  leading pair, and the second half reads only the kept rows or columns.
 
-Restarts do the same from a random direction. A start depends on X and the seed, not on what operator holds X.
+Restarts use a random direction instead. A start depends on X and the seed, not on the operator that holds X.
 """
 
 from __future__ import annotations
@@ -18,32 +18,30 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh, get_blas_funcs, get_lapack_funcs
 from scipy.sparse.linalg import ArpackError, LinearOperator, svds
 
+from netbic.arrays import Array, Floats, Indices
 from netbic.operators import Corrected, Operator
-from netbic.solver.half_steps import Side, Vector, plain_step
+from netbic.solver.half_step import Side, step_without_graph
+from netbic.solver.vectors import Vector
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
-
-_EXACT_WORK = 2e8  # multiplications up to which the Gram matrix is made in double precision and solved to the end
+_EXACT_WORK = 2e8  # multiplications up to which the Gram matrix is made and solved in double precision
 _LAPACK_SIZE = 300
-_GRAM_SIZE = 4096  # short sides up to this have a Gram matrix; beyond it products with X take its place
-# Relative residual of a start; fixed, since another value gives other modules on real data. Rough starts lose modules
-# near the edge of detection: in `simulate.cohort` (strength .7) the genes' mean F1 is .77 at 1e-4 and 1e-3, .72 at 1e-2
+_GRAM_SIZE = 4096  # short sides up to this have a Gram matrix; beyond, products with X replace it
+# Relative residual of a start; fixed, since another value gives other modules on real data. Inaccurate starts lose weak
+# modules: in `simulate.cohort` (strength .7) the genes' mean F1 is .77 at 1e-4 and 1e-3, .72 at 1e-2
 # and .60 at 5e-2.
 _TOLERANCE = 1e-3
-_GRAM_SUBSPACE, _PASS_SUBSPACE = (20, 8), (24, 12)  # directions kept in mind at most, and after a clear-out
+_GRAM_SUBSPACE, _PASS_SUBSPACE = (20, 8), (24, 12)  # size of the subspace at most, and after a restart
 _STEPS = (12, 3)  # passes over X for the first start, and for each later one
-_SVD_SIZE = 16  # up to this many rows or columns the matrix is written out: ARPACK needs room
+_SVD_SIZE = 16  # up to this many rows or columns the matrix is made dense: too small for ARPACK
 
-Product = Callable[[NDArray[Any]], NDArray[Any]]
+Product = Callable[[Array], Array]
 
 
 class Direction(NamedTuple):
-    """A unit vector on one axis, and the singular value that goes with it."""
+    """A unit vector on one axis, and its singular value."""
 
     vector: Floats
     on_rows: bool
@@ -51,14 +49,14 @@ class Direction(NamedTuple):
 
 
 class Starts:
-    """Leading singular directions of a matrix that loses one module after another.
+    """Leading singular directions of a matrix that is deflated by one module after another.
 
     Parameters
     ----------
     operator : Corrected
-        The matrix before the first module is taken out.
+        The matrix before the first deflation.
     exact : bool
-        Solve to machine precision, as the paper's start needs; otherwise only where that costs nothing.
+        Solve to machine precision, as for the paper's start; otherwise only small matrices.
     """
 
     def __init__(self, operator: Corrected, exact: bool) -> None:
@@ -66,33 +64,33 @@ class Starts:
         self._on_rows, short = n <= p, min(n, p)
         self._exact = exact or short * short * max(n, p) <= _EXACT_WORK
         self._scale = _power_of_two(operator.squared_norm)
-        self._found: Direction | None = None  # until the matrix changes
-        self._gram: NDArray[Any] | None = None
+        self._found: Direction | None = None  # reset by `deflate`
+        self._gram: Array | None = None
         has_gram = short <= _GRAM_SIZE and operator.tracks_gram
         dtype = np.float32 if has_gram and not self._exact else np.float64
         if has_gram:
             self._gram = operator.gram(self._on_rows, self._scale, dtype)
             self._symv, self._syr2 = get_blas_funcs(("symv", "syr2"), (self._gram,))
-        # What rounding may have left in the Gram matrix: below it only products with the operator tell the truth.
+        # Rounding error of the Gram matrix: below it only products with the operator are accurate.
         size = operator.squared_norm + operator.correction_norm() ** 2
         self._floor = 10 * float(np.finfo(dtype).eps) * size * self._scale**2
         first = np.random.default_rng(0).standard_normal(short).astype(dtype)
         self._subspace = Subspace(first, *(_GRAM_SUBSPACE if self._gram is not None else _PASS_SUBSPACE))
 
-    def twin(self) -> Self:
-        """The same starts, to be used up by a search of their own."""
+    def copy(self) -> Self:
+        """A copy for another search, which modifies it."""
         made = copy.copy(self)
         made._gram = None if self._gram is None else self._gram.copy(order="F")
-        made._subspace = self._subspace.twin()
+        made._subspace = self._subspace.copy()
         return made
 
     def leading(self, operator: Corrected) -> Direction | None:
-        """The leading direction of what is left; None if that is zero."""
+        """The leading direction of the current matrix; None if it is zero."""
         if self._found is None:
-            self._found = self._sought(operator)
+            self._found = self._compute(operator)
         return self._found
 
-    def _sought(self, operator: Corrected) -> Direction | None:
+    def _compute(self, operator: Corrected) -> Direction | None:
         if not operator.tracks_gram:
             return exact_direction(operator, self._on_rows)
         if self._gram is not None and self._exact and self._gram.shape[0] <= _LAPACK_SIZE:
@@ -106,7 +104,7 @@ class Starts:
         return Direction(vector.astype(np.float64), self._on_rows, float(np.sqrt(square)) / self._scale)
 
     def _effort(self) -> tuple[float, int]:
-        """Tolerance and most products for one direction (a product is a pass over X where there is no Gram matrix)."""
+        """Tolerance and maximal number of products for one direction (a pass over X each without a Gram matrix)."""
         if self._exact:
             return 1e-13, 10_000
         if self._gram is not None:
@@ -122,8 +120,8 @@ class Starts:
             return lambda q: self._scale**2 * operator.matvec(every_column, operator.rmatvec(every_row, q))
         return lambda q: self._scale**2 * operator.normal(q)
 
-    def forget(self, operator: Corrected, left: Floats, right: Floats, product: Floats) -> None:
-        """Follow X -> X - left right', where `operator` is X before and `product` is X right: G -= w a' + a w'."""
+    def deflate(self, operator: Corrected, left: Floats, right: Floats, product: Floats) -> None:
+        """Update for X -> X - left right', where `operator` is the old X and `product` is X right: G -= w a' + a w'."""
         self._found = None
         if not operator.tracks_gram:
             return
@@ -136,38 +134,38 @@ class Starts:
         if self._gram is not None:
             w, a = w.astype(self._gram.dtype), a.astype(self._gram.dtype)
             self._gram = self._syr2(-1.0, w, a, a=self._gram, overwrite_a=True)
-        self._subspace.forget(w, a)
+        self._subspace.deflate(w, a)
 
 
 class Subspace:
-    """A subspace in which leading eigenvectors of a slowly changing matrix G are sought.
+    """A subspace for the leading eigenvectors of a slowly changing matrix G.
 
-    Kept are an orthonormal basis and the products of G with it. When G loses a rank-two part those products are
-    corrected, not made again, so that the directions found on the way to one module serve the next ones too.
+    It holds an orthonormal basis and the products of G with it. A rank-two change of G updates these products, so that
+    the directions computed for one module are reused for the next ones.
 
     Parameters
     ----------
     first : array
-        Where to begin.
+        The first direction.
     most, kept : int
-        Directions kept at most, and the best ones that stay when there are so many.
+        Largest dimension, and the number of best directions that are kept when it is reached.
     """
 
-    def __init__(self, first: NDArray[Any], most: int, kept: int) -> None:
+    def __init__(self, first: Array, most: int, kept: int) -> None:
         self._first, self.most, self.kept = first, most, kept
         self._basis = np.empty((self.most, first.size), dtype=first.dtype)
         self._products = np.empty_like(self._basis)
         self._syevr: Any = get_lapack_funcs("syevr", (self._basis,))
         self.size = 0
 
-    def twin(self) -> Self:
-        """The same subspace, with arrays of its own."""
+    def copy(self) -> Self:
+        """A copy that shares no arrays."""
         made = copy.copy(self)
         made._basis, made._products = self._basis.copy(), self._products.copy()
         return made
 
-    def leading(self, product: Product, tolerance: float, steps: int) -> tuple[float, NDArray[Any]]:
-        """Largest eigenvalue and its vector, to a relative residual of `tolerance` or after so many products."""
+    def leading(self, product: Product, tolerance: float, steps: int) -> tuple[float, Array]:
+        """Largest eigenvalue and its vector, to a relative residual of `tolerance` or after `steps` products."""
         if not self.size:
             self._add(self._first, product)
         value, vector, image = self._ritz()
@@ -178,26 +176,26 @@ class Subspace:
             value, vector, image = self._ritz()
         return value, vector
 
-    def _ritz(self) -> tuple[float, NDArray[Any], NDArray[Any]]:
+    def _ritz(self) -> tuple[float, Array, Array]:
         """The best value in the subspace, its vector, and G times that vector."""
         values, weights = self._projected(1)
         best = weights[:, 0]
         return float(values[0]), best @ self._basis[: self.size], best @ self._products[: self.size]
 
-    def _projected(self, count: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _projected(self, count: int) -> tuple[Array, Array]:
         """The largest eigenvalues of G within the subspace, in increasing order, and their vectors."""
         inside = self._basis[: self.size] @ self._products[: self.size].T
         lowest = self.size - count + 1
         values, weights, *_ = self._syevr(inside, range="I", il=lowest, iu=self.size)
         return values[:count], weights
 
-    def _add(self, vector: NDArray[Any], product: Product) -> bool:
-        """Extend the subspace by a vector; False if it lies in it already."""
+    def _add(self, vector: Array, product: Product) -> bool:
+        """Extend the subspace by a vector; False if it is contained already."""
         if self.size == self.most:
             self._compress()
         basis = self._basis[: self.size]
         length = np.linalg.norm(vector)
-        vector = vector - (basis @ vector) @ basis  # once is enough: what is added is a residual, orthogonal already
+        vector = vector - (basis @ vector) @ basis  # once is enough: residuals are nearly orthogonal
         rest = np.linalg.norm(vector)
         if not rest > 1e-4 * length:
             return False
@@ -207,27 +205,27 @@ class Subspace:
         return True
 
     def _compress(self) -> None:
-        """Keep the best directions only."""
+        """Keep only the best directions."""
         best = self._projected(self.kept)[1].T
         self._basis[: self.kept] = best @ self._basis
         self._products[: self.kept] = best @ self._products
         self.size = self.kept
 
-    def forget(self, w: NDArray[Any], a: NDArray[Any]) -> None:
-        """Follow G -> G - w a' - a w'."""
+    def deflate(self, w: Array, a: Array) -> None:
+        """Update for G -> G - w a' - a w'."""
         basis = self._basis[: self.size]
         self._products[: self.size] -= np.outer(basis @ a, w) + np.outer(basis @ w, a)
 
 
 def _power_of_two(squared_norm: float) -> float:
-    """A factor that brings a matrix into the range of single precision without touching a digit; 1 if it is there."""
+    """A factor that brings a matrix into the range of single precision without rounding; 1 if it is in range."""
     if 1e-10 <= squared_norm <= 1e10:
         return 1.0
     return float(2.0 ** -np.round(np.log2(squared_norm) / 2)) if squared_norm > 0 else 1.0
 
 
 def image(product: Callable[[Indices, Floats], Floats], vector: Floats) -> Floats:
-    """A product with a vector of any length, made with its direction: single precision has little room above X."""
+    """The product with a vector of any norm, computed with its direction to stay in the range of single precision."""
     support, length = np.flatnonzero(vector), float(np.linalg.norm(vector))
     return length * product(support, vector[support] / length) if length else product(support, vector[support])
 
@@ -240,20 +238,20 @@ def paper_start(operator: Operator, direction: Direction) -> tuple[Vector, Vecto
     return Vector.of(operator.matvec(one.support, one.values)), one
 
 
-def cut_start(operator: Operator, rows: Side, columns: Side, direction: Direction) -> tuple[Vector, Vector] | None:
-    """A round without the graph, the first half on the direction's own axis; None if a threshold leaves nothing."""
+def sparse_start(operator: Operator, rows: Side, columns: Side, direction: Direction) -> tuple[Vector, Vector] | None:
+    """A round without the graph, beginning on the axis of the direction; None if a threshold keeps nothing."""
     z = direction.value * direction.vector
     if direction.on_rows:
-        u = plain_step(rows, z)
-        v = plain_step(columns, operator.rmatvec(u.support, u.values)) if not u.is_empty else u
+        u = step_without_graph(rows, z)
+        v = step_without_graph(columns, operator.rmatvec(u.support, u.values)) if not u.is_empty else u
     else:
-        v = plain_step(columns, z)
-        u = plain_step(rows, operator.matvec(v.support, v.values)) if not v.is_empty else v
+        v = step_without_graph(columns, z)
+        u = step_without_graph(rows, operator.matvec(v.support, v.values)) if not v.is_empty else v
     return None if u.is_empty or v.is_empty else (u, v)
 
 
 def random_direction(like: Direction, generator: np.random.Generator) -> Direction:
-    """A Gaussian direction on the same axis, with the same singular value (which scales what thresholds see)."""
+    """A Gaussian direction on the same axis, with the same singular value (the scale of the scores)."""
     vector = generator.standard_normal(like.vector.size)
     return like._replace(vector=vector / np.linalg.norm(vector))
 
@@ -277,7 +275,7 @@ def exact_direction(operator: Operator, on_rows: bool) -> Direction | None:
 
 
 def _small_svd(operator: Operator) -> tuple[Floats, float, Floats]:
-    """Write the matrix out along its short side."""
+    """SVD of the matrix made dense along its short side."""
     n, p = operator.shape
     one = np.ones(1)
     if n <= p:
@@ -303,6 +301,6 @@ def _arpack_svd(operator: Operator) -> tuple[Floats, float, Floats] | None:
     start = np.random.default_rng(0).standard_normal(min(n, p))
     try:
         left, values, right = svds(products, k=1, v0=start, tol=0)
-    except ArpackError:  # the start is mapped to nothing: what is left is rounding error
+    except ArpackError:  # the start is mapped to zero: the matrix is rounding error
         return None
     return left[:, 0], float(values[0]), right[0]

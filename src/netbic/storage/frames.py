@@ -165,6 +165,8 @@ def _chosen(table: pd.DataFrame, axis: str, choices: pd.DataFrame) -> dict[str, 
         raise InputError(
             f"{axis} have posteriors of {len(posteriors)} modules and choices of {len(own)}: give tables of one model"
         )
+    if "heteroscedasticity" not in own:  # tables of earlier versions
+        own = own.rename(columns={"unevenness": "heteroscedasticity"})
     numbers = own[CHOSEN_NUMBERS].to_numpy(dtype=np.float64)
     return {
         f"{axis}_posteriors": np.ascontiguousarray(table[posteriors].to_numpy().T),

@@ -11,14 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from netbic import penalties
 from netbic.errors import InputError
-from netbic.estimators import SparseGraphSVD, StableModules, fitted_model, matched_graph
+from netbic.estimators import AXES, SparseGraphSVD, StableModules, fitted_model, matched_graph, store_choices
 from netbic.graphs import Graph
 from netbic.operators import Preparation
 from netbic.solver import Module, Vector
 from netbic.storage.state_check import check_arrays, check_names
 
 _ARRAYS = ("left_vectors", "components", "singular_values", "explained_variance_ratio", "graph_share", "converged")
-CHOSEN_NUMBERS = ["sigma", "noise", "strength", "unevenness"]  # what a Choice holds beside the posteriors
+CHOSEN_NUMBERS = ["sigma", "noise", "strength", "heteroscedasticity"]  # what a Choice holds beside the posteriors
 _GRAPHS = ("row_graph", "column_graph")
 _KINDS = {kind.__name__: kind for kind in (SparseGraphSVD, StableModules)}
 
@@ -43,9 +43,9 @@ def state_of(model: SparseGraphSVD) -> ModelState:
     arrays = {name: np.asarray(getattr(model, f"{name}_")) for name in _ARRAYS}
     arrays["objectives"] = np.concatenate([*model.objectives_, np.empty(0)])
     arrays["rounds"] = np.array([len(values) for values in model.objectives_], dtype=np.int64)
-    arrays["offsets"] = model.preparation_.offsets
-    if model.preparation_.factors is not None:
-        arrays["factors"] = model.preparation_.factors
+    arrays["offsets"] = model.scaler_.offsets
+    if model.scaler_.factors is not None:
+        arrays["factors"] = model.scaler_.factors
     for axis, posteriors in model.posteriors_.items():
         if posteriors is not None:
             arrays[f"{axis}_posteriors"] = posteriors
@@ -135,11 +135,12 @@ def model_from(state: ModelState) -> SparseGraphSVD:
     model.rows_, model.columns_ = model.left_vectors_.T != 0, model.components_ != 0
     bounds = np.cumsum(state.arrays["rounds"])[:-1]
     model.objectives_ = np.split(state.arrays["objectives"], bounds) if model.n_components_ else []
-    model.store_choices(*(_choices(model, state.arrays, axis) for axis in ("rows", "columns")))
+    store_choices(model, *(_choices(model, state.arrays, axis) for axis in ("rows", "columns")))
     model.n_iter_ = int(state.arrays["rounds"].max(initial=1))
     rows = model.center in ("rows", "both")
-    model.preparation_ = Preparation(state.arrays["offsets"], state.arrays.get("factors"), rows)
+    model.scaler_ = Preparation(state.arrays["offsets"], state.arrays.get("factors"), rows)
     model.names_ = {axis: _name_array(state.names.get(axis)) for axis in ("rows", "columns")}
+    model.graphs_ = {f"{axis}s": state.graphs.get(f"{axis}_graph") for axis in AXES}
     if state.feature_names:
         model.feature_names_in_ = model.names_["columns"]
     return model
@@ -167,7 +168,7 @@ def _name_array(names: list[Any] | None) -> NDArray[Any] | None:
 
 def _plain(value: Any) -> Any:
     """A parameter's value as JSON has it; what JSON cannot hold is described, and comes back as None."""
-    if isinstance(value, penalties.Penalty) and type(value).__name__ in vars(penalties):
+    if isinstance(value, penalties.Penalty) and type(value) is vars(penalties).get(type(value).__name__):
         return {"penalty": type(value).__name__} | {
             f.name: _plain(getattr(value, f.name)) for f in fields(value) if f.init
         }

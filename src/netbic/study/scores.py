@@ -53,7 +53,7 @@ def scores_by_name(model: SparseGraphSVD, X: Any, genes: Any) -> NDArray[Any]:
         return _block_scores(model, X, at)
     if not isinstance(X, np.ndarray):
         return _sparse_scores(model, X, at)
-    full = np.tile(model.preparation_.offsets.astype(X.dtype), (X.shape[0], 1))
+    full = np.tile(model.scaler_.offsets.astype(X.dtype), (X.shape[0], 1))
     full[:, at >= 0] = X[:, at[at >= 0]]
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")
@@ -70,7 +70,7 @@ def _as_floats(X: Any) -> Any:
 
 
 def _check_overlap(model: SparseGraphSVD, known: pd.Index[Any], wanted: pd.Index[Any], at: NDArray[Any]) -> None:
-    used = model.columns_.any(axis=0)
+    used = np.asarray(model.columns_.any(axis=0))
     if not (used & (at >= 0)).any():
         mine, theirs = (", ".join(map(shown, names[:5])) for names in (known, wanted[used]))
         raise InputError(f"no gene of the modules is in these data (modules: {theirs}; data: {mine})")
@@ -82,7 +82,7 @@ def _check_overlap(model: SparseGraphSVD, known: pd.Index[Any], wanted: pd.Index
 def _block_scores(model: SparseGraphSVD, X: Any, at: NDArray[Any]) -> NDArray[Any]:
     """The same of a Dask array, block by block."""
     blocks = RowBlocks(X, hold=False)
-    scores = blocks.stacked(_affine_scores, model.preparation_, scoring(model.components_.astype(np.float64)), at)
+    scores = blocks.stacked(_affine_scores, model.scaler_, scoring(model.components_.astype(np.float64)), at)
     if not np.isfinite(scores).all():
         blocks.check_finite()
     return scores
@@ -90,7 +90,7 @@ def _block_scores(model: SparseGraphSVD, X: Any, at: NDArray[Any]) -> NDArray[An
 
 def _sparse_scores(model: SparseGraphSVD, X: Any, at: NDArray[Any]) -> NDArray[Any]:
     """The same without writing X out."""
-    return _affine_scores(X, model.preparation_, scoring(model.components_.astype(np.float64)), at)
+    return _affine_scores(X, model.scaler_, scoring(model.components_.astype(np.float64)), at)
 
 
 def _affine_scores(X: Any, preparation: Preparation, directions: NDArray[Any], at: NDArray[Any]) -> NDArray[Any]:

@@ -1,34 +1,36 @@
-"""Modules one after another: start, solve (restarts included), keep, deflate."""
+"""The search for modules, one after another: start, solve (with restarts), deflate."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.parallel import Parallel, delayed
 
+from netbic.arrays import Floats
 from netbic.graphs import GraphTerm
 from netbic.operators import Corrected
-from netbic.penalties import AdaptiveSupport, Penalty
-from netbic.solver.half_steps import Side, SolverName, State, Vector
-from netbic.solver.one_start import Budget, Outcome, Solution, as_chosen, chooses_size, solve, stands
-from netbic.solver.starts import Direction, Starts, cut_start, image, largest_entry, paper_start, random_direction
+from netbic.penalties import Penalty
+from netbic.solver.half_step import Side, SolverName
+from netbic.solver.solve import Budget, Outcome, Solution, is_stable, solve, with_fixed_size
+from netbic.solver.starts import Direction, Starts, image, largest_entry, paper_start, random_direction, sparse_start
+from netbic.solver.vectors import State, Vector
 
-Floats = NDArray[np.float64]
+Sides = tuple[Side, Side]
+Pair = tuple[Vector, Vector]
 Deflation = Literal["hotelling", "projection", "schur"]
 SOLVERS: Final = ("auto", "aisp", "monotone")
 DEFLATIONS: Final = ("hotelling", "projection", "schur")
-MOST_MODULES: Final = 10_000  # of one search: a size of one row and one column could go on for every entry of X
+MAX_MODULES: Final = 10_000  # of one search; modules of one row and one column could be as many as entries of X
 _EPSILON = float(np.finfo(np.float64).eps)
-_IMPUTING = 10  # times max_iter: most rounds while holes are imputed
+_IMPUTATION_ROUNDS = 10  # in units of max_iter, while missing entries are imputed
 
 
 @dataclass(frozen=True)
 class Axis:
-    """What the user asked for on one axis; `side` turns it into what a half step needs for one module."""
+    """The options of one axis; `side` turns them into the input of a half step for one module."""
 
     penalty: Penalty
     term: GraphTerm | None = None
@@ -37,9 +39,9 @@ class Axis:
     signed: bool = False
 
     def side(self, leading_value: float, squared_norm: float, n_entries: int, squares: Floats | None = None) -> Side:
-        """Fix sigma and data-driven penalties for a residual with this leading singular value and squared norm.
+        """Set sigma and data-driven penalties for a residual with this leading singular value and squared norm.
 
-        `squares` are the squared lengths of the residual's rows (columns), for penalties that choose their size.
+        `squares` are the squared norms of the rows (columns) of the residual, for penalties that choose their size.
         """
         sigma = self.smoothness
         if self.relative and self.term is not None and sigma > 0:
@@ -49,7 +51,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Settings:
-    """How to iterate; the words of `SparseGraphSVD`."""
+    """Options of the iteration, named as the parameters of `SparseGraphSVD`."""
 
     solver: SolverName = "auto"
     n_init: int = 1
@@ -63,22 +65,21 @@ class Settings:
 
 @dataclass(frozen=True)
 class Module:
-    """One pair (u, v) with d = u'Xv and the account of how it was found."""
+    """A pair (u, v) with d = u'Xv, and how its iteration ended."""
 
     u: Vector
     v: Vector
     d: float
     outcome: Outcome
-    objectives: NDArray[np.float64]
+    objectives: Floats
     graph_share: float
 
 
 class ModuleSearch:
-    """Iterate over modules for as long as anything is left; `ended` then says why there are no more.
+    """Iterate over modules until nothing is left of X; `ended` then says why the search has ended.
 
-    Modules that are `known` already, the first ones of an earlier search, are taken as they are. No digit of a module
-    depends on how those before it were found, so the search then goes on to the same numbers. `starts` are those of the
-    operator, where they have been made already; they are used up.
+    `known` modules, the first ones of an earlier search, are not searched for again. The others are bit-identical to
+    those of that search. `starts` are those of the operator, if they have been computed already; they are modified.
     """
 
     def __init__(
@@ -103,8 +104,8 @@ class ModuleSearch:
     def __iter__(self) -> Iterator[Module]:
         number, norm_error = 0, 0.0
         while True:
-            if number == MOST_MODULES:
-                self.ended = f"no more than {MOST_MODULES:,} are sought"
+            if number == MAX_MODULES:
+                self.ended = f"no more than {MAX_MODULES:,} are searched for"
                 return
             is_left = self._residual.squared_norm > norm_error
             leading = self._starts.leading(self._residual) if is_left else None
@@ -116,39 +117,39 @@ class ModuleSearch:
             if module is None:
                 return
             yield module
-            norm_error += _EPSILON * self._residual.squared_norm  # what the difference of the two norms is rounded by
+            norm_error += _EPSILON * self._residual.squared_norm  # rounding error of the difference of the two norms
             self._residual.forget()
-            for left, right in layers(self._filled(module), module, self._settings.deflation):
-                self._take_out(left, right)
+            for left, right in deflation_terms(self._filled(module), module, self._settings.deflation):
+                self._deflate(left, right)
             number += 1
 
     def _filled(self, module: Module) -> Corrected:
-        """What a module is taken out of: holes, where they are imputed, hold what it predicts."""
+        """The matrix to deflate: missing entries that are imputed hold the prediction of the module."""
         if not self._residual.imputes:
             return self._residual
         return self._residual.with_prediction(module.d * module.u.full(), module.v.full())
 
-    def _take_out(self, left: Floats, right: Floats) -> None:
+    def _deflate(self, left: Floats, right: Floats) -> None:
         product = image(self._residual.matvec, right)
-        self._starts.forget(self._residual, left, right, product)
+        self._starts.deflate(self._residual, left, right, product)
         self._residual = self._residual.minus(left, right, product)
 
     def _next(self, leading: Direction, number: int) -> Module | None:
         squared_norm, n_entries = self._residual.squared_norm, self._residual.n_entries
-        adaptive = any(isinstance(axis.penalty, AdaptiveSupport) for axis in (self._rows, self._columns))
-        row_squares, column_squares = self._residual.squared_lengths() if adaptive else (None, None)
+        choosing = any(axis.penalty.chooses_size for axis in (self._rows, self._columns))
+        row_squares, column_squares = self._residual.squared_lengths() if choosing else (None, None)
         self._residual.forget()
         rows = self._rows.side(leading.value, squared_norm, n_entries, row_squares)
         columns = self._columns.side(leading.value, squared_norm, n_entries, column_squares)
         solution = best_of_starts(self._residual, rows, columns, leading, number, self._settings)
         if self._residual.imputes and not solution.state.is_empty:
-            solution = imputing(self._residual, rows, columns, solution, self._settings)
+            solution = solve_imputed(self._residual, rows, columns, solution, self._settings)
         if solution.state.is_empty:
             axis, asked = ("row", self._rows) if solution.state.u.is_empty else ("column", self._columns)
-            self.ended = f"the {axis} penalty {asked.penalty!r} leaves no {axis} at all"
+            self.ended = f"the {axis} penalty {asked.penalty!r} keeps no {axis}"
             return None
         if solution.state.d <= self._noise:
-            self.ended = "the best module left explains nothing (d <= 0)"
+            self.ended = "the best remaining module explains nothing (d <= 0)"
             return None
         state = _signed_by_convention(solution.state, rows, columns)
         share = max(graph_share(rows, state.u, state.d), graph_share(columns, state.v, state.d))
@@ -158,14 +159,14 @@ class ModuleSearch:
 def best_of_starts(
     operator: Corrected, rows: Side, columns: Side, leading: Direction, number: int, settings: Settings
 ) -> Solution:
-    """Solve from the leading direction and n_init - 1 random ones; the largest F wins, the earliest among equals."""
+    """Solve from the leading direction and n_init - 1 random ones; keep the largest F, the first among equals."""
     if settings.n_init == 1:
         return solve_either_sign(operator, rows, columns, leading, settings)
 
     def attempt(index: int) -> Solution:
         generator = np.random.default_rng([settings.seed, number, index])
         direction = random_direction(leading, generator) if index else leading
-        # Each start packs for itself, so that no digit depends on what ran before it or beside it.
+        # Each start has its own cache, so that results do not depend on the other starts.
         return solve_either_sign(operator.for_one_start(), rows, columns, direction, settings)
 
     run = Parallel(n_jobs=settings.n_jobs, prefer="threads")
@@ -173,13 +174,13 @@ def best_of_starts(
     return max(solutions, key=lambda solution: solution.rank)
 
 
-def imputing(operator: Corrected, rows: Side, columns: Side, solution: Solution, settings: Settings) -> Solution:
-    """Fill the holes with what the module predicts and solve again, until it stands still.
+def solve_imputed(operator: Corrected, rows: Side, columns: Side, solution: Solution, settings: Settings) -> Solution:
+    """Fill missing entries with the prediction of the module and solve again, until the module converges.
 
-    Sizes are chosen afresh each time, as long as the budget lasts; then those chosen last are kept.
+    Penalties that choose their sizes do so in every solve until the budget is spent; then the last sizes are fixed.
     """
     budget, asked, n_rounds = Budget(), (rows, columns), 0
-    budget.choosing *= 3  # many short solves: a hundred are usual
+    budget.choosing *= 3  # many short solves: about a hundred are typical
     for _ in range(settings.max_iter):
         before = solution.state
         filled = operator.with_prediction(before.d * before.u.full(), before.v.full())
@@ -189,16 +190,16 @@ def imputing(operator: Corrected, rows: Side, columns: Side, solution: Solution,
         if after.is_empty:
             return solution
         if max(after.u.distance(before.u), after.v.distance(before.v)) <= settings.tol:
-            settled = not budget.is_spent or stands(filled, *_for_matrix(asked, filled), after, settings.tol)
-            return solution if settled else replace(solution, outcome="unsettled")
-        if n_rounds > _IMPUTING * settings.max_iter:
+            stable = not budget.is_spent or is_stable(filled, *_for_matrix(asked, filled), after, settings.tol)
+            return solution if stable else replace(solution, outcome="unsettled")
+        if n_rounds > _IMPUTATION_ROUNDS * settings.max_iter:
             break
         if budget.is_spent:
-            rows, columns = as_chosen(rows, after.u), as_chosen(columns, after.v)
+            rows, columns = with_fixed_size(rows, after.u), with_fixed_size(columns, after.v)
     return replace(solution, outcome="max_iter")
 
 
-def _for_matrix(sides: tuple[Side, Side], operator: Corrected) -> tuple[Side, Side]:
+def _for_matrix(sides: Sides, operator: Corrected) -> Sides:
     """Both sides with the noise level of a matrix."""
     norm, size = operator.squared_norm, operator.n_entries
     rows, columns = (replace(side, penalty=side.penalty.for_matrix(norm, size)) for side in sides)
@@ -209,11 +210,11 @@ def solve_with(
     operator: Corrected,
     rows: Side,
     columns: Side,
-    start: tuple[Vector, Vector],
+    start: Pair,
     settings: Settings,
     budget: Budget | None = None,
 ) -> Solution:
-    """`solve` with the user's solver, limits and tolerance."""
+    """`solve` with these settings."""
     solver, most, tol = settings.solver, settings.max_iter, settings.tol
     return solve(operator, rows, columns, start, solver=solver, max_iter=most, tol=tol, budget=budget)
 
@@ -223,17 +224,17 @@ def solve_either_sign(
 ) -> Solution:
     """Solve from a direction, which is defined up to its sign.
 
-    The sign matters once a side is non-negative: then both are tried and the better one is kept. Where both die (a
-    non-negative side can be left with no positive score at all), the column of the largest entry is a last start.
+    The sign matters if a side is non-negative: then both are tried and the better one is kept. If both end empty (no
+    score of a non-negative side may be positive), the row and the column of the largest entry are tried as a start.
     """
     budget = Budget()
 
-    def attempt(start: tuple[Vector, Vector]) -> Solution:
-        start = come_down(operator, rows, columns, start, settings, budget)
+    def attempt(start: Pair) -> Solution:
+        start = anneal(operator, rows, columns, start, settings, budget)
         first = solve_with(operator, rows, columns, start, settings, budget)
-        if first.state.is_empty or not (chooses_size(rows) or chooses_size(columns)):
+        if first.state.is_empty or not _chooses_size(rows, columns):
             return first
-        half = half_as_large(operator, rows, columns, first.state, settings)
+        half = half_size_restart(operator, rows, columns, first.state, settings)
         second = solve_with(operator, rows, columns, half, settings, budget)
         return max(first, second, key=lambda solution: solution.rank)
 
@@ -246,48 +247,47 @@ def solve_either_sign(
     return max(solutions, key=lambda solution: solution.rank)
 
 
-def start_from(
-    operator: Corrected, rows: Side, columns: Side, direction: Direction, settings: Settings
-) -> tuple[Vector, Vector]:
-    """The paper's start for the paper's solver (or where a cut start would be empty), otherwise a cut one.
+def start_from(operator: Corrected, rows: Side, columns: Side, direction: Direction, settings: Settings) -> Pair:
+    """The dense singular pair for the paper's solver (or if the sparse start would be empty), otherwise a sparse start.
 
-    Penalties that choose their size come down from the dense pair: cut at once, they keep what the first cut left.
+    Annealing and penalties that choose their size also begin with the dense pair: from a sparse start they would keep
+    its support.
     """
-    dense = settings.annealing > 0 or chooses_size(rows) or chooses_size(columns)
-    cut = None if dense or settings.solver == "aisp" else cut_start(operator, rows, columns, direction)
-    return cut or paper_start(operator, direction)
+    dense = settings.annealing > 0 or settings.solver == "aisp" or _chooses_size(rows, columns)
+    sparse = None if dense else sparse_start(operator, rows, columns, direction)
+    return sparse or paper_start(operator, direction)
 
 
-def come_down(
-    operator: Corrected, rows: Side, columns: Side, start: tuple[Vector, Vector], settings: Settings, budget: Budget
-) -> tuple[Vector, Vector]:
-    """From a dense start towards the sizes asked for, in geometric steps: each is solved from the one before."""
+def _chooses_size(rows: Side, columns: Side) -> bool:
+    return rows.penalty.chooses_size or columns.penalty.chooses_size
+
+
+def anneal(operator: Corrected, rows: Side, columns: Side, start: Pair, settings: Settings, budget: Budget) -> Pair:
+    """Reduce a dense start to the sizes of the penalties in geometric steps, each solved from the previous one."""
     for share in np.linspace(1, 0, settings.annealing, endpoint=False):
-        wide, tall = larger(rows, operator.shape[0], share), larger(columns, operator.shape[1], share)
-        state = solve_with(operator, wide, tall, start, settings, budget).state
+        sides = enlarged(rows, operator.shape[0], share), enlarged(columns, operator.shape[1], share)
+        state = solve_with(operator, *sides, start, settings, budget).state
         if state.is_empty:
             break
         start = state.u, state.v
     return start
 
 
-def larger(side: Side, size: int, share: float) -> Side:
-    """The side with a size between that asked for (share 0) and all (share 1); as it is if none is asked for."""
-    asked = side.penalty.size()
-    if asked is None:
+def enlarged(side: Side, n_entries: int, share: float) -> Side:
+    """The side with a size between that of its penalty (share 0) and all entries (share 1), if it has one."""
+    size = side.penalty.size()
+    if size is None:
         return side
-    penalty: Any = side.penalty
-    return replace(side, penalty=replace(penalty, k=round(asked * (size / asked) ** share)))
+    return replace(side, penalty=side.penalty.resized(round(size * (n_entries / size) ** share)))
 
 
-def half_as_large(
-    operator: Corrected, rows: Side, columns: Side, state: State, settings: Settings
-) -> tuple[Vector, Vector]:
-    """The module of half the size that is found from this one: of two that were mixed up in it, the one or the other.
+def half_size_restart(operator: Corrected, rows: Side, columns: Side, state: State, settings: Settings) -> Pair:
+    """A start for a second solve: the module of half the size that is found from this one.
 
-    Modules of nearly equal d leave a leading pair that is any mixture of theirs, and a size chosen for both.
+    The leading pair is a mixture of modules with nearly equal d, and the size is then chosen for the mixture; the half
+    size separates them.
     """
-    rows, columns = as_chosen(rows, state.u, 0.5), as_chosen(columns, state.v, 0.5)
+    rows, columns = with_fixed_size(rows, state.u, 0.5), with_fixed_size(columns, state.v, 0.5)
     found = solve_with(operator, rows, columns, (state.u, state.v), settings).state
     if found.is_empty:
         return state.u, state.v
@@ -300,8 +300,8 @@ def graph_share(side: Side, vector: Vector, d: float) -> float:
     return graph / (d + graph)
 
 
-def layers(operator: Corrected, module: Module, how: Deflation) -> Iterator[tuple[Floats, Floats]]:
-    """The rank-one matrices to subtract, one after another, to take a module out.
+def deflation_terms(operator: Corrected, module: Module, how: Deflation) -> Iterator[tuple[Floats, Floats]]:
+    """The rank-one matrices to subtract, one after another, to remove a module.
 
     hotelling: X - d uv'.  projection: (I - uu') X (I - vv').  schur: X - (Xv)(X'u)' / d.
     """
@@ -319,7 +319,7 @@ def layers(operator: Corrected, module: Module, how: Deflation) -> Iterator[tupl
 
 
 def _signed_by_convention(state: State, rows: Side, columns: Side) -> State:
-    """Make the largest entry of v positive, unless a non-negative side has fixed the signs already."""
+    """Make the largest entry of v positive, unless a non-negative side fixes the signs."""
     if rows.penalty.nonnegative or columns.penalty.nonnegative:
         return state
     if state.v.values[np.argmax(np.abs(state.v.values))] > 0:

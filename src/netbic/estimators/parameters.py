@@ -1,0 +1,147 @@
+"""Checks of the parameters of `SparseGraphSVD`, and the options they amount to on each axis."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from netbic.arrays import Array
+from netbic.graphs import TERMS, Graph, GraphTerm, match
+from netbic.operators import CENTERS
+from netbic.penalties import L0, Dense, Penalty
+from netbic.solver import DEFLATIONS, SOLVERS, Axis
+
+if TYPE_CHECKING:
+    from netbic.estimators.estimator import SparseGraphSVD
+
+AXES: Final = ("row", "column")
+DEFAULT_SMOOTHNESS: Final = 0.2
+_CHOICES: Final[dict[str, tuple[object, ...]]] = {
+    "smoothness_scale": ("relative", "absolute"),
+    "graph_term": TERMS,
+    "signs": ("absolute", "signed"),
+    "center": CENTERS,
+    "scale": (False, True),
+    "low_memory": (False, True),
+    "missing": ("error", "ignore", "impute"),
+    "solver": SOLVERS,
+    "deflation": DEFLATIONS,
+}
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a plain number (True and False are not)."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def check_count(name: str, value: Any) -> None:
+    """Raise unless `value` is an integer of at least 1."""
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise TypeError(f"{name}={value!r}: an integer is needed")
+    if value < 1:
+        raise ValueError(f"{name}={value}: at least 1 is needed")
+
+
+def check_parameters(model: SparseGraphSVD) -> None:
+    """Raise if a parameter that does not depend on the data has no valid value."""
+    for name, choices in _CHOICES.items():
+        value = getattr(model, name)
+        value = bool(value) if isinstance(value, np.bool_) else value
+        if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
+            raise ValueError(f"{name}={value!r} is not known: choose one of {', '.join(map(repr, choices))}")
+    for name in ("n_components", "n_init", "max_iter"):
+        check_count(name, getattr(model, name))
+    if model.n_jobs is not None and (not isinstance(model.n_jobs, Integral) or not model.n_jobs):
+        raise ValueError(
+            f"n_jobs={model.n_jobs!r}: a number of threads is needed, or -1 for all cores (a Dask array is always read "
+            "by the workers of the current Dask client)"
+        )
+    if not isinstance(model.annealing, Integral) or isinstance(model.annealing, bool) or model.annealing < 0:
+        raise ValueError(f"annealing={model.annealing!r}: an integer of at least 0 is needed")
+    if not is_number(model.tol) or not 0 <= model.tol < np.inf:
+        raise ValueError(f"tol={model.tol!r}: a finite number of at least 0 is needed")
+
+
+def seed_of_starts(model: SparseGraphSVD) -> int:
+    """The seed of random starts; `random_state` is used only if there are any."""
+    if model.n_init == 1:
+        return 0
+    if isinstance(model.random_state, np.random.Generator):
+        return int(model.random_state.integers(2**31 - 1))
+    return int(check_random_state(model.random_state).randint(2**31 - 1))
+
+
+@dataclass(frozen=True)
+class AxisOptions:
+    """The parameters of one axis ("row" or "column")."""
+
+    axis: str
+    n_kept: int | None
+    penalty: Penalty | None
+    graph: Any
+    smoothness: float | None
+    smoothness_scale: str
+    graph_term: str
+    signs: str
+
+    @classmethod
+    def of(cls, model: SparseGraphSVD, axis: str) -> AxisOptions:
+        """The parameters of a model that concern one axis."""
+        names = f"n_{axis}s", f"{axis}_penalty", f"{axis}_graph", f"{axis}_smoothness"
+        shared = "smoothness_scale", "graph_term", "signs"
+        return cls(axis, *(getattr(model, name) for name in (*names, *shared)))
+
+    def build(self, size: int, names: Array | None) -> tuple[Axis, Graph | None]:
+        """Check the parameters against an axis of this size; the axis for the solver, and the graph matched to it."""
+        penalty = self._checked_penalty(size)
+        smoothness, term, graph = self._matched(size, names, penalty)
+        return Axis(penalty, term, smoothness, self.smoothness_scale == "relative", self.signs == "signed"), graph
+
+    def _checked_penalty(self, size: int) -> Penalty:
+        axis, count, penalty = self.axis, self.n_kept, self.penalty
+        if count is not None and penalty is not None:
+            raise ValueError(f"n_{axis}s={count!r} and {axis}_penalty={penalty!r} are both given: give one of them")
+        if count is not None:
+            check_count(f"n_{axis}s", count)
+            if count > size:
+                raise ValueError(f"n_{axis}s={count} but X has {size} {axis}s: choose 1 to {size}")
+            return L0(int(count))
+        if penalty is None:
+            return Dense()
+        if not isinstance(penalty, Penalty):
+            raise TypeError(
+                f"{axis}_penalty={penalty!r} is not a penalty: use e.g. netbic.L0(50) or netbic.L1Ball(3.0)"
+            )
+        penalty.check(size, axis)
+        return penalty
+
+    def _matched(
+        self, size: int, names: Array | None, penalty: Penalty
+    ) -> tuple[float, GraphTerm | None, Graph | None]:
+        """The smoothness, and the graph matched to the axis with its graph term."""
+        axis, smoothness = self.axis, self.smoothness
+        if self.graph is not None:
+            penalty.check_graph(axis, smoothness, self.graph_term, self.signs)
+        if smoothness is not None and not (is_number(smoothness) and 0 <= smoothness < np.inf):
+            raise ValueError(f"{axis}_smoothness={smoothness!r}: a finite number of at least 0 is needed")
+        if self.graph is None:
+            if smoothness:
+                raise ValueError(f"{axis}_smoothness={smoothness} needs a {axis}_graph: give one, or leave it at None")
+            return 0.0, None, None
+        graph = match(self.graph, size, names, axis)
+        relative = self.smoothness_scale == "relative" or penalty.chooses_size
+        term = graph.term(self.graph_term, relative=relative)
+        if not np.isfinite(term.strengths).all():
+            raise ValueError(
+                f"weights of the {axis} graph add up to more than numbers can hold: rescale them, e.g. to at most 1, "
+                "or use smoothness_scale='relative'"
+            )
+        if term.is_empty:
+            warnings.warn(f"the {axis} graph has no edge between the {axis}s of X: it is ignored", stacklevel=5)
+            return 0.0, None, graph
+        return DEFAULT_SMOOTHNESS if smoothness is None else float(smoothness), term, graph

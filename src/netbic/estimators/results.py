@@ -1,0 +1,62 @@
+"""The modules of a search as the fitted attributes of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from numpy.typing import DTypeLike
+
+from netbic.estimators.projection import explained
+from netbic.operators import Corrected
+from netbic.penalties import Choice
+from netbic.solver import Module
+
+if TYPE_CHECKING:
+    from netbic.estimators.estimator import SparseGraphSVD
+
+_COLUMNS = ["module", "axis", "size", "sigma", "noise", "strength", "heteroscedasticity", "expected_f1", "diagnostic"]
+_EARLIER = {"unevenness": "heteroscedasticity", "doubt": "diagnostic"}  # earlier names of columns, kept at the end
+
+
+def store_modules(model: SparseGraphSVD, operator: Corrected, modules: list[Module], dtype: DTypeLike) -> None:
+    """Set the fitted attributes that describe the modules."""
+    n, p = operator.shape
+    left = np.array([module.u.full() for module in modules]).reshape(len(modules), n)
+    right = np.array([module.v.full() for module in modules]).reshape(len(modules), p)
+    model.n_components_ = len(modules)
+    model.left_vectors_ = np.ascontiguousarray(left.T, dtype=dtype)
+    model.components_ = right.astype(dtype)
+    model.singular_values_ = np.array([module.d for module in modules], dtype=dtype)
+    model.rows_, model.columns_ = left != 0, right != 0
+    model.objectives_ = [module.objectives for module in modules]
+    model.n_iter_ = max([1, *map(len, model.objectives_)])
+    model.converged_ = np.array([module.outcome == "converged" for module in modules], dtype=bool)
+    model.graph_share_ = np.array([module.graph_share for module in modules])
+    store_choices(model, [module.u.choice for module in modules], [module.v.choice for module in modules])
+    products = operator.products([(module.v.support, module.v.values) for module in modules])
+    model.explained_variance_ratio_ = explained(right, products) / max(operator.squared_norm, np.finfo(float).tiny)
+
+
+def store_choices(model: SparseGraphSVD, rows: Sequence[Choice | None], columns: Sequence[Choice | None]) -> None:
+    """Set `choices_` and `posteriors_` from the choice of every module on both axes."""
+    made = {"rows": [c for c in rows if c is not None], "columns": [c for c in columns if c is not None]}
+    sizes = {"rows": model.rows_.sum(axis=1).tolist(), "columns": model.columns_.sum(axis=1).tolist()}
+    tables = [_choices_table(axis, sizes[axis], choices) for axis, choices in made.items() if choices]
+    model.posteriors_ = {
+        axis: np.array([choice.posterior for choice in choices]) if choices else None for axis, choices in made.items()
+    }
+    empty = pd.DataFrame(columns=[*_COLUMNS, *_EARLIER])
+    model.choices_ = pd.concat(tables, ignore_index=True) if tables else empty
+
+
+def _choices_table(axis: str, sizes: Sequence[int], choices: Sequence[Choice]) -> pd.DataFrame:
+    """A row per module: the choice on one axis."""
+    rows = [
+        (module, axis, size, c.sigma, c.noise, c.strength, c.heteroscedasticity, c.expected_f1, c.diagnostic)
+        for module, (size, c) in enumerate(zip(sizes, choices, strict=True))
+    ]
+    table = pd.DataFrame(rows, columns=_COLUMNS)
+    return table.assign(**{earlier: table[now] for earlier, now in _EARLIER.items()})

@@ -1,0 +1,86 @@
+"""Warnings about the modules found: too few, not converged, too small, size not identified, dominated by the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from sklearn.exceptions import ConvergenceWarning
+
+from netbic.penalties import DIAGNOSTICS
+from netbic.solver.search import Axis, Module, Settings
+from netbic.solver.solve import MAX_CHOOSING_ROUNDS, Outcome
+from netbic.solver.vectors import Vector
+
+Message = tuple[str, type[Warning]]
+
+LARGE_GRAPH_SHARE: Final = 0.3  # share of the scores above which the graph dominates the data
+
+_ENDS: Final[dict[Outcome, str]] = {
+    "cycle": "ran into a cycle",
+    "max_iter": "hit max_iter={max_iter}",
+    "unsettled": f"kept changing its size for {MAX_CHOOSING_ROUNDS} iterations; its last size was kept",
+}
+
+
+def diagnostics(
+    modules: list[Module], n_asked: int, ended: str, rows: Axis, columns: Axis, settings: Settings
+) -> Iterator[Message]:
+    """Yield everything to warn about, as (message, category)."""
+    if len(modules) < n_asked:
+        yield f"found {len(modules)} of {n_asked} modules: {ended}", UserWarning
+    if not_converged := [k for k, module in enumerate(modules) if module.outcome != "converged"]:
+        first = not_converged[0]
+        how = _ENDS[modules[first].outcome].format(max_iter=settings.max_iter)
+        what = f"{_listed(not_converged)} did not converge (module {first} {how}): {_remedy(rows, columns, settings)}"
+        yield what, ConvergenceWarning
+    yield from _short("row", rows, [module.u for module in modules])
+    yield from _short("column", columns, [module.v for module in modules])
+    yield from _not_identified("row", [module.u for module in modules])
+    yield from _not_identified("column", [module.v for module in modules])
+    # A penalty that chooses its size also chooses the weight of the graph: the user cannot lower it.
+    stated = [k for k, module in enumerate(modules) if module.u.choice is None and module.v.choice is None]
+    if dominated := [k for k in stated if modules[k].graph_share > LARGE_GRAPH_SHARE]:
+        yield (
+            f"the graph makes up more than {LARGE_GRAPH_SHARE:.0%} of the scores of {_listed(dominated)} "
+            "(graph_share_): lower the smoothness unless this is intended",
+            UserWarning,
+        )
+
+
+def _remedy(rows: Axis, columns: Axis, settings: Settings) -> str:
+    for axis, asked in (("row", rows), ("column", columns)):
+        if not asked.penalty.has_objective:
+            return (
+                f"the {axis} penalty {asked.penalty!r} has no objective, so convergence is not "
+                "guaranteed; try a penalty with an objective (L0, L1, L1Ball)"
+            )
+    return "use solver='auto'" if settings.solver == "aisp" else "raise max_iter or tol"
+
+
+def _short(axis: str, asked: Axis, vectors: list[Vector]) -> Iterator[Message]:
+    size = asked.penalty.size()
+    short = [k for k, vector in enumerate(vectors) if size and vector.support.size < size]
+    if short:
+        why = "no other has a positive score" if asked.penalty.has_objective else "others are tied at the threshold"
+        yield f"{_listed(short)} holds fewer than {size} {axis}s: {why}", UserWarning
+
+
+def _not_identified(axis: str, vectors: list[Vector]) -> Iterator[Message]:
+    found = {k: v.choice.diagnostic for k, v in enumerate(vectors) if v.choice and v.choice.diagnostic}
+    if found:
+        reasons = [text.format(axis=axis) for name, text in DIAGNOSTICS.items() if name in found.values()]
+        scaling = "heteroscedastic" in found.values() and axis == "column"
+        remedy = "use scale=True" if scaling else f"set the size (n_{axis}s)"
+        yield (
+            f"the data do not identify how many {axis}s {_listed(list(found))} should contain "
+            f"({'; '.join(reasons)}; see choices_): {remedy} instead",
+            UserWarning,
+        )
+
+
+def _listed(numbers: list[int]) -> str:
+    if len(numbers) == 1:
+        return f"module {numbers[0]}"
+    shown = ", ".join(map(str, numbers[:5]))
+    return f"modules {shown}" if len(numbers) <= 5 else f"modules {shown}, ... ({len(numbers)} in all)"

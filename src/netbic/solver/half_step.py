@@ -1,0 +1,189 @@
+r"""The algorithm of the paper: rounds of two half steps.
+
+A module is a pair of unit vectors u (rows) and v (columns). A round updates u, then v, each by a *half step* on
+
+    F(u, v) = u'Xv + (su/2) |u|'M1|u| + (sv/2) |v|'M2|v| - P1(u) - P2(v),        on the unit spheres,
+
+with a graph term M and a penalty P on each side (`signed` sides use u'M1u instead of |u|'M1|u|).
+
+The half step for u, with z = Xv and w = |u| (Algorithms 1 and 2 of the paper; Eqs. 13-14 for L1 and 19-21 for L0):
+
+    c = |z| + su (M1 + shift I) w;    threshold c;    normalise;    take the signs of z, where sign(0) = +1.
+
+F cannot decrease if N = M1 + shift I is positive semidefinite: on the sphere shift |w|^2 is constant, and by convexity
+w'Nw >= 2 w0'Nw - w0'Nw0, with equality at the old point w0. So F is at least
+|z|'w + su w0'Nw - P(w) + const = c'w - P(w) + const, again with equality at w0. The thresholds with `has_objective`
+maximise c'w - P(w) over the sphere, hence the new F is at least the old one.
+
+The three solvers differ only in the shift: "aisp" uses 0 (as the paper; on Laplacian terms the largest diagonal entry,
+without which c becomes negative and the iteration does not converge), "monotone" the full bound, and "auto" tries 0
+first and, if F would decrease, larger shifts up to the bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from netbic.arrays import Floats
+from netbic.graphs import GraphTerm
+from netbic.operators import Operator
+from netbic.penalties import Penalty
+from netbic.solver.adaptive_step import adaptive_step
+from netbic.solver.vectors import State, Vector
+
+SolverName = Literal["aisp", "monotone", "auto"]
+
+_SHIFTS = (0.0, 0.125, 0.25, 0.5, 1.0)  # tried by "auto", in units of the bound
+_ROUNDING = 8 * float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class Side:
+    """One axis of a half step: penalty, graph term, its weight sigma, and the treatment of signs.
+
+    `squares`, the squared norms of the rows (columns) of X, are given for penalties that choose their size.
+    """
+
+    penalty: Penalty
+    term: GraphTerm | None = None
+    sigma: float = 0.0
+    signed: bool = False
+    squares: Floats | None = None
+
+    @property
+    def has_graph(self) -> bool:
+        """Whether the graph term has a positive weight."""
+        return self.term is not None and self.sigma > 0
+
+    def weights(self, values: Floats) -> Floats:
+        """The w of the graph term: `|u|`, or u itself on a signed side."""
+        return values if self.signed else np.abs(values)
+
+    def smooth(self, vector: Vector) -> Vector:
+        """Attach the product Mw, which the next half step and F both need."""
+        if self.term is None or self.sigma == 0 or vector.smoothed is not None:
+            return vector
+        return replace(vector, smoothed=self.term.product(vector.support, self.weights(vector.values)))
+
+    def graph_gain(self, vector: Vector) -> float:
+        """The graph part of F: (sigma / 2) w'Mw."""
+        if vector.smoothed is None:
+            return 0.0
+        sigma = self.sigma if vector.choice is None else vector.choice.sigma
+        return 0.5 * sigma * float(self.weights(vector.values) @ vector.smoothed[vector.support])
+
+    def gain(self, vector: Vector) -> float:
+        """The part of F that depends on this side only: graph part minus penalty."""
+        return self.graph_gain(vector) - self.penalty.value(np.abs(vector.values))
+
+    def objective(self, z: Floats, vector: Vector) -> float:
+        """F as a function of this vector, up to the part of the other side."""
+        return float(z[vector.support] @ vector.values) + self.gain(vector)
+
+    def shifts(self, solver: SolverName) -> Iterator[float]:
+        """Shifts to try, in order. The bound is computed only if needed: it may cost an eigenvalue."""
+        if self.term is None or self.sigma == 0:
+            yield 0.0
+        elif solver == "aisp":
+            yield self.term.largest_diagonal
+        elif solver == "monotone":
+            yield self.term.shift_bound
+        else:
+            yield from (share and share * self.term.shift_bound for share in _SHIFTS)
+
+
+def rounds(
+    operator: Operator,
+    rows: Side,
+    columns: Side,
+    u: Vector,
+    v: Vector,
+    solver: SolverName = "auto",
+    *,
+    feasible: bool = False,
+) -> Iterator[State]:
+    """Alternate half steps without end (or until a vector is empty), rows first.
+
+    Parameters
+    ----------
+    operator : Operator
+        The matrix X.
+    rows, columns : Side
+    u, v : Vector
+        The start.
+    solver : {"aisp", "monotone", "auto"}
+    feasible : bool
+        Whether the start satisfies the penalties, so that F must not decrease in the first round either.
+    """
+    u, v = rows.smooth(u), columns.smooth(v)
+    while True:
+        z = operator.matvec(v.support, v.values)
+        u = half_step(rows, z, u, v, solver, feasible)
+        if u.is_empty:
+            yield State(u, v, 0.0, 0.0)
+            return
+        z = operator.rmatvec(u.support, u.values)
+        v = half_step(columns, z, v, u, solver, feasible)
+        d = float(z[v.support] @ v.values)
+        yield State(u, v, d, d + rows.gain(u) + columns.gain(v))
+        if v.is_empty:
+            return
+        feasible = True
+
+
+def half_step(side: Side, z: Floats, old: Vector, other: Vector, solver: SolverName, feasible: bool) -> Vector:
+    """Update one vector; under "auto" and "monotone" F does not decrease from a feasible `old` (beyond rounding).
+
+    `other` is the vector of the other axis, and z its product with X.
+    """
+    if side.penalty.chooses_size:
+        return side.smooth(adaptive_step(side.penalty, z, old, other, side.squares))
+    guarded = solver != "aisp" and feasible and side.has_graph  # without a graph the step is the exact maximiser
+    level = side.objective(z, old) if guarded else -np.inf
+    for shift in side.shifts(solver):
+        new = side.smooth(candidate(side, z, old, shift))
+        if not guarded or _increases(side.objective(z, new), level, np.array_equal(new.support, old.support)):
+            return new if old.choice is None else replace(new, choice=old.choice)
+    return old
+
+
+def _increases(new: float, old: float, same_support: bool) -> bool:
+    """Whether F has increased.
+
+    On the same support rounding errors are tolerated, or the vector could not converge fully; on another support F must
+    increase strictly, or the iteration could alternate between two supports of equal F.
+    """
+    return new > old - (_ROUNDING * abs(old) if same_support else 0.0)
+
+
+def candidate(side: Side, z: Floats, old: Vector, shift: float) -> Vector:
+    """Score, threshold, normalise, take signs: Algorithm 2, lines 3-9 (Algorithm 1 with an L1 penalty)."""
+    folded = not (side.signed or side.penalty.nonnegative)
+    scores = np.abs(z) if folded else z.copy()
+    if old.smoothed is not None:
+        scores += side.sigma * old.smoothed
+        if shift:
+            scores[old.support] += side.sigma * shift * side.weights(old.values)
+    return _thresholded(side, scores, z if folded else scores)
+
+
+def step_without_graph(side: Side, z: Floats) -> Vector:
+    """The half step without the graph: the exact maximiser of z'u - P(u)."""
+    folded = not side.penalty.nonnegative
+    return _thresholded(side, np.abs(z) if folded else z, z)
+
+
+def _thresholded(side: Side, scores: Floats, signs: Floats) -> Vector:
+    """Threshold and normalise the scores, and take signs (all +1 on a non-negative side)."""
+    magnitudes = np.abs(scores) if side.signed and not side.penalty.nonnegative else scores
+    kept = side.penalty.threshold(magnitudes)
+    if not kept.support.size:
+        return Vector(scores.size, kept.support, kept.values)
+    values = kept.values / np.sqrt(kept.values @ kept.values)
+    if not side.penalty.nonnegative:
+        values = np.copysign(values, signs[kept.support] + 0.0)  # + 0.0: the sign of -0.0 is + as well
+    return Vector(scores.size, kept.support, values)

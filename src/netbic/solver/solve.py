@@ -1,0 +1,194 @@
+"""One module from one start: rounds until they converge, cycle, or reach the limit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal
+
+import numpy as np
+
+from netbic.arrays import Floats
+from netbic.operators import Operator
+from netbic.penalties import L0
+from netbic.solver.half_step import Side, SolverName, rounds
+from netbic.solver.vectors import State, Vector
+
+Outcome = Literal["converged", "empty", "cycle", "max_iter", "unsettled"]
+
+MAX_CHOOSING_ROUNDS: Final = 400  # per start, for penalties that choose their size; benchmarks need up to 125
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The last state, the outcome, and F after every round.
+
+    The outcome is "unsettled" if the size was still changing after `MAX_CHOOSING_ROUNDS` and was then fixed.
+    """
+
+    state: State
+    outcome: Outcome
+    objectives: Floats
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """Key by which restarts are compared: any module before none, then the larger F.
+
+        Where penalties choose sizes there is no F, and the module that is less likely by noise alone is preferred.
+        """
+        choice = self.state.v.choice or self.state.u.choice
+        return (not self.state.is_empty, self.state.objective if choice is None else choice.strength)
+
+
+@dataclass
+class Budget:
+    """Remaining rounds in which penalties may choose their sizes, shared by all solves of one start.
+
+    Such a round costs as much as hundreds of others, and the sizes need not converge.
+    """
+
+    choosing: int = field(default_factory=lambda: MAX_CHOOSING_ROUNDS)
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether sizes are to be fixed."""
+        return self.choosing <= 0
+
+
+class IncompatibleSolver(ValueError):
+    """The solver needs an objective and the penalty has none."""
+
+
+def solve(
+    operator: Operator,
+    rows: Side,
+    columns: Side,
+    start: tuple[Vector, Vector],
+    *,
+    solver: SolverName = "auto",
+    max_iter: int = 500,
+    tol: float = 1e-6,
+    budget: Budget | None = None,
+) -> Solution:
+    """Iterate from `start` until both vectors and F change by at most `tol` (relative).
+
+    Penalties without an objective are iterated as by "aisp"; "monotone" raises an error. If penalties that choose their
+    sizes run into a cycle, the sizes and weights of its last round are fixed and the iteration goes on to convergence.
+    The same is done when the `budget` is spent; the outcome is then "unsettled" instead of "converged", unless another
+    round would choose the same sizes again.
+    """
+    solver = _usable(solver, rows, columns)
+    budget, most = budget or Budget(), max_iter
+    choosing = rows.penalty.chooses_size or columns.penalty.chooses_size
+    if choosing:
+        most = min(max_iter, max(budget.choosing, 1))
+    found = _iterate(operator, rows, columns, State(*start, 0.0, -np.inf), solver, most, tol)
+    used = len(found.objectives)
+    if choosing:
+        budget.choosing -= used
+    if found.outcome in ("cycle", "max_iter") and used < max_iter and _has_choice(found.state):
+        sides = with_fixed_size(rows, found.state.u), with_fixed_size(columns, found.state.v)
+        rest = _iterate(operator, *sides, found.state, _usable("auto", *sides), max_iter - used, tol, feasible=True)
+        outcome = rest.outcome
+        if found.outcome == "max_iter" and outcome == "converged":
+            outcome = outcome if is_stable(operator, rows, columns, rest.state, tol) else "unsettled"
+        found = Solution(rest.state, outcome, np.concatenate([found.objectives, rest.objectives]))
+    return replace(found, state=with_positive_d(found.state, rows, columns))
+
+
+def is_stable(operator: Operator, rows: Side, columns: Side, state: State, tol: float) -> bool:
+    """Whether another round, in which penalties choose their sizes, leaves the state unchanged."""
+    after = next(rounds(operator, rows, columns, state.u, state.v, "aisp"))
+    return not after.is_empty and _same(after, state, tol)
+
+
+def _iterate(
+    operator: Operator,
+    rows: Side,
+    columns: Side,
+    state: State,
+    solver: SolverName,
+    most: int,
+    tol: float,
+    *,
+    feasible: bool = False,
+) -> Solution:
+    """At most `most` rounds, until they converge or cycle."""
+    objectives: list[float] = []
+    cycles = CycleDetector()
+    states = rounds(operator, rows, columns, state.u, state.v, solver, feasible=feasible)
+    while len(objectives) < most:
+        previous, state = state, next(states)
+        objectives.append(state.objective)
+        if state.is_empty:
+            return Solution(state, "empty", np.array(objectives))
+        unchanged = _same(state, previous, tol)
+        if unchanged and abs(state.objective - previous.objective) <= tol * abs(state.objective):
+            flipped = with_positive_d(state, rows, columns)
+            if flipped is state:
+                return Solution(state, "converged", np.array(objectives))
+            # Signed terms may converge to d < 0; flipping one vector increases F by 2|d|.
+            states = rounds(operator, rows, columns, flipped.u, flipped.v, solver, feasible=True)
+        elif solver == "aisp" and cycles.seen(state, previous):
+            return Solution(state, "cycle", np.array(objectives))
+    return Solution(state, "max_iter", np.array(objectives))
+
+
+def _usable(solver: SolverName, rows: Side, columns: Side) -> SolverName:
+    for axis, side in (("row", rows), ("column", columns)):
+        if not side.penalty.has_objective:
+            if solver == "monotone":
+                raise IncompatibleSolver(
+                    f"solver='monotone' cannot be used with {axis} penalty {side.penalty!r}: it has no objective, so "
+                    "there is nothing that could be monotone. Use solver='auto' or 'aisp', or a penalty with an "
+                    "objective (L0, L1, L1Ball)"
+                )
+            solver = "aisp"
+    return solver
+
+
+def _has_choice(state: State) -> bool:
+    return state.u.choice is not None or state.v.choice is not None
+
+
+def with_fixed_size(side: Side, vector: Vector, share: float = 1.0) -> Side:
+    """The side with (a share of) the size and the weight of the graph that its penalty has chosen, if it does so."""
+    if vector.choice is None:
+        return side
+    penalty = L0(max(1, round(share * vector.support.size)), nonnegative=side.penalty.nonnegative)
+    return replace(side, penalty=penalty, sigma=vector.choice.sigma)
+
+
+def _same(one: State, other: State, tol: float) -> bool:
+    return one.u.distance(other.u) <= tol and one.v.distance(other.v) <= tol
+
+
+def with_positive_d(state: State, rows: Side, columns: Side) -> State:
+    """The state, with one vector flipped if d < 0 (unless both must be non-negative)."""
+    if state.d >= 0 or (rows.penalty.nonnegative and columns.penalty.nonnegative):
+        return state
+    d, objective = -state.d, state.objective - 2 * state.d
+    if rows.penalty.nonnegative:
+        return State(state.u, -state.v, d, objective)
+    return State(-state.u, state.v, d, objective)
+
+
+class CycleDetector:
+    """Brent's cycle detection: every state is compared with one stored at rounds 1, 2, 4, 8, ...
+
+    A state counts as seen if it is a million times closer to the stored one than it moves in a round, so that slowly
+    decaying oscillations are not taken for cycles.
+    """
+
+    def __init__(self) -> None:
+        self._stored: State | None = None
+        self._age, self._span = 0, 1
+
+    def seen(self, state: State, previous: State) -> bool:
+        """Whether `state` equals an earlier one, although it differs from the previous one."""
+        step = max(state.u.distance(previous.u), state.v.distance(previous.v))
+        if self._stored is not None and _same(state, self._stored, 1e-6 * step):
+            return True
+        self._age += 1
+        if self._age >= self._span:
+            self._stored, self._age, self._span = state, 0, 2 * self._span
+        return False

@@ -1,0 +1,66 @@
+"""Sparse unit vectors, and the state of an iteration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from netbic.arrays import Floats, Indices
+from netbic.penalties import Choice
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """A unit vector by its non-zero entries.
+
+    `smoothed` is the product Mw of the graph term with its weights, if there is a graph; `choice` describes how the
+    support was chosen, if the penalty chooses its size.
+    """
+
+    size: int
+    support: Indices
+    values: Floats
+    smoothed: Floats | None = None
+    choice: Choice | None = None
+
+    @classmethod
+    def of(cls, full: Floats) -> Vector:
+        """Normalise a full array that is not zero."""
+        support = np.flatnonzero(full)
+        return cls(full.size, support, full[support] / np.linalg.norm(full[support]))
+
+    def full(self) -> Floats:
+        """All entries, including zeros."""
+        entries = np.zeros(self.size)
+        entries[self.support] = self.values
+        return entries
+
+    def distance(self, other: Vector) -> float:
+        """Euclidean distance."""
+        if np.array_equal(self.support, other.support):
+            return float(np.linalg.norm(self.values - other.values))
+        return float(np.linalg.norm(self.full() - other.full()))
+
+    def __neg__(self) -> Vector:
+        return replace(self, values=-self.values, smoothed=None)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the threshold has kept no entry."""
+        return self.support.size == 0
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Both vectors after a round, d = u'Xv and the objective F."""
+
+    u: Vector
+    v: Vector
+    d: float
+    objective: float
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether a threshold has kept no entry of one of the vectors."""
+        return self.u.is_empty or self.v.is_empty

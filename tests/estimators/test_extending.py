@@ -1,0 +1,205 @@
+"""The penalties of docs/extending.md work with every feature, and what a penalty lacks is named in one sentence."""
+
+import re
+import sys
+import types
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import dask.array as da
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import netbic
+from netbic import L0, SparseGraphSVD
+from netbic.penalties import Choice, Kept, Penalty
+from netbic.simulate import paper
+
+PAGE = (Path(__file__).parents[2] / "docs" / "extending.md").read_text()
+toy = paper(0.03, random_state=0)
+
+
+def penalties_of_the_page():
+    """A module with the classes that the page defines, so that they can be pickled."""
+    cells = re.findall(r"```\{code-cell\} python\n(.*?)```", PAGE, re.DOTALL)
+    page = types.ModuleType("penalties_of_the_page")
+    sys.modules[page.__name__] = page
+    for cell in cells:
+        if "(Penalty):" in cell:
+            exec(cell, page.__dict__)
+    return page
+
+
+page = penalties_of_the_page()
+Above, PricePerEntry = page.Above, page.PricePerEntry
+PENALTIES = pytest.mark.parametrize("penalty", [Above(0.07), PricePerEntry(0.008)], ids=["Above", "PricePerEntry"])
+
+
+def model(penalty, **options):
+    return SparseGraphSVD(1, n_rows=50, column_penalty=penalty, center=None, **options)
+
+
+def is_fixed_point(fitted, penalty, X=toy.X):
+    """Whether v is the normalised threshold of |X'u| (there is no graph)."""
+    scores = np.abs(X.T @ fitted.left_vectors_[:, 0])
+    kept = penalty.threshold(scores)
+    expected = kept.values / np.linalg.norm(kept.values)
+    same = np.array_equal(np.flatnonzero(fitted.columns_[0]), kept.support)
+    return same and np.allclose(np.abs(fitted.components_[0, kept.support]), expected, atol=1e-5)
+
+
+@PENALTIES
+@pytest.mark.parametrize("options", [{}, {"annealing": 4}, {"n_init": 3, "random_state": 0}, {"solver": "aisp"}])
+def test_fits_end_at_a_fixed_point(penalty, options):
+    fitted = model(penalty, **options).fit(toy.X)
+    assert fitted.converged_.all()
+    assert is_fixed_point(fitted, penalty)
+
+
+def test_restarts_do_not_lower_the_objective():
+    one, several = (model(PricePerEntry(0.008), n_init=n, random_state=0).fit(toy.X) for n in (1, 5))
+    assert several.objectives_[0][-1] >= one.objectives_[0][-1] - 1e-12
+
+
+@PENALTIES
+def test_tune_chooses_among_its_parameters(penalty, tmp_path):
+    field = {"Above": "level", "PricePerEntry": "price"}[type(penalty).__name__]
+    grid = {"column_penalty": [type(penalty)(factor * getattr(penalty, field)) for factor in (0.2, 1.0, 2.0)]}
+    options = {"n_folds": 3, "random_state": 0, "checkpoint": tmp_path / "tuning"}
+    tuning = netbic.selection.tune(model(penalty, annealing=2), toy.X, grid, **options)
+    assert tuning.best_params_["column_penalty"] in grid["column_penalty"]
+    assert tuning.best_estimator_.column_penalty == tuning.best_params_["column_penalty"]
+    assert len(set(tuning.cv_results_["mean_test_score"])) == 3
+    again = netbic.selection.tune(model(penalty, annealing=2), toy.X, grid, **options)  # read from the checkpoint
+    np.testing.assert_array_equal(again.cv_results_["mean_test_score"], tuning.cv_results_["mean_test_score"])
+
+
+@PENALTIES
+def test_stability_fits_it_to_halves(penalty):
+    found = netbic.selection.stability(model(penalty), toy.X, n_pairs=2, random_state=0)
+    frequency = found.columns.frequency[0].to_numpy()
+    assert frequency[toy.v != 0].mean() > frequency[toy.v == 0].mean() + 0.4
+
+
+@PENALTIES
+def test_dask_arrays_give_the_same_modules(penalty):
+    here, blocks = (model(penalty).fit(X) for X in (toy.X, da.from_array(toy.X, chunks=(30, 100))))
+    np.testing.assert_array_equal(blocks.columns_, here.columns_)
+    np.testing.assert_allclose(blocks.components_, here.components_, atol=1e-9)
+
+
+@PENALTIES
+def test_missing_values_are_imputed(penalty):
+    X = toy.X.copy()
+    X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
+    fitted = model(penalty, missing="impute").fit(X)
+    assert fitted.converged_.all()
+    imputed = np.where(np.isnan(X), fitted.singular_values_[0] * fitted.left_vectors_ @ fitted.components_, X)
+    assert is_fixed_point(fitted, penalty, imputed)
+
+
+@PENALTIES
+def test_a_saved_model_transforms_as_before(penalty, tmp_path):
+    fitted = model(penalty).fit(toy.X)
+    netbic.save(fitted, tmp_path)
+    loaded = netbic.load(tmp_path)
+    assert loaded.column_penalty is None  # its code is not saved
+    np.testing.assert_array_equal(loaded.components_, fitted.components_)
+    np.testing.assert_array_equal(loaded.transform(toy.X), fitted.transform(toy.X))
+    assert loaded.score(toy.X) == fitted.score(toy.X)
+
+
+def test_a_penalty_named_like_one_of_netbic_is_not_mistaken_for_it(tmp_path):
+    mine = type("L0", (Above,), {})
+    netbic.save(model(mine(0.07)).fit(toy.X), tmp_path)
+    assert netbic.load(tmp_path).column_penalty is None
+
+
+@PENALTIES
+def test_clones_keep_the_penalty(penalty):
+    made = clone(model(penalty).fit(toy.X))
+    assert made.get_params()["column_penalty"] == penalty
+    assert made.set_params(column_penalty=Above(0.1)).column_penalty.level == 0.1
+    assert repr(penalty) in repr(made.set_params(column_penalty=penalty)).replace("\n", "")
+
+
+# --------------------------------------------------------------------------------------------------------------------
+# What the page does not show: penalties with a size, and penalties that choose one
+# --------------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, repr=False)
+class Largest(Penalty):
+    """L0 under another field name, without `resized`."""
+
+    count: int
+
+    def threshold(self, magnitudes):
+        return L0(self.count).threshold(magnitudes)
+
+    def size(self):
+        return self.count
+
+
+class Resizable(Largest):
+    def resized(self, k):
+        return Resizable(k)
+
+
+@dataclass(frozen=True, repr=False)
+class WithK(Penalty):
+    k: int
+
+    def threshold(self, magnitudes):
+        return L0(self.k).threshold(magnitudes)
+
+    def size(self):
+        return self.k
+
+
+@dataclass(frozen=True, repr=False)
+class Half(Penalty):
+    """Choose the entries above half of the largest score."""
+
+    has_objective: ClassVar[bool] = False
+    chooses_size: ClassVar[bool] = True
+
+    def threshold(self, magnitudes):
+        support = self.choose(magnitudes, None).support
+        return Kept(support, magnitudes[support])
+
+    def choose(self, scores, smoothed):
+        return Choice((np.abs(scores) > 0.5 * np.abs(scores).max()).astype(float), sigma=0.0, noise=1.0)
+
+
+def test_a_size_without_resized_is_named_under_annealing():
+    assert model(Largest(50)).fit(toy.X).columns_.sum() == 50
+    with pytest.raises(NotImplementedError, match=r"^Largest has no resized\(k\): annealing .* use annealing=0$"):
+        model(Largest(50), annealing=3).fit(toy.X)
+
+
+@pytest.mark.parametrize("penalty", [Resizable(50), WithK(50)], ids=["resized", "a field k"])
+def test_a_size_anneals_as_that_of_netbic_does(penalty):
+    mine, ours = (model(asked, annealing=3).fit(toy.X) for asked in (penalty, L0(50)))
+    np.testing.assert_array_equal(mine.components_, ours.components_)
+
+
+def test_what_a_penalty_must_implement_is_named():
+    with pytest.raises(NotImplementedError, match=r"Penalty has no threshold\(magnitudes\)"):
+        model(Penalty()).fit(toy.X)
+    lazy = type("Lazy", (Above,), {"chooses_size": True})
+    with pytest.raises(NotImplementedError, match=r"Lazy has no choose\(scores, smoothed\)"):
+        model(lazy(0.07)).fit(toy.X)
+
+
+def test_a_penalty_of_ones_own_may_choose_its_size(tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that its choice is not reliable, where it is not
+        fitted = SparseGraphSVD(1, row_penalty=Half(), column_penalty=Half(), center=None).fit(toy.X)
+    assert fitted.choices_["size"].tolist() == [fitted.rows_.sum(), fitted.columns_.sum()]
+    assert fitted.columns_[0][toy.v != 0].mean() > 0.5
+    netbic.save(fitted, tmp_path)
+    np.testing.assert_array_equal(netbic.load(tmp_path).posteriors_["columns"], fitted.posteriors_["columns"])
