@@ -94,7 +94,7 @@ def touched(block: Any) -> float:
 def read(X: da.Array) -> float:
     """Seconds of a pass that only reads."""
     rows = RowBlocks(X)
-    return fastest(lambda: rows.workers.collect(rows.each(touched)))
+    return fastest(lambda: rows.executor.gather(rows.map(touched)))
 
 
 def multiplied(X: da.Array) -> float:

@@ -57,7 +57,7 @@ def raw_pass(X: da.Array) -> float:
     """Seconds for one pass that only reads."""
     blocks = RowBlocks(X)
     begun = time.perf_counter()
-    blocks.workers.collect(blocks.each(read_only))
+    blocks.executor.gather(blocks.map(read_only))
     return time.perf_counter() - begun
 
 

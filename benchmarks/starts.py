@@ -14,7 +14,7 @@ from joblib import Parallel, delayed
 
 from adaptive_support import f1, problem
 from netbic import L0, AdaptiveSupport, SparseGraphSVD
-from netbic.operators import Preparation, as_operator
+from netbic.operators import Scaler, as_operator
 from netbic.solver import Side, Vector, solve
 
 SMOOTHNESS = 0.3
@@ -23,7 +23,7 @@ SMOOTHNESS = 0.3
 def from_the_truth(X, graph, truths):
     """The fit that starts at the leading pair of the planted block."""
     data = as_operator(X)
-    operator = Preparation.learn(data, None, False).operator(data)
+    operator = Scaler.learn(data, None, False).operator(data)
     left, _, right = np.linalg.svd(X[np.ix_(*truths)], full_matrices=False)
     start = [np.zeros(size) for size in X.shape]
     start[0][truths[0]], start[1][truths[1]] = left[:, 0], right[0]

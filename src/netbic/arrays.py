@@ -1,14 +1,15 @@
-"""Arrays from outside, checked before anything is computed from them.
+"""Types of arrays, conversions between dense and sparse matrices, and checks of matrices given by users.
 
-The compiled code of SciPy trusts the index arrays of a sparse matrix: one index out of bounds, or one pointer that
-decreases, and it reads or writes memory that is not its own. Here they are checked by NumPy alone, in one pass.
+The compiled code of SciPy trusts the index arrays of a sparse matrix: one index out of bounds, or one decreasing
+pointer, and it reads or writes memory outside of the arrays. Here they are checked by NumPy alone, in one pass.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import singledispatch
 from itertools import chain
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -20,10 +21,94 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Bools = NDArray[np.bool_]
 RandomState = int | Sequence[int] | np.random.Generator | np.random.RandomState | None
+# An array, or a sparse matrix of any format. The stubs of SciPy and NumPy have no common type for the two.
+Matrix = Any
+Kind = Literal["dense", "sparse", "table", "dask", "dask table", "anndata", "operator", "blocks", "other"]
 
 _REAL_KINDS = "fiub"
 _FURTHEST = 2**31 - 1  # diagonal: beyond it, SciPy's arithmetic overflows
 _REMEDY = "build it again from its entries, e.g. as a COO matrix, or load it again"
+
+
+@singledispatch
+def kind_of(X: object) -> Kind:
+    """What X is: the one place where inputs are told apart.
+
+    Returns
+    -------
+    str
+        "dense" (a NumPy array), "sparse", "table" (a pandas DataFrame), "dask", "dask table", "anndata", "operator" (a
+        `netbic.operators.DataOperator`), "blocks" (a `netbic.outofcore.RowBlocks`), or "other", e.g. a list.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> kind_of(np.eye(3)), kind_of(sp.eye_array(3)), kind_of([[1.0]])
+    ('dense', 'sparse', 'other')
+    """
+    # Optional packages are recognised by the names of their classes, without importing them.
+    for parent in type(X).__mro__:
+        package, _, module = parent.__module__.partition(".")
+        if package == "anndata" and parent.__name__ == "AnnData":
+            return "anndata"
+        if package == "dask" and module.startswith("array") and parent.__name__ == "Array":
+            return "dask"
+        if package == "dask" and module.startswith("dataframe"):
+            return "dask table"
+    return "other"
+
+
+kind_of.register(np.ndarray, lambda X: "dense")
+kind_of.register(sp.sparray, lambda X: "sparse")
+kind_of.register(sp.spmatrix, lambda X: "sparse")
+kind_of.register(pd.DataFrame, lambda X: "table")
+
+
+_REFUSED: dict[Kind, str] = {
+    "dask table": "is a Dask DataFrame: give the matrix, X.to_dask_array(lengths=True)",
+    "anndata": (
+        "is an AnnData object: use netbic.tl (tl.modules, tl.score), or give the matrix with names, adata.to_df()"
+    ),
+    "operator": "is a {}, which offers products only, but its entries are needed: give X.toarray()",
+}
+
+
+def refuse(X: object, *kinds: Kind, name: str = "X") -> None:
+    """Raise a TypeError with advice if X is of one of these kinds."""
+    if (kind := kind_of(X)) in kinds:
+        raise TypeError(f"{name} {_REFUSED[kind].format(type(X).__name__)}")
+
+
+def check_in_memory(X: object, purpose: str, advice: str = "") -> None:
+    """Raise a TypeError if X is not a matrix in memory; `purpose` says what needs one, `advice` what else to do."""
+    refuse(X, "anndata", "dask table")
+    if (kind := kind_of(X)) in ("dask", "operator"):
+        what, remedy = ("Dask array", "compute") if kind == "dask" else (type(X).__name__, "toarray")
+        raise TypeError(
+            f"X is a {what}, but {purpose}: give X.{remedy}() if it fits, or a random subset of its rows{advice}"
+        )
+
+
+def is_sparse(X: Matrix) -> bool:
+    """Whether X is a SciPy sparse matrix or array."""
+    return kind_of(X) == "sparse"
+
+
+def to_dense(X: Matrix, dtype: Any = None) -> Array:
+    """A sparse or dense matrix as a NumPy array; a dense one is not copied unless the precision changes."""
+    return np.asarray(X.toarray() if is_sparse(X) else X, dtype=dtype)
+
+
+def stored_values(X: Matrix) -> Array:
+    """All entries of a dense matrix, the stored entries of a sparse one."""
+    return np.asarray(X.data) if is_sparse(X) else np.asarray(X)
+
+
+def scatter(support: Indices, values: Array, size: int) -> Array:
+    """A vector of this size with the given values on `support`, and zeros elsewhere."""
+    full = np.zeros(size, dtype=values.dtype)
+    full[support] = values
+    return full
 
 
 def checked(X: Any, name: str = "X", *, missing: str = "ignore") -> Any:
@@ -57,6 +142,7 @@ def checked(X: Any, name: str = "X", *, missing: str = "ignore") -> Any:
     ...
     ValueError: the index array of X holds 7 but X has 3 columns: build it again from its entries, ...
     """
+    refuse(X, "anndata", "dask table", "operator", name=name)
     X = _stacked(X)
     if missing == "error" and (masked := n_masked(X)):
         raise ValueError(

@@ -27,7 +27,7 @@ from netbic.errors import InputError, extra, shown
 from netbic.estimators import SparseGraphSVD, fitted_model, is_model, matched_graph, names_of
 from netbic.graphs import Graph
 from netbic.methods import usual_sizes
-from netbic.outofcore import is_dask, of_columns
+from netbic.outofcore import is_dask, select_columns
 from netbic.readers import as_floats, as_matrix, describe, store_source
 from netbic.storage import ModelState, model_from, state_of
 from netbic.study import Alignment, align, scores_by_name, with_names
@@ -296,7 +296,7 @@ def _matrix(adata: Any, layer: str | None, kept: NDArray[np.intp]) -> Any:
     if adata.isbacked and layer is None and not adata.is_view and (stored := _on_disk(adata)) is not None:
         values = stored
     if is_dask(values):
-        return of_columns(as_floats(values), kept)
+        return select_columns(as_floats(values), kept)
     if hasattr(values, "to_memory"):  # a sparse matrix on disk
         values = values.to_memory()
     elif not isinstance(values, np.ndarray) and not sp.issparse(values):

@@ -7,7 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import netbic
 from netbic import SparseGraphSVD
-from netbic.operators import DenseOperator, Masked, Preparation, learn_from_observed
+from netbic.operators import DenseOperator, Masked, Scaler, learn_from_observed
 from netbic.solver.starts import Starts
 from writing import written_out
 
@@ -37,7 +37,7 @@ def test_masked_operator_is_the_filled_matrix(impute):
 
 @pytest.mark.parametrize("center", [None, "columns", "rows", "both", "grand"])
 def test_preparation_from_observed_entries(center):
-    complete = Preparation.learn(DenseOperator(X), center, True)
+    complete = Scaler.learn(DenseOperator(X), center, True)
     same = learn_from_observed(X, center, True)
     np.testing.assert_allclose(same.apply(X), complete.apply(X), atol=1e-12)
     holed = learn_from_observed(HOLED, center, True).apply(HOLED)

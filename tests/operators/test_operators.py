@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from netbic.operators import DenseOperator, Preparation, SparseOperator
+import netbic.operators
+from netbic.operators import DataOperator, DenseOperator, Scaler, SparseOperator
 from netbic.operators.dense import _BLOCK_ENTRIES
 from netbic.outofcore import ChunkedOperator, RowBlocks
 from writing import written_out
@@ -20,7 +21,20 @@ def with_wide_indices(X):
     return matrix
 
 
+class ProductsOnly(DataOperator):
+    """Every default of the base class."""
+
+    def __init__(self, X):
+        super().__init__(X.shape, X.dtype)
+        self.matvec, self.rmatvec = DenseOperator(X).matvec, DenseOperator(X).rmatvec
+
+    def matvec(self, support, values): ...
+
+    def rmatvec(self, support, values): ...
+
+
 OPERATORS = {
+    "defaults": ProductsOnly,
     "dense, row by row": lambda X: DenseOperator(np.ascontiguousarray(X)),
     "dense, column by column": lambda X: DenseOperator(np.asfortranarray(X)),
     "dense, packed": lambda X: DenseOperator(X).for_one_start(),
@@ -73,6 +87,17 @@ def test_products(make, dtype):
         assert product.dtype == transposed.dtype == np.float64
 
 
+@every_operator
+def test_submatrix(make):
+    operator = make(COUNTS)
+    for rows, columns in (([3], [5, 2, 19]), ([29, 0, 7, 8], [4, 1]), ([], [1, 2]), (range(30), range(20)), ([2], [])):
+        at = np.array(rows, dtype=np.intp), np.array(columns, dtype=np.intp)
+        found = operator.submatrix(*at)
+        np.testing.assert_array_equal(found, COUNTS[np.ix_(*at)])
+        assert found.dtype == operator.dtype
+    np.testing.assert_array_equal(operator.toarray(), COUNTS)
+
+
 def test_packed_lines_survive_any_sequence_of_supports():
     X = np.random.default_rng(2).standard_normal((40, 50))
     operator = DenseOperator(X).for_one_start()
@@ -121,7 +146,7 @@ def test_column_squares_in_blocks():
 @pytest.mark.parametrize("center", [None, "columns", "rows", "both", "grand"])
 def test_preparation_is_the_arithmetic_it_says(make, center, scale):
     data = make(COUNTS)
-    preparation = Preparation.learn(data, center, scale)
+    preparation = Scaler.learn(data, center, scale)
     operator = preparation.operator(data)
     expected = prepared_by_hand(COUNTS, center, scale)
     np.testing.assert_allclose(written_out(operator), expected, atol=1e-10)
@@ -141,7 +166,7 @@ def test_preparation_is_the_arithmetic_it_says(make, center, scale):
 @pytest.mark.parametrize("center", [None, "columns", "both"])
 def test_gram(make, dtype, on_rows, center):
     data = make(COUNTS)
-    operator = Preparation.learn(data, center, center == "both").operator(data)
+    operator = Scaler.learn(data, center, center == "both").operator(data)
     Y = 4.0 * prepared_by_hand(COUNTS, center, center == "both")
     expected = Y @ Y.T if on_rows else Y.T @ Y
     gram = operator.gram(on_rows, 4.0, dtype)
@@ -156,7 +181,7 @@ def test_gram_of_data_that_are_almost_centred(on_rows, center):
     X = np.random.default_rng(9).standard_normal((30, 20)) + 0.05
     for dtype in (np.float64, np.float32):
         data = DenseOperator(X.astype(dtype))
-        gram = Preparation.learn(data, center, False).operator(data).gram(on_rows, 1.0, dtype)
+        gram = Scaler.learn(data, center, False).operator(data).gram(on_rows, 1.0, dtype)
         Y = prepared_by_hand(X, center, False)
         expected = Y @ Y.T if on_rows else Y.T @ Y
         np.testing.assert_allclose(np.triu(gram), np.triu(expected), atol=1e-10 if dtype == np.float64 else 1e-4)
@@ -167,7 +192,7 @@ def test_gram_of_data_that_are_almost_centred(on_rows, center):
 def test_constant_columns_are_not_blown_up_by_scaling(make, dtype):
     X = COUNTS.astype(dtype)
     X[:, 3] = 0.1
-    preparation = Preparation.learn(make(X), "columns", True)
+    preparation = Scaler.learn(make(X), "columns", True)
     assert preparation.factors[3] == 1
     assert np.abs(preparation.apply(X)[:, 3]).max() < 1e-6
 
@@ -182,7 +207,7 @@ def test_single_precision_squares_do_not_overflow(make, scale):
 @every_data_operator
 def test_corrections_add_up_and_keep_the_norm(make):
     data = make(COUNTS)
-    operator = Preparation.learn(data, "columns", False).operator(data)
+    operator = Scaler.learn(data, "columns", False).operator(data)
     expected = COUNTS - COUNTS.mean(axis=0)
     generator = np.random.default_rng(8)
     for kept in (20, 3, 3):
@@ -199,7 +224,7 @@ def test_corrections_add_up_and_keep_the_norm(make):
 def test_what_products_cannot_tell(make, center):
     """Squared lengths, the largest entry, many products and X'X w, after corrections and layers of both kinds."""
     data = make(COUNTS)
-    operator = Preparation.learn(data, center, scale=True).operator(data)
+    operator = Scaler.learn(data, center, scale=True).operator(data)
     generator = np.random.default_rng(4)
     sparse = (generator.uniform(size=30) < 0.1) * 3.0, (generator.uniform(size=20) < 0.1) * 2.0
     for left, right in ((generator.standard_normal(30), generator.standard_normal(20)), sparse):
@@ -214,3 +239,9 @@ def test_what_products_cannot_tell(make, center):
     supports = [np.array([2, 5, 11]), np.arange(20)]
     products = operator.products([(support, vector[support]) for support in supports])
     np.testing.assert_allclose(products, [X[:, one] @ vector[one] for one in supports], atol=1e-12)
+
+
+@pytest.mark.parametrize(("earlier", "name"), [("Preparation", "Scaler"), ("Look", "RowReduction")])
+def test_earlier_names_warn(earlier, name):
+    with pytest.warns(FutureWarning, match=rf"netbic\.operators\.{earlier} is called netbic\.operators\.{name} now"):
+        assert getattr(netbic.operators, earlier) is getattr(netbic.operators, name)

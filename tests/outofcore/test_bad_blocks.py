@@ -23,14 +23,14 @@ def test_unknown_heights():
 
 def test_pieces_of_rows_are_put_together_with_a_word():
     pieces = da.from_array(DENSE, chunks=(70, 50))
-    with pytest.warns(UserWarning, match=r"cut into 3 pieces along its columns.*rechunk"):
+    with pytest.warns(UserWarning, match=r"cut into 3 chunks along its columns.*rechunk"):
         fitted = model().fit(pieces)
     assert_same(model().fit(DENSE), fitted)
 
 
 def test_pieces_of_rows_that_are_too_large_together(monkeypatch):
     monkeypatch.setattr(blocks, "_JOINED_BYTES", 1000)
-    with pytest.raises(ValueError, match=r"3 pieces along its columns.*write it anew.*to_zarr"):
+    with pytest.raises(ValueError, match=r"3 chunks along its columns.*write it again.*to_zarr"):
         model().fit(da.from_array(DENSE, chunks=(70, 50)))
 
 

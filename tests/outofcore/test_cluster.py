@@ -14,8 +14,7 @@ import zarr
 from distributed import Client, LocalCluster
 from distributed.comm.core import CommClosedError
 
-from netbic.outofcore import BlockError, ClusterError, blocks
-from netbic.outofcore import executors as workers
+from netbic.outofcore import BlockError, ClusterError, blocks, executors
 from problems_in_blocks import COUNTS, DENSE, assert_same, model, sparse_blocks
 
 WORDS = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 60}
@@ -77,7 +76,7 @@ def test_dense_and_sparse(client):
 def test_threads_and_workers_agree_to_the_last_bit(client, monkeypatch):
     X, words = da.from_array(DENSE, chunks=(13, -1)), {"scale": True, "n_components": 3}
     with_workers = model(**words).fit(X)
-    monkeypatch.setattr(blocks, "current_workers", workers.Threads)
+    monkeypatch.setattr(blocks, "current_executor", executors.ThreadExecutor)
     assert_same(model(**words).fit(X), with_workers, tolerance=0)
 
 
@@ -173,14 +172,14 @@ def test_nan_in_one_block(client):
 
 
 def test_another_version_on_the_workers(client, monkeypatch):
-    monkeypatch.setattr(workers, "version_here", lambda name: "0.1" if name == "numpy" else workers.version(name))
+    monkeypatch.setattr(executors, "version_here", lambda name: "0.1" if name == "numpy" else executors.version(name))
     with pytest.raises(ClusterError, match=r"numpy is 0.1 here but worker tcp://\S+ has .*same environment"):
         model().fit(da.from_array(DENSE, chunks=(70, -1)))
 
 
 def test_nothing_on_the_workers(client, monkeypatch):
-    monkeypatch.setattr(workers, "_COMPARED", ("netbic-that-nobody-has",))
-    monkeypatch.setattr(workers, "version_here", lambda name: "1.0")
+    monkeypatch.setattr(executors, "_COMPARED", ("netbic-that-nobody-has",))
+    monkeypatch.setattr(executors, "version_here", lambda name: "1.0")
     with pytest.raises(ClusterError, match="does not have it"):
         model().fit(da.from_array(DENSE, chunks=(70, -1)))
 
@@ -204,11 +203,11 @@ def test_the_cluster_goes_away_and_another_one_goes_on():
 @pytest.mark.parametrize(
     ("asked", "use"),
     [
-        ("run", workers.Cluster),
-        ("scheduler_info", lambda client: workers.Cluster(client).memory),
-        ("nthreads", lambda client: workers.Cluster(client).n_threads),
-        ("compute", lambda client: workers.Cluster(client).hold([])),
-        ("map", lambda client: workers.Cluster(client).share(1)),
+        ("run", executors.ClusterExecutor),
+        ("scheduler_info", lambda client: executors.ClusterExecutor(client).memory),
+        ("nthreads", lambda client: executors.ClusterExecutor(client).n_threads),
+        ("compute", lambda client: executors.ClusterExecutor(client).hold([])),
+        ("map", lambda client: executors.ClusterExecutor(client).broadcast(1)),
     ],
 )
 @pytest.mark.parametrize("problem", [CommClosedError("closed"), TimeoutError(), OSError("timed out")])
@@ -227,12 +226,12 @@ def test_results_of_a_scheduler_that_has_gone(client, monkeypatch):
 
     monkeypatch.setattr(client, "get", silent)
     with pytest.raises(ClusterError, match="went away"):
-        workers.Cluster(client).results({"a": 1}, ["a"])
+        executors.ClusterExecutor(client).compute({"a": 1}, ["a"])
 
 
 def test_a_cluster_without_workers(monkeypatch):
-    monkeypatch.setattr(workers, "PATIENCE", 0.5)
-    monkeypatch.setattr(workers, "_GLANCE", 0.1)
+    monkeypatch.setattr(executors, "NO_WORKER_TIMEOUT", 0.5)
+    monkeypatch.setattr(executors, "_POLLING", 0.1)
     X = da.from_array(DENSE, chunks=(70, -1))
     alone = LocalCluster(**(WORDS | {"n_workers": 0}))
     with alone, Client(alone), pytest.raises(ClusterError, match="no worker"):
@@ -351,4 +350,4 @@ def test_an_asynchronous_client(client, monkeypatch):
 
 def test_memory_of_workers_without_a_limit(client):
     with LocalCluster(**WORDS, memory_limit=0) as other, Client(other) as elsewhere:
-        assert workers.Cluster(elsewhere).memory <= 1.5 * workers.free_memory()
+        assert executors.ClusterExecutor(elsewhere).memory <= 1.5 * executors.free_memory()

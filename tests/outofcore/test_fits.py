@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import netbic
-from netbic.outofcore import ChunkedOperator, RowBlocks, blocks
-from netbic.outofcore import executors as workers
+from netbic.outofcore import ChunkedOperator, RowBlocks, blocks, executors
 from problems_in_blocks import COUNTS, DENSE, GRAPH, assert_same, model, sparse_blocks
 
 WORDS = {
@@ -109,7 +108,7 @@ def test_kept_or_streamed_is_the_same_to_the_last_bit(monkeypatch):
 def test_little_memory_changes_no_digit(monkeypatch):
     X = da.from_array(DENSE, chunks=(70, -1))
     packed = model().fit(X)
-    monkeypatch.setattr(workers, "_MEMORY_TAKEN", 0.0)
+    monkeypatch.setattr(executors, "_CACHE_SHARE", 0.0)
     unpacked = model().fit(X)
     assert_same(packed, unpacked, tolerance=0)
     assert unpacked.passes_ > packed.passes_
@@ -126,7 +125,7 @@ def test_brackets_are_those_of_a_cluster(count):
     level = parts
     while len(level) > 1:
         level = [functools.reduce(combine, level[at : at + 4]) for at in range(0, len(level), 4)]
-    assert workers.bracketed(iter(parts), combine) == level[0]
+    assert executors.tree_reduce(iter(parts), combine) == level[0]
 
 
 def counted(X, loads):

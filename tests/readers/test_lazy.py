@@ -274,8 +274,8 @@ def test_a_file_that_a_worker_does_not_see_is_named(folder, tmp_path, name):
 FRUGAL = """
 import sys
 import netbic.io, pandas, pyarrow.parquet, h5py, zarr, dask.array
-from netbic.outofcore import executors as workers
-workers.Threads.memory = 1e8  # 100 MB: nothing is held
+from netbic.outofcore import executors
+executors.ThreadExecutor.memory = 1e8  # 100 MB: nothing is held
 
 def peak():  # in kB; ru_maxrss would count what the parent process had
     return int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0])

@@ -19,9 +19,9 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_info
 
 import netbic
-from netbic.outofcore.executors import Cluster, ClusterError
+from netbic.outofcore.executors import ClusterError, ClusterExecutor
 from netbic.selection import AutoSVD, choose_settings, consensus, graph_value, n_modules, stability, tune
-from netbic.selection.fits import OnCluster, quiet
+from netbic.selection.fits import DaskExecutor, quiet
 from netbic.simulate import cohort
 
 pytest.importorskip("distributed")
@@ -93,7 +93,7 @@ def test_a_model_that_chooses_its_settings_may_ask_a_cluster(client):
     "name", ["tune", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("n_modules", "stability"))]
 )
 def test_a_worker_that_dies_costs_no_number(name, monkeypatch):
-    collect, killed = Cluster.collect, []
+    collect, killed = ClusterExecutor.gather, []
 
     def collect_after_a_kill(self, handles):
         if not killed:  # all fits are on their way
@@ -101,7 +101,7 @@ def test_a_worker_that_dies_costs_no_number(name, monkeypatch):
             os.kill(killed[0], signal.SIGKILL)
         return collect(self, handles)
 
-    monkeypatch.setattr(Cluster, "collect", collect_after_a_kill)
+    monkeypatch.setattr(ClusterExecutor, "gather", collect_after_a_kill)
     with two_workers() as client:
         found = ASKED[name](n_jobs="dask")
     assert killed
@@ -128,17 +128,17 @@ def test_fits_that_no_worker_survives_are_given_up_with_the_likely_cause():
     with dask.config.set({"distributed.scheduler.allowed-failures": 0}), two_workers() as client:
         for in_order in (True, False):
             with pytest.raises(ClusterError, match="every worker that took one of the fits died, most likely"):
-                list(OnCluster(Cluster(client)).each(die, None, [1], in_order))
+                list(DaskExecutor(ClusterExecutor(client)).map(die, None, [1], in_order))
 
 
 def test_large_data_are_sent_without_a_remark(client):
     large = np.zeros((1500, 1500))  # Dask warns of graphs of tasks beyond ten megabytes
-    assert next(OnCluster(Cluster(client)).each(np.take, large, [0])) == 0
+    assert next(DaskExecutor(ClusterExecutor(client)).map(np.take, large, [0])) == 0
 
 
 def test_data_travel_once_and_jobs_are_small(client, monkeypatch):
-    sent, each = [], Cluster.each
-    monkeypatch.setattr(Cluster, "each", lambda self, *tasks: sent.append(tasks) or each(self, *tasks))
+    sent, each = [], ClusterExecutor.map
+    monkeypatch.setattr(ClusterExecutor, "map", lambda self, *tasks: sent.append(tasks) or each(self, *tasks))
     for name in ("stability", "graph_value", "tune"):
         sent.clear()
         ASKED[name](n_jobs="dask")
@@ -151,7 +151,7 @@ def test_data_travel_once_and_jobs_are_small(client, monkeypatch):
 
 def test_the_error_of_a_fit_comes_back_as_it_was(client):
     with pytest.raises(ZeroDivisionError):
-        list(OnCluster(Cluster(client)).each(operator.truediv, 1, [2, 1, 0, 4]))
+        list(DaskExecutor(ClusterExecutor(client)).map(operator.truediv, 1, [2, 1, 0, 4]))
 
 
 def test_what_a_worker_cannot_read_is_said(client, monkeypatch):
@@ -172,7 +172,7 @@ def test_fits_elsewhere_are_quiet_and_have_one_thread(client):
         pools = {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
         return warnings.filters[0][0], pools
 
-    found = list(OnCluster(Cluster(client)).each(told, None, range(4)))
+    found = list(DaskExecutor(ClusterExecutor(client)).map(told, None, range(4)))
     assert found == [("ignore", {1})] * 4
 
 

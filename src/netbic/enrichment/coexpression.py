@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from netbic.arrays import checked
 from netbic.enrichment.masks import Masks, masks_over, refuse_dask
-from netbic.estimators import SparseGraphSVD, check_count, fitted_model, is_model, refuse_anndata
+from netbic.estimators import SparseGraphSVD, check_count, fitted_model, is_model
 
 
 def coexpression(modules: Any, X: Any, *, n_draws: int = 99, random_state: Any = None) -> pd.DataFrame:
@@ -58,7 +58,6 @@ def coexpression(modules: Any, X: Any, *, n_draws: int = 99, random_state: Any =
 
 
 def _values_and_masks(modules: Any, X: Any) -> tuple[NDArray[np.float64], Masks]:
-    refuse_anndata(X)
     refuse_dask(X)
     if is_model(modules):
         modules = fitted_model(modules)

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from netbic.arrays import checked
 from netbic.enrichment.masks import Masks, graph_and_masks, refuse_dask
 from netbic.enrichment.nulls import degree_matched_counts, edges_inside, rewired_counts, without_peers
-from netbic.estimators import SparseGraphSVD, axis_names, check_count, refuse_anndata, unwrapped
+from netbic.estimators import SparseGraphSVD, axis_names, check_count, unwrapped
 from netbic.graphs import Graph, match
 
 NULLS = ("hypergeometric", "degree", "rewired")
@@ -131,7 +131,6 @@ def held_out_edges(
     _check_null(null, n_draws)
     if not 0 < share < 1:
         raise ValueError(f"share={share!r}: a number between 0 and 1 is needed")
-    refuse_anndata(X)
     refuse_dask(X)
     model = unwrapped(model)
     source = model.column_graph if graph is None else graph

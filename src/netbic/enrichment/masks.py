@@ -9,20 +9,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from netbic.arrays import check_in_memory
 from netbic.estimators import fitted_model, is_model
 from netbic.graphs import Graph, match
-from netbic.outofcore import is_dask
 
 Masks = NDArray[np.bool_]
 
 
 def refuse_dask(X: Any) -> None:
     """Raise where the data have to be in memory."""
-    if is_dask(X):
-        raise TypeError(
-            "X is a Dask array, but modules are judged on data in memory: give X.compute() if it fits, or a random "
-            "subset of its rows"
-        )
+    check_in_memory(X, "modules are judged on data in memory")
 
 
 def graph_and_masks(modules: Any, graph: Any, axis: str) -> tuple[Graph, Masks]:

@@ -11,7 +11,7 @@ from netbic.estimators.fitted import (
     names_of,
     unwrapped,
 )
-from netbic.estimators.inputs import axis_names, has_missing, is_anndata, refuse_anndata
+from netbic.estimators.inputs import axis_names, has_missing
 from netbic.estimators.parameters import AXES, DEFAULT_SMOOTHNESS, check_count, is_number
 from netbic.estimators.projection import observed_scores, scoring, span
 from netbic.estimators.results import store_choices
@@ -31,14 +31,12 @@ __all__ = [
     "fitted_model",
     "has_missing",
     "heaviest",
-    "is_anndata",
     "is_model",
     "is_number",
     "matched_graph",
     "names_of",
     "observed_scores",
     "one_blas_thread",
-    "refuse_anndata",
     "scoring",
     "span",
     "store_choices",

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, BiclusterMixin, ClassNamePrefixFeaturesO
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from netbic.arrays import Array, Bools, Floats, checked
+from netbic.arrays import Array, Bools, Floats, checked, kind_of
 from netbic.estimators.inputs import axis_names, has_missing, names_of_index, validated
 from netbic.estimators.parameters import AxisOptions, check_parameters, seed_of_starts
 from netbic.estimators.projection import observed_scores, scoring, span
@@ -23,8 +23,8 @@ from netbic.estimators.results import store_modules
 from netbic.estimators.search_input import PreprocessingOptions, SearchInput
 from netbic.estimators.threads import one_blas_thread
 from netbic.graphs import Graph
-from netbic.operators import Preparation, as_operator
-from netbic.outofcore import RowBlocks, is_dask
+from netbic.operators import Scaler, as_operator
+from netbic.outofcore import RowBlocks
 from netbic.penalties import Penalty
 from netbic.solver import Axis, Module, ModuleSearch, Settings, Starts, diagnostics
 
@@ -134,7 +134,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         Names of the "rows" and "columns" of X, None if it has none.
     graphs_ : dict
         Graphs of the "rows" and "columns", with a node for each of them; None if none was given.
-    scaler_ : Preparation
+    scaler_ : Scaler
         The offsets and factors by which X was centred and scaled. `preparation_` is its earlier name.
     feature_names_in_, n_features_in_
         As everywhere in scikit-learn.
@@ -165,7 +165,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     posteriors_: dict[str, Floats | None]
     names_: dict[str, Array | None]
     graphs_: dict[str, Graph | None]
-    scaler_: Preparation
+    scaler_: Scaler
     passes_: float | None = None  # for models that were loaded, or not fitted to a Dask array
     _search: ClassVar[type[ModuleSearch]] = ModuleSearch
 
@@ -229,7 +229,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
 
         Parameters
         ----------
-        X : array, DataFrame, sparse matrix or Dask array of shape (n_samples, n_features)
+        X : array, DataFrame, sparse matrix, Dask array or DataOperator of shape (n_samples, n_features)
             It is not modified. A sparse X is never made dense: centring and scaling are implicit. A Dask array (of
             dense or CSR blocks of rows) is never loaded as a whole: it is read block by block, by the workers of the
             current Dask client or by threads.
@@ -361,17 +361,19 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         directions = directions.astype(X.dtype, copy=False)
         if not isinstance(X, RowBlocks):
             return self.scaler_.project(X, directions)
-        products = X.stacked(self.scaler_.project, directions)
+        products = X.map_concatenate(self.scaler_.project, directions)
         if not np.isfinite(products).all():
             X.check_finite()
         return products
 
     def get_submatrix(self, i: int, data: Any) -> Any:
         """The entries of `data` in the rows and columns of module i; of a Dask array no others are read."""
-        if not is_dask(data):
-            return super().get_submatrix(i, checked(data))
         rows, columns = self.get_indices(i)
-        return data[rows][:, columns].compute()
+        if kind_of(data) == "operator":
+            return data.submatrix(rows, columns)
+        if kind_of(data) == "dask":
+            return data[rows][:, columns].compute()
+        return super().get_submatrix(i, checked(data))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -387,7 +389,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         return min((limit for limit in limits if limit is not None), default=None)
 
     @property
-    def preparation_(self) -> Preparation:
+    def preparation_(self) -> Scaler:
         """Earlier name of `scaler_`."""
         warnings.warn("preparation_ is called scaler_ now", FutureWarning, stacklevel=2)
         return self.scaler_

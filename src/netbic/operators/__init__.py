@@ -1,22 +1,20 @@
-"""The matrix as two products.
+"""Matrices that are accessed by products with sparse vectors.
 
-Everything behind the solver is an :class:`Operator`: it multiplies a vector that is zero outside a support from
-either side. :class:`Corrected` adds what must never touch the data: centring, scaling and deflation, as column factors
-and low-rank corrections. :class:`Preparation` turns the user's words for centring and scaling into such corrections.
+The solver sees a matrix as an :class:`Operator`, which multiplies vectors that are zero outside a support from either
+side. :class:`DataOperator` is the base class of the data themselves. :class:`Corrected` adds centring, scaling and
+deflation as column factors and low-rank corrections, so that the data are never changed. :class:`Scaler` computes the
+corrections for the parameters `center` and `scale`.
 """
 
 from netbic.deprecation import earlier_names
 from netbic.operators.base import DataOperator, Operator
-from netbic.operators.base import Floats as Floats
-from netbic.operators.base import Indices as Indices
 from netbic.operators.corrected import Corrected
 from netbic.operators.dense import DenseOperator
 from netbic.operators.dispatch import as_operator
 from netbic.operators.masked import Masked, learn_from_observed
-from netbic.operators.preparation import CENTERS, Preparation, winsorised
-from netbic.operators.row_reduction import Look
+from netbic.operators.row_reduction import RowReduction
 from netbic.operators.row_reduction import aligned as aligned
-from netbic.operators.row_reduction import is_sparse as is_sparse
+from netbic.operators.scaler import CENTERS, Scaler, winsorised
 from netbic.operators.sparse import SparseOperator
 
 __all__ = [
@@ -24,10 +22,10 @@ __all__ = [
     "Corrected",
     "DataOperator",
     "DenseOperator",
-    "Look",
     "Masked",
     "Operator",
-    "Preparation",
+    "RowReduction",
+    "Scaler",
     "SparseOperator",
     "as_operator",
     "learn_from_observed",
@@ -35,4 +33,6 @@ __all__ = [
 ]
 
 _OUT_OF_CORE = ("BlockError", "ChunkedOperator", "ClusterError", "RowBlocks", "is_dask")
-__getattr__ = earlier_names("netbic.operators", {name: f"netbic.outofcore.{name}" for name in _OUT_OF_CORE})
+_EARLIER = {name: f"netbic.outofcore.{name}" for name in _OUT_OF_CORE}
+_EARLIER |= {"Look": "netbic.operators.RowReduction", "Preparation": "netbic.operators.Scaler"}
+__getattr__ = earlier_names("netbic.operators", _EARLIER)

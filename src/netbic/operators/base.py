@@ -1,17 +1,18 @@
-"""What the solver asks of a matrix."""
+"""The contract between the solver and a matrix: two products, and defaults for everything else."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from numbers import Integral
+from operator import add
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike
 
-if TYPE_CHECKING:
-    from netbic.operators.row_reduction import Look
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
+from netbic.arrays import Array, Floats, Indices, kind_of
+from netbic.operators.row_reduction import RowReduction, column_gram, column_squares, slabs
 
 
 class Operator(Protocol):
@@ -22,36 +23,160 @@ class Operator(Protocol):
         """Number of rows and columns."""
 
     def matvec(self, support: Indices, values: Floats) -> Floats:
-        """X v for a v that is zero outside `support` (increasing column indices)."""
+        """X v for a vector v that is zero outside `support` (increasing column indices)."""
 
     def rmatvec(self, support: Indices, values: Floats) -> Floats:
-        """X'u for a u that is zero outside `support` (increasing row indices)."""
+        """X'u for a vector u that is zero outside `support` (increasing row indices)."""
 
 
-class DataOperator(Operator, Protocol):
-    """An operator over data as they came, which can also be summarised."""
+class DataOperator(ABC):
+    """Base class of matrices in which modules are found.
 
-    def for_one_start(self) -> Operator:
-        """The same matrix with a memory for one sequence of slowly changing supports (not for two threads)."""
+    A subclass implements `matvec` and `rmatvec`. All other methods have defaults written in terms of these two; a
+    subclass overrides those that it can compute faster. An instance can be given to ``SparseGraphSVD.fit``.
+
+    Parameters
+    ----------
+    shape : pair of int
+        Number of rows (samples) and columns (features).
+    dtype : float64 or float32
+        Precision of the stored entries, hence of the fitted vectors.
+
+    Attributes
+    ----------
+    shape : pair of int
+    dtype : numpy.dtype
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class Diagonal(DataOperator):
+    ...     def __init__(self, diagonal):
+    ...         super().__init__((len(diagonal), len(diagonal)))
+    ...         self.diagonal = diagonal
+    ...
+    ...     def matvec(self, support, values):
+    ...         product = np.zeros(self.shape[0])
+    ...         product[support] = self.diagonal[support] * values
+    ...         return product
+    ...
+    ...     rmatvec = matvec
+    >>> Diagonal(np.array([3.0, 2.0, 1.0])).column_sums()
+    array([3., 2., 1.])
+    """
+
+    def __init__(self, shape: tuple[int, int], dtype: DTypeLike = np.float64) -> None:
+        if len(shape) != 2 or not all(isinstance(size, Integral) and size >= 0 for size in shape):
+            raise ValueError(f"shape={shape!r}: a pair of integers is needed, the numbers of rows and columns")
+        if np.dtype(dtype) not in (np.float32, np.float64):
+            raise ValueError(f"dtype={dtype!r}: float32 or float64 is needed")
+        self.shape = (int(shape[0]), int(shape[1]))
+        self.dtype: np.dtype[Any] = np.dtype(dtype)
+
+    # ------------------------------------------------------------------------------------------------------------
+    # Products
+    # ------------------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def matvec(self, support: Indices, values: Floats) -> Floats:
+        """X v for a vector v that is zero outside `support` (increasing column indices); a new float64 array."""
+
+    @abstractmethod
+    def rmatvec(self, support: Indices, values: Floats) -> Floats:
+        """X'u for a vector u that is zero outside `support` (increasing row indices); a new float64 array."""
+
+    def products(self, vectors: Sequence[tuple[Indices, Floats]]) -> Floats:
+        """X v for several vectors v, each given by support and values; one row per vector."""
+        return np.array([self.matvec(*vector) for vector in vectors]).reshape(-1, self.shape[0])
+
+    def normal(self, vector: Floats, correct: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
+        """X'w and w, for w = correct(X v) and a dense v.
+
+        `correct` subtracts a fixed vector, possibly in place; ``-correct(np.zeros(n))`` is that vector.
+        """
+        n, p = self.shape
+        image = correct(self.matvec(np.arange(p), vector))
+        return self.rmatvec(np.arange(n), image), image
+
+    def submatrix(self, rows: Indices, columns: Indices) -> Array:
+        """The entries in some rows and columns, in any order, as a dense array."""
+        one = np.ones(1)
+        if len(columns) <= len(rows):
+            lines = [self.matvec(np.array([column]), one)[rows] for column in columns]
+            return np.array(lines, dtype=self.dtype).reshape(len(columns), len(rows)).T
+        lines = [self.rmatvec(np.array([row]), one)[columns] for row in rows]
+        return np.array(lines, dtype=self.dtype).reshape(len(rows), len(columns))
+
+    def toarray(self) -> Array:
+        """The whole matrix as a dense array."""
+        return self.submatrix(np.arange(self.shape[0]), np.arange(self.shape[1]))
+
+    # ------------------------------------------------------------------------------------------------------------
+    # Caches
+    # ------------------------------------------------------------------------------------------------------------
+
+    def for_one_start(self) -> DataOperator:
+        """The same matrix with a cache for one sequence of slowly changing supports, used by one thread only."""
+        return self
+
+    def reset_cache(self) -> None:  # noqa: B027
+        """Make the products that follow independent, to the last bit, of those computed before."""
+
+    def prefetch(self, columns: Indices) -> None:  # noqa: B027
+        """Prepare for products with vectors that are zero outside these columns."""
+
+    def prefetch_hint(self, axis: str, scores: Floats) -> None:  # noqa: B027
+        """Receive scores of all "rows" or "columns": those with large absolute scores are likely to be read next."""
+
+    # ------------------------------------------------------------------------------------------------------------
+    # Summaries
+    # ------------------------------------------------------------------------------------------------------------
 
     @property
     def epsilon(self) -> float:
         """Relative rounding error of one stored entry or product."""
+        return float(np.finfo(self.dtype).eps)
 
     def row_sums(self) -> Floats:
         """Sum of each row."""
+        return self.matvec(np.arange(self.shape[1]), np.ones(self.shape[1]))
 
     def column_sums(self) -> Floats:
         """Sum of each column."""
-
-    def gram(self, on_rows: bool, factors: Floats, left: Floats, right: Floats, dtype: Any) -> NDArray[Any]:
-        """Y Y' (`on_rows`) or Y'Y for Y = X diag(factors) - left right'; the upper triangle counts, Fortran order."""
-
-    def scan(self, look: Look) -> Any:
-        """What comes of a look at every row."""
-
-    def squared_norm(self, row_offsets: Floats, column_offsets: Floats, factors: Floats | None) -> float:
-        """Sum over i, j of ((x_ij - row_offsets[i] - column_offsets[j]) * factors[j])^2."""
+        return self.rmatvec(np.arange(self.shape[0]), np.ones(self.shape[0]))
 
     def column_squares(self, row_offsets: Floats, column_offsets: Floats) -> Floats:
         """Sum over i of (x_ij - row_offsets[i] - column_offsets[j])^2, for each column j."""
+        n, p = self.shape
+        left, right = np.column_stack([row_offsets, np.ones(n)]), np.column_stack([np.ones(p), column_offsets])
+        squares: Floats = self.reduce_rows(RowReduction(column_squares, add, None, left, right))
+        return squares
+
+    def squared_norm(self, row_offsets: Floats, column_offsets: Floats, factors: Floats | None) -> float:
+        """Sum over i, j of ((x_ij - row_offsets[i] - column_offsets[j]) * factors[j])^2."""
+        squares = self.column_squares(row_offsets, column_offsets)
+        return float(squares.sum() if factors is None else squares @ factors**2)
+
+    def gram(self, on_rows: bool, factors: Floats, left: Floats, right: Floats, dtype: DTypeLike) -> Array:
+        """Y Y' (`on_rows`) or Y'Y for Y = X diag(factors) - left right', in Fortran order.
+
+        Only the upper triangle is used.
+        """
+        if not on_rows:
+            reduction = RowReduction(column_gram, add, factors, left, right)
+            return np.asfortranarray(self.reduce_rows(reduction), dtype=dtype)
+        n, p = self.shape
+        total = np.zeros((n, n))
+        for part in slabs(p, n):
+            columns = self.submatrix(np.arange(n), np.arange(p)[part]) * factors[part]
+            columns = columns - left @ right[part].T
+            total += columns @ columns.T
+        return np.asfortranarray(total, dtype=dtype)
+
+    def reduce_rows(self, reduction: RowReduction) -> Any:
+        """The result of a reduction over all rows."""
+        n, p = self.shape
+        return reduction.over_slabs(lambda part: self.submatrix(np.arange(n)[part], np.arange(p)), n)
+
+
+kind_of.register(DataOperator, lambda X: "operator")

@@ -6,15 +6,18 @@ import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike
 
-from netbic.operators.base import DataOperator, Floats, Indices
-from netbic.operators.row_reduction import Look
+from netbic.arrays import Array, Floats, Indices, scatter
+from netbic.operators.base import DataOperator
+from netbic.operators.row_reduction import RowReduction
 
-_SPARSE_SHARE = 0.2  # layers with fewer non-zeros than this share are kept by their non-zeros
+_SPARSE_SHARE = 0.2  # layers with a smaller share of non-zeros are stored sparse
+
+Result = TypeVar("Result")
 
 
 class Corrected:
@@ -34,7 +37,7 @@ class Corrected:
         The low-rank correction L R'.
     """
 
-    imputes: bool = False  # whether there are holes that `with_prediction` fills
+    imputes: bool = False  # whether `with_prediction` fills missing entries
     tracks_gram: ClassVar[bool] = True  # whether `minus` changes the matrix by that layer and nothing else
 
     def __init__(
@@ -48,7 +51,7 @@ class Corrected:
     ) -> None:
         self.shape = base.shape
         self.squared_norm = max(squared_norm, 0.0)
-        self._base: Any = base
+        self._base = base
         self._factors, self._offsets = column_factors, column_offsets
         # Kept as (r, n) and (r, p): a product then runs along memory.
         self._left = np.empty((0, self.shape[0])) if left is None else np.ascontiguousarray(left.T)
@@ -57,40 +60,41 @@ class Corrected:
 
     @property
     def squared_norm_is_safe(self) -> bool:
-        """Whether the squared norm is well within the range of numbers (zero is not)."""
+        """Whether the squared norm is far from overflow and underflow (False for zero)."""
         return bool(1e-250 < self.squared_norm < np.inf)
 
     @property
     def n_entries(self) -> int:
-        """Entries that the squared norm is spread over."""
+        """Number of entries that contribute to the squared norm."""
         return self.shape[0] * self.shape[1]
 
     def on(self, base: DataOperator) -> Self:
         """The same corrections on another copy of the data."""
-        twin = copy.copy(self)
-        twin._base = base
-        return twin
+        made = copy.copy(self)
+        made._base = base
+        return made
 
     def for_one_start(self) -> Self:
-        """The same operator with a memory for one sequence of slowly changing supports (not for two threads)."""
-        twin = copy.copy(self)
-        twin._base = self._base.for_one_start()
-        return twin
+        """The same operator with a cache for one sequence of slowly changing supports, used by one thread only."""
+        return self.on(self._base.for_one_start())
 
-    def forget(self) -> None:
-        """Make what follows independent, to the last digit, of what was multiplied before."""
-        if hasattr(self._base, "forget"):
-            self._base.forget()
+    def reset_cache(self) -> None:
+        """Make the products that follow independent, to the last bit, of those computed before."""
+        self._base.reset_cache()
+
+    def prefetch(self, columns: Indices) -> None:
+        """Prepare for products with vectors that are zero outside these columns."""
+        self._base.prefetch(columns)
 
     def matvec(self, support: Indices, values: Floats) -> Floats:
         """Product with a supported vector on the right."""
         scaled = values if self._factors is None else values * self._factors[support]
         product = self._less_on_rows(self._base.matvec(support, scaled), support, values)
-        self._foretell("rows", product)
+        self._base.prefetch_hint("rows", product)
         return product
 
     def _less_on_rows(self, product: Floats, support: Indices, values: Floats) -> Floats:
-        """Take (1 c' + L R') v off a product with X, in place."""
+        """Subtract (1 c' + L R') v from a product with X, in place."""
         if self._offsets is not None:
             product -= self._offsets.take(support) @ values
         if len(self._right):
@@ -102,16 +106,11 @@ class Corrected:
     def rmatvec(self, support: Indices, values: Floats) -> Floats:
         """Product with a supported vector on the left."""
         product = self._less_on_columns(self._base.rmatvec(support, values), support, values)
-        self._foretell("columns", product)
+        self._base.prefetch_hint("columns", product)
         return product
 
-    def _foretell(self, axis: str, scores: Floats) -> None:
-        """Tell data that are slow to read which rows or columns may soon be wanted: those with large scores."""
-        if hasattr(self._base, "scores"):
-            self._base.scores[axis] = scores
-
     def _less_on_columns(self, product: Floats, support: Indices, values: Floats) -> Floats:
-        """Bring a product with X' to scale and take (c 1' + R L') u off it, in place."""
+        """Scale a product with X' and subtract (c 1' + R L') u from it, in place."""
         if self._factors is not None:
             product *= self._factors
         if self._offsets is not None:
@@ -123,51 +122,40 @@ class Corrected:
         return product
 
     def normal(self, vector: Floats) -> Floats:
-        """The product of the corrected matrix and its transpose with a vector: one pass, where the data can do that."""
-        n, p = self.shape
-        every_row, every_column = np.arange(n), np.arange(p)
-        if not hasattr(self._base, "normal"):
-            return self.rmatvec(every_row, self.matvec(every_column, vector))
+        """The product of the corrected matrix and its transpose with a dense vector."""
+        every_row, every_column = (np.arange(size) for size in self.shape)
         scaled = vector if self._factors is None else vector * self._factors
-        offsets = -self._less_on_rows(np.zeros(n), every_column, vector)
-        product, image = self._base.normal(scaled, offsets)
+        product, image = self._base.normal(scaled, lambda image: self._less_on_rows(image, every_column, vector))
         return self._less_on_columns(product, every_row, image)
 
     def products(self, vectors: Sequence[tuple[Indices, Floats]]) -> Floats:
-        """Products with many supported vectors on the right, a row each: one pass, where the data can do that."""
-        if not hasattr(self._base, "products"):
-            return np.array([self.matvec(*vector) for vector in vectors]).reshape(-1, self.shape[0])
-        right = np.zeros((self.shape[1], len(vectors)))
-        for number, (support, values) in enumerate(vectors):
-            right[support, number] = values if self._factors is None else values * self._factors[support]
-        products: Floats = self._base.products(right)
+        """Products with several supported vectors on the right, one row per vector."""
+        scaled = [(at, values if self._factors is None else values * self._factors[at]) for at, values in vectors]
+        products = self._base.products(scaled)
         for product, vector in zip(products, vectors, strict=True):
             self._less_on_rows(product, *vector)
         return products
 
-    def expect(self, columns: Indices) -> None:
-        """Say that products with parts of these columns are to come."""
-        if hasattr(self._base, "expect"):
-            self._base.expect(columns)
-
     def squared_lengths(self) -> tuple[Floats, Floats]:
         """Sums of squares of the rows and of the columns."""
-        along, across = self._scan(_square_sums, _joined)
-        return along, across
+        return self._reduce_rows(_square_sums, _joined)
 
     def largest_entry(self) -> tuple[int, int]:
-        """Row and column of the largest entry, the first among equals."""
-        _, row, column = self._scan(_largest, _first_largest)
+        """Row and column of the largest entry; the first one in case of ties."""
+        _, row, column = self._reduce_rows(_largest, _first_largest)
         return row, column
 
-    def _scan(self, function: Callable[[Floats, int], Any], combine: Callable[[Any, Any], Any]) -> Any:
+    def _reduce_rows(
+        self, function: Callable[[Floats, int], Result], combine: Callable[[Result, Result], Result]
+    ) -> Result:
         left, right = self._dense_layers()
         left = np.vstack([left, self._sparse_left.full()])
         right = np.vstack([right, self._sparse_right.full()])
-        return self._base.scan(Look(function, combine, self._factors, left.T, right.T))
+        result: Result = self._base.reduce_rows(RowReduction(function, combine, self._factors, left.T, right.T))
+        return result
 
     def with_prediction(self, left: Floats, right: Floats) -> Self:
-        """The same matrix with `left right'` added in its holes: here there are none."""
+        """The same matrix with `left right'` added to its missing entries: here there are none."""
         return self
 
     def minus(self, left: Floats, right: Floats, product: Floats) -> Self:
@@ -186,12 +174,11 @@ class Corrected:
             made._left, made._right = np.vstack([self._left, left]), np.vstack([self._right, right])
         return made
 
-    def gram(self, on_rows: bool, factor: float, dtype: Any) -> NDArray[Any]:
-        """`factor`^2 times XX' (`on_rows`) or X'X before any layer was taken out; upper triangle, Fortran order."""
+    def gram(self, on_rows: bool, factor: float, dtype: DTypeLike) -> Array:
+        """`factor`^2 times XX' (`on_rows`) or X'X before deflation; upper triangle, Fortran order."""
         column_factors = np.full(self.shape[1], factor) if self._factors is None else factor * self._factors
         left, right = self._dense_layers()
-        gram: NDArray[Any] = self._base.gram(on_rows, column_factors, left.T, factor * right.T, dtype)
-        return gram
+        return self._base.gram(on_rows, column_factors, left.T, factor * right.T, dtype)
 
     def _dense_layers(self) -> tuple[Floats, Floats]:
         """Both factors of 1 c' + L R', a row per layer."""
@@ -207,7 +194,7 @@ class Corrected:
 
 @dataclass(frozen=True)
 class SparseLayers:
-    """One factor of many rank-one layers, by its non-zeros, layer after layer."""
+    """One factor of many rank-one layers, as the concatenated non-zeros of all layers."""
 
     size: int
     indices: Indices = field(default_factory=lambda: np.empty(0, dtype=np.intp))
@@ -224,7 +211,7 @@ class SparseLayers:
         return self.bounds.size - 1
 
     def plus(self, support: Indices, values: Floats) -> SparseLayers:
-        """One layer more."""
+        """Append one layer."""
         return SparseLayers(
             self.size,
             np.concatenate([self.indices, support]),
@@ -233,15 +220,14 @@ class SparseLayers:
         )
 
     def full(self) -> Floats:
-        """The layers written out, a row each."""
+        """The layers as a dense array, one row per layer."""
         layers = np.zeros((self.count, self.size))
         layers[np.repeat(np.arange(self.count), self._lengths), self.indices] = self.values
         return layers
 
     def inner(self, support: Indices, values: Floats) -> Floats:
         """Inner product of every layer with a supported vector."""
-        full = np.zeros(self.size)
-        full[support] = values
+        full = scatter(support, values, self.size)
         return np.add.reduceat(self.values * full[self.indices], self.bounds[:-1])
 
     def sum(self, weights: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""A dense matrix, kept in both memory orders so that gathering rows and gathering columns both read whole lines."""
+"""A dense matrix, stored in both memory orders: gathering rows and gathering columns both read contiguous memory."""
 
 from __future__ import annotations
 
@@ -6,39 +6,43 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike
 from scipy.linalg import get_blas_funcs
 
-from netbic.operators.base import Floats, Indices
-from netbic.operators.row_reduction import Look
+from netbic.arrays import Array, Floats, Indices, scatter
+from netbic.operators.base import DataOperator
+from netbic.operators.row_reduction import RowReduction
 
 _FULL_SHARE = 0.45  # above this share of kept lines the full product beats gathering
 _LONG_LINE = 4096
-_SMALL_CORRECTION = 1e-2  # offsets below this share of X may be taken off its Gram matrix afterwards
-_SUMMED_ENTRIES, _SUMMED_ROWS = 1 << 15, 64  # summed in the data's own precision before double precision takes over
+_SMALL_CORRECTION = 1e-2  # offsets below this share of X are subtracted from its Gram matrix afterwards
+_SUMMED_ENTRIES, _SUMMED_ROWS = 1 << 15, 64  # partial sums in the precision of X, added in double precision
 _BLOCK_ENTRIES = 1 << 20  # entries per block of a pass over the data: 8 MB in double precision
 
 
-class DenseOperator:
-    """A dense array as an operator; never written to, and not copied in a contiguous memory order it already has.
+class DenseOperator(DataOperator):
+    """A dense array as an operator. It is never written to, and not copied in a memory order that it has already.
 
     Parameters
     ----------
     X : array of shape (n, p), float32 or float64
     low_memory : bool
-        Keep the memory order X has and no other: gathering across it is then slow.
+        Keep X in its own memory order only: gathering across it is then slow.
     """
 
-    def __init__(self, X: NDArray[Any], low_memory: bool = False) -> None:
-        self.shape = (int(X.shape[0]), int(X.shape[1]))
-        self.epsilon = float(np.finfo(X.dtype).eps)
+    def __init__(self, X: Array, low_memory: bool = False) -> None:
+        super().__init__(X.shape, X.dtype)
         self._rows = X if low_memory else np.ascontiguousarray(X)
         self._columns = X.T if low_memory else np.ascontiguousarray(X.T)
         self._column_sums: Floats | None = None
 
     def for_one_start(self) -> PackedOperator:
-        """The same products with a memory for one sequence of slowly changing supports."""
+        """The same matrix with a cache for one sequence of slowly changing supports."""
         return PackedOperator(self._rows, self._columns)
+
+    def submatrix(self, rows: Indices, columns: Indices) -> Array:
+        """Some rows and columns as a dense array."""
+        return self._rows[np.ix_(rows, columns)]
 
     def matvec(self, support: Indices, values: Floats) -> Floats:
         """X v, reading the supported columns only."""
@@ -59,9 +63,9 @@ class DenseOperator:
         return self._column_sums
 
     def _quick_sums(self) -> Floats:
-        """Short sums in the data's own precision, added up in double precision.
+        """Partial sums in the precision of X, added in double precision.
 
-        Single precision is not enough where the means make up most of X: then every entry is widened first.
+        Single precision is not enough if the means make up most of X: every entry is then converted first.
         """
         sums = np.zeros(self.shape[1])
         for start in range(0, self.shape[0], _SUMMED_ROWS):
@@ -75,7 +79,7 @@ class DenseOperator:
 
     @cached_property
     def _raw_square(self) -> float:
-        """Sum of squares, short sums first."""
+        """Sum of squares, by partial sums."""
         parts = np.array_split(self._rows.ravel(order="K"), 1 + self._rows.size // _SUMMED_ENTRIES)
         with np.errstate(over="ignore"):
             total = sum(float(part @ part) for part in parts)
@@ -94,20 +98,19 @@ class DenseOperator:
         return squares
 
     def squared_norm(self, row_offsets: Floats, column_offsets: Floats, factors: Floats | None) -> float:
-        """Squared norm after offsets and factors; without a pass of its own where cancellation is no danger."""
+        """Squared norm after offsets and factors, from the sums of X unless they would cancel."""
         if factors is None and not row_offsets.any():
             raw = self._raw_square
             centred = raw - float(column_offsets @ (2 * self.column_sums() - self.shape[0] * column_offsets))
             if centred > (1e-2 if self._rows.dtype == np.float64 else 0.5) * raw:
                 return centred
-        squares = self.column_squares(row_offsets, column_offsets)
-        return float(squares.sum() if factors is None else squares @ factors**2)
+        return super().squared_norm(row_offsets, column_offsets, factors)
 
-    def scan(self, look: Look) -> Any:
-        """What comes of a look at every row."""
-        return look.over(self._rows)
+    def reduce_rows(self, reduction: RowReduction) -> Any:
+        """The result of a reduction over all rows."""
+        return reduction.over(self._rows)
 
-    def gram(self, on_rows: bool, factors: Floats, left: Floats, right: Floats, dtype: Any) -> NDArray[Any]:
+    def gram(self, on_rows: bool, factors: Floats, left: Floats, right: Floats, dtype: DTypeLike) -> Array:
         """Y Y' or Y'Y for Y = X diag(factors) - left right', summed over blocks of the other axis."""
         lines, inner, outer = (self._columns, left, right) if on_rows else (self._rows, right, left)
         total = np.zeros((lines.shape[1], lines.shape[1]), dtype=dtype, order="F")
@@ -128,50 +131,43 @@ class DenseOperator:
         return total
 
 
-class PackedOperator:
-    """The same products, for supports that change little from call to call: kept lines stay packed side by side."""
+class PackedOperator(DenseOperator):
+    """The same matrix for supports that change little from call to call: supported lines stay in contiguous memory."""
 
-    def __init__(self, rows: NDArray[Any], columns: NDArray[Any]) -> None:
-        self.shape = (int(rows.shape[0]), int(rows.shape[1]))
-        self._rows, self._columns = PackedLines(rows), PackedLines(columns)
+    def __init__(self, rows: Array, columns: Array) -> None:
+        super().__init__(rows, low_memory=True)
+        self._columns = columns
+        self._row_cache, self._column_cache = PackedLines(rows), PackedLines(columns)
 
-    def for_one_start(self) -> PackedOperator:
-        """Another one, with a memory of its own."""
-        return PackedOperator(self._rows.lines, self._columns.lines)
-
-    def forget(self) -> None:
-        """Make what follows independent, to the last digit, of what was multiplied before."""
-        self._rows.forget()
-        self._columns.forget()
+    def reset_cache(self) -> None:
+        """Make the products that follow independent, to the last bit, of those computed before."""
+        self._row_cache.reset()
+        self._column_cache.reset()
 
     def matvec(self, support: Indices, values: Floats) -> Floats:
         """X v."""
         if support.size >= _FULL_SHARE * self.shape[1]:
-            return _combine(self._columns.lines, self._rows.lines, support, values)
-        return self._columns.combine(support, values)
+            return super().matvec(support, values)
+        return self._column_cache.combine(support, values)
 
     def rmatvec(self, support: Indices, values: Floats) -> Floats:
         """X'u."""
         if support.size >= _FULL_SHARE * self.shape[0]:
-            return _combine(self._rows.lines, self._columns.lines, support, values)
-        return self._rows.combine(support, values)
-
-    def scan(self, look: Look) -> Any:
-        """What comes of a look at every row."""
-        return look.over(self._rows.lines)
+            return super().rmatvec(support, values)
+        return self._row_cache.combine(support, values)
 
 
 class PackedLines:
-    """Combinations of a few lines of an array. Lines that were in the last combination too are not read again."""
+    """Combinations of a few lines of an array. Lines that were part of the last combination are not read again."""
 
-    def __init__(self, lines: NDArray[Any]) -> None:
+    def __init__(self, lines: Array) -> None:
         self.lines = lines
         self._slot_of = np.full(lines.shape[0], -1, dtype=np.intp)
         self._line_in = np.empty(0, dtype=np.intp)
         self._packed = np.empty((0, lines.shape[1]), dtype=lines.dtype)
 
-    def forget(self) -> None:
-        """Hold no line: the order in which lines lie side by side, and so in which they are added up, starts afresh."""
+    def reset(self) -> None:
+        """Empty the cache, and with it the order in which lines are stored and summed."""
         self._slot_of[self._line_in] = -1
         self._line_in = np.empty(0, dtype=np.intp)
 
@@ -183,7 +179,7 @@ class PackedLines:
         return np.asarray(weights @ self._packed, dtype=np.float64)
 
     def _pack(self, support: Indices) -> None:
-        """Have the lines of `support` side by side, reading those only that are not there yet."""
+        """Store the lines of `support` contiguously, reading only those that are not in the cache."""
         slots = self._slot_of[support]
         new = support[slots < 0]
         if support.size != self._line_in.size or 2 * new.size > support.size:
@@ -203,7 +199,7 @@ class PackedLines:
             self._packed[:] = self.lines[support]  # np.take would copy all of a strided array first
 
     def _exchange(self, support: Indices, slots: Indices, new: Indices) -> None:
-        """Put new lines into the slots of those that left."""
+        """Put new lines into the slots of those that are not in `support`."""
         free = np.ones(support.size, dtype=bool)
         free[slots[slots >= 0]] = False
         vacated = np.flatnonzero(free)
@@ -213,11 +209,11 @@ class PackedLines:
         if self.lines.shape[1] < _LONG_LINE:
             self._packed[vacated] = self.lines[new]
             return
-        for slot, line in zip(vacated.tolist(), new.tolist(), strict=True):  # long lines are copied once only
+        for slot, line in zip(vacated.tolist(), new.tolist(), strict=True):  # without a temporary copy of long lines
             self._packed[slot] = self.lines[line]
 
 
-def _minus_offsets(gram: NDArray[Any], inner: Floats, outer: Floats, images: NDArray[Any]) -> NDArray[Any]:
+def _minus_offsets(gram: Array, inner: Floats, outer: Floats, images: Array) -> Array:
     """The upper triangle of a Gram matrix after subtracting `inner outer'`; `images` are products with `outer`."""
     (syr2,) = get_blas_funcs(("syr2",), (gram,))
     squares = outer.T @ outer
@@ -227,16 +223,14 @@ def _minus_offsets(gram: NDArray[Any], inner: Floats, outer: Floats, images: NDA
     return gram
 
 
-def _combine(lines: NDArray[Any], across: NDArray[Any], support: Indices, values: Floats) -> Floats:
-    """Sum of values[i] * lines[support[i]]; `across` holds the transpose of `lines`, row by row as well."""
+def _combine(lines: Array, across: Array, support: Indices, values: Floats) -> Floats:
+    """Sum of values[i] * lines[support[i]]; `across` is the transpose of `lines`."""
     values = values.astype(lines.dtype, copy=False)
     if support.size < _FULL_SHARE * lines.shape[0]:
         return np.asarray(values @ lines[support], dtype=np.float64)
-    full = np.zeros(lines.shape[0], dtype=lines.dtype)
-    full[support] = values
-    return np.asarray(across @ full, dtype=np.float64)
+    return np.asarray(across @ scatter(support, values, lines.shape[0]), dtype=np.float64)
 
 
-def _blocks(lines: NDArray[Any]) -> list[slice]:
+def _blocks(lines: Array) -> list[slice]:
     step = max(1, min(_BLOCK_ENTRIES, lines.size // 16) // lines.shape[1])  # a block stays small beside X
     return [slice(start, start + step) for start in range(0, lines.shape[0], step)]

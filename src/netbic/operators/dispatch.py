@@ -1,32 +1,45 @@
-"""Which operator holds which kind of matrix: the one place where kinds of matrices are told apart."""
+"""Which operator is used for which kind of matrix."""
 
 from __future__ import annotations
 
 from functools import singledispatch
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from netbic.arrays import Matrix
 from netbic.operators.base import DataOperator
 from netbic.operators.dense import DenseOperator
 from netbic.operators.sparse import SparseOperator
 
 
 @singledispatch
-def as_operator(X: Any, low_memory: bool = False) -> DataOperator:
-    """Make the operator for a validated matrix.
+def as_operator(X: Matrix, low_memory: bool = False) -> DataOperator:
+    """The operator of a validated matrix.
 
-    Arrays and sparse matrices are known here, blocks of rows are registered by `netbic.outofcore`. A matrix class of
-    your own joins with ``as_operator.register``.
+    Arrays and sparse matrices are registered here, blocks of rows by `netbic.outofcore`. An operator is returned
+    unchanged. Register another class of matrices with ``as_operator.register``.
 
     Parameters
     ----------
-    X : array, CSR matrix or RowBlocks
+    X : array, CSR matrix, RowBlocks or DataOperator
     low_memory : bool
         Keep a dense X in one memory order instead of both.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> as_operator(np.eye(3)).row_sums()
+    array([1., 1., 1.])
     """
-    raise TypeError(f"X is a {type(X).__name__}: no operator is registered for it (see netbic.operators.as_operator)")
+    raise TypeError(
+        f"X is a {type(X).__name__}: give an array, a sparse matrix, a Dask array or a netbic.operators.DataOperator"
+    )
+
+
+@as_operator.register
+def _operator(X: DataOperator, low_memory: bool = False) -> DataOperator:
+    return X
 
 
 @as_operator.register
@@ -36,5 +49,5 @@ def _dense(X: np.ndarray, low_memory: bool = False) -> DataOperator:
 
 @as_operator.register(sp.sparray)
 @as_operator.register(sp.spmatrix)
-def _sparse(X: Any, low_memory: bool = False) -> DataOperator:
+def _sparse(X: Matrix, low_memory: bool = False) -> DataOperator:
     return SparseOperator(X)

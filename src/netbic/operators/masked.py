@@ -8,29 +8,28 @@ prepared and filled once, the layers are low-rank as ever, and H is sparse: it u
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
-from typing import Any, Self
+from collections.abc import Callable, Sequence
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from netbic.operators.base import Floats, Indices
-from netbic.operators.corrected import Corrected
+from netbic.arrays import Array, Floats, Indices
+from netbic.operators.corrected import Corrected, Result
 from netbic.operators.dense import DenseOperator
-from netbic.operators.preparation import Preparation
+from netbic.operators.scaler import Scaler
 
 
-def learn_from_observed(X: NDArray[Any], center: str | None, scale: bool) -> Preparation:
-    """`Preparation.learn` from the observed entries of X."""
+def learn_from_observed(X: Array, center: str | None, scale: bool) -> Scaler:
+    """`Scaler.learn` from the observed entries of X."""
     _check_observed(X)
     means = np.asarray(np.nanmean(X, axis=0, dtype=np.float64))
     deviations = np.asarray(np.nanstd(X, axis=0, dtype=np.float64)) if scale else None
     grand = float(np.nanmean(X, dtype=np.float64))
-    return Preparation.from_moments(means, grand, deviations, center, float(np.finfo(X.dtype).eps))
+    return Scaler.from_moments(means, grand, deviations, center, float(np.finfo(X.dtype).eps))
 
 
-def _check_observed(X: NDArray[Any]) -> None:
+def _check_observed(X: Array) -> None:
     for axis, name in ((0, "column"), (1, "row")):
         empty = np.flatnonzero(np.isnan(X).all(axis=axis))
         if empty.size:
@@ -52,7 +51,7 @@ class Masked(Corrected):
 
     tracks_gram = False
 
-    def __init__(self, prepared: NDArray[Any], impute: bool, low_memory: bool = False) -> None:
+    def __init__(self, prepared: Array, impute: bool, low_memory: bool = False) -> None:
         rows, columns = np.nonzero(np.isnan(prepared))
         prepared[rows, columns] = 0
         data = DenseOperator(prepared, low_memory=True)
@@ -74,11 +73,22 @@ class Masked(Corrected):
         """Product with a supported vector on the left."""
         return super().rmatvec(support, values) + self._holes.rmatvec(support, values)
 
-    def _scan(self, function: Callable[[Floats, int], Any], combine: Callable[[Any, Any], Any]) -> Any:
-        def filled(rows: Floats, first: int) -> Any:
+    def normal(self, vector: Floats) -> Floats:
+        """The product of the corrected matrix and its transpose with a dense vector."""
+        n, p = self.shape
+        return self.rmatvec(np.arange(n), self.matvec(np.arange(p), vector))
+
+    def products(self, vectors: Sequence[tuple[Indices, Floats]]) -> Floats:
+        """Products with several supported vectors on the right, one row per vector."""
+        return np.array([self.matvec(*vector) for vector in vectors]).reshape(-1, self.shape[0])
+
+    def _reduce_rows(
+        self, function: Callable[[Floats, int], Result], combine: Callable[[Result, Result], Result]
+    ) -> Result:
+        def filled(rows: Floats, first: int) -> Result:
             return function(rows + self._holes.of_rows(first, first + len(rows)), first)
 
-        return super()._scan(filled, combine)
+        return super()._reduce_rows(filled, combine)
 
     @property
     def n_entries(self) -> int:

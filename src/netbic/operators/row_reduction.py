@@ -1,47 +1,70 @@
-"""Reading a corrected matrix a few rows at a time, written out: for what products cannot tell."""
+"""Reductions over the rows of a corrected matrix, of which a few rows are dense at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import scipy.sparse as sp
+import numpy as np
 
-from netbic.operators.base import Floats
+from netbic.arrays import Array, Floats, Matrix, is_sparse, to_dense
 
-_SLAB_ENTRIES = 1 << 20  # entries written out at a time: 8 MB
+_SLAB_ENTRIES = 1 << 20  # entries that are dense at a time: 8 MB
 
 
-class Look(NamedTuple):
-    """A look at every row of Y = X diag(factors) - left right', which is written out a few rows at a time."""
+class RowReduction(NamedTuple):
+    """A reduction over all rows of Y = X diag(factors) - left right'.
 
-    function: Callable[[Floats, int], Any]  # of some rows of Y, and the number of the first of them
-    combine: Callable[[Any, Any], Any]  # of what came of some rows, and of the rows that follow them
+    Parameters
+    ----------
+    function : callable
+        Of some rows of Y (a dense array) and the index of the first of them.
+    combine : callable
+        Of the result for some rows and the result for the rows that follow them.
+    factors : array of shape (p,), optional
+    left, right : arrays of shape (n, r) and (p, r)
+    """
+
+    function: Callable[[Floats, int], Any]
+    combine: Callable[[Any, Any], Any]
     factors: Floats | None
     left: Floats
     right: Floats
 
-    def over(self, rows: Any, first: int = 0) -> Any:
-        """What comes of an X, an array or CSR, whose first row has this number."""
-        step = max(1, _SLAB_ENTRIES // max(rows.shape[1], 1))
+    def over(self, rows: Matrix, first: int = 0) -> Any:
+        """The result for an array or CSR matrix X whose first row has the index `first`."""
+        return self.over_slabs(lambda part: to_dense(rows[part]), rows.shape[0], first)
+
+    def over_slabs(self, read: Callable[[slice], Array], n_rows: int, first: int = 0) -> Any:
+        """The result for `n_rows` rows of X, of which `read` returns a slice as a dense array."""
         total: Any = None
-        for start in range(0, rows.shape[0], step):
-            part = slice(start, min(start + step, rows.shape[0]))
-            slab = rows[part].toarray() if is_sparse(rows) else rows[part]
-            slab = slab * (1.0 if self.factors is None else self.factors) - self.left[part] @ self.right.T
-            found = self.function(slab, first + start)
-            total = found if total is None else self.combine(total, found)
+        for part in slabs(n_rows, self.right.shape[0]):
+            rows = read(part) * (1.0 if self.factors is None else self.factors) - self.left[part] @ self.right.T
+            result = self.function(rows, first + part.start)
+            total = result if total is None else self.combine(total, result)
         return total
 
 
-def aligned(X: Any) -> Any:
-    """The same array where the processor likes it: what came over a network may lie anywhere, and is multiplied slowly.
+def slabs(n_lines: int, length: int) -> list[slice]:
+    """Slices of a few lines (rows or columns) of this length."""
+    step = max(1, _SLAB_ENTRIES // max(length, 1))
+    return [slice(start, min(start + step, n_lines)) for start in range(0, n_lines, step)]
 
-    It is multiplied in another order, too, so that last digits would depend on who did the work.
+
+def aligned(X: Matrix) -> Matrix:
+    """The same array at an aligned address.
+
+    Arrays received over a network may be unaligned: products with them are slow, and sum in another order, so that
+    the last digits would depend on which machine computed them.
     """
     return X if is_sparse(X) or X.flags.aligned else X.copy(order="K")
 
 
-def is_sparse(X: Any) -> bool:
-    """Whether X is a sparse matrix."""
-    return bool(sp.issparse(X))
+def column_squares(rows: Floats, first: int) -> Floats:
+    """Sum of squares of each column of some rows."""
+    return np.asarray(np.einsum("ij,ij->j", rows, rows))
+
+
+def column_gram(rows: Floats, first: int) -> Floats:
+    """Y'Y of some rows Y."""
+    return np.asarray(rows.T @ rows)

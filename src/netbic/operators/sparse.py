@@ -1,53 +1,55 @@
-"""A sparse matrix, kept by rows and by columns; never densified, whatever is centred, scaled or taken out of it."""
+"""A sparse matrix, stored by rows and by columns; never made dense by centring, scaling or deflation."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike
 
-from netbic.operators.base import Floats, Indices
-from netbic.operators.row_reduction import Look
+from netbic.arrays import Array, Floats, Indices, Matrix, scatter, to_dense
+from netbic.operators.base import DataOperator
+from netbic.operators.row_reduction import RowReduction
 
 _FULL_SHARE = 0.3  # above this share of kept rows or columns the full product beats gathering
-_BLOCK_ENTRIES = 1 << 20  # stored entries visited at a time
-_GRAM_BLOCK = 256  # lines of the Gram matrix made at a time
+_BLOCK_ENTRIES = 1 << 20  # stored entries processed at a time
+_GRAM_BLOCK = 256  # rows of the Gram matrix computed at a time
 
 
-class SparseOperator:
-    """A CSR matrix as an operator, with a CSC copy beside it so that columns can be gathered too.
+class SparseOperator(DataOperator):
+    """A CSR matrix as an operator, with a CSC copy to gather columns from.
 
     Parameters
     ----------
     X : CSR matrix or array of shape (n, p), float32 or float64
-        Never written to. 64-bit indices are narrowed where 32 bits suffice.
+        Never written to. 64-bit indices are converted to 32 bits where these are enough.
     """
 
-    def __init__(self, X: Any) -> None:
-        self.shape = (int(X.shape[0]), int(X.shape[1]))
-        self.epsilon = float(np.finfo(X.dtype).eps)
+    def __init__(self, X: Matrix) -> None:
+        super().__init__(X.shape, X.dtype)
         self._rows = _narrowed(X)
         self._columns = self._rows.tocsc()
 
-    def for_one_start(self) -> Self:
-        """The operator itself: it remembers nothing."""
-        return self
+    def submatrix(self, rows: Indices, columns: Indices) -> Array:
+        """Some rows and columns as a dense array."""
+        if len(rows) <= len(columns):
+            return to_dense(self._rows[rows][:, columns])
+        return to_dense(self._columns[:, columns][rows])
 
     def matvec(self, support: Indices, values: Floats) -> Floats:
         """X v, reading the supported columns only."""
         values = values.astype(self._rows.dtype, copy=False)
         if support.size < _FULL_SHARE * self.shape[1]:
             return np.asarray(self._columns[:, support] @ values, dtype=np.float64)
-        return np.asarray(self._rows @ _spread(support, values, self.shape[1]), dtype=np.float64)
+        return np.asarray(self._rows @ scatter(support, values, self.shape[1]), dtype=np.float64)
 
     def rmatvec(self, support: Indices, values: Floats) -> Floats:
         """X'u, reading the supported rows only."""
         values = values.astype(self._rows.dtype, copy=False)
         if support.size < _FULL_SHARE * self.shape[0]:
             return np.asarray(self._rows[support].T @ values, dtype=np.float64)
-        return np.asarray(self._columns.T @ _spread(support, values, self.shape[0]), dtype=np.float64)
+        return np.asarray(self._columns.T @ scatter(support, values, self.shape[0]), dtype=np.float64)
 
     def row_sums(self) -> Floats:
         """Sum of each row."""
@@ -58,7 +60,7 @@ class SparseOperator:
         return np.asarray(self._columns.sum(axis=0, dtype=np.float64)).ravel()
 
     def column_squares(self, row_offsets: Floats, column_offsets: Floats) -> Floats:
-        """Sum over i of (x_ij - r_i - c_j)^2: stored entries one by one, the zeros between them all at once."""
+        """Sum over i of (x_ij - r_i - c_j)^2: stored entries one by one, zeros by their number."""
         ends = self._columns.indptr
         stored, r_sum, r_square = (np.zeros(self.shape[1]) for _ in range(3))
         step = max(1, int(_BLOCK_ENTRIES * self.shape[1] / max(self._columns.nnz, 1)))
@@ -74,16 +76,11 @@ class SparseOperator:
         zeros += 2 * column_offsets * (row_offsets.sum() - r_sum) + (row_offsets @ row_offsets - r_square)
         return np.maximum(stored + zeros, 0.0)
 
-    def squared_norm(self, row_offsets: Floats, column_offsets: Floats, factors: Floats | None) -> float:
-        """Squared norm after offsets and factors."""
-        squares = self.column_squares(row_offsets, column_offsets)
-        return float(squares.sum() if factors is None else squares @ factors**2)
+    def reduce_rows(self, reduction: RowReduction) -> Any:
+        """The result of a reduction over all rows."""
+        return reduction.over(self._rows)
 
-    def scan(self, look: Look) -> Any:
-        """What comes of a look at every row."""
-        return look.over(self._rows)
-
-    def gram(self, on_rows: bool, factors: Floats, left: Floats, right: Floats, dtype: Any) -> NDArray[Any]:
+    def gram(self, on_rows: bool, factors: Floats, left: Floats, right: Floats, dtype: DTypeLike) -> Array:
         """Y Y' or Y'Y for Y = X diag(factors) - left right': (XF)(XF)' - (XFR)L' - L(XFR)' + L(R'R)L'."""
         scaled = self._rows if (factors == 1).all() else self._rows.multiply(factors).tocsr()
         lines, other, inner, outer = (scaled, scaled.T, left, right) if on_rows else (scaled.T, scaled, right, left)
@@ -93,8 +90,8 @@ class SparseOperator:
         return np.asfortranarray(total, dtype=dtype)
 
 
-def _narrowed(X: Any) -> sp.csr_array:
-    """CSR in canonical form with 32-bit indices where they suffice; copies only what has to change."""
+def _narrowed(X: Matrix) -> sp.csr_array:
+    """CSR in canonical form with 32-bit indices where these are enough; copies only what changes."""
     small = X.nnz < np.iinfo(np.int32).max and max(X.shape) < np.iinfo(np.int32).max
     kind = np.int32 if small else X.indptr.dtype
     parts = (X.data, X.indices.astype(kind, copy=False), X.indptr.astype(kind, copy=False))
@@ -105,14 +102,8 @@ def _narrowed(X: Any) -> sp.csr_array:
     return narrow
 
 
-def _spread(support: Indices, values: NDArray[Any], size: int) -> NDArray[Any]:
-    full = np.zeros(size, dtype=values.dtype)
-    full[support] = values
-    return full
-
-
-def _dense_product(lines: sp.csr_array, other: Any) -> Floats:
-    """A sparse product written out a few lines at a time."""
+def _dense_product(lines: sp.csr_array, other: Matrix) -> Floats:
+    """A sparse product as a dense array, a few lines at a time."""
     total = np.empty((lines.shape[0], other.shape[1]))
     for start in range(0, lines.shape[0], _GRAM_BLOCK):
         total[start : start + _GRAM_BLOCK] = (lines[start : start + _GRAM_BLOCK] @ other).toarray()

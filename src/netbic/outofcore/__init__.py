@@ -1,22 +1,22 @@
 """Matrices in blocks of rows, on disk or on a cluster: the operator, and the executors that visit the blocks."""
 
 from netbic.outofcore.blocks import RowBlocks, is_dask
-from netbic.outofcore.executors import BlockError, Cluster, ClusterError, current_workers, free_memory
-from netbic.outofcore.map_blocks import by_blocks, of_columns
+from netbic.outofcore.executors import BlockError, ClusterError, ClusterExecutor, current_executor, free_memory
 from netbic.outofcore.operator import ChunkedOperator
-from netbic.outofcore.scan import Scan, scan
+from netbic.outofcore.rowwise import map_rows, select_columns
+from netbic.outofcore.statistics import ColumnStatistics, column_statistics
 
 __all__ = [
     "BlockError",
     "ChunkedOperator",
-    "Cluster",
     "ClusterError",
+    "ClusterExecutor",
+    "ColumnStatistics",
     "RowBlocks",
-    "Scan",
-    "by_blocks",
-    "current_workers",
+    "column_statistics",
+    "current_executor",
     "free_memory",
     "is_dask",
-    "of_columns",
-    "scan",
+    "map_rows",
+    "select_columns",
 ]

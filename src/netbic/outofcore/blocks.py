@@ -1,14 +1,15 @@
-"""A Dask array as blocks of rows that are visited where they lie.
+"""A Dask array as blocks of whole rows, on which functions are run one block at a time.
 
-A visit loads a block (from disk, or from a worker's memory), does one thing with it and lets it go; what comes back is
-small. Blocks that fit into the workers' memory together are kept there, others are loaded for every visit.
+A block is loaded (from disk, or from the memory of a worker), a function is applied to it, and it is released again;
+the results are small. If all blocks fit into the memory of the workers they are kept there, otherwise they are loaded
+every time.
 """
 
 from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,20 +17,32 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike
 
-from netbic.arrays import checked, n_masked
-from netbic.operators import DenseOperator, Floats, SparseOperator, aligned, is_sparse
-from netbic.outofcore.executors import BlockError, Cluster, Threads, current_workers, itself
+from netbic.arrays import Array, Floats, Matrix, checked, is_sparse, kind_of, n_masked, stored_values
+from netbic.operators import aligned, as_operator
+from netbic.outofcore.executors import (
+    BlockError,
+    ClusterExecutor,
+    Combine,
+    Executor,
+    Function,
+    Handle,
+    current_executor,
+    identity,
+)
 
 _HELD_SHARE = 0.4  # blocks are kept in memory up to this share of it
-_CARRIED_BYTES = 1 << 29  # most that may be sent to workers beside blocks
-_JOINED_BYTES = 1 << 28  # largest block of whole rows that is put together from pieces without being asked for
+_CARRIED_BYTES = 1 << 29  # most bytes that may be sent to workers in addition to blocks
+_JOINED_BYTES = 1 << 28  # largest block of whole rows that is put together from chunks of columns
+
+DaskArray = Any  # Dask has no types
+Change = Callable[[Matrix], Matrix]
 
 
-def is_dask(X: Any) -> bool:
+def is_dask(X: object) -> bool:
     """Whether X is a Dask array (Dask is not imported to find out)."""
-    return any(f"{kind.__module__}.{kind.__qualname__}" == "dask.array.core.Array" for kind in type(X).__mro__)
+    return kind_of(X) == "dask"
 
 
 class RowBlocks:
@@ -38,18 +51,20 @@ class RowBlocks:
     Parameters
     ----------
     X : dask array of shape (n, p)
-        Blocks are NumPy arrays or SciPy's sparse matrices; anything but single precision is taken as double.
+        Blocks are NumPy arrays or SciPy sparse matrices; anything but single precision becomes double precision.
     hold : bool
-        Keep blocks in memory where they fit; False for one visit and no more.
+        Keep blocks in memory if they fit; False if they are read only once.
 
     Attributes
     ----------
     shape, dtype
     bounds : ndarray
         Block b has the rows from bounds[b] to bounds[b + 1].
+    executor : Executor
+        The workers that have X in memory, or the current Dask client, or threads.
     """
 
-    def __init__(self, X: Any, hold: bool = True) -> None:
+    def __init__(self, X: DaskArray, hold: bool = True) -> None:
         X = _of_whole_rows(X)
         self._may_hold = hold
         self.shape = (int(X.shape[0]), int(X.shape[1]))
@@ -57,29 +72,30 @@ class RowBlocks:
         heights = np.array(X.chunks[0], dtype=np.intp)
         self.bounds = np.concatenate([[0], np.cumsum(heights[heights > 0])])
         self._count = [0]  # shared by all views of the same blocks
-        self._through: Callable[[Any], Any] | None = None
-        blocks = [block for block, height in zip(_delayed(X), heights, strict=True) if height]
-        holders = _workers_that_hold(X)
-        self.workers: Threads | Cluster = holders or current_workers()
-        if holders is not None:
-            self._sources, self._held = holders.hold(blocks), True
+        self._change: Change | None = None
+        delayed = X.to_delayed(optimize_graph=True).ravel()
+        blocks = [block for block, height in zip(delayed, heights, strict=True) if height]
+        holder = _cluster_that_holds(X)
+        self.executor: Executor = holder or current_executor()
+        if holder is not None:
+            self._sources, self._held = holder.hold(blocks), True
             return
-        recipes = Recipe.of(blocks, self.workers)
-        if isinstance(self.workers, Cluster):
-            recipes = [recipe.packed(self.name_of(number)) for number, recipe in enumerate(recipes)]
-        self._sources, self._held = self.workers.each(itself, recipes), False
+        tasks = BlockTask.of(blocks, self.executor)
+        if self.executor.is_remote:
+            tasks = [task.pickled(self.name_of(number)) for number, task in enumerate(tasks)]
+        self._sources, self._held = self.executor.map(identity, tasks), False
 
     def _hold(self) -> None:
-        """Have the blocks in memory from now on."""
+        """Keep the blocks in memory from now on."""
         names = [self.name_of(number) for number in range(self.n_blocks)]
-        self._sources, self._held = self.workers.each(_loaded, names, self._sources), True
+        self._sources, self._held = self.executor.map(_loaded, names, self._sources), True
 
     def _fits(self, nbytes: int) -> bool:
-        return self._may_hold and nbytes <= _HELD_SHARE * self.workers.memory
+        return self._may_hold and nbytes <= _HELD_SHARE * self.executor.memory
 
     @contextmanager
     def released(self) -> Iterator[None]:
-        """Hold nothing any more afterwards, whatever happens."""
+        """Release all blocks at the end of the context."""
         try:
             yield
         finally:
@@ -92,44 +108,37 @@ class RowBlocks:
 
     @property
     def passes(self) -> float:
-        """How often the data have been read so far: blocks visited, in units of all blocks."""
+        """How often the data have been read: the number of blocks read, divided by the number of blocks."""
         return self._count[0] / self.n_blocks
 
-    def through(self, change: Callable[[Any], Any]) -> Self:
-        """The same blocks, each changed whenever it is loaded."""
+    def with_transform(self, change: Change) -> Self:
+        """The same blocks, with a function applied to each whenever it is loaded."""
         made = copy.copy(self)
-        made._through = change
+        made._change = change
         made.__dict__.pop("summary", None)
         return made
 
-    def parts(self, vector: NDArray[Any], which: Sequence[int] | None = None) -> list[NDArray[Any]]:
-        """A vector (or matrix) over all rows, cut into the pieces that belong to blocks."""
-        numbers = range(self.n_blocks) if which is None else which
-        return [vector[self.bounds[b] : self.bounds[b + 1]] for b in numbers]
+    def split(self, values: Array) -> list[Array]:
+        """An array with one line per row of the matrix, split by blocks."""
+        return np.split(values, self.bounds[1:-1])
 
-    def each(
-        self, function: Callable[..., Any], *arguments: Sequence[Any], which: Sequence[int] | None = None
-    ) -> list[Any]:
-        """Handles of function(block, its arguments), for the blocks of these numbers."""
-        return self.workers.each(_visit, *self._visits(function, arguments, which))
+    def map(self, function: Function, *arguments: Sequence[Any], which: Sequence[int] | None = None) -> list[Handle]:
+        """Handles of function(block, its arguments), for all blocks or for those of the numbers `which`."""
+        return self.executor.map(_applied, *self._tasks(function, arguments, which))
 
-    def total(
-        self,
-        function: Callable[..., Any],
-        combine: Callable[[Any, Any], Any],
-        *arguments: Sequence[Any],
-        which: Sequence[int] | None = None,
+    def map_reduce(
+        self, function: Function, combine: Combine, *arguments: Sequence[Any], which: Sequence[int] | None = None
     ) -> Any:
-        """function(block, its arguments) of all blocks, combined."""
-        return self.workers.total(_visit, combine, *self._visits(function, arguments, which))
+        """The values of `map`, combined in order."""
+        return self.executor.map_reduce(_applied, combine, *self._tasks(function, arguments, which))
 
-    def stacked(self, function: Callable[..., Any], *shared: Any) -> NDArray[Any]:
-        """function(block, the same arguments for all), one below the other."""
-        arguments = [[self.workers.share(value)] * self.n_blocks for value in shared]
-        return np.concatenate(self.workers.collect(self.each(function, *arguments)))
+    def map_concatenate(self, function: Function, *shared: Any) -> Array:
+        """The arrays function(block, shared arguments), concatenated."""
+        arguments = [[self.executor.broadcast(value)] * self.n_blocks for value in shared]
+        return np.concatenate(self.executor.gather(self.map(function, *arguments)))
 
-    def _visits(
-        self, function: Callable[..., Any], arguments: Sequence[Sequence[Any]], which: Sequence[int] | None
+    def _tasks(
+        self, function: Function, arguments: Sequence[Sequence[Any]], which: Sequence[int] | None
     ) -> list[Sequence[Any]]:
         if not self._held and self._fits(self.shape[0] * self.shape[1] * self.dtype.itemsize):
             self._hold()
@@ -137,12 +146,12 @@ class RowBlocks:
         self._count[0] += len(numbers)
         names = [self.name_of(number) for number in numbers]
         sources = [self._sources[number] for number in numbers]
-        promised = [(int(self.bounds[b + 1] - self.bounds[b]), self.shape[1], self.dtype) for b in numbers]
-        fixed = [[value] * len(numbers) for value in (function, self._through)]
-        return [names, sources, promised, *fixed, *arguments]
+        expected = [(int(self.bounds[b + 1] - self.bounds[b]), self.shape[1], self.dtype) for b in numbers]
+        fixed = [[value] * len(numbers) for value in (function, self._change)]
+        return [names, sources, expected, *fixed, *arguments]
 
     def name_of(self, number: int) -> str:
-        """A block in words."""
+        """The name of a block in messages."""
         return f"block {number} (rows {self.bounds[number]} to {self.bounds[number + 1] - 1})"
 
     def block_of(self, row: int) -> int:
@@ -151,31 +160,36 @@ class RowBlocks:
 
     @property
     def is_sparse(self) -> bool:
-        """Whether any block is."""
+        """Whether any block is sparse."""
         return self.summary.n_sparse > 0
 
     @cached_property
     def summary(self) -> Summary:
-        """What one pass tells about all blocks; those that fit into memory together then stay there."""
-        summary: Summary = self.total(summarised, Summary.plus, self.bounds[:-1].tolist())
+        """Summary of all blocks, from one pass; blocks that fit into memory then stay there."""
+        summary: Summary = self.map_reduce(summarised, Summary.plus, self.bounds[:-1].tolist())
         if not (summary.fault or self._held) and self._fits(summary.nbytes):
             self._hold()
         return summary
 
     def check_finite(self) -> None:
-        """Raise if any entry is NaN or infinite, naming the first such one and its block."""
+        """Raise if any entry is NaN or infinite, naming the first such entry and its block."""
         if self.summary.fault:
             row, column, value = self.summary.fault
-            what, remedy = ("NaN", "in a Dask array none may be missing") if np.isnan(value) else ("infinity", "")
+            what, remedy = (
+                ("NaN", "a Dask array must not have missing entries") if np.isnan(value) else ("infinity", "")
+            )
             raise ValueError(
                 f"X contains {what}: row {row}, column {column}, in {self.name_of(self.block_of(row))}. "
                 f"Fill such entries (e.g. with their column's mean) or drop them first{remedy and f': {remedy}'}"
             )
 
 
+kind_of.register(RowBlocks, lambda X: "blocks")
+
+
 @dataclass(frozen=True)
 class Summary:
-    """Sums over the entries of some rows: sums of squares are about the means of just these rows."""
+    """Sums over the entries of some rows; sums of squares are about the means of these rows."""
 
     n_rows: int
     nbytes: int
@@ -187,24 +201,24 @@ class Summary:
     fault: tuple[int, int, float] | None  # row, column and value of the first entry that is not finite
 
     def plus(self, other: Summary) -> Summary:
-        """The rows of both (Chan, Golub and LeVeque 1983: nothing cancels)."""
+        """The summary of the rows of both (Chan, Golub and LeVeque 1983: without cancellation)."""
         n = self.n_rows + other.n_rows
-        apart = other.means - self.means
-        with np.errstate(over="ignore"):  # the range of X is checked where that matters
-            between = apart**2 * (self.n_rows * other.n_rows / n)
+        difference = other.means - self.means
+        with np.errstate(over="ignore"):  # the range of X is checked elsewhere
+            between = difference**2 * (self.n_rows * other.n_rows / n)
         return Summary(
             n,
             self.nbytes + other.nbytes,
             self.n_sparse + other.n_sparse,
             max(self.largest, other.largest),
-            self.means + apart * (other.n_rows / n),
+            self.means + difference * (other.n_rows / n),
             self.squares + other.squares + between,
             np.concatenate([self.row_sums, other.row_sums]),
             self.fault or other.fault,
         )
 
 
-def summarised(block: Any, first_row: int) -> Summary:
+def summarised(block: Matrix, first_row: int) -> Summary:
     """The summary of one block."""
     n, p = block.shape
     fault = _not_finite(block)
@@ -212,8 +226,7 @@ def summarised(block: Any, first_row: int) -> Summary:
         row, column, value = fault
         nothing = np.zeros(p)
         return Summary(n, 0, 0, 0.0, nothing, nothing, np.zeros(n), (int(first_row) + row, column, value))
-    data = SparseOperator(block) if is_sparse(block) else DenseOperator(block, low_memory=True)
-    stored = block.data if is_sparse(block) else block
+    data, stored = as_operator(block, low_memory=True), stored_values(block)
     largest = max(float(stored.max(initial=0)), -float(stored.min(initial=0)))
     with np.errstate(over="ignore", invalid="ignore"):
         means = data.column_sums() / n
@@ -221,9 +234,9 @@ def summarised(block: Any, first_row: int) -> Summary:
     return Summary(n, _nbytes(block), is_sparse(block) * n, largest, means, squares, data.row_sums(), None)
 
 
-def _not_finite(block: Any) -> tuple[int, int, float] | None:
+def _not_finite(block: Matrix) -> tuple[int, int, float] | None:
     """Row, column and value of the first entry that is not finite."""
-    stored = block.data if is_sparse(block) else block
+    stored = stored_values(block)
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(stored.sum(dtype=np.float64)):
             return None
@@ -235,27 +248,27 @@ def _not_finite(block: Any) -> tuple[int, int, float] | None:
     return (int(rows[0]), int(columns[0]), float(block[rows[0], columns[0]])) if len(rows) else None
 
 
-def _nbytes(block: Any) -> int:
+def _nbytes(block: Matrix) -> int:
     parts = (block.data, block.indices, block.indptr) if is_sparse(block) else (block,)
     return sum(part.nbytes for part in parts)
 
 
-class Recipe:
-    """How to load one block: the part of a Dask graph that makes it."""
+class BlockTask:
+    """How to load one block: the part of a Dask graph that computes it."""
 
-    def __init__(self, graph: dict[Any, Any], key: Any) -> None:
+    def __init__(self, graph: Mapping[Any, Any], key: Any) -> None:
         self._graph, self._key = graph, key
 
     @classmethod
-    def of(cls, blocks: Sequence[Any], workers: Threads | Cluster) -> list[Recipe]:
-        """For each of Dask's delayed blocks the tasks it needs, and no others; what all of them need is done once."""
+    def of(cls, blocks: Sequence[Any], executor: Executor) -> list[BlockTask]:
+        """The tasks that each of Dask's delayed blocks needs; those that all blocks need are computed here, once."""
         from dask.optimization import cull
 
         whole: dict[Any, Any] = {}
         for block in blocks:
             whole.update(block.__dask_graph__())
         shared = _needed_by_all([cull(whole, [block.key]) for block in blocks])
-        whole |= _values(whole, shared, workers, len(blocks))
+        whole |= _values(whole, shared, executor, len(blocks))
         return [cls(cull(whole, [block.key])[0], block.key) for block in blocks]
 
     def load(self) -> Any:
@@ -264,21 +277,21 @@ class Recipe:
 
         return get_sync(self._graph, self._key)
 
-    def packed(self, name: str) -> PackedRecipe:
-        """The recipe as bytes."""
+    def pickled(self, name: str) -> PickledBlockTask:
+        """The task as bytes."""
         from distributed.protocol.pickle import dumps
 
         try:
-            return PackedRecipe(dumps((self._graph, self._key)))
-        except Exception as problem:  # whatever is in there has its own way to refuse
+            return PickledBlockTask(dumps((self._graph, self._key)))
+        except Exception as problem:  # any object in the graph may refuse in its own way
             raise BlockError(
-                f"{name} cannot be sent to a worker ({' '.join(str(problem).split())}): make it of data, and by "
-                "functions, that can be pickled, e.g. from files"
+                f"{name} cannot be sent to a worker ({' '.join(str(problem).split())}): make it from data and "
+                "functions that can be pickled, e.g. from files"
             ) from None
 
 
-class PackedRecipe(Recipe):
-    """A recipe that is unpacked by the visit: what cannot be unpacked on a worker then is an error of that visit."""
+class PickledBlockTask(BlockTask):
+    """A task that is unpickled when the block is loaded, so that errors of unpickling name the block."""
 
     def __init__(self, content: bytes) -> None:
         self._content = content
@@ -287,40 +300,40 @@ class PackedRecipe(Recipe):
         """The block."""
         from distributed.protocol.pickle import loads
 
-        return Recipe(*loads(self._content)).load()
+        return BlockTask(*loads(self._content)).load()
 
 
-def _visit(
+def _applied(
     name: str,
     source: Any,
-    promised: tuple[int, int, Any],
-    function: Callable[..., Any],
-    change: Callable[[Any], Any] | None,
+    expected: tuple[int, int, DTypeLike],
+    function: Function,
+    change: Change | None,
     *own: Any,
 ) -> Any:
-    """Load a block, do one thing with it and let it go."""
-    with named(name), np.errstate(over="ignore", invalid="ignore"):  # what is not finite is looked for in results
-        block = as_matrix(source.load() if isinstance(source, Recipe) else source, *promised)
+    """Load a block and apply a function to it."""
+    with named(name), np.errstate(over="ignore", invalid="ignore"):  # results are checked for such entries
+        block = as_matrix(source.load() if isinstance(source, BlockTask) else source, *expected)
         return function(block if change is None else change(block), *own)
 
 
-def _loaded(name: str, recipe: Recipe) -> Any:
+def _loaded(name: str, task: BlockTask) -> Any:
     with named(name):
-        return recipe.load()
+        return task.load()
 
 
 @contextmanager
 def named(block: str) -> Iterator[None]:
-    """Say which block it was if something fails."""
+    """Add the name of the block to errors."""
     try:
         yield
     except Exception as problem:
-        what = " ".join(str(problem).split()) or "no more is known"
+        what = " ".join(str(problem).split()) or "no details"
         raise BlockError(f"{block}: {type(problem).__name__}: {what}") from None
 
 
-def as_matrix(block: Any, height: int, width: int, dtype: Any) -> Any:
-    """A block as a plain array or as CSR, of the size that was promised and the precision that is wanted."""
+def as_matrix(block: Matrix, height: int, width: int, dtype: DTypeLike) -> Matrix:
+    """A block as a NumPy array or CSR matrix of this precision, after checks of its shape and entries."""
     if block.shape != (height, width):
         raise ValueError(f"it has shape {block.shape}, but the Dask array says {(height, width)}")
     if masked := n_masked(block):
@@ -329,12 +342,8 @@ def as_matrix(block: Any, height: int, width: int, dtype: Any) -> Any:
     return sp.csr_array(block, dtype=dtype) if is_sparse(block) else aligned(np.asarray(block, dtype=dtype))
 
 
-def _delayed(X: Any) -> list[Any]:
-    return list(X.to_delayed(optimize_graph=True).ravel())
-
-
 def _needed_by_all(parts: Sequence[tuple[dict[Any, Any], dict[Any, Any]]]) -> list[Any]:
-    """Tasks whose results every block takes, given each block's tasks and what these depend on."""
+    """Tasks whose results every block needs, given the tasks of each block and their dependencies."""
     if len(parts) < 2:
         return []
     everywhere = set.intersection(*(set(graph) for graph, _ in parts))
@@ -345,41 +354,41 @@ def _needed_by_all(parts: Sequence[tuple[dict[Any, Any], dict[Any, Any]]]) -> li
     return sorted(set.intersection(*taken), key=str)
 
 
-def _values(graph: dict[Any, Any], keys: list[Any], workers: Threads | Cluster, n_blocks: int) -> dict[Any, Any]:
+def _values(graph: Mapping[Any, Any], keys: list[Any], executor: Executor, n_blocks: int) -> dict[Any, Any]:
     """The results of some tasks, as parts of a graph."""
     from dask._task_spec import DataNode
 
     given = {key: graph[key].value for key in keys if isinstance(graph[key], DataNode)}
     made = [key for key in keys if key not in given]
-    values = given | dict(zip(made, workers.results(graph, made), strict=True))
-    if isinstance(workers, Cluster):
+    values = given | dict(zip(made, executor.compute(graph, made), strict=True))
+    if executor.is_remote:
         _check_carried(values, n_blocks)
     return {key: DataNode(key, value) for key, value in values.items()}
 
 
-def _check_carried(values: dict[Any, Any], n_blocks: int) -> None:
-    """Raise if what every block needs is too much to be sent with every block."""
+def _check_carried(values: Mapping[Any, Any], n_blocks: int) -> None:
+    """Raise if the data that every block needs are too large to be sent with every block."""
     from dask.sizeof import sizeof
 
     for value in values.values():
         if sizeof(value) * n_blocks > _CARRIED_BYTES:
             raise ValueError(
                 f"every block of X needs a whole {type(value).__name__} of {sizeof(value) / 1e6:,.0f} MB, which would "
-                "be sent with each: have blocks read from a file, e.g. by netbic.io.open_expression or X.to_zarr(path)"
+                "be sent with each: read blocks from a file, e.g. by netbic.io.open_expression or X.to_zarr(path)"
             )
 
 
-def _workers_that_hold(X: Any) -> Cluster | None:
+def _cluster_that_holds(X: DaskArray) -> ClusterExecutor | None:
     """The cluster that has some of X in its memory already, if there is one."""
     try:
         from distributed import futures_of
     except ImportError:
         return None
     futures = futures_of(X)
-    return Cluster(futures[0].client) if futures else None
+    return ClusterExecutor(futures[0].client) if futures else None
 
 
-def _of_whole_rows(X: Any) -> Any:
+def _of_whole_rows(X: DaskArray) -> DaskArray:
     """X in blocks of whole rows of known height."""
     if X.ndim != 2:
         raise ValueError(f"X has {X.ndim} dimensions: 2 are needed, samples in rows and features in columns")
@@ -394,13 +403,13 @@ def _of_whole_rows(X: Any) -> Any:
     height, width = max(X.chunks[0]), X.shape[1]
     if height * width * X.dtype.itemsize > _JOINED_BYTES:
         raise ValueError(
-            f"X is cut into {X.numblocks[1]} pieces along its columns, and whole rows of a block would take "
-            f"{height * width * X.dtype.itemsize / 1e9:.1f} GB: write it anew in blocks of whole rows, "
+            f"X is cut into {X.numblocks[1]} chunks along its columns, and whole rows of a block would take "
+            f"{height * width * X.dtype.itemsize / 1e9:.1f} GB: write it again in blocks of whole rows, "
             "e.g. X.rechunk({0: 'auto', 1: -1}).to_zarr(path)"
         )
     warnings.warn(
-        f"X is cut into {X.numblocks[1]} pieces along its columns: they are put together whenever rows are read. "
-        "Blocks of whole rows, X.rechunk({1: -1}), are faster where X is stored so",
+        f"X is cut into {X.numblocks[1]} chunks along its columns: they are joined whenever rows are read. "
+        "Storing X in blocks of whole rows, X.rechunk({1: -1}), is faster",
         stacklevel=2,
     )
     return X.rechunk({1: -1})

@@ -1,90 +1,116 @@
-"""Where work on blocks of a matrix is done: threads of this process, or the workers of a Dask cluster.
+"""Executors: threads of this process, or the workers of a Dask cluster.
 
-Both do the same things: run a function on every block (what comes of it stays where it is), combine what came of the
-blocks, and bring results here. Both combine in the same brackets, in the order of the blocks and not of arrival, so
-that no digit depends on who did the work.
+Both run a function on every block of a matrix (the results stay on the workers), combine the results of all blocks, and
+collect results here. Both use the same tree reduction, in the order of the blocks, so that results do not depend on the
+executor, to the last bit.
 """
 
 from __future__ import annotations
 
 import copy
 import logging
-import os
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from functools import cached_property
+from functools import cached_property, reduce
 from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final
 
-_FAN_IN = 4  # partial results combined at a time: few, so that no worker has to hold many
-_RETRIES = 2  # of a task that failed, for disks and networks that have moods
-_GLANCE: float = 2.0  # seconds between looks at a cluster that has not answered yet
-PATIENCE: float = 300.0  # seconds that a cluster may be without any worker
+from joblib import cpu_count
+
+_FAN_IN = 4  # partial results combined at a time: few, so that no worker holds many
+_LEVELS = 16  # of a tree reduction: enough for 4^16 blocks
+_RETRIES = 2  # of a failed task, for temporary errors of disks and networks
+_POLLING: float = 2.0  # seconds between checks of a cluster while waiting for results
+NO_WORKER_TIMEOUT: float = 300.0  # seconds that a cluster may be without workers
 _COMPARED: Final = ("netbic", "numpy", "scipy", "dask", "distributed")
-_MEMORY_TAKEN = 0.1  # share of all memory that one kind of packed lines may take
+_CACHE_SHARE = 0.1  # share of the memory that cached rows, and cached columns, may use
 
 _log = logging.getLogger(__name__)
 
+Handle = Any  # a value, or a future of a value in the memory of a worker
+Function = Callable[..., Any]
+Combine = Callable[[Any, Any], Any]
+
 
 class BlockError(RuntimeError):
-    """Work on one block of a matrix failed for good."""
+    """Work on one block of a matrix failed, and so did all retries."""
 
 
 class ClusterError(RuntimeError):
-    """A Dask cluster cannot be used, or is not there any more."""
+    """A Dask cluster cannot be used, or is no longer available."""
 
 
-class Workers(Protocol):
-    """Who does the work. Handles stand for values that may be elsewhere."""
+class Executor(ABC):
+    """Runs functions on the blocks of a matrix.
 
-    def share(self, value: Any) -> Any:
-        """A handle of a value that many tasks take, sent once."""
+    Results are handles: values, or futures of values in the memory of a worker. Handles may be arguments of other
+    functions. Losing a worker loses no result: it is computed again.
+    """
 
-    def each(self, function: Callable[..., Any], *arguments: Sequence[Any]) -> list[Any]:
-        """Handles of `function` of the first arguments, of the second ones, and so on; arguments may be handles."""
+    is_remote: ClassVar[bool]  # whether functions and arguments are sent to other processes
 
-    def total(self, function: Callable[..., Any], combine: Callable[[Any, Any], Any], *arguments: Sequence[Any]) -> Any:
-        """What `each` would give, combined in order: a value, not a handle."""
+    @abstractmethod
+    def broadcast(self, value: Any) -> Handle:
+        """A handle of a value that many tasks need; it is sent once."""
 
-    def collect(self, handles: Sequence[Any]) -> list[Any]:
-        """The values behind handles."""
+    @abstractmethod
+    def map(self, function: Function, *arguments: Sequence[Any]) -> list[Handle]:
+        """Handles of `function` of the first arguments, of the second arguments, and so on."""
 
-    def results(self, graph: dict[Any, Any], keys: list[Any]) -> list[Any]:
+    @abstractmethod
+    def map_reduce(self, function: Function, combine: Combine, *arguments: Sequence[Any]) -> Any:
+        """The values of `map`, combined in order by a tree reduction."""
+
+    @abstractmethod
+    def gather(self, handles: Sequence[Handle]) -> list[Any]:
+        """The values of handles."""
+
+    @abstractmethod
+    def compute(self, graph: Mapping[Any, Any], keys: list[Any]) -> list[Any]:
         """The results of some tasks of a Dask graph."""
 
     @property
+    @abstractmethod
     def memory(self) -> float:
         """Bytes that all workers may use together."""
 
+    @property
+    def cache_limit(self) -> float:
+        """Bytes that cached rows, and cached columns, may use."""
+        return _CACHE_SHARE * self.memory
 
-class Threads:
+
+class ThreadExecutor(Executor):
     """Threads of this process, one per core. A handle is the value itself."""
 
+    is_remote = False
+
     def __init__(self) -> None:
-        self._count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self._count = int(cpu_count())
 
     @cached_property
     def _pool(self) -> ThreadPoolExecutor:
         return ThreadPoolExecutor(self._count, thread_name_prefix="netbic")
 
-    def share(self, value: Any) -> Any:
+    def broadcast(self, value: Any) -> Any:
         """The value."""
         return value
 
-    def each(self, function: Callable[..., Any], *arguments: Sequence[Any]) -> list[Any]:
+    def map(self, function: Function, *arguments: Sequence[Any]) -> list[Any]:
         """Results, in order."""
         return list(self._results(function, arguments))
 
-    def total(self, function: Callable[..., Any], combine: Callable[[Any, Any], Any], *arguments: Sequence[Any]) -> Any:
-        """Results combined as they come in, in order."""
-        return bracketed(self._results(function, arguments), combine)
+    def map_reduce(self, function: Function, combine: Combine, *arguments: Sequence[Any]) -> Any:
+        """Results, combined in order while others are computed."""
+        return tree_reduce(self._results(function, arguments), combine)
 
-    def _results(self, function: Callable[..., Any], arguments: Sequence[Sequence[Any]]) -> Any:
-        """Results in order, no more than a few ahead of what has been asked for."""
+    def _results(self, function: Function, arguments: Sequence[Sequence[Any]]) -> Iterator[Any]:
+        """Results in order; few tasks are started ahead, so that few results are in memory."""
         waiting = zip(*arguments, strict=True)
         started: list[Future[Any]] = [self._pool.submit(function, *one) for one in islice(waiting, 2 * self._count)]
         try:
@@ -95,11 +121,11 @@ class Threads:
             for task in started:
                 task.cancel()
 
-    def collect(self, handles: Sequence[Any]) -> list[Any]:
+    def gather(self, handles: Sequence[Any]) -> list[Any]:
         """The values themselves."""
         return list(handles)
 
-    def results(self, graph: dict[Any, Any], keys: list[Any]) -> list[Any]:
+    def compute(self, graph: Mapping[Any, Any], keys: list[Any]) -> list[Any]:
         """The results of some tasks of a Dask graph."""
         from dask.threaded import get
 
@@ -107,90 +133,86 @@ class Threads:
 
     @cached_property
     def memory(self) -> float:
-        """Memory that was free when it was first asked for."""
+        """Memory that was free when this was first read."""
         return free_memory()
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_pool"}
 
 
-class Cluster:
+class ClusterExecutor(Executor):
     """The workers of a Dask cluster. A handle is a future.
 
-    Everything sent is part of a task that the scheduler knows how to repeat, so that a worker that dies takes nothing
-    with it that cannot be made again.
+    Everything that is sent is part of a task, which the scheduler can repeat: a worker that dies loses no data.
     """
+
+    is_remote = True
 
     def __init__(self, client: Any) -> None:
         if client.asynchronous:
             raise ClusterError(
-                "the present Dask client is asynchronous: give one that waits, Client(asynchronous=False)"
+                "the current Dask client is asynchronous: give a synchronous one, Client(asynchronous=False)"
             )
         self._client = client
-        with self._explaining():
+        with self._explained_errors():
             _check_versions(client)
 
-    def share(self, value: Any) -> Any:
+    def broadcast(self, value: Any) -> Handle:
         """A future of the value."""
-        (shared,) = self._submitted(itself, [[value]])
-        return shared
+        return self.map(identity, [value])[0]
 
-    def each(self, function: Callable[..., Any], *arguments: Sequence[Any]) -> list[Any]:
+    def map(self, function: Function, *arguments: Sequence[Any], priority: int = 0) -> list[Handle]:
         """Futures, in order."""
-        return self._submitted(function, arguments)
-
-    def _submitted(
-        self, function: Callable[..., Any], arguments: Sequence[Sequence[Any]], priority: int = 0
-    ) -> list[Any]:
         from dask import config as dask_config
 
         name = f"netbic-{function.__name__.strip('_')}-{uuid.uuid4().hex}"
         keys = [f"{name}-{label}" for label in _labels(arguments[0])]
-        words = {"key": keys, "pure": False, "retries": _RETRIES, "priority": priority}
-        # What is large is meant to be part of a task, since what is scattered is lost with its worker: no warnings.
-        with self._explaining(), dask_config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
-            return list(self._client.map(function, *arguments, **words))
+        options = {"key": keys, "pure": False, "retries": _RETRIES, "priority": priority}
+        # Large arguments are part of tasks on purpose, because scattered data are lost with their worker: no warnings.
+        with self._explained_errors(), dask_config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
+            return list(self._client.map(function, *arguments, **options))
 
-    def total(self, function: Callable[..., Any], combine: Callable[[Any, Any], Any], *arguments: Sequence[Any]) -> Any:
-        """Results combined on the workers, a few at a time and before further blocks are begun."""
-        parts = self._submitted(function, arguments)
+    def map_reduce(self, function: Function, combine: Combine, *arguments: Sequence[Any]) -> Any:
+        """Results combined on the workers, with priority over further blocks."""
+        parts = self.map(function, *arguments)
         while len(parts) > 1:
             groups = [parts[at : at + _FAN_IN] for at in range(0, len(parts), _FAN_IN)]
-            parts = self._submitted(_combined, [[combine] * len(groups), groups], priority=1)
-        return self.collect(parts)[0]
+            parts = self.map(reduce, [combine] * len(groups), groups, priority=1)
+        return self.gather(parts)[0]
 
-    def collect(self, handles: Sequence[Any]) -> list[Any]:
-        """Wait for futures, with an eye on the cluster, and bring their values here."""
+    def gather(self, handles: Sequence[Handle]) -> list[Any]:
+        """Wait for futures while watching the cluster, and collect their values."""
         try:
             self._wait(handles)
             return list(self._client.gather(handles))
         except Exception as problem:
-            # The client keeps the exception of a failed task; with its traceback it would keep all that we hold.
+            # The client keeps the exception of a failed task, and its traceback would keep all our local variables.
             raise self._explained(problem.with_traceback(None)) from None
         except BaseException:
-            self._client.cancel(handles)  # or workers would go on for nobody
+            self._client.cancel(handles)  # interrupted: nobody needs these results any more
             raise
 
-    def _wait(self, handles: Sequence[Any]) -> None:
-        """Until all are there, or one has failed, or there is nobody left to wait for."""
+    def _wait(self, handles: Sequence[Handle]) -> None:
+        """Until all futures are finished, one has failed, or the cluster has had no worker for too long."""
         from distributed import wait
 
-        alone_since = None
+        idle_since = None
         while True:
             try:
-                wait(handles, timeout=_GLANCE)
+                wait(handles, timeout=_POLLING)
                 return
             except TimeoutError:
                 if any(handle.status == "error" for handle in handles):
                     return
                 if self._n_workers():
-                    alone_since = None
-                elif alone_since is None:
-                    alone_since = time.monotonic()
+                    idle_since = None
+                elif idle_since is None:
+                    idle_since = time.monotonic()
                     _log.warning("the Dask cluster %s has no worker: waiting for one", self._address)
-                if alone_since is not None and time.monotonic() - alone_since > PATIENCE:
+                if idle_since is not None and time.monotonic() - idle_since > NO_WORKER_TIMEOUT:
                     raise ClusterError(
-                        f"the Dask cluster {self._address} has had no worker for {PATIENCE:.0f} seconds: start some"
+                        f"the Dask cluster {self._address} has had no worker for {NO_WORKER_TIMEOUT:.0f} seconds: "
+                        "start workers"
                     ) from None
 
     def _n_workers(self) -> int:
@@ -204,8 +226,8 @@ class Cluster:
         return str(scheduler.address) if scheduler is not None else "(closed)"
 
     @contextmanager
-    def _explaining(self) -> Iterator[None]:
-        """Say what goes wrong between here and the scheduler, where no task has a part in it."""
+    def _explained_errors(self) -> Iterator[None]:
+        """Explain errors in the communication with the scheduler."""
         try:
             yield
         except OSError as problem:
@@ -214,14 +236,14 @@ class Cluster:
             raise self._explained(problem) from None
 
     def _explained(self, problem: Exception) -> Exception:
-        """What happened to the cluster, where the problem is one of its, otherwise the like of the problem."""
+        """An error that says what happened to the cluster, or a copy of an error that is not the cluster's."""
         from distributed.comm.core import CommClosedError
         from distributed.scheduler import KilledWorker
 
         if isinstance(problem, KilledWorker):
             return BlockError(
                 f"{str(problem.task).rsplit('-', 1)[-1]}: every worker that took it died "
-                f"({problem.allowed_failures + 1} tries), most likely for want of memory: make blocks smaller, "
+                f"({problem.allowed_failures + 1} tries), most likely because memory was short: use smaller blocks, "
                 "or give workers more memory"
             )
         if isinstance(problem, (BlockError, ClusterError)):
@@ -231,16 +253,16 @@ class Cluster:
             return self._lost(problem)
         try:
             return copy.copy(problem)
-        except Exception:  # some exceptions cannot be made again
+        except Exception:  # some exceptions cannot be copied
             return RuntimeError(f"{type(problem).__name__}: {problem}")
 
     def _lost(self, problem: Exception) -> ClusterError:
         return ClusterError(
-            f"the Dask cluster {self._address} went away, or dropped the work it was given "
+            f"the Dask cluster {self._address} went away, or cancelled the tasks it was given "
             f"({type(problem).__name__}): start it again"
         )
 
-    def results(self, graph: dict[Any, Any], keys: list[Any]) -> list[Any]:
+    def compute(self, graph: Mapping[Any, Any], keys: list[Any]) -> list[Any]:
         """The results of some tasks of a Dask graph."""
         try:
             return list(self._client.get(graph, keys)) if keys else []
@@ -249,31 +271,28 @@ class Cluster:
 
     @property
     def n_threads(self) -> int:
-        """Threads that all workers have now."""
-        with self._explaining():
+        """Number of threads of all current workers."""
+        with self._explained_errors():
             return sum(map(int, self._client.nthreads().values()))
 
-    def hold(self, blocks: Sequence[Any]) -> list[Any]:
-        """Futures of Dask's delayed blocks, as for what is in the workers' memory already."""
-        with self._explaining():
+    def hold(self, blocks: Sequence[Any]) -> list[Handle]:
+        """Futures of Dask's delayed blocks that are in the memory of the workers already."""
+        with self._explained_errors():
             return list(self._client.compute(list(blocks), retries=_RETRIES))
 
     @property
     def memory(self) -> float:
-        """What the workers' limits add up to; for those without one, what their machines have free."""
-        with self._explaining():
-            return self._memory()
-
-    def _memory(self) -> float:
-        workers = self._client.scheduler_info(n_workers=-1)["workers"]
-        limited = sum(worker["memory_limit"] or 0 for worker in workers.values())
-        hosts = {worker["host"]: address for address, worker in workers.items() if not worker["memory_limit"]}
-        free = self._client.run(free_memory, workers=list(hosts.values()), on_error="return") if hosts else {}
+        """The sum of the workers' memory limits; for workers without a limit, the free memory of their machines."""
+        with self._explained_errors():
+            workers = self._client.scheduler_info(n_workers=-1)["workers"]
+            limited = sum(worker["memory_limit"] or 0 for worker in workers.values())
+            hosts = {worker["host"]: address for address, worker in workers.items() if not worker["memory_limit"]}
+            free = self._client.run(free_memory, workers=list(hosts.values()), on_error="return") if hosts else {}
         return float(limited + sum(each for each in free.values() if isinstance(each, float)))
 
 
 def free_memory() -> float:
-    """Bytes that this machine could still use; 4 GB where that cannot be told."""
+    """Bytes of memory that are available on this machine; 4 GB if that is unknown."""
     try:
         import psutil  # comes with distributed
     except ImportError:
@@ -282,7 +301,7 @@ def free_memory() -> float:
 
 
 def _available() -> float | None:
-    """The same as Linux tells it: free pages, and what only keeps copies of files."""
+    """The same from Linux: free memory and the file cache."""
     with suppress(OSError), open("/proc/meminfo", encoding="ascii") as lines:
         for line in lines:
             if line.startswith("MemAvailable:"):
@@ -290,32 +309,27 @@ def _available() -> float | None:
     return None
 
 
-def current_workers() -> Threads | Cluster:
-    """The cluster of the present Dask client, if there is one; otherwise (and within a worker's task) threads."""
+def current_executor() -> ThreadExecutor | ClusterExecutor:
+    """The cluster of the current Dask client, if there is one; otherwise, and within tasks of a worker, threads."""
     try:
         from distributed import get_client, get_worker
     except ImportError:
-        return Threads()
+        return ThreadExecutor()
     with suppress(ValueError):
         get_worker()
-        return Threads()  # a task that waited for other tasks would keep their place
+        return ThreadExecutor()  # a task that waits for other tasks would block a thread of the worker
     with suppress(ValueError):
-        return Cluster(get_client())
-    return Threads()
-
-
-def packing_limit(workers: Workers) -> float:
-    """Bytes of lines that may be kept packed side by side on the workers."""
-    return _MEMORY_TAKEN * workers.memory
+        return ClusterExecutor(get_client())
+    return ThreadExecutor()
 
 
 def version_here(name: str) -> str:
-    """The version of a package in this process."""
+    """The installed version of a package."""
     return version(name)
 
 
 def _check_versions(client: Any) -> None:
-    """Raise unless the workers have what they are about to need, in the versions used here."""
+    """Raise unless the workers have the packages they need, in the versions used here."""
     for name in _COMPARED:
         here = version_here(name)
         for worker, there in client.run(version, name, on_error="return").items():
@@ -328,38 +342,24 @@ def _check_versions(client: Any) -> None:
 
 
 def _labels(firsts: Sequence[Any]) -> list[str]:
-    """Names of tasks: the blocks they are about, where the first arguments are such names."""
+    """Names of tasks: the names of their blocks, if the first arguments are such names."""
     if all(isinstance(first, str) for first in firsts):
         return [str(first) for first in firsts]
     return [f"part {number} of {len(firsts)}" for number in range(len(firsts))]
 
 
-def itself(value: Any) -> Any:
-    """A value as the result of a task."""
+def identity(value: Any) -> Any:
+    """The value itself, as the result of a task."""
     return value
 
 
-def bracketed(parts: Iterable[Any], combine: Callable[[Any, Any], Any]) -> Any:
-    """Parts combined as a cluster would: groups of a few, then groups of these, and so on; few are held at a time."""
-    levels: list[list[Any]] = [[]]
-    for part in parts:
-        levels[0].append(part)
-        for number, level in enumerate(levels):
-            if len(level) < _FAN_IN:
-                break
-            if number + 1 == len(levels):
-                levels.append([])
-            levels[number + 1].append(_combined(combine, level))
-            level.clear()
-    rest: list[Any] = []
-    for level in levels:
-        group = level + rest
-        rest = [_combined(combine, group)] if group else []
-    return rest[0]
+def tree_reduce(parts: Iterable[Any], combine: Combine) -> Any:
+    """Combine groups of a few parts, then groups of the results, and so on; few parts are in memory at a time."""
+    for _ in range(_LEVELS):
+        parts = _combined_groups(iter(parts), combine)
+    return next(iter(parts))
 
 
-def _combined(combine: Callable[[Any, Any], Any], parts: Sequence[Any]) -> Any:
-    total = parts[0]
-    for part in parts[1:]:
-        total = combine(total, part)
-    return total
+def _combined_groups(parts: Iterator[Any], combine: Combine) -> Iterator[Any]:
+    while group := list(islice(parts, _FAN_IN)):
+        yield reduce(combine, group)

@@ -11,9 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from netbic import tl
+from netbic.arrays import kind_of
 from netbic.errors import InputError, shown
-from netbic.estimators import SparseGraphSVD, fitted_model, is_anndata, is_model, names_of
-from netbic.outofcore import is_dask
+from netbic.estimators import SparseGraphSVD, fitted_model, is_model, names_of
 from netbic.readers import as_floats, as_matrix
 
 Indices = NDArray[np.intp]
@@ -24,7 +24,7 @@ _MOST_ENTRIES = 10**8
 
 def fitted(model: Any, key: str = "netbic") -> SparseGraphSVD:
     """The fitted model, or the one that `tl.modules` stored in an AnnData object under `key`."""
-    if is_anndata(model):
+    if kind_of(model) == "anndata":
         return tl.from_anndata(model, key)
     if is_model(model):
         return fitted_model(model)
@@ -76,14 +76,14 @@ class Data(NamedTuple):
 
 def data_of(model: Any, X: Any, key: str = "netbic") -> Data:
     """The data to draw: X, or the model itself if it is an AnnData object."""
-    X = model if X is None and is_anndata(model) else X
+    X = model if X is None and kind_of(model) == "anndata" else X
     if X is None:
         raise InputError("X is missing: give the data that the model was fitted to")
-    if is_anndata(X):
+    if kind_of(X) == "anndata":
         return Data(tl.matrix_of(X, key), X.obs_names, X.var_names)
     if isinstance(X, pd.DataFrame):
         return Data(as_matrix(X), X.index, X.columns)
-    return Data(as_floats(X) if is_dask(X) else as_matrix(X))
+    return Data(as_floats(X) if kind_of(X) == "dask" else as_matrix(X))
 
 
 def entries(model: SparseGraphSVD, data: Data, rows: Indices, columns: Indices) -> NDArray[Any]:
@@ -91,7 +91,7 @@ def entries(model: SparseGraphSVD, data: Data, rows: Indices, columns: Indices) 
     if rows.size * columns.size > _MOST_ENTRIES:
         raise InputError(f"{rows.size:,} x {columns.size:,} entries are too many to plot: choose fewer modules")
     picked = data.matrix[_positions(model, data, "rows", rows)]
-    picked = picked.compute() if is_dask(picked) else picked
+    picked = picked.compute() if kind_of(picked) == "dask" else picked
     block = _dense(picked[:, _positions(model, data, "columns", columns)])
     done = model.scaler_
     block -= done.offsets[columns].astype(block.dtype)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from netbic.arrays import checked
 from netbic.errors import InputError, extra, one_line, shown, unusable
-from netbic.outofcore import Scan, is_dask, of_columns, scan
+from netbic.outofcore import ColumnStatistics, column_statistics, is_dask, select_columns
 from netbic.readers.annotations import OldLayout
 from netbic.readers.characters import check_characters
 from netbic.readers.hdf5 import check_hdf5
@@ -38,7 +38,7 @@ class Expression:
     samples: Names
     genes: Names
     steps: tuple[dict[str, Any], ...] = ()  # what the reader left out
-    scan: Scan | None = field(default=None, repr=False, compare=False)  # of a matrix that stays in its file
+    scan: ColumnStatistics | None = field(default=None, repr=False, compare=False)  # of a matrix that stays in its file
     origin: str = ""  # digest of such a matrix as it is in the file
     passes: int = 0  # over such a matrix so far
 
@@ -63,15 +63,15 @@ class Expression:
 
     def of_genes(self, kept: NDArray[Any]) -> Expression:
         """Some genes only, by index or mask."""
-        matrix = of_columns(self.matrix, kept) if self.is_lazy else self.matrix[:, kept]
-        known = None if self.scan is None else self.scan.of_columns(kept)
+        matrix = select_columns(self.matrix, kept) if self.is_lazy else self.matrix[:, kept]
+        known = None if self.scan is None else self.scan.select_columns(kept)
         return replace(self, matrix=matrix, genes=self.genes[kept], scan=known)
 
     def scanned(self) -> Expression:
         """The same, knowing what one pass over a Dask array tells; an error if values are missing or infinite."""
         if self.scan is not None or not self.is_lazy:
             return self
-        found = scan(self.matrix)
+        found = column_statistics(self.matrix)
         if found.summary.fault is not None:
             row, column, value = found.summary.fault
             what = "a value is missing" if np.isnan(value) else "a value is infinite"

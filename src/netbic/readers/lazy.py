@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from netbic.errors import InputError, extra, unusable
-from netbic.outofcore import by_blocks
+from netbic.outofcore import map_rows
 from netbic.readers.expression import (
     Expression,
     as_matrix,
@@ -245,4 +245,4 @@ def _parquet_rows(path: str, skip_columns: tuple[str, ...], dtype: str, first: i
 def as_floats(X: Any) -> Any:
     """A Dask array of floats, in the precision `read_expression` would take."""
     dtype = float_type(X.dtype)
-    return X if X.dtype == dtype else by_blocks(X, as_matrix, dtype=dtype)
+    return X if X.dtype == dtype else map_rows(X, as_matrix, dtype=dtype)

@@ -17,7 +17,7 @@ from netbic.arrays import checked
 from netbic.errors import extra
 from netbic.estimators import SparseGraphSVD, check_same_data, fitted_model, heaviest
 from netbic.files import add_files, read_bytes
-from netbic.operators import Preparation
+from netbic.operators import Scaler
 from netbic.outofcore import RowBlocks, is_dask
 from netbic.storage import npz_arrays
 
@@ -125,7 +125,7 @@ def _heatmap(values: NDArray[Any], genes: NDArray[Any], samples: NDArray[Any]) -
     return Heatmap(np.rint(levels).astype(np.int8), limit, genes.astype(np.int32), samples.astype(np.int32))
 
 
-def _members(rows: Any, genes: NDArray[Any], preparation: Preparation) -> NDArray[np.float64]:
+def _members(rows: Any, genes: NDArray[Any], preparation: Scaler) -> NDArray[np.float64]:
     """Whole rows are prepared, because row means may have to be subtracted."""
     return np.asarray(preparation.apply(_dense(rows))[:, genes])
 
@@ -138,8 +138,10 @@ def _from_blocks(model: SparseGraphSVD, blocks: RowBlocks, members: Sequence[Mem
         [samples[own == block] - blocks.bounds[block] for own, (_, samples) in zip(owners, members, strict=True)]
         for block in which
     ]
-    shared = [[blocks.workers.share(value)] * len(which) for value in ([genes for genes, _ in members], model.scaler_)]
-    parts = blocks.workers.collect(blocks.each(_of_block, rows, *shared, which=which))
+    shared = [
+        [blocks.executor.broadcast(value)] * len(which) for value in ([genes for genes, _ in members], model.scaler_)
+    ]
+    parts = blocks.executor.gather(blocks.map(_of_block, rows, *shared, which=which))
     values = [np.empty((samples.size, genes.size)) for genes, samples in members]
     for block, found in zip(which, parts, strict=True):
         for whole, own, part in zip(values, owners, found, strict=True):
@@ -148,7 +150,7 @@ def _from_blocks(model: SparseGraphSVD, blocks: RowBlocks, members: Sequence[Mem
 
 
 def _of_block(
-    block: Any, rows: list[NDArray[Any]], genes: list[NDArray[Any]], preparation: Preparation
+    block: Any, rows: list[NDArray[Any]], genes: list[NDArray[Any]], preparation: Scaler
 ) -> list[NDArray[np.float64]]:
     return [_members(block[own], other, preparation) for own, other in zip(rows, genes, strict=True)]
 

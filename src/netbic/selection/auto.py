@@ -14,10 +14,10 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from netbic.arrays import checked
-from netbic.estimators import AXES, SparseGraphSVD, check_count, refuse_anndata, unwrapped
+from netbic.estimators import AXES, SparseGraphSVD, check_count, unwrapped
 from netbic.methods import usual_sizes
 from netbic.penalties import DIAGNOSTICS, AdaptiveSupport
-from netbic.selection.fits import Jobs, fitters
+from netbic.selection.fits import Jobs, executor_for
 from netbic.selection.graph_value import graph_value
 from netbic.selection.n_modules import SIZES, n_modules
 from netbic.selection.resampling import draw_seed, seeded
@@ -90,9 +90,8 @@ def choose_settings(
     >>> print(chosen.reasons[1])
     Number of modules: 1 module stands out; the next does not (p = ...).
     """
-    refuse_anndata(X)
     check_count("most", most)
-    fitters(X, n_jobs)  # bad n_jobs, and Dask arrays, are refused before anything is fitted
+    executor_for(X, n_jobs)  # bad n_jobs, and Dask arrays, are refused before anything is fitted
     seed = draw_seed(random_state)
     model = seeded(unwrapped(model), seed)
     X = checked(X, missing=model.missing)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_array
 
 from netbic.arrays import checked
 from netbic.estimators import SparseGraphSVD
-from netbic.selection.fits import Fitters
+from netbic.selection.fits import Executor
 from netbic.selection.matching import ALIKE, Floats, Indices, Layers, jaccard, match_modules
 from netbic.selection.resampling import graphs_by_position, restrict
 
@@ -82,11 +82,11 @@ class ComplementaryPairs:
         """Number of candidates."""
         return int(self.X.shape[1] if self.axis == "columns" else self.X.shape[0])
 
-    def count(self, n_pairs: int, seed: int, executor: Fitters) -> SelectionCounts:
+    def count(self, n_pairs: int, seed: int, executor: Executor) -> SelectionCounts:
         """Sum over pairs of halves; no fit is kept, and the executor does not change the result."""
         seeds = [[seed, self.axis == "rows", number] for number in range(n_pairs)]
         nothing = SelectionCounts.empty(len(self.layers.right), self.size)
-        return sum(executor.each(ComplementaryPairs._pair, self, seeds), nothing)
+        return sum(executor.map(ComplementaryPairs._pair, self, seeds), nothing)
 
     def _pair(self, seed: list[int]) -> SelectionCounts:
         generator = np.random.default_rng(seed)

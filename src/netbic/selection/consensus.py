@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from netbic.estimators import SparseGraphSVD, check_count, unwrapped
 from netbic.selection.complementary_pairs import ComplementaryPairs
-from netbic.selection.fits import Jobs, fitters, quiet
+from netbic.selection.fits import Jobs, executor_for, quiet
 from netbic.selection.matching import ALIKE, Bools, Floats, Layers, match_modules
 from netbic.selection.resampling import seeded
 from netbic.solver import Direction, Module, ModuleSearch, Settings, random_direction
@@ -83,12 +83,12 @@ def consensus(
     check_count("n_pairs", n_pairs)
     seeds = np.random.default_rng(random_state).integers(2**31 - 1, size=n_starts + 1).tolist()
     restarted = _FromRandomStarts(**clone(model).set_params(n_jobs=None, verbose=0).get_params(deep=False))
-    executor = fitters(X, n_jobs)
+    executor = executor_for(X, n_jobs)
     with quiet():
         reference = seeded(model, seeds[0]).fit(X)
         pairs = ComplementaryPairs.of(reference, X, "columns")
         distinct = _DistinctModules(Layers.of(reference))
-        for found in executor.each(_fitted_layers, (restarted, X), seeds[1:]):
+        for found in executor.map(_fitted_layers, (restarted, X), seeds[1:]):
             distinct.add(found)
         counts = replace(pairs, layers=distinct.layers).count(n_pairs, seeds[0], executor)
     return distinct.result(n_starts, counts.found / (2 * n_pairs))

@@ -24,7 +24,7 @@ from sklearn.base import clone
 
 from netbic.estimators import AXES, SearchInput, SparseGraphSVD, has_missing, observed_scores, scoring, span
 from netbic.graphs import Graph
-from netbic.operators import Corrected, Preparation, as_operator, learn_from_observed
+from netbic.operators import Corrected, Scaler, as_operator, learn_from_observed
 from netbic.selection.matching import Floats, Indices
 from netbic.selection.resampling import complement, folds, in_proportion, induced
 from netbic.solver import Module
@@ -151,7 +151,7 @@ class Entries(Split):
 
         return score
 
-    def _scaled_values(self, scaling: Preparation) -> Floats:
+    def _scaled_values(self, scaling: Scaler) -> Floats:
         """The held-out entries, centred and scaled by the observed ones."""
         values: Floats = self._values - scaling.offsets[self._columns]
         if scaling.rows:
@@ -182,7 +182,7 @@ class AllData(Split):
         return score
 
 
-def explained_share(X: Any, scaling: Preparation, axis: str) -> Callable[[Floats], float]:
+def explained_share(X: Any, scaling: Scaler, axis: str) -> Callable[[Floats], float]:
     """A function: the share of the variance of X that vectors over its rows or columns (`axis`) explain."""
     if has_missing(X):
         return _explained_share_of_observed(X, scaling, axis)
@@ -192,7 +192,7 @@ def explained_share(X: Any, scaling: Preparation, axis: str) -> Callable[[Floats
     return lambda vectors: sum(_sum_of_squares(product(every, q)) for q in span(vectors).T) / total
 
 
-def _explained_share_of_observed(X: Any, scaling: Preparation, axis: str) -> Callable[[Floats], float]:
+def _explained_share_of_observed(X: Any, scaling: Scaler, axis: str) -> Callable[[Floats], float]:
     scaled = scaling.apply(X)
     lines = scaled.T if axis == "row" else scaled
     total = check_varies(float(np.nansum(lines**2)), X)
@@ -204,11 +204,11 @@ def _explained_share_of_observed(X: Any, scaling: Preparation, axis: str) -> Cal
     return lambda vectors: share(vectors) if len(vectors) else 0.0
 
 
-def learn_scaling(X: Any, model: SparseGraphSVD) -> Preparation:
+def learn_scaling(X: Any, model: SparseGraphSVD) -> Scaler:
     """The model's centring and scaling, learnt from X."""
     if has_missing(X):
         return learn_from_observed(X, model.center, model.scale)
-    return Preparation.learn(as_operator(X, low_memory=True), model.center, model.scale)
+    return Scaler.learn(as_operator(X, low_memory=True), model.center, model.scale)
 
 
 def submatrix(X: Any, rows: Indices, columns: Indices) -> Any:

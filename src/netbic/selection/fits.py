@@ -21,8 +21,9 @@ from typing import Any, Protocol
 from joblib import cpu_count, effective_n_jobs
 from sklearn.utils.parallel import Parallel, delayed
 
+from netbic.arrays import check_in_memory
 from netbic.estimators import one_blas_thread
-from netbic.outofcore import BlockError, Cluster, ClusterError, current_workers, is_dask
+from netbic.outofcore import BlockError, ClusterError, ClusterExecutor, current_executor
 
 Jobs = int | str | None
 Fit = Callable[[Any, Any], Any]
@@ -30,88 +31,85 @@ Fit = Callable[[Any, Any], Any]
 _LULL = 60.0  # seconds without a finished fit after which the first one is waited for, with an eye on the cluster
 
 
-class Fitters(Protocol):
+class Executor(Protocol):
     """Who fits."""
 
     @property
-    def at_once(self) -> int:
+    def n_parallel(self) -> int:
         """Fits at the same time."""
 
-    def each(self, fit: Fit, data: Any, jobs: Sequence[Any], in_order: bool = True) -> Iterator[Any]:
+    def map(self, fit: Fit, data: Any, jobs: Sequence[Any], in_order: bool = True) -> Iterator[Any]:
         """`fit(data, job)` for every job, in order or as they are finished.
 
         `fit` is a function of a module: it is sent by its name.
         """
 
 
-def fitters(X: Any, n_jobs: Jobs, processes: bool = False) -> Fitters:
+def executor_for(X: Any, n_jobs: Jobs, processes: bool = False) -> Executor:
     """Who fits to X: `n_jobs` threads (or processes), or the present Dask client's workers ("dask")."""
-    if is_dask(X):
-        raise TypeError(
-            "X is a Dask array, but settings are chosen and judged on data in memory: give X.compute() if it fits, or "
-            "a random subset of its rows or its most variable columns, then fit the whole array with what was chosen"
-        )
+    advice = " or its most variable columns, then fit the whole matrix with the parameters that were chosen"
+    check_in_memory(X, "parameters are chosen and judged on data in memory", advice)
     if n_jobs == "dask":
-        return OnCluster(_present_cluster())
+        return DaskExecutor(_present_cluster())
     if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
         what = "processes" if processes else "threads"
         raise ValueError(f"n_jobs={n_jobs!r}: a number of {what} is needed, -1 for all cores, or 'dask'")
-    return Here(n_jobs, processes)
+    return LocalExecutor(n_jobs, processes)
 
 
-def _present_cluster() -> Cluster:
+def _present_cluster() -> ClusterExecutor:
     if find_spec("distributed") is None:
         raise ImportError("n_jobs='dask' needs Dask: pip install 'netbic[dask]'")
-    workers = current_workers()
-    if not isinstance(workers, Cluster):
+    executor = current_executor()
+    if not isinstance(executor, ClusterExecutor):
         raise ValueError("n_jobs='dask' but there is no Dask client: create one, e.g. distributed.Client()")
-    return workers
+    return executor
 
 
 @dataclass(frozen=True)
-class Here:
+class LocalExecutor:
     """Threads or processes of this machine."""
 
     n_jobs: int | None
     processes: bool
 
     @property
-    def at_once(self) -> int:
+    def n_parallel(self) -> int:
         """As many as asked for; of processes, which hold data of their own, no more than there are cores."""
         asked = int(effective_n_jobs(self.n_jobs))
         return min(asked, int(cpu_count())) if self.processes else asked
 
-    def each(self, fit: Fit, data: Any, jobs: Sequence[Any], in_order: bool = True) -> Iterator[Any]:
+    def map(self, fit: Fit, data: Any, jobs: Sequence[Any], in_order: bool = True) -> Iterator[Any]:
         """Results, in order or as they are finished."""
         found = "generator" if in_order else "generator_unordered"
-        words = {"n_jobs": self.at_once} if self.processes else {"n_jobs": self.n_jobs, "prefer": "threads"}
+        words = {"n_jobs": self.n_parallel} if self.processes else {"n_jobs": self.n_jobs, "prefer": "threads"}
         results: Iterator[Any] = Parallel(**words, return_as=found)(delayed(_one_fit)(fit, data, job) for job in jobs)
         return results
 
 
 @dataclass(frozen=True)
-class OnCluster:
+class DaskExecutor:
     """The workers of a Dask cluster. Data go to the scheduler once, and from there to each worker that needs them."""
 
-    cluster: Cluster
+    cluster: ClusterExecutor
 
     @property
-    def at_once(self) -> int:
+    def n_parallel(self) -> int:
         """Threads that all workers have now, and at least two: more workers may come."""
         return max(2, self.cluster.n_threads)
 
-    def each(self, fit: Fit, data: Any, jobs: Sequence[Any], in_order: bool = True) -> Iterator[Any]:
+    def map(self, fit: Fit, data: Any, jobs: Sequence[Any], in_order: bool = True) -> Iterator[Any]:
         """Results, in order or as they are finished; whatever was brought here is dropped there."""
         from distributed.protocol.pickle import dumps
 
-        (shared,) = self.cluster.each(_unpacked, [dumps(data)])
-        waiting = self.cluster.each(_one_fit, [fit] * len(jobs), [shared] * len(jobs), jobs)
+        (shared,) = self.cluster.map(_unpacked, [dumps(data)])
+        waiting = self.cluster.map(_one_fit, [fit] * len(jobs), [shared] * len(jobs), jobs)
         try:
             while waiting:
                 ready = _ready(waiting, in_order)
                 keys = {future.key for future in ready}
                 waiting = [future for future in waiting if future.key not in keys]
-                yield from self.cluster.collect(ready)
+                yield from self.cluster.gather(ready)
         except BlockError:
             raise ClusterError(
                 "every worker that took one of the fits died, most likely for want of memory: give workers more of it, "

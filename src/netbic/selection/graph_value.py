@@ -13,8 +13,8 @@ from scipy import stats
 from sklearn.base import clone
 
 from netbic.arrays import checked
-from netbic.estimators import SparseGraphSVD, axis_names, check_count, refuse_anndata, unwrapped
-from netbic.selection.fits import Jobs, fitters, quiet
+from netbic.estimators import SparseGraphSVD, axis_names, check_count, unwrapped
+from netbic.selection.fits import Jobs, executor_for, quiet
 from netbic.selection.matching import Bools, Floats, mean_overlap
 from netbic.selection.resampling import complement, draw_seed, folds, graphs_by_position, restrict, seeded
 
@@ -105,15 +105,14 @@ def graph_value(
     >>> value.helps, value.verdict.split(". ")[0]
     (True, 'The graph helps to explain unseen samples')
     """
-    refuse_anndata(X)
     for name, number in (("n_rewired", n_rewired), ("n_folds", n_folds), ("n_repeats", n_repeats)):
         check_count(name, number)
     if n_rewired < 3:
         raise ValueError(f"n_rewired={n_rewired}: at least 3 are needed to estimate how much rewired graphs differ")
-    executor, seed = fitters(X, n_jobs), draw_seed(random_state)
+    executor, seed = executor_for(X, n_jobs), draw_seed(random_state)
     comparison = _Comparison(*_by_position(seeded(unwrapped(model), seed), X), n_folds, n_repeats, seed)
     with quiet():
-        found = list(executor.each(_Comparison.held_out, comparison, ["true", "none", *range(n_rewired)]))
+        found = list(executor.map(_Comparison.held_out, comparison, ["true", "none", *range(n_rewired)]))
         degree = _degree_correlation(comparison.model, comparison.X)
     table = pd.DataFrame(
         {

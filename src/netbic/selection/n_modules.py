@@ -13,9 +13,9 @@ from scipy.linalg import eigh
 from sklearn.base import clone
 
 from netbic.arrays import checked
-from netbic.estimators import SparseGraphSVD, check_count, refuse_anndata, unwrapped
-from netbic.operators import Preparation, as_operator, winsorised
-from netbic.selection.fits import Fitters, Jobs, fitters, quiet
+from netbic.estimators import SparseGraphSVD, check_count, unwrapped
+from netbic.operators import Scaler, as_operator, winsorised
+from netbic.selection.fits import Executor, Jobs, executor_for, quiet
 from netbic.selection.matching import Floats
 from netbic.selection.resampling import seeded
 
@@ -99,11 +99,10 @@ def n_modules(
     check_count("most", most)
     check_count("n_permutations", n_permutations)
     _check_level(level, n_permutations)
-    refuse_anndata(X)
     model = unwrapped(model)
     generator = np.random.default_rng(random_state)
     seed = int(generator.integers(2**31))
-    test = _PermutationTest(seeded(_single(model), seed), n_permutations, fitters(X, n_jobs))
+    test = _PermutationTest(seeded(_single(model), seed), n_permutations, executor_for(X, n_jobs))
     rows: list[tuple[int, float, float, float]] = []
     with quiet():
         residual = _prepared(model, X)
@@ -145,7 +144,7 @@ def _prepared(model: SparseGraphSVD, X: Any) -> Floats:
         if model.missing == "error":
             raise ValueError("X has missing values: fill them first, or use missing='ignore' to take column means")
         values = np.where(missing, np.nanmean(np.where(missing.all(axis=0), 0.0, values), axis=0), values)
-    preparation = Preparation.learn(as_operator(values, low_memory=True), model.center, model.scale)
+    preparation = Scaler.learn(as_operator(values, low_memory=True), model.center, model.scale)
     return preparation.apply(values)
 
 
@@ -163,13 +162,13 @@ class _PermutationTest:
 
     model: SparseGraphSVD
     n_permutations: int
-    executor: Fitters
+    executor: Executor
 
     def run(self, X: Floats, seed: int) -> tuple[_Triplet, float, float]:
         """The leading module, the mean singular value of permuted copies, and the p-value."""
         own = _leading(self.model, X)
         seeds = [(seed, number) for number in range(self.n_permutations)]
-        permuted = np.array(list(self.executor.each(_permuted_value, (self.model, X), seeds)))
+        permuted = np.array(list(self.executor.map(_permuted_value, (self.model, X), seeds)))
         p_value = (1 + int((permuted >= own.d).sum())) / (1 + self.n_permutations)
         return own, float(permuted.mean()), p_value
 

@@ -25,7 +25,7 @@ from netbic.selection.error_bounds import (
     pcer_threshold,
     threshold_for,
 )
-from netbic.selection.fits import Jobs, fitters, quiet
+from netbic.selection.fits import Jobs, executor_for, quiet
 from netbic.selection.matching import Bools, Floats
 from netbic.selection.resampling import draw_seed, seeded
 
@@ -255,7 +255,7 @@ def stability(
     axes = [axis for axis in ("columns", "rows") if _selects(model, axis)]
     if not axes:
         raise ValueError("the model keeps all samples and features, so nothing is selected: give n_rows or n_columns")
-    seed, executor = draw_seed(random_state), fitters(X, n_jobs)
+    seed, executor = draw_seed(random_state), executor_for(X, n_jobs)
     with quiet():
         reference = seeded(model, seed).fit(X)
         pairs = [ComplementaryPairs.of(reference, X, axis) for axis in axes]

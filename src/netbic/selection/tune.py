@@ -20,7 +20,7 @@ from netbic.estimators import SparseGraphSVD, axis_names, check_count, has_missi
 from netbic.graphs import Graph
 from netbic.selection.choice import RULES, choice, printable, standard_errors, verdict
 from netbic.selection.criteria import CRITERIA, SplitFactory, check_varies, splits
-from netbic.selection.fits import Fitters, Jobs, fitters, quiet
+from netbic.selection.fits import Executor, Jobs, executor_for, quiet
 from netbic.selection.grid import Grid, named, points_of
 from netbic.selection.resampling import draw_seed, graphs_by_position, seeded
 from netbic.storage import Checkpoint, Task, read_header, settings_of
@@ -137,7 +137,7 @@ def tune(
     {'n_columns': 50}
     """
     _check_options(model, criterion, n_folds, rule)
-    executor = fitters(X, n_jobs, processes=True)  # half of a fit is Python: threads would be slower
+    executor = executor_for(X, n_jobs, processes=True)  # half of a fit is Python: threads would be slower
     with quiet():  # warnings of the final fit are shown
         values, seed = _values(model, X, criterion), _seed(random_state, checkpoint)
         points = points_of(model, grid, values.shape)
@@ -245,13 +245,13 @@ class _Search:
             except ValueError as problem:
                 raise ValueError(f"fold {fold + 1} of {len(self.splits)}: {problem}") from None
 
-    def run(self, finished: Container[tuple[int, int]], executor: Fitters) -> Iterator[tuple[int, int, Outcome]]:
+    def run(self, finished: Container[tuple[int, int]], executor: Executor) -> Iterator[tuple[int, int, Outcome]]:
         """Fold, point and outcome of every fit but the finished ones; each process holds one fold at a time."""
-        batches = list(self._batches(finished, executor.at_once))
-        if executor.at_once == 1:  # in this process: each fit is reported when it is finished, not each batch
+        batches = list(self._batches(finished, executor.n_parallel))
+        if executor.n_parallel == 1:  # in this process: each fit is reported when it is finished, not each batch
             found: Iterable[Iterable[tuple[int, int, Outcome]]] = map(partial(_outcomes, self), batches)
         else:
-            found = executor.each(_list_of_outcomes, self, batches, False)
+            found = executor.map(_list_of_outcomes, self, batches, False)
         for outcomes in found:
             yield from outcomes
 

@@ -96,7 +96,7 @@ class ModuleSearch:
         self._known = known
         self._residual = operator.for_one_start()
         if known:
-            self._residual.expect(np.unique(np.concatenate([module.v.support for module in known])))
+            self._residual.prefetch(np.unique(np.concatenate([module.v.support for module in known])))
         self._rows, self._columns, self._settings = rows, columns, settings
         self._noise = noise
         self._starts = starts or Starts(operator, exact=settings.solver == "aisp")
@@ -112,13 +112,13 @@ class ModuleSearch:
             if leading is None or leading.value <= self._noise:
                 self.ended = "nothing but rounding error is left of X"
                 return
-            self._residual.forget()
+            self._residual.reset_cache()
             module = self._known[number] if number < len(self._known) else self._next(leading, number)
             if module is None:
                 return
             yield module
             norm_error += _EPSILON * self._residual.squared_norm  # rounding error of the difference of the two norms
-            self._residual.forget()
+            self._residual.reset_cache()
             for left, right in deflation_terms(self._filled(module), module, self._settings.deflation):
                 self._deflate(left, right)
             number += 1
@@ -138,7 +138,7 @@ class ModuleSearch:
         squared_norm, n_entries = self._residual.squared_norm, self._residual.n_entries
         choosing = any(axis.penalty.chooses_size for axis in (self._rows, self._columns))
         row_squares, column_squares = self._residual.squared_lengths() if choosing else (None, None)
-        self._residual.forget()
+        self._residual.reset_cache()
         rows = self._rows.side(leading.value, squared_norm, n_entries, row_squares)
         columns = self._columns.side(leading.value, squared_norm, n_entries, column_squares)
         solution = best_of_starts(self._residual, rows, columns, leading, number, self._settings)

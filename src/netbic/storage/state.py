@@ -13,7 +13,7 @@ from netbic import penalties
 from netbic.errors import InputError
 from netbic.estimators import AXES, SparseGraphSVD, StableModules, fitted_model, matched_graph, store_choices
 from netbic.graphs import Graph
-from netbic.operators import Preparation
+from netbic.operators import Scaler
 from netbic.solver import Module, Vector
 from netbic.storage.state_check import check_arrays, check_names
 
@@ -138,7 +138,7 @@ def model_from(state: ModelState) -> SparseGraphSVD:
     store_choices(model, *(_choices(model, state.arrays, axis) for axis in ("rows", "columns")))
     model.n_iter_ = int(state.arrays["rounds"].max(initial=1))
     rows = model.center in ("rows", "both")
-    model.scaler_ = Preparation(state.arrays["offsets"], state.arrays.get("factors"), rows)
+    model.scaler_ = Scaler(state.arrays["offsets"], state.arrays.get("factors"), rows)
     model.names_ = {axis: _name_array(state.names.get(axis)) for axis in ("rows", "columns")}
     model.graphs_ = {f"{axis}s": state.graphs.get(f"{axis}_graph") for axis in AXES}
     if state.feature_names:

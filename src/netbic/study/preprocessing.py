@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from netbic.errors import InputError, shown
-from netbic.outofcore import by_blocks
+from netbic.outofcore import map_rows
 from netbic.readers import MISSING, Expression, stored_numbers
 
 Steps = list[dict[str, Any]]
@@ -138,7 +138,7 @@ def _merged(expression: Expression) -> Expression:
     codes, names = pd.factorize(expression.genes)
     if expression.is_lazy:
         later = np.flatnonzero(pd.Index(expression.genes).duplicated())
-        matrix = by_blocks(expression.matrix, _averaged_again, later, codes[later], width=len(names))
+        matrix = map_rows(expression.matrix, _averaged_again, later, codes[later], width=len(names))
     else:
         matrix = _averaged(expression.matrix, codes)
     return replace(expression, matrix=matrix, genes=np.asarray(names, dtype=object), scan=None)
@@ -201,7 +201,7 @@ def log_of_one_more(matrix: Any) -> Any:
 def _changed(expression: Expression, function: Callable[[Any], Any]) -> Expression:
     """Another matrix, made row by row; of one that stays in its file, block by block whenever it is read."""
     lazy = expression.is_lazy
-    matrix = by_blocks(expression.matrix, function) if lazy else function(expression.matrix)
+    matrix = map_rows(expression.matrix, function) if lazy else function(expression.matrix)
     return replace(expression, matrix=matrix, scan=None)
 
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from netbic.arrays import checked
 from netbic.errors import InputError, shown
-from netbic.estimators import SparseGraphSVD, fitted_model, names_of, refuse_anndata, scoring
-from netbic.operators import Preparation
+from netbic.estimators import SparseGraphSVD, fitted_model, names_of, scoring
+from netbic.operators import Scaler
 from netbic.outofcore import RowBlocks, is_dask
 
 
@@ -38,7 +38,6 @@ def scores_by_name(model: SparseGraphSVD, X: Any, genes: Any) -> NDArray[Any]:
     >>> bool((abs(scores - model.transform(study.expression)) < 1e-9).all())
     True
     """
-    refuse_anndata(X)
     model, lazy = fitted_model(model), is_dask(X)
     X = X if lazy else _as_floats(checked(X, missing=model.missing))
     known = pd.Index([str(gene) for gene in genes])
@@ -82,7 +81,7 @@ def _check_overlap(model: SparseGraphSVD, known: pd.Index[Any], wanted: pd.Index
 def _block_scores(model: SparseGraphSVD, X: Any, at: NDArray[Any]) -> NDArray[Any]:
     """The same of a Dask array, block by block."""
     blocks = RowBlocks(X, hold=False)
-    scores = blocks.stacked(_affine_scores, model.scaler_, scoring(model.components_.astype(np.float64)), at)
+    scores = blocks.map_concatenate(_affine_scores, model.scaler_, scoring(model.components_.astype(np.float64)), at)
     if not np.isfinite(scores).all():
         blocks.check_finite()
     return scores
@@ -93,7 +92,7 @@ def _sparse_scores(model: SparseGraphSVD, X: Any, at: NDArray[Any]) -> NDArray[A
     return _affine_scores(X, model.scaler_, scoring(model.components_.astype(np.float64)), at)
 
 
-def _affine_scores(X: Any, preparation: Preparation, directions: NDArray[Any], at: NDArray[Any]) -> NDArray[Any]:
+def _affine_scores(X: Any, preparation: Scaler, directions: NDArray[Any], at: NDArray[Any]) -> NDArray[Any]:
     """Scores are affine, so what missing genes add is added once, to all rows."""
     there = np.flatnonzero(at >= 0)
     places = sp.csr_array((np.ones(there.size, dtype=X.dtype), (at[there], there)), shape=(X.shape[1], at.size))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Final, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from netbic.operators.base import DataOperator, Floats
+from netbic.arrays import Array, Floats, Matrix
+from netbic.operators.base import DataOperator
 from netbic.operators.corrected import Corrected
 
 CENTERS: Final = (None, "columns", "rows", "both", "grand")
@@ -16,7 +16,7 @@ _MAD_TO_SD = 1.4826
 
 
 @dataclass(frozen=True)
-class Preparation:
+class Scaler:
     """Subtract column offsets (and each row's own mean, if `rows`), then multiply columns by factors.
 
     `offsets` are the column means ("columns", "both"), the grand mean ("grand") or zero. Under "both" the
@@ -59,9 +59,9 @@ class Preparation:
         pairs = (row_means[:, None], factors[:, None]) if row_means.any() else (None, None)
         return Corrected(data, squared_norm, self.factors, offsets, *pairs)
 
-    def apply(self, X: NDArray[Any]) -> NDArray[Any]:
+    def apply(self, X: Array) -> Array:
         """Prepare new rows: the training columns' offsets and factors, the new rows' own means."""
-        prepared: NDArray[Any] = np.subtract(X, self.offsets, out=np.empty_like(X), casting="same_kind")
+        prepared: Array = np.subtract(X, self.offsets, out=np.empty_like(X), casting="same_kind")
         if self.rows:
             seen = np.maximum(np.sum(~np.isnan(prepared), axis=1, keepdims=True), 1)
             prepared -= np.nansum(prepared, axis=1, keepdims=True) / seen
@@ -69,25 +69,28 @@ class Preparation:
             np.multiply(prepared, self.factors, out=prepared, casting="same_kind")
         return prepared
 
-    def project(self, X: Any, directions: NDArray[Any]) -> NDArray[Any]:
+    def project(self, X: Matrix, directions: Array) -> Array:
         """Product of prepared new rows with some directions (p, K); a sparse X stays sparse."""
         if isinstance(X, np.ndarray):
             return np.asarray(self.apply(X) @ directions)
         dtype = directions.dtype
         scaled = directions if self.factors is None else directions * self.factors[:, None].astype(dtype)
-        products: NDArray[Any] = np.asarray(X @ scaled) - (self.offsets @ scaled).astype(dtype)
+        is_operator, every = isinstance(X, DataOperator), np.arange(X.shape[1])
+        raw = X.products([(every, column) for column in scaled.T]).T if is_operator else X @ scaled
+        products: Array = np.asarray(raw, dtype=dtype) - (self.offsets @ scaled).astype(dtype)
         if self.rows:
-            means = np.asarray(X.mean(axis=1)).ravel() - self.offsets.mean()
+            means = X.row_sums() / X.shape[1] if is_operator else np.asarray(X.mean(axis=1)).ravel()
+            means = means - self.offsets.mean()
             products -= np.outer(means, scaled.sum(axis=0)).astype(dtype)
         return products
 
-    def undo(self, prepared: NDArray[Any]) -> NDArray[Any]:
+    def undo(self, prepared: Array) -> Array:
         """Bring prepared rows back to the units of the data; row means are not known and stay zero."""
         restored = prepared if self.factors is None else prepared / self.factors.astype(prepared.dtype)
         return np.asarray(restored + self.offsets.astype(prepared.dtype))
 
 
-def winsorised(X: NDArray[Any], furthest: float = 3.0) -> NDArray[Any]:
+def winsorised(X: Array, furthest: float = 3.0) -> Array:
     """Entries beyond so many robust standard deviations (by the median absolute deviation) of their column drawn in.
 
     Columns more than half of whose entries are equal stay as they are, and so do missing entries.
@@ -96,5 +99,5 @@ def winsorised(X: NDArray[Any], furthest: float = 3.0) -> NDArray[Any]:
     centres = median(X, axis=0)
     spreads = _MAD_TO_SD * median(np.abs(X - centres), axis=0)
     limits = np.where(spreads > 0, furthest * spreads, np.inf)
-    clipped: NDArray[Any] = np.clip(X, centres - limits, centres + limits, dtype=X.dtype)
+    clipped: Array = np.clip(X, centres - limits, centres + limits, dtype=X.dtype)
     return clipped

@@ -1,77 +1,77 @@
-"""What one pass over a matrix in blocks of rows tells about its columns and rows, and a digest of it."""
+"""Statistics of the columns and rows of a matrix in blocks of rows, and a digest of it, from one pass."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from netbic.outofcore.blocks import RowBlocks, Summary, summarised
+from netbic.arrays import Array, Bools, Floats, Indices, Matrix
+from netbic.outofcore.blocks import DaskArray, RowBlocks, Summary, summarised
 
 _BITS = 128
 
 
 @dataclass(frozen=True)
-class Scan:
-    """Sums and extremes over some rows."""
+class ColumnStatistics:
+    """Sums, minima and maxima over some rows, and a digest of the rows."""
 
     summary: Summary
-    lowest: NDArray[Any]  # of each column
-    highest: NDArray[Any]
+    lowest: Array  # of each column
+    highest: Array
     digest: int
 
-    def plus(self, other: Scan) -> Scan:
-        """The rows of both."""
-        return Scan(
+    def plus(self, other: ColumnStatistics) -> ColumnStatistics:
+        """The statistics of the rows of both."""
+        return ColumnStatistics(
             self.summary.plus(other.summary),
             np.fmin(self.lowest, other.lowest),
             np.fmax(self.highest, other.highest),
             (self.digest + other.digest) % (1 << _BITS),
         )
 
-    def of_columns(self, kept: NDArray[Any]) -> Scan:
-        """The same of some columns."""
+    def select_columns(self, kept: Indices | Bools) -> ColumnStatistics:
+        """The statistics of some columns, by index or mask."""
         summary = replace(self.summary, means=self.summary.means[kept], squares=self.summary.squares[kept])
         return replace(self, summary=summary, lowest=self.lowest[kept], highest=self.highest[kept])
 
     @property
-    def variances(self) -> NDArray[np.float64]:
+    def variances(self) -> Floats:
         """Variance of each column."""
         return self.summary.squares / self.summary.n_rows
 
     @property
-    def means(self) -> NDArray[np.float64]:
+    def means(self) -> Floats:
         """Mean of each column."""
         return self.summary.means
 
     @property
-    def constant(self) -> NDArray[np.bool_]:
-        """Columns in which nothing varies."""
+    def constant(self) -> Bools:
+        """Which columns are constant."""
         return np.asarray(~(self.highest > self.lowest))
 
 
-def scan(matrix: Any) -> Scan:
-    """One pass over a Dask array, which keeps nothing of it."""
+def column_statistics(matrix: DaskArray) -> ColumnStatistics:
+    """Statistics of a Dask array, from one pass; no block is kept in memory."""
     blocks = RowBlocks(matrix, hold=False)
-    result: Scan = blocks.total(_scanned, Scan.plus, blocks.bounds[:-1].tolist())
+    result: ColumnStatistics = blocks.map_reduce(_of_block, ColumnStatistics.plus, blocks.bounds[:-1].tolist())
     return result
 
 
-def _scanned(block: Any, first_row: int) -> Scan:
+def _of_block(block: Matrix, first_row: int) -> ColumnStatistics:
     if isinstance(block, np.ndarray):
         with np.errstate(invalid="ignore"):
             lowest, highest = np.fmin.reduce(block, axis=0), np.fmax.reduce(block, axis=0)
     else:
         lowest, highest = (getattr(block, name)(axis=0).toarray().ravel() for name in ("min", "max"))
-    return Scan(summarised(block, first_row), lowest, highest, _digest(block, first_row))
+    return ColumnStatistics(summarised(block, first_row), lowest, highest, _digest(block, first_row))
 
 
-def _digest(block: Any, first_row: int) -> int:
-    """A sum of digests of numbered rows, so that it does not depend on where blocks are cut."""
+def _digest(block: Matrix, first_row: int) -> int:
+    """The sum of the digests of all rows, each with its index: it does not depend on the sizes of blocks."""
     total = 0
     for at, parts in enumerate(_rows(block), start=int(first_row)):
         row = hashlib.blake2b(at.to_bytes(8, "little"), digest_size=_BITS // 8)
@@ -81,7 +81,7 @@ def _digest(block: Any, first_row: int) -> int:
     return total % (1 << _BITS)
 
 
-def _rows(block: Any) -> Any:
+def _rows(block: Matrix) -> Iterator[tuple[Array, ...]]:
     if isinstance(block, np.ndarray):
         return ((row,) for row in np.ascontiguousarray(block))
     bounds, indices = block.indptr.tolist(), block.indices.astype(np.int64, copy=False)
