@@ -1,6 +1,7 @@
 """Packages import one way and by their public faces, stay small, and `import netbic` stays light."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -86,6 +87,15 @@ def test_files_and_functions_are_short(path):
             doc = node.body[0] if ast.get_docstring(node) else None
             lines = node.end_lineno - node.lineno + 1 - (doc.end_lineno - doc.lineno + 1 if doc else 0)
             assert lines <= LINES_OF_A_FUNCTION, node.name
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if package_of(path) != "cli"])
+def test_only_the_command_line_writes_options(path):
+    """Errors of the library name parameters; `cli` prints its options for them."""
+    tree = ast.parse(path.read_text())
+    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in docs]
+    assert not [text for text in texts if isinstance(text, str) and re.search(r"(?<!\S)\W?--[a-z]", text)]
 
 
 def test_importing_netbic_loads_nothing_heavy():

@@ -163,7 +163,7 @@ def test_precision_can_be_chosen(tmp_path):
 def test_a_store_is_replaced_only_if_asked_for_and_only_a_store(tmp_path):
     text(tmp_path / "table.tsv")
     convert(tmp_path / "table.tsv", tmp_path / "out.zarr")
-    with pytest.raises(InputError, match="exists: choose another name, or --force"):
+    with pytest.raises(InputError, match="exists: choose another name, or `force=True`"):
         convert(tmp_path / "table.tsv", tmp_path / "out.zarr")
     (TABLE * 2).to_csv(tmp_path / "double.tsv", sep="\t")
     np.testing.assert_array_equal(
@@ -209,7 +209,7 @@ def test_a_damaged_store_is_noticed(tmp_path, name):
 
 @pytest.mark.parametrize("gone", ["1.0", "data/1", "indices/1", "indptr/0"])
 def test_a_chunk_that_goes_away_later_is_noticed_by_the_rows_that_need_it(tmp_path, gone, monkeypatch):
-    monkeypatch.setattr("netbic.conversion.convert._ENTRIES", 600)
+    monkeypatch.setattr("netbic.conversion.to_zarr._ENTRIES", 600)
     name = "table.tsv" if gone == "1.0" else "csr.h5ad"
     FORMS[name][0](tmp_path / name)
     made = convert(tmp_path / name, tmp_path / "out.zarr", block_rows=20)
@@ -255,7 +255,7 @@ def test_damaged_10x_folders_are_one_line(tmp_path):
 
 def test_missing_values_are_kept_with_a_word(tmp_path):
     (tmp_path / "table.tsv").write_text("g\ta\tb\tc\nx\t1\tNA\t3\ny\t\t5\t6\n")
-    with pytest.warns(UserWarning, match="2 values are missing: netbic fit --dask needs complete data"):
+    with pytest.warns(UserWarning, match="2 values are missing: fits that read data in blocks need complete data"):
         convert(tmp_path / "table.tsv", tmp_path / "out.zarr")
     np.testing.assert_array_equal(read_expression(tmp_path / "out.zarr").matrix, [[1, np.nan], [np.nan, 5], [3, 6]])
 
@@ -273,7 +273,7 @@ def test_the_command(tmp_path):
 FRUGAL = """
 import resource, sys
 import netbic.io, pandas, zarr, dask.array, pyarrow.csv, pyarrow.parquet, numcodecs
-netbic.conversion.convert.BLOCK_BYTES = 8_000_000
+netbic.conversion.to_zarr.BLOCK_BYTES = 8_000_000
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 netbic.io.convert(sys.argv[1], sys.argv[2], dtype="float32")
 print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)

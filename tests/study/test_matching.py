@@ -5,9 +5,12 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 
-from netbic import Graph
+from netbic import Graph, tl
+from netbic.cli import main
 from netbic.io import InputError, align, open_study
+from netbic.study.matching import check_names
 
 GENES = np.array(["TP53", "MDM2", "EGFR", "GRB2", "ACTB", "GAPDH"], dtype=object)
 NETWORK = Graph.from_edges(pd.DataFrame({"a": ["TP53", "MDM2", "EGFR", "SOS1"], "b": ["MDM2", "EGFR", "GRB2", "GRB2"]}))
@@ -42,30 +45,41 @@ def chain(names):
 
 
 @pytest.mark.parametrize(
-    ("genes", "nodes", "samples", "hint"),
+    ("genes", "nodes", "samples", "hint", "parameter"),
     [
-        (ENSEMBL, [name.split(".")[0] for name in ENSEMBL], [], "--strip-versions"),
-        (ENSEMBL, [f"GENE{k}" for k in range(40)], [], "data have Ensembl ids, the network has symbols"),
-        ([f"GENE{k}" for k in range(40)], list(ENSEMBL), [], "network has Ensembl ids, the data symbols"),
-        ([f"Gene{k}" for k in range(40)], [f"GENE{k}" for k in range(40)], [], "mouse .* and human"),
-        ([f"GENE{k}" for k in range(40)], [str(k + 100) for k in range(40)], [], "Entrez"),
-        ([f"GENE{k}" for k in range(40)], [f"9606.ENSP{k:011d}" for k in range(40)], [], "--string-info"),
+        (ENSEMBL, [name.split(".")[0] for name in ENSEMBL], [], "remove the versions", "strip_versions"),
+        (ENSEMBL, [f"GENE{k}" for k in range(40)], [], "data have Ensembl ids, the network has symbols", "id_map"),
+        (
+            [f"GENE{k}" for k in range(40)],
+            list(ENSEMBL),
+            [],
+            "network has Ensembl ids, the data have symbols",
+            "id_map",
+        ),
+        ([f"Gene{k}" for k in range(40)], [f"GENE{k}" for k in range(40)], [], "mouse .* and human", "id_map"),
+        ([f"GENE{k}" for k in range(40)], [str(k + 100) for k in range(40)], [], "Entrez", "id_map"),
+        ([f"GENE{k}" for k in range(40)], [f"9606.ENSP{k:011d}" for k in range(40)], [], "protein.info", "string_info"),
         (
             [f"s{k}" for k in range(40)],
             [f"GENE{k}" for k in range(40)],
             [f"GENE{k}" for k in range(40)],
-            "--samples-in-rows",
+            "samples in rows",
+            "samples_in_rows",
         ),
-        (["x", "y", "z"], ["a", "b", "c"], [], "--id-map"),
+        (["x", "y", "z"], ["a", "b", "c"], [], "two-column table", "id_map"),
     ],
 )
-def test_a_mix_up_of_names_is_recognised(genes, nodes, samples, hint):
+def test_a_mix_up_of_names_is_recognised(genes, nodes, samples, hint, parameter):
     with pytest.raises(InputError, match=hint) as caught:
         align(np.array(genes, dtype=object), chain(nodes), samples=samples)
     message = str(caught.value)
     assert "no gene of the data is in the network" in message
     for names in (genes, nodes):
         assert sum(repr(str(name)) in message for name in names) == min(5, len(names))
+    assert "`" not in message  # these names need not come from files
+    with pytest.raises(InputError, match=f"{hint}.*`{parameter}`") as caught:
+        check_names(np.array(genes, dtype=object), chain(nodes), samples, from_files=True)
+    assert caught.value.parameters == (parameter,)
 
 
 def test_few_matches_are_refused_but_a_small_network_is_not():
@@ -104,7 +118,7 @@ def test_an_id_map_works_in_either_direction(tmp_path, turned, header):
 
 def test_an_id_map_of_other_genes_is_refused(tmp_path):
     (tmp_path / "map.tsv").write_text("x\ty\nz\tw\n")
-    with pytest.raises(InputError, match=r"map.tsv: knows no gene of the data \(it has 'x', 'z'"):
+    with pytest.raises(InputError, match=r"map.tsv: has no gene of the data in any column \(it has 'x', 'z'"):
         study(tmp_path, ["a", "b", "c"], ["a", "b"], id_map=tmp_path / "map.tsv")
 
 
@@ -127,3 +141,18 @@ def test_nodes_without_names_are_the_genes_of_the_file(tmp_path):
     assert found.expression.genes.tolist() == ["w", "y", "z"]
     tails, heads, _ = found.graph.edges()
     assert [(found.graph.names[a], found.graph.names[b]) for a, b in zip(tails, heads, strict=True)] == [("y", "z")]
+
+
+def test_the_command_line_prints_its_options_for_parameters(tmp_path):
+    with pytest.raises(InputError, match=r"two-column table \(`id_map`\)$"):
+        study(tmp_path, ["x", "y", "z"], ["p", "q", "r"])
+    done = CliRunner().invoke(main, ["align", str(tmp_path / "expression.tsv"), "--graph", str(tmp_path / "net.tsv")])
+    assert done.exit_code == 1
+    assert done.output.strip().endswith("translate one into the other with a two-column table (--id-map)")
+
+
+def test_anndata_users_read_of_no_option_and_of_no_parameter_they_do_not_have():
+    anndata = pytest.importorskip("anndata")
+    adata = anndata.AnnData(np.eye(4), var=pd.DataFrame(index=["x", "y", "z", "w"]))
+    with pytest.raises(InputError, match=r"with a two-column table$"):
+        tl.modules(adata, chain(["p", "q", "r", "s"]))

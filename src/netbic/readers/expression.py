@@ -21,7 +21,7 @@ from netbic.readers.annotations import OldLayout
 from netbic.readers.characters import check_characters
 from netbic.readers.hdf5 import check_hdf5
 from netbic.readers.parquet import read_parquet
-from netbic.readers.stores import describe, is_zarr, stored_whole
+from netbic.readers.stores import BY_BLOCKS, describe, is_zarr, stored_whole
 from netbic.readers.tables import Names, NumberTable, columns_to_skip, read_numbers
 from netbic.readers.text import checked_file, read_bytes, text_lines
 from netbic.readers.unpacking import Unpacked
@@ -206,7 +206,8 @@ def number_table(path: Path, frame: pd.DataFrame, skip_columns: Sequence[str], a
     frame = frame.drop(columns=skipped)
     for name, kind in frame.dtypes.items():
         if not pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind):
-            raise unusable(path, "holds text, not numbers", "leave it out (skip_columns)", column=shown(str(name)))
+            place, remedy = shown(str(name)), "leave it out (`skip_columns`)"
+            raise unusable(path, "holds text, not numbers", remedy, column=place, parameters=["skip_columns"])
     if not frame.shape[1]:
         raise unusable(path, "has no column of numbers", "write it again")
     nullable = any(pd.api.types.is_extension_array_dtype(kind) for kind in frame.dtypes)
@@ -231,8 +232,7 @@ def _from_store(path: Path, layer: str | None, gene_names: str | None) -> Expres
     try:
         return Expression(as_matrix(stored_whole(stored)), stored.samples, stored.genes)
     except MemoryError:
-        remedy = "read it by blocks: netbic fit --dask, or io.open_expression"
-        raise unusable(path, "does not fit into memory", remedy) from None
+        raise unusable(path, "does not fit into memory", BY_BLOCKS, parameters=["lazy"]) from None
 
 
 def _from_h5ad(path: Path, layer: str | None, gene_names: str | None) -> Expression:
@@ -411,7 +411,7 @@ def _note_outliers(path: Path, expression: Expression) -> None:
     if expression.shape[0] > 3 and usual > 0 and sizes[largest] > _OUTLYING * usual:
         warnings.warn(
             f"{path}: the values of sample {shown(expression.samples[largest])} are {sizes[largest] / usual:,.0f} "
-            "times as large as usual: if that column is no sample, leave it out (skip_columns)",
+            "times as large as usual: if that column is no sample, leave it out (`skip_columns`)",
             stacklevel=3,
         )
 

@@ -152,8 +152,9 @@ def row_source(
         what = {"10x": "is a 10x folder", "parquet": "has genes in rows"}.get(kind, "is a text table")
         remedy = f"netbic convert {path} {path.name.split('.')[0]}.zarr first"
         if kind == "parquet":
-            remedy += ", or say so if samples are in rows (--samples-in-rows)"
-        raise unusable(path, f"{what}: blocks of samples cannot be read from that", remedy)
+            remedy += ", or `samples_in_rows=True` if samples are in rows"
+        what += ", from which blocks of samples cannot be read"
+        raise unusable(path, what, remedy, parameters=["samples_in_rows"])
     check_names(path, source.samples, source.genes)
     return source
 

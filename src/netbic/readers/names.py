@@ -46,8 +46,9 @@ def read_id_map(
     source = max(range(len(columns)), key=lambda at: int(columns[at].isin(wanted).sum()))
     if not columns[source].isin(wanted).any():
         some = ", ".join(shown(name) for name in columns[0].head(3))
-        hint = "check which names it maps, and whether Ensembl versions are in the way (--strip-versions)"
-        raise unusable(path, f"knows no gene of the data (it has {some}, ...)", hint)
+        remedy = "check which names it maps, and remove Ensembl versions if names differ by them (`strip_versions`)"
+        what = f"has no gene of the data in any column (it has {some}, ...)"
+        raise unusable(path, what, remedy, parameters=["strip_versions"])
     others = [at for at in range(len(columns)) if at != source]
     target = max(others, key=lambda at: int(columns[at].isin(known).sum()))
     check_characters(path, "row", columns[target])

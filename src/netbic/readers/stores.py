@@ -28,6 +28,7 @@ from netbic.readers.text import checked_file
 from netbic.readers.zarr_arrays import check_zarr
 
 WHOLE = "netbic-whole"  # marks a matrix of which every chunk was written: one that is gone would be read as zeros
+BY_BLOCKS = "read it in blocks of samples (`lazy=True`)"
 _STORED = re.compile(r"zarr\.json|\.z(group|array|attrs|metadata)|c|\d+([./]\d+)*")  # files that Zarr writes
 _MARKS = ("zarr.json", ".zgroup", ".zarray")
 _PARTS = ("data", "indices", "indptr")
@@ -128,7 +129,7 @@ def stored_whole(stored: Stored) -> Any:
     needed, free = stored.row_bytes * stored.shape[0], free_memory()
     if needed > free:
         what = f"takes {needed / 1e9:,.1f} GB of memory, of which {free / 1e9:,.1f} GB are free"
-        raise unusable(stored.path, what, "read it by blocks: netbic fit --dask, or io.open_expression")
+        raise unusable(stored.path, what, BY_BLOCKS, parameters=["lazy"])
     if stored.encoding != "csc_matrix":
         return stored_rows(stored.path, stored.key, 0, stored.shape[0])
     with readable(stored.path, 0, stored.shape[0]), _opened(stored.path) as root:

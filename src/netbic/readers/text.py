@@ -260,6 +260,8 @@ def first_problem(
 
 def _not_a_number(layout: Layout, line: int, position: int, field: str, name: str) -> InputError:
     comma = layout.separator != "," and is_number(field.replace(",", "."))
-    remedy = "write decimals with a point" if comma else "correct it, or leave the column out (skip_columns)"
+    remedy = "write decimals with a point" if comma else "correct it, or leave the column out (`skip_columns`)"
     where = f"{position + 1} ({name})" if name else f"{position + 1}"
-    return unusable(layout.path, f"{shown(field)} is not a number", remedy, line=line, column=where)
+    return unusable(
+        layout.path, f"{shown(field)} is not a number", remedy, line=line, column=where, parameters=["skip_columns"]
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -136,7 +136,8 @@ def align(
     if not aligned.n_edges:
         raise InputError(
             f"{np.count_nonzero(inside):,} genes of the data are in the network, but no edge joins two of them: were "
-            "the right columns read as its ends? (--source and --target name them)"
+            "the right columns read as its ends? (`source` and `target` name them)",
+            ["source", "target"],
         )
     degrees = aligned.degrees
     bound = max(_HUB_LEAST, int(_HUB_SHARE * np.count_nonzero(degrees)))
@@ -159,16 +160,21 @@ def align(
     )
 
 
-def check_names(genes: Names, graph: Graph, samples: Collection[str] = ()) -> NDArray[np.bool_]:
-    """Which genes are nodes of a graph; an error if hardly any is."""
+def check_names(
+    genes: Names, graph: Graph, samples: Collection[str] = (), *, from_files: bool = False
+) -> NDArray[np.bool_]:
+    """Which genes are nodes of a graph; an error if hardly any is.
+
+    With `from_files` the error names the parameter of `open_study` that may help.
+    """
     inside = pd.Index(genes).isin(np.asarray(graph.names))
     matched = int(np.count_nonzero(inside))
     if matched < 2 or matched < _FEW * min(len(genes), graph.n_nodes):
-        raise InputError(_mismatch(genes, graph, matched, samples))
+        raise _mismatch(genes, graph, matched, samples, from_files)
     return np.asarray(inside)
 
 
-def with_names(graph: Graph, genes: Names) -> Graph:
+def with_names(graph: Graph, genes: Names, *, from_files: bool = False) -> Graph:
     """A graph whose nodes have names: its own (numbers as text), or else the genes', in their order."""
     if graph.names is not None and not np.issubdtype(graph.names.dtype, np.integer):
         return graph
@@ -178,10 +184,9 @@ def with_names(graph: Graph, genes: Names) -> Graph:
             return Graph(graph.weights, numbers)
     counted = graph.names is None or np.array_equal(graph.names, np.arange(graph.n_nodes))
     if not counted or graph.n_nodes != len(genes):
-        raise InputError(
-            f"the network has {graph.n_nodes:,} nodes without names but there are {len(genes):,} genes: "
-            "give the nodes' names (--graph-names FILE, a line each)"
-        )
+        what = f"the network has {graph.n_nodes:,} nodes without names but there are {len(genes):,} genes"
+        source = " (from a file with one name per line: `graph_names`)" if from_files else ""
+        raise InputError(f"{what}: name the nodes{source}", ["graph_names"])
     return Graph(graph.weights, genes)
 
 
@@ -195,36 +200,38 @@ def unaligned(genes: Names, n_samples: int, steps: list[dict[str, Any]], genes_i
 # ----------------------------------------------------------------------------------------------------------------
 
 
-def _mismatch(genes: Names, graph: Graph, matched: int, samples: Collection[str]) -> str:
+def _mismatch(genes: Names, graph: Graph, matched: int, samples: Collection[str], from_files: bool) -> InputError:
     nodes = np.asarray(graph.names)
-    mine, theirs = (", ".join(shown(str(name)) for name in some[:5]) for some in (genes, nodes))
+    own, other = (", ".join(shown(str(name)) for name in some[:5]) for some in (genes, nodes))
     found = "no gene of the data is" if not matched else f"only {matched:,} of {len(genes):,} genes of the data are"
-    return f"{found} in the network (data: {mine}; network: {theirs}). {_hint(genes, nodes, samples)}"
+    remedy, parameter = _remedy(genes, nodes, samples)
+    message = f"{found} in the network (data: {own}; network: {other}). {remedy}"
+    return InputError(f"{message} (`{parameter}`)", [parameter]) if from_files else InputError(message)
 
 
-def _hint(genes: Names, nodes: Names, samples: Collection[str]) -> str:
-    """The likeliest reason why names do not match, found by trying."""
+def _remedy(genes: Names, nodes: Names, samples: Collection[str]) -> tuple[str, str]:
+    """The likeliest reason why names do not match and what to do; and the parameter of `open_study` that does it."""
     known = set(map(str, nodes))
     enough = max(2, _FEW * min(len(genes), len(known)))
 
-    def hits(names: Collection[str]) -> bool:
-        return len(known.intersection(names)) >= enough
+    def overlap(names: Iterable[str], nodes: set[str]) -> bool:
+        return len(nodes.intersection(names)) >= enough
 
-    if hits([str(sample) for sample in samples]):
-        return "The samples' names match instead: genes seem to be in columns, use --samples-in-rows"
+    if overlap(map(str, samples), known):
+        return "The names of the samples match instead: read the matrix with samples in rows", "samples_in_rows"
     stripped = {without_version(str(gene)) for gene in genes}
-    if hits(stripped) or len({without_version(name) for name in known}.intersection(stripped)) >= enough:
-        return "Ensembl versions (the .5 of ENSG00000141510.5) keep them apart: use --strip-versions"
-    if len({name.upper() for name in known}.intersection(str(gene).upper() for gene in genes)) >= enough:
-        return "They differ in capitals, as mouse (Trp53) and human (TP53) genes do: give an --id-map of orthologues"
-    ids = [any(ENSEMBL.match(str(name)) for name in some[:50]) for some in (genes, nodes)]
+    if overlap(stripped, known) or overlap(stripped, {without_version(name) for name in known}):
+        return "They differ in Ensembl versions (the .5 of ENSG00000141510.5): remove the versions", "strip_versions"
+    if overlap((str(gene).upper() for gene in genes), {name.upper() for name in known}):
+        reason = "They differ in capital letters, as mouse (Trp53) and human (TP53) genes do"
+        return f"{reason}: translate them with a table of orthologues", "id_map"
     if any("ENSP" in str(name) for name in nodes[:50]):
-        return "The network names proteins (ENSP...): give STRING's protein.info by --string-info"
-    if ids[0] != ids[1]:
-        side = (
-            "data have Ensembl ids, the network has symbols" if ids[0] else "network has Ensembl ids, the data symbols"
-        )
-        return f"The {side}: give a two-column table by --id-map"
-    if [str(genes[0]).isdigit(), str(nodes[0]).isdigit()].count(True) == 1:
-        return "One side has numbers (Entrez ids?), the other names: give a two-column table by --id-map"
-    return "Bring both to one kind of names, e.g. with a two-column table (--id-map)"
+        return "The network names proteins (ENSP...): rename them with STRING's protein.info", "string_info"
+    data_ids, network_ids = (any(ENSEMBL.match(str(name)) for name in some[:50]) for some in (genes, nodes))
+    translate = "translate one into the other with a two-column table"
+    if data_ids != network_ids:
+        sides = ("data have", "network has") if data_ids else ("network has", "data have")
+        return f"The {sides[0]} Ensembl ids, the {sides[1]} symbols: {translate}", "id_map"
+    if str(genes[0]).isdigit() != str(nodes[0]).isdigit():
+        return f"One side has numbers (Entrez ids?), the other names: {translate}", "id_map"
+    return f"Both must use the same kind of names: {translate}", "id_map"

@@ -134,8 +134,8 @@ def open_study(
         strip_versions=strip_versions,
     )
     rename = renaming(strip_versions, id_map, data.genes, read.graph.names)
-    read = read._replace(graph=with_names(read.graph, _renamed(data.genes, rename)))
-    check_names(_renamed(data.genes, rename), read.graph, data.samples)
+    read = read._replace(graph=with_names(read.graph, _renamed(data.genes, rename), from_files=True))
+    check_names(_renamed(data.genes, rename), read.graph, data.samples, from_files=True)
     prepared = prepare(data, rename=rename, only=read.graph.names if matched_only else None, **preparing)
     genes = prepared.expression.genes
     graph, account = align(genes, read, samples=data.samples, steps=prepared.steps, genes_in_file=data.shape[1])

@@ -135,7 +135,7 @@ def _check_target(source: Path, target: Path, force: bool) -> None:
     if not os.path.lexists(target):
         return
     if not force:
-        raise FolderInUse(f"{target} exists: choose another name, or --force to replace it")
+        raise FolderInUse(f"{target} exists: choose another name, or `force=True` to replace it", ["force"])
     if not is_store(target):
         raise FolderInUse(f"{target} is not a Zarr store: choose another name")
     if others := foreign_files(target):
@@ -183,7 +183,7 @@ def write_store(
     writer.close()
     zarr.consolidate_metadata(str(path))
     if missing:
-        what = f"{missing:,} values are missing: netbic fit --dask needs complete data, fill them before"
+        what = f"{missing:,} values are missing: fits that read data in blocks need complete data, fill them in first"
         warnings.warn(what, stacklevel=3)
 
 
