@@ -17,14 +17,14 @@ NETWORK = Graph.from_edges(pd.DataFrame({"a": ["TP53", "MDM2", "EGFR", "SOS1"], 
 
 
 def test_the_account_adds_up():
-    graph, account = align(GENES, NETWORK, samples=["s1", "s2"])
-    assert (account.genes, account.nodes, account.matched) == (6, 5, 4)
-    assert (account.edges_in_graph, account.edges_kept) == (4, 3)
-    assert (account.isolated, account.isolated_share) == (2, 2 / 6)
-    assert account.unmatched == ("ACTB", "GAPDH")
+    graph, summary = align(GENES, NETWORK, samples=["s1", "s2"])
+    assert (summary.genes, summary.nodes, summary.matched) == (6, 5, 4)
+    assert (summary.edges_in_graph, summary.edges_kept) == (4, 3)
+    assert (summary.isolated, summary.isolated_share) == (2, 2 / 6)
+    assert summary.unmatched == ("ACTB", "GAPDH")
     assert graph.names.tolist() == GENES.tolist()
-    assert json.loads(json.dumps(account.to_dict()))["matched"] == 4
-    text = "\n".join(account.lines())
+    assert json.loads(json.dumps(summary.to_dict()))["matched"] == 4
+    text = "\n".join(summary.lines())
     for said in ("4 of 6 genes (67%)", "3 of 4", "without a neighbour: 2 (33%)"):
         assert said in text
 
@@ -32,9 +32,9 @@ def test_the_account_adds_up():
 def test_hubs_are_named_with_their_neighbours():
     names = np.array([f"g{k}" for k in range(200)], dtype=object)
     star = pd.DataFrame({"a": ["g0"] * 150 + ["g3"] * 60, "b": [f"g{k}" for k in range(1, 151)] + list(names[100:160])})
-    _, account = align(names, Graph.from_edges(star))
-    assert account.hubs == {"g0": 150, "g3": 61}
-    assert "g0 (150), g3 (61)" in "\n".join(account.lines())
+    _, summary = align(names, Graph.from_edges(star))
+    assert summary.hubs == {"g0": 150, "g3": 61}
+    assert "g0 (150), g3 (61)" in "\n".join(summary.lines())
 
 
 ENSEMBL = np.array([f"ENSG{k:011d}.{k % 7 + 1}" for k in range(40)], dtype=object)

@@ -266,7 +266,7 @@ def split_lists(parameters: dict[str, Any]) -> dict[str, Any]:
 
 def preprocessing(study: Study, center: str, zscore: bool, missing: str) -> dict[str, Any]:
     """The options of `preprocesses_data` as parameters of SparseGraphSVD."""
-    if missing == "error" and (holes := study.expression.holes()):
+    if missing == "error" and (holes := study.expression.missing_entries()):
         raise click.ClickException(f"{holes}: use --missing ignore or --missing impute, or fill the missing entries")
     return {"center": CENTERS.get(center, center), "scale": zscore, "missing": missing}
 

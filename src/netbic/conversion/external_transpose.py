@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from netbic.errors import one_line, unusable
 from netbic.readers import (
-    Names,
+    NameArray,
     NumberTable,
     RowSource,
-    Stored,
+    StoredMatrix,
     TenX,
     float_type,
     not_parquet,
@@ -27,7 +27,7 @@ from netbic.readers import (
     number_table,
     open_parquet,
     parts_of_10x,
-    squeezed,
+    single_spaced,
     stored_columns,
     text_pieces,
 )
@@ -117,7 +117,12 @@ def _batches(path: Path, skip: Any, annotated: bool, told: Told) -> Iterator[Num
 
 
 def spooled_entries(
-    pieces: Iterable[Entries], scratch: Path, samples: Names, genes: Names, dtype: Any, steps: tuple[Any, ...] = ()
+    pieces: Iterable[Entries],
+    scratch: Path,
+    samples: NameArray,
+    genes: NameArray,
+    dtype: Any,
+    steps: tuple[Any, ...] = (),
 ) -> RowSource:
     """Entries of a sparse matrix in any order, brought to rows: counted first, then each put into its place."""
     shape = (samples.size, genes.size)
@@ -180,7 +185,7 @@ def _new(path: Path, dtype: Any, size: int) -> NDArray[Any]:
     return array
 
 
-def csc_source(stored: Stored, scratch: Path, dtype: Any, told: Told) -> RowSource:
+def csc_source(stored: StoredMatrix, scratch: Path, dtype: Any, told: Told) -> RowSource:
     """A matrix that is stored by columns."""
     kind = float_type(stored.dtype) if dtype is None else dtype
 
@@ -250,7 +255,7 @@ def _market_header(parts: TenX, data: bytes) -> tuple[int, bytes]:
 
 def _three_columns(data: bytes, fields: int) -> pa.Table:
     if b"  " in data or b"\t" in data or b" \n" in data or b"\n " in data or data[:1] == b" ":
-        data = squeezed(data)
+        data = single_spaced(data)
     kinds = dict(zip(("f0", "f1", "f2"), (pa.int64(), pa.int64(), pa.float64()), strict=True))
     reading = arrow_csv.ReadOptions(autogenerate_column_names=True, block_size=1 << 24)
     table = arrow_csv.read_csv(

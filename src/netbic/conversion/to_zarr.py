@@ -26,14 +26,14 @@ from netbic.readers import (
     BLOCK_BYTES,
     WHOLE,
     Expression,
-    Names,
+    NameArray,
     RowSource,
     check_names,
-    check_words,
+    check_options,
     describe,
+    file_format,
     foreign_files,
     is_store,
-    kind_of,
     open_expression,
     row_source,
     stored_numbers,
@@ -145,8 +145,8 @@ def _check_target(source: Path, target: Path, force: bool) -> None:
 
 def _readable(path: Path, scratch: Path, dtype: Any, told: Callable[[int], Any], **words: Any) -> RowSource:
     """The file, or what was made of it, so that rows can be read."""
-    kind = kind_of(path)
-    check_words(path, kind, **words)
+    kind = file_format(path)
+    check_options(path, kind, **words)
     skip, turned = words["skip_columns"], words["samples_in_rows"]
 
     def heard(share: float) -> None:
@@ -198,7 +198,7 @@ def _height(rows: RowSource, asked: int | None, dtype: np.dtype[Any]) -> int:
     return min(asked, rows.shape[0])
 
 
-def _write_names(group: Any, names: Names) -> None:
+def _write_names(group: Any, names: NameArray) -> None:
     """A data frame of AnnData's with an index and nothing else."""
     group.attrs.update(
         {"_index": "_index", "column-order": [], "encoding-type": "dataframe", "encoding-version": "0.2.0"}

@@ -6,9 +6,9 @@ from netbic.readers.expression import (
     TenX,
     as_matrix,
     check_names,
-    check_words,
+    check_options,
+    file_format,
     float_type,
-    kind_of,
     number_table,
     parts_of_10x,
     read_expression,
@@ -17,11 +17,11 @@ from netbic.readers.expression import (
 from netbic.readers.gene_sets import GeneSets, read_gene_sets
 from netbic.readers.lazy import BLOCK_BYTES, RowSource, as_floats, open_expression, row_source, store_source
 from netbic.readers.names import ENSEMBL, renaming, without_version
-from netbic.readers.networks import Network, NetworkAccount, read_network
+from netbic.readers.networks import Network, NetworkSummary, read_network
 from netbic.readers.parquet import not_parquet, open_parquet
-from netbic.readers.stores import WHOLE, Stored, describe, foreign_files, is_store, stored_columns
-from netbic.readers.tables import Names, NumberTable, number_pieces
-from netbic.readers.text import MISSING, squeezed, text_pieces
+from netbic.readers.stores import WHOLE, StoredMatrix, describe, foreign_files, is_store, stored_columns
+from netbic.readers.tables import NameArray, NumberTable, number_pieces
+from netbic.readers.text import MISSING, single_spaced, text_pieces
 from netbic.readers.unpacking import check_archive
 
 __all__ = [
@@ -31,24 +31,24 @@ __all__ = [
     "WHOLE",
     "Expression",
     "GeneSets",
-    "Names",
+    "NameArray",
     "Network",
-    "NetworkAccount",
+    "NetworkSummary",
     "NumberTable",
     "RowSource",
-    "Stored",
+    "StoredMatrix",
     "TenX",
     "as_floats",
     "as_matrix",
     "check_archive",
     "check_characters",
     "check_names",
-    "check_words",
+    "check_options",
     "describe",
+    "file_format",
     "float_type",
     "foreign_files",
     "is_store",
-    "kind_of",
     "not_parquet",
     "number_pieces",
     "number_table",
@@ -60,7 +60,7 @@ __all__ = [
     "read_network",
     "renaming",
     "row_source",
-    "squeezed",
+    "single_spaced",
     "store_source",
     "stored_columns",
     "stored_numbers",

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from netbic.arrays import bounds_problem
 from netbic.errors import InputError, shown, unusable
-from netbic.readers.tables import Names
+from netbic.readers.tables import NameArray
 from netbic.readers.zarr_arrays import check_zarr
 
 
@@ -18,7 +18,7 @@ class OldLayout(InputError):
     """A file of an AnnData before 0.7, whose data frames are tables."""
 
 
-def names_in(path: Path, frame: Any, place: str, column: str | None = None) -> Names:
+def names_in(path: Path, frame: Any, place: str, column: str | None = None) -> NameArray:
     """The index of a data frame (called `place` in the file), or one of its columns."""
     if not is_group(frame):
         raise OldLayout(str(unusable(path, "was written by an old AnnData", "read it with anndata and write it again")))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from netbic.errors import InputError, one_line, shown, unusable
 from netbic.readers.characters import check_categories, check_characters
-from netbic.readers.tables import read_columns, word
+from netbic.readers.tables import column_key, read_columns
 from netbic.readers.text import Layout, check_quotes, read_bytes
 
 # Words for an edge's ends, likelier ones first: "source", "official_symbol_interactor_a", "gene_a", "gene1", ...
@@ -97,7 +97,7 @@ def _sif(path: Path, data: bytes) -> Ends:
     """A relation B; several targets on one line, and lines with a lone node, as Cytoscape writes them."""
     layout = Layout.of(path, data)
     check_quotes(layout, data)
-    has_header = word(layout.first[0]) in ("participant_a", "source", "node1", "gene1", "gene_a", "interactor_a")
+    has_header = column_key(layout.first[0]) in ("participant_a", "source", "node1", "gene1", "gene_a", "interactor_a")
     if layout.n_fields == 3 or has_header:
         try:
             table = read_columns(path, has_header, data)
@@ -135,7 +135,7 @@ def edges_of_frame(
         raise unusable(path, f"has {frame.shape[1]} column", "an edge needs two ends")
     check_characters(path, "column", frame.columns)
     named = n_header != 0
-    words = [word(str(name)) if named else "" for name in frame.columns]
+    words = [column_key(str(name)) if named else "" for name in frame.columns]
     source, target, relation = _end_columns(path, frame, words, ends)
     others = [at for at in range(len(words)) if at not in (source, target, relation)]
     weight = next((at for at in others if words[at] in _WEIGHTS), None)

@@ -22,7 +22,7 @@ from netbic.readers.characters import check_characters
 from netbic.readers.hdf5 import check_hdf5
 from netbic.readers.parquet import read_parquet
 from netbic.readers.stores import BY_BLOCKS, describe, is_zarr, stored_whole
-from netbic.readers.tables import Names, NumberTable, columns_to_skip, read_numbers
+from netbic.readers.tables import NameArray, NumberTable, columns_to_skip, read_numbers
 from netbic.readers.text import checked_file, read_bytes, text_lines
 from netbic.readers.unpacking import Unpacked
 
@@ -35,8 +35,8 @@ class Expression:
     """Values of genes (columns) in samples (rows), dense, CSR or a Dask array of such blocks, and their names."""
 
     matrix: Any
-    samples: Names
-    genes: Names
+    samples: NameArray
+    genes: NameArray
     steps: tuple[dict[str, Any], ...] = ()  # what the reader left out
     scan: Scan | None = field(default=None, repr=False, compare=False)  # of a matrix that stays in its file
     origin: str = ""  # digest of such a matrix as it is in the file
@@ -61,7 +61,7 @@ class Expression:
         """Whether the matrix is a Dask array."""
         return is_dask(self.matrix)
 
-    def of_genes(self, kept: NDArray[Any]) -> Expression:
+    def select_genes(self, kept: NDArray[Any]) -> Expression:
         """Some genes only, by index or mask."""
         matrix = of_columns(self.matrix, kept) if self.is_lazy else self.matrix[:, kept]
         known = None if self.scan is None else self.scan.of_columns(kept)
@@ -81,7 +81,7 @@ class Expression:
             )
         return replace(self, scan=found, origin=self.origin or f"{found.digest:032x}", passes=self.passes + 1)
 
-    def holes(self) -> str:
+    def missing_entries(self) -> str:
         """How many values are missing and where the first of them is, in words; empty if none is."""
         if self.is_lazy:
             self.scanned()
@@ -94,6 +94,11 @@ class Expression:
         )
         first = f"gene {shown(self.genes[columns[0]])}, sample {shown(self.samples[rows[0]])}"
         return f"{np.count_nonzero(missing):,} values are missing (the first: {first})"
+
+    def holes(self) -> str:
+        """The earlier name of `missing_entries`."""
+        warnings.warn("Expression.holes is called Expression.missing_entries now", FutureWarning, stacklevel=2)
+        return self.missing_entries()
 
     def frame(self) -> pd.DataFrame:
         """As a DataFrame of dense numbers, samples in rows."""
@@ -140,8 +145,8 @@ def read_expression(
     s2   2.0   3.0
     """
     path = Path(path)
-    kind = kind_of(path)
-    check_words(path, kind, layer, gene_names, skip_columns, samples_in_rows)
+    kind = file_format(path)
+    check_options(path, kind, layer, gene_names, skip_columns, samples_in_rows)
     if kind == "10x":
         expression = _from_10x(path, gene_names)
     elif kind == ".h5ad":
@@ -158,7 +163,7 @@ def read_expression(
     return expression
 
 
-def kind_of(path: Path) -> str:
+def file_format(path: Path) -> str:
     """What a file is by its name: "10x", "zarr", ".h5ad", ".npy", "parquet", or a text table."""
     if path.is_dir():
         return "zarr" if is_zarr(path) else "10x"
@@ -166,7 +171,7 @@ def kind_of(path: Path) -> str:
     return {".pq": "parquet", ".parquet": "parquet", ".zarr": "zarr"}.get(kind, kind)
 
 
-def check_words(
+def check_options(
     path: Path, kind: str, layer: Any, gene_names: Any, skip_columns: Sequence[str], samples_in_rows: bool
 ) -> None:
     """Refuse words that say nothing about this kind of file."""
@@ -293,7 +298,7 @@ def stored_numbers(matrix: Any) -> NDArray[Any]:
     return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.data)
 
 
-def _as_text(names: Any) -> Names:
+def _as_text(names: Any) -> NameArray:
     return np.array([str(name).strip() for name in names], dtype=object)
 
 
@@ -307,7 +312,7 @@ def _from_10x(folder: Path, gene_names: str | None) -> Expression:
         what = f"cannot be read as a MatrixMarket file ({one_line(str(problem), 120)})"
         raise unusable(parts.matrix_file, what, "download it again") from None
     expression = Expression(as_matrix(counts), parts.barcodes, parts.features)
-    return replace(expression.of_genes(parts.kept), steps=parts.steps) if parts.steps else expression
+    return replace(expression.select_genes(parts.kept), steps=parts.steps) if parts.steps else expression
 
 
 def _market_matrix(parts: TenX) -> Any:
@@ -334,8 +339,8 @@ class TenX:
     """A 10x folder: its matrix' file, its names, and which features are genes."""
 
     matrix_file: Path
-    barcodes: Names
-    features: Names
+    barcodes: NameArray
+    features: NameArray
     kept: NDArray[np.intp]
 
     @property
@@ -363,7 +368,7 @@ def parts_of_10x(folder: Path, gene_names: str | None) -> TenX:
     return TenX(matrix_file, barcodes, features, np.flatnonzero(genes if genes.any() else ~genes))
 
 
-def _features(path: Path, gene_names: str | None) -> tuple[Names, Names]:
+def _features(path: Path, gene_names: str | None) -> tuple[NameArray, NameArray]:
     """Names and kinds of the features: id, symbol and kind by tabs, or ids alone."""
     rows = [line.split("\t") for line in text_lines(read_bytes(path)) if line.strip()]
     at = 1 if gene_names != "id" else 0
@@ -389,7 +394,7 @@ def _check(path: Path, expression: Expression) -> None:
     _note_outliers(path, expression)
 
 
-def check_names(path: Path, samples: Names, genes: Names) -> None:
+def check_names(path: Path, samples: NameArray, genes: NameArray) -> None:
     """At least two samples and two genes, no control character in their names, no sample twice."""
     if samples.size < 2 or genes.size < 2:
         what = f"has {samples.size} samples and {genes.size} genes"
@@ -430,7 +435,7 @@ def _nan_places(matrix: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     return entries.row[missing], entries.col[missing]
 
 
-def read_lines(path: Path | str) -> Names:
+def read_lines(path: Path | str) -> NameArray:
     """The lines of a text file as names."""
     lines = [line.strip() for line in text_lines(read_bytes(path))]
     return np.array([line.split("\t")[0] for line in lines if line], dtype=object)

@@ -21,15 +21,15 @@ from netbic.readers.expression import (
     Expression,
     as_matrix,
     check_names,
-    check_words,
+    check_options,
+    file_format,
     float_type,
-    kind_of,
     named_frame,
     number_table,
 )
 from netbic.readers.parquet import not_parquet, open_parquet, read_parquet
-from netbic.readers.stores import Stored, describe, readable, stored_rows
-from netbic.readers.tables import Names
+from netbic.readers.stores import StoredMatrix, describe, readable, stored_rows
+from netbic.readers.tables import NameArray
 from netbic.readers.text import checked_file
 
 BLOCK_BYTES = 64_000_000
@@ -47,8 +47,8 @@ class RowSource:
     is_sparse: bool
     cuts: NDArray[np.intp]  # rows before which it may be cut without reading anything twice
     row_bytes: float
-    samples: Names
-    genes: Names
+    samples: NameArray
+    genes: NameArray
     steps: tuple[dict[str, Any], ...] = ()
     divisible: bool = True  # whether it may be cut elsewhere if that is asked for
 
@@ -140,8 +140,8 @@ def row_source(
 ) -> RowSource:
     """A file whose rows can be read a few at a time."""
     path = Path(path)
-    kind = kind_of(path)
-    check_words(path, kind, layer, gene_names, skip_columns, samples_in_rows)
+    kind = file_format(path)
+    check_options(path, kind, layer, gene_names, skip_columns, samples_in_rows)
     if kind in ("zarr", ".h5ad", ".npy"):
         source = store_source(describe(path, layer, gene_names))
     elif kind == "parquet" and samples_in_rows:
@@ -164,7 +164,7 @@ def row_source(
 # ----------------------------------------------------------------------------------------------------------------
 
 
-def store_source(stored: Stored) -> RowSource:
+def store_source(stored: StoredMatrix) -> RowSource:
     """A matrix in a store."""
     if stored.encoding == "csc_matrix":
         what = f"{stored.key} is stored by columns (CSC): blocks of samples cannot be read from that"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from netbic.errors import shown, unusable
 from netbic.readers.characters import check_characters
-from netbic.readers.tables import Names, read_columns
+from netbic.readers.tables import NameArray, read_columns
 from netbic.readers.text import MISSING
 
 ENSEMBL = re.compile(r"^ENS[A-Z]*[GTP]\d{6,}")
@@ -21,7 +21,7 @@ def without_version(name: str) -> str:
 
 
 def renaming(
-    strip_versions: bool, id_map: Path | str | None, genes: Names, nodes: Names | None
+    strip_versions: bool, id_map: Path | str | None, genes: NameArray, nodes: NameArray | None
 ) -> Callable[[str], str] | None:
     """A function from the data's names to those of the network; None if nothing is to be done."""
     if id_map is None:
@@ -32,7 +32,7 @@ def renaming(
 
 
 def read_id_map(
-    path: Path | str, genes: Collection[str], nodes: Names | None = None, plain: Callable[[str], str] = str
+    path: Path | str, genes: Collection[str], nodes: NameArray | None = None, plain: Callable[[str], str] = str
 ) -> dict[str, str]:
     """A table of names as a mapping from the data's: from the column that knows most genes to that with most nodes.
 

@@ -1,8 +1,9 @@
-"""Networks from files, with an account of what was in them and what was dropped."""
+"""Networks from files, with a summary of what was in them and what was dropped."""
 
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -21,14 +22,14 @@ from netbic.readers.expression import read_lines
 from netbic.readers.names import without_version
 from netbic.readers.parquet import read_parquet
 from netbic.readers.sparse_files import read_sparse
-from netbic.readers.tables import Names, read_columns, word
+from netbic.readers.tables import NameArray, column_key, read_columns
 from netbic.readers.text import MISSING, checked_file
 
 _NOT_A_GENE = re.compile(r"^(CHEBI|KEGG|PUBCHEM|HMDB|DRUGBANK|CAS|LIPIDMAPS|CHEMBL)[:_]", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class NetworkAccount:
+class NetworkSummary:
     """What a network file held, before it was brought to the genes of a matrix."""
 
     file: str
@@ -50,10 +51,16 @@ class NetworkAccount:
 
 
 class Network(NamedTuple):
-    """A graph from a file and the account of how it came about."""
+    """A graph from a file, and a summary of what the file held and what was dropped."""
 
     graph: Graph
-    account: NetworkAccount
+    summary: NetworkSummary
+
+    @property
+    def account(self) -> NetworkSummary:
+        """The earlier name of `summary`."""
+        warnings.warn("Network.account is called Network.summary now", FutureWarning, stacklevel=2)
+        return self.summary
 
 
 def read_network(
@@ -62,7 +69,7 @@ def read_network(
     relations: Sequence[str] = (),
     min_score: float | None = None,
     string_info: Path | str | None = None,
-    names: Path | str | Names | None = None,
+    names: Path | str | NameArray | None = None,
     header: bool | None = None,
     source: str | None = None,
     target: str | None = None,
@@ -97,7 +104,7 @@ def read_network(
     Returns
     -------
     Network
-        `graph` and `account`.
+        `graph` and `summary`.
 
     Examples
     --------
@@ -106,7 +113,7 @@ def read_network(
     ...     _ = file.write("TP53\tcontrols\tMDM2\nMDM2\tbinds\tTP53\nMDM2\tbinds\tMDM4\n")
     ...     file.flush()
     ...     network = netbic.io.read_network(file.name)
-    >>> network.graph, network.account.duplicates
+    >>> network.graph, network.summary.duplicates
     (Graph(3 nodes, 2 edges), 1)
     """
     path = Path(path)
@@ -138,7 +145,9 @@ def _kind(path: Path) -> str:
     return {".pq": ".parquet", ".xml": ".graphml"}.get(last, last)
 
 
-def _from_npz(path: Path, names: Path | str | Names | None, min_score: float | None, strip_versions: bool) -> Network:
+def _from_npz(
+    path: Path, names: Path | str | NameArray | None, min_score: float | None, strip_versions: bool
+) -> Network:
     weights = read_sparse(path)
     if weights.shape[0] != weights.shape[1]:
         raise unusable(path, f"holds a matrix of shape {weights.shape}", "a square one is needed")
@@ -152,11 +161,11 @@ def _from_npz(path: Path, names: Path | str | Names | None, min_score: float | N
     if not kept.size:
         raise unusable(path, "leaves no edge", "check the score asked for")
     graph = _graph(low[kept], high[kept], numbers[enough][kept], labels)
-    account = NetworkAccount(path.name, int(kept.size + loops), self_loops=loops, weighted=_uneven(graph))
-    return Network(graph, account)
+    summary = NetworkSummary(path.name, int(kept.size + loops), self_loops=loops, weighted=_uneven(graph))
+    return Network(graph, summary)
 
 
-def _node_names(path: Path, size: int, names: Path | str | Names | None, strip_versions: bool) -> Names:
+def _node_names(path: Path, size: int, names: Path | str | NameArray | None, strip_versions: bool) -> NameArray:
     """The nodes' names, or their numbers."""
     if names is None:
         return np.arange(size)
@@ -175,7 +184,7 @@ def _node_names(path: Path, size: int, names: Path | str | Names | None, strip_v
 def _with_gene_names(path: Path, ends: Ends, info: Path | str) -> tuple[Ends, int]:
     """Rename proteins by a table whose first column holds their ids and whose second their names."""
     table = read_columns(info, header=None).frame
-    if table.shape[1] < 2 or word(str(table.columns[1])) == "alias":
+    if table.shape[1] < 2 or column_key(str(table.columns[1])) == "alias":
         raise unusable(info, "is not STRING's protein.info", "that has ids in its first column and names in its second")
     check_characters(info, "protein", table.iloc[:, 1])
     renamed = dict(zip(table.iloc[:, 0].astype(str), table.iloc[:, 1].astype(str), strict=True))
@@ -204,7 +213,7 @@ def _network(
     used, codes = np.unique(np.concatenate([tails[chosen], heads[chosen]]), return_inverse=True)
     graph = _graph(codes[: chosen.size], codes[chosen.size :], weights[chosen], labels.to_numpy()[used])
     foreign = [name for name in labels if _NOT_A_GENE.match(name)]
-    account = NetworkAccount(
+    summary = NetworkSummary(
         file=path.name,
         edges_in_file=n_edges,
         self_loops=loops,
@@ -218,7 +227,7 @@ def _network(
         columns_not_read=ends.unread,
         weighted=_uneven(graph),
     )
-    return Network(graph, account)
+    return Network(graph, summary)
 
 
 def _uneven(graph: Graph) -> bool:
@@ -269,7 +278,7 @@ def _distinct(
     return kept[weights[kept] > 0], int(tails.size - proper.size), int(order.size - first.sum())
 
 
-def _graph(tails: NDArray[Any], heads: NDArray[Any], weights: NDArray[np.float64], names: Names) -> Graph:
+def _graph(tails: NDArray[Any], heads: NDArray[Any], weights: NDArray[np.float64], names: NameArray) -> Graph:
     both = np.concatenate([tails, heads]), np.concatenate([heads, tails])
     matrix = sp.csr_array((np.concatenate([weights, weights]), both), shape=(len(names), len(names)))
     matrix.sort_indices()

@@ -23,7 +23,7 @@ from netbic.errors import InputError, extra, one_line, shown, unusable
 from netbic.outofcore import free_memory
 from netbic.readers.annotations import is_group, names_in
 from netbic.readers.hdf5 import check_hdf5
-from netbic.readers.tables import Names
+from netbic.readers.tables import NameArray
 from netbic.readers.text import checked_file
 from netbic.readers.zarr_arrays import check_zarr
 
@@ -36,7 +36,7 @@ _ENCODINGS = ("array", "csr_matrix", "csc_matrix")
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredMatrix:
     """A matrix in a file: where it is, what it is like, and its names."""
 
     path: str
@@ -46,8 +46,8 @@ class Stored:
     encoding: str  # "array", "csr_matrix" or "csc_matrix"
     chunk_rows: int  # rows that are read together whatever is asked for
     row_bytes: float
-    samples: Names
-    genes: Names
+    samples: NameArray
+    genes: NameArray
 
 
 def is_zarr(path: Path) -> bool:
@@ -79,7 +79,9 @@ def foreign_files(path: Path) -> list[str]:
     return sorted(found)
 
 
-def describe(path: Path, layer: str | None = None, gene_names: str | None = None, *, is_open: bool = False) -> Stored:
+def describe(
+    path: Path, layer: str | None = None, gene_names: str | None = None, *, is_open: bool = False
+) -> StoredMatrix:
     """Look at a file's matrix (X, or a layer) and read its names.
 
     `is_open` says that this process has the HDF5 file open already, so that it need not be tried in another one.
@@ -124,7 +126,7 @@ def readable(path: str, first: int, last: int) -> Iterator[None]:
         raise unusable(path, what, "write it again") from None
 
 
-def stored_whole(stored: Stored) -> Any:
+def stored_whole(stored: StoredMatrix) -> Any:
     """All rows; also of a matrix that is stored by columns."""
     needed, free = stored.row_bytes * stored.shape[0], free_memory()
     if needed > free:
@@ -138,7 +140,7 @@ def stored_whole(stored: Stored) -> Any:
         return sp.csc_array((parts[0], parts[1], parts[2]), shape=stored.shape).tocsr()
 
 
-def stored_columns(stored: Stored, entries: int) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
+def stored_columns(stored: StoredMatrix, entries: int) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
     """Columns, rows and values of a matrix that is stored by columns, about so many entries at a time."""
     with readable(stored.path, 0, stored.shape[0]), _opened(stored.path) as root:
         group = root[stored.key]
@@ -215,7 +217,7 @@ def _check_parts(
         raise unusable(path, problem, "write it again")
 
 
-def _described(path: Path, root: Any, layer: str | None, gene_names: str | None) -> Stored:
+def _described(path: Path, root: Any, layer: str | None, gene_names: str | None) -> StoredMatrix:
     key = _key(path, root, layer)
     named = _names(path, root, gene_names) if key else None
     element = root[key] if key else root
@@ -231,7 +233,7 @@ def _described(path: Path, root: Any, layer: str | None, gene_names: str | None)
         _check_pointers(path, key, element, shape, encoding)
     _check_whole(path, element)
     chunk, row_bytes = _heights(element, shape)
-    return Stored(str(path), key, shape, np.dtype(values.dtype), encoding, chunk, row_bytes, samples, genes)
+    return StoredMatrix(str(path), key, shape, np.dtype(values.dtype), encoding, chunk, row_bytes, samples, genes)
 
 
 def _encoding(path: Path, key: str, element: Any) -> str:
@@ -269,11 +271,11 @@ def _check_pointers(path: Path, key: str, element: Any, shape: tuple[int, int], 
         raise unusable(path, problem, "write it again")
 
 
-def _names(path: Path, root: Any, gene_names: str | None) -> tuple[Names, Names]:
+def _names(path: Path, root: Any, gene_names: str | None) -> tuple[NameArray, NameArray]:
     return names_in(path, root["obs"], "obs"), names_in(path, root["var"], "var", gene_names)
 
 
-def _numbered(path: Path, shape: tuple[int, int]) -> tuple[Names, Names]:
+def _numbered(path: Path, shape: tuple[int, int]) -> tuple[NameArray, NameArray]:
     """Names for a bare array."""
     if 0 in shape:
         raise unusable(path, f"has {shape[0]:,} samples and {shape[1]:,} genes", "at least two of each are needed")
@@ -325,11 +327,11 @@ def _heights(element: Any, shape: tuple[int, int]) -> tuple[int, float]:
     return int(chunks[0]) if chunks else 1, float(shape[1] * np.dtype(element.dtype).itemsize)
 
 
-def _counted(size: int, word: str = "") -> Names:
-    return np.array([f"{word}{number}" for number in range(size)], dtype=object)
+def _counted(size: int, prefix: str = "") -> NameArray:
+    return np.array([f"{prefix}{number}" for number in range(size)], dtype=object)
 
 
-def _check_lengths(path: Path, shape: tuple[int, int], samples: Names, genes: Names) -> None:
+def _check_lengths(path: Path, shape: tuple[int, int], samples: NameArray, genes: NameArray) -> None:
     if shape != (samples.size, genes.size):
         what = f"the matrix has shape {shape} but obs names {samples.size:,} samples and var {genes.size:,} genes"
         raise unusable(path, what, "write it again")

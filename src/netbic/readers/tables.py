@@ -19,9 +19,18 @@ from numpy.typing import NDArray
 
 from netbic.errors import one_line, shown, unusable
 from netbic.readers.characters import check_characters
-from netbic.readers.text import MISSING, Layout, check_quotes, first_problem, is_number, read_bytes, squeezed, trimmed
+from netbic.readers.text import (
+    MISSING,
+    Layout,
+    check_quotes,
+    first_problem,
+    is_number,
+    read_bytes,
+    single_spaced,
+    trimmed,
+)
 
-Names = NDArray[Any]
+NameArray = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -29,8 +38,8 @@ class NumberTable:
     """A table of numbers with a name for every line and column; missing values are NaN."""
 
     numbers: NDArray[Any]
-    lines: Names
-    columns: Names
+    lines: NameArray
+    columns: NameArray
     skipped: tuple[str, ...] = ()
 
 
@@ -76,7 +85,7 @@ def number_pieces(
 
 def _numbers(
     layout: Layout, data: bytes, types: dict[int, Any], header: Sequence[str], skip_first: bool
-) -> tuple[NDArray[np.float64], Names]:
+) -> tuple[NDArray[np.float64], NameArray]:
     """Columns of numbers side by side, and the names in the first column."""
     kept = [position for position, kind in types.items() if kind != pa.string()]
     if len(kept) == len(types) - 1 >= _WIDE:
@@ -90,7 +99,9 @@ def _numbers(
     return values, _text(table.column(0))
 
 
-def _wide(layout: Layout, data: bytes, n_columns: int, skip_first: bool) -> tuple[NDArray[np.float64], Names] | None:
+def _wide(
+    layout: Layout, data: bytes, n_columns: int, skip_first: bool
+) -> tuple[NDArray[np.float64], NameArray] | None:
     """The same for very many columns, of which each costs a parser dearly: as one long column. None if that fails."""
     if b'"' in data or layout.separator == " ":
         return None
@@ -123,11 +134,11 @@ def columns_to_skip(path: Path | str, names: Sequence[str], asked: Sequence[str]
     unknown = [name for name in asked if name not in names]
     if unknown:
         raise unusable(path, f"has no column {shown(unknown[0])} to skip", f"its columns are {_some(names)}")
-    telling = [name for name in names if annotated and word(name) in _ANNOTATION_WORDS]
+    telling = [name for name in names if annotated and column_key(name) in _ANNOTATION_WORDS]
     return list(dict.fromkeys([*asked, *telling]))
 
 
-def word(name: str) -> str:
+def column_key(name: str) -> str:
     """A column's name in lower case, with one underscore for whatever is neither letter nor digit."""
     return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
 
@@ -173,7 +184,7 @@ def looks_like_header(layout: Layout, data: bytes) -> bool:
     names = [field.lstrip("#").strip() for field in layout.first]
     if layout.first[0].startswith("#") or not names[0]:
         return True
-    telling = [name for name in names if _ENDS.fullmatch(word(name))]
+    telling = [name for name in names if _ENDS.fullmatch(column_key(name))]
     if len(telling) >= 2:
         below = (field.strip() for _, fields in islice(layout.rows(data, skip=1), 1000) for field in fields)
         return not set(telling).intersection(below)
@@ -204,14 +215,19 @@ def _header(layout: Layout, data: bytes) -> list[str]:
     first, n_fields = [field.strip() for field in layout.first], layout.n_fields
     line = layout.n_skipped + 1
     second = next(layout.rows(data, skip=1), (0, []))[1]
-    if len(first) == n_fields - 1 and word(first[0]) not in _FIRST_WORDS - {"", "x"} and second and second[-1].strip():
+    if (
+        len(first) == n_fields - 1
+        and column_key(first[0]) not in _FIRST_WORDS - {"", "x"}
+        and second
+        and second[-1].strip()
+    ):
         first = ["", *first]
     if len(first) != n_fields:
         what = f"names {len(first)} columns but the lines below have {n_fields} fields (separator: {layout.spelled})"
         raise unusable(layout.path, what, "make them agree (is there a separator too many at the end?)", line=line)
     numbers = [field for field in first[1:] if is_number(field)]
     whole = all(field.lstrip("+-").isdigit() for field in numbers)
-    if 2 * len(numbers) > n_fields - 1 and not (whole and word(first[0]) in _FIRST_WORDS):
+    if 2 * len(numbers) > n_fields - 1 and not (whole and column_key(first[0]) in _FIRST_WORDS):
         what = f"the first line holds numbers ({shown(numbers[0])}) where names of columns are expected"
         remedy = "add a header line; if these are names, call the first column 'gene'"
         raise unusable(layout.path, what, remedy, line=line)
@@ -229,7 +245,7 @@ def _parsed(
     if next(layout.rows(data, skip), None) is None:
         raise unusable(layout.path, "has a header and nothing else", "write or download it again")
     if layout.separator == " " and (b"  " in data or b" \n" in data or b"\n " in data or b"\t" in data):
-        data = squeezed(data)
+        data = single_spaced(data)
     try:
         table = _by_arrow(layout, data, types, skip)
         if table.num_columns != len(types):
@@ -283,7 +299,7 @@ def _by_pandas(layout: Layout, data: bytes, types: dict[int, Any], skip: int, pr
     return table
 
 
-def _text(column: pa.ChunkedArray) -> Names:
+def _text(column: pa.ChunkedArray) -> NameArray:
     """A column of text without blanks around it."""
     return np.asarray(pc.utf8_trim_whitespace(column).to_numpy(zero_copy_only=False), dtype=object)
 

@@ -198,7 +198,7 @@ def text_lines(data: bytes) -> Iterator[str]:
         yield line.rstrip("\n")
 
 
-def squeezed(data: bytes) -> bytes:
+def single_spaced(data: bytes) -> bytes:
     """Text in which one space separates fields, where runs of blanks did."""
     return b"\n".join(_BLANKS.sub(b" ", line.strip(b" \t")) for line in data.splitlines())
 
@@ -212,7 +212,7 @@ def trimmed(data: bytes, separator: str) -> bytes:
 def split(line: str, separator: str) -> list[str]:
     """The fields of one line, quotes removed; runs of spaces count as one separator."""
     if separator == " ":
-        line = squeezed(line.encode()).decode()
+        line = single_spaced(line.encode()).decode()
     if '"' not in line:
         return line.split(separator)
     try:

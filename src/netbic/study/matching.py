@@ -1,4 +1,4 @@
-"""Matching a network's nodes to a matrix' genes, with an account of what matched and what did not."""
+"""Matching a network's nodes to a matrix' genes, with a summary of what matched and what did not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from netbic.errors import InputError, shown
 from netbic.graphs import Graph
-from netbic.readers import ENSEMBL, Names, Network, NetworkAccount, without_version
+from netbic.readers import ENSEMBL, NameArray, Network, NetworkSummary, without_version
 
 _FEW = 0.05  # below this share of the smaller side a mix-up of names is likelier than a small overlap
 _HUB_SHARE = 0.05  # a hub has more than this share of the connected genes as neighbours
@@ -34,7 +34,7 @@ class Alignment:
     isolated: int
     hub_bound: int
     hubs: dict[str, int]
-    network: NetworkAccount | None = None
+    network: NetworkSummary | None = None
     steps: list[dict[str, Any]] = field(default_factory=list)
     unmatched: tuple[str, ...] = ()
 
@@ -48,7 +48,7 @@ class Alignment:
         return asdict(self) | {"isolated_share": round(self.isolated_share, 4)}
 
     def lines(self) -> Iterator[str]:
-        """The account in words, a line each."""
+        """The summary in words, a line each."""
         yield f"data: {self.samples:,} samples x {self.genes_in_file:,} genes"
         yield from map(_in_words, self.steps)
         if self.genes != self.genes_in_file:
@@ -66,26 +66,26 @@ class Alignment:
             yield f"hubs with more than {self.hub_bound:,} neighbours: {named}{more}"
 
 
-def _network_lines(account: NetworkAccount) -> Iterator[str]:
-    parts = [f"{account.edges_in_file:,} edges"]
+def _network_lines(summary: NetworkSummary) -> Iterator[str]:
+    parts = [f"{summary.edges_in_file:,} edges"]
     for count, what in (
-        (account.filtered, "filtered out"),
-        (account.self_loops, "self-loops dropped"),
-        (account.duplicates, "duplicates dropped"),
+        (summary.filtered, "filtered out"),
+        (summary.self_loops, "self-loops dropped"),
+        (summary.duplicates, "duplicates dropped"),
     ):
         if count:
             parts.append(f"{count:,} {what}")
-    if account.columns:
-        parts.append(f"columns {', '.join(account.columns.values())}")
-    if account.columns_not_read:
-        more = len(account.columns_not_read) - _NAMED_COLUMNS
-        named = ", ".join(account.columns_not_read[:_NAMED_COLUMNS]) + (f" and {more} more" if more > 0 else "")
+    if summary.columns:
+        parts.append(f"columns {', '.join(summary.columns.values())}")
+    if summary.columns_not_read:
+        more = len(summary.columns_not_read) - _NAMED_COLUMNS
+        named = ", ".join(summary.columns_not_read[:_NAMED_COLUMNS]) + (f" and {more} more" if more > 0 else "")
         parts.append(f"columns not used: {named}")
-    yield f"network: {', '.join(parts)}{', weighted' if account.weighted else ''}"
-    if account.not_renamed:
-        yield f"proteins without a gene name: {account.not_renamed:,}"
-    if account.not_genes:
-        yield f"nodes that are no genes: {account.not_genes:,} ({', '.join(account.not_genes_named)}, ...)"
+    yield f"network: {', '.join(parts)}{', weighted' if summary.weighted else ''}"
+    if summary.not_renamed:
+        yield f"proteins without a gene name: {summary.not_renamed:,}"
+    if summary.not_genes:
+        yield f"nodes that are no genes: {summary.not_genes:,} ({', '.join(summary.not_genes_named)}, ...)"
 
 
 def _in_words(step: dict[str, Any]) -> str:
@@ -100,7 +100,7 @@ def _in_words(step: dict[str, Any]) -> str:
 
 
 def align(
-    genes: Names,
+    genes: NameArray,
     network: Network | Graph,
     *,
     samples: Collection[str] = (),
@@ -117,7 +117,7 @@ def align(
     samples : collection of str
         The samples' names; also to notice a matrix that lies the wrong way round.
     steps, genes_in_file : optional
-        What was done to the matrix, and how many genes it had before, for the account.
+        What was done to the matrix, and how many genes it had before, for the summary.
 
     Returns
     -------
@@ -129,7 +129,7 @@ def align(
     InputError
         If hardly a name matches: five names of each side, and what may be wrong. If no edge is left.
     """
-    graph, account = network if isinstance(network, Network) else (network, NetworkAccount("", network.n_edges))
+    graph, summary = network if isinstance(network, Network) else (network, NetworkSummary("", network.n_edges))
     graph = with_names(graph, genes)
     inside = check_names(genes, graph, samples)
     aligned = graph.align(genes)
@@ -154,14 +154,14 @@ def align(
         isolated=int(np.count_nonzero(degrees == 0)),
         hub_bound=bound,
         hubs={str(genes[at]): int(degrees[at]) for at in hubs},
-        network=account,
+        network=summary,
         steps=list(steps or []),
         unmatched=tuple(str(gene) for gene in genes[~inside]),
     )
 
 
 def check_names(
-    genes: Names, graph: Graph, samples: Collection[str] = (), *, from_files: bool = False
+    genes: NameArray, graph: Graph, samples: Collection[str] = (), *, from_files: bool = False
 ) -> NDArray[np.bool_]:
     """Which genes are nodes of a graph; an error if hardly any is.
 
@@ -174,7 +174,7 @@ def check_names(
     return np.asarray(inside)
 
 
-def with_names(graph: Graph, genes: Names, *, from_files: bool = False) -> Graph:
+def with_names(graph: Graph, genes: NameArray, *, from_files: bool = False) -> Graph:
     """A graph whose nodes have names: its own (numbers as text), or else the genes', in their order."""
     if graph.names is not None and not np.issubdtype(graph.names.dtype, np.integer):
         return graph
@@ -190,8 +190,8 @@ def with_names(graph: Graph, genes: Names, *, from_files: bool = False) -> Graph
     return Graph(graph.weights, genes)
 
 
-def unaligned(genes: Names, n_samples: int, steps: list[dict[str, Any]], genes_in_file: int) -> Alignment:
-    """The account where there is no network."""
+def unaligned(genes: NameArray, n_samples: int, steps: list[dict[str, Any]], genes_in_file: int) -> Alignment:
+    """The summary where there is no network."""
     return Alignment(n_samples, genes_in_file, len(genes), 0, 0, 0, 0, len(genes), 0, {}, None, list(steps))
 
 
@@ -200,7 +200,7 @@ def unaligned(genes: Names, n_samples: int, steps: list[dict[str, Any]], genes_i
 # ----------------------------------------------------------------------------------------------------------------
 
 
-def _mismatch(genes: Names, graph: Graph, matched: int, samples: Collection[str], from_files: bool) -> InputError:
+def _mismatch(genes: NameArray, graph: Graph, matched: int, samples: Collection[str], from_files: bool) -> InputError:
     nodes = np.asarray(graph.names)
     own, other = (", ".join(shown(str(name)) for name in some[:5]) for some in (genes, nodes))
     found = "no gene of the data is" if not matched else f"only {matched:,} of {len(genes):,} genes of the data are"
@@ -209,7 +209,7 @@ def _mismatch(genes: Names, graph: Graph, matched: int, samples: Collection[str]
     return InputError(f"{message} (`{parameter}`)", [parameter]) if from_files else InputError(message)
 
 
-def _remedy(genes: Names, nodes: Names, samples: Collection[str]) -> tuple[str, str]:
+def _remedy(genes: NameArray, nodes: NameArray, samples: Collection[str]) -> tuple[str, str]:
     """The likeliest reason why names do not match and what to do; and the parameter of `open_study` that does it."""
     known = set(map(str, nodes))
     enough = max(2, _FEW * min(len(genes), len(known)))

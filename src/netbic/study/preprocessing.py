@@ -20,7 +20,7 @@ DUPLICATES = ("highest", "mean", "error")
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedExpression:
     """The matrix as it goes into the fit, and what was done to it, in order."""
 
     expression: Expression
@@ -37,7 +37,7 @@ def prepare(
     n_variable: int | None = None,
     only: Any = None,
     keep_constant: bool = False,
-) -> Prepared:
+) -> PreparedExpression:
     """Bring an expression matrix into the form modules are sought in.
 
     In this order: counts per million, log(1 + x), genes renamed, nameless genes dropped, genes of one name made one,
@@ -85,9 +85,9 @@ def prepare(
         expression = expression.scanned()
         spread = variances(expression.matrix) if expression.scan is None else expression.scan.variances
         order = _from_the_highest(spread, expression.matrix.dtype)[:n_variable]
-        expression = expression.of_genes(np.sort(order))
+        expression = expression.select_genes(np.sort(order))
         steps.append({"step": "most variable", "genes": int(n_variable)})
-    return Prepared(expression, steps)
+    return PreparedExpression(expression, steps)
 
 
 def _named(expression: Expression, steps: Steps) -> Expression:
@@ -96,7 +96,7 @@ def _named(expression: Expression, steps: Steps) -> Expression:
     if known.all():
         return expression
     steps.append({"step": "drop nameless", "genes": int(np.count_nonzero(~known))})
-    return expression.of_genes(np.flatnonzero(known))
+    return expression.select_genes(np.flatnonzero(known))
 
 
 def _distinct(expression: Expression, how: str, steps: Steps) -> Expression:
@@ -120,7 +120,7 @@ def _distinct(expression: Expression, how: str, steps: Steps) -> Expression:
     means = column_means(expression.matrix) if expression.scan is None else expression.scan.means
     order = _from_the_highest(np.nan_to_num(means, nan=-np.inf), expression.matrix.dtype)
     first = ~pd.Index(genes[order]).duplicated()
-    return expression.of_genes(np.sort(order[first]))
+    return expression.select_genes(np.sort(order[first]))
 
 
 def _from_the_highest(values: NDArray[Any], dtype: Any) -> NDArray[np.intp]:
@@ -220,7 +220,7 @@ def _restricted(expression: Expression, only: Any, steps: Steps) -> Expression:
     steps.append({"step": "only genes of the network", "dropped": len(named), "named": named})
     if not inside.any():
         raise InputError("no gene of the data is in the network: nothing would be left")
-    return expression.of_genes(np.flatnonzero(inside))
+    return expression.select_genes(np.flatnonzero(inside))
 
 
 def _varying(expression: Expression, steps: Steps) -> Expression:
@@ -232,7 +232,7 @@ def _varying(expression: Expression, steps: Steps) -> Expression:
         raise InputError("fewer than two genes vary: there is nothing to find")
     named = [str(gene) for gene in expression.genes[~varying]]
     steps.append({"step": "drop constant", "genes": len(named), "named": named})
-    return expression.of_genes(np.flatnonzero(varying))
+    return expression.select_genes(np.flatnonzero(varying))
 
 
 def constant_columns(matrix: Any) -> NDArray[np.bool_]:

@@ -20,7 +20,7 @@ from netbic.study.preprocessing import prepare
 
 @dataclass(frozen=True)
 class Study:
-    """What a fit starts from: the prepared matrix, the graph of its genes, and the account of both."""
+    """What a fit starts from: the prepared matrix, the graph of its genes, and the summary of both."""
 
     expression: Expression
     graph: Graph | None
@@ -120,8 +120,8 @@ def open_study(
     preparing: dict[str, Any] = {"duplicates": duplicates, "cpm": cpm, "log1p": log1p, "n_variable": n_variable}
     if network is None:
         prepared = prepare(data, rename=renaming(strip_versions, id_map, data.genes, None), **preparing)
-        account = unaligned(prepared.expression.genes, data.shape[0], prepared.steps, data.shape[1])
-        return Study(prepared.expression, None, account)
+        summary = unaligned(prepared.expression.genes, data.shape[0], prepared.steps, data.shape[1])
+        return Study(prepared.expression, None, summary)
     read = read_network(
         network,
         relations=relations,
@@ -138,8 +138,8 @@ def open_study(
     check_names(_renamed(data.genes, rename), read.graph, data.samples, from_files=True)
     prepared = prepare(data, rename=rename, only=read.graph.names if matched_only else None, **preparing)
     genes = prepared.expression.genes
-    graph, account = align(genes, read, samples=data.samples, steps=prepared.steps, genes_in_file=data.shape[1])
-    return Study(prepared.expression, graph, account)
+    graph, summary = align(genes, read, samples=data.samples, steps=prepared.steps, genes_in_file=data.shape[1])
+    return Study(prepared.expression, graph, summary)
 
 
 def _renamed(genes: Any, rename: Callable[[str], str] | None) -> Any:
