@@ -9,8 +9,10 @@ from netbic.errors import InputError
 from netbic.files import FolderInUse, finished_record, locked, read_json, read_table, write_json, write_table
 from netbic.readers import (
     Expression,
+    ExpressionOptions,
     GeneSets,
     Network,
+    NetworkOptions,
     NetworkSummary,
     open_expression,
     read_expression,
@@ -32,20 +34,37 @@ from netbic.storage import (
     to_frames,
     write_cohort,
 )
-from netbic.study import Alignment, PreparedExpression, Study, align, open_study, prepare, scores_by_name, scores_table
+from netbic.study import (
+    Alignment,
+    MatchingOptions,
+    PreparedExpression,
+    PreprocessingOptions,
+    Study,
+    StudyOptions,
+    align,
+    open_study,
+    prepare,
+    scores_by_name,
+    scores_table,
+)
 
 __all__ = [
     "Alignment",
     "Expression",
+    "ExpressionOptions",
     "FolderInUse",
     "Frames",
     "GeneSets",
     "InputError",
+    "MatchingOptions",
     "Network",
+    "NetworkOptions",
     "NetworkSummary",
     "PreparedExpression",
+    "PreprocessingOptions",
     "Run",
     "Study",
+    "StudyOptions",
     "align",
     "check_folder",
     "convert",

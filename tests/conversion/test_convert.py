@@ -105,7 +105,9 @@ def test_anndata_reads_it(tmp_path, name):
 def test_a_text_in_many_pieces_and_its_faults(tmp_path, monkeypatch):
     """Pieces are cut at line ends, and an error names the line of the file."""
     pieces = netbic.readers.text.text_pieces
-    monkeypatch.setattr("netbic.conversion.external_transpose.text_pieces", lambda path, told: pieces(path, 700, told))
+    monkeypatch.setattr(
+        "netbic.conversion.external_transpose.text_pieces", lambda path, progress: pieces(path, 700, progress)
+    )
     text(tmp_path / "table.tsv")
     assert sum(1 for _ in pieces(tmp_path / "table.tsv", 700)) > 5
     made = convert(tmp_path / "table.tsv", tmp_path / "out.zarr")
@@ -185,7 +187,7 @@ def test_a_store_is_replaced_only_if_asked_for_and_only_a_store(tmp_path):
         convert(tmp_path / "out.zarr", tmp_path / "out.zarr", force=True)
     with pytest.raises(InputError, match=r"does not end in \.zarr"):
         convert(tmp_path / "table.tsv", tmp_path / "out")
-    with pytest.raises(InputError, match="is no folder"):
+    with pytest.raises(InputError, match="is not a folder"):
         convert(tmp_path / "table.tsv", tmp_path / "nowhere" / "out.zarr")
     with pytest.raises(InputError, match="choose 1 to"):
         convert(tmp_path / "table.tsv", tmp_path / "other.zarr", block_rows=10**9)
@@ -217,7 +219,7 @@ def test_a_chunk_that_goes_away_later_is_noticed_by_the_rows_that_need_it(tmp_pa
     if gone != "indptr/0":
         first = made.matrix[:20].compute()
         np.testing.assert_array_equal(first.toarray() if sp.issparse(first) else first, VALUES[:20])
-    with pytest.raises(InputError, match=rf"out\.zarr: rows 20 to 39 cannot be read .*X/{gone} is not there"):
+    with pytest.raises(InputError, match=rf"out\.zarr: rows 20 to 39 cannot be read .*X/{gone} is missing"):
         made.matrix[20:40].compute()
 
 

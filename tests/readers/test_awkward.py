@@ -219,7 +219,7 @@ def test_counts_per_million_count_all_genes_and_skip_holes(tmp_path):
 def test_words_that_do_not_apply_are_refused(tmp_path):
     path = written(tmp_path, TABLE)
     for words in ({"layer": "x"}, {"gene_names": "x"}):
-        with pytest.raises(InputError, match=r"can be chosen for \.h5ad files"):
+        with pytest.raises(InputError, match=r"is for \.h5ad files"):
             read_expression(path, **words)
     sp.save_npz(tmp_path / "net.npz", sp.csr_array(np.eye(3)[::-1]))
     with pytest.raises(InputError, match="has neither relations"):

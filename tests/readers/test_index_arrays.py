@@ -17,7 +17,7 @@ import zarr
 
 import netbic
 from netbic.io import InputError, convert, open_expression, read_expression, read_network
-from netbic.readers import hdf5
+from netbic.readers import ExpressionOptions, hdf5
 from netbic.readers.lazy import row_source
 
 COUNTS = np.random.default_rng(0).poisson(0.8, (30, 40)).astype(np.float32)
@@ -71,7 +71,7 @@ def change(path, part, **entries):
 
 
 def by_blocks(path):
-    source = row_source(path)
+    source = row_source(path, ExpressionOptions())
     return [source.rows(first, min(first + 7, 30)) for first in range(0, 30, 7)]
 
 
@@ -255,7 +255,7 @@ def test_pickled_chunks_are_not_opened(tmp_path):
 def test_a_matrix_larger_than_memory(templates, monkeypatch):
     path = templates[".h5ad"]
     monkeypatch.setattr(netbic.readers.stores, "free_memory", lambda: 1000.0)
-    with pytest.raises(InputError, match=r"of memory, of which .* GB are free: read it by blocks"):
+    with pytest.raises(InputError, match=r"of memory, of which .* GB are free: read it in blocks"):
         read_expression(path)
     assert len(by_blocks(path)) == 5
 
@@ -323,10 +323,10 @@ def test_a_broken_graph_file(tmp_path, kind, changes, said):
 
 
 def test_a_zip_file_that_unpacks_to_too_much(tmp_path, monkeypatch):
-    monkeypatch.setattr(netbic.readers.sparse_files, "_ALLOWED_BYTES", 1000)
-    monkeypatch.setattr(netbic.readers.sparse_files, "_MOST_UNPACKED", 2)
+    monkeypatch.setattr(netbic.readers.unpacking, "ALWAYS_ALLOWED", 1000)
+    monkeypatch.setattr(netbic.readers.sparse_files, "_LARGEST_RATIO", 2)
     sp.save_npz(tmp_path / "graph.npz", sp.csr_array(np.ones((200, 200))))
-    with pytest.raises(InputError, match="would unpack to"):
+    with pytest.raises(InputError, match=r"unpacks from .* to 4.* kB or more"):
         read_network(tmp_path / "graph.npz")
 
 

@@ -9,7 +9,15 @@ from click.testing import CliRunner
 
 from netbic import Graph, tl
 from netbic.cli import main
-from netbic.io import InputError, align, open_study
+from netbic.io import (
+    InputError,
+    MatchingOptions,
+    NetworkOptions,
+    PreprocessingOptions,
+    StudyOptions,
+    align,
+    open_study,
+)
 from netbic.study.matching import check_names
 
 GENES = np.array(["TP53", "MDM2", "EGFR", "GRB2", "ACTB", "GAPDH"], dtype=object)
@@ -156,3 +164,19 @@ def test_anndata_users_read_of_no_option_and_of_no_parameter_they_do_not_have():
     adata = anndata.AnnData(np.eye(4), var=pd.DataFrame(index=["x", "y", "z", "w"]))
     with pytest.raises(InputError, match=r"with a two-column table$"):
         tl.modules(adata, chain(["p", "q", "r", "s"]))
+
+
+def test_options_and_keywords_say_the_same(tmp_path):
+    study(tmp_path, list(ENSEMBL), list(ENSEMBL))
+    files = tmp_path / "expression.tsv", tmp_path / "net.tsv"
+    options = StudyOptions(
+        network=NetworkOptions(source="target", target="source"),
+        preprocessing=PreprocessingOptions(n_variable=20),
+        matching=MatchingOptions(strip_versions=True),
+    )
+    one = open_study(*files, options)
+    two = open_study(*files, source="target", target="source", n_variable=20, strip_versions=True)
+    assert one.fingerprint() == two.fingerprint()
+    assert open_study(*files, options, n_variable=10).expression.shape == (5, 10)
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'n_variables': did you mean 'n_variable'\?"):
+        open_study(*files, n_variables=3)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from netbic.arrays import bounds_problem
 from netbic.errors import InputError, shown, unusable
-from netbic.readers.tables import NameArray
+from netbic.readers.matrices import NameArray
 from netbic.readers.zarr_arrays import check_zarr
 
 

@@ -46,7 +46,7 @@ _WEIGHTS = {"weight", "weights", "score", "combined_score", "combined", "confide
 _RELATIONS = {"relation", "relations", "interaction", "interaction_type", "type", "types", "edge_type", "mode"}
 
 
-class Ends(NamedTuple):
+class Edges(NamedTuple):
     """Edges as read: both ends as categories, and what else is known of each."""
 
     source: Any
@@ -62,7 +62,7 @@ class Ends(NamedTuple):
         """Whether these are STRING's links."""
         return {"protein1", "protein2", "combined_score"} <= set((self.columns or {}).values())
 
-    def renamed(self, rename: Callable[[str], str]) -> Ends:
+    def renamed(self, rename: Callable[[str], str]) -> Edges:
         """The same edges between renamed nodes."""
         parts = []
         for part in (self.source, self.target):
@@ -71,7 +71,7 @@ class Ends(NamedTuple):
         return self._replace(source=parts[0], target=parts[1])
 
 
-def edges_of_text(path: Path, sif: bool, header: bool | None, ends: tuple[str | None, str | None]) -> Ends:
+def edges_of_text(path: Path, sif: bool, header: bool | None, ends: tuple[str | None, str | None]) -> Edges:
     """Edges of a text file."""
     data = read_bytes(path)
     if sif:
@@ -80,7 +80,7 @@ def edges_of_text(path: Path, sif: bool, header: bool | None, ends: tuple[str | 
     return edges_of_frame(path, table.frame, ends, table.n_header)
 
 
-def _checked(path: Path, ends: Ends) -> Ends:
+def _checked(path: Path, ends: Edges) -> Edges:
     """The same edges, if no name holds a control character."""
     columns = {
         "the source of edge": ends.source,
@@ -93,7 +93,7 @@ def _checked(path: Path, ends: Ends) -> Ends:
     return ends
 
 
-def _sif(path: Path, data: bytes) -> Ends:
+def _sif(path: Path, data: bytes) -> Edges:
     """A relation B; several targets on one line, and lines with a lone node, as Cytoscape writes them."""
     layout = Layout.of(path, data)
     check_quotes(layout, data)
@@ -102,7 +102,7 @@ def _sif(path: Path, data: bytes) -> Ends:
         try:
             table = read_columns(path, has_header, data)
             source, relation, target = (_column(table.frame, at) for at in range(3))
-            return Ends(source, target, None, relation, table.n_header)
+            return Edges(source, target, None, relation, table.n_header)
         except InputError:
             pass  # lines of different lengths are allowed here
     rows = list(layout.rows(data, skip=int(has_header)))
@@ -116,7 +116,7 @@ def _sif(path: Path, data: bytes) -> Ends:
     last = 3 if has_header or _annotated(edges) else None
     triples = [(row[0].strip(), row[1].strip(), target.strip()) for row in edges for target in row[2:last]]
     sources, relations, targets = (pd.Categorical(list(part)) for part in zip(*triples, strict=True))
-    return Ends(sources, targets, None, relations)
+    return Edges(sources, targets, None, relations)
 
 
 def _annotated(edges: list[list[str]]) -> bool:
@@ -129,7 +129,7 @@ def _annotated(edges: list[list[str]]) -> bool:
 
 def edges_of_frame(
     path: Path, frame: pd.DataFrame, ends: tuple[str | None, str | None] = (None, None), n_header: int | None = None
-) -> Ends:
+) -> Edges:
     """Edges of a table: which columns hold what is said, or told by their names, or by what is in them."""
     if frame.shape[1] < 2:
         raise unusable(path, f"has {frame.shape[1]} column", "an edge needs two ends")
@@ -148,7 +148,7 @@ def edges_of_frame(
     roles = {"source": source, "target": target, "weight": weight, "relation": relation}
     columns = {role: str(frame.columns[at]) for role, at in roles.items() if at is not None and named}
     unread = tuple(str(frame.columns[at]) for at in range(len(words)) if at not in roles.values() and named)
-    found = Ends(_column(frame, source), _column(frame, target), numbers, kinds, n_header, columns or None, unread)
+    found = Edges(_column(frame, source), _column(frame, target), numbers, kinds, n_header, columns or None, unread)
     return _checked(path, found)
 
 
@@ -233,7 +233,7 @@ def line_of_edge(path: Path, number: int, n_header: int | None) -> int | None:
     return next(islice(Layout.of(path, data).rows(data, n_header), number, None), (None, []))[0]
 
 
-def edges_of_graphml(path: Path) -> Ends:
+def edges_of_graphml(path: Path) -> Edges:
     """Nodes by their `name` (or `label`, or id), edges with their `weight`."""
     names: dict[str, str] = {}
     keys: dict[str, str] = {}
@@ -259,7 +259,7 @@ def edges_of_graphml(path: Path) -> Ends:
     table = pd.DataFrame([(names.get(a, a), names.get(b, b)) for a, b in ends], columns=["source", "target"])
     table["weight"] = weights
     weight = _numbers(path, table.astype({"weight": "category"}), 2)
-    return _checked(path, Ends(_column(table, 0), _column(table, 1), weight))
+    return _checked(path, Edges(_column(table, 0), _column(table, 1), weight))
 
 
 def _attributes(element: ElementTree.Element, keys: dict[str, str]) -> dict[str, str]:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from netbic.errors import shown, unusable
 from netbic.readers.characters import check_characters
-from netbic.readers.tables import NameArray, read_columns
+from netbic.readers.matrices import NameArray
+from netbic.readers.tables import read_columns
 from netbic.readers.text import MISSING
 
 ENSEMBL = re.compile(r"^ENS[A-Z]*[GTP]\d{6,}")

@@ -1,7 +1,8 @@
-"""Parquet files: opened, judged by what they declare before anything is read, then read."""
+"""Parquet files; the sizes they declare are checked before anything is read."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from netbic.errors import InputError, one_line, unusable
+from netbic.errors import InputError, one_line, shown, unusable
+from netbic.readers.characters import check_characters
+from netbic.readers.matrices import as_names, float_type
+from netbic.readers.tables import NumberTable, columns_to_skip
 from netbic.readers.text import checked_file
 from netbic.readers.unpacking import check_memory, check_unpacked_size
 
@@ -100,3 +104,31 @@ def _written_out(column: pa.Array) -> int:
     lengths = pc.binary_length(column.dictionary).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
     codes = column.indices.drop_null().to_numpy(zero_copy_only=False)
     return int(np.bincount(codes, minlength=lengths.size) @ lengths)
+
+
+def named_frame(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
+    """A table with names in its index, which may have been in its first column."""
+    if not isinstance(frame.index, pd.RangeIndex):
+        return frame
+    if not frame.shape[1] or pd.api.types.is_numeric_dtype(frame.dtypes.iloc[0]):
+        raise unusable(path, "has no names: neither an index nor a first column of text", "write it with its index")
+    return frame.set_index(frame.columns[0])
+
+
+def number_table(path: Path, frame: pd.DataFrame, skip_columns: Sequence[str], annotated: bool) -> NumberTable:
+    """The numbers of a Parquet table (or of some of its lines) and their names."""
+    frame = named_frame(path, frame).copy(deep=False)
+    frame.columns = pd.Index([str(name).strip() for name in frame.columns], dtype=object)
+    check_characters(path, "column", frame.columns)
+    skipped = columns_to_skip(path, list(frame.columns), skip_columns, annotated)
+    frame = frame.drop(columns=skipped)
+    for name, kind in frame.dtypes.items():
+        if not pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind):
+            place, remedy = shown(str(name)), "leave it out (`skip_columns`)"
+            raise unusable(path, "holds text, not numbers", remedy, column=place, parameters=["skip_columns"])
+    if not frame.shape[1]:
+        raise unusable(path, "has no column of numbers", "write it again")
+    nullable = any(pd.api.types.is_extension_array_dtype(kind) for kind in frame.dtypes)
+    values = frame.to_numpy(dtype=np.float64, na_value=np.nan) if nullable else frame.to_numpy()
+    numbers = values.astype(float_type(values.dtype), copy=False)
+    return NumberTable(numbers, as_names(frame.index), frame.columns.to_numpy(dtype=object), tuple(skipped))

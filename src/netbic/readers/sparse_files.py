@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,8 @@ from netbic.arrays import (
     values_problem,
 )
 from netbic.errors import InputError, one_line, unusable
+from netbic.readers.matrices import native
+from netbic.readers.unpacking import check_archive
 
 _REMEDY = "write it with scipy.sparse.save_npz"
 _PARTS = {
@@ -30,7 +31,7 @@ _PARTS = {
 }
 _ALWAYS_ALLOWED = 10_000_000  # rows or columns, whatever is stored
 _MOST_EMPTY = 1000  # rows or columns for each entry that is stored
-_ALLOWED_BYTES, _MOST_UNPACKED = 1 << 28, 1100  # deflate reaches 1032
+_LARGEST_RATIO = 1100  # of unpacked to packed bytes: many weights are equal, and deflate reaches 1032
 
 
 def read_sparse(path: Path) -> sp.coo_array:
@@ -62,30 +63,18 @@ def read_sparse(path: Path) -> sp.coo_array:
 
 def _arrays(path: Path) -> tuple[str, Any, dict[str, NDArray[Any]]]:
     """Format, shape and arrays of the file; never runs code (no pickle)."""
-    _check_unpacked(path)
+    check_archive(path, ratio=_LARGEST_RATIO)
     with np.load(path, allow_pickle=False) as file:
         if "format" not in file:
             raise unusable(path, "holds arrays, but no sparse matrix", _REMEDY)
-        word = file["format"].item()
-        kind = word.decode("ascii", "replace") if isinstance(word, bytes) else str(word)
+        name = file["format"].item()
+        kind = name.decode("ascii", "replace") if isinstance(name, bytes) else str(name)
         if kind not in _PARTS:
             raise unusable(path, f"holds a matrix in format {kind!r}", f"choose one of {', '.join(_PARTS)}")
         if kind == "coo" and "coords" in file:
             raise unusable(path, "holds an array of more or fewer than 2 dimensions", "a matrix is needed")
         shape = tuple(int(size) for size in np.atleast_1d(file["shape"]))
-        return kind, shape, {name: _native(file[name]) for name in _PARTS[kind]}
-
-
-def _check_unpacked(path: Path) -> None:
-    """Raise if the file says that it unpacks to far more than it can hold."""
-    with zipfile.ZipFile(path) as file:
-        packed, unpacked = path.stat().st_size, sum(member.file_size for member in file.infolist())
-    if unpacked > max(_ALLOWED_BYTES, _MOST_UNPACKED * packed):
-        raise unusable(path, f"has {packed:,} bytes and would unpack to {unpacked:,}", "check where it comes from")
-
-
-def _native(values: NDArray[Any]) -> NDArray[Any]:
-    return values.astype(values.dtype.newbyteorder("="), copy=False)
+        return kind, shape, {name: native(file[name]) for name in _PARTS[kind]}
 
 
 def _problem(kind: str, shape: tuple[int, int], parts: dict[str, NDArray[Any]]) -> str | None:

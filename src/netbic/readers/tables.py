@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from netbic.errors import one_line, shown, unusable
 from netbic.readers.characters import check_characters
+from netbic.readers.matrices import NameArray
 from netbic.readers.text import (
     MISSING,
     Layout,
@@ -30,8 +31,6 @@ from netbic.readers.text import (
     trimmed,
 )
 
-NameArray = NDArray[Any]
-
 
 @dataclass(frozen=True)
 class NumberTable:
@@ -41,6 +40,11 @@ class NumberTable:
     lines: NameArray
     columns: NameArray
     skipped: tuple[str, ...] = ()
+
+    @property
+    def steps(self) -> tuple[dict[str, Any], ...]:
+        """What was left out, as a step of the preparation."""
+        return ({"step": "columns left out", "named": list(self.skipped)},) if self.skipped else ()
 
 
 def read_numbers(path: Path | str, skip_columns: Sequence[str] = (), annotated: bool = True) -> NumberTable:

@@ -11,11 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+
+import numpy as np
 
 from netbic.errors import InputError, shown, unusable
+from netbic.readers.matrices import NameArray
 from netbic.readers.unpacking import Unpacked
 
+Progress = Callable[[float], object]
 MISSING = ("", "NA", "NaN", "nan", "N/A", "n/a", "null", "NULL", "None", "#N/A")  # how tables spell a missing value
 _SEPARATORS = {"\t": "tab", ",": "comma", ";": "semicolon", " ": "space"}
 _LOOKED_AT = 30  # lines from which the layout is guessed
@@ -48,54 +51,57 @@ def checked_file(path: Path | str) -> Path:
 
 def read_bytes(path: Path | str) -> bytes:
     """The text of a file as UTF-8 bytes without a byte-order mark; gzip is unpacked whatever the file is called."""
-    path, lines = checked_file(path), 0
     text = io.BytesIO()
-    with Unpacked(path) as stream:
-        while piece := stream.read():
-            if not text.tell():
-                _check_beginning(path, piece)
-            _check_binary(path, piece, lines)
-            text.write(piece)
-            lines += piece.count(b"\n")
-    return _plain_text(path, text.getvalue())
+    for _, piece in text_pieces(path, whole=True):
+        text.write(piece)
+    return text.getvalue()
+
+
+def read_lines(path: Path | str) -> NameArray:
+    """The lines of a text file as names; of several fields separated by tabs, the first."""
+    lines = [line.strip() for line in text_lines(read_bytes(path))]
+    return np.array([line.split("\t")[0] for line in lines if line], dtype=object)
 
 
 def text_pieces(
-    path: Path | str, size: int = 1 << 23, told: Callable[[float], Any] = lambda share: None
+    path: Path | str, size: int = -1, progress: Progress | None = None, *, whole: bool = False
 ) -> Iterator[tuple[int, bytes]]:
-    """The text of a file in pieces of whole lines, as `read_bytes` gives it, each with how many lines are before it.
+    """The text of a file in pieces of whole lines, each with the number of lines before it.
 
-    `told` is called with the share of the file that has been read.
+    Parameters
+    ----------
+    path : path
+    size : int
+        Bytes of a piece, about. Default: a few megabytes.
+    progress : function, optional
+        Called with the share of the file that has been read.
+    whole : bool
+        Whether all pieces are going to be in memory together.
     """
     path = checked_file(path)
-    lines, rest = 0, b""
-    with Unpacked(path, whole=False) as stream:
-        while True:
-            more = stream.read(size)
+    lines, rest, more = 0, b"", b""
+    with Unpacked(path, whole=whole) as stream:
+        while (more := stream.read(size)) or rest or not lines:
             if not lines and not rest:
                 _check_beginning(path, more)
             _check_binary(path, more, lines + rest.count(b"\n"))
             rest += more
-            if not rest:
-                return
-            if more and rest.count(b"\n") < (_LOOKED_AT if not lines else 1) and len(rest) < _LARGE:
+            if more and rest.count(b"\n") < (1 if lines else _LOOKED_AT) and len(rest) < _LARGE:
                 continue
             end = rest.rfind(b"\n") + 1 if more and b"\n" in rest else len(rest)
             piece, rest = rest[:end], rest[end:]
-            told(stream.share)
-            if lines:
-                _check_encoding(path, piece, lines)
-            yield lines, piece if lines else _plain_text(path, piece)
-            lines += piece.count(b"\n")
+            if progress is not None:
+                progress(stream.share)
+            _check_encoding(path, piece, lines)
+            yield lines, piece if lines else _without_mark(path, piece)
+            lines += piece.count(b"\n") or 1
 
 
-def _plain_text(path: Path, data: bytes) -> bytes:
+def _without_mark(path: Path, data: bytes) -> bytes:
     """The beginning of a text, without a byte-order mark."""
-    _check_beginning(path, data)
     data = data.removeprefix(b"\xef\xbb\xbf")
     if not data.strip():
         raise unusable(path, "holds nothing but blanks", "write or download it again")
-    _check_encoding(path, data)
     return data
 
 
@@ -109,15 +115,14 @@ def _check_beginning(path: Path, data: bytes) -> None:
             raise unusable(path, f"is encoded as {encoding}", "save it as UTF-8")
 
 
-def _check_binary(path: Path, data: bytes, before: int = 0) -> None:
+def _check_binary(path: Path, data: bytes, before: int) -> None:
     zero = data.find(b"\0")
     if zero >= 0:
         line = before + data.count(b"\n", 0, zero) + 1
         raise unusable(path, "holds binary data", "a text file is needed here", line=line)
 
 
-def _check_encoding(path: Path, data: bytes, before: int = 0) -> None:
-    _check_binary(path, data, before)
+def _check_encoding(path: Path, data: bytes, before: int) -> None:
     if data.isascii():
         return
     try:
@@ -142,7 +147,7 @@ class Layout:
     @classmethod
     def of(cls, path: Path | str, data: bytes) -> Layout:
         """Guess the layout from the first lines."""
-        lines = _first_lines(data)
+        lines = list(islice(text_lines(data), _LOOKED_AT))
         separator = _separator([line for line in lines if not line.startswith("#")] or lines)
         if separator is None:
             raise unusable(path, "has one column only", "separate columns by tabs, commas, semicolons or spaces")
@@ -163,10 +168,6 @@ class Layout:
         for number, line in enumerate(text_lines(data), start=1):
             if number > self.n_skipped + skip and line.strip():
                 yield self.before + number, split(line, self.separator)
-
-
-def _first_lines(data: bytes) -> list[str]:
-    return list(islice(text_lines(data), _LOOKED_AT))
 
 
 def _comments(lines: Sequence[str], rows: Sequence[list[str]], n_fields: int) -> int:
