@@ -361,3 +361,24 @@ def test_a_chunk_of_strings_that_promises_too_many(tmp_path, version):
     for read in (read_expression, open_expression):
         with pytest.raises(InputError, match="has 1,000,000,000 strings by its header, but room for 3"):
             read(path)
+
+
+def test_a_shard_of_strings_that_promises_too_many(tmp_path):
+    path, names = tmp_path / "cells.zarr", np.array([f"cell{k}" for k in range(5)], dtype=object)
+    root = zarr.open_group(path, mode="w", zarr_format=3)
+    for frame, size in (("obs", 5), ("var", 2)):
+        group = root.create_group(frame, attributes={"_index": "_index", "column-order": []})
+        group.create_array("_index", shape=(size,), chunks=(1,), shards=(2 if frame == "obs" else 1,), dtype=str)
+        group["_index"][:] = names[:size]
+    root.create_array("X", data=np.eye(5)[:, :2])
+    assert read_expression(path).samples.tolist() == names.tolist()
+    shard, packing = path / "obs" / "_index" / "c" / "1", numcodecs.Zstd()
+    content = shard.read_bytes()
+    offset, size = (int(number) for number in np.frombuffer(content[-36:-4], "<u8")[2:])
+    strings = bytes(packing.decode(content[offset : offset + size]))
+    damaged = packing.encode((10**9).to_bytes(4, "little") + strings[4:])
+    assert len(damaged) == size
+    shard.write_bytes(content[:offset] + damaged + content[offset + size :])
+    for read in (read_expression, open_expression):
+        with pytest.raises(InputError, match="has 1,000,000,000 strings by its header, but room for 1"):
+            read(path)
