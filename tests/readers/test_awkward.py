@@ -170,7 +170,7 @@ def test_nullable_columns(tmp_path):
 
 
 def test_a_network_none_of_whose_edges_is_left_is_refused():
-    with pytest.raises(InputError, match="no edge joins two of them"):
+    with pytest.raises(InputError, match="no edge connects two of them"):
         align(np.array(GENES, dtype=object), netbic.Graph.from_edges(pd.DataFrame({"a": GENES[:4], "b": list("wxyz")})))
 
 

@@ -35,7 +35,7 @@ def templates(tmp_path_factory):
 @pytest.fixture
 def untried(monkeypatch):
     """No other process, where that is not the point."""
-    monkeypatch.setattr(hdf5, "_tried", lambda *words: "")
+    monkeypatch.setattr(hdf5, "_probed", lambda *words: "")
 
 
 def copied(template, folder):
@@ -189,7 +189,7 @@ def test_tables_of_anndata_before_0_7(tmp_path):
     ("script", "said"),
     [
         ("print('ready', flush=True); import os; os.kill(os.getpid(), 11)", "cannot read it without crashing"),
-        ("print('ready', flush=True); import time; time.sleep(60)", "does not come to an end"),
+        ("print('ready', flush=True); import time; time.sleep(60)", "does not finish reading it"),
         ("print('ready', flush=True); print('X is odd')", "X is odd"),
     ],
 )
@@ -213,13 +213,13 @@ def test_without_another_process_the_file_is_read_all_the_same(tmp_path, templat
 def test_a_file_that_changes_is_tried_again(tmp_path, templates):
     path = copied(templates[".h5ad"], tmp_path)
     read_expression(path)
-    tried = hdf5._tried.cache_info().misses
+    probed = hdf5._probed.cache_info().misses
     read_expression(path)
-    assert hdf5._tried.cache_info().misses == tried
+    assert hdf5._probed.cache_info().misses == probed
     change(path, "indices", at_0=99)
     with pytest.raises(InputError, match="X/indices holds 99"):
         read_expression(path)
-    assert hdf5._tried.cache_info().misses == tried + 1
+    assert hdf5._probed.cache_info().misses == probed + 1
 
 
 def test_a_dataset_that_is_promised_and_absent(tmp_path, templates):

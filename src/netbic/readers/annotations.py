@@ -15,11 +15,11 @@ from netbic.readers.zarr_arrays import check_zarr
 
 
 class OldLayout(InputError):
-    """A file of an AnnData before 0.7, whose data frames are tables."""
+    """A file written by AnnData before 0.7, whose data frames are tables."""
 
 
 def names_in(path: Path, frame: Any, place: str, column: str | None = None) -> NameArray:
-    """The index of a data frame (called `place` in the file), or one of its columns."""
+    """The index of a data frame, or one of its columns; `place` is its name in the file."""
     if not is_group(frame):
         raise OldLayout(str(unusable(path, "was written by an old AnnData", "read it with anndata and write it again")))
     attributes = dict(frame.attrs)

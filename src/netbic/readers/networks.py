@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -31,7 +32,7 @@ _NOT_A_GENE = re.compile(r"^(CHEBI|KEGG|PUBCHEM|HMDB|DRUGBANK|CAS|LIPIDMAPS|CHEM
 
 @dataclass(frozen=True)
 class NetworkSummary:
-    """What a network file held, before it was brought to the genes of a matrix."""
+    """What a network file held, before it was matched to the genes of a matrix."""
 
     file: str
     edges_in_file: int
@@ -47,7 +48,7 @@ class NetworkSummary:
     weighted: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
+        """As a dictionary of plain values."""
         return asdict(self)
 
 
@@ -214,7 +215,7 @@ def _wanted(path: Path, edges: Edges, relations: Sequence[str], min_score: float
     kept = np.ones(len(edges.source), dtype=bool)
     if relations:
         if edges.relation is None:
-            raise unusable(path, "has no column of relations", "leave the relations out")
+            raise unusable(path, "has no column of relations", "leave out `relations`", parameters=["relations"])
         named = [bool(set(relations).intersection(str(level).split(";"))) for level in edges.relation.categories]
         if not any(named):
             known = ", ".join(list(_counted(edges.relation))[:8])
@@ -222,12 +223,11 @@ def _wanted(path: Path, edges: Edges, relations: Sequence[str], min_score: float
         kept &= np.array(named)[edges.relation.codes]
     if min_score is not None:
         if edges.weight is None:
-            raise unusable(path, "has no column of scores", "leave the smallest score out")
+            raise unusable(path, "has no column of scores", "leave out `min_score`", parameters=["min_score"])
         kept &= edges.weight >= min_score
         if not kept.any():
-            raise unusable(
-                path, f"has no edge with a score of {min_score:g} or more", f"its largest is {edges.weight.max():g}"
-            )
+            what = f"has no edge with a score of {min_score:g} or more"
+            raise unusable(path, what, f"its largest is {edges.weight.max():g}")
     return kept
 
 
@@ -243,7 +243,7 @@ def _check_partners(path: Path, edges: Edges, labels: pd.Index[Any], tails: NDAr
 def _distinct(
     tails: NDArray[Any], heads: NDArray[Any], weights: NDArray[np.float64], n_nodes: int
 ) -> tuple[NDArray[np.intp], int, int]:
-    """Which edges to keep, each pair once with its largest weight; and how many self-loops and repeats there were."""
+    """Which edges to keep, each pair once with its largest weight; and the numbers of self-loops and duplicates."""
     keys = np.minimum(tails, heads).astype(np.int64) * n_nodes + np.maximum(tails, heads)
     proper = np.flatnonzero(tails != heads)
     order = proper[np.lexsort((-weights[proper], keys[proper]))]
@@ -264,10 +264,8 @@ def _counted(relation: Any) -> dict[str, int]:
     """Edges per relation, most frequent first; an edge may have several, joined by semicolons."""
     if relation is None:
         return {}
-    counts: dict[str, int] = {}
-    for level, count in zip(
-        relation.categories, np.bincount(relation.codes, minlength=len(relation.categories)), strict=True
-    ):
+    counts = Counter[str]()
+    for level, count in relation.value_counts().items():
         for name in str(level).split(";"):
-            counts[name] = counts.get(name, 0) + int(count)
-    return dict(sorted(counts.items(), key=lambda item: -item[1])[:50])
+            counts[name] += int(count)
+    return dict(counts.most_common(50))

@@ -23,17 +23,17 @@ ALWAYS_ALLOWED = 1_000_000_000  # bytes that every table may take in memory
 LARGEST_RATIO = 400  # bytes in memory per byte of the file
 _REFERENCE = 8  # bytes, to a name
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
-_REMEDY = "write it without compression and dictionaries if you expect that much"
+_REMEDY = "write it without compression and dictionaries if it really is that large"
 
 
 def open_parquet(path: Path, whole: bool = False) -> pq.ParquetFile:
-    """A Parquet file that does not declare far more than its size lets expect.
+    """A Parquet file whose declared size is plausible.
 
     Parameters
     ----------
     path : path
     whole : bool
-        Whether all of it is going to be in memory at once; otherwise a row group at a time, or less.
+        Whether all of it is going to be in memory; otherwise not more than a row group.
     """
     try:
         file = pq.ParquetFile(checked_file(path))
@@ -65,13 +65,13 @@ def read_parquet(path: Path, columns: list[str] | None = None) -> pd.DataFrame:
 
 
 def not_parquet(path: Path, problem: Exception) -> InputError:
-    """The error for one of the many ways in which pyarrow says that a file is damaged."""
+    """The error for a file that pyarrow cannot read."""
     what = f"cannot be read as Parquet ({one_line(str(problem), 120)})"
     return unusable(path, what, "check that it is one, or write it again")
 
 
 def _group_size(group: Any) -> int:
-    """Bytes of a row group in memory, without the texts that a dictionary holds once for many rows."""
+    """Bytes of a row group in memory, with texts counted as often as they are stored."""
     return sum(
         column.num_values * _WIDTHS[column.physical_type]
         if column.physical_type in _WIDTHS
@@ -89,10 +89,10 @@ def _columns(group: Any) -> list[Any]:
 
 
 def _text_size(file: pq.ParquetFile, path: Path) -> int:
-    """Bytes of all texts written out: a dictionary may hold one long text that occurs a million times."""
+    """Bytes of all texts in memory: a dictionary may hold one long text that occurs a million times."""
     texts = [column for group in _groups(file) for column in _columns(group) if column.physical_type == "BYTE_ARRAY"]
     if sum(column.num_values * column.total_uncompressed_size for column in texts) < ALWAYS_ALLOWED:
-        return 0  # even if every text were as long as all of its column
+        return 0  # an upper bound: every text as long as its column
     names = list({column.path_in_schema: None for column in texts if "." not in column.path_in_schema})
     batches = pq.ParquetFile(path, read_dictionary=names).iter_batches(columns=names) if names else ()
     return sum(_written_out(column) for batch in batches for column in batch.columns)
@@ -107,7 +107,7 @@ def _written_out(column: pa.Array) -> int:
 
 
 def named_frame(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
-    """A table with names in its index, which may have been in its first column."""
+    """A table with names in its index; they may be in its first column."""
     if not isinstance(frame.index, pd.RangeIndex):
         return frame
     if not frame.shape[1] or pd.api.types.is_numeric_dtype(frame.dtypes.iloc[0]):

@@ -1,4 +1,8 @@
-"""Sparse matrices in .npz files, as SciPy writes them: the arrays are checked before a matrix is made of them."""
+"""Sparse matrices in .npz files, as SciPy writes them.
+
+The arrays are checked before a matrix is made of them: SciPy's own reader casts indices that are not integers, and its
+compiled code trusts them.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,7 @@ _PARTS = {
     "coo": ("data", "row", "col"),
     "dia": ("data", "offsets"),
 }
-_ALWAYS_ALLOWED = 10_000_000  # rows or columns, whatever is stored
+_ALWAYS_ALLOWED = 10_000_000  # rows or columns, for any number of entries
 _MOST_EMPTY = 1000  # rows or columns for each entry that is stored
 _LARGEST_RATIO = 1100  # of unpacked to packed bytes: many weights are equal, and deflate reaches 1032
 
@@ -99,6 +103,6 @@ def _made(kind: str, shape: tuple[int, int], parts: dict[str, NDArray[Any]]) -> 
 
 
 def _check_sparsity(path: Path, shape: tuple[int, int], stored: int) -> None:
-    """Raise if a matrix is so much larger than what it holds that its row numbers alone would fill the memory."""
+    """Raise if a matrix has so many empty rows that the pointers to them would fill the memory."""
     if max(shape) > max(_ALWAYS_ALLOWED, _MOST_EMPTY * stored):
         raise unusable(path, f"has shape {shape} but {stored:,} entries", "leave out nodes without edges")

@@ -1,6 +1,6 @@
-"""Matrices in .h5ad, .zarr and .npy files, read by rows: AnnData's layout of groups, without AnnData.
+"""Matrices in .h5ad, .zarr and .npy files, read by rows: AnnData's layout, without AnnData.
 
-Every reading opens the file anew, so that a task needs no more than a path, a key and the numbers of its rows.
+The file is opened for each read, so that a Dask task needs only a path, a key and its rows.
 """
 
 from __future__ import annotations
@@ -39,31 +39,31 @@ _ENCODINGS = ("array", "csr_matrix", "csc_matrix")
 
 @dataclass(frozen=True)
 class StoredMatrix:
-    """A matrix in a file: where it is, what it is like, and its names."""
+    """A matrix in a file: its place, shape, type and names."""
 
     path: str
     key: str  # of the matrix in the file; empty where the file is the matrix
     shape: tuple[int, int]
     dtype: np.dtype[Any]
     encoding: str  # "array", "csr_matrix" or "csc_matrix"
-    chunk_rows: int  # rows that are read together whatever is asked for
+    chunk_rows: int  # rows that are stored, and so read, together
     row_bytes: float
     samples: NameArray
     genes: NameArray
 
 
 def is_zarr(path: Path) -> bool:
-    """Whether a folder is, or by its name should be, a Zarr store."""
+    """Whether a folder is a Zarr store, or has the name of one."""
     return path.is_dir() and (path.suffix.lower() == ".zarr" or is_store(path))
 
 
 def is_store(path: Path) -> bool:
-    """Whether a folder has what Zarr writes, whatever its name: only such a one may be replaced."""
+    """Whether a folder holds the metadata of Zarr, whatever its name; only such a folder may be replaced."""
     return any((path / mark).is_file() for mark in _MARKS)
 
 
 def check_store(path: Path) -> None:
-    """Raise if a store holds anything but files and folders: reading a pipe would never end."""
+    """Raise if a store holds something other than files and folders: reading a pipe would never end."""
     for folder, _, names in os.walk(path):
         for name in names:
             kind = os.stat(os.path.join(folder, name)).st_mode
@@ -73,7 +73,7 @@ def check_store(path: Path) -> None:
 
 
 def foreign_files(path: Path) -> list[str]:
-    """Files in a Zarr store that are neither its metadata nor chunks, by their names in it."""
+    """Files in a Zarr store that are neither metadata nor chunks, relative to it."""
     found = []
     for folder, _, names in os.walk(path):
         inside = Path(folder).relative_to(path)
@@ -106,7 +106,7 @@ def describe(
 
 
 def stored_rows(path: str, key: str, first: int, last: int) -> Matrix:
-    """The rows from `first` to before `last`, as an array or CSR."""
+    """The rows from `first` up to (not including) `last`, as an array or CSR."""
     with readable(path, first, last), _opened(path) as root:
         element = root[key] if key else root
         if WHOLE in _attributes(element):
@@ -125,7 +125,7 @@ def stored_rows(path: str, key: str, first: int, last: int) -> Matrix:
 def readable(path: str, first: int, last: int) -> Iterator[None]:
     """Name the file and the rows if they cannot be read."""
     if not Path(path).exists():
-        raise FileNotFoundError(f"{path} does not exist here: all workers need it under the same name")
+        raise FileNotFoundError(f"{path} does not exist here: all workers need it under the same path")
     try:
         yield
     except (InputError, MemoryError):
@@ -139,7 +139,7 @@ def stored_whole(stored: StoredMatrix) -> Matrix:
     """All rows; also of a matrix that is stored by columns."""
     needed, free = stored.row_bytes * stored.shape[0], free_memory()
     if needed > free:
-        what = f"takes {needed / 1e9:,.1f} GB of memory, of which {free / 1e9:,.1f} GB are free"
+        what = f"needs {needed / 1e9:,.1f} GB of memory, of which {free / 1e9:,.1f} GB are free"
         raise unusable(stored.path, what, BY_BLOCKS, parameters=["lazy"])
     if stored.encoding != "csc_matrix":
         return stored_rows(stored.path, stored.key, 0, stored.shape[0])
@@ -150,7 +150,7 @@ def stored_whole(stored: StoredMatrix) -> Matrix:
 
 
 def stored_columns(stored: StoredMatrix, entries: int) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
-    """Columns, rows and values of a matrix that is stored by columns, about so many entries at a time."""
+    """Columns, rows and values of a matrix stored by columns, about `entries` of them at a time."""
     with readable(stored.path, 0, stored.shape[0]), _opened(stored.path) as root:
         group = root[stored.key]
         indptr = np.asarray(group["indptr"][:])  # `describe` has checked it

@@ -1,4 +1,4 @@
-"""Text files: unpacked, decoded, and their layout guessed."""
+"""Text files: unpacking, decoding, and guessing their layout."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from netbic.readers.matrices import NameArray
 from netbic.readers.unpacking import Unpacked
 
 Progress = Callable[[float], object]
-MISSING = ("", "NA", "NaN", "nan", "N/A", "n/a", "null", "NULL", "None", "#N/A")  # how tables spell a missing value
+MISSING = ("", "NA", "NaN", "nan", "N/A", "n/a", "null", "NULL", "None", "#N/A")  # how tables write a missing value
 _SEPARATORS = {"\t": "tab", ",": "comma", ";": "semicolon", " ": "space"}
 _LOOKED_AT = 30  # lines from which the layout is guessed
-_LARGE = 1 << 28  # bytes of lines so long that fewer have to do
+_LARGE = 1 << 28  # bytes from which the layout is guessed if lines are very long
 _BLANKS = re.compile(rb"[ \t]+")
 _PACKED = {b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 # Byte-order marks; those of UTF-32 begin with those of UTF-16.
@@ -30,7 +30,7 @@ _MARKS = {b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32", b"\xff\xfe": "UT
 
 
 def checked_file(path: Path | str) -> Path:
-    """The path of a file that is there and not empty."""
+    """The path of an existing file that is not empty."""
     path = Path(path)
     try:
         if path.is_dir():
@@ -38,11 +38,11 @@ def checked_file(path: Path | str) -> Path:
         if not path.exists():
             raise unusable(path, "does not exist", "check the spelling and the folder")
         details = path.stat()
-        if not stat.S_ISREG(details.st_mode):  # opening a pipe could wait for ever, a device could never end
+        if not stat.S_ISREG(details.st_mode):  # a pipe or device might never end
             raise unusable(path, "is not a regular file", "save what it holds to a file first")
         if details.st_size == 0:
             raise unusable(path, "is empty", "write or download it again")
-    except (OSError, ValueError) as problem:  # names that cannot be names, folders that may not be entered
+    except (OSError, ValueError) as problem:  # invalid names, folders without permission
         if isinstance(problem, InputError):
             raise
         raise unusable(path, "cannot be opened", f"{problem}") from None
@@ -106,7 +106,7 @@ def _without_mark(path: Path, data: bytes) -> bytes:
 
 
 def _check_beginning(path: Path, data: bytes) -> None:
-    """Raise if the first bytes say that this is no UTF-8 text."""
+    """Raise if the first bytes are those of an archive or of another encoding than UTF-8."""
     for mark, kind in _PACKED.items():
         if data.startswith(mark):
             raise unusable(path, f"is packed with {kind}", "unpack it first, or pack it with gzip")
@@ -160,7 +160,7 @@ class Layout:
 
     @property
     def spelled(self) -> str:
-        """The separator in words."""
+        """The name of the separator."""
         return _SEPARATORS[self.separator]
 
     def rows(self, data: bytes, skip: int = 0) -> Iterator[tuple[int, list[str]]]:
@@ -171,7 +171,7 @@ class Layout:
 
 
 def _comments(lines: Sequence[str], rows: Sequence[list[str]], n_fields: int) -> int:
-    """How many lines at the top are blank or comments; one with # is a header if it has as many fields as the rest."""
+    """The number of blank and comment lines at the top; a line with # and as many fields as others is a header."""
     if lines[0].startswith("#1.") and len(lines) > 2:
         return 2  # GCT: a version and the table's size
     for number, line in enumerate(lines):
@@ -181,7 +181,7 @@ def _comments(lines: Sequence[str], rows: Sequence[list[str]], n_fields: int) ->
 
 
 def _separator(lines: Sequence[str]) -> str | None:
-    """The first of tab, comma and semicolon that splits most lines alike; spaces, which names may hold, come last."""
+    """The first of tab, comma, semicolon and space that splits most lines into the same number of fields."""
     rest = None
     for separator in _SEPARATORS:
         counts = [len(split(line, separator)) for line in lines if line.strip()]
@@ -194,13 +194,13 @@ def _separator(lines: Sequence[str]) -> str | None:
 
 
 def text_lines(data: bytes) -> Iterator[str]:
-    """Lines of text, ended by a line feed, a carriage return or both, and by nothing else."""
+    """Lines of text, ended by a line feed, a carriage return or both."""
     for line in io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", errors="ignore", newline=None):
         yield line.rstrip("\n")
 
 
 def single_spaced(data: bytes) -> bytes:
-    """Text in which one space separates fields, where runs of blanks did."""
+    """Text with one space between fields instead of several blanks."""
     return b"\n".join(_BLANKS.sub(b" ", line.strip(b" \t")) for line in data.splitlines())
 
 
@@ -211,7 +211,7 @@ def trimmed(data: bytes, separator: str) -> bytes:
 
 
 def split(line: str, separator: str) -> list[str]:
-    """The fields of one line, quotes removed; runs of spaces count as one separator."""
+    """The fields of one line without quotes; several spaces are one separator."""
     if separator == " ":
         line = single_spaced(line.encode()).decode()
     if '"' not in line:
@@ -223,14 +223,14 @@ def split(line: str, separator: str) -> list[str]:
 
 
 def check_quotes(layout: Layout, data: bytes) -> None:
-    """Raise if a field that begins with a quote does not end on its line, as a name with a line break in it does."""
+    """Raise if a quoted field does not end on its line, as with a line break in a name."""
     if b'"' not in data:
         return
     mark = re.escape(layout.separator)
     unclosed = re.compile(rf'(?:^|{mark})"(?:[^"]|"")*$')
     for number, line in enumerate(text_lines(data), start=1):
         if number > layout.n_skipped and line.count('"') % 2 and unclosed.search(line):
-            what = "a quoted field goes on after the end of the line"
+            what = "a quoted field does not end on its line"
             remedy = "remove line breaks from names, and quotes that are never closed"
             raise unusable(layout.path, what, remedy, line=layout.before + number)
 
@@ -247,11 +247,11 @@ def is_number(field: str) -> bool:
 def first_problem(
     layout: Layout, data: bytes, n_fields: int, skip: int, numeric: Sequence[int], names: Sequence[str]
 ) -> InputError | None:
-    """The first line that is too long or too short, or the first text where numbers are expected."""
+    """The first line with too many or too few fields, or the first text where a number is expected."""
     for line, fields in layout.rows(data, skip):
         if len(fields) != n_fields:
             what = f"has {len(fields)} fields where {n_fields} are expected (separator: {layout.spelled})"
-            return unusable(layout.path, what, "make all lines equally long", line=line)
+            return unusable(layout.path, what, "give all lines the same number of fields", line=line)
         for position in numeric:
             field = fields[position].strip()
             if field not in MISSING and not is_number(field):

@@ -1,4 +1,4 @@
-"""Matching a network's nodes to a matrix' genes, with a summary of what matched and what did not."""
+"""Matching the nodes of a network to the genes of a matrix, with a summary of what matched."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from netbic.errors import InputError, shown
 from netbic.graphs import Graph
 from netbic.readers import ENSEMBL, NameArray, Network, NetworkSummary, without_version
 
-_FEW = 0.05  # below this share of the smaller side a mix-up of names is likelier than a small overlap
+_FEW = 0.05  # below this share of the smaller side, different kinds of names are likelier than a small overlap
 _HUB_SHARE = 0.05  # a hub has more than this share of the connected genes as neighbours
 _HUB_LEAST = 50
 _NAMED_COLUMNS = 5  # of those that were not used
@@ -22,7 +22,7 @@ _NAMED_COLUMNS = 5  # of those that were not used
 
 @dataclass(frozen=True)
 class Alignment:
-    """How genes of the data and nodes of the network found each other."""
+    """How the genes of the data and the nodes of the network were matched."""
 
     samples: int
     genes_in_file: int
@@ -44,15 +44,15 @@ class Alignment:
         return self.isolated / self.genes
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values, to be written as JSON."""
+        """As a dictionary of plain values, to be written as JSON."""
         return asdict(self) | {"isolated_share": round(self.isolated_share, 4)}
 
     def lines(self) -> Iterator[str]:
-        """The summary in words, a line each."""
+        """The summary as lines of text."""
         yield f"data: {self.samples:,} samples x {self.genes_in_file:,} genes"
-        yield from map(_in_words, self.steps)
+        yield from map(_step_line, self.steps)
         if self.genes != self.genes_in_file:
-            yield f"genes left: {self.genes:,}"
+            yield f"genes kept: {self.genes:,}"
         if self.network is None:
             return
         yield from _network_lines(self.network)
@@ -85,14 +85,14 @@ def _network_lines(summary: NetworkSummary) -> Iterator[str]:
     if summary.not_renamed:
         yield f"proteins without a gene name: {summary.not_renamed:,}"
     if summary.not_genes:
-        yield f"nodes that are no genes: {summary.not_genes:,} ({', '.join(summary.not_genes_named)}, ...)"
+        yield f"nodes that are not genes: {summary.not_genes:,} ({', '.join(summary.not_genes_named)}, ...)"
 
 
-def _in_words(step: dict[str, Any]) -> str:
-    """A step of the preparation as a line."""
+def _step_line(step: dict[str, Any]) -> str:
+    """A preprocessing step as a line of text."""
     name, named = str(step["step"]), step.get("named", [])
     count = step.get("genes", step.get("dropped"))
-    line = f"prepared: {name}"
+    line = f"preprocessed: {name}"
     if count is not None:
         merged = f", {step['lines merged']:,} lines merged" if "lines merged" in step else ""
         line += f" ({count:,} {'genes dropped' if 'dropped' in step else 'genes'}{merged})"
@@ -107,27 +107,27 @@ def align(
     steps: list[dict[str, Any]] | None = None,
     genes_in_file: int | None = None,
 ) -> tuple[Graph, Alignment]:
-    """Bring a network to the genes of a matrix and say what matched.
+    """Match a network to the genes of a matrix.
 
     Parameters
     ----------
     genes : array of str
-        The genes, in the order of the matrix' columns; no two alike.
+        The genes, in the order of the columns of the matrix; no name twice.
     network : Network or Graph
     samples : collection of str
-        The samples' names; also to notice a matrix that lies the wrong way round.
+        The names of the samples; also used to recognise a transposed matrix.
     steps, genes_in_file : optional
-        What was done to the matrix, and how many genes it had before, for the summary.
+        The preprocessing steps, and the number of genes before them, for the summary.
 
     Returns
     -------
     Graph, Alignment
-        The graph has a node per gene.
+        The graph has one node for each gene.
 
     Raises
     ------
     InputError
-        If hardly a name matches: five names of each side, and what may be wrong. If no edge is left.
+        If hardly any name matches (the message shows five names of each side and a likely reason), or no edge is left.
     """
     graph, summary = network if isinstance(network, Network) else (network, NetworkSummary("", network.n_edges))
     graph = with_names(graph, genes)
@@ -135,8 +135,8 @@ def align(
     aligned = graph.align(genes)
     if not aligned.n_edges:
         raise InputError(
-            f"{np.count_nonzero(inside):,} genes of the data are in the network, but no edge joins two of them: were "
-            "the right columns read as its ends? (`source` and `target` name them)",
+            f"{np.count_nonzero(inside):,} genes of the data are in the network, but no edge connects two of them: "
+            "were the right columns read as the ends of the edges? (`source` and `target` choose them)",
             ["source", "target"],
         )
     degrees = aligned.degrees
@@ -175,7 +175,7 @@ def check_names(
 
 
 def with_names(graph: Graph, genes: NameArray, *, from_files: bool = False) -> Graph:
-    """A graph whose nodes have names: its own (numbers as text), or else the genes', in their order."""
+    """A graph whose nodes have names: its own (numbers as text), otherwise those of the genes, in their order."""
     if graph.names is not None and not np.issubdtype(graph.names.dtype, np.integer):
         return graph
     if graph.names is not None:
@@ -191,7 +191,7 @@ def with_names(graph: Graph, genes: NameArray, *, from_files: bool = False) -> G
 
 
 def unaligned(genes: NameArray, n_samples: int, steps: list[dict[str, Any]], genes_in_file: int) -> Alignment:
-    """The summary where there is no network."""
+    """The summary of a study without a network."""
     return Alignment(n_samples, genes_in_file, len(genes), 0, 0, 0, 0, len(genes), 0, {}, None, list(steps))
 
 

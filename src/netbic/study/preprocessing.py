@@ -1,4 +1,4 @@
-"""What is done to an expression matrix before modules are sought, step by step and on record."""
+"""Preprocessing of an expression matrix, with a record of its steps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DUPLICATES = ("highest", "mean", "error")
 
 @dataclass(frozen=True)
 class PreparedExpression:
-    """The matrix as it goes into the fit, and what was done to it, in order."""
+    """A preprocessed matrix and the steps that were applied to it, in order."""
 
     expression: Expression
     steps: Steps
@@ -38,30 +38,25 @@ def prepare(
     only: Any = None,
     keep_constant: bool = False,
 ) -> PreparedExpression:
-    """Bring an expression matrix into the form modules are sought in.
+    """Preprocess an expression matrix for a fit.
 
-    In this order: counts per million, log(1 + x), genes renamed, nameless genes dropped, genes of one name made one,
-    genes outside `only` dropped, constant genes dropped, the most variable ones kept.
+    The steps, in this order: counts per million, log(1 + x), rename genes, drop genes without a name, merge genes of
+    one name, drop genes outside `only`, drop constant genes, keep the most variable genes.
 
-    To a matrix that stays in its file (`open_expression`) the same is done block by block, whenever a block is read;
-    one to three passes over it tell which genes are kept.
+    A matrix that stays in its file (`open_expression`) is preprocessed block by block, whenever a block is read; one to
+    three passes over it find which genes are kept.
 
     Parameters
     ----------
     expression : Expression
     rename : function, optional
-        From a gene's name in the data to the name to use.
-    duplicates : {"highest", "mean", "error"}
-        What to do with several genes of one name: keep that with the highest mean (the first of them if means are
-        equal but for rounding), average them, or refuse.
-    cpm, log1p : bool
-        Scale every sample to a sum of a million; take log(1 + x).
-    n_variable : int, optional
-        Keep so many genes, those of the largest variance; of equal ones the first.
+        From the name of a gene in the data to the name to use.
+    duplicates, cpm, log1p, n_variable
+        See `PreprocessingOptions`.
     only : collection of names, optional
         Drop all other genes.
     keep_constant : bool
-        Keep constant genes, as is right for new samples of a model.
+        Keep constant genes, as needed for new samples of a fitted model.
     """
     steps: Steps = list(expression.steps)
     expression = expression.scanned()
@@ -91,7 +86,7 @@ def prepare(
 
 
 def _named(expression: Expression, steps: Steps) -> Expression:
-    """Without genes whose name is missing."""
+    """Drop genes without a name."""
     known = np.array([gene not in MISSING for gene in expression.genes])
     if known.all():
         return expression
@@ -109,8 +104,9 @@ def _distinct(expression: Expression, how: str, steps: Steps) -> Expression:
     repeated = [str(gene) for gene in dict.fromkeys(genes[genes.duplicated()])]
     if how == "error":
         raise InputError(
-            f"gene {shown(repeated[0])} occurs {int((genes == repeated[0]).sum())} times (as do {len(repeated) - 1} "
-            "others): remove the copies, or keep the highest or the mean of them"
+            f"gene {shown(repeated[0])} occurs {int((genes == repeated[0]).sum())} times (and {len(repeated) - 1} "
+            "others more than once): remove the copies, or choose `duplicates='highest'` or 'mean'",
+            ["duplicates"],
         )
     dropped = len(genes) - len(genes.unique())
     steps.append({"step": f"duplicates: {how}", "genes": len(repeated), "lines merged": dropped, "named": repeated})
@@ -124,9 +120,9 @@ def _distinct(expression: Expression, how: str, steps: Steps) -> Expression:
 
 
 def _from_the_highest(values: NDArray[Any], dtype: Any) -> NDArray[np.intp]:
-    """Columns by falling means or variances, the first of equal ones first.
+    """Columns by decreasing means or variances; equal ones in their order.
 
-    What sums of the same numbers in another order (in blocks, say) may differ by is no difference.
+    Differences due to rounding, as from sums in another order, are ignored.
     """
     mantissas, exponents = np.frexp(values)
     grid = 2.0 ** (16 if dtype == np.float32 else 40)  # 5 and 12 decimal digits
@@ -145,7 +141,7 @@ def _merged(expression: Expression) -> Expression:
 
 
 def _averaged_again(matrix: Any, later: NDArray[Any], into: NDArray[Any]) -> Any:
-    """The same, told only which columns are repeated ones and where they belong."""
+    """The same, given only the repeated columns and the columns they are merged into."""
     first = np.ones(matrix.shape[1], dtype=bool)
     first[later] = False
     codes = np.cumsum(first) - 1
@@ -154,7 +150,7 @@ def _averaged_again(matrix: Any, later: NDArray[Any], into: NDArray[Any]) -> Any
 
 
 def _averaged(matrix: Any, codes: NDArray[Any]) -> Any:
-    """Means of the columns of each code, NaN left out."""
+    """Means of the columns of each code, NaN ignored."""
     groups = sp.csr_array((np.ones(codes.size, dtype=matrix.dtype), (np.arange(codes.size), codes)))
     if not isinstance(matrix, np.ndarray):
         return matrix @ sp.csr_array(groups / groups.sum(axis=0)[None, :])
@@ -173,13 +169,13 @@ def _cpm(expression: Expression, steps: Steps) -> Expression:
 
 
 def row_sums(matrix: Any) -> NDArray[np.float64]:
-    """Sum of each row, NaN left out."""
+    """Sum of each row, NaN ignored."""
     filled = np.nan_to_num(matrix) if isinstance(matrix, np.ndarray) else matrix
     return np.asarray(filled.sum(axis=1, dtype=np.float64)).ravel()
 
 
 def per_million(matrix: Any) -> Any:
-    """Rows of a sum of a million."""
+    """Scale rows to a sum of a million."""
     factors = (1e6 / row_sums(matrix)).astype(matrix.dtype)
     if isinstance(matrix, np.ndarray):
         return matrix * factors[:, None]
@@ -199,7 +195,7 @@ def log_of_one_more(matrix: Any) -> Any:
 
 
 def _changed(expression: Expression, function: Callable[[Any], Any]) -> Expression:
-    """Another matrix, made row by row; of one that stays in its file, block by block whenever it is read."""
+    """Apply a function of rows; to a matrix that stays in its file, whenever a block is read."""
     lazy = expression.is_lazy
     matrix = by_blocks(expression.matrix, function) if lazy else function(expression.matrix)
     return replace(expression, matrix=matrix, scan=None)
@@ -210,7 +206,7 @@ def _check_counts(expression: Expression, step: str) -> None:
     lowest = float(np.nanmin(stored_numbers(expression.matrix) if known is None else known.lowest, initial=0.0))
     if lowest < 0:
         raise InputError(
-            f"{step} needs values of at least 0, the smallest is {lowest:g}: are these logarithms already?"
+            f"{step} needs values of at least 0, the smallest is {lowest:g}: are these already logarithms?"
         )
 
 
@@ -219,7 +215,7 @@ def _restricted(expression: Expression, only: Any, steps: Steps) -> Expression:
     named = [str(gene) for gene in expression.genes[~inside]]
     steps.append({"step": "only genes of the network", "dropped": len(named), "named": named})
     if not inside.any():
-        raise InputError("no gene of the data is in the network: nothing would be left")
+        raise InputError("no gene of the data is in the network: no gene would be left")
     return expression.select_genes(np.flatnonzero(inside))
 
 
@@ -229,14 +225,14 @@ def _varying(expression: Expression, steps: Steps) -> Expression:
     if varying.all():
         return expression
     if np.count_nonzero(varying) < 2:
-        raise InputError("fewer than two genes vary: there is nothing to find")
+        raise InputError("fewer than two genes vary: modules need genes that differ between samples")
     named = [str(gene) for gene in expression.genes[~varying]]
     steps.append({"step": "drop constant", "genes": len(named), "named": named})
     return expression.select_genes(np.flatnonzero(varying))
 
 
 def constant_columns(matrix: Any) -> NDArray[np.bool_]:
-    """Columns in which nothing varies (NaN aside)."""
+    """Columns without any variation (NaN ignored)."""
     if isinstance(matrix, np.ndarray):
         with np.errstate(invalid="ignore"):
             largest, smallest = np.fmax.reduce(matrix, axis=0), np.fmin.reduce(matrix, axis=0)
@@ -246,7 +242,7 @@ def constant_columns(matrix: Any) -> NDArray[np.bool_]:
 
 
 def column_means(matrix: Any) -> NDArray[np.float64]:
-    """Mean of each column, NaN left out."""
+    """Mean of each column, NaN ignored."""
     if not isinstance(matrix, np.ndarray):
         return np.asarray(matrix.mean(axis=0, dtype=np.float64)).ravel()
     seen = np.maximum(np.count_nonzero(~np.isnan(matrix), axis=0), 1)
@@ -254,7 +250,7 @@ def column_means(matrix: Any) -> NDArray[np.float64]:
 
 
 def variances(matrix: Any) -> NDArray[np.float64]:
-    """Variance of each column, NaN left out; a sparse matrix stays sparse."""
+    """Variance of each column, NaN ignored; a sparse matrix stays sparse."""
     means = column_means(matrix)
     if isinstance(matrix, np.ndarray):
         seen = np.maximum(np.count_nonzero(~np.isnan(matrix), axis=0), 1)

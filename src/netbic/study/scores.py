@@ -1,4 +1,4 @@
-"""Scores of new samples on the modules of a model, genes matched by name."""
+"""Scores of new samples on the modules of a model, with genes matched by name."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ from netbic.outofcore import RowBlocks, is_dask
 def scores_by_name(model: SparseGraphSVD, X: Any, genes: Any) -> NDArray[Any]:
     """Scores of the rows of X, whose columns are `genes`, in any order.
 
-    Genes of the model that are not there count as average, and a warning says how many; others are left out.
+    Genes of the model that are missing in X are set to their mean, with a warning; other genes of X are ignored.
 
     Parameters
     ----------
     model : SparseGraphSVD
-    X : array, sparse matrix or Dask array, prepared as the model's own data were
+    X : array, sparse matrix or Dask array
+        Preprocessed as the data of the fit.
     genes : sequence of names
 
     Examples
@@ -61,7 +62,7 @@ def scores_by_name(model: SparseGraphSVD, X: Any, genes: Any) -> NDArray[Any]:
 
 
 def _as_floats(X: Any) -> Any:
-    """Integers as double precision; a sparse matrix with holes is refused, as everywhere."""
+    """Integers as double precision; missing entries of a sparse matrix are an error."""
     kept = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
     X = np.asarray(X, dtype=kept) if isinstance(X, np.ndarray) else sp.csr_array(X, dtype=kept)
     if not isinstance(X, np.ndarray) and np.isnan(X.data).any():
@@ -75,12 +76,12 @@ def _check_overlap(model: SparseGraphSVD, known: pd.Index[Any], wanted: pd.Index
         mine, theirs = (", ".join(map(shown, names[:5])) for names in (known, wanted[used]))
         raise InputError(f"no gene of the modules is in these data (modules: {theirs}; data: {mine})")
     if missing := int(np.count_nonzero(used & (at < 0))):
-        what = f"{missing:,} of the modules' {np.count_nonzero(used):,} genes are not here: they count as average"
+        what = f"{missing:,} of {np.count_nonzero(used):,} genes of the modules are missing: they are set to their mean"
         warnings.warn(what, stacklevel=4)
 
 
 def _block_scores(model: SparseGraphSVD, X: Any, at: NDArray[Any]) -> NDArray[Any]:
-    """The same of a Dask array, block by block."""
+    """The scores of a Dask array, block by block."""
     blocks = RowBlocks(X, hold=False)
     scores = blocks.stacked(_affine_scores, model.scaler_, scoring(model.components_.astype(np.float64)), at)
     if not np.isfinite(scores).all():
@@ -89,12 +90,12 @@ def _block_scores(model: SparseGraphSVD, X: Any, at: NDArray[Any]) -> NDArray[An
 
 
 def _sparse_scores(model: SparseGraphSVD, X: Any, at: NDArray[Any]) -> NDArray[Any]:
-    """The same without writing X out."""
+    """The scores of a sparse matrix, which stays sparse."""
     return _affine_scores(X, model.scaler_, scoring(model.components_.astype(np.float64)), at)
 
 
 def _affine_scores(X: Any, preparation: Preparation, directions: NDArray[Any], at: NDArray[Any]) -> NDArray[Any]:
-    """Scores are affine, so what missing genes add is added once, to all rows."""
+    """Scores are affine in X, so the contribution of missing genes is the same for all rows."""
     there = np.flatnonzero(at >= 0)
     places = sp.csr_array((np.ones(there.size, dtype=X.dtype), (at[there], there)), shape=(X.shape[1], at.size))
     directions = directions.astype(X.dtype)
