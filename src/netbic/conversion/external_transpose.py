@@ -13,6 +13,7 @@ import pyarrow as pa
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
+from netbic.arrays import Array
 from netbic.errors import unusable
 from netbic.readers import (
     Matrix,
@@ -20,6 +21,7 @@ from netbic.readers import (
     NumberTable,
     Progress,
     RowSource,
+    Step,
     StoredMatrix,
     TenX,
     float_type,
@@ -31,7 +33,7 @@ from netbic.readers import (
     text_pieces,
 )
 
-Entries = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]  # rows, columns, values
+Entries = tuple[Array, Array, Array]  # rows, columns, values
 
 _BATCH = 1 << 25  # bytes of a table, or entries' bytes, at a time
 
@@ -58,13 +60,13 @@ def table_on_disk(
     return RowSource(load, arguments, samples, genes, kind, steps=piece.steps)
 
 
-def lines_of(path: str, dtype: str, n_lines: int, n_columns: int, first: int, last: int) -> NDArray[Any]:
+def lines_of(path: str, dtype: str, n_lines: int, n_columns: int, first: int, last: int) -> Array:
     """Some lines."""
     start = first * n_columns * np.dtype(dtype).itemsize
     return np.fromfile(path, dtype, (last - first) * n_columns, offset=start).reshape(last - first, n_columns)
 
 
-def transposed_lines(path: str, dtype: str, n_lines: int, n_columns: int, first: int, last: int) -> NDArray[Any]:
+def transposed_lines(path: str, dtype: str, n_lines: int, n_columns: int, first: int, last: int) -> Array:
     """Some columns of all lines, as rows."""
     size = np.dtype(dtype).itemsize
     values = np.empty((n_lines, last - first), dtype=dtype)
@@ -116,7 +118,7 @@ def entries_on_disk(
     samples: NameArray,
     genes: NameArray,
     dtype: DTypeLike,
-    steps: tuple[dict[str, Any], ...] = (),
+    steps: tuple[Step, ...] = (),
 ) -> RowSource:
     """Entries of a sparse matrix in any order, sorted by rows: counted first, then each written to its place."""
     counts = _written(pieces, scratch, samples.size, dtype)
@@ -159,7 +161,7 @@ def _written(pieces: Iterable[Entries], scratch: Path, n_rows: int, dtype: DType
     return counts
 
 
-def _read_again(scratch: Path, count: int, dtype: DTypeLike) -> Iterator[list[NDArray[Any]]]:
+def _read_again(scratch: Path, count: int, dtype: DTypeLike) -> Iterator[list[Array]]:
     step, kinds = _BATCH // 8, (np.dtype(np.int32), np.dtype(np.int32), np.dtype(dtype))
     for start in range(0, int(count), step):
         yield [
@@ -167,7 +169,7 @@ def _read_again(scratch: Path, count: int, dtype: DTypeLike) -> Iterator[list[ND
         ]
 
 
-def _new(path: Path, dtype: DTypeLike, size: int) -> NDArray[Any]:
+def _new(path: Path, dtype: DTypeLike, size: int) -> Array:
     """An array in a file. Its space is reserved: a disk that fills up later would kill the process by a signal."""
     array = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=(int(size),))
     if reserve := getattr(os, "posix_fallocate", None):

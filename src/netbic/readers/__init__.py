@@ -4,7 +4,7 @@ from netbic.readers.characters import check_characters
 from netbic.readers.expression import Expression, check_names, file_format, read_expression
 from netbic.readers.gene_sets import GeneSets, read_gene_sets
 from netbic.readers.lazy import BLOCK_BYTES, RowSource, as_floats, open_expression, store_source
-from netbic.readers.matrices import Matrix, NameArray, as_matrix, float_type, stored_numbers
+from netbic.readers.matrices import Matrix, NameArray, Step, as_matrix, float_type, stored_numbers
 from netbic.readers.names import ENSEMBL, renaming, without_version
 from netbic.readers.networks import Network, NetworkSummary, read_network
 from netbic.readers.options import ExpressionOptions, NetworkOptions, check_keywords, with_changes
@@ -31,6 +31,7 @@ __all__ = [
     "NumberTable",
     "Progress",
     "RowSource",
+    "Step",
     "StoredMatrix",
     "TenX",
     "as_floats",

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from netbic.arrays import bounds_problem
+from netbic.arrays import Array, bounds_problem
 from netbic.errors import InputError, shown, unusable
 from netbic.readers.matrices import NameArray
 from netbic.readers.zarr_arrays import check_zarr
@@ -38,7 +37,7 @@ def is_group(element: Any) -> bool:
     return hasattr(element, "keys")
 
 
-def _values(path: Path, frame: Any, name: str, place: str) -> NDArray[Any]:
+def _values(path: Path, frame: Any, name: str, place: str) -> Array:
     """A column of a data frame: plain, categorical or with a mask."""
     element = frame[name]
     check_zarr(path, element)
@@ -55,18 +54,18 @@ def _values(path: Path, frame: Any, name: str, place: str) -> NDArray[Any]:
     return _plain(element)
 
 
-def _labelled(path: Path, labels: NDArray[Any], codes: NDArray[Any], place: str) -> NDArray[Any]:
+def _labelled(path: Path, labels: Array, codes: Array, place: str) -> Array:
     """Labels by their numbers; -1 is a missing one."""
     if codes.dtype.kind not in "iu":
         raise unusable(path, f"{place}codes holds {codes.dtype}, not integers", "write it again")
     known = codes[codes != -1] if codes.dtype.kind == "i" else codes
     if problem := bounds_problem(known, len(labels), "categories", place, "codes"):
         raise unusable(path, problem, "write it again")
-    named: NDArray[Any] = np.append(np.asarray(labels, dtype=object), "nan")
+    named: Array = np.append(np.asarray(labels, dtype=object), "nan")
     return np.asarray(named[codes])
 
 
-def _plain(element: Any) -> NDArray[Any]:
+def _plain(element: Any) -> Array:
     return np.asarray(element.asstr()[:] if hasattr(element, "asstr") and element.dtype.kind in "OS" else element[:])
 
 

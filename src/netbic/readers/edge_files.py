@@ -10,8 +10,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from netbic.arrays import Floats
 from netbic.errors import InputError, one_line, shown, unusable
 from netbic.readers.characters import check_categories, check_characters
 from netbic.readers.tables import column_key, read_columns
@@ -32,7 +32,7 @@ class Edges(NamedTuple):
 
     source: Any
     target: Any
-    weight: NDArray[np.float64] | None = None
+    weight: Floats | None = None
     relation: Any = None
     n_header: int | None = None  # header lines of a text file
     columns: dict[str, str] | None = None  # which column was read as what
@@ -186,7 +186,7 @@ def _is_numeric(frame: pd.DataFrame, at: int) -> bool:
     return bool(pd.to_numeric(pd.Series(column.cat.categories), errors="coerce").notna().mean() > 0.5)
 
 
-def _numbers(path: Path, frame: pd.DataFrame, at: int, n_header: int | None = None) -> NDArray[np.float64]:
+def _numbers(path: Path, frame: pd.DataFrame, at: int, n_header: int | None = None) -> Floats:
     column = frame.iloc[:, at]
     if isinstance(column.dtype, pd.CategoricalDtype):
         levels = pd.to_numeric(pd.Series(column.cat.categories, dtype=object), errors="coerce").to_numpy(np.float64)

@@ -6,18 +6,17 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from netbic.arrays import Array, Bools
 from netbic.errors import InputError, extra, one_line, shown, unusable
 from netbic.outofcore import Scan, is_dask, of_columns, scan
 from netbic.readers.annotations import OldLayout
 from netbic.readers.characters import check_characters
 from netbic.readers.hdf5 import check_hdf5
-from netbic.readers.matrices import Matrix, NameArray, as_matrix, as_names, stored_numbers
+from netbic.readers.matrices import Matrix, NameArray, Step, as_matrix, as_names, stored_numbers
 from netbic.readers.options import ExpressionOptions
 from netbic.readers.parquet import number_table, read_parquet
 from netbic.readers.stores import BY_BLOCKS, describe, is_zarr, stored_whole
@@ -37,7 +36,7 @@ class Expression:
     matrix: Matrix
     samples: NameArray
     genes: NameArray
-    steps: tuple[dict[str, Any], ...] = ()  # what the reader left out
+    steps: tuple[Step, ...] = ()  # what the reader left out
     scan: Scan | None = field(default=None, repr=False, compare=False)  # of a matrix that stays in its file
     origin: str = ""  # digest of such a matrix as it is in the file
     passes: int = 0  # over such a matrix so far
@@ -61,7 +60,7 @@ class Expression:
         """Whether the matrix is a Dask array."""
         return is_dask(self.matrix)
 
-    def select_genes(self, kept: NDArray[Any]) -> Expression:
+    def select_genes(self, kept: Array) -> Expression:
         """Some genes only, by index or mask."""
         matrix = of_columns(self.matrix, kept) if self.is_lazy else self.matrix[:, kept]
         known = None if self.scan is None else self.scan.of_columns(kept)
@@ -93,7 +92,7 @@ class Expression:
         warnings.warn("Expression.holes is called Expression.missing_entries now", FutureWarning, stacklevel=2)
         return self.missing_entries()
 
-    def find(self, test: Callable[[NDArray[Any]], NDArray[np.bool_]]) -> tuple[int, str]:
+    def find(self, test: Callable[[Array], Bools]) -> tuple[int, str]:
         """How many stored values pass a test, and gene and sample of the first one."""
         found = test(stored_numbers(self.matrix))
         if not found.any():

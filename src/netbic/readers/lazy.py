@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from netbic.arrays import Array, Indices
 from netbic.errors import InputError, extra, unusable
 from netbic.outofcore import by_blocks
 from netbic.readers.expression import Expression, check_names, file_format
-from netbic.readers.matrices import Matrix, NameArray, as_matrix, as_names, float_type
+from netbic.readers.matrices import Matrix, NameArray, Step, as_matrix, as_names, float_type
 from netbic.readers.options import ExpressionOptions
 from netbic.readers.parquet import named_frame, not_parquet, number_table, open_parquet, read_parquet
 from netbic.readers.stores import StoredMatrix, describe, readable, stored_rows
@@ -39,8 +39,8 @@ class RowSource:
     dtype: np.dtype[Any]
     is_sparse: bool = False
     stored_row_bytes: float | None = None  # default: those of a dense row
-    cuts: NDArray[np.intp] | None = None  # rows before which no row is read twice if it is cut there; default: all
-    steps: tuple[dict[str, Any], ...] = ()
+    cuts: Indices | None = None  # rows before which no row is read twice if it is cut there; default: all
+    steps: tuple[Step, ...] = ()
     divisible: bool = True  # whether it may be cut elsewhere if `block_rows` is given
 
     @property
@@ -58,7 +58,7 @@ class RowSource:
         """Some rows, as floats."""
         return self.load(*self.arguments, first, last)
 
-    def bounds(self, rows: int | None = None) -> NDArray[np.intp]:
+    def bounds(self, rows: int | None = None) -> Indices:
         """Where blocks begin and end: blocks of this many rows, or of about 64 MB of the file."""
         n = self.shape[0]
         if rows is not None and self.divisible:
@@ -207,13 +207,13 @@ def _parquet_source(path: Path, skip_columns: tuple[str, ...]) -> RowSource:
     )
 
 
-def _group_starts(file: pq.ParquetFile) -> NDArray[np.intp]:
+def _group_starts(file: pq.ParquetFile) -> Indices:
     """The first row of every row group, and the number of rows."""
     heights = [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
     return np.concatenate([[0], np.cumsum(heights)]).astype(np.intp)
 
 
-def parquet_rows(path: str, skip_columns: tuple[str, ...], dtype: str, first: int, last: int) -> NDArray[Any]:
+def parquet_rows(path: str, skip_columns: tuple[str, ...], dtype: str, first: int, last: int) -> Array:
     """Rows of a Parquet table; the row groups that hold them are read."""
     with readable(path, first, last):
         file = pq.ParquetFile(path)

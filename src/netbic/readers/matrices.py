@@ -8,9 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
-from netbic.arrays import checked
+from netbic.arrays import Array, checked
 
 NameArray = NDArray[np.object_]
+Step = dict[str, Any]  # of the preprocessing: its name ("step"), counts and the genes concerned
 Matrix = Any  # a dense array, CSR, or a Dask array of such blocks
 
 
@@ -29,12 +30,12 @@ def as_matrix(values: Matrix) -> Matrix:
     return matrix.astype(float_type(matrix.dtype), copy=False)
 
 
-def stored_numbers(matrix: Matrix) -> NDArray[Any]:
+def stored_numbers(matrix: Matrix) -> Array:
     """All entries of a dense matrix, the stored ones of a sparse one."""
     return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.data)
 
 
-def native(values: Any) -> NDArray[Any]:
+def native(values: Any) -> Array:
     """An array in the byte order of this machine, which SciPy's compiled code needs."""
     array = np.asarray(values)
     return array.astype(array.dtype.newbyteorder("="), copy=False)

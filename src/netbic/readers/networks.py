@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from netbic.arrays import Array, Bools, Floats, Indices
 from netbic.errors import shown, unusable
 from netbic.graphs import Graph
 from netbic.readers.characters import check_characters
@@ -142,7 +142,7 @@ def _from_npz(path: Path, options: NetworkOptions) -> Network:
     return Network(graph, summary)
 
 
-def _node_names(path: Path, size: int, options: NetworkOptions) -> NDArray[Any]:
+def _node_names(path: Path, size: int, options: NetworkOptions) -> Array:
     """The names of the nodes, or their numbers."""
     names = options.names
     if names is None:
@@ -211,7 +211,7 @@ def _is_weighted(graph: Graph) -> bool:
     return bool((graph.weights.data != 1).any())
 
 
-def _wanted(path: Path, edges: Edges, relations: Sequence[str], min_score: float | None) -> NDArray[np.bool_]:
+def _wanted(path: Path, edges: Edges, relations: Sequence[str], min_score: float | None) -> Bools:
     kept = np.ones(len(edges.source), dtype=bool)
     if relations:
         if edges.relation is None:
@@ -231,7 +231,7 @@ def _wanted(path: Path, edges: Edges, relations: Sequence[str], min_score: float
     return kept
 
 
-def _check_partners(path: Path, edges: Edges, labels: pd.Index[Any], tails: NDArray[Any], heads: NDArray[Any]) -> None:
+def _check_partners(path: Path, edges: Edges, labels: pd.Index[Any], tails: Array, heads: Array) -> None:
     blank = labels.isin(MISSING)
     if blank.any():
         at = int(np.flatnonzero(blank[tails] | blank[heads])[0])
@@ -240,9 +240,7 @@ def _check_partners(path: Path, edges: Edges, labels: pd.Index[Any], tails: NDAr
         raise unusable(path, what, "complete or remove it", line=line_of_edge(path, at, edges.n_header))
 
 
-def _distinct(
-    tails: NDArray[Any], heads: NDArray[Any], weights: NDArray[np.float64], n_nodes: int
-) -> tuple[NDArray[np.intp], int, int]:
+def _distinct(tails: Array, heads: Array, weights: Floats, n_nodes: int) -> tuple[Indices, int, int]:
     """Which edges to keep, each pair once with its largest weight; and the numbers of self-loops and duplicates."""
     keys = np.minimum(tails, heads).astype(np.int64) * n_nodes + np.maximum(tails, heads)
     proper = np.flatnonzero(tails != heads)
@@ -253,7 +251,7 @@ def _distinct(
     return kept[weights[kept] > 0], int(tails.size - proper.size), int(order.size - first.sum())
 
 
-def _graph(tails: NDArray[Any], heads: NDArray[Any], weights: NDArray[np.float64], names: NameArray) -> Graph:
+def _graph(tails: Array, heads: Array, weights: Floats, names: NameArray) -> Graph:
     both = np.concatenate([tails, heads]), np.concatenate([heads, tails])
     matrix = sp.csr_array((np.concatenate([weights, weights]), both), shape=(len(names), len(names)))
     matrix.sort_indices()

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from netbic.arrays import (
+    Array,
     blocks_problem,
     compressed_problem,
     coordinates_problem,
@@ -65,7 +65,7 @@ def read_sparse(path: Path) -> sp.coo_array:
     raise unusable(path, problem, _REMEDY)
 
 
-def _arrays(path: Path) -> tuple[str, Any, dict[str, NDArray[Any]]]:
+def _arrays(path: Path) -> tuple[str, Any, dict[str, Array]]:
     """Format, shape and arrays of the file; never runs code (no pickle)."""
     check_archive(path, ratio=_LARGEST_RATIO)
     with np.load(path, allow_pickle=False) as file:
@@ -81,7 +81,7 @@ def _arrays(path: Path) -> tuple[str, Any, dict[str, NDArray[Any]]]:
         return kind, shape, {name: native(file[name]) for name in _PARTS[kind]}
 
 
-def _problem(kind: str, shape: tuple[int, int], parts: dict[str, NDArray[Any]]) -> str | None:
+def _problem(kind: str, shape: tuple[int, int], parts: dict[str, Array]) -> str | None:
     """What is wrong with the arrays of a matrix, or None."""
     name, arrays = "the matrix", tuple(parts.values())
     data = arrays[0]
@@ -96,7 +96,7 @@ def _problem(kind: str, shape: tuple[int, int], parts: dict[str, NDArray[Any]]) 
     return compressed_problem(data, arrays[1], arrays[2], shape, name, by_rows=kind == "csr", exact=False)
 
 
-def _made(kind: str, shape: tuple[int, int], parts: dict[str, NDArray[Any]]) -> Any:
+def _made(kind: str, shape: tuple[int, int], parts: dict[str, Array]) -> Any:
     data, *places = parts.values()
     content: Any = (data, tuple(places)) if kind == "coo" else (data, *places)
     return getattr(sp, f"{kind}_array")(content, shape=shape)

@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from netbic.arrays import bounds_problem, compressed_problem, pointers_problem, shape_problem, values_problem
+from netbic.arrays import Array, bounds_problem, compressed_problem, pointers_problem, shape_problem, values_problem
 from netbic.errors import InputError, extra, one_line, shown, unusable
 from netbic.outofcore import free_memory
 from netbic.readers.annotations import is_group, names_in
@@ -149,7 +148,7 @@ def stored_whole(stored: StoredMatrix) -> Matrix:
         return sp.csc_array((parts[0], parts[1], parts[2]), shape=stored.shape).tocsr()
 
 
-def stored_columns(stored: StoredMatrix, entries: int) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
+def stored_columns(stored: StoredMatrix, entries: int) -> Iterator[tuple[Array, Array, Array]]:
     """Columns, rows and values of a matrix stored by columns, about `entries` of them at a time."""
     with readable(stored.path, 0, stored.shape[0]), _opened(stored.path) as root:
         group = root[stored.key]
@@ -198,9 +197,7 @@ def _check_chunks(array: Element, first: int, last: int) -> None:
             raise FileNotFoundError(f"{array.path}/{name} is missing")
 
 
-def _check_parts(
-    path: Path | str, key: str, parts: list[NDArray[Any]], shape: tuple[int, int], by_rows: bool = True
-) -> None:
+def _check_parts(path: Path | str, key: str, parts: list[Array], shape: tuple[int, int], by_rows: bool = True) -> None:
     """Raise unless data, indices and pointers make a matrix."""
     data, indices, indptr = parts
     problem = values_problem(data, f"{key}/")

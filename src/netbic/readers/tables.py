@@ -15,11 +15,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
-from numpy.typing import NDArray
 
+from netbic.arrays import Array, Floats
 from netbic.errors import one_line, shown, unusable
 from netbic.readers.characters import check_characters
-from netbic.readers.matrices import NameArray
+from netbic.readers.matrices import NameArray, Step
 from netbic.readers.text import (
     MISSING,
     Layout,
@@ -36,13 +36,13 @@ from netbic.readers.text import (
 class NumberTable:
     """A table of numbers with a name for every line and column; missing values are NaN."""
 
-    numbers: NDArray[Any]
+    numbers: Array
     lines: NameArray
     columns: NameArray
     skipped: tuple[str, ...] = ()
 
     @property
-    def steps(self) -> tuple[dict[str, Any], ...]:
+    def steps(self) -> tuple[Step, ...]:
         """What was left out, as a step of the preparation."""
         return ({"step": "columns left out", "named": list(self.skipped)},) if self.skipped else ()
 
@@ -89,7 +89,7 @@ def number_pieces(
 
 def _numbers(
     layout: Layout, data: bytes, types: dict[int, Any], header: Sequence[str], skip_first: bool
-) -> tuple[NDArray[np.float64], NameArray]:
+) -> tuple[Floats, NameArray]:
     """Columns of numbers side by side, and the names in the first column."""
     kept = [position for position, kind in types.items() if kind != pa.string()]
     if len(kept) == len(types) - 1 >= _WIDE:
@@ -103,9 +103,7 @@ def _numbers(
     return values, _text(table.column(0))
 
 
-def _wide(
-    layout: Layout, data: bytes, n_columns: int, skip_first: bool
-) -> tuple[NDArray[np.float64], NameArray] | None:
+def _wide(layout: Layout, data: bytes, n_columns: int, skip_first: bool) -> tuple[Floats, NameArray] | None:
     """The same, parsed as one long column: faster if there are thousands of columns. None if that fails."""
     if b'"' in data or layout.separator == " ":
         return None

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import scipy.io
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from netbic.arrays import Array, Indices
 from netbic.errors import InputError, one_line, unusable
-from netbic.readers.matrices import Matrix, NameArray, as_matrix, as_names
+from netbic.readers.matrices import Matrix, NameArray, Step, as_matrix, as_names
 from netbic.readers.text import Progress, checked_file, read_lines, single_spaced, text_lines, text_pieces
 from netbic.readers.text import read_bytes as read_text
 from netbic.readers.unpacking import Unpacked
@@ -31,7 +31,7 @@ class TenX:
     matrix_file: Path
     barcodes: NameArray
     features: NameArray
-    kept: NDArray[np.intp]
+    kept: Indices
 
     @classmethod
     def open(cls, folder: Path, gene_names: str | None) -> TenX:
@@ -48,7 +48,7 @@ class TenX:
         return cls(matrix_file, barcodes, features, np.flatnonzero(genes if genes.any() else ~genes))
 
     @property
-    def steps(self) -> tuple[dict[str, Any], ...]:
+    def steps(self) -> tuple[Step, ...]:
         """What is left out."""
         others = np.delete(self.features, self.kept).tolist()
         return ({"step": "features other than gene expression left out", "named": others},) if others else ()
@@ -76,7 +76,7 @@ class TenX:
         with Unpacked(path) as stream:
             return sp.csr_array(scipy.io.mmread(cast("IO[bytes]", stream)).T)  # the file has genes in rows
 
-    def entries(self, progress: Progress) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
+    def entries(self, progress: Progress) -> Iterator[tuple[Array, Array, Array]]:
         """Cells, genes and values of the entries, some lines of the file at a time."""
         columns_of = np.full(self.features.size, -1)
         columns_of[self.kept] = np.arange(self.kept.size)
@@ -89,7 +89,7 @@ class TenX:
                 kept = columns_of[genes] >= 0
                 yield cells[kept], columns_of[genes][kept], values[kept]
 
-    def _parsed(self, data: bytes, n_fields: int) -> list[NDArray[Any]]:
+    def _parsed(self, data: bytes, n_fields: int) -> list[Array]:
         """Genes, cells and values, counted from 0."""
         try:
             table = _columns(data, n_fields)

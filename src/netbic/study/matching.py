@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from netbic.arrays import Bools
 from netbic.errors import InputError, shown
 from netbic.graphs import Graph
-from netbic.readers import ENSEMBL, NameArray, Network, NetworkSummary, without_version
+from netbic.readers import ENSEMBL, NameArray, Network, NetworkSummary, Step, without_version
 
 _FEW = 0.05  # below this share of the smaller side, different kinds of names are likelier than a small overlap
 _HUB_SHARE = 0.05  # a hub has more than this share of the connected genes as neighbours
@@ -35,7 +35,7 @@ class Alignment:
     hub_bound: int
     hubs: dict[str, int]
     network: NetworkSummary | None = None
-    steps: list[dict[str, Any]] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
     unmatched: tuple[str, ...] = ()
 
     @property
@@ -88,7 +88,7 @@ def _network_lines(summary: NetworkSummary) -> Iterator[str]:
         yield f"nodes that are not genes: {summary.not_genes:,} ({', '.join(summary.not_genes_named)}, ...)"
 
 
-def _step_line(step: dict[str, Any]) -> str:
+def _step_line(step: Step) -> str:
     """A preprocessing step as a line of text."""
     name, named = str(step["step"]), step.get("named", [])
     count = step.get("genes", step.get("dropped"))
@@ -104,7 +104,7 @@ def align(
     network: Network | Graph,
     *,
     samples: Collection[str] = (),
-    steps: list[dict[str, Any]] | None = None,
+    steps: list[Step] | None = None,
     genes_in_file: int | None = None,
 ) -> tuple[Graph, Alignment]:
     """Match a network to the genes of a matrix.
@@ -160,9 +160,7 @@ def align(
     )
 
 
-def check_names(
-    genes: NameArray, graph: Graph, samples: Collection[str] = (), *, from_files: bool = False
-) -> NDArray[np.bool_]:
+def check_names(genes: NameArray, graph: Graph, samples: Collection[str] = (), *, from_files: bool = False) -> Bools:
     """Which genes are nodes of a graph; an error if hardly any is.
 
     With `from_files` the error names the parameter of `open_study` that may help.
@@ -190,7 +188,7 @@ def with_names(graph: Graph, genes: NameArray, *, from_files: bool = False) -> G
     return Graph(graph.weights, genes)
 
 
-def unaligned(genes: NameArray, n_samples: int, steps: list[dict[str, Any]], genes_in_file: int) -> Alignment:
+def unaligned(genes: NameArray, n_samples: int, steps: list[Step], genes_in_file: int) -> Alignment:
     """The summary of a study without a network."""
     return Alignment(n_samples, genes_in_file, len(genes), 0, 0, 0, 0, len(genes), 0, {}, None, list(steps))
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from netbic.arrays import Array, Bools, Floats, Indices
 from netbic.errors import InputError, shown
 from netbic.outofcore import by_blocks
-from netbic.readers import MISSING, Expression, stored_numbers
+from netbic.readers import MISSING, Expression, Matrix, Step, stored_numbers
 
-Steps = list[dict[str, Any]]
+Steps = list[Step]
 DUPLICATES = ("highest", "mean", "error")
 
 
@@ -119,7 +119,7 @@ def _distinct(expression: Expression, how: str, steps: Steps) -> Expression:
     return expression.select_genes(np.sort(order[first]))
 
 
-def _from_the_highest(values: NDArray[Any], dtype: Any) -> NDArray[np.intp]:
+def _from_the_highest(values: Array, dtype: Any) -> Indices:
     """Columns by decreasing means or variances; equal ones in their order.
 
     Differences due to rounding, as from sums in another order, are ignored.
@@ -140,7 +140,7 @@ def _merged(expression: Expression) -> Expression:
     return replace(expression, matrix=matrix, genes=np.asarray(names, dtype=object), scan=None)
 
 
-def _averaged_again(matrix: Any, later: NDArray[Any], into: NDArray[Any]) -> Any:
+def _averaged_again(matrix: Matrix, later: Array, into: Array) -> Matrix:
     """The same, given only the repeated columns and the columns they are merged into."""
     first = np.ones(matrix.shape[1], dtype=bool)
     first[later] = False
@@ -149,7 +149,7 @@ def _averaged_again(matrix: Any, later: NDArray[Any], into: NDArray[Any]) -> Any
     return _averaged(matrix, codes)
 
 
-def _averaged(matrix: Any, codes: NDArray[Any]) -> Any:
+def _averaged(matrix: Matrix, codes: Array) -> Matrix:
     """Means of the columns of each code, NaN ignored."""
     groups = sp.csr_array((np.ones(codes.size, dtype=matrix.dtype), (np.arange(codes.size), codes)))
     if not isinstance(matrix, np.ndarray):
@@ -168,13 +168,13 @@ def _cpm(expression: Expression, steps: Steps) -> Expression:
     return _changed(expression, per_million)
 
 
-def row_sums(matrix: Any) -> NDArray[np.float64]:
+def row_sums(matrix: Matrix) -> Floats:
     """Sum of each row, NaN ignored."""
     filled = np.nan_to_num(matrix) if isinstance(matrix, np.ndarray) else matrix
     return np.asarray(filled.sum(axis=1, dtype=np.float64)).ravel()
 
 
-def per_million(matrix: Any) -> Any:
+def per_million(matrix: Matrix) -> Matrix:
     """Scale rows to a sum of a million."""
     factors = (1e6 / row_sums(matrix)).astype(matrix.dtype)
     if isinstance(matrix, np.ndarray):
@@ -189,12 +189,12 @@ def _log1p(expression: Expression, steps: Steps) -> Expression:
     return _changed(expression, log_of_one_more)
 
 
-def log_of_one_more(matrix: Any) -> Any:
+def log_of_one_more(matrix: Matrix) -> Matrix:
     """log(1 + x)."""
     return np.log1p(matrix) if isinstance(matrix, np.ndarray) else matrix.log1p()
 
 
-def _changed(expression: Expression, function: Callable[[Any], Any]) -> Expression:
+def _changed(expression: Expression, function: Callable[[Matrix], Matrix]) -> Expression:
     """Apply a function of rows; to a matrix that stays in its file, whenever a block is read."""
     lazy = expression.is_lazy
     matrix = by_blocks(expression.matrix, function) if lazy else function(expression.matrix)
@@ -231,7 +231,7 @@ def _varying(expression: Expression, steps: Steps) -> Expression:
     return expression.select_genes(np.flatnonzero(varying))
 
 
-def constant_columns(matrix: Any) -> NDArray[np.bool_]:
+def constant_columns(matrix: Matrix) -> Bools:
     """Columns without any variation (NaN ignored)."""
     if isinstance(matrix, np.ndarray):
         with np.errstate(invalid="ignore"):
@@ -241,7 +241,7 @@ def constant_columns(matrix: Any) -> NDArray[np.bool_]:
     return np.asarray(largest == smallest)
 
 
-def column_means(matrix: Any) -> NDArray[np.float64]:
+def column_means(matrix: Matrix) -> Floats:
     """Mean of each column, NaN ignored."""
     if not isinstance(matrix, np.ndarray):
         return np.asarray(matrix.mean(axis=0, dtype=np.float64)).ravel()
@@ -249,7 +249,7 @@ def column_means(matrix: Any) -> NDArray[np.float64]:
     return np.asarray(np.nansum(matrix, axis=0, dtype=np.float64) / seen)
 
 
-def variances(matrix: Any) -> NDArray[np.float64]:
+def variances(matrix: Matrix) -> Floats:
     """Variance of each column, NaN ignored; a sparse matrix stays sparse."""
     means = column_means(matrix)
     if isinstance(matrix, np.ndarray):

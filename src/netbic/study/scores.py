@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from netbic.arrays import checked
+from netbic.arrays import Array, checked
 from netbic.errors import InputError, shown
 from netbic.estimators import SparseGraphSVD, fitted_model, names_of, refuse_anndata, scoring
 from netbic.operators import Preparation
 from netbic.outofcore import RowBlocks, is_dask
+from netbic.readers import Matrix
 
 
-def scores_by_name(model: SparseGraphSVD, X: Any, genes: Any) -> NDArray[Any]:
+def scores_by_name(model: SparseGraphSVD, X: Matrix, genes: Any) -> Array:
     """Scores of the rows of X, whose columns are `genes`, in any order.
 
     Genes of the model that are missing in X are set to their mean, with a warning; other genes of X are ignored.
@@ -61,7 +61,7 @@ def scores_by_name(model: SparseGraphSVD, X: Any, genes: Any) -> NDArray[Any]:
         return np.asarray(model.transform(full))
 
 
-def _as_floats(X: Any) -> Any:
+def _as_floats(X: Matrix) -> Matrix:
     """Integers as double precision; missing entries of a sparse matrix are an error."""
     kept = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
     X = np.asarray(X, dtype=kept) if isinstance(X, np.ndarray) else sp.csr_array(X, dtype=kept)
@@ -70,7 +70,7 @@ def _as_floats(X: Any) -> Any:
     return X
 
 
-def _check_overlap(model: SparseGraphSVD, known: pd.Index[Any], wanted: pd.Index[Any], at: NDArray[Any]) -> None:
+def _check_overlap(model: SparseGraphSVD, known: pd.Index[Any], wanted: pd.Index[Any], at: Array) -> None:
     used = np.asarray(model.columns_.any(axis=0))
     if not (used & (at >= 0)).any():
         mine, theirs = (", ".join(map(shown, names[:5])) for names in (known, wanted[used]))
@@ -80,7 +80,7 @@ def _check_overlap(model: SparseGraphSVD, known: pd.Index[Any], wanted: pd.Index
         warnings.warn(what, stacklevel=4)
 
 
-def _block_scores(model: SparseGraphSVD, X: Any, at: NDArray[Any]) -> NDArray[Any]:
+def _block_scores(model: SparseGraphSVD, X: Matrix, at: Array) -> Array:
     """The scores of a Dask array, block by block."""
     blocks = RowBlocks(X, hold=False)
     scores = blocks.stacked(_affine_scores, model.scaler_, scoring(model.components_.astype(np.float64)), at)
@@ -89,12 +89,12 @@ def _block_scores(model: SparseGraphSVD, X: Any, at: NDArray[Any]) -> NDArray[An
     return scores
 
 
-def _sparse_scores(model: SparseGraphSVD, X: Any, at: NDArray[Any]) -> NDArray[Any]:
+def _sparse_scores(model: SparseGraphSVD, X: Matrix, at: Array) -> Array:
     """The scores of a sparse matrix, which stays sparse."""
     return _affine_scores(X, model.scaler_, scoring(model.components_.astype(np.float64)), at)
 
 
-def _affine_scores(X: Any, preparation: Preparation, directions: NDArray[Any], at: NDArray[Any]) -> NDArray[Any]:
+def _affine_scores(X: Matrix, preparation: Preparation, directions: Array, at: Array) -> Array:
     """Scores are affine in X, so the contribution of missing genes is the same for all rows."""
     there = np.flatnonzero(at >= 0)
     places = sp.csr_array((np.ones(there.size, dtype=X.dtype), (at[there], there)), shape=(X.shape[1], at.size))
@@ -104,7 +104,7 @@ def _affine_scores(X: Any, preparation: Preparation, directions: NDArray[Any], a
     return np.asarray(preparation.project(X @ places, directions) + added.astype(X.dtype))
 
 
-def scores_table(scores: NDArray[Any], samples: Any) -> pd.DataFrame:
+def scores_table(scores: Array, samples: Any) -> pd.DataFrame:
     """Scores with a row per sample: columns `sample`, `module_0`, `module_1`, ..."""
     table = pd.DataFrame(scores, columns=[f"module_{k}" for k in range(scores.shape[1])])
     table.insert(0, "sample", np.asarray(samples))

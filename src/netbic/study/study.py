@@ -12,7 +12,7 @@ import numpy as np
 
 from netbic.errors import InputError
 from netbic.graphs import Graph
-from netbic.readers import Expression, open_expression, read_expression, read_network, renaming
+from netbic.readers import Expression, Matrix, open_expression, read_expression, read_network, renaming
 from netbic.study.matching import Alignment, align, check_names, unaligned, with_names
 from netbic.study.options import StudyOptions
 from netbic.study.preprocessing import prepare
@@ -61,7 +61,7 @@ class Study:
         return digest(done, np.array(expression.shape), np.empty(0, dtype=expression.matrix.dtype))
 
 
-def _stored_digest(matrix: Any) -> str:
+def _stored_digest(matrix: Matrix) -> str:
     stored = [matrix] if isinstance(matrix, np.ndarray) else [matrix.data, matrix.indices, matrix.indptr]
     return digest(*stored, np.array(matrix.shape))
 
