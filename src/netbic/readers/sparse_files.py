@@ -7,20 +7,13 @@ compiled code trusts them.
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from netbic.arrays import (
-    Array,
-    blocks_problem,
-    compressed_problem,
-    coordinates_problem,
-    diagonals_problem,
-    shape_problem,
-    values_problem,
-)
+from netbic.arrays import sparse_problem
 from netbic.errors import InputError, one_line, unusable
 from netbic.readers.matrices import native
 from netbic.readers.unpacking import check_archive
@@ -52,21 +45,24 @@ def read_sparse(path: Path) -> sp.coo_array:
     [[0.0, 1.0, 0.0], [0.0, 0.0, 2.0], [0.0, 0.0, 0.0]]
     """
     try:
-        kind, shape, parts = _arrays(path)
-        problem = _problem(kind, shape, parts)
-        if problem is None:
-            _check_sparsity(path, shape, int(parts["data"].size))
-            return sp.coo_array(_made(kind, shape, parts))
+        arrays = _arrays(path)
+        if problem := sparse_problem(arrays, "the matrix"):
+            raise unusable(path, problem, _REMEDY)
+        data, *places = (getattr(arrays, name) for name in _PARTS[arrays.format])
+        if max(arrays.shape) > max(_ALWAYS_ALLOWED, _MOST_EMPTY * data.size):  # the pointers would fill the memory
+            what = f"has shape {arrays.shape} but {data.size:,} entries"
+            raise unusable(path, what, "leave out nodes without edges")
+        content: Any = (data, tuple(places)) if arrays.format == "coo" else (data, *places)
+        return sp.coo_array(getattr(sp, f"{arrays.format}_array")(content, shape=arrays.shape))
     except InputError:
         raise
     except Exception as found:  # zip, numpy and scipy each have their own ways to say that a file is damaged
         what = f"cannot be read as a sparse matrix ({one_line(str(found), 120)})"
         raise unusable(path, what, _REMEDY) from None
-    raise unusable(path, problem, _REMEDY)
 
 
-def _arrays(path: Path) -> tuple[str, Any, dict[str, Array]]:
-    """Format, shape and arrays of the file; never runs code (no pickle)."""
+def _arrays(path: Path) -> SimpleNamespace:
+    """Format, shape and arrays of the file, under the names that a matrix of SciPy has; never runs code (no pickle)."""
     check_archive(path, ratio=_LARGEST_RATIO)
     with np.load(path, allow_pickle=False) as file:
         if "format" not in file:
@@ -78,31 +74,4 @@ def _arrays(path: Path) -> tuple[str, Any, dict[str, Array]]:
         if kind == "coo" and "coords" in file:
             raise unusable(path, "holds an array of more or fewer than 2 dimensions", "a matrix is needed")
         shape = tuple(int(size) for size in np.atleast_1d(file["shape"]))
-        return kind, shape, {name: native(file[name]) for name in _PARTS[kind]}
-
-
-def _problem(kind: str, shape: tuple[int, int], parts: dict[str, Array]) -> str | None:
-    """What is wrong with the arrays of a matrix, or None."""
-    name, arrays = "the matrix", tuple(parts.values())
-    data = arrays[0]
-    if problem := shape_problem(shape, name) or values_problem(data, name, {"bsr": 3, "dia": 2}.get(kind, 1)):
-        return problem
-    if kind == "coo":
-        return coordinates_problem(data, arrays[1], arrays[2], shape, name)
-    if kind == "dia":
-        return diagonals_problem(data, arrays[1], shape, name)
-    if kind == "bsr":
-        return blocks_problem(data, arrays[1], arrays[2], shape, name)
-    return compressed_problem(data, arrays[1], arrays[2], shape, name, by_rows=kind == "csr", exact=False)
-
-
-def _made(kind: str, shape: tuple[int, int], parts: dict[str, Array]) -> Any:
-    data, *places = parts.values()
-    content: Any = (data, tuple(places)) if kind == "coo" else (data, *places)
-    return getattr(sp, f"{kind}_array")(content, shape=shape)
-
-
-def _check_sparsity(path: Path, shape: tuple[int, int], stored: int) -> None:
-    """Raise if a matrix has so many empty rows that the pointers to them would fill the memory."""
-    if max(shape) > max(_ALWAYS_ALLOWED, _MOST_EMPTY * stored):
-        raise unusable(path, f"has shape {shape} but {stored:,} entries", "leave out nodes without edges")
+        return SimpleNamespace(format=kind, shape=shape, **{part: native(file[part]) for part in _PARTS[kind]})

@@ -50,10 +50,15 @@ def scores_by_name(model: SparseGraphSVD, X: Matrix, genes: Any) -> Array:
     wanted = pd.Index([str(name) for name in names_of(model, "columns")])
     at = known.get_indexer(wanted)
     _check_overlap(model, known, wanted, at)
+    directions = scoring(model.components_.astype(np.float64))
     if lazy:
-        return _block_scores(model, X, at)
+        blocks = RowBlocks(X, hold=False)
+        scores = blocks.stacked(_affine_scores, model.scaler_, directions, at)
+        if not np.isfinite(scores).all():
+            blocks.check_finite()
+        return scores
     if not isinstance(X, np.ndarray):
-        return _sparse_scores(model, X, at)
+        return _affine_scores(X, model.scaler_, directions, at)
     full = np.tile(model.scaler_.offsets.astype(X.dtype), (X.shape[0], 1))
     full[:, at >= 0] = X[:, at[at >= 0]]
     with warnings.catch_warnings():
@@ -78,20 +83,6 @@ def _check_overlap(model: SparseGraphSVD, known: pd.Index[Any], wanted: pd.Index
     if missing := int(np.count_nonzero(used & (at < 0))):
         what = f"{missing:,} of {np.count_nonzero(used):,} genes of the modules are missing: they are set to their mean"
         warnings.warn(what, stacklevel=4)
-
-
-def _block_scores(model: SparseGraphSVD, X: Matrix, at: Array) -> Array:
-    """The scores of a Dask array, block by block."""
-    blocks = RowBlocks(X, hold=False)
-    scores = blocks.stacked(_affine_scores, model.scaler_, scoring(model.components_.astype(np.float64)), at)
-    if not np.isfinite(scores).all():
-        blocks.check_finite()
-    return scores
-
-
-def _sparse_scores(model: SparseGraphSVD, X: Matrix, at: Array) -> Array:
-    """The scores of a sparse matrix, which stays sparse."""
-    return _affine_scores(X, model.scaler_, scoring(model.components_.astype(np.float64)), at)
 
 
 def _affine_scores(X: Matrix, preparation: Preparation, directions: Array, at: Array) -> Array:
