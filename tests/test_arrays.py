@@ -166,6 +166,14 @@ def test_complex_data_are_refused(kind):
                 use(COMPLEX[kind])
 
 
+@pytest.mark.parametrize("data", [(X + 1j).astype(object), pd.DataFrame(X + 1j).astype(object)], ids=["array", "frame"])
+def test_complex_numbers_as_objects_are_refused(data):
+    fitted = model().fit(X)
+    for use in (model().fit, fitted.transform, fitted.score):
+        with pytest.raises(ValueError, match="holds complex numbers, real numbers are needed"):
+            use(data)
+
+
 def _complex_networkx():
     graph = nx.path_graph(8)
     nx.set_edge_attributes(graph, {(0, 1): 2, (1, 2): 1 + 2j}, "weight")

@@ -1,6 +1,7 @@
 """Packages import one way and by their public faces, stay small, and `import netbic` stays light."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -27,7 +28,6 @@ ORDER += ["tl", "pl", "report", "cli"]
 FILES = [path for path in sorted(SOURCE.rglob("*.py")) if path.name != "__main__.py"]
 IDS = [str(path.relative_to(SOURCE)) for path in FILES]
 LINES_OF_A_FILE, LINES_OF_A_FUNCTION = 450, 40
-TO_BE_SPLIT = {"study/study.py"}
 
 
 def package_of(path: Path) -> str:
@@ -77,8 +77,6 @@ def test_imports_point_one_way_and_to_public_faces(path):
 
 @pytest.mark.parametrize("path", FILES, ids=IDS)
 def test_files_and_functions_are_short(path):
-    if str(path.relative_to(SOURCE)) in TO_BE_SPLIT:
-        return
     text = path.read_text()
     assert text.count("\n") <= LINES_OF_A_FILE
     for node in ast.walk(ast.parse(text)):
@@ -86,6 +84,15 @@ def test_files_and_functions_are_short(path):
             doc = node.body[0] if ast.get_docstring(node) else None
             lines = node.end_lineno - node.lineno + 1 - (doc.end_lineno - doc.lineno + 1 if doc else 0)
             assert lines <= LINES_OF_A_FUNCTION, node.name
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if package_of(path) != "cli"])
+def test_only_the_command_line_writes_options(path):
+    """Errors of the library name parameters; `cli` prints its options for them."""
+    tree = ast.parse(path.read_text())
+    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in docs]
+    assert not [text for text in texts if isinstance(text, str) and re.search(r"(?<!\S)\W?--[a-z]", text)]
 
 
 def test_importing_netbic_loads_nothing_heavy():

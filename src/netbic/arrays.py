@@ -185,9 +185,11 @@ def _stacked(X: Any) -> Any:
 
 def check_real(values: Any, name: str) -> None:
     """Raise if an array, a sparse matrix or a column of a table holds complex numbers."""
-    if values.dtype.kind == "c":
+    objects = np.ravel(values) if values.dtype == object and not sp.issparse(values) else ()
+    if values.dtype.kind == "c" or any(isinstance(value, (complex, np.complexfloating)) for value in objects):
+        kind = "complex numbers" if values.dtype == object else values.dtype
         raise ValueError(
-            f"Complex data not supported: {name} holds {values.dtype}, real numbers are needed (take their modulus or "
+            f"Complex data not supported: {name} holds {kind}, real numbers are needed (take their modulus or "
             "real part)"  # scikit-learn wants the first words
         )
 

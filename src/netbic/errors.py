@@ -1,18 +1,43 @@
-"""What readers say when a file cannot be used."""
+"""Errors about input that cannot be used."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 
 class InputError(ValueError):
-    """A file that cannot be used; one line: which file, where in it, what is wrong and what to do."""
+    """Input that cannot be used: one line that says where the problem is, what is wrong and what to do.
+
+    Parameters
+    ----------
+    message : str
+        Parameters are written in backticks, with or without a value: `id_map`, `force=True`.
+    parameters : sequence of str
+        The parameters that the message names; the command line prints its own options for them.
+
+    Examples
+    --------
+    >>> problem = InputError("no gene matches: give a table of names (`id_map`)", parameters=["id_map"])
+    >>> str(problem), problem.parameters
+    ('no gene matches: give a table of names (`id_map`)', ('id_map',))
+    """
+
+    def __init__(self, message: str = "", parameters: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.parameters = tuple(parameters)
 
 
 def unusable(
-    path: Path | str, problem: str, remedy: str, *, line: int | None = None, column: str | None = None
+    path: Path | str,
+    problem: str,
+    remedy: str,
+    *,
+    line: int | None = None,
+    column: str | None = None,
+    parameters: Sequence[str] = (),
 ) -> InputError:
     """The error for a place in a file."""
     place = str(path)
@@ -20,7 +45,7 @@ def unusable(
         place += f", line {line}"
     if column is not None:
         place += f", column {column}"
-    return InputError(one_line(f"{place}: {problem}: {remedy}"))
+    return InputError(one_line(f"{place}: {problem}: {remedy}"), parameters)
 
 
 def one_line(text: str, longest: int = 1000) -> str:

@@ -4,13 +4,16 @@ This module gathers, for users, what `readers`, `study`, `conversion`, `storage`
 """
 
 from netbic.conversion import convert
+from netbic.deprecation import earlier_names
 from netbic.errors import InputError
 from netbic.files import FolderInUse, finished_record, locked, read_json, read_table, write_json, write_table
 from netbic.readers import (
     Expression,
+    ExpressionOptions,
     GeneSets,
     Network,
-    NetworkAccount,
+    NetworkOptions,
+    NetworkSummary,
     open_expression,
     read_expression,
     read_gene_sets,
@@ -31,20 +34,37 @@ from netbic.storage import (
     to_frames,
     write_cohort,
 )
-from netbic.study import Alignment, Prepared, Study, align, open_study, prepare, scores_by_name, scores_table
+from netbic.study import (
+    Alignment,
+    MatchingOptions,
+    PreparedExpression,
+    PreprocessingOptions,
+    Study,
+    StudyOptions,
+    align,
+    open_study,
+    prepare,
+    scores_by_name,
+    scores_table,
+)
 
 __all__ = [
     "Alignment",
     "Expression",
+    "ExpressionOptions",
     "FolderInUse",
     "Frames",
     "GeneSets",
     "InputError",
+    "MatchingOptions",
     "Network",
-    "NetworkAccount",
-    "Prepared",
+    "NetworkOptions",
+    "NetworkSummary",
+    "PreparedExpression",
+    "PreprocessingOptions",
     "Run",
     "Study",
+    "StudyOptions",
     "align",
     "check_folder",
     "convert",
@@ -73,3 +93,6 @@ __all__ = [
     "write_json",
     "write_table",
 ]
+
+_EARLIER = {"NetworkAccount": "netbic.io.NetworkSummary", "Prepared": "netbic.io.PreparedExpression"}
+__getattr__ = earlier_names("netbic.io", _EARLIER)

@@ -228,7 +228,7 @@ def test_what_appears_at_a_target_meanwhile_is_not_replaced(cohort, results, tmp
         (target / "thesis.docx").write_bytes(b"mine")
 
     with pytest.raises(InputError, match="exists: choose another name"):
-        netbic.io.convert(cohort / "expression.tsv", target, told=meanwhile)
+        netbic.io.convert(cohort / "expression.tsv", target, progress=meanwhile)
     assert contents(target) == {"thesis.docx": b"mine"}
     table = netbic.io.scores_table
 

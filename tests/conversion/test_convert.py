@@ -3,6 +3,7 @@
 import gzip
 import subprocess
 import sys
+from pathlib import Path
 
 import anndata
 import numpy as np
@@ -105,7 +106,9 @@ def test_anndata_reads_it(tmp_path, name):
 def test_a_text_in_many_pieces_and_its_faults(tmp_path, monkeypatch):
     """Pieces are cut at line ends, and an error names the line of the file."""
     pieces = netbic.readers.text.text_pieces
-    monkeypatch.setattr("netbic.conversion.external_transpose.text_pieces", lambda path, told: pieces(path, 700, told))
+    monkeypatch.setattr(
+        "netbic.conversion.external_transpose.text_pieces", lambda path, progress: pieces(path, 700, progress)
+    )
     text(tmp_path / "table.tsv")
     assert sum(1 for _ in pieces(tmp_path / "table.tsv", 700)) > 5
     made = convert(tmp_path / "table.tsv", tmp_path / "out.zarr")
@@ -163,7 +166,7 @@ def test_precision_can_be_chosen(tmp_path):
 def test_a_store_is_replaced_only_if_asked_for_and_only_a_store(tmp_path):
     text(tmp_path / "table.tsv")
     convert(tmp_path / "table.tsv", tmp_path / "out.zarr")
-    with pytest.raises(InputError, match="exists: choose another name, or --force"):
+    with pytest.raises(InputError, match="exists: choose another name, or `force=True`"):
         convert(tmp_path / "table.tsv", tmp_path / "out.zarr")
     (TABLE * 2).to_csv(tmp_path / "double.tsv", sep="\t")
     np.testing.assert_array_equal(
@@ -185,7 +188,7 @@ def test_a_store_is_replaced_only_if_asked_for_and_only_a_store(tmp_path):
         convert(tmp_path / "out.zarr", tmp_path / "out.zarr", force=True)
     with pytest.raises(InputError, match=r"does not end in \.zarr"):
         convert(tmp_path / "table.tsv", tmp_path / "out")
-    with pytest.raises(InputError, match="is no folder"):
+    with pytest.raises(InputError, match="is not a folder"):
         convert(tmp_path / "table.tsv", tmp_path / "nowhere" / "out.zarr")
     with pytest.raises(InputError, match="choose 1 to"):
         convert(tmp_path / "table.tsv", tmp_path / "other.zarr", block_rows=10**9)
@@ -209,7 +212,7 @@ def test_a_damaged_store_is_noticed(tmp_path, name):
 
 @pytest.mark.parametrize("gone", ["1.0", "data/1", "indices/1", "indptr/0"])
 def test_a_chunk_that_goes_away_later_is_noticed_by_the_rows_that_need_it(tmp_path, gone, monkeypatch):
-    monkeypatch.setattr("netbic.conversion.convert._ENTRIES", 600)
+    monkeypatch.setattr("netbic.conversion.to_zarr._ENTRIES", 600)
     name = "table.tsv" if gone == "1.0" else "csr.h5ad"
     FORMS[name][0](tmp_path / name)
     made = convert(tmp_path / name, tmp_path / "out.zarr", block_rows=20)
@@ -217,7 +220,7 @@ def test_a_chunk_that_goes_away_later_is_noticed_by_the_rows_that_need_it(tmp_pa
     if gone != "indptr/0":
         first = made.matrix[:20].compute()
         np.testing.assert_array_equal(first.toarray() if sp.issparse(first) else first, VALUES[:20])
-    with pytest.raises(InputError, match=rf"out\.zarr: rows 20 to 39 cannot be read .*X/{gone} is not there"):
+    with pytest.raises(InputError, match=rf"out\.zarr: rows 20 to 39 cannot be read .*X/{gone} is missing"):
         made.matrix[20:40].compute()
 
 
@@ -255,7 +258,7 @@ def test_damaged_10x_folders_are_one_line(tmp_path):
 
 def test_missing_values_are_kept_with_a_word(tmp_path):
     (tmp_path / "table.tsv").write_text("g\ta\tb\tc\nx\t1\tNA\t3\ny\t\t5\t6\n")
-    with pytest.warns(UserWarning, match="2 values are missing: netbic fit --dask needs complete data"):
+    with pytest.warns(UserWarning, match="2 values are missing: fits that read data in blocks need complete data"):
         convert(tmp_path / "table.tsv", tmp_path / "out.zarr")
     np.testing.assert_array_equal(read_expression(tmp_path / "out.zarr").matrix, [[1, np.nan], [np.nan, 5], [3, 6]])
 
@@ -271,15 +274,20 @@ def test_the_command(tmp_path):
 
 
 FRUGAL = """
-import resource, sys
+import sys
 import netbic.io, pandas, zarr, dask.array, pyarrow.csv, pyarrow.parquet, numcodecs
-netbic.conversion.convert.BLOCK_BYTES = 8_000_000
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+netbic.conversion.to_zarr.BLOCK_BYTES = 8_000_000
+
+def peak():  # in kB; ru_maxrss would count what the parent process had
+    return int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0])
+
+before = peak()
 netbic.io.convert(sys.argv[1], sys.argv[2], dtype="float32")
-print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+print((peak() - before) / 1024)
 """
 
 
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is told by Linux only")
 def test_memory_stays_far_below_the_table(tmp_path):
     """Genes in rows, 480 MB as text and as single-precision numbers."""
     line = "\t".join(["0.5"] * 30_000)
@@ -290,5 +298,6 @@ def test_memory_stays_far_below_the_table(tmp_path):
     words = [str(tmp_path / "table.tsv"), str(tmp_path / "out.zarr")]
     done = subprocess.run([sys.executable, "-c", FRUGAL, *words], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert float(done.stdout) < 150
+
+    assert 0 < float(done.stdout) < 200  # MB
     assert open_expression(tmp_path / "out.zarr").shape == (30_000, 4000)

@@ -31,6 +31,7 @@ import scipy.sparse as sp
 
 import netbic
 from netbic.io import InputError, read_expression, read_network
+from netbic.readers import ExpressionOptions
 from netbic.readers.lazy import row_source
 from netbic.readers.stores import describe, stored_columns
 
@@ -169,14 +170,14 @@ def _read_matrix(path: Path, **words: object) -> None:
 def _by_blocks(path: Path, **words: object) -> object:
     if path.suffix == ".h5ad" and "csc" in path.name:
         return np.array([values.sum() for _, _, values in stored_columns(describe(path), 50)])
-    source = row_source(path, **words)
+    source = row_source(path, ExpressionOptions(**words))
     parts = [source.rows(first, min(first + 7, source.shape[0])) for first in range(0, source.shape[0], 7)]
     return sp.vstack(parts) if source.is_sparse else np.vstack(parts)
 
 
 def _read_table(path: Path) -> None:
     read_expression(path, samples_in_rows=True)
-    source = row_source(path, samples_in_rows=True)
+    source = row_source(path, ExpressionOptions(samples_in_rows=True))
     for first in range(0, source.shape[0], 7):
         source.rows(first, min(first + 7, source.shape[0]))
 

@@ -123,10 +123,10 @@ COLUMNS = {
 def test_the_ends_are_where_the_header_says(tmp_path, case):
     table = COLUMNS[case]
     table.to_csv(tmp_path / "net.csv", index=False)
-    graph, account = read_network(tmp_path / "net.csv")
+    graph, summary = read_network(tmp_path / "net.csv")
     assert set(graph.names) == set(GENES)
-    assert graph.n_edges == account.edges_in_file == 39
-    assert account.weighted == ("weight" in table)
+    assert graph.n_edges == summary.edges_in_file == 39
+    assert summary.weighted == ("weight" in table)
 
 
 def test_the_ends_can_be_named(tmp_path):
@@ -164,13 +164,13 @@ def test_nullable_columns(tmp_path):
     table.to_parquet(tmp_path / "table.parquet")
     assert (
         read_expression(tmp_path / "table.parquet")
-        .holes()
+        .missing_entries()
         .startswith("1 values are missing (the first: gene 'GENE002'")
     )
 
 
 def test_a_network_none_of_whose_edges_is_left_is_refused():
-    with pytest.raises(InputError, match="no edge joins two of them"):
+    with pytest.raises(InputError, match="no edge connects two of them"):
         align(np.array(GENES, dtype=object), netbic.Graph.from_edges(pd.DataFrame({"a": GENES[:4], "b": list("wxyz")})))
 
 
@@ -203,7 +203,7 @@ def test_numbers_as_sample_names(tmp_path):
 
 def test_blanks_around_missing_values(tmp_path):
     (tmp_path / "table.tsv").write_text("gene\ta\tb\tc\nx\t 1 \t NA \t3\ny\t4\t5\t6\n")
-    assert read_expression(tmp_path / "table.tsv").holes().startswith("1 values are missing")
+    assert read_expression(tmp_path / "table.tsv").missing_entries().startswith("1 values are missing")
 
 
 def test_counts_per_million_count_all_genes_and_skip_holes(tmp_path):
@@ -219,7 +219,7 @@ def test_counts_per_million_count_all_genes_and_skip_holes(tmp_path):
 def test_words_that_do_not_apply_are_refused(tmp_path):
     path = written(tmp_path, TABLE)
     for words in ({"layer": "x"}, {"gene_names": "x"}):
-        with pytest.raises(InputError, match=r"can be chosen for \.h5ad files"):
+        with pytest.raises(InputError, match=r"is for \.h5ad files"):
             read_expression(path, **words)
     sp.save_npz(tmp_path / "net.npz", sp.csr_array(np.eye(3)[::-1]))
     with pytest.raises(InputError, match="has neither relations"):

@@ -17,7 +17,7 @@ import zarr
 
 import netbic
 from netbic.io import InputError, convert, open_expression, read_expression, read_network
-from netbic.readers import hdf5
+from netbic.readers import ExpressionOptions, hdf5
 from netbic.readers.lazy import row_source
 
 COUNTS = np.random.default_rng(0).poisson(0.8, (30, 40)).astype(np.float32)
@@ -35,7 +35,7 @@ def templates(tmp_path_factory):
 @pytest.fixture
 def untried(monkeypatch):
     """No other process, where that is not the point."""
-    monkeypatch.setattr(hdf5, "_tried", lambda *words: "")
+    monkeypatch.setattr(hdf5, "_probed", lambda *words: "")
 
 
 def copied(template, folder):
@@ -71,7 +71,7 @@ def change(path, part, **entries):
 
 
 def by_blocks(path):
-    source = row_source(path)
+    source = row_source(path, ExpressionOptions())
     return [source.rows(first, min(first + 7, 30)) for first in range(0, 30, 7)]
 
 
@@ -189,7 +189,7 @@ def test_tables_of_anndata_before_0_7(tmp_path):
     ("script", "said"),
     [
         ("print('ready', flush=True); import os; os.kill(os.getpid(), 11)", "cannot read it without crashing"),
-        ("print('ready', flush=True); import time; time.sleep(60)", "does not come to an end"),
+        ("print('ready', flush=True); import time; time.sleep(60)", "does not finish reading it"),
         ("print('ready', flush=True); print('X is odd')", "X is odd"),
     ],
 )
@@ -213,13 +213,13 @@ def test_without_another_process_the_file_is_read_all_the_same(tmp_path, templat
 def test_a_file_that_changes_is_tried_again(tmp_path, templates):
     path = copied(templates[".h5ad"], tmp_path)
     read_expression(path)
-    tried = hdf5._tried.cache_info().misses
+    probed = hdf5._probed.cache_info().misses
     read_expression(path)
-    assert hdf5._tried.cache_info().misses == tried
+    assert hdf5._probed.cache_info().misses == probed
     change(path, "indices", at_0=99)
     with pytest.raises(InputError, match="X/indices holds 99"):
         read_expression(path)
-    assert hdf5._tried.cache_info().misses == tried + 1
+    assert hdf5._probed.cache_info().misses == probed + 1
 
 
 def test_a_dataset_that_is_promised_and_absent(tmp_path, templates):
@@ -255,7 +255,7 @@ def test_pickled_chunks_are_not_opened(tmp_path):
 def test_a_matrix_larger_than_memory(templates, monkeypatch):
     path = templates[".h5ad"]
     monkeypatch.setattr(netbic.readers.stores, "free_memory", lambda: 1000.0)
-    with pytest.raises(InputError, match=r"of memory, of which .* GB are free: read it by blocks"):
+    with pytest.raises(InputError, match=r"of memory, of which .* GB are free: read it in blocks"):
         read_expression(path)
     assert len(by_blocks(path)) == 5
 
@@ -323,10 +323,10 @@ def test_a_broken_graph_file(tmp_path, kind, changes, said):
 
 
 def test_a_zip_file_that_unpacks_to_too_much(tmp_path, monkeypatch):
-    monkeypatch.setattr(netbic.readers.sparse_files, "_ALLOWED_BYTES", 1000)
-    monkeypatch.setattr(netbic.readers.sparse_files, "_MOST_UNPACKED", 2)
+    monkeypatch.setattr(netbic.readers.unpacking, "ALWAYS_ALLOWED", 1000)
+    monkeypatch.setattr(netbic.readers.sparse_files, "_LARGEST_RATIO", 2)
     sp.save_npz(tmp_path / "graph.npz", sp.csr_array(np.ones((200, 200))))
-    with pytest.raises(InputError, match="would unpack to"):
+    with pytest.raises(InputError, match=r"unpacks from .* to 4.* kB or more"):
         read_network(tmp_path / "graph.npz")
 
 
@@ -360,4 +360,25 @@ def test_a_chunk_of_strings_that_promises_too_many(tmp_path, version):
     chunk.write_bytes(packing.encode((10**9).to_bytes(4, "little") + content[4:]))
     for read in (read_expression, open_expression):
         with pytest.raises(InputError, match="has 1,000,000,000 strings by its header, but room for 3"):
+            read(path)
+
+
+def test_a_shard_of_strings_that_promises_too_many(tmp_path):
+    path, names = tmp_path / "cells.zarr", np.array([f"cell{k}" for k in range(5)], dtype=object)
+    root = zarr.open_group(path, mode="w", zarr_format=3)
+    for frame, size in (("obs", 5), ("var", 2)):
+        group = root.create_group(frame, attributes={"_index": "_index", "column-order": []})
+        group.create_array("_index", shape=(size,), chunks=(1,), shards=(2 if frame == "obs" else 1,), dtype=str)
+        group["_index"][:] = names[:size]
+    root.create_array("X", data=np.eye(5)[:, :2])
+    assert read_expression(path).samples.tolist() == names.tolist()
+    shard, packing = path / "obs" / "_index" / "c" / "1", numcodecs.Zstd()
+    content = shard.read_bytes()
+    offset, size = (int(number) for number in np.frombuffer(content[-36:-4], "<u8")[2:])
+    strings = bytes(packing.decode(content[offset : offset + size]))
+    damaged = packing.encode((10**9).to_bytes(4, "little") + strings[4:])
+    assert len(damaged) == size
+    shard.write_bytes(content[:offset] + damaged + content[offset + size :])
+    for read in (read_expression, open_expression):
+        with pytest.raises(InputError, match="has 1,000,000,000 strings by its header, but room for 1"):
             read(path)

@@ -125,7 +125,7 @@ def test_chunks_are_joined_but_not_cut(tmp_path, monkeypatch):
 
 def test_row_groups_that_are_too_large_are_noticed(folder, monkeypatch):
     monkeypatch.setattr("netbic.readers.lazy._LARGE_GROUP", 8 * 300 * 8 - 1)
-    with pytest.warns(UserWarning, match="a row group holds 0.0 GB, which is read at once: netbic convert"):
+    with pytest.warns(UserWarning, match="a row group holds 0.0 GB, which is read as a whole: netbic convert"):
         open_expression(folder / "table.parquet", samples_in_rows=True)
 
 
@@ -256,7 +256,7 @@ def test_stores_that_hold_something_else(tmp_path):
     np.save(tmp_path / "words.npy", np.array([["a", "b"]]))
     with pytest.raises(InputError, match="not numbers"):
         open_expression(tmp_path / "words.npy")
-    with pytest.raises(InputError, match="samples in rows can be chosen for tables only"):
+    with pytest.raises(InputError, match="`samples_in_rows` is for tables only"):
         open_expression(tmp_path / "words.npy", samples_in_rows=True)
     with pytest.raises(InputError, match="block_rows=0"):
         open_expression(tmp_path / "words.npy", block_rows=0)

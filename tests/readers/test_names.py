@@ -244,9 +244,9 @@ def test_string_info_and_gene_sets_are_checked(tmp_path):
 def test_line_breaks_in_quotes_are_called_so(tmp_path, text, line):
     for name, read in (("table.tsv", read_expression), ("table.sif", read_network), ("net.tsv", read_network)):
         (tmp_path / name).write_text(text)
-        with pytest.raises(InputError, match=rf"{name}, line {line}: a quoted field goes on after the end of the line"):
+        with pytest.raises(InputError, match=rf"{name}, line {line}: a quoted field does not end on its line"):
             read(tmp_path / name)
-    with pytest.raises(InputError, match="a quoted field goes on after the end of the line"):
+    with pytest.raises(InputError, match="a quoted field does not end on its line"):
         netbic.io.convert(tmp_path / "table.tsv", tmp_path / "table.zarr")
 
 

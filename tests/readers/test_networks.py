@@ -1,4 +1,4 @@
-"""Networks come out of every format alike, with a true account of what was dropped."""
+"""Networks come out of every format alike, with a true summary of what was dropped."""
 
 import gzip
 
@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
+import netbic.io
 from netbic import Graph
 from netbic.io import InputError, open_study, read_network
 
@@ -59,9 +60,9 @@ def test_text_networks(tmp_path, case, packed):
 
 def test_the_account_counts_what_is_dropped(tmp_path):
     (tmp_path / "net.tsv").write_text(lines(A, B) + lines(B, A) + "TP53\tTP53\nTP53\tCHEBI:1\n")
-    account = read_network(tmp_path / "net.tsv").account
-    assert (account.edges_in_file, account.duplicates, account.self_loops) == (10, 4, 1)
-    assert (account.not_genes, account.not_genes_named) == (1, ("CHEBI:1",))
+    summary = read_network(tmp_path / "net.tsv").summary
+    assert (summary.edges_in_file, summary.duplicates, summary.self_loops) == (10, 4, 1)
+    assert (summary.not_genes, summary.not_genes_named) == (1, ("CHEBI:1",))
 
 
 @pytest.mark.parametrize("header", ["", "source\ttarget\tweight\n", "x1\tx2\tcombined\n"])
@@ -78,10 +79,10 @@ def test_weights_in_the_third_column(tmp_path, header):
 def test_relations_are_counted_and_can_be_chosen(tmp_path):
     path = tmp_path / "net.sif"
     path.write_text(lines(A, RELATIONS, B))
-    assert read_network(path).account.relations == {"controls": 2, "binds": 2}
+    assert read_network(path).summary.relations == {"controls": 2, "binds": 2}
     chosen = read_network(path, relations=["binds"])
     assert named_edges(chosen.graph) == {frozenset(EDGES[1]), frozenset(EDGES[2])}
-    assert chosen.account.filtered == 2
+    assert chosen.summary.filtered == 2
     pd.DataFrame({"gene_a": A, "gene_b": B, "types": ["a;b", "b", "c", "a"]}).to_parquet(tmp_path / "net.parquet")
     assert read_network(tmp_path / "net.parquet", relations=["a"]).graph.n_edges == 2
     with pytest.raises(InputError, match=r"has no relation 'd'.*it has a, b, c"):
@@ -103,10 +104,10 @@ def test_string_links_and_info(tmp_path):
         "#string_protein_id\tpreferred_name\tprotein_size\tannotation\n"
         + "".join(f'{protein}\t{name}\t100\tA protein; with "quotes", commas\n' for name, protein in proteins.items())
     )
-    graph, account = read_network(links, min_score=700, string_info=info)
+    graph, summary = read_network(links, min_score=700, string_info=info)
     assert named_edges(graph) == {frozenset(EDGES[k]) for k in (0, 2, 3)}
     assert set(graph.weights.data) == {1.0}  # the score chooses, it does not weigh
-    assert (account.filtered, account.duplicates) == (2, 3)
+    assert (summary.filtered, summary.duplicates) == (2, 3)
     assert weight(read_network(links, string_info=info, weighted=True).graph, "TP53", "MDM2") == 900
 
 
@@ -131,9 +132,9 @@ def test_sparse_matrices_with_and_without_names(tmp_path):
     upper = sp.coo_array((WEIGHTS, ([at[a] for a in A], [at[b] for b in B])), shape=(6, 6))
     sp.save_npz(tmp_path / "net.npz", sp.csr_array(upper + upper.T))
     (tmp_path / "names.txt").write_text("\n".join(names))
-    graph, account = read_network(tmp_path / "net.npz", names=tmp_path / "names.txt")
+    graph, summary = read_network(tmp_path / "net.npz", names=tmp_path / "names.txt")
     assert named_edges(graph) == set(map(frozenset, EDGES))
-    assert (account.edges_in_file, account.duplicates) == (4, 0)
+    assert (summary.edges_in_file, summary.duplicates) == (4, 0)
     assert read_network(tmp_path / "net.npz").graph.names.tolist() == list(range(6))
 
 
@@ -157,7 +158,7 @@ BAD = {
     "text as weight": ("net.tsv", lines(A, B, WEIGHTS) + "TP53\tSOS1\thigh\n", "line 5: edge 5 has the weight 'high'"),
     "negative weight": ("net.tsv", lines(A, B, WEIGHTS) + "TP53\tSOS1\t-1\n", "line 5: edge 5 has the weight '-1'"),
     "header only": ("net.tsv", "source\ttarget\n", "a header and nothing else"),
-    "loops only": ("net.tsv", "TP53\tTP53\nMDM2\tMDM2\n", "leaves no edge"),
+    "loops only": ("net.tsv", "TP53\tTP53\nMDM2\tMDM2\n", "has no edge left"),
     "one column": ("net.tsv", "TP53\nMDM2\n", "one column only"),
     "broken xml": ("net.graphml", "<graphml><node id=", "is not valid XML"),
     "no edges in xml": ("net.graphml", "<graphml/>", "holds no edge"),
@@ -193,9 +194,20 @@ def test_scores_that_are_not_there(tmp_path):
 def test_columns_that_are_not_used_are_named(tmp_path):
     (tmp_path / "edges.tsv").write_text("source\ttarget\tsign\tpmid\nTP53\tMDM2\t-1\t1\nMDM2\tMDM4\t1\t2\n")
     (tmp_path / "data.tsv").write_text("gene\ts1\ts2\ts3\nTP53\t1\t2\t4\nMDM2\t2\t1\t1\nMDM4\t0\t3\t1\n")
-    account = read_network(tmp_path / "edges.tsv").account
-    assert account.columns_not_read == ("sign", "pmid")
+    summary = read_network(tmp_path / "edges.tsv").summary
+    assert summary.columns_not_read == ("sign", "pmid")
     study = open_study(tmp_path / "data.tsv", tmp_path / "edges.tsv")
     assert "columns source, target, columns not used: sign, pmid" in " ".join(study.alignment.lines())
     assert repr(study) == "Study(3 samples x 3 genes, 2 edges)"
     assert repr(study.expression) == "Expression(3 samples x 3 genes, dense float64)"
+
+
+def test_earlier_names_work_with_a_warning(tmp_path):
+    with pytest.warns(FutureWarning, match="netbic.io.NetworkSummary"):
+        assert netbic.io.NetworkAccount is netbic.io.NetworkSummary
+    with pytest.warns(FutureWarning, match="netbic.io.PreparedExpression"):
+        assert netbic.io.Prepared is netbic.io.PreparedExpression
+    (tmp_path / "net.tsv").write_text("a\tb\nb\tc\n")
+    network = read_network(tmp_path / "net.tsv")
+    with pytest.warns(FutureWarning, match="summary"):
+        assert network.account is network.summary

@@ -5,23 +5,34 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 
-from netbic import Graph
-from netbic.io import InputError, align, open_study
+from netbic import Graph, tl
+from netbic.cli import main
+from netbic.io import (
+    InputError,
+    MatchingOptions,
+    NetworkOptions,
+    PreprocessingOptions,
+    StudyOptions,
+    align,
+    open_study,
+)
+from netbic.study.matching import check_names
 
 GENES = np.array(["TP53", "MDM2", "EGFR", "GRB2", "ACTB", "GAPDH"], dtype=object)
 NETWORK = Graph.from_edges(pd.DataFrame({"a": ["TP53", "MDM2", "EGFR", "SOS1"], "b": ["MDM2", "EGFR", "GRB2", "GRB2"]}))
 
 
 def test_the_account_adds_up():
-    graph, account = align(GENES, NETWORK, samples=["s1", "s2"])
-    assert (account.genes, account.nodes, account.matched) == (6, 5, 4)
-    assert (account.edges_in_graph, account.edges_kept) == (4, 3)
-    assert (account.isolated, account.isolated_share) == (2, 2 / 6)
-    assert account.unmatched == ("ACTB", "GAPDH")
+    graph, summary = align(GENES, NETWORK, samples=["s1", "s2"])
+    assert (summary.genes, summary.nodes, summary.matched) == (6, 5, 4)
+    assert (summary.edges_in_graph, summary.edges_kept) == (4, 3)
+    assert (summary.isolated, summary.isolated_share) == (2, 2 / 6)
+    assert summary.unmatched == ("ACTB", "GAPDH")
     assert graph.names.tolist() == GENES.tolist()
-    assert json.loads(json.dumps(account.to_dict()))["matched"] == 4
-    text = "\n".join(account.lines())
+    assert json.loads(json.dumps(summary.to_dict()))["matched"] == 4
+    text = "\n".join(summary.lines())
     for said in ("4 of 6 genes (67%)", "3 of 4", "without a neighbour: 2 (33%)"):
         assert said in text
 
@@ -29,9 +40,9 @@ def test_the_account_adds_up():
 def test_hubs_are_named_with_their_neighbours():
     names = np.array([f"g{k}" for k in range(200)], dtype=object)
     star = pd.DataFrame({"a": ["g0"] * 150 + ["g3"] * 60, "b": [f"g{k}" for k in range(1, 151)] + list(names[100:160])})
-    _, account = align(names, Graph.from_edges(star))
-    assert account.hubs == {"g0": 150, "g3": 61}
-    assert "g0 (150), g3 (61)" in "\n".join(account.lines())
+    _, summary = align(names, Graph.from_edges(star))
+    assert summary.hubs == {"g0": 150, "g3": 61}
+    assert "g0 (150), g3 (61)" in "\n".join(summary.lines())
 
 
 ENSEMBL = np.array([f"ENSG{k:011d}.{k % 7 + 1}" for k in range(40)], dtype=object)
@@ -42,30 +53,41 @@ def chain(names):
 
 
 @pytest.mark.parametrize(
-    ("genes", "nodes", "samples", "hint"),
+    ("genes", "nodes", "samples", "hint", "parameter"),
     [
-        (ENSEMBL, [name.split(".")[0] for name in ENSEMBL], [], "--strip-versions"),
-        (ENSEMBL, [f"GENE{k}" for k in range(40)], [], "data have Ensembl ids, the network has symbols"),
-        ([f"GENE{k}" for k in range(40)], list(ENSEMBL), [], "network has Ensembl ids, the data symbols"),
-        ([f"Gene{k}" for k in range(40)], [f"GENE{k}" for k in range(40)], [], "mouse .* and human"),
-        ([f"GENE{k}" for k in range(40)], [str(k + 100) for k in range(40)], [], "Entrez"),
-        ([f"GENE{k}" for k in range(40)], [f"9606.ENSP{k:011d}" for k in range(40)], [], "--string-info"),
+        (ENSEMBL, [name.split(".")[0] for name in ENSEMBL], [], "remove the versions", "strip_versions"),
+        (ENSEMBL, [f"GENE{k}" for k in range(40)], [], "data have Ensembl ids, the network has symbols", "id_map"),
+        (
+            [f"GENE{k}" for k in range(40)],
+            list(ENSEMBL),
+            [],
+            "network has Ensembl ids, the data have symbols",
+            "id_map",
+        ),
+        ([f"Gene{k}" for k in range(40)], [f"GENE{k}" for k in range(40)], [], "mouse .* and human", "id_map"),
+        ([f"GENE{k}" for k in range(40)], [str(k + 100) for k in range(40)], [], "Entrez", "id_map"),
+        ([f"GENE{k}" for k in range(40)], [f"9606.ENSP{k:011d}" for k in range(40)], [], "protein.info", "string_info"),
         (
             [f"s{k}" for k in range(40)],
             [f"GENE{k}" for k in range(40)],
             [f"GENE{k}" for k in range(40)],
-            "--samples-in-rows",
+            "samples in rows",
+            "samples_in_rows",
         ),
-        (["x", "y", "z"], ["a", "b", "c"], [], "--id-map"),
+        (["x", "y", "z"], ["a", "b", "c"], [], "two-column table", "id_map"),
     ],
 )
-def test_a_mix_up_of_names_is_recognised(genes, nodes, samples, hint):
+def test_a_mix_up_of_names_is_recognised(genes, nodes, samples, hint, parameter):
     with pytest.raises(InputError, match=hint) as caught:
         align(np.array(genes, dtype=object), chain(nodes), samples=samples)
     message = str(caught.value)
     assert "no gene of the data is in the network" in message
     for names in (genes, nodes):
         assert sum(repr(str(name)) in message for name in names) == min(5, len(names))
+    assert "`" not in message  # these names need not come from files
+    with pytest.raises(InputError, match=f"{hint}.*`{parameter}`") as caught:
+        check_names(np.array(genes, dtype=object), chain(nodes), samples, from_files=True)
+    assert caught.value.parameters == (parameter,)
 
 
 def test_few_matches_are_refused_but_a_small_network_is_not():
@@ -104,7 +126,7 @@ def test_an_id_map_works_in_either_direction(tmp_path, turned, header):
 
 def test_an_id_map_of_other_genes_is_refused(tmp_path):
     (tmp_path / "map.tsv").write_text("x\ty\nz\tw\n")
-    with pytest.raises(InputError, match=r"map.tsv: knows no gene of the data \(it has 'x', 'z'"):
+    with pytest.raises(InputError, match=r"map.tsv: has no gene of the data in any column \(it has 'x', 'z'"):
         study(tmp_path, ["a", "b", "c"], ["a", "b"], id_map=tmp_path / "map.tsv")
 
 
@@ -127,3 +149,34 @@ def test_nodes_without_names_are_the_genes_of_the_file(tmp_path):
     assert found.expression.genes.tolist() == ["w", "y", "z"]
     tails, heads, _ = found.graph.edges()
     assert [(found.graph.names[a], found.graph.names[b]) for a, b in zip(tails, heads, strict=True)] == [("y", "z")]
+
+
+def test_the_command_line_prints_its_options_for_parameters(tmp_path):
+    with pytest.raises(InputError, match=r"two-column table \(`id_map`\)$"):
+        study(tmp_path, ["x", "y", "z"], ["p", "q", "r"])
+    done = CliRunner().invoke(main, ["align", str(tmp_path / "expression.tsv"), "--graph", str(tmp_path / "net.tsv")])
+    assert done.exit_code == 1
+    assert done.output.strip().endswith("translate one into the other with a two-column table (--id-map)")
+
+
+def test_anndata_users_read_of_no_option_and_of_no_parameter_they_do_not_have():
+    anndata = pytest.importorskip("anndata")
+    adata = anndata.AnnData(np.eye(4), var=pd.DataFrame(index=["x", "y", "z", "w"]))
+    with pytest.raises(InputError, match=r"with a two-column table$"):
+        tl.modules(adata, chain(["p", "q", "r", "s"]))
+
+
+def test_options_and_keywords_say_the_same(tmp_path):
+    study(tmp_path, list(ENSEMBL), list(ENSEMBL))
+    files = tmp_path / "expression.tsv", tmp_path / "net.tsv"
+    options = StudyOptions(
+        network=NetworkOptions(source="target", target="source"),
+        preprocessing=PreprocessingOptions(n_variable=20),
+        matching=MatchingOptions(strip_versions=True),
+    )
+    one = open_study(*files, options)
+    two = open_study(*files, source="target", target="source", n_variable=20, strip_versions=True)
+    assert one.fingerprint() == two.fingerprint()
+    assert open_study(*files, options, n_variable=10).expression.shape == (5, 10)
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'n_variables': did you mean 'n_variable'\?"):
+        open_study(*files, n_variables=3)

@@ -12,7 +12,7 @@ model = netbic.SparseGraphSVD(1, n_rows=20, n_columns=10).fit(counts.astype(floa
 names = [str(k) for k in range(30)]
 
 
-@pytest.mark.filterwarnings("ignore:.*count as average")
+@pytest.mark.filterwarnings("ignore:.*set to their mean")
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 def test_integers_are_scored_as_the_same_floats(form):
     kept = [name for k, name in enumerate(names) if k != int(np.flatnonzero(model.columns_[0])[0])]

@@ -70,7 +70,7 @@ def test_new_cells_are_scored_block_by_block(kind, center):
     order = np.random.default_rng(0).permutation(600)[:550]  # other order, some genes missing
     new, lazy = cells(kind(counts))[:, order].copy(), cells(in_blocks(kind))[:, order].copy()
     for found in (new, lazy):
-        with pytest.warns(UserWarning, match="count as average"):
+        with pytest.warns(UserWarning, match="set to their mean"):
             tl.score(found, data)
     np.testing.assert_allclose(lazy.obsm["X_netbic"], new.obsm["X_netbic"], atol=1e-8)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from functools import reduce
@@ -117,11 +118,28 @@ def now_keeping() -> None:
     click.get_current_context().meta[_KEPT] = True
 
 
+_OF_COMMAND = {"lazy": "dask"}  # parameters whose option has another name
+
+
+def _with_options(text: str, parameters: Sequence[str]) -> str:
+    """Replace parameters in backticks (`id_map`, `force=True`) by the options of the command that runs."""
+    options = {param.name: param.opts[0] for param in click.get_current_context().command.params}
+
+    def option(found: re.Match[str]) -> str:
+        name, value = _OF_COMMAND.get(found[1], found[1]), found[2]
+        if found[1] not in parameters or name not in options:
+            return found[0]
+        return options[name] + ("" if value in (None, "True") else f" {value}")
+
+    return re.sub(r"`(\w+)(?:=([^`]*))?`", option, text)
+
+
 def _in_one_line(problem: Exception, goes_on: str | None, kept: str) -> click.ClickException:
     from netbic.files import FolderInUse, WriteError
     from netbic.outofcore import BlockError, ClusterError
 
-    text = in_options(" ".join(str(problem).split()))
+    text = " ".join(str(problem).split())
+    text = in_options(_with_options(text, getattr(problem, "parameters", ())))
     if isinstance(problem, WriteError):
         return click.ClickException(
             f"{text} ({kept if goes_on is None else f'modules found so far are kept: {goes_on}'})"
@@ -248,7 +266,7 @@ def split_lists(parameters: dict[str, Any]) -> dict[str, Any]:
 
 def preprocessing(study: Study, center: str, zscore: bool, missing: str) -> dict[str, Any]:
     """The options of `preprocesses_data` as parameters of SparseGraphSVD."""
-    if missing == "error" and (holes := study.expression.holes()):
+    if missing == "error" and (holes := study.expression.missing_entries()):
         raise click.ClickException(f"{holes}: use --missing ignore or --missing impute, or fill the missing entries")
     return {"center": CENTERS.get(center, center), "scale": zscore, "missing": missing}
 

@@ -34,7 +34,7 @@ def convert(expression: str, out: str, quiet: bool, **options: Any) -> None:
     folder. It may be larger than memory. OUT.zarr has AnnData's layout and can also be read by anndata.read_zarr.
     """
     with progress_bar("percent", 100, 0, quiet) as update:
-        made = netbic.io.convert(expression, out, **split_lists(options), told=update)
+        made = netbic.io.convert(expression, out, **split_lists(options), progress=update)
     heights = made.matrix.chunks[0]
     kind = "sparse" if hasattr(made.matrix._meta, "indptr") else "dense"
     blocks = f"{len(heights):,} blocks of {heights[0]:,}" if len(heights) > 1 else "1 block"

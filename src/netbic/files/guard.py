@@ -57,7 +57,8 @@ def cannot_replace(folder: Path, names: list[str]) -> FolderInUse:
     some = one_line(", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else ""))
     return FolderInUse(
         f"{folder} contains files that netbic did not write and would have to replace ({some}): "
-        "move them away, or choose another folder (--force does not replace them either)"
+        "move them away, or choose another folder (`force=True` does not replace them either)",
+        ["force"],
     )
 
 
@@ -120,4 +121,4 @@ def check_output_file(path: Path, inputs: Inputs, *, force: bool) -> None:
     if path.is_dir() or (path.exists() and not stat.S_ISREG(path.stat().st_mode)):
         raise FolderInUse(f"{path} is not a regular file: name a file to write")
     if not force:
-        raise FolderInUse(f"{path} exists: choose another name, or --force to replace it")
+        raise FolderInUse(f"{path} exists: choose another name, or `force=True` to replace it", ["force"])

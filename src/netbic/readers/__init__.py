@@ -1,27 +1,18 @@
 """Expression matrices, networks, gene sets and tables, read and checked; nothing is written here."""
 
 from netbic.readers.characters import check_characters
-from netbic.readers.expression import (
-    Expression,
-    TenX,
-    as_matrix,
-    check_names,
-    check_words,
-    float_type,
-    kind_of,
-    number_table,
-    parts_of_10x,
-    read_expression,
-    stored_numbers,
-)
+from netbic.readers.expression import Expression, check_names, file_format, read_expression
 from netbic.readers.gene_sets import GeneSets, read_gene_sets
-from netbic.readers.lazy import BLOCK_BYTES, RowSource, as_floats, open_expression, row_source, store_source
+from netbic.readers.lazy import BLOCK_BYTES, RowSource, as_floats, open_expression, store_source
+from netbic.readers.matrices import Matrix, NameArray, Step, as_matrix, float_type, stored_numbers
 from netbic.readers.names import ENSEMBL, renaming, without_version
-from netbic.readers.networks import Network, NetworkAccount, read_network
-from netbic.readers.parquet import not_parquet, open_parquet
-from netbic.readers.stores import WHOLE, Stored, describe, foreign_files, is_store, stored_columns
-from netbic.readers.tables import Names, NumberTable, number_pieces
-from netbic.readers.text import MISSING, squeezed, text_pieces
+from netbic.readers.networks import Network, NetworkSummary, read_network
+from netbic.readers.options import ExpressionOptions, NetworkOptions, check_keywords, with_changes
+from netbic.readers.parquet import not_parquet, number_table, open_parquet
+from netbic.readers.stores import WHOLE, StoredMatrix, describe, foreign_files, is_store, stored_columns
+from netbic.readers.tables import NumberTable, number_pieces
+from netbic.readers.tenx import TenX
+from netbic.readers.text import MISSING, Progress, text_pieces
 from netbic.readers.unpacking import check_archive
 
 __all__ = [
@@ -30,40 +21,43 @@ __all__ = [
     "MISSING",
     "WHOLE",
     "Expression",
+    "ExpressionOptions",
     "GeneSets",
-    "Names",
+    "Matrix",
+    "NameArray",
     "Network",
-    "NetworkAccount",
+    "NetworkOptions",
+    "NetworkSummary",
     "NumberTable",
+    "Progress",
     "RowSource",
-    "Stored",
+    "Step",
+    "StoredMatrix",
     "TenX",
     "as_floats",
     "as_matrix",
     "check_archive",
     "check_characters",
+    "check_keywords",
     "check_names",
-    "check_words",
     "describe",
+    "file_format",
     "float_type",
     "foreign_files",
     "is_store",
-    "kind_of",
     "not_parquet",
     "number_pieces",
     "number_table",
     "open_expression",
     "open_parquet",
-    "parts_of_10x",
     "read_expression",
     "read_gene_sets",
     "read_network",
     "renaming",
-    "row_source",
-    "squeezed",
     "store_source",
     "stored_columns",
     "stored_numbers",
     "text_pieces",
+    "with_changes",
     "without_version",
 ]

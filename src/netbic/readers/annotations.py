@@ -6,20 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from netbic.arrays import bounds_problem
+from netbic.arrays import Array, bounds_problem
 from netbic.errors import InputError, shown, unusable
-from netbic.readers.tables import Names
+from netbic.readers.matrices import NameArray
 from netbic.readers.zarr_arrays import check_zarr
 
 
 class OldLayout(InputError):
-    """A file of an AnnData before 0.7, whose data frames are tables."""
+    """A file written by AnnData before 0.7, whose data frames are tables."""
 
 
-def names_in(path: Path, frame: Any, place: str, column: str | None = None) -> Names:
-    """The index of a data frame (called `place` in the file), or one of its columns."""
+def names_in(path: Path, frame: Any, place: str, column: str | None = None) -> NameArray:
+    """The index of a data frame, or one of its columns; `place` is its name in the file."""
     if not is_group(frame):
         raise OldLayout(str(unusable(path, "was written by an old AnnData", "read it with anndata and write it again")))
     attributes = dict(frame.attrs)
@@ -38,7 +37,7 @@ def is_group(element: Any) -> bool:
     return hasattr(element, "keys")
 
 
-def _values(path: Path, frame: Any, name: str, place: str) -> NDArray[Any]:
+def _values(path: Path, frame: Any, name: str, place: str) -> Array:
     """A column of a data frame: plain, categorical or with a mask."""
     element = frame[name]
     check_zarr(path, element)
@@ -55,18 +54,18 @@ def _values(path: Path, frame: Any, name: str, place: str) -> NDArray[Any]:
     return _plain(element)
 
 
-def _labelled(path: Path, labels: NDArray[Any], codes: NDArray[Any], place: str) -> NDArray[Any]:
+def _labelled(path: Path, labels: Array, codes: Array, place: str) -> Array:
     """Labels by their numbers; -1 is a missing one."""
     if codes.dtype.kind not in "iu":
         raise unusable(path, f"{place}codes holds {codes.dtype}, not integers", "write it again")
     known = codes[codes != -1] if codes.dtype.kind == "i" else codes
     if problem := bounds_problem(known, len(labels), "categories", place, "codes"):
         raise unusable(path, problem, "write it again")
-    named: NDArray[Any] = np.append(np.asarray(labels, dtype=object), "nan")
+    named: Array = np.append(np.asarray(labels, dtype=object), "nan")
     return np.asarray(named[codes])
 
 
-def _plain(element: Any) -> NDArray[Any]:
+def _plain(element: Any) -> Array:
     return np.asarray(element.asstr()[:] if hasattr(element, "asstr") and element.dtype.kind in "OS" else element[:])
 
 

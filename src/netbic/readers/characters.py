@@ -1,4 +1,4 @@
-"""Characters that the name of a gene, sample, node, set or column must not hold."""
+"""Characters that are not allowed in names of genes, samples, nodes, sets and columns."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 from netbic.errors import InputError, shown, unusable
 
-# Control characters but for tab and line feed, which tables hold in quotes; and lone surrogates, which no encoding has.
+# Control characters except tab and line feed, which quoted fields may contain; and lone surrogates.
 _FORBIDDEN = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def forbidden(name: str) -> str | None:
-    """The first character that a name must not hold."""
+    """The first character of a name that is not allowed."""
     found = _FORBIDDEN.search(name)
     return None if found is None else found.group()
 
@@ -25,7 +25,7 @@ def check_characters(path: Path | str, kind: str, names: Iterable[Any], line: in
     Parameters
     ----------
     path : path
-        The file that the names are from.
+        The file that the names come from.
     kind : str
         What they name: "gene", "sample", "node", ...
     names : iterable of str
@@ -44,14 +44,14 @@ def check_characters(path: Path | str, kind: str, names: Iterable[Any], line: in
 
 
 def check_categories(path: Path | str, kind: str, column: Any) -> None:
-    """The same for a column of categories; the error has the number of the first row with such a name."""
+    """The same for a column of categories; the error names the first row with such a name."""
     if (found := _first(column.categories)) is not None:
         row = int((column.codes == found[0]).argmax())
         raise _refusal(path, f"{kind} {row + 1}", found[1], None)
 
 
 def _first(names: Iterable[Any]) -> tuple[int, str] | None:
-    """Position and name of the first that holds such a character."""
+    """Position and text of the first name with such a character."""
     texts = [str(name) for name in names]
     if forbidden("\n".join(texts)) is None:  # one search for all of them is many times faster
         return None

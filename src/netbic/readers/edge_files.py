@@ -1,4 +1,4 @@
-"""Edges as the files of the field hold them: SIF, tables of edges, GraphML."""
+"""Edges from SIF files, edge tables and GraphML."""
 
 from __future__ import annotations
 
@@ -10,48 +10,29 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from netbic.arrays import Floats
 from netbic.errors import InputError, one_line, shown, unusable
 from netbic.readers.characters import check_categories, check_characters
-from netbic.readers.tables import read_columns, word
+from netbic.readers.tables import column_key, read_columns
 from netbic.readers.text import Layout, check_quotes, read_bytes
 
-# Words for an edge's ends, likelier ones first: "source", "official_symbol_interactor_a", "gene_a", "gene1", ...
-_STEMS = (
-    "official_symbol_interactor",
-    "gene_symbol",
-    "genesymbol",
-    "symbol",
-    "gene",
-    "node",
-    "protein",
-    "participant",
-    "interactor",
-    "partner",
-    "name",
-    "entrez",
-    "entrez_gene_interactor",
-)
-_SOURCES = [
-    "source",
-    "from",
-    "tf",
-    "regulator",
-    "source_name",
-    *(f"{s}{e}" for s in _STEMS for e in ("_a", "a", "1", "_1")),
-]
-_TARGETS = ["target", "to", *(f"{s}{e}" for s in _STEMS for e in ("_b", "b", "2", "_2"))]
+# Usual names of the columns with the two ends of an edge, likelier ones first: "source", "gene_a", "gene1", ...
+_STEMS = """official_symbol_interactor gene_symbol genesymbol symbol gene node protein participant interactor partner
+name entrez entrez_gene_interactor"""
+_SOURCES = ["source", "from", "tf", "regulator", "source_name"]
+_SOURCES += [f"{stem}{end}" for stem in _STEMS.split() for end in ("_a", "a", "1", "_1")]
+_TARGETS = ["target", "to", *(f"{stem}{end}" for stem in _STEMS.split() for end in ("_b", "b", "2", "_2"))]
 _WEIGHTS = {"weight", "weights", "score", "combined_score", "combined", "confidence", "probability", "strength"}
 _RELATIONS = {"relation", "relations", "interaction", "interaction_type", "type", "types", "edge_type", "mode"}
 
 
-class Ends(NamedTuple):
-    """Edges as read: both ends as categories, and what else is known of each."""
+class Edges(NamedTuple):
+    """Edges as read: both ends as categories, with weights and relations if there are any."""
 
     source: Any
     target: Any
-    weight: NDArray[np.float64] | None = None
+    weight: Floats | None = None
     relation: Any = None
     n_header: int | None = None  # header lines of a text file
     columns: dict[str, str] | None = None  # which column was read as what
@@ -62,7 +43,7 @@ class Ends(NamedTuple):
         """Whether these are STRING's links."""
         return {"protein1", "protein2", "combined_score"} <= set((self.columns or {}).values())
 
-    def renamed(self, rename: Callable[[str], str]) -> Ends:
+    def renamed(self, rename: Callable[[str], str]) -> Edges:
         """The same edges between renamed nodes."""
         parts = []
         for part in (self.source, self.target):
@@ -71,7 +52,7 @@ class Ends(NamedTuple):
         return self._replace(source=parts[0], target=parts[1])
 
 
-def edges_of_text(path: Path, sif: bool, header: bool | None, ends: tuple[str | None, str | None]) -> Ends:
+def edges_of_text(path: Path, sif: bool, header: bool | None, ends: tuple[str | None, str | None]) -> Edges:
     """Edges of a text file."""
     data = read_bytes(path)
     if sif:
@@ -80,29 +61,24 @@ def edges_of_text(path: Path, sif: bool, header: bool | None, ends: tuple[str | 
     return edges_of_frame(path, table.frame, ends, table.n_header)
 
 
-def _checked(path: Path, ends: Ends) -> Ends:
-    """The same edges, if no name holds a control character."""
-    columns = {
-        "the source of edge": ends.source,
-        "the target of edge": ends.target,
-        "the relation of edge": ends.relation,
-    }
-    for kind, column in columns.items():
-        if column is not None:
-            check_categories(path, kind, column)
-    return ends
+def _checked(path: Path, edges: Edges) -> Edges:
+    """The same edges; an error if a name contains a control character."""
+    for part in ("source", "target", "relation"):
+        if (column := getattr(edges, part)) is not None:
+            check_categories(path, f"the {part} of edge", column)
+    return edges
 
 
-def _sif(path: Path, data: bytes) -> Ends:
-    """A relation B; several targets on one line, and lines with a lone node, as Cytoscape writes them."""
+def _sif(path: Path, data: bytes) -> Edges:
+    """A relation B; a line may have several targets, or a single node, as Cytoscape writes them."""
     layout = Layout.of(path, data)
     check_quotes(layout, data)
-    has_header = word(layout.first[0]) in ("participant_a", "source", "node1", "gene1", "gene_a", "interactor_a")
+    has_header = column_key(layout.first[0]) in ("participant_a", "source", "node1", "gene1", "gene_a", "interactor_a")
     if layout.n_fields == 3 or has_header:
         try:
             table = read_columns(path, has_header, data)
             source, relation, target = (_column(table.frame, at) for at in range(3))
-            return Ends(source, target, None, relation, table.n_header)
+            return Edges(source, target, None, relation, table.n_header)
         except InputError:
             pass  # lines of different lengths are allowed here
     rows = list(layout.rows(data, skip=int(has_header)))
@@ -116,11 +92,11 @@ def _sif(path: Path, data: bytes) -> Ends:
     last = 3 if has_header or _annotated(edges) else None
     triples = [(row[0].strip(), row[1].strip(), target.strip()) for row in edges for target in row[2:last]]
     sources, relations, targets = (pd.Categorical(list(part)) for part in zip(*triples, strict=True))
-    return Ends(sources, targets, None, relations)
+    return Edges(sources, targets, None, relations)
 
 
 def _annotated(edges: list[list[str]]) -> bool:
-    """Whether the fields after A, relation and B say something about the edge, instead of naming more targets."""
+    """Whether the fields after A, relation and B annotate the edge instead of naming more targets."""
     if len({len(row) for row in edges}) > 1 or len(edges[0]) == 3:
         return False
     nodes = {field for row in edges for field in (row[0], row[2])}
@@ -129,52 +105,52 @@ def _annotated(edges: list[list[str]]) -> bool:
 
 def edges_of_frame(
     path: Path, frame: pd.DataFrame, ends: tuple[str | None, str | None] = (None, None), n_header: int | None = None
-) -> Ends:
-    """Edges of a table: which columns hold what is said, or told by their names, or by what is in them."""
+) -> Edges:
+    """Edges of a table, whose columns are given (`ends`), or recognised by their names or their content."""
     if frame.shape[1] < 2:
-        raise unusable(path, f"has {frame.shape[1]} column", "an edge needs two ends")
+        raise unusable(path, f"has {frame.shape[1]} column", "an edge table needs two columns, one for each end")
     check_characters(path, "column", frame.columns)
     named = n_header != 0
-    words = [word(str(name)) if named else "" for name in frame.columns]
-    source, target, relation = _end_columns(path, frame, words, ends)
-    others = [at for at in range(len(words)) if at not in (source, target, relation)]
-    weight = next((at for at in others if words[at] in _WEIGHTS), None)
-    if weight is None and not named and len(words) == 3 and others and _is_numeric(frame, others[0]):
+    keys = [column_key(str(name)) if named else "" for name in frame.columns]
+    source, target, relation = _end_columns(path, frame, keys, ends)
+    others = [at for at in range(len(keys)) if at not in (source, target, relation)]
+    weight = next((at for at in others if keys[at] in _WEIGHTS), None)
+    if weight is None and not named and len(keys) == 3 and others and _is_numeric(frame, others[0]):
         weight = others[0]
     if relation is None:
-        relation = next((at for at in others if words[at] in _RELATIONS), None)
-    numbers = None if weight is None else _numbers(path, frame, weight, n_header)
-    kinds = None if relation is None else _column(frame, relation)
+        relation = next((at for at in others if keys[at] in _RELATIONS), None)
     roles = {"source": source, "target": target, "weight": weight, "relation": relation}
     columns = {role: str(frame.columns[at]) for role, at in roles.items() if at is not None and named}
-    unread = tuple(str(frame.columns[at]) for at in range(len(words)) if at not in roles.values() and named)
-    found = Ends(_column(frame, source), _column(frame, target), numbers, kinds, n_header, columns or None, unread)
-    return _checked(path, found)
+    edges = Edges(
+        _column(frame, source),
+        _column(frame, target),
+        None if weight is None else _numbers(path, frame, weight, n_header),
+        None if relation is None else _column(frame, relation),
+        n_header,
+        columns or None,
+        tuple(str(frame.columns[at]) for at in range(len(keys)) if at not in roles.values() and named),
+    )
+    return _checked(path, edges)
 
 
 def _end_columns(
-    path: Path, frame: pd.DataFrame, words: Sequence[str], ends: tuple[str | None, str | None]
+    path: Path, frame: pd.DataFrame, keys: Sequence[str], ends: tuple[str | None, str | None]
 ) -> tuple[int, int, int | None]:
-    """Positions of both ends, and of the relation if it stands between them."""
+    """Positions of both ends, and of the relation in a table of three columns."""
     asked = [_asked(path, frame, name) for name in ends]
-    told = [next((words.index(name) for name in known if name in words), None) for known in (_SOURCES, _TARGETS)]
-    source, target = (given if given is not None else named for given, named in zip(asked, told, strict=True))
+    usual = [next((keys.index(name) for name in known if name in keys), None) for known in (_SOURCES, _TARGETS)]
+    source, target = (given if given is not None else named for given, named in zip(asked, usual, strict=True))
     if source is not None and target is not None:
         return source, target, None
-    first = 1 if words[0] in ("", "unnamed_0", "index") and n_named(words) and len(words) > 2 else 0
-    if len(words) - first == 3 and not _is_numeric(frame, first + 2):
-        # A relation B, or A B relation: the ends share a vocabulary; failing that, what repeats is the relation.
+    first = 1 if keys[0] in ("", "unnamed_0", "index") and any(keys) and len(keys) > 2 else 0
+    if len(keys) - first == 3 and not _is_numeric(frame, first + 2):
+        # A relation B, or A B relation: the ends share names; otherwise the relation has fewer different values.
         one, two, three = (set(_column(frame, first + k).categories) for k in range(3))
         shared = len(one & two), len(one & three)
         if shared[1] > shared[0] or (shared[1] == shared[0] and len(two) < len(three)):
             return first, first + 2, first + 1
         return first, first + 1, first + 2
     return first, first + 1, None
-
-
-def n_named(words: Sequence[str]) -> int:
-    """How many columns have a name."""
-    return sum(map(bool, words))
 
 
 def _asked(path: Path, frame: pd.DataFrame, name: str | None) -> int | None:
@@ -195,7 +171,7 @@ def _column(frame: pd.DataFrame, at: int) -> Any:
 
 
 def _as_name(value: Any) -> str:
-    """A name as text; whole numbers, as Entrez ids often come, without a decimal point."""
+    """A name as text; whole numbers, such as Entrez ids, without a decimal point."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return str(value).strip()
@@ -210,7 +186,7 @@ def _is_numeric(frame: pd.DataFrame, at: int) -> bool:
     return bool(pd.to_numeric(pd.Series(column.cat.categories), errors="coerce").notna().mean() > 0.5)
 
 
-def _numbers(path: Path, frame: pd.DataFrame, at: int, n_header: int | None = None) -> NDArray[np.float64]:
+def _numbers(path: Path, frame: pd.DataFrame, at: int, n_header: int | None = None) -> Floats:
     column = frame.iloc[:, at]
     if isinstance(column.dtype, pd.CategoricalDtype):
         levels = pd.to_numeric(pd.Series(column.cat.categories, dtype=object), errors="coerce").to_numpy(np.float64)
@@ -226,14 +202,14 @@ def _numbers(path: Path, frame: pd.DataFrame, at: int, n_header: int | None = No
 
 
 def line_of_edge(path: Path, number: int, n_header: int | None) -> int | None:
-    """The line of a text file that holds an edge, blank lines counted."""
+    """The line number of an edge in a text file; blank lines count."""
     if n_header is None:
         return None
     data = read_bytes(path)
     return next(islice(Layout.of(path, data).rows(data, n_header), number, None), (None, []))[0]
 
 
-def edges_of_graphml(path: Path) -> Ends:
+def edges_of_graphml(path: Path) -> Edges:
     """Nodes by their `name` (or `label`, or id), edges with their `weight`."""
     names: dict[str, str] = {}
     keys: dict[str, str] = {}
@@ -259,7 +235,7 @@ def edges_of_graphml(path: Path) -> Ends:
     table = pd.DataFrame([(names.get(a, a), names.get(b, b)) for a, b in ends], columns=["source", "target"])
     table["weight"] = weights
     weight = _numbers(path, table.astype({"weight": "category"}), 2)
-    return _checked(path, Ends(_column(table, 0), _column(table, 1), weight))
+    return _checked(path, Edges(_column(table, 0), _column(table, 1), weight))
 
 
 def _attributes(element: ElementTree.Element, keys: dict[str, str]) -> dict[str, str]:

@@ -14,7 +14,7 @@ _NO_NAME = re.compile(r"$|na$|https?://", re.IGNORECASE)  # MSigDB has an addres
 
 
 class GeneSets(Mapping[str, tuple[str, ...]]):
-    """Terms and their genes, in the order of the file; `names` holds a term's description.
+    """Terms and their genes, in the order of the file; `names` holds the description of each term.
 
     Parameters
     ----------

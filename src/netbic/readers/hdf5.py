@@ -1,4 +1,4 @@
-"""HDF5 files that would crash or hang the HDF5 library, found out in another process."""
+"""Damaged HDF5 files that would crash or hang the HDF5 library, detected in another process."""
 
 from __future__ import annotations
 
@@ -11,38 +11,37 @@ from pathlib import Path
 from netbic.errors import one_line, unusable
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
-_SCRIPT = Path(__file__).with_name("hdf5_trial.py")
-_SECONDS, _BYTES_PER_SECOND = 15.0, 5e6  # patience with a file: a slow disk is no damage
+_SCRIPT = Path(__file__).with_name("hdf5_probe.py")
+_SECONDS, _BYTES_PER_SECOND = 15.0, 5e6  # time limit: long enough for a slow disk
 
 
 def check_hdf5(path: Path, layer: str | None = None, column: str | None = None, *, whole: bool = False) -> None:
-    """Raise if reading a matrix and its names would crash or hang the HDF5 library, or need absurdly much memory.
+    """Raise if reading a matrix and its names would crash or hang the HDF5 library, or need far too much memory.
 
-    The file is read in another process first, once as long as it does not change. Large datasets are read at both
-    ends only, with all of their structure.
+    The file is first read in another process, once as long as it does not change. Of large datasets the structure and
+    both ends are read.
 
     Parameters
     ----------
     path : path
     layer, column : str, optional
-        What is to be read: a layer instead of X, a column of `var` beside its index.
+        A layer to read instead of X, a column of `var` to read in addition to its index.
     whole : bool
-        Everything in the file.
+        Read everything in the file.
     """
     try:
         state = path.stat()
     except OSError as problem:
         raise unusable(path, f"cannot be opened ({problem.strerror})", "check its permissions") from None
-    if not _has_signature(path):  # which the library refuses by itself
+    if not _has_signature(path):  # the library will refuse it
         return
-    mark = (str(path.absolute()), state.st_ino, state.st_size, state.st_mtime_ns)
-    problem_found = _tried(mark, layer or "", column or "", whole)
-    if problem_found:
-        raise unusable(path, problem_found, "it is damaged: copy or write it again")
+    state_key = (str(path.absolute()), state.st_ino, state.st_size, state.st_mtime_ns)
+    if damage := _probed(state_key, layer or "", column or "", whole):
+        raise unusable(path, damage, "it is damaged: copy or write it again")
 
 
 def _has_signature(path: Path) -> bool:
-    """Whether a file begins as HDF5 does; there may be a block of the user's before that, of 512, 1024, ... bytes."""
+    """Whether a file has the HDF5 signature, at its start or after a user block of 512, 1024, ... bytes."""
     try:
         with path.open("rb") as file:
             size = path.stat().st_size
@@ -53,18 +52,19 @@ def _has_signature(path: Path) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _tried(mark: tuple[str, int, int, int], layer: str, column: str, whole: bool) -> str:
-    """What is wrong with a file; nothing where that cannot be found out."""
+def _probed(state_key: tuple[str, int, int, int], layer: str, column: str, whole: bool) -> str:
+    """What is wrong with a file; empty if nothing is, or if no process can be started."""
     if not sys.executable or getattr(sys, "frozen", False):  # there is no Python to run
         return ""
-    words = [sys.executable, "-P", str(_SCRIPT), mark[0], layer, column, "whole" if whole else "parts"]
-    surroundings = os.environ | {"HDF5_USE_FILE_LOCKING": "FALSE"}  # nothing is written, nobody has to wait
-    nowhere = subprocess.DEVNULL
+    path, _, size, _ = state_key
+    command = [sys.executable, "-P", str(_SCRIPT), path, layer, column, "whole" if whole else "parts"]
+    environment = os.environ | {"HDF5_USE_FILE_LOCKING": "FALSE"}  # nothing is written
+    null = subprocess.DEVNULL
     try:
         with subprocess.Popen(
-            words, bufsize=0, stdin=nowhere, stdout=subprocess.PIPE, stderr=nowhere, env=surroundings
+            command, bufsize=0, stdin=null, stdout=subprocess.PIPE, stderr=null, env=environment
         ) as process:
-            return _outcome(process, mark[2])
+            return _outcome(process, size)
     except (OSError, ValueError):  # no process could be started, or the name of a layer has a zero byte
         return ""
 
@@ -75,10 +75,10 @@ def _outcome(process: subprocess.Popen[bytes], size: int) -> str:
     if process.stdout.readline().strip() != b"ready":
         return ""
     try:
-        said, _ = process.communicate(timeout=_SECONDS + size / _BYTES_PER_SECOND)
+        output, _ = process.communicate(timeout=_SECONDS + size / _BYTES_PER_SECOND)
     except subprocess.TimeoutExpired:
         process.kill()
-        return "the HDF5 library does not come to an end with it"
+        return "the HDF5 library does not finish reading it"
     if process.returncode < 0 or process.returncode > 1:  # a signal; on Windows, a large status
         return "the HDF5 library cannot read it without crashing"
-    return one_line(said.decode(errors="replace").strip(), 300)
+    return one_line(output.decode(errors="replace").strip(), 300)

@@ -1,4 +1,4 @@
-"""Gene names: Ensembl versions, and tables that translate one kind of names into another."""
+"""Gene names: Ensembl versions, and tables that translate names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 
 from netbic.errors import shown, unusable
 from netbic.readers.characters import check_characters
-from netbic.readers.tables import Names, read_columns
+from netbic.readers.matrices import NameArray
+from netbic.readers.tables import read_columns
 from netbic.readers.text import MISSING
 
 ENSEMBL = re.compile(r"^ENS[A-Z]*[GTP]\d{6,}")
@@ -16,14 +17,14 @@ _VERSION = re.compile(r"(?<=\d)\.\d+$")
 
 
 def without_version(name: str) -> str:
-    """An Ensembl id without its version; other names as they are."""
+    """An Ensembl id without its version; other names unchanged."""
     return _VERSION.sub("", name) if ENSEMBL.match(name) else name
 
 
 def renaming(
-    strip_versions: bool, id_map: Path | str | None, genes: Names, nodes: Names | None
+    strip_versions: bool, id_map: Path | str | None, genes: NameArray, nodes: NameArray | None
 ) -> Callable[[str], str] | None:
-    """A function from the data's names to those of the network; None if nothing is to be done."""
+    """A function from the gene names of the data to those of the network; None if they are not changed."""
     if id_map is None:
         return without_version if strip_versions else None
     plain = without_version if strip_versions else str
@@ -32,11 +33,11 @@ def renaming(
 
 
 def read_id_map(
-    path: Path | str, genes: Collection[str], nodes: Names | None = None, plain: Callable[[str], str] = str
+    path: Path | str, genes: Collection[str], nodes: NameArray | None = None, plain: Callable[[str], str] = str
 ) -> dict[str, str]:
-    """A table of names as a mapping from the data's: from the column that knows most genes to that with most nodes.
+    """A dictionary from the column of a table with most genes of the data to the column with most nodes of the network.
 
-    A gene with several translations gets the first that is a node of the network, or else the first.
+    A gene with several translations gets the first one that is a node of the network, otherwise the first one.
     """
     frame = read_columns(path, header=None).frame
     if frame.shape[1] < 2:
@@ -46,8 +47,9 @@ def read_id_map(
     source = max(range(len(columns)), key=lambda at: int(columns[at].isin(wanted).sum()))
     if not columns[source].isin(wanted).any():
         some = ", ".join(shown(name) for name in columns[0].head(3))
-        hint = "check which names it maps, and whether Ensembl versions are in the way (--strip-versions)"
-        raise unusable(path, f"knows no gene of the data (it has {some}, ...)", hint)
+        remedy = "check which names it maps, and remove Ensembl versions if names differ by them (`strip_versions`)"
+        what = f"has no gene of the data in any column (it has {some}, ...)"
+        raise unusable(path, what, remedy, parameters=["strip_versions"])
     others = [at for at in range(len(columns)) if at != source]
     target = max(others, key=lambda at: int(columns[at].isin(known).sum()))
     check_characters(path, "row", columns[target])

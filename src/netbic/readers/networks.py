@@ -1,8 +1,10 @@
-"""Networks from files, with an account of what was in them and what was dropped."""
+"""Networks from files, with a summary of what was in them and what was dropped."""
 
 from __future__ import annotations
 
 import re
+import warnings
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -11,25 +13,26 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from netbic.arrays import Array, Bools, Floats, Indices
 from netbic.errors import shown, unusable
 from netbic.graphs import Graph
 from netbic.readers.characters import check_characters
-from netbic.readers.edge_files import Ends, edges_of_frame, edges_of_graphml, edges_of_text, line_of_edge
-from netbic.readers.expression import read_lines
+from netbic.readers.edge_files import Edges, edges_of_frame, edges_of_graphml, edges_of_text, line_of_edge
+from netbic.readers.matrices import NameArray
 from netbic.readers.names import without_version
+from netbic.readers.options import NetworkOptions, with_changes
 from netbic.readers.parquet import read_parquet
 from netbic.readers.sparse_files import read_sparse
-from netbic.readers.tables import Names, read_columns, word
-from netbic.readers.text import MISSING, checked_file
+from netbic.readers.tables import column_key, read_columns
+from netbic.readers.text import MISSING, checked_file, read_lines
 
 _NOT_A_GENE = re.compile(r"^(CHEBI|KEGG|PUBCHEM|HMDB|DRUGBANK|CAS|LIPIDMAPS|CHEMBL)[:_]", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class NetworkAccount:
-    """What a network file held, before it was brought to the genes of a matrix."""
+class NetworkSummary:
+    """What a network file held, before it was matched to the genes of a matrix."""
 
     file: str
     edges_in_file: int
@@ -45,59 +48,41 @@ class NetworkAccount:
     weighted: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
+        """As a dictionary of plain values."""
         return asdict(self)
 
 
 class Network(NamedTuple):
-    """A graph from a file and the account of how it came about."""
+    """A graph from a file, and a summary of what the file held and what was dropped."""
 
     graph: Graph
-    account: NetworkAccount
+    summary: NetworkSummary
+
+    @property
+    def account(self) -> NetworkSummary:
+        """The earlier name of `summary`."""
+        warnings.warn("Network.account is called Network.summary now", FutureWarning, stacklevel=2)
+        return self.summary
 
 
-def read_network(
-    path: Path | str,
-    *,
-    relations: Sequence[str] = (),
-    min_score: float | None = None,
-    string_info: Path | str | None = None,
-    names: Path | str | Names | None = None,
-    header: bool | None = None,
-    source: str | None = None,
-    target: str | None = None,
-    weighted: bool | None = None,
-    strip_versions: bool = False,
-) -> Network:
+def read_network(path: Path | str, options: NetworkOptions | None = None, **changes: Any) -> Network:
     r"""Read a network.
 
     Parameters
     ----------
     path : path
-        .sif (A relation B), an edge table as text or Parquet (with a header, columns are told by their names; without,
-        the third may hold weights or relations), STRING's protein.links, .graphml, or a sparse matrix (.npz). Text may
-        be packed with gzip.
-    relations : sequence of str
-        Keep edges of these relations only.
-    min_score : float, optional
-        Keep edges whose weight is at least this (STRING's scores run from 0 to 1000).
-    string_info : path, optional
-        STRING's protein.info, to name proteins by their genes.
-    names : path or array, optional
-        Node names of an .npz matrix, a line each.
-    header : bool, optional
-        Whether an edge table has a header line. None: guessed.
-    source, target : str, optional
-        Columns of an edge table that hold the ends. None: told by their names, otherwise the first two.
-    weighted : bool, optional
-        Whether weights count (or serve `min_score` alone). None: yes, but for STRING's scores.
-    strip_versions : bool
-        Drop the versions of Ensembl ids.
+        .sif (A relation B), an edge table as text or Parquet (with a header, columns are recognised by their names;
+        without, the third may hold weights or relations), STRING's protein.links, .graphml, or a sparse matrix (.npz).
+        Text may be compressed with gzip.
+    options : NetworkOptions, optional
+    **changes
+        Options by name: `relations`, `min_score`, `string_info`, `names`, `header`, `source`, `target`, `weighted`,
+        `strip_versions`; see `NetworkOptions`.
 
     Returns
     -------
     Network
-        `graph` and `account`.
+        `graph` and `summary`.
 
     Examples
     --------
@@ -105,31 +90,29 @@ def read_network(
     >>> with tempfile.NamedTemporaryFile("w", suffix=".sif") as file:
     ...     _ = file.write("TP53\tcontrols\tMDM2\nMDM2\tbinds\tTP53\nMDM2\tbinds\tMDM4\n")
     ...     file.flush()
-    ...     network = netbic.io.read_network(file.name)
-    >>> network.graph, network.account.duplicates
+    ...     network = netbic.io.read_network(file.name, relations=["binds"])
+    >>> network.graph, network.summary.filtered
     (Graph(3 nodes, 2 edges), 1)
     """
-    path = Path(path)
+    path, options = Path(path), with_changes(options or NetworkOptions(), "read_network", changes)
     kind = _kind(path)
     if kind == ".npz":
-        if relations or string_info is not None:
-            raise unusable(path, "is a matrix, which has neither relations nor proteins", "leave those words out")
-        return _from_npz(checked_file(path), names, min_score, strip_versions)
-    if names is not None:
-        raise unusable(path, "holds names itself", "leave the list of names out: it is for .npz files")
+        return _from_npz(checked_file(path), options)
+    if options.names is not None:
+        raise unusable(path, "holds names itself", "leave out the list of names, which is for .npz files")
     if kind == ".graphml":
-        ends = edges_of_graphml(path)
+        edges = edges_of_graphml(path)
     elif kind == ".parquet":
-        ends = edges_of_frame(path, read_parquet(path), (source, target))
+        edges = edges_of_frame(path, read_parquet(path), (options.source, options.target))
     else:
-        ends = edges_of_text(path, kind == ".sif", header, (source, target))
-    is_string, not_renamed = ends.is_string, 0
-    if string_info is not None:
-        ends, not_renamed = _with_gene_names(path, ends, string_info)
-    if strip_versions:
-        ends = ends.renamed(without_version)
-    use_weights = not is_string if weighted is None else weighted
-    return _network(path, ends, relations, min_score, use_weights, not_renamed)
+        edges = edges_of_text(path, kind == ".sif", options.header, (options.source, options.target))
+    use_weights = not edges.is_string if options.weighted is None else options.weighted
+    not_renamed = 0
+    if options.string_info is not None:
+        edges, not_renamed = _with_gene_names(path, edges, options.string_info)
+    if options.strip_versions:
+        edges = edges.renamed(without_version)
+    return _network(path, edges, options, use_weights, not_renamed)
 
 
 def _kind(path: Path) -> str:
@@ -138,31 +121,35 @@ def _kind(path: Path) -> str:
     return {".pq": ".parquet", ".xml": ".graphml"}.get(last, last)
 
 
-def _from_npz(path: Path, names: Path | str | Names | None, min_score: float | None, strip_versions: bool) -> Network:
+def _from_npz(path: Path, options: NetworkOptions) -> Network:
+    if options.relations or options.string_info is not None:
+        what = "is a matrix, which has neither relations nor proteins"
+        raise unusable(path, what, "leave out `relations` and `string_info`", parameters=["relations", "string_info"])
     weights = read_sparse(path)
     if weights.shape[0] != weights.shape[1]:
         raise unusable(path, f"holds a matrix of shape {weights.shape}", "a square one is needed")
-    labels = _node_names(path, weights.shape[0], names, strip_versions)
+    labels = _node_names(path, weights.shape[0], options)
     numbers = weights.data.astype(np.float64)
     if not np.isfinite(numbers).all() or (numbers < 0).any():
-        raise unusable(path, "holds weights that are negative or no numbers", "weights must be at least 0")
-    enough = numbers >= (0.0 if min_score is None else min_score)
+        raise unusable(path, "holds weights that are negative or not finite", "weights must be at least 0")
+    enough = numbers >= (0.0 if options.min_score is None else options.min_score)
     low, high = np.minimum(weights.row, weights.col)[enough], np.maximum(weights.row, weights.col)[enough]
     kept, loops, _ = _distinct(low, high, numbers[enough], weights.shape[0])
     if not kept.size:
-        raise unusable(path, "leaves no edge", "check the score asked for")
+        raise unusable(path, "has no edge of that score", "choose a smaller `min_score`", parameters=["min_score"])
     graph = _graph(low[kept], high[kept], numbers[enough][kept], labels)
-    account = NetworkAccount(path.name, int(kept.size + loops), self_loops=loops, weighted=_uneven(graph))
-    return Network(graph, account)
+    summary = NetworkSummary(path.name, int(kept.size + loops), self_loops=loops, weighted=_is_weighted(graph))
+    return Network(graph, summary)
 
 
-def _node_names(path: Path, size: int, names: Path | str | Names | None, strip_versions: bool) -> Names:
-    """The nodes' names, or their numbers."""
+def _node_names(path: Path, size: int, options: NetworkOptions) -> Array:
+    """The names of the nodes, or their numbers."""
+    names = options.names
     if names is None:
         return np.arange(size)
     known = read_lines(names) if isinstance(names, (str, Path)) else np.asarray(names, dtype=object)
     check_characters(names if isinstance(names, (str, Path)) else path, "node", known)
-    if strip_versions:
+    if options.strip_versions:
         known = np.array([without_version(str(name)) for name in known], dtype=object)
     if len(known) != size:
         raise unusable(path, f"has {size} nodes but {len(known)} names are given", "one each is needed")
@@ -172,39 +159,37 @@ def _node_names(path: Path, size: int, names: Path | str | Names | None, strip_v
     return known
 
 
-def _with_gene_names(path: Path, ends: Ends, info: Path | str) -> tuple[Ends, int]:
+def _with_gene_names(path: Path, edges: Edges, info: Path | str) -> tuple[Edges, int]:
     """Rename proteins by a table whose first column holds their ids and whose second their names."""
     table = read_columns(info, header=None).frame
-    if table.shape[1] < 2 or word(str(table.columns[1])) == "alias":
+    if table.shape[1] < 2 or column_key(str(table.columns[1])) == "alias":
         raise unusable(info, "is not STRING's protein.info", "that has ids in its first column and names in its second")
     check_characters(info, "protein", table.iloc[:, 1])
     renamed = dict(zip(table.iloc[:, 0].astype(str), table.iloc[:, 1].astype(str), strict=True))
-    proteins = set(ends.source.categories).union(ends.target.categories)
+    proteins = set(edges.source.categories).union(edges.target.categories)
     unknown = proteins.difference(renamed)
     if unknown == proteins:
-        known, here = next(iter(renamed)), ends.source.categories[0]
+        known, here = next(iter(renamed)), edges.source.categories[0]
         raise unusable(info, f"names no protein of {path.name}", f"it has {shown(known)}, the links have {shown(here)}")
-    return ends.renamed(lambda name: renamed.get(name, name)), len(unknown)
+    return edges.renamed(lambda name: renamed.get(name, name)), len(unknown)
 
 
-def _network(
-    path: Path, ends: Ends, relations: Sequence[str], min_score: float | None, use_weights: bool, not_renamed: int
-) -> Network:
-    n_edges = len(ends.source)
-    kept = _wanted(path, ends, relations, min_score)
-    labels = pd.Index(ends.source.categories.astype(object)).union(ends.target.categories.astype(object), sort=True)
-    tails = labels.get_indexer(ends.source.categories)[ends.source.codes]
-    heads = labels.get_indexer(ends.target.categories)[ends.target.codes]
-    _check_partners(path, ends, labels, tails, heads)
+def _network(path: Path, edges: Edges, options: NetworkOptions, use_weights: bool, not_renamed: int) -> Network:
+    n_edges = len(edges.source)
+    kept = _wanted(path, edges, options.relations, options.min_score)
+    labels = pd.Index(edges.source.categories.astype(object)).union(edges.target.categories.astype(object), sort=True)
+    tails = labels.get_indexer(edges.source.categories)[edges.source.codes]
+    heads = labels.get_indexer(edges.target.categories)[edges.target.codes]
+    _check_partners(path, edges, labels, tails, heads)
     tails, heads = tails[kept], heads[kept]
-    weights = np.ones(tails.size) if ends.weight is None or not use_weights else ends.weight[kept]
+    weights = np.ones(tails.size) if edges.weight is None or not use_weights else edges.weight[kept]
     chosen, loops, duplicates = _distinct(tails, heads, weights, len(labels))
     if not chosen.size:
-        raise unusable(path, "leaves no edge", "check the relations and the score asked for")
+        raise unusable(path, "has no edge left", "check the relations and the smallest score")
     used, codes = np.unique(np.concatenate([tails[chosen], heads[chosen]]), return_inverse=True)
     graph = _graph(codes[: chosen.size], codes[chosen.size :], weights[chosen], labels.to_numpy()[used])
     foreign = [name for name in labels if _NOT_A_GENE.match(name)]
-    account = NetworkAccount(
+    summary = NetworkSummary(
         file=path.name,
         edges_in_file=n_edges,
         self_loops=loops,
@@ -213,53 +198,50 @@ def _network(
         not_genes=len(foreign),
         not_genes_named=tuple(foreign[:5]),
         not_renamed=not_renamed,
-        relations=_counted(ends.relation),
-        columns=ends.columns or {},
-        columns_not_read=ends.unread,
-        weighted=_uneven(graph),
+        relations=_counted(edges.relation),
+        columns=edges.columns or {},
+        columns_not_read=edges.unread,
+        weighted=_is_weighted(graph),
     )
-    return Network(graph, account)
+    return Network(graph, summary)
 
 
-def _uneven(graph: Graph) -> bool:
-    """Whether edges differ in weight."""
+def _is_weighted(graph: Graph) -> bool:
+    """Whether a weight differs from 1."""
     return bool((graph.weights.data != 1).any())
 
 
-def _wanted(path: Path, ends: Ends, relations: Sequence[str], min_score: float | None) -> NDArray[np.bool_]:
-    kept = np.ones(len(ends.source), dtype=bool)
+def _wanted(path: Path, edges: Edges, relations: Sequence[str], min_score: float | None) -> Bools:
+    kept = np.ones(len(edges.source), dtype=bool)
     if relations:
-        if ends.relation is None:
-            raise unusable(path, "has no column of relations", "leave the relations out")
-        named = [bool(set(relations).intersection(str(level).split(";"))) for level in ends.relation.categories]
+        if edges.relation is None:
+            raise unusable(path, "has no column of relations", "leave out `relations`", parameters=["relations"])
+        named = [bool(set(relations).intersection(str(level).split(";"))) for level in edges.relation.categories]
         if not any(named):
-            known = ", ".join(list(_counted(ends.relation))[:8])
+            known = ", ".join(list(_counted(edges.relation))[:8])
             raise unusable(path, f"has no relation {shown(', '.join(relations))}", f"it has {known}")
-        kept &= np.array(named)[ends.relation.codes]
+        kept &= np.array(named)[edges.relation.codes]
     if min_score is not None:
-        if ends.weight is None:
-            raise unusable(path, "has no column of scores", "leave the smallest score out")
-        kept &= ends.weight >= min_score
+        if edges.weight is None:
+            raise unusable(path, "has no column of scores", "leave out `min_score`", parameters=["min_score"])
+        kept &= edges.weight >= min_score
         if not kept.any():
-            raise unusable(
-                path, f"has no edge with a score of {min_score:g} or more", f"its largest is {ends.weight.max():g}"
-            )
+            what = f"has no edge with a score of {min_score:g} or more"
+            raise unusable(path, what, f"its largest is {edges.weight.max():g}")
     return kept
 
 
-def _check_partners(path: Path, ends: Ends, labels: pd.Index[Any], tails: NDArray[Any], heads: NDArray[Any]) -> None:
+def _check_partners(path: Path, edges: Edges, labels: pd.Index[Any], tails: Array, heads: Array) -> None:
     blank = labels.isin(MISSING)
     if blank.any():
         at = int(np.flatnonzero(blank[tails] | blank[heads])[0])
-        partner = ends.target[at] if blank[tails[at]] else ends.source[at]
+        partner = edges.target[at] if blank[tails[at]] else edges.source[at]
         what = f"edge {at + 1} ({shown(str(partner))}) has no partner"
-        raise unusable(path, what, "complete or remove it", line=line_of_edge(path, at, ends.n_header))
+        raise unusable(path, what, "complete or remove it", line=line_of_edge(path, at, edges.n_header))
 
 
-def _distinct(
-    tails: NDArray[Any], heads: NDArray[Any], weights: NDArray[np.float64], n_nodes: int
-) -> tuple[NDArray[np.intp], int, int]:
-    """Which edges to keep, each pair once with its largest weight; and how many self-loops and repeats there were."""
+def _distinct(tails: Array, heads: Array, weights: Floats, n_nodes: int) -> tuple[Indices, int, int]:
+    """Which edges to keep, each pair once with its largest weight; and the numbers of self-loops and duplicates."""
     keys = np.minimum(tails, heads).astype(np.int64) * n_nodes + np.maximum(tails, heads)
     proper = np.flatnonzero(tails != heads)
     order = proper[np.lexsort((-weights[proper], keys[proper]))]
@@ -269,7 +251,7 @@ def _distinct(
     return kept[weights[kept] > 0], int(tails.size - proper.size), int(order.size - first.sum())
 
 
-def _graph(tails: NDArray[Any], heads: NDArray[Any], weights: NDArray[np.float64], names: Names) -> Graph:
+def _graph(tails: Array, heads: Array, weights: Floats, names: NameArray) -> Graph:
     both = np.concatenate([tails, heads]), np.concatenate([heads, tails])
     matrix = sp.csr_array((np.concatenate([weights, weights]), both), shape=(len(names), len(names)))
     matrix.sort_indices()
@@ -280,10 +262,8 @@ def _counted(relation: Any) -> dict[str, int]:
     """Edges per relation, most frequent first; an edge may have several, joined by semicolons."""
     if relation is None:
         return {}
-    counts: dict[str, int] = {}
-    for level, count in zip(
-        relation.categories, np.bincount(relation.codes, minlength=len(relation.categories)), strict=True
-    ):
+    counts = Counter[str]()
+    for level, count in relation.value_counts().items():
         for name in str(level).split(";"):
-            counts[name] = counts.get(name, 0) + int(count)
-    return dict(sorted(counts.items(), key=lambda item: -item[1])[:50])
+            counts[name] += int(count)
+    return dict(counts.most_common(50))

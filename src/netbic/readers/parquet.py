@@ -1,7 +1,8 @@
-"""Parquet files: opened, judged by what they declare before anything is read, then read."""
+"""Parquet files; the sizes they declare are checked before anything is read."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from netbic.errors import InputError, one_line, unusable
+from netbic.errors import InputError, one_line, shown, unusable
+from netbic.readers.characters import check_characters
+from netbic.readers.matrices import as_names, float_type
+from netbic.readers.tables import NumberTable, columns_to_skip
 from netbic.readers.text import checked_file
 from netbic.readers.unpacking import check_memory, check_unpacked_size
 
@@ -19,17 +23,17 @@ ALWAYS_ALLOWED = 1_000_000_000  # bytes that every table may take in memory
 LARGEST_RATIO = 400  # bytes in memory per byte of the file
 _REFERENCE = 8  # bytes, to a name
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
-_REMEDY = "write it without compression and dictionaries if you expect that much"
+_REMEDY = "write it without compression and dictionaries if it really is that large"
 
 
 def open_parquet(path: Path, whole: bool = False) -> pq.ParquetFile:
-    """A Parquet file that does not declare far more than its size lets expect.
+    """A Parquet file whose declared size is plausible.
 
     Parameters
     ----------
     path : path
     whole : bool
-        Whether all of it is going to be in memory at once; otherwise a row group at a time, or less.
+        Whether all of it is going to be in memory; otherwise not more than a row group.
     """
     try:
         file = pq.ParquetFile(checked_file(path))
@@ -61,13 +65,13 @@ def read_parquet(path: Path, columns: list[str] | None = None) -> pd.DataFrame:
 
 
 def not_parquet(path: Path, problem: Exception) -> InputError:
-    """The error for one of the many ways in which pyarrow says that a file is damaged."""
+    """The error for a file that pyarrow cannot read."""
     what = f"cannot be read as Parquet ({one_line(str(problem), 120)})"
     return unusable(path, what, "check that it is one, or write it again")
 
 
 def _group_size(group: Any) -> int:
-    """Bytes of a row group in memory, without the texts that a dictionary holds once for many rows."""
+    """Bytes of a row group in memory, with texts counted as often as they are stored."""
     return sum(
         column.num_values * _WIDTHS[column.physical_type]
         if column.physical_type in _WIDTHS
@@ -85,10 +89,10 @@ def _columns(group: Any) -> list[Any]:
 
 
 def _text_size(file: pq.ParquetFile, path: Path) -> int:
-    """Bytes of all texts written out: a dictionary may hold one long text that occurs a million times."""
+    """Bytes of all texts in memory: a dictionary may hold one long text that occurs a million times."""
     texts = [column for group in _groups(file) for column in _columns(group) if column.physical_type == "BYTE_ARRAY"]
     if sum(column.num_values * column.total_uncompressed_size for column in texts) < ALWAYS_ALLOWED:
-        return 0  # even if every text were as long as all of its column
+        return 0  # an upper bound: every text as long as its column
     names = list({column.path_in_schema: None for column in texts if "." not in column.path_in_schema})
     batches = pq.ParquetFile(path, read_dictionary=names).iter_batches(columns=names) if names else ()
     return sum(_written_out(column) for batch in batches for column in batch.columns)
@@ -100,3 +104,31 @@ def _written_out(column: pa.Array) -> int:
     lengths = pc.binary_length(column.dictionary).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
     codes = column.indices.drop_null().to_numpy(zero_copy_only=False)
     return int(np.bincount(codes, minlength=lengths.size) @ lengths)
+
+
+def named_frame(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
+    """A table with names in its index; they may be in its first column."""
+    if not isinstance(frame.index, pd.RangeIndex):
+        return frame
+    if not frame.shape[1] or pd.api.types.is_numeric_dtype(frame.dtypes.iloc[0]):
+        raise unusable(path, "has no names: neither an index nor a first column of text", "write it with its index")
+    return frame.set_index(frame.columns[0])
+
+
+def number_table(path: Path, frame: pd.DataFrame, skip_columns: Sequence[str], annotated: bool) -> NumberTable:
+    """The numbers of a Parquet table (or of some of its lines) and their names."""
+    frame = named_frame(path, frame).copy(deep=False)
+    frame.columns = pd.Index([str(name).strip() for name in frame.columns], dtype=object)
+    check_characters(path, "column", frame.columns)
+    skipped = columns_to_skip(path, list(frame.columns), skip_columns, annotated)
+    frame = frame.drop(columns=skipped)
+    for name, kind in frame.dtypes.items():
+        if not pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind):
+            place, remedy = shown(str(name)), "leave it out (`skip_columns`)"
+            raise unusable(path, "holds text, not numbers", remedy, column=place, parameters=["skip_columns"])
+    if not frame.shape[1]:
+        raise unusable(path, "has no column of numbers", "write it again")
+    nullable = any(pd.api.types.is_extension_array_dtype(kind) for kind in frame.dtypes)
+    values = frame.to_numpy(dtype=np.float64, na_value=np.nan) if nullable else frame.to_numpy()
+    numbers = values.astype(float_type(values.dtype), copy=False)
+    return NumberTable(numbers, as_names(frame.index), frame.columns.to_numpy(dtype=object), tuple(skipped))

@@ -1,6 +1,6 @@
-"""Matrices in .h5ad, .zarr and .npy files, read by rows: AnnData's layout of groups, without AnnData.
+"""Matrices in .h5ad, .zarr and .npy files, read by rows: AnnData's layout, without AnnData.
 
-Every reading opens the file anew, so that a task needs no more than a path, a key and the numbers of its rows.
+The file is opened for each read, so that a Dask task needs only a path, a key and its rows.
 """
 
 from __future__ import annotations
@@ -16,51 +16,53 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from netbic.arrays import bounds_problem, compressed_problem, pointers_problem, shape_problem, values_problem
+from netbic.arrays import Array, bounds_problem, compressed_problem, pointers_problem, shape_problem, values_problem
 from netbic.errors import InputError, extra, one_line, shown, unusable
 from netbic.outofcore import free_memory
 from netbic.readers.annotations import is_group, names_in
 from netbic.readers.hdf5 import check_hdf5
-from netbic.readers.tables import Names
+from netbic.readers.matrices import Matrix, NameArray, as_names, native
 from netbic.readers.text import checked_file
 from netbic.readers.zarr_arrays import check_zarr
 
-WHOLE = "netbic-whole"  # marks a matrix of which every chunk was written: one that is gone would be read as zeros
+Element = Any  # a group or array of h5py or zarr, or an array of NumPy
+WHOLE = "netbic-whole"  # marks a matrix of which every chunk was written: a missing one would be read as zeros
+BY_BLOCKS = "read it in blocks of samples (`lazy=True`)"
 _STORED = re.compile(r"zarr\.json|\.z(group|array|attrs|metadata)|c|\d+([./]\d+)*")  # files that Zarr writes
 _MARKS = ("zarr.json", ".zgroup", ".zarray")
+_REMEDY = "write it again"
 _PARTS = ("data", "indices", "indptr")
 _ENCODINGS = ("array", "csr_matrix", "csc_matrix")
 
 
 @dataclass(frozen=True)
-class Stored:
-    """A matrix in a file: where it is, what it is like, and its names."""
+class StoredMatrix:
+    """A matrix in a file: its place, shape, type and names."""
 
     path: str
     key: str  # of the matrix in the file; empty where the file is the matrix
     shape: tuple[int, int]
     dtype: np.dtype[Any]
     encoding: str  # "array", "csr_matrix" or "csc_matrix"
-    chunk_rows: int  # rows that are read together whatever is asked for
+    chunk_rows: int  # rows that are stored, and so read, together
     row_bytes: float
-    samples: Names
-    genes: Names
+    samples: NameArray
+    genes: NameArray
 
 
 def is_zarr(path: Path) -> bool:
-    """Whether a folder is, or by its name should be, a Zarr store."""
+    """Whether a folder is a Zarr store, or has the name of one."""
     return path.is_dir() and (path.suffix.lower() == ".zarr" or is_store(path))
 
 
 def is_store(path: Path) -> bool:
-    """Whether a folder has what Zarr writes, whatever its name: only such a one may be replaced."""
+    """Whether a folder holds the metadata of Zarr, whatever its name; only such a folder may be replaced."""
     return any((path / mark).is_file() for mark in _MARKS)
 
 
 def check_store(path: Path) -> None:
-    """Raise if a store holds anything but files and folders: reading a pipe would never end."""
+    """Raise if a store holds something other than files and folders: reading a pipe would never end."""
     for folder, _, names in os.walk(path):
         for name in names:
             kind = os.stat(os.path.join(folder, name)).st_mode
@@ -70,7 +72,7 @@ def check_store(path: Path) -> None:
 
 
 def foreign_files(path: Path) -> list[str]:
-    """Files in a Zarr store that are neither its metadata nor chunks, by their names in it."""
+    """Files in a Zarr store that are neither metadata nor chunks, relative to it."""
     found = []
     for folder, _, names in os.walk(path):
         inside = Path(folder).relative_to(path)
@@ -78,10 +80,12 @@ def foreign_files(path: Path) -> list[str]:
     return sorted(found)
 
 
-def describe(path: Path, layer: str | None = None, gene_names: str | None = None, *, is_open: bool = False) -> Stored:
-    """Look at a file's matrix (X, or a layer) and read its names.
+def describe(
+    path: Path, layer: str | None = None, gene_names: str | None = None, *, is_open: bool = False
+) -> StoredMatrix:
+    """Read and check the header of a file's matrix (X, or a layer), and its names.
 
-    `is_open` says that this process has the HDF5 file open already, so that it need not be tried in another one.
+    `is_open` says that this process has the HDF5 file open already, so that it is not checked in another process.
     """
     if not is_zarr(path):
         path = checked_file(path)
@@ -100,45 +104,52 @@ def describe(path: Path, layer: str | None = None, gene_names: str | None = None
         raise unusable(path, what, "check that it is one, or write it again") from None
 
 
-def stored_rows(path: str, key: str, first: int, last: int) -> Any:
-    """The rows from `first` to before `last`, as an array or CSR."""
+def stored_rows(path: str, key: str, first: int, last: int) -> Matrix:
+    """The rows from `first` up to (not including) `last`, as an array or CSR."""
     with readable(path, first, last), _opened(path) as root:
         element = root[key] if key else root
-        if WHOLE in dict(getattr(element, "attrs", {})):
+        if WHOLE in _attributes(element):
             _check_present(element, first, last)
-        return _rows(path, key, element, first, last)
+        if not is_group(element):
+            return np.array(element[first:last])
+        indptr = native(element["indptr"][first : last + 1])
+        own = slice(max(int(indptr[0]), 0), max(int(indptr[-1]), 0))
+        parts = [native(element["data"][own]), native(element["indices"][own]), indptr - indptr[0]]
+        shape = (last - first, _shape(path, element, key)[1])
+        _check_parts(path, key, parts, shape)
+        return sp.csr_array((parts[0], parts[1], parts[2]), shape=shape)
 
 
 @contextmanager
 def readable(path: str, first: int, last: int) -> Iterator[None]:
     """Name the file and the rows if they cannot be read."""
     if not Path(path).exists():
-        raise FileNotFoundError(f"{path} does not exist here: all workers need it under the same name")
+        raise FileNotFoundError(f"{path} does not exist here: all workers need it under the same path")
     try:
         yield
     except (InputError, MemoryError):
         raise
     except Exception as problem:  # each library has its own ways to say that a file is damaged
         what = f"rows {first} to {last - 1} cannot be read ({one_line(str(problem), 120)})"
-        raise unusable(path, what, "write it again") from None
+        raise unusable(path, what, _REMEDY) from None
 
 
-def stored_whole(stored: Stored) -> Any:
+def stored_whole(stored: StoredMatrix) -> Matrix:
     """All rows; also of a matrix that is stored by columns."""
     needed, free = stored.row_bytes * stored.shape[0], free_memory()
     if needed > free:
-        what = f"takes {needed / 1e9:,.1f} GB of memory, of which {free / 1e9:,.1f} GB are free"
-        raise unusable(stored.path, what, "read it by blocks: netbic fit --dask, or io.open_expression")
+        what = f"needs {needed / 1e9:,.1f} GB of memory, of which {free / 1e9:,.1f} GB are free"
+        raise unusable(stored.path, what, BY_BLOCKS, parameters=["lazy"])
     if stored.encoding != "csc_matrix":
         return stored_rows(stored.path, stored.key, 0, stored.shape[0])
     with readable(stored.path, 0, stored.shape[0]), _opened(stored.path) as root:
-        parts = [_native(root[stored.key][name][:]) for name in _PARTS]
+        parts = [native(array[:]) for array in _arrays(root[stored.key])]
         _check_parts(stored.path, stored.key, parts, stored.shape, by_rows=False)
         return sp.csc_array((parts[0], parts[1], parts[2]), shape=stored.shape).tocsr()
 
 
-def stored_columns(stored: Stored, entries: int) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
-    """Columns, rows and values of a matrix that is stored by columns, about so many entries at a time."""
+def stored_columns(stored: StoredMatrix, entries: int) -> Iterator[tuple[Array, Array, Array]]:
+    """Columns, rows and values of a matrix stored by columns, about `entries` of them at a time."""
     with readable(stored.path, 0, stored.shape[0]), _opened(stored.path) as root:
         group = root[stored.key]
         indptr = np.asarray(group["indptr"][:])  # `describe` has checked it
@@ -149,14 +160,14 @@ def stored_columns(stored: Stored, entries: int) -> Iterator[tuple[NDArray[Any],
             columns = np.repeat(np.arange(first, last), np.diff(indptr[first : last + 1]))
             rows = np.asarray(group["indices"][own])
             if problem := bounds_problem(rows, stored.shape[0], "rows", f"{stored.key}/"):
-                raise unusable(stored.path, problem, "write it again")
+                raise unusable(stored.path, problem, _REMEDY)
             yield columns, rows, np.asarray(group["data"][own])
             first = last
 
 
 @contextmanager
-def _opened(path: str) -> Iterator[Any]:
-    """What a file holds: a group, or an array."""
+def _opened(path: str) -> Iterator[Element]:
+    """The root of a file: a group, or an array."""
     if path.lower().endswith(".npy"):
         yield np.load(path, mmap_mode="r", allow_pickle=False)
     elif Path(path).is_dir():
@@ -166,8 +177,8 @@ def _opened(path: str) -> Iterator[Any]:
             yield file
 
 
-def _check_present(element: Any, first: int, last: int) -> None:
-    """Raise if chunks of rows are gone since the matrix was opened, all of whose chunks were written."""
+def _check_present(element: Element, first: int, last: int) -> None:
+    """Raise if chunks with these rows have been removed since the matrix was opened."""
     if not is_group(element):
         _check_chunks(element, first, last)
         return
@@ -177,119 +188,107 @@ def _check_present(element: Any, first: int, last: int) -> None:
         _check_chunks(element[name], start, stop)
 
 
-def _check_chunks(array: Any, first: int, last: int) -> None:
-    """Raise if a chunk with some of these rows, or entries, is gone."""
+def _check_chunks(array: Element, first: int, last: int) -> None:
+    """Raise if a chunk with some of these rows, or entries, is missing."""
     height = array.chunks[0]
     for number in range(first // height, -(-last // height)):
         name = array.metadata.encode_chunk_key((number, *(0,) * (array.ndim - 1)))
         if not (array.store.root / array.path / name).exists():
-            raise FileNotFoundError(f"{array.path}/{name} is not there")
+            raise FileNotFoundError(f"{array.path}/{name} is missing")
 
 
-def _rows(path: str, key: str, element: Any, first: int, last: int) -> Any:
-    if not is_group(element):
-        return np.array(element[first:last])
-    indptr = _native(element["indptr"][first : last + 1])
-    own = slice(max(int(indptr[0]), 0), max(int(indptr[-1]), 0))
-    parts = [_native(element["data"][own]), _native(element["indices"][own]), indptr - indptr[0]]
-    shape = (last - first, _shape(path, element, key)[1])
-    _check_parts(path, key, parts, shape)
-    return sp.csr_array((parts[0], parts[1], parts[2]), shape=shape)
-
-
-def _native(values: Any) -> NDArray[Any]:
-    """An array in this machine's byte order, which SciPy's compiled code needs."""
-    array = np.asarray(values)
-    return array.astype(array.dtype.newbyteorder("="), copy=False)
-
-
-def _check_parts(
-    path: Path | str, key: str, parts: list[NDArray[Any]], shape: tuple[int, int], by_rows: bool = True
-) -> None:
+def _check_parts(path: Path | str, key: str, parts: list[Array], shape: tuple[int, int], by_rows: bool = True) -> None:
     """Raise unless data, indices and pointers make a matrix."""
     data, indices, indptr = parts
     problem = values_problem(data, f"{key}/")
     problem = problem or compressed_problem(data, indices, indptr, shape, f"{key}/", by_rows=by_rows)
     if problem is not None:
-        raise unusable(path, problem, "write it again")
+        raise unusable(path, problem, _REMEDY)
 
 
-def _described(path: Path, root: Any, layer: str | None, gene_names: str | None) -> Stored:
+# ----------------------------------------------------------------------------------------------------------------
+# The header: everything but the entries
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def _described(path: Path, root: Element, layer: str | None, gene_names: str | None) -> StoredMatrix:
     key = _key(path, root, layer)
-    named = _names(path, root, gene_names) if key else None
+    named = key and (names_in(path, root["obs"], "obs"), names_in(path, root["var"], "var", gene_names))
     element = root[key] if key else root
     encoding = _encoding(path, key, element)
-    for array in [element[name] for name in _PARTS] if is_group(element) else [element]:
+    arrays = _arrays(element)
+    for array in arrays:
         check_zarr(path, array)
     shape = _shape(path, element, key)
     samples, genes = named or _numbered(path, shape)
-    _check_lengths(path, shape, samples, genes)
-    values = element["data"] if is_group(element) else element
-    _check_numbers(path, np.dtype(values.dtype))
-    if is_group(element):
+    if shape != (samples.size, genes.size):
+        what = f"the matrix has shape {shape} but obs names {samples.size:,} samples and var {genes.size:,} genes"
+        raise unusable(path, what, _REMEDY)
+    dtype = np.dtype(arrays[0].dtype)
+    if dtype.kind not in "fiub":
+        what = "complex numbers" if dtype.kind == "c" else f"{dtype}, not numbers"
+        raise unusable(path, f"holds {what}", "real numbers are needed")
+    if encoding != "array":
         _check_pointers(path, key, element, shape, encoding)
-    _check_whole(path, element)
-    chunk, row_bytes = _heights(element, shape)
-    return Stored(str(path), key, shape, np.dtype(values.dtype), encoding, chunk, row_bytes, samples, genes)
+    _check_complete(path, element)
+    return StoredMatrix(str(path), key, shape, dtype, encoding, *_heights(element, shape), samples, genes)
 
 
-def _encoding(path: Path, key: str, element: Any) -> str:
+def _arrays(element: Element) -> list[Element]:
+    """The arrays of a matrix: data, indices and pointers of a sparse one."""
+    return [element[name] for name in _PARTS] if is_group(element) else [element]
+
+
+def _encoding(path: Path, key: str, element: Element) -> str:
     """How the matrix is stored; `h5sparse_format` is what AnnData before 0.7 wrote."""
+    attributes = _attributes(element)
     if not is_group(element):
-        if dict(getattr(element, "attrs", {})).get("encoding-type") == "null" or element.shape is None:
-            raise unusable(path, f"has no {key}", "name a layer")
+        if attributes.get("encoding-type") == "null" or element.shape is None:
+            raise unusable(path, f"has no {key}", "name a layer", parameters=["layer"])
         return "array"
-    attributes = dict(element.attrs)
-    usual = f"{attributes.get('h5sparse_format', 'csr')}_matrix"
-    encoding = str(attributes.get("encoding-type", usual))
+    encoding = str(attributes.get("encoding-type", f"{attributes.get('h5sparse_format', 'csr')}_matrix"))
     if encoding not in _ENCODINGS:
         raise unusable(path, f"{key} is stored as {encoding}", "an array, CSR or CSC is needed")
     for name in _PARTS:
         if name not in element:
-            raise unusable(path, f"{key}/{name} is not there", "write it again")
+            raise unusable(path, f"{key}/{name} is missing", _REMEDY)
     return encoding
 
 
-def _check_numbers(path: Path, dtype: np.dtype[Any]) -> None:
-    if dtype.kind not in "fiub":
-        what = "complex numbers" if dtype.kind == "c" else f"{dtype}, not numbers"
-        raise unusable(path, f"holds {what}", "real numbers are needed")
+def _attributes(element: Element) -> dict[str, Any]:
+    return dict(getattr(element, "attrs", {}))  # an .npy array has none
 
 
-def _check_pointers(path: Path, key: str, element: Any, shape: tuple[int, int], encoding: str) -> None:
+def _check_pointers(path: Path, key: str, element: Element, shape: tuple[int, int], encoding: str) -> None:
     """Raise unless the pointers of a sparse matrix fit its shape and its other arrays, which stay in the file."""
     size, lines = (shape[0], "rows") if encoding == "csr_matrix" else (shape[1], "columns")
     data, indices = element["data"], element["indices"]
     lengths = int(np.prod(indices.shape)), int(np.prod(data.shape))
-    problem = pointers_problem(_native(element["indptr"][:]), size, lines, *lengths, f"{key}/")
+    problem = pointers_problem(native(element["indptr"][:]), size, lines, *lengths, f"{key}/")
     if problem is None and np.dtype(indices.dtype).kind not in "iu":
         problem = f"{key}/indices holds {indices.dtype}, not integers"
     if problem is not None:
-        raise unusable(path, problem, "write it again")
+        raise unusable(path, problem, _REMEDY)
 
 
-def _names(path: Path, root: Any, gene_names: str | None) -> tuple[Names, Names]:
-    return names_in(path, root["obs"], "obs"), names_in(path, root["var"], "var", gene_names)
-
-
-def _numbered(path: Path, shape: tuple[int, int]) -> tuple[Names, Names]:
+def _numbered(path: Path, shape: tuple[int, int]) -> tuple[NameArray, NameArray]:
     """Names for a bare array."""
     if 0 in shape:
         raise unusable(path, f"has {shape[0]:,} samples and {shape[1]:,} genes", "at least two of each are needed")
-    return _counted(shape[0], "sample_"), _counted(shape[1])
+    return as_names(f"sample_{row}" for row in range(shape[0])), as_names(range(shape[1]))
 
 
-def _check_whole(path: Path, element: Any) -> None:
-    """Raise if chunks are gone that were written."""
-    if WHOLE not in dict(getattr(element, "attrs", {})):
+def _check_complete(path: Path, element: Element) -> None:
+    """Raise if chunks are missing that were written."""
+    if WHOLE not in _attributes(element):
         return
-    for part in [element[name] for name in _PARTS] if is_group(element) else [element]:
-        if part.nchunks_initialized < part.nchunks:
-            gone = part.nchunks - part.nchunks_initialized
-            raise unusable(path, f"lacks {gone:,} of its {part.nchunks:,} chunks", "copy or convert it again")
+    for array in _arrays(element):
+        if array.nchunks_initialized < array.nchunks:
+            gone = array.nchunks - array.nchunks_initialized
+            raise unusable(path, f"lacks {gone:,} of its {array.nchunks:,} chunks", "copy or convert it again")
 
 
-def _key(path: Path, root: Any, layer: str | None) -> str:
+def _key(path: Path, root: Element, layer: str | None) -> str:
     """Where the matrix is; a bare array is the matrix itself."""
     if not is_group(root):
         if layer is not None:
@@ -305,30 +304,20 @@ def _key(path: Path, root: Any, layer: str | None) -> str:
     return "X" if layer is None else f"layers/{layer}"
 
 
-def _shape(path: Path | str, element: Any, key: str) -> tuple[int, int]:
+def _shape(path: Path | str, element: Element, key: str) -> tuple[int, int]:
     """Samples and genes; `h5sparse_shape` is what AnnData before 0.7 wrote."""
-    attributes = dict(element.attrs) if is_group(element) else {}
-    sizes: Any = attributes.get("shape", attributes.get("h5sparse_shape", ())) if is_group(element) else element.shape
+    attributes = _attributes(element)
+    sizes = attributes.get("shape", attributes.get("h5sparse_shape", ())) if is_group(element) else element.shape
     shape = tuple(int(size) for size in sizes)
     if problem := shape_problem(shape, key or "the array"):
         raise unusable(path, problem, "samples in rows and genes in columns are needed")
     return shape[0], shape[1]
 
 
-def _heights(element: Any, shape: tuple[int, int]) -> tuple[int, float]:
+def _heights(element: Element, shape: tuple[int, int]) -> tuple[int, float]:
     """Rows that are stored together, and bytes per row."""
     if is_group(element):
-        per_entry = np.dtype(element["data"].dtype).itemsize + np.dtype(element["indices"].dtype).itemsize
+        per_entry = sum(np.dtype(element[name].dtype).itemsize for name in ("data", "indices"))
         return 1, element["data"].shape[0] * per_entry / max(shape[0], 1)
     chunks = getattr(element, "chunks", None)
     return int(chunks[0]) if chunks else 1, float(shape[1] * np.dtype(element.dtype).itemsize)
-
-
-def _counted(size: int, word: str = "") -> Names:
-    return np.array([f"{word}{number}" for number in range(size)], dtype=object)
-
-
-def _check_lengths(path: Path, shape: tuple[int, int], samples: Names, genes: Names) -> None:
-    if shape != (samples.size, genes.size):
-        what = f"the matrix has shape {shape} but obs names {samples.size:,} samples and var {genes.size:,} genes"
-        raise unusable(path, what, "write it again")

@@ -15,27 +15,40 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
-from numpy.typing import NDArray
 
+from netbic.arrays import Array, Floats
 from netbic.errors import one_line, shown, unusable
 from netbic.readers.characters import check_characters
-from netbic.readers.text import MISSING, Layout, check_quotes, first_problem, is_number, read_bytes, squeezed, trimmed
-
-Names = NDArray[Any]
+from netbic.readers.matrices import NameArray, Step
+from netbic.readers.text import (
+    MISSING,
+    Layout,
+    check_quotes,
+    first_problem,
+    is_number,
+    read_bytes,
+    single_spaced,
+    trimmed,
+)
 
 
 @dataclass(frozen=True)
 class NumberTable:
     """A table of numbers with a name for every line and column; missing values are NaN."""
 
-    numbers: NDArray[Any]
-    lines: Names
-    columns: Names
+    numbers: Array
+    lines: NameArray
+    columns: NameArray
     skipped: tuple[str, ...] = ()
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """What was left out, as a step of the preparation."""
+        return ({"step": "columns left out", "named": list(self.skipped)},) if self.skipped else ()
 
 
 def read_numbers(path: Path | str, skip_columns: Sequence[str] = (), annotated: bool = True) -> NumberTable:
-    """Read a table with names in its first line and first column and numbers elsewhere.
+    """Read a table of numbers with names in its first line and first column.
 
     Parameters
     ----------
@@ -45,7 +58,7 @@ def read_numbers(path: Path | str, skip_columns: Sequence[str] = (), annotated: 
     skip_columns : sequence of str
         Columns (beyond the first) to leave out, such as descriptions.
     annotated : bool
-        Also leave out columns whose names say that they annotate lines (Entrez_Gene_Id, Description, Length, ...).
+        Also leave out columns whose names are those of usual annotations (Entrez_Gene_Id, Description, Length, ...).
     """
     return next(number_pieces(path, [(0, read_bytes(path))], skip_columns, annotated))
 
@@ -76,7 +89,7 @@ def number_pieces(
 
 def _numbers(
     layout: Layout, data: bytes, types: dict[int, Any], header: Sequence[str], skip_first: bool
-) -> tuple[NDArray[np.float64], Names]:
+) -> tuple[Floats, NameArray]:
     """Columns of numbers side by side, and the names in the first column."""
     kept = [position for position, kind in types.items() if kind != pa.string()]
     if len(kept) == len(types) - 1 >= _WIDE:
@@ -90,8 +103,8 @@ def _numbers(
     return values, _text(table.column(0))
 
 
-def _wide(layout: Layout, data: bytes, n_columns: int, skip_first: bool) -> tuple[NDArray[np.float64], Names] | None:
-    """The same for very many columns, of which each costs a parser dearly: as one long column. None if that fails."""
+def _wide(layout: Layout, data: bytes, n_columns: int, skip_first: bool) -> tuple[Floats, NameArray] | None:
+    """The same, parsed as one long column: faster if there are thousands of columns. None if that fails."""
     if b'"' in data or layout.separator == " ":
         return None
     mark = layout.separator.encode()
@@ -115,35 +128,35 @@ _WIDE = 1000  # columns
 _ANNOTATIONS = """entrez_gene_id entrezgene entrezid entrez_id entrez gene_id geneid gene_name genename gene_symbol
 description gene_description length gene_length effective_length chr chrom chromosome start end strand biotype
 gene_biotype gene_type hgnc_id ensembl_id ensembl_gene_id uniprot locus cytoband band"""
-_ANNOTATION_WORDS = frozenset(_ANNOTATIONS.split())
+_ANNOTATION_NAMES = frozenset(_ANNOTATIONS.split())
 
 
 def columns_to_skip(path: Path | str, names: Sequence[str], asked: Sequence[str], annotated: bool) -> list[str]:
-    """The columns to leave out: those asked for, and those that annotate by their name."""
+    """The columns to leave out: those asked for, and those with the name of an annotation."""
     unknown = [name for name in asked if name not in names]
     if unknown:
         raise unusable(path, f"has no column {shown(unknown[0])} to skip", f"its columns are {_some(names)}")
-    telling = [name for name in names if annotated and word(name) in _ANNOTATION_WORDS]
-    return list(dict.fromkeys([*asked, *telling]))
+    annotations = [name for name in names if annotated and column_key(name) in _ANNOTATION_NAMES]
+    return list(dict.fromkeys([*asked, *annotations]))
 
 
-def word(name: str) -> str:
-    """A column's name in lower case, with one underscore for whatever is neither letter nor digit."""
+def column_key(name: str) -> str:
+    """The name of a column in lower case, with one underscore for all other characters than letters and digits."""
     return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
 
 
 @dataclass(frozen=True)
 class TextTable:
-    """Columns of text, and how many header lines were above them."""
+    """Columns of text, and the number of header lines above them."""
 
     frame: pd.DataFrame
     n_header: int
 
 
 def read_columns(path: Path | str, header: bool | None, data: bytes | None = None) -> TextTable:
-    """Read a table of text columns, each as categories; a header line, where there is one, names them.
+    """Read a table of text columns, each as categories, named by a header line if there is one.
 
-    `header` None: the first line is one if it has a number-free field above numbers, or a usual word for an edge's end.
+    `header` None: the first line is a header if it has text above numbers, or usual names of the ends of an edge.
     """
     data = read_bytes(path) if data is None else data
     layout = Layout.of(path, data)
@@ -169,34 +182,21 @@ _ENDS = re.compile(
 
 
 def looks_like_header(layout: Layout, data: bytes) -> bool:
-    """Whether the first line names columns: words for ends of edges that occur nowhere below, or text above numbers."""
+    """Whether the first line is a header: names of ends of edges that occur nowhere below, or text above numbers."""
     names = [field.lstrip("#").strip() for field in layout.first]
     if layout.first[0].startswith("#") or not names[0]:
         return True
-    telling = [name for name in names if _ENDS.fullmatch(word(name))]
-    if len(telling) >= 2:
+    ends = [name for name in names if _ENDS.fullmatch(column_key(name))]
+    if len(ends) >= 2:
         below = (field.strip() for _, fields in islice(layout.rows(data, skip=1), 1000) for field in fields)
-        return not set(telling).intersection(below)
+        return not set(ends).intersection(below)
     second = next(layout.rows(data, skip=1), (0, []))[1]
     return any(is_number(below) and not is_number(above) for above, below in zip(names[2:], second[2:], strict=False))
 
 
-_FIRST_WORDS = frozenset(
-    ["", "gene", "genes", "symbol", "symbols", "id", "ids", "name", "names", "probe", "probes", "feature"]
-)
-_FIRST_WORDS |= {
-    "hugo_symbol",
-    "gene_symbol",
-    "gene_name",
-    "gene_id",
-    "ensembl",
-    "sample",
-    "samples",
-    "cell",
-    "cells",
-    "x",
-}
-_FIRST_WORDS |= {"geneid", "id_ref", "probe_id", "unnamed_0", "index", "barcode", "patient", "rownames", "row_names"}
+_FIRST_NAMES = """gene genes symbol symbols id ids name names probe probes feature hugo_symbol gene_symbol
+gene_name gene_id ensembl sample samples cell cells x geneid id_ref probe_id unnamed_0 index barcode patient rownames
+row_names"""  # of the first column
 
 
 def _header(layout: Layout, data: bytes) -> list[str]:
@@ -204,14 +204,19 @@ def _header(layout: Layout, data: bytes) -> list[str]:
     first, n_fields = [field.strip() for field in layout.first], layout.n_fields
     line = layout.n_skipped + 1
     second = next(layout.rows(data, skip=1), (0, []))[1]
-    if len(first) == n_fields - 1 and word(first[0]) not in _FIRST_WORDS - {"", "x"} and second and second[-1].strip():
+    if (
+        len(first) == n_fields - 1
+        and column_key(first[0]) not in (set(_FIRST_NAMES.split()) - {"x"})
+        and second
+        and second[-1].strip()
+    ):
         first = ["", *first]
     if len(first) != n_fields:
         what = f"names {len(first)} columns but the lines below have {n_fields} fields (separator: {layout.spelled})"
         raise unusable(layout.path, what, "make them agree (is there a separator too many at the end?)", line=line)
     numbers = [field for field in first[1:] if is_number(field)]
     whole = all(field.lstrip("+-").isdigit() for field in numbers)
-    if 2 * len(numbers) > n_fields - 1 and not (whole and word(first[0]) in _FIRST_WORDS):
+    if 2 * len(numbers) > n_fields - 1 and not (whole and column_key(first[0]) in {"", *_FIRST_NAMES.split()}):
         what = f"the first line holds numbers ({shown(numbers[0])}) where names of columns are expected"
         remedy = "add a header line; if these are names, call the first column 'gene'"
         raise unusable(layout.path, what, remedy, line=line)
@@ -224,12 +229,12 @@ def _header(layout: Layout, data: bytes) -> list[str]:
 def _parsed(
     layout: Layout, data: bytes, types: dict[int, Any], names: Sequence[str], skip_first: bool = True
 ) -> pa.Table:
-    """All lines, each column with its type; where that fails, the first problem in words."""
+    """All lines, each column with its type; an error that describes the first problem."""
     skip = 1 if skip_first else 0
     if next(layout.rows(data, skip), None) is None:
         raise unusable(layout.path, "has a header and nothing else", "write or download it again")
     if layout.separator == " " and (b"  " in data or b" \n" in data or b"\n " in data or b"\t" in data):
-        data = squeezed(data)
+        data = single_spaced(data)
     try:
         table = _by_arrow(layout, data, types, skip)
         if table.num_columns != len(types):
@@ -246,7 +251,7 @@ def _parsed(
 def _by_arrow(
     layout: Layout, data: bytes, types: dict[int, Any], skip: int, ignore_empty_lines: bool = True
 ) -> pa.Table:
-    longest = max(map(len, data[: 1 << 20].splitlines()), default=0)  # a block must hold a line, and better many
+    longest = max(map(len, data[: 1 << 20].splitlines()), default=0)  # a block must hold at least one line
     reading = arrow_csv.ReadOptions(
         skip_rows=layout.n_skipped + skip, autogenerate_column_names=True, block_size=max(1 << 22, 32 * longest)
     )
@@ -260,9 +265,9 @@ def _by_arrow(
 
 
 def _by_pandas(layout: Layout, data: bytes, types: dict[int, Any], skip: int, problem: str) -> pa.Table:
-    """The slow way, which also takes blanks around numbers and stray quotes."""
+    """The slow parser, which accepts blanks around numbers and stray quotes."""
     kinds: Any = {at: str if kind == pa.string() else np.float64 for at, kind in types.items()}
-    holes: Any = {at: list(MISSING) for at, kind in types.items() if kind != pa.string()}
+    missing: Any = {at: list(MISSING) for at, kind in types.items() if kind != pa.string()}
     wrong = unusable(layout.path, f"cannot be parsed ({problem})", "check its separators and quotes")
     try:
         frame = pd.read_csv(
@@ -271,7 +276,7 @@ def _by_pandas(layout: Layout, data: bytes, types: dict[int, Any], skip: int, pr
             header=None,
             skiprows=layout.n_skipped + skip,
             dtype=kinds,
-            na_values=holes,
+            na_values=missing,
             keep_default_na=False,
             skipinitialspace=True,
         )
@@ -283,7 +288,7 @@ def _by_pandas(layout: Layout, data: bytes, types: dict[int, Any], skip: int, pr
     return table
 
 
-def _text(column: pa.ChunkedArray) -> Names:
+def _text(column: pa.ChunkedArray) -> NameArray:
     """A column of text without blanks around it."""
     return np.asarray(pc.utf8_trim_whitespace(column).to_numpy(zero_copy_only=False), dtype=object)
 

@@ -1,4 +1,4 @@
-"""Text files: unpacked, decoded, and their layout guessed."""
+"""Text files: unpacking, decoding, and guessing their layout."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+
+import numpy as np
 
 from netbic.errors import InputError, shown, unusable
+from netbic.readers.matrices import NameArray
 from netbic.readers.unpacking import Unpacked
 
-MISSING = ("", "NA", "NaN", "nan", "N/A", "n/a", "null", "NULL", "None", "#N/A")  # how tables spell a missing value
+Progress = Callable[[float], object]
+MISSING = ("", "NA", "NaN", "nan", "N/A", "n/a", "null", "NULL", "None", "#N/A")  # how tables write a missing value
 _SEPARATORS = {"\t": "tab", ",": "comma", ";": "semicolon", " ": "space"}
 _LOOKED_AT = 30  # lines from which the layout is guessed
-_LARGE = 1 << 28  # bytes of lines so long that fewer have to do
+_LARGE = 1 << 28  # bytes from which the layout is guessed if lines are very long
 _BLANKS = re.compile(rb"[ \t]+")
 _PACKED = {b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 # Byte-order marks; those of UTF-32 begin with those of UTF-16.
@@ -27,7 +30,7 @@ _MARKS = {b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32", b"\xff\xfe": "UT
 
 
 def checked_file(path: Path | str) -> Path:
-    """The path of a file that is there and not empty."""
+    """The path of an existing file that is not empty."""
     path = Path(path)
     try:
         if path.is_dir():
@@ -35,11 +38,11 @@ def checked_file(path: Path | str) -> Path:
         if not path.exists():
             raise unusable(path, "does not exist", "check the spelling and the folder")
         details = path.stat()
-        if not stat.S_ISREG(details.st_mode):  # opening a pipe could wait for ever, a device could never end
+        if not stat.S_ISREG(details.st_mode):  # a pipe or device might never end
             raise unusable(path, "is not a regular file", "save what it holds to a file first")
         if details.st_size == 0:
             raise unusable(path, "is empty", "write or download it again")
-    except (OSError, ValueError) as problem:  # names that cannot be names, folders that may not be entered
+    except (OSError, ValueError) as problem:  # invalid names, folders without permission
         if isinstance(problem, InputError):
             raise
         raise unusable(path, "cannot be opened", f"{problem}") from None
@@ -48,59 +51,62 @@ def checked_file(path: Path | str) -> Path:
 
 def read_bytes(path: Path | str) -> bytes:
     """The text of a file as UTF-8 bytes without a byte-order mark; gzip is unpacked whatever the file is called."""
-    path, lines = checked_file(path), 0
     text = io.BytesIO()
-    with Unpacked(path) as stream:
-        while piece := stream.read():
-            if not text.tell():
-                _check_beginning(path, piece)
-            _check_binary(path, piece, lines)
-            text.write(piece)
-            lines += piece.count(b"\n")
-    return _plain_text(path, text.getvalue())
+    for _, piece in text_pieces(path, whole=True):
+        text.write(piece)
+    return text.getvalue()
+
+
+def read_lines(path: Path | str) -> NameArray:
+    """The lines of a text file as names; of several fields separated by tabs, the first."""
+    lines = [line.strip() for line in text_lines(read_bytes(path))]
+    return np.array([line.split("\t")[0] for line in lines if line], dtype=object)
 
 
 def text_pieces(
-    path: Path | str, size: int = 1 << 23, told: Callable[[float], Any] = lambda share: None
+    path: Path | str, size: int = -1, progress: Progress | None = None, *, whole: bool = False
 ) -> Iterator[tuple[int, bytes]]:
-    """The text of a file in pieces of whole lines, as `read_bytes` gives it, each with how many lines are before it.
+    """The text of a file in pieces of whole lines, each with the number of lines before it.
 
-    `told` is called with the share of the file that has been read.
+    Parameters
+    ----------
+    path : path
+    size : int
+        Bytes of a piece, about. Default: a few megabytes.
+    progress : function, optional
+        Called with the share of the file that has been read.
+    whole : bool
+        Whether all pieces are going to be in memory together.
     """
     path = checked_file(path)
-    lines, rest = 0, b""
-    with Unpacked(path, whole=False) as stream:
-        while True:
-            more = stream.read(size)
+    lines, rest, more = 0, b"", b""
+    with Unpacked(path, whole=whole) as stream:
+        while (more := stream.read(size)) or rest or not lines:
             if not lines and not rest:
                 _check_beginning(path, more)
             _check_binary(path, more, lines + rest.count(b"\n"))
             rest += more
-            if not rest:
-                return
-            if more and rest.count(b"\n") < (_LOOKED_AT if not lines else 1) and len(rest) < _LARGE:
+            if more and rest.count(b"\n") < (1 if lines else _LOOKED_AT) and len(rest) < _LARGE:
                 continue
             end = rest.rfind(b"\n") + 1 if more and b"\n" in rest else len(rest)
             piece, rest = rest[:end], rest[end:]
-            told(stream.share)
-            if lines:
-                _check_encoding(path, piece, lines)
-            yield lines, piece if lines else _plain_text(path, piece)
-            lines += piece.count(b"\n")
+            if progress is not None:
+                progress(stream.share)
+            _check_encoding(path, piece, lines)
+            yield lines, piece if lines else _without_mark(path, piece)
+            lines += piece.count(b"\n") or 1
 
 
-def _plain_text(path: Path, data: bytes) -> bytes:
+def _without_mark(path: Path, data: bytes) -> bytes:
     """The beginning of a text, without a byte-order mark."""
-    _check_beginning(path, data)
     data = data.removeprefix(b"\xef\xbb\xbf")
     if not data.strip():
         raise unusable(path, "holds nothing but blanks", "write or download it again")
-    _check_encoding(path, data)
     return data
 
 
 def _check_beginning(path: Path, data: bytes) -> None:
-    """Raise if the first bytes say that this is no UTF-8 text."""
+    """Raise if the first bytes are those of an archive or of another encoding than UTF-8."""
     for mark, kind in _PACKED.items():
         if data.startswith(mark):
             raise unusable(path, f"is packed with {kind}", "unpack it first, or pack it with gzip")
@@ -109,15 +115,14 @@ def _check_beginning(path: Path, data: bytes) -> None:
             raise unusable(path, f"is encoded as {encoding}", "save it as UTF-8")
 
 
-def _check_binary(path: Path, data: bytes, before: int = 0) -> None:
+def _check_binary(path: Path, data: bytes, before: int) -> None:
     zero = data.find(b"\0")
     if zero >= 0:
         line = before + data.count(b"\n", 0, zero) + 1
         raise unusable(path, "holds binary data", "a text file is needed here", line=line)
 
 
-def _check_encoding(path: Path, data: bytes, before: int = 0) -> None:
-    _check_binary(path, data, before)
+def _check_encoding(path: Path, data: bytes, before: int) -> None:
     if data.isascii():
         return
     try:
@@ -142,7 +147,7 @@ class Layout:
     @classmethod
     def of(cls, path: Path | str, data: bytes) -> Layout:
         """Guess the layout from the first lines."""
-        lines = _first_lines(data)
+        lines = list(islice(text_lines(data), _LOOKED_AT))
         separator = _separator([line for line in lines if not line.startswith("#")] or lines)
         if separator is None:
             raise unusable(path, "has one column only", "separate columns by tabs, commas, semicolons or spaces")
@@ -155,7 +160,7 @@ class Layout:
 
     @property
     def spelled(self) -> str:
-        """The separator in words."""
+        """The name of the separator."""
         return _SEPARATORS[self.separator]
 
     def rows(self, data: bytes, skip: int = 0) -> Iterator[tuple[int, list[str]]]:
@@ -165,12 +170,8 @@ class Layout:
                 yield self.before + number, split(line, self.separator)
 
 
-def _first_lines(data: bytes) -> list[str]:
-    return list(islice(text_lines(data), _LOOKED_AT))
-
-
 def _comments(lines: Sequence[str], rows: Sequence[list[str]], n_fields: int) -> int:
-    """How many lines at the top are blank or comments; one with # is a header if it has as many fields as the rest."""
+    """The number of blank and comment lines at the top; a line with # and as many fields as others is a header."""
     if lines[0].startswith("#1.") and len(lines) > 2:
         return 2  # GCT: a version and the table's size
     for number, line in enumerate(lines):
@@ -180,7 +181,7 @@ def _comments(lines: Sequence[str], rows: Sequence[list[str]], n_fields: int) ->
 
 
 def _separator(lines: Sequence[str]) -> str | None:
-    """The first of tab, comma and semicolon that splits most lines alike; spaces, which names may hold, come last."""
+    """The first of tab, comma, semicolon and space that splits most lines into the same number of fields."""
     rest = None
     for separator in _SEPARATORS:
         counts = [len(split(line, separator)) for line in lines if line.strip()]
@@ -193,13 +194,13 @@ def _separator(lines: Sequence[str]) -> str | None:
 
 
 def text_lines(data: bytes) -> Iterator[str]:
-    """Lines of text, ended by a line feed, a carriage return or both, and by nothing else."""
+    """Lines of text, ended by a line feed, a carriage return or both."""
     for line in io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", errors="ignore", newline=None):
         yield line.rstrip("\n")
 
 
-def squeezed(data: bytes) -> bytes:
-    """Text in which one space separates fields, where runs of blanks did."""
+def single_spaced(data: bytes) -> bytes:
+    """Text with one space between fields instead of several blanks."""
     return b"\n".join(_BLANKS.sub(b" ", line.strip(b" \t")) for line in data.splitlines())
 
 
@@ -210,9 +211,9 @@ def trimmed(data: bytes, separator: str) -> bytes:
 
 
 def split(line: str, separator: str) -> list[str]:
-    """The fields of one line, quotes removed; runs of spaces count as one separator."""
+    """The fields of one line without quotes; several spaces are one separator."""
     if separator == " ":
-        line = squeezed(line.encode()).decode()
+        line = single_spaced(line.encode()).decode()
     if '"' not in line:
         return line.split(separator)
     try:
@@ -222,14 +223,14 @@ def split(line: str, separator: str) -> list[str]:
 
 
 def check_quotes(layout: Layout, data: bytes) -> None:
-    """Raise if a field that begins with a quote does not end on its line, as a name with a line break in it does."""
+    """Raise if a quoted field does not end on its line, as with a line break in a name."""
     if b'"' not in data:
         return
     mark = re.escape(layout.separator)
     unclosed = re.compile(rf'(?:^|{mark})"(?:[^"]|"")*$')
     for number, line in enumerate(text_lines(data), start=1):
         if number > layout.n_skipped and line.count('"') % 2 and unclosed.search(line):
-            what = "a quoted field goes on after the end of the line"
+            what = "a quoted field does not end on its line"
             remedy = "remove line breaks from names, and quotes that are never closed"
             raise unusable(layout.path, what, remedy, line=layout.before + number)
 
@@ -246,11 +247,11 @@ def is_number(field: str) -> bool:
 def first_problem(
     layout: Layout, data: bytes, n_fields: int, skip: int, numeric: Sequence[int], names: Sequence[str]
 ) -> InputError | None:
-    """The first line that is too long or too short, or the first text where numbers are expected."""
+    """The first line with too many or too few fields, or the first text where a number is expected."""
     for line, fields in layout.rows(data, skip):
         if len(fields) != n_fields:
             what = f"has {len(fields)} fields where {n_fields} are expected (separator: {layout.spelled})"
-            return unusable(layout.path, what, "make all lines equally long", line=line)
+            return unusable(layout.path, what, "give all lines the same number of fields", line=line)
         for position in numeric:
             field = fields[position].strip()
             if field not in MISSING and not is_number(field):
@@ -260,6 +261,8 @@ def first_problem(
 
 def _not_a_number(layout: Layout, line: int, position: int, field: str, name: str) -> InputError:
     comma = layout.separator != "," and is_number(field.replace(",", "."))
-    remedy = "write decimals with a point" if comma else "correct it, or leave the column out (skip_columns)"
+    remedy = "write decimals with a point" if comma else "correct it, or leave the column out (`skip_columns`)"
     where = f"{position + 1} ({name})" if name else f"{position + 1}"
-    return unusable(layout.path, f"{shown(field)} is not a number", remedy, line=line, column=where)
+    return unusable(
+        layout.path, f"{shown(field)} is not a number", remedy, line=line, column=where, parameters=["skip_columns"]
+    )

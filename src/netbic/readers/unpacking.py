@@ -1,4 +1,4 @@
-"""What a compressed file may unpack to: a small file must not be able to fill the memory."""
+"""Limits on the size of unpacked files: a small file must not be able to fill the memory."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from netbic.outofcore import free_memory
 
 ALWAYS_ALLOWED = 256_000_000  # bytes that every file may unpack to
 LARGEST_RATIO = 200  # unpacked bytes per packed byte; a table of counts with 99.5 % zeros reaches 120
-BEGINNING = 1 << 20  # packed bytes after which the ratio so far is taken as that of the whole file
+BEGINNING = 1 << 20  # packed bytes after which the ratio of the file is known
 LARGEST_CHANGE = 20  # of that ratio
 MEMORY_SHARE = 0.5  # of the free memory
 PIECE = 1 << 22
 
-EXPECTED = "unpack it first if you expect that much"
+EXPECTED = "unpack it first if it really is that large"
 _DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, OSError)
 
 
 def in_bytes(size: float) -> str:
-    """A size in words: 4 MB, 1.3 GB."""
+    """A size with its unit: 4 MB, 1.3 GB."""
     for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if size >= factor:
             return f"{size / factor:.3g} {unit}"
@@ -41,29 +41,29 @@ def check_unpacked_size(
     free: float | None = None,
     remedy: str = EXPECTED,
 ) -> None:
-    """Raise if a file unpacks to far more than its size lets expect, or to more than the memory can hold.
+    """Raise if a file unpacks to far more than is plausible for its size, or than the memory can hold.
 
     Parameters
     ----------
     path : path
         Named in the error.
     packed, unpacked : int
-        Bytes on disk, and bytes in memory: as declared by the file, or so far.
+        Bytes on disk and bytes in memory, as declared by the file or as read so far.
     allowed : int, optional
-        Bytes that are allowed whatever the ratio.
+        Bytes that are allowed for any ratio.
     ratio : float, optional
         Unpacked bytes allowed per packed byte.
     free : float, optional
         Bytes of memory that were free before reading. Default: those that are free now.
     remedy : str
-        What to do if the file is meant to be so.
+        What to do if the file really is that large.
 
     Examples
     --------
     >>> check_unpacked_size("network.npz", packed=1_000_000, unpacked=50_000_000)
     >>> check_unpacked_size("network.npz", packed=4_000_000, unpacked=4_000_000_000)
     Traceback (most recent call last):
-    netbic.errors.InputError: network.npz: unpacks from 4 MB to 4 GB or more: unpack it first if you expect that much
+    netbic.errors.InputError: network.npz: unpacks from 4 MB to 4 GB or more: unpack it first if it really is that large
     """
     allowed = ALWAYS_ALLOWED if allowed is None else allowed
     ratio = LARGEST_RATIO if ratio is None else ratio
@@ -73,7 +73,7 @@ def check_unpacked_size(
 
 
 def check_memory(path: Path | str, size: float, free: float | None = None) -> None:
-    """Raise if reading so many bytes would take most of the memory that is free."""
+    """Raise if reading this many bytes would take most of the free memory."""
     if size <= ALWAYS_ALLOWED:
         return
     free = free_memory() if free is None else free
@@ -83,10 +83,9 @@ def check_memory(path: Path | str, size: float, free: float | None = None) -> No
 
 
 def check_archive(path: Path | str, content: IO[bytes] | None = None, ratio: float | None = None) -> None:
-    """Raise if the members of a zip archive (.npz) would unpack to too much, by the sizes it declares for them.
+    """Raise if the members of a zip archive (.npz) are too large, by their declared sizes; see `check_unpacked_size`.
 
-    No more than the declared sizes is ever unpacked. What is no zip archive is left to whoever reads it. `ratio` is
-    that of `check_unpacked_size`.
+    Not more than the declared sizes is ever unpacked. Files that are not zip archives are not checked.
     """
     try:
         with zipfile.ZipFile(path if content is None else content) as archive:
@@ -97,18 +96,18 @@ def check_archive(path: Path | str, content: IO[bytes] | None = None, ratio: flo
         if content is not None:
             content.seek(0)
     packed, unpacked = sum(member.compress_size for member in members), sum(member.file_size for member in members)
-    remedy = "write it without compression if you expect that much"
+    remedy = "write it without compression if it really is that large"
     check_unpacked_size(path, packed, unpacked, ratio=ratio, remedy=remedy)
 
 
 class Unpacked(io.RawIOBase):
-    """The content of a file as a stream, gzip unpacked whatever the file is called, with limits on what comes out.
+    """The content of a file as a stream, unpacked if it is gzip (whatever its name), with limits on its size.
 
     Parameters
     ----------
     path : path
     whole : bool
-        Whether all of it is going to be in memory at once.
+        Whether all of it is going to be in memory.
     """
 
     _file: Any = None  # until it is open
@@ -128,15 +127,15 @@ class Unpacked(io.RawIOBase):
             check_memory(path, self._size, self._free)
 
     def readable(self) -> bool:
-        """Yes."""
+        """Always true."""
         return True
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes, at most so many (or a few megabytes); empty at the end."""
+        """The next bytes, at most `size` (default: a few megabytes); empty at the end."""
         try:
             piece = bytes(self._stream.read(PIECE if size < 0 else size))
         except _DAMAGED:
-            kind = "is a gzip file that breaks off or is damaged" if self.packed else "cannot be read"
+            kind = "is a gzip file that is incomplete or damaged" if self.packed else "cannot be read"
             raise unusable(self._path, kind, "download or pack it again") from None
         self._given += len(piece)
         if self.packed and piece:
@@ -144,7 +143,7 @@ class Unpacked(io.RawIOBase):
         return piece
 
     def _check(self) -> None:
-        """Compare what came out so far with what was read for it, and with the ratio at the beginning."""
+        """Check the ratio of unpacked to packed bytes so far, also against that at the beginning."""
         read = self._file.tell()
         if not self._begun and read >= BEGINNING:
             self._begun = True
@@ -155,7 +154,7 @@ class Unpacked(io.RawIOBase):
 
     @property
     def share(self) -> float:
-        """How much of the file has been read."""
+        """The share of the file that has been read."""
         return float(self._file.tell() / max(self._size, 1))
 
     def close(self) -> None:
@@ -166,7 +165,7 @@ class Unpacked(io.RawIOBase):
 
 
 def open_file(path: Path) -> Any:
-    """A file opened for reading, or netbic's own error."""
+    """A file opened for reading."""
     try:
         return path.open("rb")
     except OSError as problem:

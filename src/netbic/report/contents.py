@@ -18,7 +18,7 @@ from netbic.enrichment import DEFAULT_LEVEL, enrichment_record
 from netbic.errors import InputError, unusable
 from netbic.estimators import DEFAULT_SMOOTHNESS, SparseGraphSVD, fitted_model, heaviest, matched_graph, names_of
 from netbic.files import finished_record, read_json, read_table
-from netbic.readers import NetworkAccount
+from netbic.readers import NetworkSummary
 from netbic.report.heatmaps import Heatmap, picture, read_heatmaps
 from netbic.report.network import Subnetwork, subnetwork
 from netbic.solver import LARGE_GRAPH_SHARE
@@ -336,7 +336,7 @@ def _alignment_lines(alignment: dict[str, Any]) -> list[str]:
     content = {name: value for name, value in alignment.items() if name != "isolated_share"}
     network = content.pop("network", None)
     try:
-        return list(Alignment(**content, network=network and NetworkAccount(**network)).lines())
+        return list(Alignment(**content, network=network and NetworkSummary(**network)).lines())
     except (TypeError, KeyError) as problem:
         raise InputError(f"alignment.json was not written by netbic ({problem}): fit again") from None
 

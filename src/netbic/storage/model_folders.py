@@ -138,13 +138,13 @@ def _loaded(folder: Path, header: dict[str, Any]) -> SparseGraphSVD:
 def _model_folder(folder: Path) -> Path:
     run = read_json(folder / "run.json") if (folder / "run.json").is_file() else None
     if isinstance(run, dict) and run.get("state") == "running" and "earlier" not in run:
-        raise unusable(folder, "holds a fit that is not finished", "go on with netbic fit ... --resume")
+        raise unusable(folder, "holds a fit that is not finished", "resume it with netbic fit")
     for candidate in (folder, folder / "model"):
         if (candidate / RECORD).exists():
             return candidate
     if not folder.exists():
-        raise unusable(folder, "does not exist", "give the folder netbic fit wrote to (--out)")
-    raise unusable(folder, "holds no model", "give the folder netbic fit wrote to (--out)")
+        raise unusable(folder, "does not exist", "give the output folder of netbic fit")
+    raise unusable(folder, "holds no model", "give the output folder of netbic fit")
 
 
 def _check_header(folder: Path, header: Any) -> None:

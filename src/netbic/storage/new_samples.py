@@ -8,13 +8,12 @@ from typing import Any
 
 from netbic.errors import unusable
 from netbic.files import finished_record
-from netbic.readers import Expression, read_expression, renaming
+from netbic.readers import Expression, read_expression, renaming, with_changes
 from netbic.storage.model_folders import load
-from netbic.study import prepare
+from netbic.study import StudyOptions, prepare
 
 _RECORDED: dict[str, type] = dict.fromkeys(("samples_in_rows", "strip_versions", "cpm", "log1p"), bool)
 _RECORDED |= dict.fromkeys(("layer", "gene_names", "id_map", "duplicates"), str) | {"skip_columns": list}
-_READING = ("samples_in_rows", "layer", "gene_names", "skip_columns")
 
 
 def read_like(folder: Path | str, expression: Path | str, **reading: Any) -> Expression:
@@ -29,13 +28,13 @@ def read_like(folder: Path | str, expression: Path | str, **reading: Any) -> Exp
     **reading
         `samples_in_rows`, `layer`, `gene_names`, `skip_columns`: where the new file differs from that of the fit.
     """
-    words = _recorded(Path(folder)) | reading
-    reading = {name: words[name] for name in _READING if name in words}
-    data = read_expression(expression, **reading)
+    recorded = _recorded(Path(folder))
+    options = StudyOptions().replace(**{name: recorded[name] for name in _RECORDED if recorded.get(name) is not None})
+    reading_options = with_changes(options.expression, "read_like", reading)
+    data = read_expression(expression, **vars(reading_options))
     nodes = load(folder).names_["columns"]
-    rename = renaming(bool(words.get("strip_versions")), words.get("id_map"), data.genes, nodes)
-    steps = {name: words[name] for name in ("duplicates", "cpm", "log1p") if name in words}
-    return prepare(data, rename=rename, keep_constant=True, **steps).expression
+    rename = renaming(options.matching.strip_versions, options.matching.id_map, data.genes, nodes)
+    return prepare(data, rename=rename, keep_constant=True, **vars(options.preprocessing)).expression
 
 
 def _recorded(folder: Path) -> dict[str, Any]:

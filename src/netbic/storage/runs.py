@@ -134,7 +134,8 @@ class Run:
         if changes := self._task.changes(content):
             raise FolderInUse(
                 f"{self.folder} was started with other data or settings ({'; '.join(changes)}): "
-                "repeat those, choose another folder, or --force to start again"
+                "repeat those, choose another folder, or `force=True` to start again",
+                ["force"],
             )
 
     def _start(self, content: Record | None, afresh: bool) -> None:
@@ -270,13 +271,14 @@ def check_folder(
     check_writable(folder, [*RUN_FILES, RUN_RECORD], labelled)
     if not force and not is_empty(folder):
         if not resume:
-            raise FolderInUse(_not_empty(folder, content))
+            raise FolderInUse(_not_empty(folder, content), ["force", "resume"])
         if content is None:
             raise FolderInUse(f"{folder} contains files but no fit of netbic: choose another folder for the results")
         if content["state"] == "running" and content.get("format") != FORMAT:
             raise FolderInUse(
                 f"{folder} contains an interrupted fit of an earlier version of netbic, which this version cannot "
-                "resume: --force to start again, or choose another folder"
+                "resume: `force=True` to start again, or choose another folder",
+                ["force"],
             )
     return content
 
@@ -301,9 +303,9 @@ def _not_empty(folder: Path, content: Record | None) -> str:
         names = sorted(path.name for path in folder.iterdir())
         some = one_line(", ".join(names[:3]) + (", ..." if len(names) > 3 else ""), 200)
         return (
-            f"{folder} is not empty ({some}): choose a new folder, or --force to write the results into it anyway "
+            f"{folder} is not empty ({some}): choose a new folder, or `force=True` to write the results into it anyway "
             "(files that netbic did not write are not replaced)"
         )
     if content["state"] == "finished":
-        return f"{folder} contains finished results: choose another folder, or --force to replace them"
-    return f"{folder} contains an interrupted fit: --resume to continue it, or --force to start again"
+        return f"{folder} contains finished results: choose another folder, or `force=True` to replace them"
+    return f"{folder} contains an interrupted fit: `resume=True` to continue it, or `force=True` to start again"

@@ -1,20 +1,20 @@
-"""Matching a network's nodes to a matrix' genes, with an account of what matched and what did not."""
+"""Matching the nodes of a network to the genes of a matrix, with a summary of what matched."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from netbic.arrays import Bools
 from netbic.errors import InputError, shown
 from netbic.graphs import Graph
-from netbic.readers import ENSEMBL, Names, Network, NetworkAccount, without_version
+from netbic.readers import ENSEMBL, NameArray, Network, NetworkSummary, Step, without_version
 
-_FEW = 0.05  # below this share of the smaller side a mix-up of names is likelier than a small overlap
+_FEW = 0.05  # below this share of the smaller side, different kinds of names are likelier than a small overlap
 _HUB_SHARE = 0.05  # a hub has more than this share of the connected genes as neighbours
 _HUB_LEAST = 50
 _NAMED_COLUMNS = 5  # of those that were not used
@@ -22,7 +22,7 @@ _NAMED_COLUMNS = 5  # of those that were not used
 
 @dataclass(frozen=True)
 class Alignment:
-    """How genes of the data and nodes of the network found each other."""
+    """How the genes of the data and the nodes of the network were matched."""
 
     samples: int
     genes_in_file: int
@@ -34,8 +34,8 @@ class Alignment:
     isolated: int
     hub_bound: int
     hubs: dict[str, int]
-    network: NetworkAccount | None = None
-    steps: list[dict[str, Any]] = field(default_factory=list)
+    network: NetworkSummary | None = None
+    steps: list[Step] = field(default_factory=list)
     unmatched: tuple[str, ...] = ()
 
     @property
@@ -44,15 +44,15 @@ class Alignment:
         return self.isolated / self.genes
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values, to be written as JSON."""
+        """As a dictionary of plain values, to be written as JSON."""
         return asdict(self) | {"isolated_share": round(self.isolated_share, 4)}
 
     def lines(self) -> Iterator[str]:
-        """The account in words, a line each."""
+        """The summary as lines of text."""
         yield f"data: {self.samples:,} samples x {self.genes_in_file:,} genes"
-        yield from map(_in_words, self.steps)
+        yield from map(_step_line, self.steps)
         if self.genes != self.genes_in_file:
-            yield f"genes left: {self.genes:,}"
+            yield f"genes kept: {self.genes:,}"
         if self.network is None:
             return
         yield from _network_lines(self.network)
@@ -66,33 +66,33 @@ class Alignment:
             yield f"hubs with more than {self.hub_bound:,} neighbours: {named}{more}"
 
 
-def _network_lines(account: NetworkAccount) -> Iterator[str]:
-    parts = [f"{account.edges_in_file:,} edges"]
+def _network_lines(summary: NetworkSummary) -> Iterator[str]:
+    parts = [f"{summary.edges_in_file:,} edges"]
     for count, what in (
-        (account.filtered, "filtered out"),
-        (account.self_loops, "self-loops dropped"),
-        (account.duplicates, "duplicates dropped"),
+        (summary.filtered, "filtered out"),
+        (summary.self_loops, "self-loops dropped"),
+        (summary.duplicates, "duplicates dropped"),
     ):
         if count:
             parts.append(f"{count:,} {what}")
-    if account.columns:
-        parts.append(f"columns {', '.join(account.columns.values())}")
-    if account.columns_not_read:
-        more = len(account.columns_not_read) - _NAMED_COLUMNS
-        named = ", ".join(account.columns_not_read[:_NAMED_COLUMNS]) + (f" and {more} more" if more > 0 else "")
+    if summary.columns:
+        parts.append(f"columns {', '.join(summary.columns.values())}")
+    if summary.columns_not_read:
+        more = len(summary.columns_not_read) - _NAMED_COLUMNS
+        named = ", ".join(summary.columns_not_read[:_NAMED_COLUMNS]) + (f" and {more} more" if more > 0 else "")
         parts.append(f"columns not used: {named}")
-    yield f"network: {', '.join(parts)}{', weighted' if account.weighted else ''}"
-    if account.not_renamed:
-        yield f"proteins without a gene name: {account.not_renamed:,}"
-    if account.not_genes:
-        yield f"nodes that are no genes: {account.not_genes:,} ({', '.join(account.not_genes_named)}, ...)"
+    yield f"network: {', '.join(parts)}{', weighted' if summary.weighted else ''}"
+    if summary.not_renamed:
+        yield f"proteins without a gene name: {summary.not_renamed:,}"
+    if summary.not_genes:
+        yield f"nodes that are not genes: {summary.not_genes:,} ({', '.join(summary.not_genes_named)}, ...)"
 
 
-def _in_words(step: dict[str, Any]) -> str:
-    """A step of the preparation as a line."""
+def _step_line(step: Step) -> str:
+    """A preprocessing step as a line of text."""
     name, named = str(step["step"]), step.get("named", [])
     count = step.get("genes", step.get("dropped"))
-    line = f"prepared: {name}"
+    line = f"preprocessed: {name}"
     if count is not None:
         merged = f", {step['lines merged']:,} lines merged" if "lines merged" in step else ""
         line += f" ({count:,} {'genes dropped' if 'dropped' in step else 'genes'}{merged})"
@@ -100,43 +100,44 @@ def _in_words(step: dict[str, Any]) -> str:
 
 
 def align(
-    genes: Names,
+    genes: NameArray,
     network: Network | Graph,
     *,
     samples: Collection[str] = (),
-    steps: list[dict[str, Any]] | None = None,
+    steps: list[Step] | None = None,
     genes_in_file: int | None = None,
 ) -> tuple[Graph, Alignment]:
-    """Bring a network to the genes of a matrix and say what matched.
+    """Match a network to the genes of a matrix.
 
     Parameters
     ----------
     genes : array of str
-        The genes, in the order of the matrix' columns; no two alike.
+        The genes, in the order of the columns of the matrix; no name twice.
     network : Network or Graph
     samples : collection of str
-        The samples' names; also to notice a matrix that lies the wrong way round.
+        The names of the samples; also used to recognise a transposed matrix.
     steps, genes_in_file : optional
-        What was done to the matrix, and how many genes it had before, for the account.
+        The preprocessing steps, and the number of genes before them, for the summary.
 
     Returns
     -------
     Graph, Alignment
-        The graph has a node per gene.
+        The graph has one node for each gene.
 
     Raises
     ------
     InputError
-        If hardly a name matches: five names of each side, and what may be wrong. If no edge is left.
+        If hardly any name matches (the message shows five names of each side and a likely reason), or no edge is left.
     """
-    graph, account = network if isinstance(network, Network) else (network, NetworkAccount("", network.n_edges))
+    graph, summary = network if isinstance(network, Network) else (network, NetworkSummary("", network.n_edges))
     graph = with_names(graph, genes)
     inside = check_names(genes, graph, samples)
     aligned = graph.align(genes)
     if not aligned.n_edges:
         raise InputError(
-            f"{np.count_nonzero(inside):,} genes of the data are in the network, but no edge joins two of them: were "
-            "the right columns read as its ends? (--source and --target name them)"
+            f"{np.count_nonzero(inside):,} genes of the data are in the network, but no edge connects two of them: "
+            "were the right columns read as the ends of the edges? (`source` and `target` choose them)",
+            ["source", "target"],
         )
     degrees = aligned.degrees
     bound = max(_HUB_LEAST, int(_HUB_SHARE * np.count_nonzero(degrees)))
@@ -153,23 +154,26 @@ def align(
         isolated=int(np.count_nonzero(degrees == 0)),
         hub_bound=bound,
         hubs={str(genes[at]): int(degrees[at]) for at in hubs},
-        network=account,
+        network=summary,
         steps=list(steps or []),
         unmatched=tuple(str(gene) for gene in genes[~inside]),
     )
 
 
-def check_names(genes: Names, graph: Graph, samples: Collection[str] = ()) -> NDArray[np.bool_]:
-    """Which genes are nodes of a graph; an error if hardly any is."""
+def check_names(genes: NameArray, graph: Graph, samples: Collection[str] = (), *, from_files: bool = False) -> Bools:
+    """Which genes are nodes of a graph; an error if hardly any is.
+
+    With `from_files` the error names the parameter of `open_study` that may help.
+    """
     inside = pd.Index(genes).isin(np.asarray(graph.names))
     matched = int(np.count_nonzero(inside))
     if matched < 2 or matched < _FEW * min(len(genes), graph.n_nodes):
-        raise InputError(_mismatch(genes, graph, matched, samples))
+        raise _mismatch(genes, graph, matched, samples, from_files)
     return np.asarray(inside)
 
 
-def with_names(graph: Graph, genes: Names) -> Graph:
-    """A graph whose nodes have names: its own (numbers as text), or else the genes', in their order."""
+def with_names(graph: Graph, genes: NameArray, *, from_files: bool = False) -> Graph:
+    """A graph whose nodes have names: its own (numbers as text), otherwise those of the genes, in their order."""
     if graph.names is not None and not np.issubdtype(graph.names.dtype, np.integer):
         return graph
     if graph.names is not None:
@@ -178,15 +182,14 @@ def with_names(graph: Graph, genes: Names) -> Graph:
             return Graph(graph.weights, numbers)
     counted = graph.names is None or np.array_equal(graph.names, np.arange(graph.n_nodes))
     if not counted or graph.n_nodes != len(genes):
-        raise InputError(
-            f"the network has {graph.n_nodes:,} nodes without names but there are {len(genes):,} genes: "
-            "give the nodes' names (--graph-names FILE, a line each)"
-        )
+        what = f"the network has {graph.n_nodes:,} nodes without names but there are {len(genes):,} genes"
+        source = " (from a file with one name per line: `graph_names`)" if from_files else ""
+        raise InputError(f"{what}: name the nodes{source}", ["graph_names"])
     return Graph(graph.weights, genes)
 
 
-def unaligned(genes: Names, n_samples: int, steps: list[dict[str, Any]], genes_in_file: int) -> Alignment:
-    """The account where there is no network."""
+def unaligned(genes: NameArray, n_samples: int, steps: list[Step], genes_in_file: int) -> Alignment:
+    """The summary of a study without a network."""
     return Alignment(n_samples, genes_in_file, len(genes), 0, 0, 0, 0, len(genes), 0, {}, None, list(steps))
 
 
@@ -195,36 +198,38 @@ def unaligned(genes: Names, n_samples: int, steps: list[dict[str, Any]], genes_i
 # ----------------------------------------------------------------------------------------------------------------
 
 
-def _mismatch(genes: Names, graph: Graph, matched: int, samples: Collection[str]) -> str:
+def _mismatch(genes: NameArray, graph: Graph, matched: int, samples: Collection[str], from_files: bool) -> InputError:
     nodes = np.asarray(graph.names)
-    mine, theirs = (", ".join(shown(str(name)) for name in some[:5]) for some in (genes, nodes))
+    own, other = (", ".join(shown(str(name)) for name in some[:5]) for some in (genes, nodes))
     found = "no gene of the data is" if not matched else f"only {matched:,} of {len(genes):,} genes of the data are"
-    return f"{found} in the network (data: {mine}; network: {theirs}). {_hint(genes, nodes, samples)}"
+    remedy, parameter = _remedy(genes, nodes, samples)
+    message = f"{found} in the network (data: {own}; network: {other}). {remedy}"
+    return InputError(f"{message} (`{parameter}`)", [parameter]) if from_files else InputError(message)
 
 
-def _hint(genes: Names, nodes: Names, samples: Collection[str]) -> str:
-    """The likeliest reason why names do not match, found by trying."""
+def _remedy(genes: NameArray, nodes: NameArray, samples: Collection[str]) -> tuple[str, str]:
+    """The likeliest reason why names do not match and what to do; and the parameter of `open_study` that does it."""
     known = set(map(str, nodes))
     enough = max(2, _FEW * min(len(genes), len(known)))
 
-    def hits(names: Collection[str]) -> bool:
-        return len(known.intersection(names)) >= enough
+    def overlap(names: Iterable[str], nodes: set[str]) -> bool:
+        return len(nodes.intersection(names)) >= enough
 
-    if hits([str(sample) for sample in samples]):
-        return "The samples' names match instead: genes seem to be in columns, use --samples-in-rows"
+    if overlap(map(str, samples), known):
+        return "The names of the samples match instead: read the matrix with samples in rows", "samples_in_rows"
     stripped = {without_version(str(gene)) for gene in genes}
-    if hits(stripped) or len({without_version(name) for name in known}.intersection(stripped)) >= enough:
-        return "Ensembl versions (the .5 of ENSG00000141510.5) keep them apart: use --strip-versions"
-    if len({name.upper() for name in known}.intersection(str(gene).upper() for gene in genes)) >= enough:
-        return "They differ in capitals, as mouse (Trp53) and human (TP53) genes do: give an --id-map of orthologues"
-    ids = [any(ENSEMBL.match(str(name)) for name in some[:50]) for some in (genes, nodes)]
+    if overlap(stripped, known) or overlap(stripped, {without_version(name) for name in known}):
+        return "They differ in Ensembl versions (the .5 of ENSG00000141510.5): remove the versions", "strip_versions"
+    if overlap((str(gene).upper() for gene in genes), {name.upper() for name in known}):
+        reason = "They differ in capital letters, as mouse (Trp53) and human (TP53) genes do"
+        return f"{reason}: translate them with a table of orthologues", "id_map"
     if any("ENSP" in str(name) for name in nodes[:50]):
-        return "The network names proteins (ENSP...): give STRING's protein.info by --string-info"
-    if ids[0] != ids[1]:
-        side = (
-            "data have Ensembl ids, the network has symbols" if ids[0] else "network has Ensembl ids, the data symbols"
-        )
-        return f"The {side}: give a two-column table by --id-map"
-    if [str(genes[0]).isdigit(), str(nodes[0]).isdigit()].count(True) == 1:
-        return "One side has numbers (Entrez ids?), the other names: give a two-column table by --id-map"
-    return "Bring both to one kind of names, e.g. with a two-column table (--id-map)"
+        return "The network names proteins (ENSP...): rename them with STRING's protein.info", "string_info"
+    data_ids, network_ids = (any(ENSEMBL.match(str(name)) for name in some[:50]) for some in (genes, nodes))
+    translate = "translate one into the other with a two-column table"
+    if data_ids != network_ids:
+        sides = ("data have", "network has") if data_ids else ("network has", "data have")
+        return f"The {sides[0]} Ensembl ids, the {sides[1]} symbols: {translate}", "id_map"
+    if str(genes[0]).isdigit() != str(nodes[0]).isdigit():
+        return f"One side has numbers (Entrez ids?), the other names: {translate}", "id_map"
+    return f"Both must use the same kind of names: {translate}", "id_map"

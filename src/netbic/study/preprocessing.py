@@ -1,4 +1,4 @@
-"""What is done to an expression matrix before modules are sought, step by step and on record."""
+"""Preprocessing of an expression matrix, with a record of its steps."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from netbic.arrays import Array, Bools, Floats, Indices
 from netbic.errors import InputError, shown
 from netbic.outofcore import map_rows
-from netbic.readers import MISSING, Expression, stored_numbers
+from netbic.readers import MISSING, Expression, Matrix, Step, stored_numbers
 
-Steps = list[dict[str, Any]]
+Steps = list[Step]
 DUPLICATES = ("highest", "mean", "error")
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """The matrix as it goes into the fit, and what was done to it, in order."""
+class PreparedExpression:
+    """A preprocessed matrix and the steps that were applied to it, in order."""
 
     expression: Expression
     steps: Steps
@@ -37,31 +37,26 @@ def prepare(
     n_variable: int | None = None,
     only: Any = None,
     keep_constant: bool = False,
-) -> Prepared:
-    """Bring an expression matrix into the form modules are sought in.
+) -> PreparedExpression:
+    """Preprocess an expression matrix for a fit.
 
-    In this order: counts per million, log(1 + x), genes renamed, nameless genes dropped, genes of one name made one,
-    genes outside `only` dropped, constant genes dropped, the most variable ones kept.
+    The steps, in this order: counts per million, log(1 + x), rename genes, drop genes without a name, merge genes of
+    one name, drop genes outside `only`, drop constant genes, keep the most variable genes.
 
-    To a matrix that stays in its file (`open_expression`) the same is done block by block, whenever a block is read;
-    one to three passes over it tell which genes are kept.
+    A matrix that stays in its file (`open_expression`) is preprocessed block by block, whenever a block is read; one to
+    three passes over it find which genes are kept.
 
     Parameters
     ----------
     expression : Expression
     rename : function, optional
-        From a gene's name in the data to the name to use.
-    duplicates : {"highest", "mean", "error"}
-        What to do with several genes of one name: keep that with the highest mean (the first of them if means are
-        equal but for rounding), average them, or refuse.
-    cpm, log1p : bool
-        Scale every sample to a sum of a million; take log(1 + x).
-    n_variable : int, optional
-        Keep so many genes, those of the largest variance; of equal ones the first.
+        From the name of a gene in the data to the name to use.
+    duplicates, cpm, log1p, n_variable
+        See `PreprocessingOptions`.
     only : collection of names, optional
         Drop all other genes.
     keep_constant : bool
-        Keep constant genes, as is right for new samples of a model.
+        Keep constant genes, as needed for new samples of a fitted model.
     """
     steps: Steps = list(expression.steps)
     expression = expression.scanned()
@@ -85,18 +80,18 @@ def prepare(
         expression = expression.scanned()
         spread = variances(expression.matrix) if expression.scan is None else expression.scan.variances
         order = _from_the_highest(spread, expression.matrix.dtype)[:n_variable]
-        expression = expression.of_genes(np.sort(order))
+        expression = expression.select_genes(np.sort(order))
         steps.append({"step": "most variable", "genes": int(n_variable)})
-    return Prepared(expression, steps)
+    return PreparedExpression(expression, steps)
 
 
 def _named(expression: Expression, steps: Steps) -> Expression:
-    """Without genes whose name is missing."""
+    """Drop genes without a name."""
     known = np.array([gene not in MISSING for gene in expression.genes])
     if known.all():
         return expression
     steps.append({"step": "drop nameless", "genes": int(np.count_nonzero(~known))})
-    return expression.of_genes(np.flatnonzero(known))
+    return expression.select_genes(np.flatnonzero(known))
 
 
 def _distinct(expression: Expression, how: str, steps: Steps) -> Expression:
@@ -109,8 +104,9 @@ def _distinct(expression: Expression, how: str, steps: Steps) -> Expression:
     repeated = [str(gene) for gene in dict.fromkeys(genes[genes.duplicated()])]
     if how == "error":
         raise InputError(
-            f"gene {shown(repeated[0])} occurs {int((genes == repeated[0]).sum())} times (as do {len(repeated) - 1} "
-            "others): remove the copies, or keep the highest or the mean of them"
+            f"gene {shown(repeated[0])} occurs {int((genes == repeated[0]).sum())} times (and {len(repeated) - 1} "
+            "others more than once): remove the copies, or choose `duplicates='highest'` or 'mean'",
+            ["duplicates"],
         )
     dropped = len(genes) - len(genes.unique())
     steps.append({"step": f"duplicates: {how}", "genes": len(repeated), "lines merged": dropped, "named": repeated})
@@ -120,13 +116,13 @@ def _distinct(expression: Expression, how: str, steps: Steps) -> Expression:
     means = column_means(expression.matrix) if expression.scan is None else expression.scan.means
     order = _from_the_highest(np.nan_to_num(means, nan=-np.inf), expression.matrix.dtype)
     first = ~pd.Index(genes[order]).duplicated()
-    return expression.of_genes(np.sort(order[first]))
+    return expression.select_genes(np.sort(order[first]))
 
 
-def _from_the_highest(values: NDArray[Any], dtype: Any) -> NDArray[np.intp]:
-    """Columns by falling means or variances, the first of equal ones first.
+def _from_the_highest(values: Array, dtype: Any) -> Indices:
+    """Columns by decreasing means or variances; equal ones in their order.
 
-    What sums of the same numbers in another order (in blocks, say) may differ by is no difference.
+    Differences due to rounding, as from sums in another order, are ignored.
     """
     mantissas, exponents = np.frexp(values)
     grid = 2.0 ** (16 if dtype == np.float32 else 40)  # 5 and 12 decimal digits
@@ -144,8 +140,8 @@ def _merged(expression: Expression) -> Expression:
     return replace(expression, matrix=matrix, genes=np.asarray(names, dtype=object), scan=None)
 
 
-def _averaged_again(matrix: Any, later: NDArray[Any], into: NDArray[Any]) -> Any:
-    """The same, told only which columns are repeated ones and where they belong."""
+def _averaged_again(matrix: Matrix, later: Array, into: Array) -> Matrix:
+    """The same, given only the repeated columns and the columns they are merged into."""
     first = np.ones(matrix.shape[1], dtype=bool)
     first[later] = False
     codes = np.cumsum(first) - 1
@@ -153,8 +149,8 @@ def _averaged_again(matrix: Any, later: NDArray[Any], into: NDArray[Any]) -> Any
     return _averaged(matrix, codes)
 
 
-def _averaged(matrix: Any, codes: NDArray[Any]) -> Any:
-    """Means of the columns of each code, NaN left out."""
+def _averaged(matrix: Matrix, codes: Array) -> Matrix:
+    """Means of the columns of each code, NaN ignored."""
     groups = sp.csr_array((np.ones(codes.size, dtype=matrix.dtype), (np.arange(codes.size), codes)))
     if not isinstance(matrix, np.ndarray):
         return matrix @ sp.csr_array(groups / groups.sum(axis=0)[None, :])
@@ -172,14 +168,14 @@ def _cpm(expression: Expression, steps: Steps) -> Expression:
     return _changed(expression, per_million)
 
 
-def row_sums(matrix: Any) -> NDArray[np.float64]:
-    """Sum of each row, NaN left out."""
+def row_sums(matrix: Matrix) -> Floats:
+    """Sum of each row, NaN ignored."""
     filled = np.nan_to_num(matrix) if isinstance(matrix, np.ndarray) else matrix
     return np.asarray(filled.sum(axis=1, dtype=np.float64)).ravel()
 
 
-def per_million(matrix: Any) -> Any:
-    """Rows of a sum of a million."""
+def per_million(matrix: Matrix) -> Matrix:
+    """Scale rows to a sum of a million."""
     factors = (1e6 / row_sums(matrix)).astype(matrix.dtype)
     if isinstance(matrix, np.ndarray):
         return matrix * factors[:, None]
@@ -193,13 +189,13 @@ def _log1p(expression: Expression, steps: Steps) -> Expression:
     return _changed(expression, log_of_one_more)
 
 
-def log_of_one_more(matrix: Any) -> Any:
+def log_of_one_more(matrix: Matrix) -> Matrix:
     """log(1 + x)."""
     return np.log1p(matrix) if isinstance(matrix, np.ndarray) else matrix.log1p()
 
 
-def _changed(expression: Expression, function: Callable[[Any], Any]) -> Expression:
-    """Another matrix, made row by row; of one that stays in its file, block by block whenever it is read."""
+def _changed(expression: Expression, function: Callable[[Matrix], Matrix]) -> Expression:
+    """Apply a function of rows; to a matrix that stays in its file, whenever a block is read."""
     lazy = expression.is_lazy
     matrix = map_rows(expression.matrix, function) if lazy else function(expression.matrix)
     return replace(expression, matrix=matrix, scan=None)
@@ -210,7 +206,7 @@ def _check_counts(expression: Expression, step: str) -> None:
     lowest = float(np.nanmin(stored_numbers(expression.matrix) if known is None else known.lowest, initial=0.0))
     if lowest < 0:
         raise InputError(
-            f"{step} needs values of at least 0, the smallest is {lowest:g}: are these logarithms already?"
+            f"{step} needs values of at least 0, the smallest is {lowest:g}: are these already logarithms?"
         )
 
 
@@ -219,8 +215,8 @@ def _restricted(expression: Expression, only: Any, steps: Steps) -> Expression:
     named = [str(gene) for gene in expression.genes[~inside]]
     steps.append({"step": "only genes of the network", "dropped": len(named), "named": named})
     if not inside.any():
-        raise InputError("no gene of the data is in the network: nothing would be left")
-    return expression.of_genes(np.flatnonzero(inside))
+        raise InputError("no gene of the data is in the network: no gene would be left")
+    return expression.select_genes(np.flatnonzero(inside))
 
 
 def _varying(expression: Expression, steps: Steps) -> Expression:
@@ -229,14 +225,14 @@ def _varying(expression: Expression, steps: Steps) -> Expression:
     if varying.all():
         return expression
     if np.count_nonzero(varying) < 2:
-        raise InputError("fewer than two genes vary: there is nothing to find")
+        raise InputError("fewer than two genes vary: modules need genes that differ between samples")
     named = [str(gene) for gene in expression.genes[~varying]]
     steps.append({"step": "drop constant", "genes": len(named), "named": named})
-    return expression.of_genes(np.flatnonzero(varying))
+    return expression.select_genes(np.flatnonzero(varying))
 
 
-def constant_columns(matrix: Any) -> NDArray[np.bool_]:
-    """Columns in which nothing varies (NaN aside)."""
+def constant_columns(matrix: Matrix) -> Bools:
+    """Columns without any variation (NaN ignored)."""
     if isinstance(matrix, np.ndarray):
         with np.errstate(invalid="ignore"):
             largest, smallest = np.fmax.reduce(matrix, axis=0), np.fmin.reduce(matrix, axis=0)
@@ -245,16 +241,16 @@ def constant_columns(matrix: Any) -> NDArray[np.bool_]:
     return np.asarray(largest == smallest)
 
 
-def column_means(matrix: Any) -> NDArray[np.float64]:
-    """Mean of each column, NaN left out."""
+def column_means(matrix: Matrix) -> Floats:
+    """Mean of each column, NaN ignored."""
     if not isinstance(matrix, np.ndarray):
         return np.asarray(matrix.mean(axis=0, dtype=np.float64)).ravel()
     seen = np.maximum(np.count_nonzero(~np.isnan(matrix), axis=0), 1)
     return np.asarray(np.nansum(matrix, axis=0, dtype=np.float64) / seen)
 
 
-def variances(matrix: Any) -> NDArray[np.float64]:
-    """Variance of each column, NaN left out; a sparse matrix stays sparse."""
+def variances(matrix: Matrix) -> Floats:
+    """Variance of each column, NaN ignored; a sparse matrix stays sparse."""
     means = column_means(matrix)
     if isinstance(matrix, np.ndarray):
         seen = np.maximum(np.count_nonzero(~np.isnan(matrix), axis=0), 1)

@@ -1,4 +1,4 @@
-"""Scores of new samples on the modules of a model, genes matched by name."""
+"""Scores of new samples on the modules of a model, with genes matched by name."""
 
 from __future__ import annotations
 
@@ -8,24 +8,25 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from netbic.arrays import checked
+from netbic.arrays import Array, checked
 from netbic.errors import InputError, shown
 from netbic.estimators import SparseGraphSVD, fitted_model, names_of, scoring
 from netbic.operators import Scaler
 from netbic.outofcore import RowBlocks, is_dask
+from netbic.readers import Matrix
 
 
-def scores_by_name(model: SparseGraphSVD, X: Any, genes: Any) -> NDArray[Any]:
+def scores_by_name(model: SparseGraphSVD, X: Matrix, genes: Any) -> Array:
     """Scores of the rows of X, whose columns are `genes`, in any order.
 
-    Genes of the model that are not there count as average, and a warning says how many; others are left out.
+    Genes of the model that are missing in X are set to their mean, with a warning; other genes of X are ignored.
 
     Parameters
     ----------
     model : SparseGraphSVD
-    X : array, sparse matrix or Dask array, prepared as the model's own data were
+    X : array, sparse matrix or Dask array
+        Preprocessed as the data of the fit.
     genes : sequence of names
 
     Examples
@@ -48,10 +49,15 @@ def scores_by_name(model: SparseGraphSVD, X: Any, genes: Any) -> NDArray[Any]:
     wanted = pd.Index([str(name) for name in names_of(model, "columns")])
     at = known.get_indexer(wanted)
     _check_overlap(model, known, wanted, at)
+    directions = scoring(model.components_.astype(np.float64))
     if lazy:
-        return _block_scores(model, X, at)
+        blocks = RowBlocks(X, hold=False)
+        scores = blocks.map_concatenate(_affine_scores, model.scaler_, directions, at)
+        if not np.isfinite(scores).all():
+            blocks.check_finite()
+        return scores
     if not isinstance(X, np.ndarray):
-        return _sparse_scores(model, X, at)
+        return _affine_scores(X, model.scaler_, directions, at)
     full = np.tile(model.scaler_.offsets.astype(X.dtype), (X.shape[0], 1))
     full[:, at >= 0] = X[:, at[at >= 0]]
     with warnings.catch_warnings():
@@ -59,8 +65,8 @@ def scores_by_name(model: SparseGraphSVD, X: Any, genes: Any) -> NDArray[Any]:
         return np.asarray(model.transform(full))
 
 
-def _as_floats(X: Any) -> Any:
-    """Integers as double precision; a sparse matrix with holes is refused, as everywhere."""
+def _as_floats(X: Matrix) -> Matrix:
+    """Integers as double precision; missing entries of a sparse matrix are an error."""
     kept = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
     X = np.asarray(X, dtype=kept) if isinstance(X, np.ndarray) else sp.csr_array(X, dtype=kept)
     if not isinstance(X, np.ndarray) and np.isnan(X.data).any():
@@ -68,32 +74,18 @@ def _as_floats(X: Any) -> Any:
     return X
 
 
-def _check_overlap(model: SparseGraphSVD, known: pd.Index[Any], wanted: pd.Index[Any], at: NDArray[Any]) -> None:
+def _check_overlap(model: SparseGraphSVD, known: pd.Index[Any], wanted: pd.Index[Any], at: Array) -> None:
     used = np.asarray(model.columns_.any(axis=0))
     if not (used & (at >= 0)).any():
         mine, theirs = (", ".join(map(shown, names[:5])) for names in (known, wanted[used]))
         raise InputError(f"no gene of the modules is in these data (modules: {theirs}; data: {mine})")
     if missing := int(np.count_nonzero(used & (at < 0))):
-        what = f"{missing:,} of the modules' {np.count_nonzero(used):,} genes are not here: they count as average"
+        what = f"{missing:,} of {np.count_nonzero(used):,} genes of the modules are missing: they are set to their mean"
         warnings.warn(what, stacklevel=4)
 
 
-def _block_scores(model: SparseGraphSVD, X: Any, at: NDArray[Any]) -> NDArray[Any]:
-    """The same of a Dask array, block by block."""
-    blocks = RowBlocks(X, hold=False)
-    scores = blocks.map_concatenate(_affine_scores, model.scaler_, scoring(model.components_.astype(np.float64)), at)
-    if not np.isfinite(scores).all():
-        blocks.check_finite()
-    return scores
-
-
-def _sparse_scores(model: SparseGraphSVD, X: Any, at: NDArray[Any]) -> NDArray[Any]:
-    """The same without writing X out."""
-    return _affine_scores(X, model.scaler_, scoring(model.components_.astype(np.float64)), at)
-
-
-def _affine_scores(X: Any, preparation: Scaler, directions: NDArray[Any], at: NDArray[Any]) -> NDArray[Any]:
-    """Scores are affine, so what missing genes add is added once, to all rows."""
+def _affine_scores(X: Matrix, preparation: Scaler, directions: Array, at: Array) -> Array:
+    """Scores are affine in X, so the contribution of missing genes is the same for all rows."""
     there = np.flatnonzero(at >= 0)
     places = sp.csr_array((np.ones(there.size, dtype=X.dtype), (at[there], there)), shape=(X.shape[1], at.size))
     directions = directions.astype(X.dtype)
@@ -102,7 +94,7 @@ def _affine_scores(X: Any, preparation: Scaler, directions: NDArray[Any], at: ND
     return np.asarray(preparation.project(X @ places, directions) + added.astype(X.dtype))
 
 
-def scores_table(scores: NDArray[Any], samples: Any) -> pd.DataFrame:
+def scores_table(scores: Array, samples: Any) -> pd.DataFrame:
     """Scores with a row per sample: columns `sample`, `module_0`, `module_1`, ..."""
     table = pd.DataFrame(scores, columns=[f"module_{k}" for k in range(scores.shape[1])])
     table.insert(0, "sample", np.asarray(samples))

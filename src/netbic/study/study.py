@@ -1,10 +1,9 @@
-"""A study: an expression matrix and a network, read, prepared and matched."""
+"""A study: an expression matrix and a network, read, preprocessed and matched."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,14 +12,15 @@ import numpy as np
 
 from netbic.errors import InputError
 from netbic.graphs import Graph
-from netbic.readers import Expression, open_expression, read_expression, read_network, renaming
+from netbic.readers import Expression, Matrix, open_expression, read_expression, read_network, renaming
 from netbic.study.matching import Alignment, align, check_names, unaligned, with_names
+from netbic.study.options import StudyOptions
 from netbic.study.preprocessing import prepare
 
 
 @dataclass(frozen=True)
 class Study:
-    """What a fit starts from: the prepared matrix, the graph of its genes, and the account of both."""
+    """The input of a fit: the preprocessed matrix, the graph of its genes, and a summary of how they were matched."""
 
     expression: Expression
     graph: Graph | None
@@ -55,95 +55,73 @@ class Study:
         return digests
 
     def _origin(self) -> str:
-        """Of a matrix that stays in its file: its digest, which one pass found, and what is done to it."""
+        """For a matrix that stays in its file: its digest, from one pass over it, and its preprocessing."""
         expression = self.expression.scanned()
         done = np.array([expression.origin, json.dumps(self.alignment.steps)], dtype=object)
         return digest(done, np.array(expression.shape), np.empty(0, dtype=expression.matrix.dtype))
 
 
-def _stored_digest(matrix: Any) -> str:
+def _stored_digest(matrix: Matrix) -> str:
     stored = [matrix] if isinstance(matrix, np.ndarray) else [matrix.data, matrix.indices, matrix.indptr]
     return digest(*stored, np.array(matrix.shape))
 
 
 def open_study(
-    expression: Path | str,
-    network: Path | str | None = None,
-    *,
-    samples_in_rows: bool = False,
-    layer: str | None = None,
-    gene_names: str | None = None,
-    skip_columns: Sequence[str] = (),
-    relations: Sequence[str] = (),
-    min_score: float | None = None,
-    string_info: Path | str | None = None,
-    graph_names: Path | str | None = None,
-    header: bool | None = None,
-    source: str | None = None,
-    target: str | None = None,
-    id_map: Path | str | None = None,
-    strip_versions: bool = False,
-    duplicates: str = "highest",
-    cpm: bool = False,
-    log1p: bool = False,
-    n_variable: int | None = None,
-    matched_only: bool = False,
-    lazy: bool = False,
-    block_rows: int | None = None,
+    expression: Path | str, network: Path | str | None = None, options: StudyOptions | None = None, **changes: Any
 ) -> Study:
-    """Read an expression matrix and a network, prepare the one and match the other to it.
+    r"""Read an expression matrix and a network, preprocess the matrix and match the network to it.
 
     Parameters
     ----------
     expression, network : path
-        See `read_expression` and `read_network`, which also explain the words not explained here.
-    id_map : path, optional
-        A two-column table from the data's gene names to the network's.
-    strip_versions : bool
-        Drop the versions of Ensembl ids on both sides.
-    matched_only : bool
-        Drop genes that are not in the network; otherwise they stay, without neighbours.
-    duplicates, cpm, log1p, n_variable
-        See `prepare`.
-    lazy : bool
-        Leave the matrix in its file and read it block by block: see `open_expression`, also for `block_rows`.
+        See `read_expression` and `read_network` for the formats.
+    options : StudyOptions, optional
+    **changes
+        Options by name. Reading the matrix (`ExpressionOptions`): `samples_in_rows`, `layer`, `gene_names`,
+        `skip_columns`; reading the network (`NetworkOptions`): `relations`, `min_score`, `string_info`, `graph_names`
+        (its `names`), `header`, `source`, `target`, `weighted`; preprocessing (`PreprocessingOptions`): `duplicates`,
+        `cpm`, `log1p`, `n_variable`; matching (`MatchingOptions`): `strip_versions`, `id_map`, `matched_only`;
+        matrices that stay in their files (`StudyOptions`): `lazy`, `block_rows`.
+
+    Examples
+    --------
+    >>> import tempfile, netbic.io
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with open(f"{folder}/counts.tsv", "w") as file:
+    ...         _ = file.write("gene\ts1\ts2\ts3\nTP53\t1\t2\t0\nMDM2\t0\t3\t1\nACTB\t9\t8\t7\n")
+    ...     with open(f"{folder}/network.sif", "w") as file:
+    ...         _ = file.write("TP53\tbinds\tMDM2\n")
+    ...     netbic.io.open_study(f"{folder}/counts.tsv", f"{folder}/network.sif", log1p=True)
+    Study(3 samples x 3 genes, 1 edges)
     """
-    reading: dict[str, Any] = {"samples_in_rows": samples_in_rows, "layer": layer, "gene_names": gene_names}
-    reading["skip_columns"] = skip_columns
-    if block_rows is not None and not lazy:
-        raise InputError(f"block_rows={block_rows} is about matrices that stay in their files: use lazy=True")
-    data = (
-        open_expression(expression, **reading, block_rows=block_rows)
-        if lazy
-        else read_expression(expression, **reading)
-    )
-    preparing: dict[str, Any] = {"duplicates": duplicates, "cpm": cpm, "log1p": log1p, "n_variable": n_variable}
+    options = (options or StudyOptions()).replace(**changes)
+    data, preprocessing = _expression(expression, options), vars(options.preprocessing)
+    strip_versions, id_map = options.matching.strip_versions, options.matching.id_map
     if network is None:
-        prepared = prepare(data, rename=renaming(strip_versions, id_map, data.genes, None), **preparing)
-        account = unaligned(prepared.expression.genes, data.shape[0], prepared.steps, data.shape[1])
-        return Study(prepared.expression, None, account)
-    read = read_network(
-        network,
-        relations=relations,
-        min_score=min_score,
-        string_info=string_info,
-        names=graph_names,
-        header=header,
-        source=source,
-        target=target,
-        strip_versions=strip_versions,
-    )
-    rename = renaming(strip_versions, id_map, data.genes, read.graph.names)
-    read = read._replace(graph=with_names(read.graph, _renamed(data.genes, rename)))
-    check_names(_renamed(data.genes, rename), read.graph, data.samples)
-    prepared = prepare(data, rename=rename, only=read.graph.names if matched_only else None, **preparing)
+        rename = renaming(strip_versions, id_map, data.genes, None)
+        prepared = prepare(data, rename=rename, **preprocessing)
+        alignment = unaligned(prepared.expression.genes, data.shape[0], prepared.steps, data.shape[1])
+        return Study(prepared.expression, None, alignment)
+    strip_both = strip_versions or options.network.strip_versions
+    read = read_network(network, options.network, strip_versions=strip_both)
+    rename = renaming(strip_both, id_map, data.genes, read.graph.names)
+    renamed = data.genes if rename is None else np.array([rename(gene) for gene in data.genes], dtype=object)
+    read = read._replace(graph=with_names(read.graph, renamed, from_files=True))
+    check_names(renamed, read.graph, data.samples, from_files=True)
+    only = read.graph.names if options.matching.matched_only else None
+    prepared = prepare(data, rename=rename, only=only, **preprocessing)
     genes = prepared.expression.genes
-    graph, account = align(genes, read, samples=data.samples, steps=prepared.steps, genes_in_file=data.shape[1])
-    return Study(prepared.expression, graph, account)
+    graph, alignment = align(genes, read, samples=data.samples, steps=prepared.steps, genes_in_file=data.shape[1])
+    return Study(prepared.expression, graph, alignment)
 
 
-def _renamed(genes: Any, rename: Callable[[str], str] | None) -> Any:
-    return genes if rename is None else np.array([rename(gene) for gene in genes], dtype=object)
+def _expression(path: Path | str, options: StudyOptions) -> Expression:
+    if options.lazy:
+        return open_expression(path, **vars(options.expression), block_rows=options.block_rows)
+    if options.block_rows is not None:
+        what = f"block_rows={options.block_rows} is for matrices that stay in their files: use `lazy=True` too"
+        raise InputError(what, ["lazy"])
+    return read_expression(path, **vars(options.expression))
 
 
 def digest(*parts: Any) -> str:

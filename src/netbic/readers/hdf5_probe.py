@@ -1,8 +1,8 @@
-"""Read what netbic is about to read of an HDF5 file, in a process of its own.
+"""Read what netbic is about to read from an HDF5 file, in a separate process.
 
-Run as a script, `python hdf5_trial.py FILE LAYER COLUMN EXTENT`: prints "ready" when the libraries are loaded, then at
-most one line, what is wrong with the file. A damaged file may crash or hang inside the HDF5 library; then it is this
-process that ends. It imports h5py and NumPy only, so that it starts quickly.
+Run as a script, `python hdf5_probe.py FILE LAYER COLUMN EXTENT`: prints "ready" when the libraries are loaded, then at
+most one line that says what is wrong with the file. A damaged file may crash or hang the HDF5 library, and then only
+this process ends. It imports only h5py and NumPy, so that it starts quickly.
 """
 
 import contextlib
@@ -13,26 +13,26 @@ from typing import Any
 import h5py
 import numpy as np
 
-_LARGE = 1 << 26  # bytes of a dataset up to which all of it is read; of larger ones all structure, and both ends
+_LARGE = 1 << 26  # bytes up to which a dataset is read completely; of larger ones the structure and both ends
 _MOST_UNPACKED = 5000  # times the bytes in the file: deflate reaches 1032
 _ALWAYS_ALLOWED = 1 << 28  # bytes
 _STRINGS = 100_000  # read at a time
-_SPARE = 1 << 29  # bytes that reading may take beside what chunks need
+_SPARE = 1 << 29  # bytes that reading may take in addition to the chunks
 
 
-class Unsound(Exception):
+class DamagedFile(Exception):
     """What is wrong with a file."""
 
 
-def tried(path: str, layer: str, column: str, whole: bool) -> str:
-    """Read the matrix, the names and their attributes (or all there is); what is wrong with them, if anything is.
+def probe(path: str, layer: str, column: str, whole: bool) -> str:
+    """Read the matrix, the names and their attributes (or everything); returns what is wrong with them, if anything.
 
-    What h5py refuses by itself is not reported: it will refuse it again.
+    Errors that h5py raises are not reported: it will raise them again.
     """
     try:
         with h5py.File(path, "r") as root:
             _visit(root, set()) if whole else _read_parts(root, layer, column)
-    except Unsound as problem:
+    except DamagedFile as problem:
         return str(problem)
     except Exception as problem:
         out_of_memory = isinstance(problem, MemoryError) or "alloc" in str(problem)
@@ -51,7 +51,7 @@ def _read_parts(root: Any, layer: str, column: str) -> None:
 
 
 def _read_names(frame: Any, column: str) -> None:
-    """The index of a data frame, and one of its columns; all of it where it is a table, as old files have it."""
+    """The index of a data frame, and one of its columns; in old files it is a table, which is read completely."""
     attributes = dict(frame.attrs)
     if not isinstance(frame, h5py.Group):
         return _visit(frame, set())
@@ -62,7 +62,7 @@ def _read_names(frame: Any, column: str) -> None:
 
 
 def _visit(element: Any, seen: set[Any]) -> None:
-    """Read an element, its attributes and all it holds, once each: links may lead back."""
+    """Read an element, its attributes and its members, once each: links may be cyclic."""
     place = h5py.h5o.get_info(element.id)
     if (place.fileno, place.addr) in seen:
         return
@@ -82,13 +82,13 @@ def _read(dataset: Any) -> None:
     for what, shape in (("is", dataset.shape), ("has chunks of", dataset.chunks or ())):
         size = math.prod(shape) * item  # Python's integers do not overflow
         if size > most:
-            raise Unsound(
+            raise DamagedFile(
                 f"{dataset.name.lstrip('/')} {what} {size:,} bytes by its header, but only {stored:,} are there"
             )
     _limit_memory(_SPARE + 4 * math.prod(dataset.chunks or (0,)) * item)
     if dataset.chunks is not None:
         dataset.id.chunk_iter(lambda chunk: None)
-    if dataset.dtype.kind == "O" and dataset.ndim == 1:  # strings take more memory than their places
+    if dataset.dtype.kind == "O" and dataset.ndim == 1:  # strings take more memory than the references to them
         for start in range(0, dataset.shape[0], _STRINGS):
             dataset[start : start + _STRINGS]
     elif math.prod(dataset.shape) * item <= _LARGE:
@@ -98,8 +98,8 @@ def _read(dataset: Any) -> None:
 
 
 def _limit_memory(further: int) -> None:
-    """Let this process have so many bytes more than now: damaged lengths of strings may ask for gigabytes."""
-    with contextlib.suppress(ImportError, ValueError, OSError):  # only Linux tells what it has
+    """Let this process allocate this many more bytes: damaged string lengths may ask for gigabytes."""
+    with contextlib.suppress(ImportError, ValueError, OSError):  # available on Linux only
         import resource
 
         with open("/proc/self/statm") as file:
@@ -118,4 +118,4 @@ if __name__ == "__main__":
     _forbid_core_dumps()
     _limit_memory(_SPARE)
     print("ready", flush=True)
-    print(tried(sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4] == "whole").replace("\n", " "), flush=True)
+    print(probe(sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4] == "whole").replace("\n", " "), flush=True)

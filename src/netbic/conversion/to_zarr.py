@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -26,44 +26,44 @@ from netbic.readers import (
     BLOCK_BYTES,
     WHOLE,
     Expression,
-    Names,
+    ExpressionOptions,
+    NameArray,
+    Progress,
     RowSource,
     check_names,
-    check_words,
     describe,
+    file_format,
     foreign_files,
     is_store,
-    kind_of,
     open_expression,
-    row_source,
+    store_source,
     stored_numbers,
+    with_changes,
 )
 
 _LARGEST = 2_000_000_000  # bytes of a chunk that compressors take
 _ENTRIES = 1 << 20  # of a sparse matrix, in a chunk
-_EVERY_CHUNK = {"write_empty_chunks": True}  # zeros too, so that a chunk that is gone is noticed
+_EVERY_CHUNK = {"write_empty_chunks": True}  # zeros too, so that a missing chunk is noticed
 _STORE, _REPLACED = "store", "replaced"  # in the scratch folder
-_READING = 60  # per cent of the work, where a file has to be turned round first
+_READING = 60  # per cent of the work, if a file has to be transposed first
 
 
 def convert(
     source: Path | str,
     target: Path | str,
+    options: ExpressionOptions | None = None,
     *,
     block_rows: int | None = None,
     dtype: str | None = None,
-    samples_in_rows: bool = False,
-    layer: str | None = None,
-    gene_names: str | None = None,
-    skip_columns: Sequence[str] = (),
     force: bool = False,
-    told: Callable[[int], Any] = lambda percent: None,
+    progress: Callable[[int], object] = lambda percent: None,
+    **changes: Any,
 ) -> Expression:
     r"""Write an expression matrix as a Zarr store of blocks of samples, which `open_expression` reads block by block.
 
     The layout is AnnData's (`anndata.read_zarr` reads it). Memory holds a few blocks at a time, whatever the file's
-    size; a table with genes in rows, a 10x folder and a matrix stored by columns are turned round in temporary files
-    beside the target. The target appears whole or not at all.
+    size; a table with genes in rows, a 10x folder and a matrix stored by columns are transposed in temporary files
+    beside the target. The target is written completely or not at all.
 
     Parameters
     ----------
@@ -71,16 +71,18 @@ def convert(
         Anything `read_expression` reads.
     target : path
         A name that ends in .zarr.
+    options : ExpressionOptions, optional
+        How the source is read.
     block_rows : int, optional
         Samples per block. Default: about 64 MB.
     dtype : {"float32", "float64"}, optional
         Default: that of the file; text is read as float64.
-    samples_in_rows, layer, gene_names, skip_columns
-        As for `read_expression`.
     force : bool
         Replace a Zarr store of that name.
-    told : function, optional
-        Called with per cents done.
+    progress : function, optional
+        Called with the percentage done.
+    **changes
+        Options by name: `samples_in_rows`, `layer`, `gene_names`, `skip_columns`; see `ExpressionOptions`.
 
     Returns
     -------
@@ -97,6 +99,10 @@ def convert(
     ...     made.samples.tolist(), made.matrix.compute().tolist()
     (['s1', 's2', 's3'], [[1.5, 0.0], [2.0, 3.0], [0.0, 1.0]])
     """
+    if "told" in changes:
+        warnings.warn("told is called progress now", FutureWarning, stacklevel=2)
+        progress = changes.pop("told")
+    options = with_changes(options or ExpressionOptions(), "convert", changes)
     source, target = Path(source), Path(target)
     restore = partial(_put_back, target)
     if target.parent.is_dir():
@@ -104,13 +110,12 @@ def convert(
     _check_target(source, target, force)
     if dtype not in (None, "float32", "float64"):
         raise InputError(f"dtype={dtype!r} is not known: choose 'float32' or 'float64'")
-    words: dict[str, Any] = {"samples_in_rows": samples_in_rows, "layer": layer, "gene_names": gene_names}
     with scratch_folder(target.parent, target.name, restore) as scratch, write_errors(target, full_only=True):
-        rows = _readable(source, scratch, dtype, told, **words, skip_columns=skip_columns)
+        rows = _row_source(source, scratch, dtype, options, lambda share: progress(int(_READING * share)))
         check_names(source, rows.samples, rows.genes)
-        write_store(rows, scratch / _STORE, block_rows, np.dtype(dtype or rows.dtype), told)
+        write_store(rows, scratch / _STORE, block_rows, np.dtype(dtype or rows.dtype), progress)
         with signals_deferred(), write_errors(target):
-            _check_target(source, target, force)  # something may have come to be there
+            _check_target(source, target, force)  # it may have been written meanwhile
             try:
                 if os.path.lexists(target):
                     os.replace(target, scratch / _REPLACED)
@@ -121,21 +126,21 @@ def convert(
 
 
 def _put_back(target: Path, scratch: Path) -> None:
-    """Give a store that was moved away its place back, if nothing has taken it."""
+    """Move a store that was replaced back to its place, unless something else is there."""
     if os.path.lexists(scratch / _REPLACED) and not os.path.lexists(target):
         os.replace(scratch / _REPLACED, target)
 
 
 def _check_target(source: Path, target: Path, force: bool) -> None:
     if target.suffix.lower() != ".zarr":
-        raise InputError(f"{target} does not end in .zarr: name the store to write so")
+        raise InputError(f"{target} does not end in .zarr: give the store a name that does")
     if not target.parent.is_dir():
-        raise InputError(f"{target.parent} is no folder: make it first, or write elsewhere")
+        raise InputError(f"{target.parent} is not a folder: make it first, or write elsewhere")
     check_not_input([target], {"the expression data": source})
     if not os.path.lexists(target):
         return
     if not force:
-        raise FolderInUse(f"{target} exists: choose another name, or --force to replace it")
+        raise FolderInUse(f"{target} exists: choose another name, or `force=True` to replace it", ["force"])
     if not is_store(target):
         raise FolderInUse(f"{target} is not a Zarr store: choose another name")
     if others := foreign_files(target):
@@ -143,27 +148,23 @@ def _check_target(source: Path, target: Path, force: bool) -> None:
         raise FolderInUse(f"{target} holds files that Zarr did not write ({some}): move them away, or write elsewhere")
 
 
-def _readable(path: Path, scratch: Path, dtype: Any, told: Callable[[int], Any], **words: Any) -> RowSource:
-    """The file, or what was made of it, so that rows can be read."""
-    kind = kind_of(path)
-    check_words(path, kind, **words)
-    skip, turned = words["skip_columns"], words["samples_in_rows"]
-
-    def heard(share: float) -> None:
-        told(int(_READING * share))
-
+def _row_source(
+    path: Path, scratch: Path, dtype: str | None, options: ExpressionOptions, progress: Progress
+) -> RowSource:
+    """The file if rows can be read from it, otherwise its transpose in temporary files."""
+    kind = file_format(path)
+    options.check(path, kind)
     if kind == "10x":
-        return tenx_source(path, scratch, words["gene_names"], dtype, heard)
-    if kind == "parquet":
-        return parquet_source(path, scratch, skip, turned, dtype, heard)
+        return tenx_source(path, scratch, options.gene_names, dtype, progress)
     if kind not in ("zarr", ".h5ad", ".npy"):
-        return text_source(path, scratch, skip, turned, dtype, heard)
-    stored = describe(path, words["layer"], words["gene_names"])
-    return csc_source(stored, scratch, dtype, heard) if stored.encoding == "csc_matrix" else row_source(path, **words)
+        table_source = parquet_source if kind == "parquet" else text_source
+        return table_source(path, scratch, options.skip_columns, options.samples_in_rows, dtype, progress)
+    stored = describe(path, options.layer, options.gene_names)
+    return csc_source(stored, scratch, dtype, progress) if stored.encoding == "csc_matrix" else store_source(stored)
 
 
 def write_store(
-    rows: RowSource, path: Path, block_rows: int | None, dtype: np.dtype[Any], told: Callable[[int], Any]
+    rows: RowSource, path: Path, block_rows: int | None, dtype: np.dtype[Any], progress: Callable[[int], object]
 ) -> None:
     """Write a Zarr store in AnnData's layout, a block of rows at a time."""
     zarr = extra("zarr", "dask", "a .zarr store")
@@ -179,11 +180,11 @@ def write_store(
         block = rows.rows(first, last).astype(dtype, copy=False)
         missing += int(np.count_nonzero(np.isnan(stored_numbers(block))))
         writer.write(block, first, last)
-        told(_READING + int((100 - _READING) * last / rows.shape[0]))
+        progress(_READING + int((100 - _READING) * last / rows.shape[0]))
     writer.close()
     zarr.consolidate_metadata(str(path))
     if missing:
-        what = f"{missing:,} values are missing: netbic fit --dask needs complete data, fill them before"
+        what = f"{missing:,} values are missing: fits that read data in blocks need complete data, fill them in first"
         warnings.warn(what, stacklevel=3)
 
 
@@ -198,7 +199,7 @@ def _height(rows: RowSource, asked: int | None, dtype: np.dtype[Any]) -> int:
     return min(asked, rows.shape[0])
 
 
-def _write_names(group: Any, names: Names) -> None:
+def _write_names(group: Any, names: NameArray) -> None:
     """A data frame of AnnData's with an index and nothing else."""
     group.attrs.update(
         {"_index": "_index", "column-order": [], "encoding-type": "dataframe", "encoding-version": "0.2.0"}
@@ -228,9 +229,9 @@ class _Sparse:
     def __init__(self, root: Any, shape: tuple[int, int], height: int, dtype: np.dtype[Any]) -> None:
         self._group = root.create_group("X")
         self._group.attrs.update({"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": list(shape)})
-        words: dict[str, Any] = {"shape": (0,), "chunks": (_ENTRIES,), "config": _EVERY_CHUNK}
-        self._data = self._group.create_array("data", dtype=dtype, **words)
-        self._indices = self._group.create_array("indices", dtype=np.int32, **words)
+        layout: dict[str, Any] = {"shape": (0,), "chunks": (_ENTRIES,), "config": _EVERY_CHUNK}
+        self._data = self._group.create_array("data", dtype=dtype, **layout)
+        self._indices = self._group.create_array("indices", dtype=np.int32, **layout)
         self._counts = [np.zeros(1, dtype=np.int64)]
 
     def write(self, block: Any, first: int, last: int) -> None:
