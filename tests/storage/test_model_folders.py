@@ -263,7 +263,7 @@ def test_a_save_that_was_killed_says_so(models, tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         netbic.save(models["plain"], tmp_path)
     monkeypatch.undo()
-    with pytest.raises(InputError, match="not written to its end: save it again"):
+    with pytest.raises(InputError, match="not written completely: save it again"):
         netbic.load(tmp_path)
     netbic.save(models["plain"], tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

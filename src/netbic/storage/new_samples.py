@@ -6,8 +6,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from netbic import files
 from netbic.errors import unusable
-from netbic.files import finished_record
 from netbic.readers import Expression, read_expression, renaming
 from netbic.storage.model_folders import load
 from netbic.study import prepare
@@ -44,7 +44,7 @@ def _recorded(folder: Path) -> dict[str, Any]:
         what = f"{folder} holds no record of how its data were read and prepared"
         warnings.warn(f"{what}: the file is taken as it is, genes in rows unless said otherwise", stacklevel=3)
         return {}
-    inputs: dict[str, Any] = (finished_record(folder) or {}).get("inputs", {})
+    inputs: dict[str, Any] = (files.finished_record(folder) or {}).get("inputs", {})
     for name, kind in _RECORDED.items():
         if inputs.get(name) is not None and not isinstance(inputs[name], kind):
             what = f"says {name}={inputs[name]!r}, which netbic did not write"
