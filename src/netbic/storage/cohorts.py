@@ -1,4 +1,4 @@
-"""Simulated cohorts as files, to try everything else on."""
+"""Simulated cohorts as files."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ RECORD = "simulation.json"
 def write_cohort(study: Cohort, folder: Path | str) -> None:
     """Write expression.tsv.gz (genes in rows), network.sif and the planted modules (truth.tsv).
 
-    simulation.json lists them: an earlier simulation is replaced, files of those names that netbic did not write are
-    refused.
+    simulation.json lists them. An earlier simulation is replaced; if there are files of these names that netbic did
+    not write, an error is raised.
     """
     folder = Path(folder)
     files.check_writable(folder, [*files.RECORDS[RECORD], RECORD])

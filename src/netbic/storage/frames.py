@@ -7,12 +7,11 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from netbic.errors import InputError
 from netbic.estimators import SparseGraphSVD, fitted_model, names_of
 from netbic.graphs import Graph
-from netbic.storage.npz import Arrays
+from netbic.storage.npz import Array, Arrays
 from netbic.storage.state import CHOSEN_NUMBERS, ModelState, Names, fitted_state, model_from, settings_of
 from netbic.storage.tables import summary_of
 
@@ -74,14 +73,14 @@ def to_frames(model: SparseGraphSVD) -> Frames:
     )
 
 
-def _weights(weights: NDArray[Any], names: NDArray[Any], posteriors: NDArray[Any] | None) -> pd.DataFrame:
+def _weights(weights: Array, names: Array, posteriors: Array | None) -> pd.DataFrame:
     table = pd.DataFrame(weights, index=names, columns=range(weights.shape[1]))
     for module, posterior in enumerate([] if posteriors is None else posteriors):
         table[f"{_POSTERIOR}{module}"] = posterior
     return table
 
 
-def _edges(graph: Graph | None, names: NDArray[Any]) -> pd.DataFrame | None:
+def _edges(graph: Graph | None, names: Array) -> pd.DataFrame | None:
     if graph is None:
         return None
     tails, heads, weights = graph.edges()

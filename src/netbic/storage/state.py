@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from netbic import penalties
 from netbic.errors import InputError
@@ -16,7 +16,7 @@ from netbic.files import JsonValue, Record
 from netbic.graphs import Graph
 from netbic.operators import Preparation
 from netbic.solver import Module, Vector
-from netbic.storage.npz import Arrays
+from netbic.storage.npz import Array, Arrays
 from netbic.storage.state_check import check_arrays, check_names
 
 _ARRAYS = ("left_vectors", "components", "singular_values", "explained_variance_ratio", "graph_share", "converged")
@@ -113,7 +113,7 @@ def _kind(model: SparseGraphSVD) -> str:
     return next(kind.__name__ for kind in type(model).__mro__ if kind.__name__ in _KINDS)
 
 
-def _numbers_chosen(model: SparseGraphSVD, axis: str) -> NDArray[Any]:
+def _numbers_chosen(model: SparseGraphSVD, axis: str) -> Array:
     own = model.choices_[model.choices_["axis"] == axis]
     return own[CHOSEN_NUMBERS].to_numpy(dtype=np.float64)
 
@@ -168,7 +168,7 @@ def model_from(state: ModelState) -> SparseGraphSVD:
     return model
 
 
-def _name_list(names: NDArray[Any] | None, axis: str) -> Names:
+def _name_list(names: Array | None, axis: str) -> Names:
     if names is None:
         return None
     known: list[str | int] = names.tolist()
@@ -180,7 +180,7 @@ def _name_list(names: NDArray[Any] | None, axis: str) -> Names:
     return known
 
 
-def _name_array(names: Names) -> NDArray[Any] | None:
+def _name_array(names: Names) -> Array | None:
     if names is None:
         return None
     array = np.empty(len(names), dtype=object)
