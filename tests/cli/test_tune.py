@@ -1,6 +1,7 @@
 """netbic tune: from files to a table of settings, gone on with after an interruption."""
 
 import json
+import subprocess
 import sys
 
 import pytest
@@ -53,6 +54,14 @@ def test_the_table_and_the_choice_are_those_of_the_function(files, tmp_path):
     assert found["best_params"]["n_columns"] == 60
     assert "--genes 60 --samples 40" in done.output
     assert not (tmp_path / "tuning.checkpoint").exists()
+
+
+def test_a_tuning_in_a_new_process(files, tmp_path):
+    command = [sys.executable, "-m", "netbic", "tune", str(files / "expression.tsv.gz"), "--modules", "1", "--genes"]
+    command += ["20", "--samples", "40", "--folds", "2", "--out", str(tmp_path / "out")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["tuning.json", "tuning.tsv"]
 
 
 def test_an_interrupted_tuning_goes_on(files, tmp_path, monkeypatch):

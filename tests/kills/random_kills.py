@@ -29,7 +29,7 @@ import pandas as pd
 from netbic.cli import main
 
 # What commands load when they run, loaded once for all children.
-LIBRARIES = ["decomposition", "enrichment", "io", "report", "selection"]
+LIBRARIES = ["estimators", "enrichment", "io", "report", "selection"]
 LIBRARIES = [*(f"netbic.{name}" for name in LIBRARIES), "altair", "dask.array", "jinja2", "matplotlib", "PIL", "zarr"]
 SIGNALS = (signal.SIGTERM, signal.SIGKILL, signal.SIGINT)
 STRANGERS = {"notes.txt": b"mine", "checkpoint/epoch1.ckpt": b"mine too", "model/weights.pt": b"and mine"}

@@ -282,7 +282,7 @@ def test_scores_on_a_saved_model_and_of_files_that_look_otherwise(tmp_path):
     ):
         done = run("score", tmp_path / "saved", path, "--out", tmp_path / "scores.tsv", "--force", *words)
         assert done.exit_code == 0, done.output
-        assert "holds no record of how its data were read and prepared: the file is taken as it is" in done.stderr
+        assert "has no record of how its data were read and preprocessed: the file is not preprocessed" in done.stderr
         scores = netbic.io.read_table(tmp_path / "scores.tsv")
         assert scores["sample"].tolist() == TABLE.columns.tolist()
         np.testing.assert_allclose(scores[["module_0", "module_1"]], model.transform(TABLE.T), atol=1e-9)

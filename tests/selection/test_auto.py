@@ -216,7 +216,7 @@ def test_the_command_says_what_it_chose_and_goes_on_with_it(files, tmp_path, mon
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("netbic.storage.runs.save", killed)
+        patch.setattr("netbic.storage.runs.save_state", killed)
         assert automatic(files, tmp_path / "cut").exit_code == 1
     with monkeypatch.context() as patch:
         patch.setattr("netbic.selection.choose_settings", killed)  # what was chosen is not sought again

@@ -60,23 +60,23 @@ def put(value):
 
 
 ARRAYS = {
-    "fewer rows": ("left_vectors", lambda a: a[:10], "left_vectors holds a vector of length|n_rows=50"),
+    "fewer rows": ("left_vectors", lambda a: a[:10], "left_vectors contains a vector of length|n_rows=50"),
     "more modules": ("left_vectors", lambda a: np.hstack([a, a]), "shape"),
     "no singular values": ("singular_values", lambda a: a[:0], "singular_values has shape"),
     "a vector of vectors": ("components", lambda a: a[0], "components has 1 dimensions"),
-    "text": ("components", lambda a: a.astype(str), "components holds <U"),
-    "complex": ("components", lambda a: a.astype(complex), "components holds complex"),
-    "integers": ("components", lambda a: (a != 0).astype(int), "components holds int"),
-    "infinite offsets": ("offsets", put(np.inf), "offsets holds NaN or infinity"),
-    "a NaN in a vector": ("left_vectors", put(np.nan), "left_vectors holds NaN"),
-    "beyond a unit vector": ("components", put(7.0), "components holds 7.0"),
-    "a negative singular value": ("singular_values", put(-1.0), "singular_values holds -1"),
-    "a share above one": ("graph_share", put(1.5), "graph_share holds 1.5"),
-    "negative rounds": ("rounds", put(-5), "rounds holds -5"),
+    "text": ("components", lambda a: a.astype(str), "components has the type <U"),
+    "complex": ("components", lambda a: a.astype(complex), "components has the type complex"),
+    "integers": ("components", lambda a: (a != 0).astype(int), "components has the type int"),
+    "infinite offsets": ("offsets", put(np.inf), "offsets contains NaN or infinity"),
+    "a NaN in a vector": ("left_vectors", put(np.nan), "left_vectors contains NaN"),
+    "beyond a unit vector": ("components", put(7.0), "components contains 7.0"),
+    "a negative singular value": ("singular_values", put(-1.0), "singular_values contains -1"),
+    "a share above one": ("graph_share", put(1.5), "graph_share contains 1.5"),
+    "negative rounds": ("rounds", put(-5), "rounds contains -5"),
     "rounds without objectives": ("rounds", put(10**6), "objectives has shape"),
-    "converged as numbers": ("converged", lambda a: a.astype(float), "converged holds float64"),
-    "negative factors": ("factors", lambda a: -a, "factors holds"),
-    "posteriors above one": ("rows_posteriors", put(2.0), "rows_posteriors holds 2.0"),
+    "converged as numbers": ("converged", lambda a: a.astype(float), "converged has the type float64"),
+    "negative factors": ("factors", lambda a: -a, "factors contains"),
+    "posteriors above one": ("rows_posteriors", put(2.0), "rows_posteriors contains 2.0"),
     "choices of another length": ("columns_choices", lambda a: a[:, :2], "columns_choices has shape"),
 }
 
@@ -95,7 +95,7 @@ def test_arrays_that_cannot_be_those_of_a_model(models, tmp_path, case):
 def test_rows_that_are_gone_are_noticed_without_names(tmp_path):
     netbic.save(SparseGraphSVD(1).fit(TOY.X), tmp_path)
     rewritten(tmp_path, "arrays.npz", array("left_vectors", lambda vectors: vectors[:10]))
-    with pytest.raises(InputError, match="left_vectors holds a vector of length"):
+    with pytest.raises(InputError, match="left_vectors contains a vector of length"):
         netbic.load(tmp_path)
 
 
@@ -151,10 +151,10 @@ def test_headers_that_cannot_be_those_of_a_model(models, tmp_path, case):
 
 NAMES = {
     "too few": (lambda names: names | {"rows": ["a", "b"]}, "100 rows but 2 names"),
-    "a dict": (lambda names: names | {"columns": {"a": 1}}, "no list of text or integers"),
-    "nested": (lambda names: names | {"columns": [[]] * 100}, "no list of text or integers"),
+    "a dict": (lambda names: names | {"columns": {"a": 1}}, "not a list of text or integers"),
+    "nested": (lambda names: names | {"columns": [[]] * 100}, "not a list of text or integers"),
     "a list instead of names": (lambda names: [], "."),
-    "beyond integers": (lambda names: names | {"columns": [10**400] + ["a"] * 99}, "no list of text or integers"),
+    "beyond integers": (lambda names: names | {"columns": [10**400] + ["a"] * 99}, "not a list of text or integers"),
     "of a graph": (lambda names: names | {"row_graph": ["x"]}, "row_graph but 1 names"),
 }
 
@@ -263,7 +263,7 @@ def test_a_save_that_was_killed_says_so(models, tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         netbic.save(models["plain"], tmp_path)
     monkeypatch.undo()
-    with pytest.raises(InputError, match="not written to its end: save it again"):
+    with pytest.raises(InputError, match="not written completely: save it again"):
         netbic.load(tmp_path)
     netbic.save(models["plain"], tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

@@ -281,7 +281,7 @@ def test_a_fit_that_cannot_write_says_so(files, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("netbic.storage.checkpoint.write_atomic", full)
+    monkeypatch.setattr("netbic.files.write_atomic", full)
     done = fit(files, tmp_path / "out")
     assert done.exit_code == 1
     assert "No space left on device" in done.output

@@ -92,7 +92,7 @@ def test_a_model_of_a_later_format_says_so(tmp_path):
     [
         (lambda folder: (folder / "model.json").write_text("{"), "cannot be read"),
         (lambda folder: (folder / "model.json").write_text("[1]"), "is not a model"),
-        (lambda folder: (folder / "model.json").unlink(), "holds no model"),
+        (lambda folder: (folder / "model.json").unlink(), "contains no model"),
         (lambda folder: (folder / "arrays.npz").write_bytes(b"PK"), "not what was written"),
         (lambda folder: (folder / "arrays.npz").unlink(), "cannot be read"),
         (lambda folder: (folder / "names.json").unlink(), "cannot be read"),

@@ -183,7 +183,7 @@ def tune(
         with netbic.files.signals_deferred():
             with netbic.files.scratch_folder(out, _RECORD) as staged:
                 netbic.io.write_table(staged / "tuning.tsv", tuning.table)
-                netbic.files.commit_files(staged, out, _RECORD, netbic.files.with_version(found))
+                netbic.files.commit_files(staged, out, _RECORD, found)
             (out / netbic.files.TUNING_CHECKPOINT).unlink()
     if as_json:
         click.echo(json.dumps(found, indent=1))

@@ -1,98 +1,41 @@
 """Files that are written atomically, and checks that no file of the user's is replaced."""
 
-from netbic.files.atomic import WriteError, signals_deferred, write_atomic, write_errors
-from netbic.files.formats import (
-    JsonValue,
-    Record,
-    json_bytes,
-    read_bytes,
-    read_json,
-    read_table,
-    table_bytes,
-    write_json,
-    write_table,
-)
-from netbic.files.guard import (
-    INPUT_LABELS,
-    FolderInUse,
-    Inputs,
-    cannot_replace,
-    check_folder_path,
-    check_not_input,
-    check_output_file,
-    check_writable,
-)
-from netbic.files.locks import locked
-from netbic.files.records import (
-    ADDED_FILES,
-    MODEL_FILES,
-    RECORDS,
-    RUN_FILES,
-    RUN_RECORD,
-    files_in_record,
-    finished_record,
-    read_record,
-    recorded_files,
-    recorded_paths,
-    run_record,
-    with_version,
-)
-from netbic.files.staging import (
-    FIT_CHECKPOINT,
-    RESULTS,
-    TUNING_CHECKPOINT,
-    add_files,
-    commit_files,
-    has_stale_files,
-    is_empty,
-    remove_stale_files,
-    remove_stale_scratch,
-    scratch_folder,
-)
-
-__all__ = [
-    "ADDED_FILES",
-    "FIT_CHECKPOINT",
-    "INPUT_LABELS",
-    "MODEL_FILES",
-    "RECORDS",
-    "RESULTS",
-    "RUN_FILES",
-    "RUN_RECORD",
-    "TUNING_CHECKPOINT",
-    "FolderInUse",
-    "Inputs",
-    "JsonValue",
-    "Record",
-    "WriteError",
-    "add_files",
-    "cannot_replace",
-    "check_folder_path",
-    "check_not_input",
-    "check_output_file",
-    "check_writable",
-    "commit_files",
-    "files_in_record",
-    "finished_record",
-    "has_stale_files",
-    "is_empty",
-    "json_bytes",
-    "locked",
-    "read_bytes",
-    "read_json",
-    "read_record",
-    "read_table",
-    "recorded_files",
-    "recorded_paths",
-    "remove_stale_files",
-    "remove_stale_scratch",
-    "run_record",
-    "scratch_folder",
-    "signals_deferred",
-    "table_bytes",
-    "with_version",
-    "write_atomic",
-    "write_errors",
-    "write_json",
-    "write_table",
-]
+from netbic.files.atomic import WriteError as WriteError
+from netbic.files.atomic import signals_deferred as signals_deferred
+from netbic.files.atomic import write_atomic as write_atomic
+from netbic.files.atomic import write_errors as write_errors
+from netbic.files.formats import JsonValue as JsonValue
+from netbic.files.formats import Record as Record
+from netbic.files.formats import json_bytes as json_bytes
+from netbic.files.formats import read_bytes as read_bytes
+from netbic.files.formats import read_json as read_json
+from netbic.files.formats import read_table as read_table
+from netbic.files.formats import table_bytes as table_bytes
+from netbic.files.formats import write_json as write_json
+from netbic.files.formats import write_table as write_table
+from netbic.files.guard import INPUT_LABELS as INPUT_LABELS
+from netbic.files.guard import FolderInUse as FolderInUse
+from netbic.files.guard import check_not_input as check_not_input
+from netbic.files.guard import check_output_file as check_output_file
+from netbic.files.guard import check_writable as check_writable
+from netbic.files.locks import locked as locked
+from netbic.files.records import ADDED_FILES as ADDED_FILES
+from netbic.files.records import MODEL_FILES as MODEL_FILES
+from netbic.files.records import RECORDS as RECORDS
+from netbic.files.records import RUN_FILES as RUN_FILES
+from netbic.files.records import RUN_RECORD as RUN_RECORD
+from netbic.files.records import finished_record as finished_record
+from netbic.files.records import read_record as read_record
+from netbic.files.records import recorded_files as recorded_files
+from netbic.files.records import recorded_paths as recorded_paths
+from netbic.files.records import run_record as run_record
+from netbic.files.records import with_version as with_version
+from netbic.files.staging import FIT_CHECKPOINT as FIT_CHECKPOINT
+from netbic.files.staging import TUNING_CHECKPOINT as TUNING_CHECKPOINT
+from netbic.files.staging import add_files as add_files
+from netbic.files.staging import commit_files as commit_files
+from netbic.files.staging import has_stale_files as has_stale_files
+from netbic.files.staging import is_empty as is_empty
+from netbic.files.staging import remove_stale_files as remove_stale_files
+from netbic.files.staging import remove_stale_scratch as remove_stale_scratch
+from netbic.files.staging import scratch_folder as scratch_folder

@@ -28,38 +28,31 @@ class FolderInUse(InputError):
     """An output that would replace a file, or a folder that is not empty."""
 
 
-def check_writable(folder: Path, names: Iterable[str], inputs: Inputs | None = None) -> None:
-    """Raise unless each of these files may be written: it is not an input, and it is new or netbic wrote it."""
+def check_writable(folder: Path, names: Iterable[str], inputs: Inputs | None = None, own: Iterable[str] = ()) -> None:
+    """Raise unless each of these files may be written: it is not an input, and it is new or netbic wrote it.
+
+    The files that netbic wrote are those in the records of the folder, and those in `own`.
+    """
     names = list(names)
-    check_folder_path(folder)
+    for path in (folder, *folder.parents):
+        if path.exists() and not path.is_dir():
+            raise FolderInUse(f"{path} is a file: name a folder for the results")
     for part in sorted({name.split("/")[0] for name in names if "/" in name}):
         if (folder / part).is_symlink() or ((folder / part).exists() and not (folder / part).is_dir()):
             raise FolderInUse(f"{folder / part} is in the way (a folder is needed there): move it away first")
     check_not_input([folder / name for name in names], inputs or {})
-    own = recorded_files(folder)
+    own = {*own, *recorded_files(folder)}
     others = [
         name for name in names if os.path.lexists(folder / name) and not (name in own and _is_file(folder / name))
     ]
     if others:
         _explain_record(folder)
-        raise cannot_replace(folder, others)
-
-
-def check_folder_path(folder: Path) -> None:
-    """Raise if a file is in the place of a folder."""
-    for path in (folder, *folder.parents):
-        if path.exists() and not path.is_dir():
-            raise FolderInUse(f"{path} is a file: name a folder for the results")
-
-
-def cannot_replace(folder: Path, names: list[str]) -> FolderInUse:
-    """The error for files in the way that netbic did not write."""
-    some = one_line(", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else ""))
-    return FolderInUse(
-        f"{folder} contains files that netbic did not write and would have to replace ({some}): "
-        "move them away, or choose another folder (`force=True` does not replace them either)",
-        ["force"],
-    )
+        some = one_line(", ".join(others[:8]) + (f" and {len(others) - 8} more" if len(others) > 8 else ""))
+        raise FolderInUse(
+            f"{folder} contains files that netbic did not write and would have to replace ({some}): "
+            "move them away, or choose another folder (`force=True` does not replace them either)",
+            ["force"],
+        )
 
 
 def _explain_record(folder: Path) -> None:

@@ -28,13 +28,13 @@ from netbic.files.atomic import (
 from netbic.files.formats import Record, json_bytes, read_bytes
 from netbic.files.guard import check_writable
 from netbic.files.locks import LOCK
-from netbic.files.records import RECORDS, RUN_RECORD, read_record, recorded_files
+from netbic.files.records import RECORDS, RUN_RECORD, files_in_record, read_record, recorded_files, with_version
 
 Restore: TypeAlias = Callable[[Path], None]  # called with a scratch folder before it is removed
 FIT_CHECKPOINT: Final = "fit.checkpoint"
 TUNING_CHECKPOINT: Final = "tuning.checkpoint"
-_ADDED, RESULTS = "added", "results"  # targets of scratch folders that hold several files
-_TARGETS = {Path(name).name for names in RECORDS.values() for name in names} | {*RECORDS, _ADDED, RESULTS}
+_ADDED, _RESULTS = "added", "results"  # targets of scratch folders for several files
+_TARGETS = {Path(name).name for names in RECORDS.values() for name in names} | {*RECORDS, _ADDED, _RESULTS}
 _OWN = "|".join(map(re.escape, sorted(_TARGETS | {FIT_CHECKPOINT, TUNING_CHECKPOINT})))
 _FOLDER = ".files"  # appended to the name of a temporary file: its scratch folder
 _RECORD, _REPLACED = "new-record", "replaced"  # inside a scratch folder
@@ -51,7 +51,7 @@ def _nothing(scratch: Path) -> None:
 
 
 @contextmanager
-def scratch_folder(parent: Path, target: str, restore: Restore = _nothing) -> Iterator[Path]:
+def scratch_folder(parent: Path, target: str = _RESULTS, restore: Restore = _nothing) -> Iterator[Path]:
     """A temporary folder for a target, removed at the end; stale ones of the same target are removed first.
 
     A locked temporary file beside it tells other processes that it is in use.
@@ -59,7 +59,7 @@ def scratch_folder(parent: Path, target: str, restore: Restore = _nothing) -> It
     Parameters
     ----------
     parent : path
-    target : name of the file or folder that will be written
+    target : name of the file or folder that will be written, "results" for all results of a fit
     restore : function, optional
         Called with a stale scratch folder before it is removed.
     """
@@ -129,10 +129,11 @@ def _discard(scratch: Path) -> None:
 # ----------------------------------------------------------------------------------------------------------------
 
 
-def commit_files(staged: Path, folder: Path, record: str, content: Record, *, drop: Iterable[str] = ()) -> None:
+def commit_files(staged: Path, folder: Path, record: str, content: Record) -> None:
     """Move all files of a scratch folder to their places, then write the record that lists them.
 
-    Before anything is moved, the record lists all of these files: the next command can replace what a killed one left.
+    Other files that the earlier record lists are removed with the results that they belong to. Before anything is
+    moved, the record lists all of these files: the next command can replace what a killed one left.
 
     Parameters
     ----------
@@ -141,18 +142,19 @@ def commit_files(staged: Path, folder: Path, record: str, content: Record, *, dr
     folder : path
     record : name of the record
     content : dict
-        The final content of the record; `files` are added unless they are in it.
-    drop : names of earlier files to be removed
+        The final content of the record; the version and `files` are added unless they are in it.
     """
     new = sorted(path.relative_to(staged).as_posix() for path in staged.rglob("*") if path.is_file())
     check_writable(folder, [*new, record])
-    own = recorded_files(folder) | {f"model/{name}" for name in recorded_files(folder / "model")}
-    moved = [*new, *(name for name in drop if name in own and name not in new and name != record)]
+    earlier = files_in_record(record, read_record(folder, record) or {}) - {*new, record}
+    if record == RUN_RECORD:
+        earlier |= {f"model/{name}" for name in recorded_files(folder / "model")} - {*new}
+    moved = [*new, *sorted(earlier)]
     with signals_deferred():
-        write_atomic(staged / _RECORD, json_bytes({"files": new} | content))
+        write_atomic(staged / _RECORD, json_bytes(with_version({"files": new} | content)))
         before = read_bytes(folder / record) if os.path.lexists(folder / record) else None
         running = {key: value for key, value in content.items() if key != "earlier"} | {"state": "running"}
-        write_atomic(folder / record, json_bytes(running | {"files": sorted(moved)}))
+        write_atomic(folder / record, json_bytes(with_version(running | {"files": sorted(moved)})))
         try:
             _move(staged, folder, moved, record)
         except WriteError:

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
-from netbic import __version__
+from netbic import __version__, files
 from netbic.errors import InputError, shown
-from netbic.files import JsonValue, Record, read_bytes, signals_deferred, write_atomic, write_errors
+from netbic.files import JsonValue, Record
 
 Entry = TypeVar("Entry")
 FORMAT: Final = 2  # 1: a file per module, or a tuning without a format in its first line
@@ -111,13 +111,13 @@ class Checkpoint(Generic[Entry]):
             raise InputError(f"{path} cannot be written: name a file in a folder that exists")
         lines = self._read(self._path, task)
         header = {"checkpoint": task.kind, **task.record()}
-        write_atomic(self._path, b"".join([json.dumps(header).encode() + b"\n", *lines]))
+        files.write_atomic(self._path, b"".join([json.dumps(header).encode() + b"\n", *lines]))
 
     def append(self, entry: JsonValue) -> None:
         """Save a finished part; it is on disk when this returns."""
         if self._path is None:
             return
-        with write_errors(self._path), signals_deferred():
+        with files.write_errors(self._path), files.signals_deferred():
             handle = os.open(self._path, os.O_WRONLY | os.O_APPEND)
             with os.fdopen(handle, "ab") as file:
                 file.write(json.dumps(entry).encode() + b"\n")
@@ -180,7 +180,7 @@ def _header(path: Path, lines: list[bytes], kind: str) -> Record | None:
 
 def _complete_lines(path: Path) -> list[bytes]:
     """The lines of a file up to the last line break; none where there is no file."""
-    content = read_bytes(path) if os.path.lexists(path) else b""
+    content = files.read_bytes(path) if os.path.lexists(path) else b""
     if content and b"\n" not in content:
         raise InputError(f"{path} is not a checkpoint of netbic: name another file")
     return [line + b"\n" for line in content.split(b"\n")[:-1]]

@@ -1,4 +1,4 @@
-"""Simulated cohorts as files, to try everything else on."""
+"""Simulated cohorts as files."""
 
 from __future__ import annotations
 
@@ -8,16 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from netbic.files import (
-    RECORDS,
-    check_writable,
-    commit_files,
-    locked,
-    scratch_folder,
-    with_version,
-    write_atomic,
-    write_table,
-)
+from netbic import files
 from netbic.simulate import Cohort
 
 RECORD = "simulation.json"
@@ -26,24 +17,23 @@ RECORD = "simulation.json"
 def write_cohort(study: Cohort, folder: Path | str) -> None:
     """Write expression.tsv.gz (genes in rows), network.sif and the planted modules (truth.tsv).
 
-    simulation.json lists them: an earlier simulation is replaced, files of those names that netbic did not write are
-    refused.
+    simulation.json lists them. An earlier simulation is replaced; if there are files of these names that netbic did
+    not write, an error is raised.
     """
     folder = Path(folder)
-    check_writable(folder, [*RECORDS[RECORD], RECORD])
+    files.check_writable(folder, [*files.RECORDS[RECORD], RECORD])
     folder.mkdir(parents=True, exist_ok=True)
     table = study.expression.T.rename_axis("gene").to_csv(sep="\t", float_format="%.5g")
     genes = np.asarray(study.expression.columns)
     tails, heads, _ = study.network.edges()
     lines = "".join(f"{genes[a]}\tbinds\t{genes[b]}\n" for a, b in zip(tails, heads, strict=True))
-    with locked(folder), scratch_folder(folder, RECORD) as staged:
-        write_atomic(staged / "expression.tsv.gz", gzip.compress(table.encode(), mtime=0))
-        write_atomic(staged / "network.sif", lines.encode())
-        write_table(staged / "truth.tsv", _truth(study))
+    with files.locked(folder), files.scratch_folder(folder, RECORD) as staged:
+        files.write_atomic(staged / "expression.tsv.gz", gzip.compress(table.encode(), mtime=0))
+        files.write_atomic(staged / "network.sif", lines.encode())
+        files.write_table(staged / "truth.tsv", _truth(study))
         samples, n_genes = study.expression.shape
-        commit_files(
-            staged, folder, RECORD, with_version({"samples": samples, "genes": n_genes, "modules": len(study.genes)})
-        )
+        content = {"samples": samples, "genes": n_genes, "modules": len(study.genes)}
+        files.commit_files(staged, folder, RECORD, content)
 
 
 def _truth(study: Cohort) -> pd.DataFrame:

@@ -1,32 +1,34 @@
-"""A fitted model as pandas tables, and back."""
+"""Fitted models as pandas tables, and back."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Hashable
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from netbic.errors import InputError
 from netbic.estimators import SparseGraphSVD, fitted_model, names_of
 from netbic.graphs import Graph
-from netbic.storage.state import CHOSEN_NUMBERS, ModelState, model_from, settings_of, state_of
-from netbic.storage.tables import summary_table
+from netbic.storage.npz import Array, Arrays
+from netbic.storage.state import CHOSEN_NUMBERS, ModelState, Names, fitted_state, model_from, settings_of
+from netbic.storage.tables import summary_of
 
+Index: TypeAlias = "pd.Index[Any]"
 _POSTERIOR = "posterior_"
 
 
 class Frames(NamedTuple):
     """A model as tables.
 
-    - `genes` and `samples`: a row per name and a column per module; where a penalty chose the members, also columns
-      `posterior_0`, `posterior_1`, ... `genes` has two more: `offset` and `factor`, by which the data were centred and
-      scaled. The model's settings are in its `attrs`.
+    - `genes` and `samples`: a row per name and a column per module; if a penalty chose the members, also columns
+      `posterior_0`, `posterior_1`, ... `genes` has the columns `offset` and `factor` too, by which the data were
+      centred and scaled. The model's settings are in its `attrs`.
     - `summary`: a row per module.
-    - `choices`: the model's `choices_`, None where nothing was chosen.
-    - `gene_edges` and `sample_edges`: the graphs, as edges between names (between numbers of rows where names occur
-      twice); None where there is no graph.
+    - `choices`: the model's `choices_`; None if nothing was chosen.
+    - `gene_edges` and `sample_edges`: the graphs, as edges between names (between row numbers if names are not
+      unique); None if there is no graph.
     """
 
     genes: pd.DataFrame
@@ -53,29 +55,32 @@ def to_frames(model: SparseGraphSVD) -> Frames:
     True
     """
     model = fitted_model(model)
-    state = state_of(model)
-    arrays = state.arrays
-    genes = _weights(model.components_.T, names_of(model, "columns"), arrays.get("columns_posteriors"))
+    state = fitted_state(model)
+    arrays, gene_names, sample_names = state.arrays, names_of(model, "columns"), names_of(model, "rows")
+    genes = _weights(arrays["components"].T, gene_names, arrays.get("columns_posteriors"))
     genes["offset"] = arrays["offsets"]
     genes["factor"] = arrays.get("factors", np.ones(len(genes)))
-    genes.attrs["settings"] = state.settings
-    genes.attrs["class"] = state.kind
+    genes.attrs |= {"settings": state.settings, "class": state.kind}
     if "kept" in arrays:
         genes.attrs["kept"] = arrays["kept"].tolist()
-    samples = _weights(model.left_vectors_, names_of(model, "rows"), arrays.get("rows_posteriors"))
-    choices = None if model.choices_.empty else model.choices_.copy()
-    edges = (_edges(state.graphs.get(f"{axis}_graph"), names_of(model, f"{axis}s")) for axis in ("column", "row"))
-    return Frames(genes, samples, summary_table(model), choices, *edges)
+    return Frames(
+        genes,
+        _weights(arrays["left_vectors"], sample_names, arrays.get("rows_posteriors")),
+        summary_of(model),
+        None if model.choices_.empty else model.choices_.copy(),
+        _edges(state.graphs.get("column_graph"), gene_names),
+        _edges(state.graphs.get("row_graph"), sample_names),
+    )
 
 
-def _weights(weights: NDArray[Any], names: Any, posteriors: NDArray[Any] | None) -> pd.DataFrame:
+def _weights(weights: Array, names: Array, posteriors: Array | None) -> pd.DataFrame:
     table = pd.DataFrame(weights, index=names, columns=range(weights.shape[1]))
     for module, posterior in enumerate([] if posteriors is None else posteriors):
         table[f"{_POSTERIOR}{module}"] = posterior
     return table
 
 
-def _edges(graph: Graph | None, names: Any) -> pd.DataFrame | None:
+def _edges(graph: Graph | None, names: Array) -> pd.DataFrame | None:
     if graph is None:
         return None
     tails, heads, weights = graph.edges()
@@ -83,14 +88,15 @@ def _edges(graph: Graph | None, names: Any) -> pd.DataFrame | None:
     return pd.DataFrame({"source": nodes[tails], "target": nodes[heads], "weight": weights})
 
 
-def _nodes(index: pd.Index[Any]) -> pd.Index[Any]:
+def _nodes(index: Index) -> Index:
     return index if index.is_unique else pd.RangeIndex(len(index))
 
 
 def from_frames(tables: Frames) -> SparseGraphSVD:
-    """Make a fitted model of tables as `to_frames` writes them; traces of F are not in them.
+    """The fitted model in tables as `to_frames` writes them, without its `objectives_`.
 
-    Tables after the first three may be left out. Without the edges of a graph the model has none, and no smoothness.
+    Tables after the first three may be left out. Without the edges of a graph, the model has no graph and no
+    smoothness.
     """
     genes, samples, summary = tables[:3]
     modules = _modules(genes)
@@ -101,8 +107,7 @@ def from_frames(tables: Frames) -> SparseGraphSVD:
         )
     settings = genes.attrs.get("settings")
     if settings is None:
-        usual = SparseGraphSVD(max(len(modules), 1), scale=_is_scaled(genes))
-        settings = settings_of(usual.get_params(deep=False))
+        settings = settings_of(SparseGraphSVD(max(len(modules), 1), scale=_is_scaled(genes)).get_params(deep=False))
     graphs = {
         f"{axis}_graph": _graph(edges, table.index)
         for axis, edges, table in (("column", tables.gene_edges, genes), ("row", tables.sample_edges, samples))
@@ -114,7 +119,7 @@ def from_frames(tables: Frames) -> SparseGraphSVD:
     return model_from(ModelState(settings | without, _arrays(tables, modules), names, graphs, kind=kind))
 
 
-def _arrays(tables: Frames, modules: list[Any]) -> dict[str, NDArray[Any]]:
+def _arrays(tables: Frames, modules: list[Hashable]) -> Arrays:
     genes, samples, summary, choices = tables[:4]
     arrays = _from_summary(summary) | {
         "components": np.ascontiguousarray(genes[modules].to_numpy().T),
@@ -134,16 +139,16 @@ def _is_scaled(genes: pd.DataFrame) -> bool:
     return bool((genes["factor"] != 1).any())
 
 
-def _modules(table: pd.DataFrame) -> list[Any]:
-    """The columns that hold a module's weights."""
+def _modules(table: pd.DataFrame) -> list[Hashable]:
+    """The columns with the weights of modules."""
     return [name for name in table.columns if name not in ("offset", "factor") and not _is_posterior(name)]
 
 
-def _is_posterior(name: Any) -> bool:
+def _is_posterior(name: Hashable) -> bool:
     return str(name).startswith(_POSTERIOR)
 
 
-def _from_summary(summary: pd.DataFrame) -> dict[str, NDArray[Any]]:
+def _from_summary(summary: pd.DataFrame) -> Arrays:
     rounds = summary["rounds"].to_numpy(dtype=np.int64)
     return {
         "singular_values": summary["singular_value"].to_numpy(copy=True),
@@ -155,8 +160,8 @@ def _from_summary(summary: pd.DataFrame) -> dict[str, NDArray[Any]]:
     }
 
 
-def _chosen(table: pd.DataFrame, axis: str, choices: pd.DataFrame) -> dict[str, NDArray[Any]]:
-    """What a penalty chose on one axis, if it did."""
+def _chosen(table: pd.DataFrame, axis: str, choices: pd.DataFrame) -> Arrays:
+    """What a penalty chose on one axis, if any."""
     posteriors = [name for name in table.columns if _is_posterior(name)]
     if not posteriors:
         return {}
@@ -167,18 +172,15 @@ def _chosen(table: pd.DataFrame, axis: str, choices: pd.DataFrame) -> dict[str, 
         )
     if "heteroscedasticity" not in own:  # tables of earlier versions
         own = own.rename(columns={"unevenness": "heteroscedasticity"})
-    numbers = own[CHOSEN_NUMBERS].to_numpy(dtype=np.float64)
-    return {
-        f"{axis}_posteriors": np.ascontiguousarray(table[posteriors].to_numpy().T),
-        f"{axis}_choices": numbers,
-    }
+    arrays = {f"{axis}_posteriors": np.ascontiguousarray(table[posteriors].to_numpy().T)}
+    return arrays | {f"{axis}_choices": own[CHOSEN_NUMBERS].to_numpy(dtype=np.float64)}
 
 
-def _graph(edges: pd.DataFrame, index: pd.Index[Any]) -> Graph:
+def _graph(edges: pd.DataFrame, index: Index) -> Graph:
     made = Graph.from_edges(edges, nodes=_nodes(index))
     return made if index.is_unique and _names(index) is not None else Graph(made.weights)
 
 
-def _names(index: pd.Index[Any]) -> list[object] | None:
-    """Names, unless they only count."""
+def _names(index: Index) -> Names:
+    """The names, unless they are row numbers."""
     return None if list(index) == list(range(len(index))) else index.tolist()

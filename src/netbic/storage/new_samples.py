@@ -1,4 +1,4 @@
-"""New samples, read and preprocessed as those of an earlier fit were."""
+"""New samples, read and preprocessed in the same way as those of an earlier fit."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from netbic import files
 from netbic.errors import unusable
-from netbic.files import finished_record
+from netbic.files import Record
 from netbic.readers import Expression, read_expression, renaming, with_changes
 from netbic.storage.model_folders import load
 from netbic.study import StudyOptions, prepare
@@ -17,16 +18,16 @@ _RECORDED |= dict.fromkeys(("layer", "gene_names", "id_map", "duplicates"), str)
 
 
 def read_like(folder: Path | str, expression: Path | str, **reading: Any) -> Expression:
-    """Read new samples as `netbic fit` read and prepared those of an output folder; genes are not chosen again.
+    """Read new samples, and preprocess them as `netbic fit` did for an output folder; genes are not selected again.
 
     Parameters
     ----------
     folder : path
-        Of `netbic fit`. One of `netbic.save` holds no record of how the data were read: the file is taken as it is,
-        and a warning says so.
+        The output folder of `netbic fit`. A folder of `netbic.save` has no record of how the data were read: the file
+        is not preprocessed, and there is a warning.
     expression : path
     **reading
-        `samples_in_rows`, `layer`, `gene_names`, `skip_columns`: where the new file differs from that of the fit.
+        `samples_in_rows`, `layer`, `gene_names`, `skip_columns`: if the new file differs from that of the fit.
     """
     recorded = _recorded(Path(folder))
     options = StudyOptions().replace(**{name: recorded[name] for name in _RECORDED if recorded.get(name) is not None})
@@ -37,15 +38,17 @@ def read_like(folder: Path | str, expression: Path | str, **reading: Any) -> Exp
     return prepare(data, rename=rename, keep_constant=True, **vars(options.preprocessing)).expression
 
 
-def _recorded(folder: Path) -> dict[str, Any]:
-    """How a fit read and prepared its data."""
+def _recorded(folder: Path) -> Record:
+    """How a fit read and preprocessed its data."""
     if not (folder / "run.json").is_file():
-        what = f"{folder} holds no record of how its data were read and prepared"
-        warnings.warn(f"{what}: the file is taken as it is, genes in rows unless said otherwise", stacklevel=3)
+        what = f"{folder} has no record of how its data were read and preprocessed"
+        warnings.warn(
+            f"{what}: the file is not preprocessed, and has genes in rows unless samples_in_rows is given", stacklevel=3
+        )
         return {}
-    inputs: dict[str, Any] = (finished_record(folder) or {}).get("inputs", {})
+    inputs: Record = (files.finished_record(folder) or {}).get("inputs", {})
     for name, kind in _RECORDED.items():
         if inputs.get(name) is not None and not isinstance(inputs[name], kind):
-            what = f"says {name}={inputs[name]!r}, which netbic did not write"
+            what = f"contains {name}={inputs[name]!r}, which netbic did not write"
             raise unusable(folder / "run.json", what, "it was changed: fit again")
     return inputs

@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from netbic.errors import one_line, unusable
 from netbic.readers import check_archive
 
-Arrays: TypeAlias = dict[str, NDArray[Any]]
+Array: TypeAlias = NDArray[Any]
+Arrays: TypeAlias = dict[str, Array]
 
 
 def npz_bytes(arrays: Mapping[str, ArrayLike]) -> bytes:

@@ -16,42 +16,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from netbic import files
 from netbic.errors import InputError, one_line
 from netbic.estimators import SparseGraphSVD
-from netbic.files import (
-    FIT_CHECKPOINT,
-    INPUT_LABELS,
-    RESULTS,
-    RUN_FILES,
-    RUN_RECORD,
-    FolderInUse,
-    JsonValue,
-    Record,
-    cannot_replace,
-    check_folder_path,
-    check_not_input,
-    check_writable,
-    commit_files,
-    files_in_record,
-    has_stale_files,
-    is_empty,
-    locked,
-    read_record,
-    recorded_files,
-    remove_stale_files,
-    run_record,
-    scratch_folder,
-    signals_deferred,
-    write_errors,
-    write_json,
-    write_table,
-)
+from netbic.files import FolderInUse, JsonValue, Record
 from netbic.solver import Module
 from netbic.storage.checkpoint import FORMAT, Checkpoint, Task, read_header
-from netbic.storage.model_folders import save
+from netbic.storage.model_folders import save_state
 from netbic.storage.npz import npz_arrays, npz_bytes
-from netbic.storage.state import module_arrays, module_from
-from netbic.storage.tables import modules_table, summary_table
+from netbic.storage.state import fitted_state, module_arrays, module_from
+from netbic.storage.tables import modules_of, summary_of
 from netbic.study import Study
 
 _NEEDED = ("modules.tsv", "summary.tsv", "alignment.json")  # without these a fit is not finished
@@ -115,7 +89,7 @@ class Run:
             if content["state"] == "finished" and all((folder / name).is_file() for name in _NEEDED):
                 run._clean_up()
                 return None
-        with signals_deferred():
+        with files.signals_deferred():
             run._start(content, afresh=force)
         return run
 
@@ -127,7 +101,7 @@ class Run:
 
     @property
     def _path(self) -> Path:
-        return self.folder / FIT_CHECKPOINT
+        return self.folder / files.FIT_CHECKPOINT
 
     def _check_unchanged(self, content: Record) -> None:
         """Refuse to resume with other data or settings."""
@@ -140,13 +114,13 @@ class Run:
 
     def _start(self, content: Record | None, afresh: bool) -> None:
         """Write the record of a running fit and open its checkpoint; the order makes a kill in between harmless."""
-        with write_errors(self.folder):
+        with files.write_errors(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
-        self._lock.enter_context(locked(self.folder))
+        self._lock.enter_context(files.locked(self.folder))
         try:
             running = self._task.record() | {"state": "running", "inputs": self._inputs}
-            write_json(self.folder / RUN_RECORD, running | _earlier_results(content))
-            remove_stale_files(self.folder, self.folder / "model")
+            files.write_json(self.folder / files.RUN_RECORD, running | _earlier_results(content))
+            files.remove_stale_files(self.folder, self.folder / "model")
             if afresh:
                 self._path.unlink(missing_ok=True)
             self._checkpoint = Checkpoint(self._path, self._task, _decoded, strict=False)
@@ -161,9 +135,9 @@ class Run:
 
     def _clean_up(self) -> None:
         """Remove what a kill after the last file of a finished fit left."""
-        if self._path.exists() or has_stale_files(self.folder):
-            with locked(self.folder):
-                remove_stale_files(self.folder)
+        if self._path.exists() or files.has_stale_files(self.folder):
+            with files.locked(self.folder):
+                files.remove_stale_files(self.folder)
                 self._path.unlink(missing_ok=True)
 
     def _append(self, entry: JsonValue) -> None:
@@ -208,36 +182,31 @@ class Run:
             for number, module in enumerate(modules, start=len(self.known)):
                 self.keep(number, module)
                 on_module(number + 1)
-            with scratch_folder(self.folder, RESULTS) as staged:
+            with files.scratch_folder(self.folder) as staged:
                 write_extra(staged)
                 self._write_results(staged, model, study.alignment.to_dict())
                 record = self._task.record() | {"state": "finished", "inputs": self._inputs}
                 record["warnings"] = [str(warning.message) for warning in caught]
                 write_report(staged, record)
-                commit_files(staged, self.folder, RUN_RECORD, record, drop=self._earlier_files())
+                files.commit_files(staged, self.folder, files.RUN_RECORD, record)
             self._path.unlink(missing_ok=True)
         for warning in caught:
             warnings.warn(warning.message, stacklevel=2)
 
     def _write_results(self, staged: Path, model: SparseGraphSVD, alignment: Record) -> None:
-        write_table(staged / "modules.tsv", modules_table(model))
-        write_table(staged / "summary.tsv", summary_table(model))
-        write_json(staged / "alignment.json", alignment)
+        files.write_table(staged / "modules.tsv", modules_of(model))
+        files.write_table(staged / "summary.tsv", summary_of(model))
+        files.write_json(staged / "alignment.json", alignment)
         if self.chosen is not None:
-            write_json(staged / _CHOSEN, self.chosen)
-        save(model, staged / "model")
-
-    def _earlier_files(self) -> set[str]:
-        before = read_record(self.folder, RUN_RECORD)
-        earlier = files_in_record(RUN_RECORD, before) if before else set()
-        return earlier | {f"model/{name}" for name in recorded_files(self.folder / "model")}
+            files.write_json(staged / _CHOSEN, self.chosen)
+        save_state(fitted_state(model), staged / "model")
 
 
 def _decoded(entry: Any) -> Module | Record:
     """An entry of the checkpoint: a module, or the settings chosen before the fit."""
     if _CHOSEN in entry:
         return dict(entry[_CHOSEN])
-    return module_from(npz_arrays(Path(FIT_CHECKPOINT), base64.b64decode(entry["npz"], validate=True)))
+    return module_from(npz_arrays(Path(files.FIT_CHECKPOINT), base64.b64decode(entry["npz"], validate=True)))
 
 
 def _earlier_results(content: Record | None) -> Record:
@@ -263,13 +232,11 @@ def check_folder(
     netbic did not write, and `inputs`, are never replaced.
     """
     folder = Path(folder)
-    check_folder_path(folder)
-    content = run_record(folder)
-    _check_checkpoint(folder, content)
-    labelled = {label: (inputs or {}).get(name) for name, label in INPUT_LABELS.items()}
-    check_not_input([folder / FIT_CHECKPOINT], labelled)
-    check_writable(folder, [*RUN_FILES, RUN_RECORD], labelled)
-    if not force and not is_empty(folder):
+    content = files.run_record(folder)
+    labelled = {label: (inputs or {}).get(name) for name, label in files.INPUT_LABELS.items()}
+    own = [files.FIT_CHECKPOINT] if _has_checkpoint(folder, content) else []
+    files.check_writable(folder, [*files.RUN_FILES, files.RUN_RECORD, files.FIT_CHECKPOINT], labelled, own)
+    if not force and not files.is_empty(folder):
         if not resume:
             raise FolderInUse(_not_empty(folder, content), ["force", "resume"])
         if content is None:
@@ -283,19 +250,14 @@ def check_folder(
     return content
 
 
-def _check_checkpoint(folder: Path, content: Record | None) -> None:
-    """Raise if there is a file with the name of the checkpoint that netbic did not write."""
-    path = folder / FIT_CHECKPOINT
-    if path.is_symlink() or (path.exists() and not path.is_file()):
-        raise FolderInUse(f"{path} is in the way (a file is needed there): move it away first")
-    if not path.exists() or (content is not None and content["state"] == "running"):
-        return  # a damaged checkpoint of a running fit is still its own
+def _has_checkpoint(folder: Path, content: Record | None) -> bool:
+    """Whether the checkpoint was written by a fit in this folder; a damaged one of a running fit counts too."""
+    if content is None or content["state"] == "running":
+        return content is not None
     try:
-        is_own = content is not None and read_header(path, "fit") is not None
+        return read_header(folder / files.FIT_CHECKPOINT, "fit") is not None
     except InputError:
-        is_own = False
-    if not is_own:
-        raise cannot_replace(folder, [FIT_CHECKPOINT])
+        return False
 
 
 def _not_empty(folder: Path, content: Record | None) -> str:

@@ -1,44 +1,66 @@
-"""A fitted model as plain values (settings, arrays, names, graphs) and back: every way of keeping one builds on it."""
+"""The state of fitted models and of single modules, as plain values; folders, tables, AnnData, checkpoints use it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from netbic import penalties
 from netbic.errors import InputError
 from netbic.estimators import AXES, SparseGraphSVD, StableModules, fitted_model, matched_graph, store_choices
+from netbic.files import JsonValue, Record
 from netbic.graphs import Graph
 from netbic.operators import Scaler
 from netbic.solver import Module, Vector
+from netbic.storage.npz import Array, Arrays
 from netbic.storage.state_check import check_arrays, check_names
 
 _ARRAYS = ("left_vectors", "components", "singular_values", "explained_variance_ratio", "graph_share", "converged")
 CHOSEN_NUMBERS = ["sigma", "noise", "strength", "heteroscedasticity"]  # what a Choice holds beside the posteriors
 _GRAPHS = ("row_graph", "column_graph")
+Names: TypeAlias = "list[str | int] | None"
 _KINDS = {kind.__name__: kind for kind in (SparseGraphSVD, StableModules)}
 
 
 @dataclass(frozen=True)
 class ModelState:
-    """All of a fitted model; `settings` and `names` hold what JSON can."""
+    """The complete state of a fitted model.
 
-    settings: dict[str, Any]
-    arrays: dict[str, NDArray[Any]]
-    names: dict[str, list[Any] | None]
+    Attributes
+    ----------
+    settings : dict
+        Parameters of the estimator, as JSON.
+    arrays : dict of arrays
+        Those that `netbic.storage.state_check` lists.
+    names : dict
+        Of "rows" and "columns": a list, or None.
+    graphs : dict of Graph
+        "row_graph" and "column_graph", where the model has them.
+    feature_names : bool
+        Whether `feature_names_in_` is set.
+    kind : str
+        Name of the class.
+    """
+
+    settings: Record
+    arrays: Arrays
+    names: dict[str, Names]
     graphs: dict[str, Graph] = field(default_factory=dict)
-    feature_names: bool = False  # whether scikit-learn has noted the features' names
+    feature_names: bool = False
     kind: str = "SparseGraphSVD"
 
 
 def state_of(model: SparseGraphSVD) -> ModelState:
-    """Take a fitted model apart."""
-    model = fitted_model(model)
-    parameters = model.get_params(deep=False)
+    """The state of a fitted model, or of the model that a fitted search found."""
+    return fitted_state(fitted_model(model))
+
+
+def fitted_state(model: SparseGraphSVD) -> ModelState:
+    """The state of a model that is known to be fitted."""
     graphs = {f"{axis}_graph": graph for axis in ("row", "column") if (graph := matched_graph(model, axis)) is not None}
     arrays = {name: np.asarray(getattr(model, f"{name}_")) for name in _ARRAYS}
     arrays["objectives"] = np.concatenate([*model.objectives_, np.empty(0)])
@@ -52,9 +74,9 @@ def state_of(model: SparseGraphSVD) -> ModelState:
             arrays[f"{axis}_choices"] = _numbers_chosen(model, axis)
     if isinstance(model, StableModules):
         arrays["kept"] = model.kept_
-    names = {axis: _listed(known, axis) for axis, known in model.names_.items()}
+    names = {axis: _name_list(known, axis) for axis, known in model.names_.items()}
     named = hasattr(model, "feature_names_in_")
-    return ModelState(settings_of(parameters), arrays, names, graphs, named, _kind(model))
+    return ModelState(settings_of(model.get_params(deep=False)), arrays, names, graphs, named, _kind(model))
 
 
 def module_arrays(module: Module) -> dict[str, ArrayLike]:
@@ -73,7 +95,7 @@ def module_arrays(module: Module) -> dict[str, ArrayLike]:
     return arrays
 
 
-def module_from(arrays: dict[str, NDArray[Any]]) -> Module:
+def module_from(arrays: Arrays) -> Module:
     """The module that `module_arrays` took apart."""
     vectors: list[Vector] = []
     for name, size in zip("uv", arrays["sizes"], strict=True):
@@ -87,35 +109,35 @@ def module_from(arrays: dict[str, NDArray[Any]]) -> Module:
 
 
 def _kind(model: SparseGraphSVD) -> str:
-    """The class to come back as: a user's own cannot be made again, what it is made from can."""
+    """The class to load it as; of a user-defined subclass, its base class."""
     return next(kind.__name__ for kind in type(model).__mro__ if kind.__name__ in _KINDS)
 
 
-def _numbers_chosen(model: SparseGraphSVD, axis: str) -> NDArray[Any]:
+def _numbers_chosen(model: SparseGraphSVD, axis: str) -> Array:
     own = model.choices_[model.choices_["axis"] == axis]
     return own[CHOSEN_NUMBERS].to_numpy(dtype=np.float64)
 
 
-def _choices(model: SparseGraphSVD, arrays: dict[str, NDArray[Any]], axis: str) -> Sequence[penalties.Choice | None]:
+def _choices(model: SparseGraphSVD, arrays: Arrays, axis: str) -> Sequence[penalties.Choice | None]:
     if f"{axis}_posteriors" not in arrays:
         return [None] * int(model.n_components_)
     numbers = zip(arrays[f"{axis}_posteriors"], arrays[f"{axis}_choices"].tolist(), strict=True)
     return [penalties.Choice(posterior, *chosen) for posterior, chosen in numbers]
 
 
-def settings_of(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Parameters of an estimator as JSON has them; graphs, and what does not bear on the result, left out."""
+def settings_of(parameters: Mapping[str, object]) -> Record:
+    """Parameters of an estimator as JSON, without graphs and parameters that do not change the result."""
     left_out = (*_GRAPHS, "n_jobs", "verbose")
     return {name: _plain(value) for name, value in sorted(parameters.items()) if name not in left_out}
 
 
-def settings_from(settings: dict[str, Any]) -> dict[str, Any]:
-    """Parameters of an estimator from what `settings_of` made of them."""
-    return {name: _revived(value) for name, value in settings.items()}
+def settings_from(settings: Record) -> dict[str, Any]:
+    """Parameters of an estimator from the JSON that `settings_of` makes."""
+    return {name: _parameter(value) for name, value in settings.items()}
 
 
 def model_from(state: ModelState) -> SparseGraphSVD:
-    """Put a fitted model together."""
+    """The fitted model with a state; an error if the state cannot be that of a model."""
     known = SparseGraphSVD().get_params(deep=False)
     unknown = set(state.settings) - set(known)
     if unknown:
@@ -146,19 +168,19 @@ def model_from(state: ModelState) -> SparseGraphSVD:
     return model
 
 
-def _listed(names: NDArray[Any] | None, axis: str) -> list[Any] | None:
+def _name_list(names: Array | None, axis: str) -> Names:
     if names is None:
         return None
-    listed: list[Any] = names.tolist()
-    odd = next((name for name in listed if not isinstance(name, (str, int))), None)
+    known: list[str | int] = names.tolist()
+    odd = next((name for name in known if not isinstance(name, (str, int))), None)
     if odd is not None:
         raise InputError(
-            f"{axis} are named by {type(odd).__name__}s such as {odd!r}: only text and integers can be kept"
+            f"{axis} are named by {type(odd).__name__}s such as {odd!r}: only text and integers can be saved"
         )
-    return listed
+    return known
 
 
-def _name_array(names: list[Any] | None) -> NDArray[Any] | None:
+def _name_array(names: Names) -> Array | None:
     if names is None:
         return None
     array = np.empty(len(names), dtype=object)
@@ -166,20 +188,17 @@ def _name_array(names: list[Any] | None) -> NDArray[Any] | None:
     return array.astype(np.int64) if all(isinstance(name, int) for name in names) else array
 
 
-def _plain(value: Any) -> Any:
-    """A parameter's value as JSON has it; what JSON cannot hold is described, and comes back as None."""
+def _plain(value: object) -> JsonValue:
+    """A parameter as JSON; an object that JSON cannot hold is described, and is None when it is loaded."""
     if isinstance(value, penalties.Penalty) and type(value) is vars(penalties).get(type(value).__name__):
-        return {"penalty": type(value).__name__} | {
-            f.name: _plain(getattr(value, f.name)) for f in fields(value) if f.init
-        }
+        own = {each.name: _plain(getattr(value, each.name)) for each in fields(value) if each.init}
+        return {"penalty": type(value).__name__} | own
     if isinstance(value, np.generic):
         value = value.item()
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    return {"not saved": repr(value)}
+    return value if value is None or isinstance(value, (bool, int, float, str)) else {"not saved": repr(value)}
 
 
-def _revived(value: Any) -> Any:
+def _parameter(value: JsonValue) -> object:
     """A parameter from JSON: a plain value, or a penalty made of plain values."""
     if not isinstance(value, dict):
         return value
@@ -188,7 +207,6 @@ def _revived(value: Any) -> Any:
     kind = getattr(penalties, str(value["penalty"]), None)
     if not (isinstance(kind, type) and issubclass(kind, penalties.Penalty)) or kind is penalties.Penalty:
         raise InputError(f"the model has a penalty this version does not know ({value['penalty']}): upgrade netbic")
-    parts: dict[str, Any] = {
-        name: None if isinstance(part, (dict, list)) else part for name, part in value.items() if name != "penalty"
-    }
+    parts: Record = {name: None if isinstance(part, (dict, list)) else part for name, part in value.items()}
+    del parts["penalty"]
     return kind(**parts)

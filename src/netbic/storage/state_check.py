@@ -1,24 +1,24 @@
-"""Whether what was read back can be a fitted model: shapes, types, finite numbers and ranges of every array."""
+"""Checks of a loaded model: shapes, types, ranges and missing values of every array."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from netbic.errors import InputError
+from netbic.storage.npz import Array
 
 Sizes = Mapping[str, int]
-_ROUNDING = 1e-3  # of the length of a vector in single precision
+_ROUNDING = 1e-3  # tolerance for the length of a vector in single precision
 
 
 class _Expected(NamedTuple):
-    """What an array of a model looks like; letters of `shape` stand for modules, rows, columns, rounds."""
+    """An array of a model; the letters of `shape` stand for modules (K), rows (n), columns (p) and rounds (R)."""
 
     shape: str
-    kinds: str = "f"  # of NumPy's dtype.kind
+    kinds: str = "f"  # values of NumPy's dtype.kind
     finite: bool = True
     least: float | None = None
     most: float | None = None
@@ -33,7 +33,7 @@ ARRAYS: Final[dict[str, _Expected]] = {
     "graph_share": _Expected("K", least=0.0, most=1.0),
     "converged": _Expected("K", "b"),
     "rounds": _Expected("K", "iu", least=0),
-    "objectives": _Expected("R", finite=False),  # not known of models that come from tables
+    "objectives": _Expected("R", finite=False),  # unknown for models from tables
     "offsets": _Expected("p"),
     "factors": _Expected("p", least=0.0, required=False),
     "rows_posteriors": _Expected("Kn", finite=False, least=0.0, most=1.0, required=False),
@@ -44,7 +44,7 @@ ARRAYS: Final[dict[str, _Expected]] = {
 }
 
 
-def check_arrays(arrays: Mapping[str, NDArray[Any]]) -> None:
+def check_arrays(arrays: Mapping[str, Array]) -> None:
     """Raise unless these are the arrays of one fitted model."""
     for name, expected in ARRAYS.items():
         if name not in arrays and expected.required:
@@ -56,8 +56,8 @@ def check_arrays(arrays: Mapping[str, NDArray[Any]]) -> None:
                 raise InputError(f"the model's array {name} {problem}: it is damaged or was changed, fit again")
 
 
-def _sizes(arrays: Mapping[str, NDArray[Any]]) -> Sizes:
-    """Rows, columns, modules and rounds, as the vectors have them."""
+def _sizes(arrays: Mapping[str, Array]) -> Sizes:
+    """Numbers of rows, columns, modules and rounds."""
     for name in ("left_vectors", "components", "rounds"):
         if arrays[name].ndim != len(ARRAYS[name].shape):
             raise InputError(f"the model's array {name} has {arrays[name].ndim} dimensions: it is damaged, fit again")
@@ -67,42 +67,42 @@ def _sizes(arrays: Mapping[str, NDArray[Any]]) -> Sizes:
     return {"n": rows, "K": modules, "p": columns, "R": int(rounds.sum()) if whole else -1, "4": 4}
 
 
-def _problems(array: NDArray[Any], expected: _Expected, sizes: Sizes) -> Iterator[str]:
-    """What is wrong with one array, the first thing first."""
+def _problems(array: Array, expected: _Expected, sizes: Sizes) -> Iterator[str]:
+    """What is wrong with one array."""
     if array.dtype.kind not in expected.kinds:
-        yield f"holds {array.dtype}"
+        yield f"has the type {array.dtype}"
     if expected.least is not None and (array < expected.least).any():
-        yield f"holds {array.min()}, at least {expected.least:g} is possible"
+        yield f"contains {array.min()}, the smallest possible value is {expected.least:g}"
     wanted = tuple(sizes[letter] for letter in expected.shape)
     if array.shape != wanted:
         yield f"has shape {array.shape}, not {wanted}"
     if expected.finite and not np.isfinite(array).all():
-        yield "holds NaN or infinity"
+        yield "contains NaN or infinity"
     if expected.most is not None and (array > expected.most).any():
-        yield f"holds {np.nanmax(array)}, at most {expected.most:g} is possible"
+        yield f"contains {np.nanmax(array)}, the largest possible value is {expected.most:g}"
 
 
-def check_unit_vectors(arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Raise unless all vectors have length 1, as those of a whole model do (of an AnnData object some may be left)."""
+def check_unit_vectors(arrays: Mapping[str, Array]) -> None:
+    """Raise unless all vectors have length 1; vectors from an AnnData object need not, it may be a subset."""
     for name, axis in (("left_vectors", 0), ("components", 1)):
         lengths = np.linalg.norm(arrays[name].astype(np.float64), axis=axis)
         wrong = np.flatnonzero(np.abs(lengths - 1) > _ROUNDING)
         if wrong.size:
-            what = f"holds a vector of length {lengths[wrong[0]]:.3g} (module {wrong[0]}), not 1"
+            what = f"contains a vector of length {lengths[wrong[0]]:.3g} (module {wrong[0]}), not 1"
             raise InputError(f"the model's array {name} {what}: it is damaged or was changed, fit again")
 
 
-def _is_name(name: Any) -> bool:
+def _is_name(name: object) -> bool:
     return type(name) is str or (type(name) is int and -(2**63) <= name < 2**63)
 
 
-def check_names(names: Any, sizes: Mapping[str, int]) -> None:
-    """Raise unless there is, for each of these, None or a list with so many names."""
+def check_names(names: object, sizes: Mapping[str, int]) -> None:
+    """Raise unless there is, for each axis, None or a list with as many names as the axis has entries."""
     for axis, size in sizes.items():
         known = names.get(axis) if isinstance(names, dict) else ()
         if known is None:
             continue
         if not isinstance(known, list) or not all(_is_name(name) for name in known):
-            raise InputError(f"the names of the model's {axis} are no list of text or integers: fit again")
+            raise InputError(f"the names of the model's {axis} are not a list of text or integers: fit again")
         if len(known) != size:
-            raise InputError(f"the model has {size:,} {axis} but {len(known):,} names of them: fit again")
+            raise InputError(f"the model has {size:,} {axis} but {len(known):,} names: fit again")

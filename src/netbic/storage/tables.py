@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 from netbic.estimators import SparseGraphSVD, fitted_model, heaviest, matched_graph, names_of
@@ -18,7 +19,12 @@ def modules_table(model: SparseGraphSVD) -> pd.DataFrame:
     >>> netbic.io.modules_table(model)["axis"].value_counts().to_dict()
     {'gene': 50, 'sample': 50}
     """
-    model, parts = fitted_model(model), []
+    return modules_of(fitted_model(model))
+
+
+def modules_of(model: SparseGraphSVD) -> pd.DataFrame:
+    """`modules_table` of a model that is known to be fitted."""
+    parts = [pd.DataFrame(columns=["module", "axis", "name", "weight"])]
     for module in range(model.n_components_):
         for axis, vector, names in (
             ("gene", model.components_[module], names_of(model, "columns")),
@@ -27,42 +33,29 @@ def modules_table(model: SparseGraphSVD) -> pd.DataFrame:
             members = heaviest(vector)
             part = {"module": module, "axis": axis, "name": names[members], "weight": vector[members]}
             parts.append(pd.DataFrame(part))
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["module", "axis", "name", "weight"])
+    return pd.concat(parts[1:] or parts, ignore_index=True)
 
 
 def summary_table(model: SparseGraphSVD) -> pd.DataFrame:
     """A row per module: singular value, sizes, variance explained, graph share, rounds, edges inside, top genes."""
-    model = fitted_model(model)
+    return summary_of(fitted_model(model))
+
+
+def summary_of(model: SparseGraphSVD) -> pd.DataFrame:
+    """`summary_table` of a model that is known to be fitted."""
     genes = names_of(model, "columns")
-    edges = _edges_inside(model)
-    rows = []
-    for module in range(model.n_components_):
-        vector = model.components_[module]
-        top = heaviest(vector)[:5]
-        rows.append(
-            {
-                "module": module,
-                "singular_value": model.singular_values_[module],
-                "n_genes": int(model.columns_[module].sum()),
-                "n_samples": int(model.rows_[module].sum()),
-                "explained_variance_ratio": model.explained_variance_ratio_[module],
-                "n_edges": edges[module],
-                "graph_share": model.graph_share_[module],
-                "rounds": len(model.objectives_[module]),
-                "converged": bool(model.converged_[module]),
-                "top_genes": ", ".join(map(str, genes[top])),
-            }
-        )
-    return pd.DataFrame(rows, columns=_SUMMARY)
-
-
-_SUMMARY = ["module", "singular_value", "n_genes", "n_samples", "explained_variance_ratio", "n_edges", "graph_share"]
-_SUMMARY += ["rounds", "converged", "top_genes"]
-
-
-def _edges_inside(model: SparseGraphSVD) -> list[int]:
-    """Edges of the genes' graph between members of each module; 0 without a graph."""
     graph = matched_graph(model, "column")
-    if graph is None:
-        return [0] * model.n_components_
-    return [graph.subgraph(members).n_edges for members in model.columns_]
+    return pd.DataFrame(
+        {
+            "module": np.arange(model.n_components_),
+            "singular_value": model.singular_values_,
+            "n_genes": model.columns_.sum(axis=1),
+            "n_samples": model.rows_.sum(axis=1),
+            "explained_variance_ratio": model.explained_variance_ratio_,
+            "n_edges": [0 if graph is None else graph.subgraph(members).n_edges for members in model.columns_],
+            "graph_share": model.graph_share_,
+            "rounds": [len(trace) for trace in model.objectives_],
+            "converged": model.converged_,
+            "top_genes": [", ".join(map(str, genes[heaviest(vector)[:5]])) for vector in model.components_],
+        }
+    )
