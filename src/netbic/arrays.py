@@ -20,6 +20,8 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Bools = NDArray[np.bool_]
 RandomState = int | Sequence[int] | np.random.Generator | np.random.RandomState | None
+# An array, or a sparse matrix of any format. The stubs of SciPy and NumPy have no common type for the two.
+Matrix = Any
 
 _REAL_KINDS = "fiub"
 _FURTHEST = 2**31 - 1  # diagonal: beyond it, SciPy's arithmetic overflows
