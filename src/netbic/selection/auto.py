@@ -214,7 +214,8 @@ class _Chooser:
         nouns = {"n_rows": "samples", "n_columns": "features"}
         defaults = " and ".join(f"{settings[name]} {noun}" for name, noun in nouns.items() if name in settings)
         if unreliable is None:
-            return _Step(settings, f"Sizes: as given{f'; by default {defaults} per module' if defaults else ''}.")
+            default = f", and the default of {defaults} per module" if defaults else ""
+            return _Step(settings, f"Sizes: as given{default}.")
         return _Step(
             settings,
             f"Sizes: the data do not identify them ({unreliable}); {defaults} per module are used. Choose other sizes "
@@ -240,9 +241,10 @@ class _Chooser:
         )  # fmt: skip
         if not value.helps:
             return _Step(unused, f"Graph: not used (smoothness 0). {value.verdict}")
-        hub_driven = ", ".join(map(str, value.degree.loc[value.degree["tracks"], "module"]))
-        caution = " Membership follows the number of neighbours in module(s) {}: interpret with care."
-        return _Step({}, f"Graph: {value.verdict}{caution.format(hub_driven) if hub_driven else ''}")
+        reason = f"Graph: used. {value.verdict}"
+        if hubs := " and ".join(f"module {k}" for k in value.degree.loc[value.degree["tracks"], "module"]):
+            reason += f" In {hubs}, membership is correlated with the number of neighbours: interpret with care."
+        return _Step({}, reason)
 
 
 def _adaptive_sizes(fitted: SparseGraphSVD, kept: slice, scaled: bool) -> str:

@@ -80,7 +80,7 @@ def verdict(results: Results, index: int, shape: tuple[int, int], predicts: bool
     else:
         said += "the only setting tried." if len(points) == 1 else f"the best of {len(points):,} settings."
     if predicts and means[best] <= 0:
-        said += " No setting predicts the held-out data better than zeros would."
+        said += " No setting predicts the held-out data better than a constant zero."
     return " ".join([said, *_unidentified(results, index, shape)])
 
 
