@@ -1,11 +1,11 @@
-"""What a pass over blocks costs: a model with a few numbers, measured on small passes and checked on other ones.
+"""A cost model of passes over blocks, with a few parameters that are estimated on some passes and tested on others.
 
     python benchmarks/cost_model.py [--folder DIR]
 
-A visit of a block takes `task` seconds, `read` seconds per byte loaded and `multiply` seconds per entry multiplied, and
-visits are shared out among workers. Handing out tasks (`hand_out` seconds each) is work of client and scheduler, and is
-not. The numbers come from tiny blocks, and from one store and two matrices in memory with one worker; what they predict
-for other sizes and for two workers is printed beside what is measured, each the fastest of several.
+A task on a block takes `task` seconds, `read` seconds per byte loaded and `multiply` seconds per entry multiplied;
+tasks are distributed over workers. Scheduling (`schedule` seconds per task) happens in client and scheduler and is not
+distributed. The parameters are estimated with tiny blocks, and with one store and two matrices in memory with one
+worker. Predicted and measured times for other sizes and for two workers are printed, each the fastest of several.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Costs:
     """Seconds: per task and worker, per task in all, per byte loaded, per entry multiplied (dense, sparse)."""
 
     task: float
-    hand_out: float
+    schedule: float
     read: float
     dense: float
     sparse: float
@@ -44,11 +44,11 @@ class Costs:
     def of(self, n_blocks: int, nbytes: float, entries: float, n_workers: int, sparse: bool = False) -> float:
         """Seconds for one pass."""
         shared = n_blocks * self.task + nbytes * self.read + entries * (self.sparse if sparse else self.dense)
-        return shared / n_workers + n_blocks * self.hand_out
+        return shared / n_workers + n_blocks * self.schedule
 
 
 def store(folder: Path, n: int) -> da.Array:
-    """A dense matrix of n rows on disk, written if it is not there."""
+    """A dense matrix of n rows on disk, written if it does not exist."""
     path = folder / f"dense-{n}.zarr"
     if not path.exists():
         X = zarr.create_array(path, shape=(n, COLUMNS), chunks=(BLOCK_ROWS, COLUMNS), dtype="float32", compressors=None)
@@ -62,7 +62,7 @@ def dense_block(number: int) -> np.ndarray:
 
 
 def sparse_block(number: int) -> sp.csr_array:
-    """A block of many rows, so that it takes about as many bytes as a dense one."""
+    """A block with more rows, which takes about as many bytes as a dense one."""
     rng, height = np.random.default_rng(number), 10 * BLOCK_ROWS
     return sp.random_array((height, COLUMNS), density=FILLED, format="csr", dtype=np.float32, rng=rng)
 
@@ -104,8 +104,8 @@ def multiplied(X: da.Array) -> float:
     return fastest(lambda: operator.normal(v, offsets))
 
 
-def calibrated(folder: Path) -> Costs:
-    """From tiny blocks, one store and two matrices in memory."""
+def calibrate(folder: Path) -> Costs:
+    """Estimated with tiny blocks, one store and two matrices in memory."""
     tiny = da.zeros((TINY, 10), chunks=(1, 10))
     with LocalCluster(n_workers=2, **CLUSTER) as cluster, Client(cluster):
         shared = read(tiny)
@@ -126,15 +126,15 @@ def calibrated(folder: Path) -> Costs:
 
 
 def main() -> None:
-    words = argparse.ArgumentParser()
-    words.add_argument("--folder")
-    asked = words.parse_args()
-    blocks._HELD_SHARE = 0.0  # what is on disk is read in every pass
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--folder")
+    options = parser.parse_args()
+    blocks._HELD_SHARE = 0.0  # no block is kept in memory between passes
     with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(asked.folder or temporary)
-        costs = calibrated(folder)
+        folder = Path(options.folder or temporary)
+        costs = calibrate(folder)
         print(
-            f"task {1e3 * costs.task:.2f} ms, handed out in {1e3 * costs.hand_out:.2f} ms; "
+            f"task {1e3 * costs.task:.2f} ms, scheduled in {1e3 * costs.schedule:.2f} ms; "
             f"read {1e-9 / costs.read:.2f} GB/s, "
             f"multiply {1e-9 / costs.dense:.2f} (dense), {1e-9 / costs.sparse:.2f} (CSR) G entries/s"
         )
@@ -145,15 +145,15 @@ def main() -> None:
 
 
 def check(folder: Path, costs: Costs, n_workers: int) -> None:
-    """Print what is predicted and what is measured."""
+    """Print predicted and measured times."""
     for n in (5_000, 20_000, 40_000):
         X, name = store(folder, n), f"{4e-9 * n * COLUMNS:.1f} GB dense on disk"
-        told(name, n_workers, "read", costs.of(X.numblocks[0], X.nbytes, 0, n_workers), read(X))
-        told(name, n_workers, "X'Xv", costs.of(X.numblocks[0], X.nbytes, 2 * X.size, n_workers), multiplied(X))
+        print_row(name, n_workers, "read", costs.of(X.numblocks[0], X.nbytes, 0, n_workers), read(X))
+        print_row(name, n_workers, "X'Xv", costs.of(X.numblocks[0], X.nbytes, 2 * X.size, n_workers), multiplied(X))
     for count in (5, 20):
         entries = count * BLOCK_ROWS * COLUMNS
         predicted = costs.of(count, 0, 2 * entries, n_workers)
-        told(
+        print_row(
             f"{4e-9 * entries:.1f} GB dense in memory",
             n_workers,
             "X'Xv",
@@ -163,7 +163,7 @@ def check(folder: Path, costs: Costs, n_workers: int) -> None:
     for count in (4, 16):
         entries = count * 10 * BLOCK_ROWS * COLUMNS * FILLED
         predicted = costs.of(count, 0, 2 * entries, n_workers, sparse=True)
-        told(
+        print_row(
             f"{8e-9 * entries:.1f} GB CSR in memory",
             n_workers,
             "X'Xv",
@@ -172,7 +172,7 @@ def check(folder: Path, costs: Costs, n_workers: int) -> None:
         )
 
 
-def told(matrix: str, n_workers: int, name: str, predicted: float, measured: float) -> None:
+def print_row(matrix: str, n_workers: int, name: str, predicted: float, measured: float) -> None:
     print(f"| {matrix} | {n_workers} | {name} | {predicted:.2f} | {measured:.2f} | {measured / predicted:.2f} |")
 
 

@@ -1,4 +1,4 @@
-"""How often `selection.n_modules` counts right, with three planted modules and with none.
+"""How often `selection.n_modules` finds the right number, with three planted modules and with none.
 
 python benchmarks/n_modules.py [runs]      (default 50 with modules, four times as many without)
 """
@@ -43,7 +43,7 @@ def main():
     for kind in ("normal", "t4"):
         matrices = (noise(kind, np.random.default_rng(10_000 + seed)) for seed in range(4 * runs))
         found = np.array(Parallel(n_jobs=-1)(delayed(counted)(X, seed) for seed, X in enumerate(matrices)))
-        print(f"none planted, {kind} noise: any module in {np.mean(found > 0):.3f} of {4 * runs}")
+        print(f"none planted, {kind} noise: at least one module in {np.mean(found > 0):.3f} of {4 * runs}")
 
 
 if __name__ == "__main__":

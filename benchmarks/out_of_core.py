@@ -1,10 +1,10 @@
-"""A matrix larger than the workers' memory: five modules, against as many raw passes over the store.
+"""A matrix larger than the workers' memory: a fit of five modules, compared with the same number of raw passes.
 
     python benchmarks/out_of_core.py [GB] [--folder DIR] [--compressed] [--workers 2] [--memory 1GB]
 
-Writes a dense float32 matrix of that size (8 GB unless said otherwise) with 20,000 columns and five planted modules as
-zarr, fits five modules with workers limited to `--memory` each, and prints passes, time, and the time of as many passes
-that only read. A raw pass is measured before and after the fit; the smaller counts.
+Writes a dense float32 matrix of that size (default 8 GB) with 20,000 columns and five planted modules as zarr, fits
+five modules with workers limited to `--memory` each, and prints the number of passes, the time, and the time of the
+same number of passes that only read. Raw passes are timed before and after the fit; the fastest one is used.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def planted(n: int, number: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def write(path: Path, n: int, compressed: bool) -> None:
-    """A block at a time: noise, and modules of decreasing strength."""
+    """Write noise and modules of decreasing strength, a block at a time."""
     compressors = {} if compressed else {"compressors": None}
     shape, chunks = (n, COLUMNS), (BLOCK_ROWS, COLUMNS)
     store = zarr.create_array(path, shape=shape, chunks=chunks, dtype="float32", **compressors)
@@ -49,7 +49,7 @@ def write(path: Path, n: int, compressed: bool) -> None:
 
 
 def read_only(block: np.ndarray) -> float:
-    """A visit that does nothing but load."""
+    """Load a block and do nothing else."""
     return float(block[0, 0])
 
 
@@ -62,38 +62,38 @@ def raw_pass(X: da.Array) -> float:
 
 
 def main() -> None:
-    words = argparse.ArgumentParser()
-    words.add_argument("gigabytes", nargs="?", type=float, default=8.0)
-    words.add_argument("--folder")
-    words.add_argument("--compressed", action="store_true")
-    words.add_argument("--workers", type=int, default=2)
-    words.add_argument("--memory", default="1GB")
-    asked = words.parse_args()
-    n = int(asked.gigabytes * 1e9 / 4 / COLUMNS)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("gigabytes", nargs="?", type=float, default=8.0)
+    parser.add_argument("--folder")
+    parser.add_argument("--compressed", action="store_true")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--memory", default="1GB")
+    options = parser.parse_args()
+    n = int(options.gigabytes * 1e9 / 4 / COLUMNS)
     with tempfile.TemporaryDirectory() as temporary:
-        path = Path(asked.folder or temporary) / f"planted-{n}{'-compressed' if asked.compressed else ''}.zarr"
+        path = Path(options.folder or temporary) / f"planted-{n}{'-compressed' if options.compressed else ''}.zarr"
         if not path.exists():
-            write(path, n, asked.compressed)
-        keywords = {"n_workers": asked.workers, "threads_per_worker": 1, "memory_limit": asked.memory}
+            write(path, n, options.compressed)
+        keywords = {"n_workers": options.workers, "threads_per_worker": 1, "memory_limit": options.memory}
         with LocalCluster(dashboard_address=":0", **keywords) as cluster, Client(cluster) as client:
             compare(da.from_zarr(path), client)
 
 
 def compare(X: da.Array, client: Client) -> None:
-    """Fit, and read as often."""
-    began_with = sorted(info["pid"] for info in client.run(lambda: {"pid": __import__("os").getpid()}).values())
+    """Time a fit, and raw passes before and after it."""
+    pids_before = sorted(info["pid"] for info in client.run(lambda: {"pid": __import__("os").getpid()}).values())
     raw = [raw_pass(X) for _ in range(3)]
     begun = time.perf_counter()
     model = netbic.SparseGraphSVD(N_MODULES, n_rows=ROWS, n_columns=MEMBERS, verbose=1).fit(X)
     taken = time.perf_counter() - begun
     raw += [raw_pass(X) for _ in range(3)]
-    ended_with = sorted(info["pid"] for info in client.run(lambda: {"pid": __import__("os").getpid()}).values())
+    pids_after = sorted(info["pid"] for info in client.run(lambda: {"pid": __import__("os").getpid()}).values())
     found = [np.mean(model.columns_[number][planted(X.shape[0], number)[1]]) for number in range(model.n_components_)]
     print(f"shape {X.shape}, {X.nbytes / 1e9:.1f} GB, {X.numblocks[0]} blocks; dask {dask.__version__}")
     print(f"planted columns found per module: {np.round(found, 3)}; converged: {model.converged_}")
     print(f"fit: {taken:.1f} s, {model.passes_:.1f} passes; raw pass: {min(raw):.2f} s ({np.round(raw, 2)})")
-    print(f"fit / as many raw passes: {taken / (model.passes_ * min(raw)):.2f}")
-    print(f"workers restarted: {began_with != ended_with}")
+    print(f"fit / the same number of raw passes: {taken / (model.passes_ * min(raw)):.2f}")
+    print(f"workers restarted: {pids_before != pids_after}")
 
 
 if __name__ == "__main__":

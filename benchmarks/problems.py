@@ -1,4 +1,4 @@
-"""The benchmarks' matrices and graphs, and the literal Algorithm 2 they are timed against."""
+"""Matrices and graphs for the benchmarks, and a literal implementation of Algorithm 2 to compare with."""
 
 import numpy as np
 import pandas as pd
@@ -8,7 +8,7 @@ from netbic import Graph
 
 
 def random_graph(size, n_edges, seed=0):
-    """A graph with so many edges, each equally likely."""
+    """A random graph with `n_edges` edges, each equally likely."""
     generator = np.random.default_rng(seed)
     ends = np.sort(generator.integers(0, size, (int(1.3 * n_edges) + 100, 2)), axis=1)
     ends = np.unique(ends[ends[:, 0] != ends[:, 1]], axis=0)
@@ -29,7 +29,7 @@ def planted(n=641, p=13_321, *, modules=40, rows=50, columns=200, height=1.5, se
 
 
 def colorectal(folder):
-    """The TCGA colorectal tumours with Pathway Commons: samples x genes of the network, and the graph."""
+    """TCGA colorectal tumours (samples x genes of the network) and the Pathway Commons network."""
     expression = pd.read_parquet(folder / "expr_tcga_coadread_rnaseq.parquet").T
     network = pd.read_parquet(folder / "network_pathway_commons_v7.parquet")[["gene_a", "gene_b"]]
     known = expression.columns.isin(pd.unique(network.to_numpy().ravel()))
@@ -38,7 +38,7 @@ def colorectal(folder):
 
 
 def cells(n=50_000, p=20_000, *, share=0.05, modules=10, rows=500, columns=200, seed=0):
-    """A sparse matrix with planted modules, in which more is expressed, as CSR; and the planted columns."""
+    """A CSR matrix with planted modules of higher expression, and the planted columns."""
     generator = np.random.default_rng(seed)
     at_rows = [np.sort(generator.choice(n, rows, False)) for _ in range(modules)]
     at_columns = [generator.choice(p, columns, False) for _ in range(modules)]

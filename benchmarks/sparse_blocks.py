@@ -1,9 +1,9 @@
-"""A large sparse matrix as CSR blocks on two workers, against the same matrix in memory.
+"""A large sparse matrix as CSR blocks on two workers, compared with the same matrix in memory.
 
-    python benchmarks/sparse_blocks.py [rows] [columns] [share filled]
+    python benchmarks/sparse_blocks.py [rows] [columns] [share of non-zero entries]
 
-20 blocks (200,000 x 20,000, 3 % filled, unless said otherwise) of counts with three planted modules. Prints both times
-and how far the vectors are apart; supports must be identical.
+20 blocks of counts with three planted modules (default 200,000 x 20,000, 3 % non-zero). Prints both times and the
+largest difference between the vectors; supports must be identical.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ N_BLOCKS, N_MODULES, ROWS, MEMBERS = 20, 3, 400, 150
 
 
 def block(number: int, height: int, width: int, share: float) -> sp.csr_array:
-    """Counts at random places, and a part of every module."""
+    """Counts at random positions, and part of every module."""
     rng = np.random.default_rng([number, height])
     count = int(share * height * width)
     places = rng.integers(0, height, count), rng.integers(0, width, count)
@@ -50,21 +50,23 @@ def main() -> None:
     share = float(sys.argv[3]) if len(sys.argv) > 3 else 0.03
     make = partial(block, height=n // N_BLOCKS, width=p, share=share)
     model = netbic.SparseGraphSVD(N_MODULES, n_rows=ROWS, n_columns=MEMBERS)
-    words = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": "5GB", "dashboard_address": ":0"}
-    with LocalCluster(**words) as cluster, Client(cluster):
+    options = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": "5GB", "dashboard_address": ":0"}
+    with LocalCluster(**options) as cluster, Client(cluster):
         shape = (n // N_BLOCKS, p)
         blocks = [da.from_delayed(dask.delayed(make)(number), shape, float) for number in range(N_BLOCKS)]
-        there, seconds_there = timed(model, da.concatenate(blocks))
-        left, right = there.left_vectors_.copy(), there.components_.copy()
-        rows, columns, passes = there.rows_, there.columns_, there.passes_
+        blockwise, seconds_blockwise = timed(model, da.concatenate(blocks))
+        left, right = blockwise.left_vectors_.copy(), blockwise.components_.copy()
+        rows, columns, passes = blockwise.rows_, blockwise.columns_, blockwise.passes_
     X = sp.vstack([make(number) for number in range(N_BLOCKS)], format="csr")
-    here, seconds_here = timed(model, X)
+    local, seconds_local = timed(model, X)
     print(f"{X.shape[0]:,} x {X.shape[1]:,}, {X.nnz:,} entries")
-    print(f"supports identical: {np.array_equal(rows, here.rows_) and np.array_equal(columns, here.columns_)}")
-    apart = max(np.abs(left - here.left_vectors_).max(), np.abs(right - here.components_).max())
-    planted = [here.columns_[k, 2 * MEMBERS * k : 2 * MEMBERS * k + MEMBERS].mean() for k in range(here.n_components_)]
-    print(f"vectors apart by at most {apart:.1e}; planted columns found: {np.round(planted, 3)}")
-    print(f"in blocks {seconds_there:.1f} s ({passes:.1f} passes), in memory {seconds_here:.1f} s")
+    print(f"supports identical: {np.array_equal(rows, local.rows_) and np.array_equal(columns, local.columns_)}")
+    apart = max(np.abs(left - local.left_vectors_).max(), np.abs(right - local.components_).max())
+    planted = [
+        local.columns_[k, 2 * MEMBERS * k : 2 * MEMBERS * k + MEMBERS].mean() for k in range(local.n_components_)
+    ]
+    print(f"largest difference between vectors {apart:.1e}; planted columns found: {np.round(planted, 3)}")
+    print(f"in blocks {seconds_blockwise:.1f} s ({passes:.1f} passes), in memory {seconds_local:.1f} s")
 
 
 if __name__ == "__main__":

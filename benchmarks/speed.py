@@ -1,9 +1,9 @@
-"""netbic against its peers, side by side in one run: ratios, never seconds to compare with another machine's.
+"""netbic compared with other methods in one run, as ratios of times: absolute times depend on the machine.
 
 make bench      (minutes; writes docs/benchmarks.md and docs/images/benchmarks.png)
 
-Every time is the smallest of several warm runs on one BLAS thread. Memory is the peak that tracemalloc sees during a
-fit, beyond the matrix itself.
+Every time is the fastest of several runs on one BLAS thread, after a warm-up. Memory is the peak measured by
+tracemalloc during a fit, without the matrix itself.
 """
 
 import os
@@ -45,7 +45,7 @@ def fastest(run, times=4):
 
 
 def in_turn(runs):
-    """Seconds of the fastest run of each, taking turns so that a noisy moment hits all alike."""
+    """Seconds of the fastest run of each, in turn, so that other load on the machine affects all alike."""
     seconds = dict.fromkeys(runs, np.inf)
     for turn in range(max(times for _, times in runs.values())):
         for name, (run, times) in runs.items():
@@ -55,7 +55,7 @@ def in_turn(runs):
 
 
 def peak(run):
-    """Bytes allocated at the worst moment of a run."""
+    """Peak of the bytes allocated during a run."""
     tracemalloc.start()
     run()
     _, most = tracemalloc.get_traced_memory()
@@ -85,7 +85,7 @@ def against_peers(X, graph, literal_modules=2):
 
 
 def precision_and_memory(X, graph):
-    """Single against double precision, and what each mode allocates."""
+    """Time and memory in single and double precision, with and without `low_memory`."""
     single = X.astype(np.float32)
     runs = {
         "float64": (X, {}),
@@ -93,7 +93,7 @@ def precision_and_memory(X, graph):
         "float64, low_memory": (X, {"low_memory": True}),
         "float32, low_memory": (single, {"low_memory": True}),
     }
-    models = {name: SparseGraphSVD(40, column_graph=graph, **SETTINGS, **words) for name, (_, words) in runs.items()}
+    models = {name: SparseGraphSVD(40, column_graph=graph, **SETTINGS, **mode) for name, (_, mode) in runs.items()}
     fits = {name: (lambda name=name: models[name].fit(runs[name][0])) for name in runs}
     seconds = in_turn({name: (fit, 20) for name, fit in fits.items()})
     rows = [(name, peak(fits[name]) / runs[name][0].nbytes, seconds[name] / seconds["float64"]) for name in runs]
@@ -104,7 +104,7 @@ def precision_and_memory(X, graph):
 
 
 class CountingOperator(SparseOperator):
-    """Counts passes: a pass is one X v and one X'u with full vectors; a gathered product is its share of that."""
+    """Counts passes: one X v and one X'u with full vectors; a product with a subset counts as its share of a pass."""
 
     passes = 0.0
 
@@ -125,7 +125,7 @@ def sparse_passes():
     X, truth = cells()
     size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
     model = SparseGraphSVD(10, n_rows=500, n_columns=200)
-    with mock.patch("netbic.estimators.as_operator", lambda X, low_memory=False: CountingOperator(X)):
+    with mock.patch("netbic.estimators.prepared.as_operator", lambda X, low_memory=False: CountingOperator(X)):
         most = peak(lambda: model.fit(X))
     found = recovery(model.columns_, truth)["f1"]
     return {
@@ -137,7 +137,7 @@ def sparse_passes():
 
 
 def restarts(X, graph):
-    """How much longer 64 starts take than 16."""
+    """The time of 64 starts relative to 16."""
     times = []
     for n_init in (16, 64):
         model = SparseGraphSVD(2, column_graph=graph, n_init=n_init, random_state=0, **SETTINGS)
@@ -151,8 +151,8 @@ def _time_of(run):
     return time.perf_counter() - start
 
 
-def cost_per_round():
-    """Seconds per round against n k_v + p k_u, over sizes and supports."""
+def cost_per_iteration():
+    """Seconds per iteration and n k_v + p k_u, for different sizes and supports."""
     points = []
     for n, p, k_u, k_v in (
         (500, 4_000, 20, 50), (500, 4_000, 60, 200), (500, 4_000, 150, 800), (1_000, 8_000, 40, 100),
@@ -175,7 +175,7 @@ def slope(points):
 
 
 def growth():
-    """Time and memory of 10 modules as one size grows, relative to the smallest."""
+    """Time and memory of 10 modules as one size grows."""
     base = {"n": 400, "p": 5_000, "k": 100, "edges": 50_000}
     grown = {name: (value, 2 * value, 4 * value) for name, value in base.items()}
     rows = []
@@ -199,7 +199,7 @@ def draw(points, slopes, table, path):
     axes[0].loglog(points[:, 0], 1e3 * points[:, 2], "o", color="#0072B2")
     line = np.sort(points[:, 0])
     axes[0].loglog(line, 1e3 * points[:, 2].max() * line / line[-1], ":", color="#777777", label="slope 1")
-    axes[0].set(xlabel="n k_v + p k_u", ylabel="milliseconds per round")
+    axes[0].set(xlabel="n k_v + p k_u", ylabel="milliseconds per iteration")
     axes[0].set_title(f"Log slope {slopes[0]:.2f} in the supports, {slopes[1]:.2f} in np", loc="left", size=10)
     axes[0].legend(frameon=False)
     for ax, column in zip(axes[1:], ("seconds", "MB beyond X"), strict=True):
@@ -228,9 +228,9 @@ if (arguments[4] == "s4vd") took(s4vd::ssvd(X, K = 1)) else invisible()
 
 
 def r_peers(X, graph):
-    """PMA's PMD (10 layers) and s4vd's ssvd (1 layer, times 10), where an R with them is found."""
+    """PMA's PMD (10 layers) and s4vd's ssvd (1 layer, times 10), if R and these packages are installed."""
     if shutil.which("Rscript") is None:
-        return "No R was found where this was run: PMA and s4vd were not timed."
+        return "R was not installed in this run, so PMA and s4vd were not timed."
     own, _ = fastest(lambda: SparseGraphSVD(10, column_graph=graph, **SETTINGS).fit(X))
     lines = []
     with tempfile.TemporaryDirectory() as folder:
@@ -268,7 +268,7 @@ def sections():
     yield "Precision and memory (simulated data)", markdown(precision_and_memory(X, graph))
     yield "Restarts", f"64 starts take {restarts(X, graph):.1f} times as long as 16, as they share their preparation."
     del X
-    points, table = cost_per_round(), growth()
+    points, table = cost_per_iteration(), growth()
     slopes = slope(points)
     draw(points, slopes, table, DOCS / "images" / "benchmarks.png")
     text = f"The time of an iteration scales with n k_v + p k_u (log slope {slopes[0]:.2f}), not np ({slopes[1]:.2f})."

@@ -1,12 +1,12 @@
-"""Does stability's error bound hold, and what does it cost? Planted modules, noise, and what the bound leaves out.
+"""False selections and power of `selection.stability`: planted modules, noise, and cases beyond the error bound.
 
 python benchmarks/stability.py [runs]      (default 40, half of them for 300 x 2,000; noise seeds 0, 1, ...)
 
-Signal and graph are fixed per setting. Per setting, axis and threshold: members kept that are not planted (false) and
-that halves select no more often than by lot (low: mean frequency over runs at most q / p), both means over runs,
-against the three bounds on the latter; the share of planted members kept (power); false members among as many of the
-largest weights of the plain fit to all data (cut false); and false members and power of that fit itself, which keeps
-the planted number.
+Signal and graph are fixed per setting. Per setting, axis and threshold: the number of stable members that are not
+planted (false) and that halves select no more often than at random (low: mean frequency over runs at most q / p), both
+means over runs; the three bounds on the latter; the share of planted members that are stable (power); false members
+among the same number of largest weights of the fit to all data (cut false); and false members and power of that fit
+itself, which has the planted size.
 """
 
 import sys
@@ -26,19 +26,19 @@ THRESHOLDS = (0.6, 0.75, 0.9)
 STRONG = {"row_smoothness": 1.0, "column_smoothness": 1.0, "graph_term": "adjacency"}
 
 
-def small(gamma, graph, signal=1.0, **words):
+def small(gamma, graph, signal=1.0, **parameters):
     """The paper's 100 x 100 with 50 x 50 planted."""
     toy = paper(gamma, random_state=0)
-    words |= {"row_graph": toy.row_graph, "column_graph": toy.column_graph} if graph else {}
-    model = SparseGraphSVD(1, n_rows=50, n_columns=50, center=None, **words)
+    parameters |= {"row_graph": toy.row_graph, "column_graph": toy.column_graph} if graph else {}
+    model = SparseGraphSVD(1, n_rows=50, n_columns=50, center=None, **parameters)
     return model, signal * np.outer(toy.u, toy.v)[None], np.full(100, gamma)
 
 
-def large(gamma, graph, signal=1.0, spread=0.0, hubs=0, **words):
+def large(gamma, graph, signal=1.0, spread=0.0, hubs=0, **parameters):
     """300 x 2,000 with 30 x 120 planted; a graph of the columns with 15 neighbours inside the block and 10 outside.
 
-    `spread`: of the logarithms of the columns' standard deviations. `hubs`: columns without signal that are joined to
-    half of the block.
+    `spread`: standard deviation of the logarithms of the columns' standard deviations. `hubs`: number of columns
+    without signal that are connected to half of the block.
     """
     generator = np.random.default_rng(0)
     u, v = np.zeros(300), np.zeros(2000)
@@ -47,8 +47,8 @@ def large(gamma, graph, signal=1.0, spread=0.0, hubs=0, **words):
     chance = np.where(np.outer(inside, inside), 15 / 120, 10 / 2000)
     chance[:120, 120 : 120 + hubs] = 0.5
     upper = np.triu(generator.random((2000, 2000)) < chance, 1)
-    words |= {"column_graph": sp.csr_array((upper | upper.T).astype(float))} if graph else {}
-    model = SparseGraphSVD(1, n_rows=30, n_columns=120, center=None, **words)
+    parameters |= {"column_graph": sp.csr_array((upper | upper.T).astype(float))} if graph else {}
+    model = SparseGraphSVD(1, n_rows=30, n_columns=120, center=None, **parameters)
     return model, signal * np.outer(u, v)[None], gamma * np.exp(spread * generator.standard_normal(2000))
 
 
@@ -97,7 +97,7 @@ def one_run(setting, seed):
     for axis, over in (("columns", 1), ("rows", 2)):
         part, planted = getattr(result, axis), (signal != 0).any(axis=over)
         plain = getattr(result.reference, f"{axis}_")
-        # Whichever planted module a found one shares most members with is the one it is judged by.
+        # Each module is compared with the planted one with which it shares most members.
         shared = plain.astype(int) @ planted.T.astype(int)
         weights = result.reference.components_ if axis == "columns" else result.reference.left_vectors_.T
         found[axis] = part.frequency.to_numpy().T, part.selected, plain, planted[shared.argmax(axis=1)], abs(weights)

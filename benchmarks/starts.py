@@ -1,9 +1,9 @@
-"""What helps near the edge of detection: other starts for a fit that is told the true sizes.
+"""Different starts near the limit of detection, for fits with the true sizes.
 
 python benchmarks/starts.py [runs]      (default 20)
 
-300 x 2,000 with 30 x 120 planted and a graph on the columns (15 neighbours inside the module, 10 everywhere), at noise
-where the leading singular pair hardly sees the module. F1 of the columns, mean and share of runs above .9.
+300 x 2,000 with 30 x 120 planted and a graph on the columns (15 neighbours within the module, 10 elsewhere), at noise
+levels at which the leading singular pair hardly reflects the module. F1 of the columns: mean and share above .9.
 """
 
 import sys
@@ -21,7 +21,7 @@ SMOOTHNESS = 0.3
 
 
 def from_the_truth(X, graph, truths):
-    """The fit that starts at the leading pair of the planted block."""
+    """A fit that starts from the leading singular pair of the planted block."""
     data = as_operator(X)
     operator = Scaler.learn(data, None, False).operator(data)
     left, _, right = np.linalg.svd(X[np.ix_(*truths)], full_matrices=False)
@@ -34,20 +34,20 @@ def from_the_truth(X, graph, truths):
 
 def one_run(gamma, seed):
     X, truths, (_, graph) = problem(300, gamma, seed)
-    told = {"n_rows": 30, "n_columns": 120, "center": None, "column_graph": graph, "column_smoothness": SMOOTHNESS}
+    sized = {"n_rows": 30, "n_columns": 120, "center": None, "column_graph": graph, "column_smoothness": SMOOTHNESS}
     adaptive = {"row_penalty": AdaptiveSupport(), "column_penalty": AdaptiveSupport(), "center": None}
-    strong = told | {"column_smoothness": 1.0}
+    strong = sized | {"column_smoothness": 1.0}
     models = {
-        "as it is": told,
-        "20 restarts, largest F": told | {"n_init": 20, "random_state": seed},
+        "default start": sized,
+        "20 restarts, largest F": sized | {"n_init": 20, "random_state": seed},
         "smoothness 1": strong,
-        "no graph, annealed": told | {"column_graph": None, "column_smoothness": None, "annealing": 12},
-        "annealed": told | {"annealing": 12},
+        "no graph, annealed": sized | {"column_graph": None, "column_smoothness": None, "annealing": 12},
+        "annealed": sized | {"annealing": 12},
         "smoothness 1, annealed": strong | {"annealing": 12},
-        "AdaptiveSupport, told nothing": adaptive | {"column_graph": graph},
+        "AdaptiveSupport, sizes unknown": adaptive | {"column_graph": graph},
     }
-    found = {name: SparseGraphSVD(1, **words).fit(X).columns_[0] for name, words in models.items()}
-    found["started at the truth"] = from_the_truth(X, graph, truths)
+    found = {name: SparseGraphSVD(1, **parameters).fit(X).columns_[0] for name, parameters in models.items()}
+    found["started from the planted module"] = from_the_truth(X, graph, truths)
     return {name: f1(mask, truths[1]) for name, mask in found.items()}
 
 

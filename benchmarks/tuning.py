@@ -1,7 +1,7 @@
-"""What `selection.tune` chooses, and what it costs.
+"""What `selection.tune` chooses, and how long it takes.
 
 python benchmarks/tuning.py sizes [runs]        (default 20: how often each criterion finds the planted sizes)
-python benchmarks/tuning.py smoothness [runs]   (default 20: does smoothness help where it should; is it 0 elsewhere)
+python benchmarks/tuning.py smoothness [runs]   (default 20: gain with the true graph, share of 0 with a permuted one)
 python benchmarks/tuning.py cost                (5 x 5 x 4 settings, 5 folds, on breast tumours; needs NETBIC_DATA)
 """
 
@@ -36,7 +36,7 @@ CELLS = (  # rows of X, noise, whether there is a graph
 
 
 def wide(gamma, seed):
-    """300 x 2,000 with 30 x 120 planted; a graph on the columns, 15 neighbours within the module, 10 anywhere."""
+    """300 x 2,000 with 30 x 120 planted; a graph on the columns, 15 neighbours within the module, 10 elsewhere."""
     generator = np.random.default_rng(seed)
     vectors = []
     for size, members in ((300, 30), (2000, 120)):
@@ -49,8 +49,8 @@ def wide(gamma, seed):
 
 
 def problem(rows, gamma, graph, seed):
-    """X, the planted u and v, the model told the truth, and the grid."""
-    words = {"center": None, "n_components": 1}
+    """X, the planted u and v, a model with the true sizes, and the grid."""
+    parameters = {"center": None, "n_components": 1}
     if rows == 100:
         toy = paper(gamma, random_state=seed)
         X, u, v, graphs, grid = toy.X, toy.u, toy.v, {"row": toy.row_graph, "column": toy.column_graph}, SMALL
@@ -58,9 +58,9 @@ def problem(rows, gamma, graph, seed):
         X, u, v, network = wide(gamma, seed)
         graphs, grid = {"column": network}, WIDE
     for axis, network in graphs.items() if graph else ():
-        words |= {f"{axis}_graph": network, f"{axis}_smoothness": 1.0}
-    told = SparseGraphSVD(n_rows=np.count_nonzero(u), n_columns=np.count_nonzero(v), **words)
-    return X, u, v, told, grid
+        parameters |= {f"{axis}_graph": network, f"{axis}_smoothness": 1.0}
+    sized = SparseGraphSVD(n_rows=np.count_nonzero(u), n_columns=np.count_nonzero(v), **parameters)
+    return X, u, v, sized, grid
 
 
 def f1(model, u, v):
@@ -69,18 +69,18 @@ def f1(model, u, v):
 
 
 def sizes_run(cell, seed):
-    """Per criterion and rule: whether both sizes are within 20 %, and F1 less that of the model told the truth."""
+    """Per criterion and rule: whether both sizes are within 20 %, and F1 minus that of the true sizes."""
     warnings.simplefilter("ignore")
-    X, u, v, told, grid = problem(*cell, seed)
-    oracle = f1(told.fit(X), u, v)
+    X, u, v, sized, grid = problem(*cell, seed)
+    oracle = f1(sized.fit(X), u, v)
     found = {}
     for criterion in CRITERIA if len(X) == 100 else [name for name in CRITERIA if name != "wold"]:
-        tuning = tune(told, X, grid, criterion=criterion, random_state=seed)
+        tuning = tune(sized, X, grid, criterion=criterion, random_state=seed)
         best = tuning.cv_results_["params"][tuning.cv_results_["mean_test_score"].argmax()]
         for rule, chosen in (("one_se", tuning.best_params_), ("best", best)):
             sizes = ((chosen["n_rows"], u), (chosen["n_columns"], v))
             right = all(abs(size / np.count_nonzero(truth) - 1) <= 0.2 for size, truth in sizes)
-            fitted = clone(told).set_params(**chosen).fit(X)
+            fitted = clone(sized).set_params(**chosen).fit(X)
             found[f"{criterion}, {rule}"] = right, f1(fitted, u, v) - oracle
     return found
 
@@ -88,14 +88,14 @@ def sizes_run(cell, seed):
 def sizes(runs):
     for cell in CELLS:
         found = Parallel(n_jobs=-1)(delayed(sizes_run)(cell, seed) for seed in range(runs))
-        for way in found[0]:
-            right, gain = np.mean([run[way] for run in found], axis=0)
+        for rule in found[0]:
+            right, gain = np.mean([run[rule] for run in found], axis=0)
             graph = "graph" if cell[2] else "no graph"
-            print(f"{cell[0]} rows, noise {cell[1]:g}, {graph}: {way:18s} {right:.2f} {gain:+.3f}", flush=True)
+            print(f"{cell[0]} rows, noise {cell[1]:g}, {graph}: {rule:18s} {right:.2f} {gain:+.3f}", flush=True)
 
 
 def smoothness_run(gamma, permuted, seed):
-    """Smoothness chosen at the true sizes, and F1 gained over none."""
+    """Whether smoothness 0 is chosen at the true sizes, and the gain in F1 over smoothness 0."""
     warnings.simplefilter("ignore")
     toy = paper(gamma, random_state=seed)
     order = np.random.default_rng(seed + 10_000).permutation(100) if permuted else np.arange(100)
@@ -129,7 +129,7 @@ def cost():
     model = SparseGraphSVD(10, column_graph=network)
     grid = {"n_rows": [20, 50, 100, 200, 400], "n_columns": [50, 200, 600, 1500, 3127]}
     grid["column_smoothness"] = [0.0, 0.05, 0.1, 0.25]
-    tune(model, X, {"n_rows": [20, 50]}, n_folds=2, n_jobs=2)  # the processes are there
+    tune(model, X, {"n_rows": [20, 50]}, n_folds=2, n_jobs=2)  # warm-up: starts the processes
     for n_jobs in (2, 1):
         before = fastest_truncated_svd(values)
         start = time.perf_counter()
@@ -143,7 +143,7 @@ def cost():
 
 
 def fastest_truncated_svd(X):
-    """Seconds, with as many BLAS threads as it likes."""
+    """Seconds, with all BLAS threads."""
     times = []
     for _ in range(15):
         start = time.perf_counter()

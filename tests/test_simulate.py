@@ -71,7 +71,7 @@ def test_cohort_plants_what_it_says():
     loud = cohort(strength=50.0, random_state=0).expression
     spread = loud.to_numpy().std(axis=0)
     assert spread[study.genes.any(axis=0)].min() > 5 * spread[~study.genes.any(axis=0)].max()
-    with pytest.raises(ValueError, match="5 modules of 40 with 10 shared need 160 members, 100 are there"):
+    with pytest.raises(ValueError, match="5 modules of 40 with 10 shared need 160 members, but there are 100"):
         cohort(100, 3000)
 
 

@@ -1,21 +1,18 @@
-"""Simulated data with known modules: the paper's design and a cohort of realistic size; recovery scores."""
+"""Simulated data with known modules: the paper's design and a larger cohort; scores of recovery."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import consensus_score
 
+from netbic.arrays import Array, Bools, Floats, Indices, RandomState
 from netbic.graphs import Graph
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 
 class PaperSimulation(NamedTuple):
@@ -37,7 +34,7 @@ def paper(
     n_columns: int = 100,
     n_row_support: int = 50,
     n_column_support: int = 50,
-    random_state: Any = None,
+    random_state: RandomState = None,
 ) -> PaperSimulation:
     """Simulate the paper's Figure 1: X = u v' + gamma * noise.
 
@@ -48,8 +45,9 @@ def paper(
     signs : {"random", "same"}
         Random signs (Figure 1C), or all of u positive and all of v negative (Figure 1B).
     cross_edges : bool
-        The first vertices (those with signal) are joined with probability .3. True: every other pair with .1; False:
-        pairs of the remaining vertices with .1, and no edge between the two groups. The paper can be read both ways.
+        Pairs of the first nodes (those with signal) are connected with probability .3. True: every other pair with
+        probability .1. False: pairs of the remaining nodes with probability .1, and no edges between the two groups.
+        The paper is ambiguous here.
     n_rows, n_columns, n_row_support, n_column_support : int
     random_state : None, int or numpy.random.Generator
 
@@ -63,7 +61,7 @@ def paper(
     if signs not in ("random", "same"):
         raise ValueError(f"signs={signs!r} is not known: choose 'random' or 'same'")
     if not 0 <= gamma < np.inf:
-        raise ValueError(f"gamma={gamma!r}: the noise's standard deviation must be a finite number of at least 0")
+        raise ValueError(f"gamma={gamma!r}: the standard deviation of the noise must be a finite number of at least 0")
     generator = np.random.default_rng(random_state)
     u = _sparse_unit_vector(n_rows, n_row_support, generator)
     v = _sparse_unit_vector(n_columns, n_column_support, generator)
@@ -117,12 +115,12 @@ def cohort(
     strength: float = 0.75,
     mean_degree: float = 12.0,
     inside_share: float = 0.5,
-    random_state: Any = None,
+    random_state: RandomState = None,
 ) -> Cohort:
-    """Simulate a cohort in which the graph helps by its structure, not by degree.
+    """Simulate a cohort in which the structure of the graph is informative, but degrees are not.
 
-    Degrees are heavy-tailed. Genes of a module spend `inside_share` of their edges among themselves, but have the same
-    expected degree as all other genes, so a method that only favours hubs gains nothing. Neighbouring modules share
+    Degrees are heavy-tailed. A share `inside_share` of the edges of a module's genes are within the module, but these
+    genes have the same expected degree as all others, so that favouring hubs does not help. Consecutive modules share
     `overlap` genes; signs are mixed.
 
     Parameters
@@ -130,7 +128,7 @@ def cohort(
     n_samples, n_genes, n_modules : int
     module_samples, module_genes, overlap : int
     strength : float
-        Height of a module's pattern, in standard deviations of the noise.
+        Amplitude of a module's pattern, in standard deviations of the noise.
     mean_degree, inside_share : float
     random_state : None, int or numpy.random.Generator
 
@@ -163,7 +161,7 @@ def _chained_sets(n_sets: int, universe: int, size: int, overlap: int, generator
     needed = n_sets * (size - overlap) + overlap
     if not 0 <= overlap < size or needed > universe:
         raise ValueError(
-            f"{n_sets} modules of {size} with {overlap} shared need {needed} members, {universe} are there"
+            f"{n_sets} modules of {size} with {overlap} shared need {needed} members, but there are {universe}"
         )
     members = generator.permutation(universe)
     sets = np.zeros((n_sets, universe), dtype=bool)
@@ -174,9 +172,9 @@ def _chained_sets(n_sets: int, universe: int, size: int, overlap: int, generator
 
 
 def _modular_network(
-    genes: Bools, mean_degree: float, inside_share: float, names: NDArray[Any], generator: np.random.Generator
+    genes: Bools, mean_degree: float, inside_share: float, names: Array, generator: np.random.Generator
 ) -> Graph:
-    """Chung-Lu graph with heavy-tailed expected degrees, part of each module gene's edges kept inside its modules."""
+    """Chung-Lu graph with heavy-tailed expected degrees; a share of the edges of module genes are within modules."""
     n_genes = genes.shape[1]
     degrees = np.minimum(generator.pareto(1.8, n_genes) + 0.6, 8.0)
     degrees *= mean_degree / degrees.mean()
@@ -189,8 +187,8 @@ def _modular_network(
     return Graph(upper + upper.T, names=names)
 
 
-def _chung_lu(expected: Floats, generator: np.random.Generator) -> NDArray[np.intp]:
-    """Edges (lower index first) joining i and j with probability expected_i expected_j / sum, at most 1."""
+def _chung_lu(expected: Floats, generator: np.random.Generator) -> Indices:
+    """Edges (lower index first) between i and j with probability expected_i expected_j / sum, at most 1."""
     nodes = np.flatnonzero(expected)
     if nodes.size < 2:
         return np.empty((0, 2), dtype=np.intp)
@@ -213,7 +211,7 @@ def recovery(found: Bools, planted: Bools) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row per planted set: `planted`, `found` (-1 if there is none left that overlaps), `sensitivity`,
+        A row per planted set: `planted`, `found` (-1 if no overlapping set is paired with it), `sensitivity`,
         `specificity`, `precision`, `f1`.
 
     Examples
@@ -227,30 +225,36 @@ def recovery(found: Bools, planted: Bools) -> pd.DataFrame:
     if found.shape[1] != planted.shape[1]:
         raise ValueError(f"found sets have {found.shape[1]} members to choose from, planted ones {planted.shape[1]}")
     shared = planted.astype(int) @ found.T.astype(int)
-    sizes = planted.sum(axis=1)[:, None] + found.sum(axis=1)
-    f1 = 2 * shared / np.maximum(sizes, 1)
+    f1 = 2 * shared / np.maximum(planted.sum(axis=1)[:, None] + found.sum(axis=1), 1)
     partner = np.full(len(planted), -1)
     rows, columns = linear_sum_assignment(-f1)
     partner[rows] = np.where(shared[rows, columns] > 0, columns, -1)
-    scores = [
-        _agreement(found[at] if at >= 0 else np.zeros_like(truth), truth)
-        for truth, at in zip(planted, partner, strict=True)
-    ]
-    table = pd.DataFrame(scores, columns=["sensitivity", "specificity", "precision", "f1"])
-    table.insert(0, "planted", np.arange(len(planted)))
-    table.insert(1, "found", partner)
-    return table
+    paired = np.vstack([found, np.zeros(found.shape[1], dtype=bool)])[partner]  # the last row, for -1, is empty
+    table = pd.DataFrame({"planted": np.arange(len(planted)), "found": partner})
+    return table.assign(**_agreement(paired, planted))
+
+
+def _agreement(found: Bools, truth: Bools) -> dict[str, Floats]:
+    """Sensitivity, specificity, precision and F1 of sets, row by row; 0 / 0 counts as 0, for specificity as 1."""
+    shared, outside = (found & truth).sum(axis=1), (~truth).sum(axis=1)
+    n_found, n_true = found.sum(axis=1), truth.sum(axis=1)
+    return {
+        "sensitivity": shared / np.maximum(n_true, 1),
+        "specificity": np.where(outside > 0, (~found & ~truth).sum(axis=1) / np.maximum(outside, 1), 1.0),
+        "precision": shared / np.maximum(n_found, 1),
+        "f1": 2 * shared / np.maximum(n_found + n_true, 1),
+    }
 
 
 def consensus(found: tuple[Bools, Bools], planted: tuple[Bools, Bools], similarity: str = "jaccard") -> float:
-    """How alike two sets of biclusters are, rows and columns together (scikit-learn's consensus score; 1: the same).
+    """Similarity of two sets of biclusters, by rows and columns (scikit-learn's consensus score; 1: identical).
 
     Parameters
     ----------
     found, planted : pairs of bool arrays of shapes (n_modules, n_rows) and (n_modules, n_columns)
         For a fitted model: `model.biclusters_`.
     similarity : str
-        As scikit-learn's `consensus_score` has it.
+        As in scikit-learn's `consensus_score`.
 
     Examples
     --------
@@ -260,12 +264,3 @@ def consensus(found: tuple[Bools, Bools], planted: tuple[Bools, Bools], similari
     1.0
     """
     return float(consensus_score(found, planted, similarity=similarity))
-
-
-def _agreement(found: Bools, truth: Bools) -> tuple[float, float, float, float]:
-    """Sensitivity, specificity, precision and F1 of one set; 0 over 0 counts as 0."""
-    shared, outside = int((found & truth).sum()), int((~truth).sum())
-    sensitivity = shared / max(int(truth.sum()), 1)
-    specificity = int((~found & ~truth).sum()) / outside if outside else 1.0
-    precision = shared / max(int(found.sum()), 1)
-    return sensitivity, specificity, precision, 2 * shared / max(int(found.sum() + truth.sum()), 1)

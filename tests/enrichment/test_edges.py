@@ -194,7 +194,7 @@ def test_a_module_that_is_all_there_is_of_its_degree_cannot_be_judged():
     clique[:6, :6] = 1 - np.eye(6)
     for k in range(6, 59):
         clique[k, k + 1] = clique[k + 1, k] = 1
-    with pytest.warns(UserWarning, match="most nodes of module 0 have no other node of their degree"):
+    with pytest.warns(UserWarning, match="most nodes of module 0 have no other node of similar degree"):
         assert edges([range(6)], clique, null="degree", random_state=0, n_draws=19)["p_value"].iloc[0] == 1
     assert edges([range(6)], clique, null="rewired", random_state=0)["p_value"].iloc[0] == 0.01
 
@@ -253,7 +253,11 @@ def test_hidden_edges_are_found_where_the_graph_tells_the_truth_and_not_where_it
     assert known.n_edges + hidden.n_edges == study.network.n_edges
     assert hidden.n_edges == round(0.3 * study.network.n_edges)
     assert (known.weights + hidden.weights - study.network.weights).nnz == 0
-    cases = (({"share": 1.0}, "between 0 and 1"), ({"graph": None}, "no graph"), ({"share": 1e-7}, "hides none"))
+    cases = (
+        ({"share": 1.0}, "between 0 and 1"),
+        ({"graph": None}, "no graph"),
+        ({"share": 1e-7}, "less than one edge"),
+    )
     for words, said in (*cases, ({"null": "magic"}, "is not known"), ({"n_draws": 0}, "n_draws=0")):
         with pytest.raises(ValueError, match=said):
             held_out_edges(model, study.expression, **({"graph": study.network} | words))

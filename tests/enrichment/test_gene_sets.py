@@ -98,10 +98,10 @@ def test_shuffled_labels_find_nothing():
 @pytest.mark.parametrize(
     ("modules", "words", "said"),
     [
-        ([MODULE], {"gene_sets": {"mouse": ["Trp53", "Mdm2"]}}, r"not one gene of the 1 gene sets.*'Trp53'.*'g0'"),
+        ([MODULE], {"gene_sets": {"mouse": ["Trp53", "Mdm2"]}}, r"none of the genes of the 1 gene sets.*'Trp53'.*'g0'"),
         ([MODULE], {"min_size": 300}, "none of 31 gene sets has 300 to 500 genes"),
         ([MODULE], {"background": GENES[:5]}, "none of 31 gene sets has 10 to 500 genes among the 5"),
-        ([MODULE], {"background": ["x"]}, "not one gene of the data is in the background"),
+        ([MODULE], {"background": ["x"]}, "none of the genes of the data is in the background"),
         ([MODULE], {"names": None}, "give the names of all genes"),
         ([MODULE], {"by_sign": True}, "needs a fitted model"),
         ([MODULE], {"collapse": 0.0}, "above 0 and up to 1"),

@@ -56,7 +56,7 @@ def test_dense_data_keep_the_stated_resolution():
 def test_sizes_that_were_stated_stay():
     model = SparseGraphSVD(n_columns=50)
     chosen = choose_settings(model, study.expression, **QUICK)
-    assert chosen.reasons[0] == "Sizes: as given; by default 15 samples per module."
+    assert chosen.reasons[0] == "Sizes: as given, and the default of 15 samples per module."
     assert "n_columns" not in chosen.settings
     assert chosen.settings["n_rows"] == 15
 

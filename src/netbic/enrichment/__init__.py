@@ -1,4 +1,4 @@
-"""Enrichment: whether modules hold more edges, gene sets or co-expression than chance would put there."""
+"""Enrichment: whether modules have more edges, genes of gene sets or co-expression than expected by chance."""
 
 from netbic.enrichment.coexpression import coexpression
 from netbic.enrichment.edges import edges, held_out_edges

@@ -1,19 +1,18 @@
-"""Edge enrichment: whether members of a module are joined more often than chance would have it."""
+"""Edge enrichment: whether the members of a module are connected by more edges than expected by chance."""
 
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.stats import false_discovery_control, hypergeom
 from sklearn.base import clone
 
-from netbic.arrays import checked
-from netbic.enrichment.masks import Masks, graph_and_masks, refuse_dask
-from netbic.enrichment.nulls import degree_matched_counts, edges_inside, rewired_counts, without_peers
+from netbic.arrays import Bools, Floats, Matrix, RandomState, checked
+from netbic.enrichment.masks import GraphLike, Modules, graph_and_masks, refuse_dask
+from netbic.enrichment.nulls import Counts, degree_matched_counts, edges_inside, rewired_counts, without_peers
 from netbic.estimators import SparseGraphSVD, axis_names, check_count, unwrapped
 from netbic.graphs import Graph, match
 
@@ -23,12 +22,12 @@ _MOSTLY_ITSELF = 0.5
 
 
 def edges(
-    modules: Any,
-    graph: Any,
+    modules: Modules,
+    graph: GraphLike,
     *,
     null: str = "hypergeometric",
     axis: str = "columns",
-    random_state: Any = None,
+    random_state: RandomState = None,
     n_draws: int | None = None,
 ) -> pd.DataFrame:
     """Test modules for more edges of `graph` than expected.
@@ -37,27 +36,27 @@ def edges(
     ----------
     modules : fitted model, or list of index arrays, boolean masks or node names
     graph : graph-like
-        All its nodes, isolated ones included, are the universe. With a fitted model it is first matched to the
-        features (or samples) the model was fitted to, which then are the universe.
+        All its nodes, including isolated ones, are the background. With a fitted model it is first matched to the
+        features (or samples) of the model, which are then the background.
     null : {"hypergeometric", "degree", "rewired"}
-        "hypergeometric", the paper's: the module's pairs of nodes as draws without replacement from all pairs. It takes
-        any set of hubs for a coherent module. "degree": random sets with as many nodes of every degree (in bins 15 %
-        wide; a hub without peers stands for itself). "rewired": the same sets in rewired graphs, in which every node
-        keeps its number of neighbours. All three are circular on the graph a model was fitted with: see
-        `held_out_edges`, and what a fit to shuffled data gives.
+        "hypergeometric", as in the paper: the pairs of nodes in the module as draws without replacement from all pairs;
+        any set of hubs is then significant. "degree": random sets with the same number of nodes of every degree (in
+        bins 15 % wide; a hub without nodes of similar degree is always drawn itself). "rewired": the same sets in
+        rewired graphs, in which every node keeps its number of neighbours. All three are circular for the graph with
+        which the model was fitted: see `held_out_edges`, and compare with a fit to shuffled data.
     axis : {"columns", "rows"}
         Which side of a fitted model to test.
     random_state : None, int or numpy.random.Generator
-        For the nulls that draw.
+        For the null models with random draws.
     n_draws : int, optional
-        Random sets (999) or rewired graphs (99) to compare with. No p-value is below 1 / (n_draws + 1).
+        Number of random sets (default 999) or rewired graphs (99). No p-value is below 1 / (n_draws + 1).
 
     Returns
     -------
     DataFrame
         Columns `module`, `n_nodes`, `n_edges`, `expected`, `fold_change`, `p_value` (right tail), `q_value`
         (Benjamini-Hochberg over the modules). A module of fewer than two nodes has no pairs: `fold_change` is NaN and
-        `p_value` 1. Where nothing is expected and something found, `fold_change` is infinite.
+        `p_value` 1. If no edge is expected but some are found, `fold_change` is infinite.
 
     Examples
     --------
@@ -68,48 +67,41 @@ def edges(
     >>> table[["n_edges", "expected", "fold_change", "p_value"]].iloc[0].round(12).tolist()
     [3.0, 1.5, 2.0, 0.05]
     """
-    _check_null(null, n_draws)
+    test = _EdgeTest(null, n_draws, random_state)
     graph, masks = graph_and_masks(modules, graph, axis)
-    return _tested(masks, graph, null, random_state, n_draws)
-
-
-def _check_null(null: str, n_draws: int | None) -> None:
-    if null not in NULLS:
-        raise ValueError(f"null={null!r} is not known: choose one of {', '.join(map(repr, NULLS))}")
-    if n_draws is not None:
-        check_count("n_draws", n_draws)
+    return test.table(masks, graph)
 
 
 def held_out_edges(
     model: SparseGraphSVD,
-    X: Any,
-    graph: Any = None,
+    X: Matrix,
+    graph: GraphLike = None,
     *,
     share: float = 0.1,
     null: str = "degree",
-    random_state: Any = None,
+    random_state: RandomState = None,
     n_draws: int | None = None,
     shuffled: bool = False,
 ) -> pd.DataFrame:
-    """Fit on part of a graph's edges and test modules for the edges that were hidden.
+    """Fit with part of a graph's edges and test modules for the edges that were held out.
 
-    The hidden edges had no say in the fit. But graphs are clustered, so that known edges tell something of hidden ones
-    even where the data tell nothing: set the answer beside that on `shuffled` data.
+    The held-out edges are not used in the fit. But graphs are clustered, so that known edges predict held-out ones even
+    if the data are uninformative: compare the result with that on `shuffled` data.
 
     Parameters
     ----------
     model : SparseGraphSVD
-        How to fit; a clone of it is fitted, with what is left of the graph as its `column_graph`.
+        A clone of it is fitted, with the remaining edges as its `column_graph`.
     X : matrix
         In memory.
     graph : graph-like, optional
         Default: the model's `column_graph`.
     share : float
-        Share of the edges to hide.
+        Share of the edges to hold out.
     null, random_state, n_draws
-        See `edges`; the null's degrees are those of the hidden edges.
+        See `edges`; degrees are counted in the graph of held-out edges.
     shuffled : bool
-        Shuffle the entries of every column of X first: what the graph alone brings about.
+        Shuffle the entries of every column of X first, which shows the effect of the graph alone.
 
     Returns
     -------
@@ -128,73 +120,89 @@ def held_out_edges(
     >>> bool((found["p_value"] < 0.01).all()), bool((chance["p_value"] < 0.01).any())
     (True, False)
     """
-    _check_null(null, n_draws)
+    generator = np.random.default_rng(random_state)
+    test = _EdgeTest(null, n_draws, generator)
     if not 0 < share < 1:
         raise ValueError(f"share={share!r}: a number between 0 and 1 is needed")
     refuse_dask(X)
     model = unwrapped(model)
     source = model.column_graph if graph is None else graph
     if source is None:
-        raise ValueError("there is no graph whose edges could be hidden: give one")
-    generator = np.random.default_rng(random_state)
+        raise ValueError("there is no graph whose edges could be held out: give one")
     names = axis_names(X)[1]
     X = np.asarray(checked(X, missing=model.missing))
-    known, hidden = split_edges(match(source, X.shape[1], names, "column"), share, generator)
-    if not hidden.n_edges:
-        raise ValueError(f"share={share} of {known.n_edges} edges hides none: hide more")
+    known, held_out = split_edges(match(source, X.shape[1], names, "column"), share, generator)
+    if not held_out.n_edges:
+        raise ValueError(f"share={share} of {known.n_edges} edges is less than one edge: choose a larger share")
     values = generator.permuted(X, axis=0) if shuffled else X
     fitted = clone(model).set_params(column_graph=Graph(known.weights)).fit(values)
-    return _tested(fitted.columns_, hidden, null, generator, n_draws)
+    return test.table(fitted.columns_, held_out)
 
 
-def split_edges(graph: Graph, share: float, random_state: Any) -> tuple[Graph, Graph]:
-    """Two graphs on the same nodes: one without a random share of the edges, one with those only."""
+def split_edges(graph: Graph, share: float, random_state: RandomState) -> tuple[Graph, Graph]:
+    """Two graphs on the same nodes: one without a random share of the edges, one with only those."""
     generator = np.random.default_rng(random_state)
     tails, heads, weights = graph.edges()
-    out = np.zeros(tails.size, dtype=bool)
-    out[generator.permutation(tails.size)[: round(share * tails.size)]] = True
-    nodes = np.arange(graph.n_nodes)
-    known, hidden = (
-        Graph.from_edges(pd.DataFrame({"source": tails[part], "target": heads[part], "weight": weights[part]}), nodes)
-        for part in (~out, out)
-    )
-    names = graph.names
-    return Graph(known.weights, names), Graph(hidden.weights, names)
+    held_out = np.zeros(tails.size, dtype=bool)
+    held_out[generator.permutation(tails.size)[: round(share * tails.size)]] = True
+    table = pd.DataFrame({"source": tails, "target": heads, "weight": weights})
+    parts = (Graph.from_edges(table[part], np.arange(graph.n_nodes)) for part in (~held_out, held_out))
+    known, hidden = (Graph(part.weights, graph.names) for part in parts)
+    return known, hidden
 
 
-def _tested(masks: Masks, graph: Graph, null: str, random_state: Any, n_draws: int | None) -> pd.DataFrame:
-    sizes, counts = masks.sum(axis=1), edges_inside(masks, graph)
-    if null == "hypergeometric":
-        expected, p_values = _hypergeometric(sizes, counts, graph)
-    else:
-        if null == "degree":
-            _note_missing_peers(masks, graph)
-        draw = degree_matched_counts if null == "degree" else rewired_counts
-        chance = draw(masks, graph, n_draws or _DRAWS[null], random_state)
-        expected = chance.mean(axis=1)
-        p_values = (1 + (chance >= counts[:, None]).sum(axis=1)) / (1 + chance.shape[1])
-    table = pd.DataFrame({"module": np.arange(len(masks)), "n_nodes": sizes, "n_edges": counts, "expected": expected})
-    with np.errstate(divide="ignore", invalid="ignore"):
-        table["fold_change"] = np.where(sizes > 1, counts / expected, np.nan)
-    table["p_value"] = np.where(sizes > 1, p_values, 1.0)
-    table["q_value"] = false_discovery_control(table["p_value"]) if len(table) else []
-    return table
+@dataclass(frozen=True)
+class _EdgeTest:
+    """A null model and how to draw from it."""
+
+    null: str
+    n_draws: int | None
+    random_state: RandomState
+
+    def __post_init__(self) -> None:
+        if self.null not in NULLS:
+            raise ValueError(f"null={self.null!r} is not known: choose one of {', '.join(map(repr, NULLS))}")
+        if self.n_draws is not None:
+            check_count("n_draws", self.n_draws)
+
+    def table(self, masks: Bools, graph: Graph) -> pd.DataFrame:
+        """Test the modules: what `edges` returns."""
+        sizes, counts = masks.sum(axis=1), edges_inside(masks, graph)
+        if self.null == "degree":
+            _warn_of_missing_peers(masks, graph)
+        test = _hypergeometric if self.null == "hypergeometric" else self._by_draws
+        expected, p_values = test(masks, graph, counts)
+        table = pd.DataFrame(
+            {"module": np.arange(len(masks)), "n_nodes": sizes, "n_edges": counts, "expected": expected}
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            table["fold_change"] = np.where(sizes > 1, counts / expected, np.nan)
+        table["p_value"] = np.where(sizes > 1, p_values, 1.0)
+        table["q_value"] = false_discovery_control(table["p_value"]) if len(table) else []
+        return table
+
+    def _by_draws(self, masks: Bools, graph: Graph, counts: Counts) -> tuple[Floats, Floats]:
+        draw = degree_matched_counts if self.null == "degree" else rewired_counts
+        by_chance = draw(masks, graph, self.n_draws or _DRAWS[self.null], self.random_state)
+        p_values = (1 + (by_chance >= counts[:, None]).sum(axis=1)) / (1 + by_chance.shape[1])
+        return by_chance.mean(axis=1), p_values
 
 
-def _note_missing_peers(masks: Masks, graph: Graph) -> None:
-    """Say so where a module can only be compared with itself."""
+def _hypergeometric(masks: Bools, graph: Graph, counts: Counts) -> tuple[Floats, Floats]:
+    """The paper's test: FC = (m / (n choose 2)) / (M / (N choose 2)), and the right tail."""
+    sizes = masks.sum(axis=1)
+    n_pairs, own_pairs = graph.n_nodes * (graph.n_nodes - 1) // 2, sizes * (sizes - 1) // 2
+    expected = own_pairs * (graph.n_edges / n_pairs if n_pairs else 0.0)
+    return expected, np.asarray(hypergeom.sf(counts - 1, n_pairs, graph.n_edges, own_pairs))
+
+
+def _warn_of_missing_peers(masks: Bools, graph: Graph) -> None:
+    """Warn of modules that can only be compared with themselves."""
     alike = np.flatnonzero(without_peers(masks, graph) > _MOSTLY_ITSELF)
     if alike.size:
         others = f" and {alike.size - 1} others" if alike.size > 1 else ""
         warnings.warn(
-            f"most nodes of module {alike[0]}{others} have no other node of their degree to be compared with: "
-            "null='degree' cannot judge such modules",
+            f"most nodes of module {alike[0]}{others} have no other node of similar degree to be compared with: "
+            "null='degree' cannot test such modules",
             stacklevel=4,
         )
-
-
-def _hypergeometric(sizes: NDArray[Any], counts: NDArray[Any], graph: Graph) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The paper's test: FC = (m / (n choose 2)) / (M / (N choose 2)), and the right tail."""
-    n_pairs, own_pairs = graph.n_nodes * (graph.n_nodes - 1) // 2, sizes * (sizes - 1) // 2
-    expected = own_pairs * (graph.n_edges / n_pairs if n_pairs else 0.0)
-    return expected, np.asarray(hypergeom.sf(counts - 1, n_pairs, graph.n_edges, own_pairs))

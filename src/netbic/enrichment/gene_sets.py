@@ -1,38 +1,39 @@
-"""Gene-set enrichment: which annotated sets a module's genes are drawn from more often than chance would have it."""
+"""Gene-set enrichment: gene sets that share more genes with a module than expected by chance."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.stats import false_discovery_control, hypergeom
 
-from netbic.enrichment.masks import Masks, masks_over
+from netbic.arrays import Array, Bools, Floats, RandomState
+from netbic.enrichment.masks import Modules, masks_over
 from netbic.errors import InputError
 from netbic.estimators import fitted_model, is_model
 from netbic.readers import read_gene_sets
 
-Names = NDArray[Any]
+GeneSets = Mapping[str, Iterable[str]]
 
+_SIGNS = (1, -1)
 _COLUMNS = ["module", "term", "name", "n_overlap", "n_module", "n_term", "fold_change", "p_value", "q_value", "genes"]
 
 
 def gene_sets(
-    modules: Any,
-    gene_sets: Mapping[str, Iterable[str]] | Path | str,
+    modules: Modules,
+    gene_sets: GeneSets | Path | str,
     *,
-    names: Any = None,
-    background: Any = None,
+    names: Iterable[object] | None = None,
+    background: Iterable[object] | None = None,
     min_size: int = 10,
     max_size: int = 500,
     by_sign: bool = False,
     collapse: float | None = None,
-    shuffle: Any = None,
+    shuffle: RandomState = None,
 ) -> pd.DataFrame:
     """Test modules for gene sets that are over-represented in them (hypergeometric, right tail).
 
@@ -40,27 +41,27 @@ def gene_sets(
     ----------
     modules : fitted model, or list of gene names, index arrays or boolean masks over `names`
     gene_sets : mapping of term to genes, or path of a GMT file
-        What `netbic.io.read_gene_sets` returns brings descriptions too.
+        The result of `netbic.io.read_gene_sets` includes descriptions.
     names : sequence of str, optional
         Names of all genes, if the model was fitted to an array or modules are positions.
     background : sequence of str, optional
-        Genes that could have been found. Default: all genes of the data. Terms and modules count inside it only.
+        Genes that could have been found. Default: all genes of the data. Other genes of terms and modules are ignored.
     min_size, max_size : int
         Sizes of terms to test, counted inside the background.
     by_sign : bool
-        Test the genes of either sign of a fitted model's modules apart; a column `sign` (1 or -1) says which.
+        Test genes of positive and negative weight in a fitted model separately; a column `sign` (1 or -1) is added.
     collapse : float, optional
-        Leave out terms whose genes in the module overlap those of a more significant term by this Jaccard index or
-        more, e.g. .5. Adjusted p-values are those of all tests.
+        Remove terms whose genes in the module overlap those of a more significant term with this Jaccard index or
+        more, e.g. .5. Adjusted p-values still account for all tests.
     shuffle : int or numpy.random.Generator, optional
-        A control: shuffle the genes' labels first. Nothing should then be significant.
+        A negative control: the seed of a permutation of the gene names, after which nothing should be significant.
 
     Returns
     -------
     DataFrame
         `module`, `term`, `name`, `n_overlap`, `n_module`, `n_term`, `fold_change`, `p_value`, `q_value`
-        (Benjamini-Hochberg over all sets tested in the module, those without an overlap included), `genes`. Rows with
-        an overlap only, most significant first within each module.
+        (Benjamini-Hochberg over all terms tested in the module, including those without overlap), `genes`. Only terms
+        with an overlap are listed, most significant first within each module.
 
     Examples
     --------
@@ -74,152 +75,145 @@ def gene_sets(
         raise InputError(f"collapse={collapse!r}: a number above 0 and up to 1 is needed")
     if isinstance(shuffle, bool):
         raise InputError(f"shuffle={shuffle!r}: give a seed, or leave it out")
-    genes, masks, signs = _genes_and_masks(modules, names, by_sign)
-    genes, masks = _inside(genes, masks, background)
+    genes, masks = _inside(*_genes_and_masks(modules, names, by_sign), background)
     if shuffle is not None:
         genes = genes[np.random.default_rng(shuffle).permutation(genes.size)]
     sets = read_gene_sets(gene_sets) if isinstance(gene_sets, (str, Path)) else gene_sets
     terms = _Terms.of(sets, genes, min_size, max_size)
     overlaps = np.asarray((sp.csr_array(masks.astype(np.int32)) @ terms.members.T).toarray(), dtype=np.int64)
     p_values = _right_tails(overlaps, genes.size, terms.sizes, masks.sum(axis=1))
-    tables = [_tested(*case, terms, genes, collapse) for case in zip(overlaps, p_values, masks, strict=True)]
+    tables = [terms.table(*module, collapse) for module in zip(masks, overlaps, p_values, strict=True)]
     for k, table in enumerate(tables):
         table.insert(0, "module", k // 2 if by_sign else k)
         if by_sign:
-            table.insert(1, "sign", signs[k % 2])
+            table.insert(1, "sign", _SIGNS[k % 2])
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=_COLUMNS)
 
 
+@dataclass(frozen=True)
 class _Terms:
-    """The terms to test: their names and, as a sparse matrix, their genes."""
+    """The terms to test: identifiers, names, and their genes as a sparse matrix (terms by genes)."""
 
-    def __init__(self, labels: Names, names: Names, members: sp.csr_array) -> None:
-        self.labels, self.names, self.members = labels, names, members
-        self.sizes = np.diff(members.indptr)
+    labels: Array
+    names: Array
+    genes: Array
+    members: sp.csr_array
 
     @classmethod
-    def of(cls, sets: Mapping[str, Iterable[str]], genes: Names, min_size: int, max_size: int) -> _Terms:
-        labels = list(sets)
+    def of(cls, sets: GeneSets, genes: Array, min_size: int, max_size: int) -> _Terms:
+        labels = np.array(list(sets), dtype=object)
         given = [list(dict.fromkeys(map(str, sets[label]))) for label in labels]
-        lengths = np.array([len(members) for members in given], dtype=np.intp)
         flat = pd.Index([gene for members in given for gene in members], dtype=object)
         columns = pd.Index(genes).get_indexer(flat)
-        rows = np.repeat(np.arange(len(labels)), lengths)
+        rows = np.repeat(np.arange(len(labels)), np.array([len(members) for members in given], dtype=np.intp))
         known = columns >= 0
         _check_shared(known, flat, genes, len(labels))
-        shape = (len(labels), genes.size)
-        members = sp.csr_array((np.ones(known.sum(), dtype=np.int32), (rows[known], columns[known])), shape=shape)
+        ones, shape = np.ones(known.sum(), dtype=np.int32), (len(labels), genes.size)
+        members = sp.csr_array((ones, (rows[known], columns[known])), shape=shape)
         sizes = np.diff(members.indptr)
-        wanted = np.flatnonzero((sizes >= min_size) & (sizes <= max_size))
-        if not wanted.size:
+        tested = np.flatnonzero((sizes >= min_size) & (sizes <= max_size))
+        if not tested.size:
             raise InputError(
                 f"none of {len(labels):,} gene sets has {min_size} to {max_size} genes among the {genes.size:,} of the "
                 f"background (sizes there run from {sizes.min()} to {sizes.max()}): change min_size or max_size"
             )
-        described = getattr(sets, "names", {})
-        texts = np.array([described.get(labels[at], labels[at]) for at in wanted], dtype=object)
-        return cls(np.array(labels, dtype=object)[wanted], texts, members[wanted])
+        descriptions = getattr(sets, "names", {})
+        names = np.array([descriptions.get(label, label) for label in labels[tested]], dtype=object)
+        return cls(labels[tested], names, genes, members[tested])
 
+    @property
+    def sizes(self) -> Array:
+        return np.diff(self.members.indptr)
 
-def _check_shared(known: NDArray[np.bool_], flat: pd.Index[Any], genes: Names, n_sets: int) -> None:
-    if not known.any():
-        theirs, mine = (", ".join(map(repr, map(str, some[:5]))) for some in (flat, genes))
-        raise InputError(
-            f"not one gene of the {n_sets:,} gene sets is among the {genes.size:,} genes of the data (sets: {theirs}; "
-            f"data: {mine}): bring both to one kind of names"
+    def table(self, mask: Bools, overlaps: Array, p_values: Floats, collapse: float | None) -> pd.DataFrame:
+        """The terms that overlap a module, most significant first."""
+        order = np.lexsort((-overlaps, p_values))
+        order = order[overlaps[order] > 0]
+        shared = sp.csr_array(self.members[order].multiply(mask.astype(np.int32)[None, :]))
+        shared.eliminate_zeros()
+        if collapse is not None:
+            kept = _not_redundant(shared, collapse)
+            order, shared = order[kept], shared[kept]
+        shared.sort_indices()
+        n_module, sizes = int(mask.sum()), self.sizes[order]
+        genes = [self.genes[row] for row in np.split(shared.indices, shared.indptr[1:-1])[: order.size]]
+        return pd.DataFrame(
+            {
+                "term": self.labels[order],
+                "name": self.names[order],
+                "n_overlap": overlaps[order],
+                "n_module": n_module,
+                "n_term": sizes,
+                "fold_change": overlaps[order] * self.genes.size / (sizes * max(n_module, 1)),
+                "p_value": p_values[order],
+                "q_value": false_discovery_control(p_values)[order],
+                "genes": [", ".join(each) for each in genes],
+            }
         )
 
 
-def _genes_and_masks(modules: Any, names: Any, by_sign: bool) -> tuple[Names, Masks, tuple[int, int]]:
-    """All genes, a row per module (two per module if signs are kept apart), and the signs."""
-    signs = (1, -1)
+def _check_shared(known: Bools, flat: pd.Index[str], genes: Array, n_sets: int) -> None:
+    if not known.any():
+        theirs, ours = (", ".join(map(repr, map(str, some[:5]))) for some in (flat, genes))
+        raise InputError(
+            f"none of the genes of the {n_sets:,} gene sets is among the {genes.size:,} genes of the data (sets: "
+            f"{theirs}; data: {ours}): use the same type of gene identifiers in both"
+        )
+
+
+def _genes_and_masks(modules: Modules, names: Iterable[object] | None, by_sign: bool) -> tuple[Array, Bools]:
+    """All genes, and a row per module (two, positive weights first, if signs are separated)."""
     if is_model(modules):
         modules = fitted_model(modules)
         known = modules.names_["columns"] if names is None else np.asarray(names, dtype=object)
         if known is None:
-            raise InputError("the model was fitted to an array: give the genes' names (names=...)")
+            raise InputError("the model was fitted to an array: give the names of the genes (names=...)")
         if known.size != modules.n_features_in_:
             raise InputError(f"{known.size:,} names are given but the model has {modules.n_features_in_:,} genes")
-        genes = _distinct_names(known)
-        if by_sign:
-            parts = np.stack([modules.components_ > 0, modules.components_ < 0], axis=1)
-            return genes, parts.reshape(-1, genes.size), signs
-        return genes, modules.columns_, signs
+        if not by_sign:
+            return _distinct_names(known), modules.columns_
+        by_sign_masks = np.stack([sign * modules.components_ > 0 for sign in _SIGNS], axis=1)
+        return _distinct_names(known), by_sign_masks.reshape(-1, known.size)
     if by_sign:
         raise InputError("by_sign=True needs a fitted model: lists of genes have no signs")
     if names is None:
-        raise InputError("give the names of all genes (names=...): they are what could have been found by chance")
+        raise InputError("give the names of all genes (names=...): they are the background of the test")
     if np.asarray(names).dtype.kind in "iu":  # Entrez ids: members are names too, not positions
         modules = [[str(member) for member in module] for module in modules]
     genes = _distinct_names(names)
-    return genes, masks_over(modules, genes.size, genes, "list of names"), signs
+    return genes, masks_over(modules, genes.size, genes, "list of names")
 
 
-def _distinct_names(names: Any) -> Names:
+def _distinct_names(names: Iterable[object]) -> Array:
     genes = np.array([str(name) for name in names], dtype=object)
-    if not pd.Index(genes).is_unique:
-        raise InputError(f"gene {genes[pd.Index(genes).duplicated()][0]!r} occurs more than once: make names unique")
+    if (repeated := pd.Index(genes).duplicated()).any():
+        raise InputError(f"gene {genes[repeated][0]!r} occurs more than once: make names unique")
     return genes
 
 
-def _inside(genes: Names, masks: Masks, background: Any) -> tuple[Names, Masks]:
-    """Genes and modules as far as they are in the background."""
+def _inside(genes: Array, masks: Bools, background: Iterable[object] | None) -> tuple[Array, Bools]:
+    """The genes and modules restricted to the background."""
     if background is None:
         return genes, masks
     kept = pd.Index(genes).isin([str(name) for name in background])
     if not kept.any():
-        raise InputError("not one gene of the data is in the background: check its names")
+        raise InputError("none of the genes of the data is in the background: check its names")
     return genes[kept], masks[:, kept]
 
 
-def _tested(
-    overlaps: NDArray[Any],
-    p_values: NDArray[np.float64],
-    mask: NDArray[np.bool_],
-    terms: _Terms,
-    genes: Names,
-    collapse: float | None,
-) -> pd.DataFrame:
-    """One module against all terms: those it overlaps, most significant first."""
-    order = np.lexsort((-overlaps, p_values))
-    order = order[overlaps[order] > 0]
-    shared = sp.csr_array(terms.members[order].multiply(mask.astype(np.int32)[None, :]))
-    shared.eliminate_zeros()
-    if collapse is not None:
-        kept = _distinct(shared, collapse)
-        order, shared = order[kept], shared[kept]
-    shared.sort_indices()
-    n_module = int(mask.sum())
-    return pd.DataFrame(
-        {
-            "term": terms.labels[order],
-            "name": terms.names[order],
-            "n_overlap": overlaps[order],
-            "n_module": n_module,
-            "n_term": terms.sizes[order],
-            "fold_change": overlaps[order] * genes.size / (terms.sizes[order] * max(n_module, 1)),
-            "p_value": p_values[order],
-            "q_value": false_discovery_control(p_values)[order],
-            "genes": [", ".join(genes[row]) for row in np.split(shared.indices, shared.indptr[1:-1])[: order.size]],
-        }
-    )
-
-
-def _right_tails(
-    overlaps: NDArray[Any], n_genes: int, sizes: NDArray[Any], n_modules: NDArray[Any]
-) -> NDArray[np.float64]:
-    """P(overlap or more) for every module (rows) and term; equal cases are computed once, empty overlaps are 1."""
+def _right_tails(overlaps: Array, n_genes: int, sizes: Array, n_module: Array) -> Floats:
+    """P(overlap or more) for every module (rows) and term; equal cases are computed once, 1 without overlap."""
     p_values = np.ones(overlaps.shape)
     rows, columns = np.nonzero(overlaps)
-    cases = np.column_stack([overlaps[rows, columns], sizes[columns], n_modules[rows]])
+    cases = np.column_stack([overlaps[rows, columns], sizes[columns], n_module[rows]])
     distinct, inverse = np.unique(cases, axis=0, return_inverse=True)
     tails = hypergeom.sf(distinct[:, 0] - 1, n_genes, distinct[:, 1], distinct[:, 2])
     p_values[rows, columns] = np.asarray(tails, dtype=np.float64)[inverse.ravel()]
     return p_values
 
 
-def _distinct(members: sp.csr_array, jaccard: float) -> list[int]:
-    """Rows, in their order, that overlap no earlier kept row too much."""
+def _not_redundant(members: sp.csr_array, jaccard: float) -> list[int]:
+    """Rows whose Jaccard index with each earlier row that is kept is below a limit."""
     sizes = np.diff(members.indptr)
     shared = (members @ members.T).toarray()
     kept, covered = [], np.zeros(len(sizes), dtype=bool)

@@ -1,4 +1,4 @@
-"""Modules, however they are given, as masks over the nodes of a graph or over a list of names."""
+"""Modules in any form as boolean masks over the nodes of a graph or over a list of names."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from netbic.arrays import check_in_memory
+from netbic.arrays import Array, Bools, Indices, check_in_memory
 from netbic.estimators import fitted_model, is_model
 from netbic.graphs import Graph, match
 
-Masks = NDArray[np.bool_]
+Modules = Any  # a fitted model, or a list of index arrays, boolean masks or names
+GraphLike = Any  # whatever `Graph.of` takes
 
 
 def refuse_dask(X: Any) -> None:
@@ -21,8 +21,8 @@ def refuse_dask(X: Any) -> None:
     check_in_memory(X, "modules are judged on data in memory")
 
 
-def graph_and_masks(modules: Any, graph: Any, axis: str) -> tuple[Graph, Masks]:
-    """The graph in the order the modules are counted in, and a row per module over its nodes."""
+def graph_and_masks(modules: Modules, graph: GraphLike, axis: str) -> tuple[Graph, Bools]:
+    """The graph, matched to the model if there is one, and a row per module over its nodes."""
     check_axis(axis)
     if is_model(modules):
         model = fitted_model(modules)
@@ -38,8 +38,8 @@ def check_axis(axis: str) -> None:
         raise ValueError(f"axis={axis!r} is not known: choose 'columns' or 'rows'")
 
 
-def masks_over(modules: Any, size: int, names: NDArray[Any] | None, whole: str) -> Masks:
-    """A row per module over `size` things; `whole` is what those are called in errors."""
+def masks_over(modules: Modules, size: int, names: Array | None, whole: str) -> Bools:
+    """A row per module over `size` members of a `whole`, which is what error messages call it."""
     if isinstance(modules, np.ndarray) and modules.ndim == 1 and modules.dtype != object:
         raise ValueError(f"modules is an array of shape {modules.shape}: give a list of modules, e.g. [members]")
     if isinstance(modules, (str, dict)) or not isinstance(modules, Iterable):
@@ -51,7 +51,7 @@ def masks_over(modules: Any, size: int, names: NDArray[Any] | None, whole: str) 
     return np.array(rows, dtype=bool).reshape(len(rows), size)
 
 
-def _mask(module: Any, size: int, names: NDArray[Any] | None, whole: str) -> NDArray[np.bool_]:
+def _mask(module: Any, size: int, names: Array | None, whole: str) -> Bools:
     members = np.asarray(module)
     mask = np.zeros(size, dtype=bool)
     if members.dtype == bool:
@@ -71,7 +71,7 @@ def _mask(module: Any, size: int, names: NDArray[Any] | None, whole: str) -> NDA
     return mask
 
 
-def _positions(members: NDArray[Any], names: NDArray[Any] | None, whole: str) -> NDArray[np.intp]:
+def _positions(members: Array, names: Array | None, whole: str) -> Indices:
     if names is None:
         raise ValueError(f"modules are given by name but the {whole} has no node names: make it with names=...")
     members = members.astype(object)

@@ -1,48 +1,46 @@
-"""What chance would put into a module once degrees are taken into account."""
+"""Null models: numbers of edges inside a module that are expected by chance, given the degrees."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from netbic.enrichment.masks import Masks
+from netbic.arrays import Array, Bools, Floats, Indices, RandomState
 from netbic.graphs import Graph
 
-Indices = NDArray[np.intp]
 Counts = NDArray[np.int64]
 
 _BIN_WIDTH = 0.15  # degrees in a bin differ by about this share
-_ENTRIES = 4_000_000  # neighbours looked at in one go
+_ENTRIES = 4_000_000  # neighbours per batch
 
 
-def edges_inside(masks: Masks, graph: Graph) -> Counts:
+def edges_inside(masks: Bools, graph: Graph) -> Counts:
     """Number of edges between the members of each module."""
     return np.array([graph.subgraph(mask).n_edges for mask in masks], dtype=np.int64)
 
 
 def degree_bins(degrees: Indices) -> Indices:
-    """Which bin each node belongs to: isolated nodes, then bins 15 % wide in degree.
+    """The bin of each node: isolated nodes, then bins 15 % wide in degree.
 
-    Bins must not be wider: within ten bins of equal size degrees differ tenfold at the top, where the edges are. A hub
-    that has no peer is alone in its bin and stands for itself.
+    Bins must not be wider: in the top one of ten bins of equal size, which has most edges, degrees differ tenfold. A
+    hub without nodes of similar degree is alone in its bin.
     """
     steps = np.floor(np.log(np.maximum(degrees, 1)) / np.log1p(_BIN_WIDTH)) + 1
     return np.asarray(np.unique(np.where(degrees == 0, 0, steps), return_inverse=True)[1], dtype=np.intp)
 
 
-def without_peers(masks: Masks, graph: Graph) -> NDArray[np.float64]:
-    """Expected share of a module's nodes in a degree-matched set: near 1, the module is compared with itself."""
+def without_peers(masks: Bools, graph: Graph) -> Floats:
+    """Expected share of a module's nodes in a degree-matched set; near 1, the module is compared with itself."""
     bins = degree_bins(graph.degrees)
     sizes = np.bincount(bins, minlength=int(bins.max(initial=0)) + 1)
     inside = np.array([np.bincount(bins[mask], minlength=sizes.size) for mask in masks]).reshape(-1, sizes.size)
     return np.asarray((inside**2 / np.maximum(sizes, 1)).sum(axis=1) / np.maximum(masks.sum(axis=1), 1))
 
 
-def degree_matched_counts(masks: Masks, graph: Graph, n_draws: int, random_state: Any) -> Counts:
+def degree_matched_counts(masks: Bools, graph: Graph, n_draws: int, random_state: RandomState) -> Counts:
     """Edges inside random sets, each with as many nodes of every degree bin as the module has: (n_modules, n_draws)."""
     generator = np.random.default_rng(random_state)
     bins = degree_bins(graph.degrees)
@@ -59,16 +57,14 @@ def degree_matched_counts(masks: Masks, graph: Graph, n_draws: int, random_state
     return counts
 
 
-def rewired_counts(masks: Masks, graph: Graph, n_draws: int, random_state: Any) -> Counts:
+def rewired_counts(masks: Bools, graph: Graph, n_draws: int, random_state: RandomState) -> Counts:
     """Edges inside the modules in rewired graphs: (n_modules, n_draws)."""
     rewired = graph.rewired_edges(random_state)
-    columns = [_edges_between(masks, *next(rewired)[:2]) for _ in range(n_draws)]
-    return np.array(columns, dtype=np.int64).reshape(n_draws, len(masks)).T
-
-
-def _edges_between(masks: Masks, tails: Indices, heads: Indices) -> list[int]:
-    """Edges inside the modules; by their ends, as no graph is made of what is drawn only once."""
-    return [int(np.count_nonzero(mask[tails] & mask[heads])) for mask in masks]
+    counts = np.zeros((len(masks), n_draws), dtype=np.int64)
+    for draw in range(n_draws):
+        tails, heads, *_ = next(rewired)
+        counts[:, draw] = [np.count_nonzero(mask[tails] & mask[heads]) for mask in masks]
+    return counts
 
 
 def sampled(pool: Indices, count: int, n_draws: int, generator: np.random.Generator) -> Indices:
@@ -81,7 +77,7 @@ def sampled(pool: Indices, count: int, n_draws: int, generator: np.random.Genera
     return pool[chosen]
 
 
-def _repeated(rows: Indices) -> NDArray[np.bool_]:
+def _repeated(rows: Indices) -> Bools:
     """Entries that occur earlier in their row."""
     order = np.argsort(rows, axis=1, kind="stable")
     ordered = np.take_along_axis(rows, order, axis=1)
@@ -91,7 +87,7 @@ def _repeated(rows: Indices) -> NDArray[np.bool_]:
 
 
 def _upward(graph: Graph) -> sp.csr_array:
-    """Each edge once, with its end of lower degree: a hub's row is then short."""
+    """Each edge once, in the row of its end of lower degree: the rows of hubs are then short."""
     rank = np.argsort(np.argsort(graph.degrees, kind="stable"), kind="stable")
     tails, heads, _ = graph.edges()
     up = rank[tails] < rank[heads]
@@ -100,10 +96,10 @@ def _upward(graph: Graph) -> sp.csr_array:
 
 
 def _edges_in_sets(sets: Indices, upward: sp.csr_array) -> Counts:
-    """Edges inside each of many sets (a row each), looking at the neighbours of members only."""
+    """Edges inside each of many sets (a row each), from the neighbours of their members only."""
     counts = np.zeros(len(sets), dtype=np.int64)
     lengths = np.diff(upward.indptr)
-    for part in _parts(lengths[sets].sum(axis=1) + upward.shape[0] // 4):  # a byte per node beside eight per entry
+    for part in _batches(lengths[sets].sum(axis=1) + upward.shape[0] // 4):  # a byte per node, eight per entry
         members = sets[part]
         inside = np.zeros((len(members), upward.shape[0]), dtype=bool)
         np.put_along_axis(inside, members, True, axis=1)
@@ -116,8 +112,8 @@ def _edges_in_sets(sets: Indices, upward: sp.csr_array) -> Counts:
     return counts
 
 
-def _parts(sizes: NDArray[Any]) -> Iterator[slice]:
-    """Consecutive stretches whose sizes add up to what fits in memory."""
+def _batches(sizes: Array) -> Iterator[slice]:
+    """Consecutive slices whose sizes add up to at most `_ENTRIES`, where possible."""
     start, total = 0, 0
     for at, size in enumerate(sizes):
         if at > start and total + size > _ENTRIES:

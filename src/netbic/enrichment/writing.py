@@ -1,18 +1,20 @@
-"""Enrichment of a fitted model's modules as tables in its folder."""
+"""Write the enrichment of a fitted model's modules as tables to its folder."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from netbic.arrays import RandomState
 from netbic.enrichment.edges import edges
-from netbic.enrichment.gene_sets import gene_sets
+from netbic.enrichment.gene_sets import GeneSets, gene_sets
 from netbic.errors import InputError
 from netbic.estimators import SparseGraphSVD, fitted_model, is_number, matched_graph
 from netbic.files import add_files, json_bytes, read_json, table_bytes
+from netbic.graphs import Graph
 
 RECORD = "enrichment.json"
 DEFAULT_LEVEL = 0.05
@@ -21,18 +23,18 @@ DEFAULT_LEVEL = 0.05
 def write_enrichment(
     model: SparseGraphSVD,
     folder: Path,
-    sets: Mapping[str, Iterable[str]] | Path | str | None = None,
+    sets: GeneSets | Path | str | None = None,
     *,
     level: float = DEFAULT_LEVEL,
     by_sign: bool = False,
     collapse: float | None = None,
-    random_state: Any = None,
+    random_state: RandomState = None,
 ) -> Iterator[str]:
-    """Write edges.tsv (if the model has a graph) and gene_sets.tsv (if sets are given); say what they hold.
+    """Write edges.tsv (if the model has a graph) and gene_sets.tsv (if sets are given); yield a summary of each.
 
-    What was asked for goes to enrichment.json, for the report. Everything is read and tested before anything is
-    written, and the files appear together, so that a bad file of gene sets or a full disk leaves the folder as it was.
-    Files of those names that netbic did not write are refused.
+    The options go to enrichment.json, for the report. Everything is read and tested before anything is written, and all
+    files appear at the same time, so that an invalid file of gene sets or a full disk leaves the folder unchanged. If a
+    file of one of these names was not written by netbic, an error is raised.
 
     Parameters
     ----------
@@ -41,7 +43,7 @@ def write_enrichment(
     folder : path
     sets : mapping or path of a GMT file, optional
     level : float
-        Gene sets above this adjusted p-value are not written; edges up to it count as enriched.
+        Gene sets with a larger adjusted p-value are not written; up to it, modules count as enriched in edges.
     by_sign, collapse
         See `gene_sets`.
     random_state : None, int or numpy.random.Generator
@@ -50,48 +52,46 @@ def write_enrichment(
     model = fitted_model(model)
     graph = matched_graph(model, "column")
     if graph is None and sets is None:
-        yield "no network and no gene sets: nothing to test the modules with"
+        yield "no network and no gene sets: no enrichment to test"
         return
-    found = None if sets is None else gene_sets(model, sets, by_sign=by_sign, collapse=collapse)
-    table = None if graph is None else edge_table(model, graph, random_state)
-    asked: dict[str, Any] = {}
-    if table is not None:
-        asked["edges"] = {"level": level}
-    if found is not None:
-        asked["gene_sets"] = {"level": level, "by_sign": by_sign, "collapse": collapse}
-    files = {RECORD: json_bytes(dict(sorted((enrichment_record(folder) | asked).items())))}
-    if table is not None:
-        files["edges.tsv"] = table_bytes(folder / "edges.tsv", table)
-    if found is not None:
-        found = found[found["q_value"] <= level]
-        files["gene_sets.tsv"] = table_bytes(folder / "gene_sets.tsv", found)
+    tables: dict[str, pd.DataFrame] = {}
+    options: dict[str, dict[str, Any]] = {}
+    if sets is not None:
+        found = gene_sets(model, sets, by_sign=by_sign, collapse=collapse)
+        tables["gene_sets"] = found[found["q_value"] <= level]
+        options["gene_sets"] = {"level": level, "by_sign": by_sign, "collapse": collapse}
+    if graph is not None:
+        tables["edges"] = edge_table(model, graph, random_state)
+        options["edges"] = {"level": level}
+    files = {RECORD: json_bytes(dict(sorted((enrichment_record(folder) | options).items())))}
+    for name in sorted(tables):
+        files[f"{name}.tsv"] = table_bytes(folder / f"{name}.tsv", tables[name])
     add_files(folder, files)
-    if table is not None:
-        yield _about_edges(table, level)
-    if found is not None:
-        yield f"gene_sets.tsv: {len(found):,} enriched sets in {found['module'].nunique()} modules"
+    yield from (_summary(name, tables[name], level) for name in sorted(tables))
 
 
-def _about_edges(table: pd.DataFrame, level: float) -> str:
-    paper, honest = (int((table[name] <= level).sum()) for name in ("q_value", "degree_q_value"))
+def _summary(name: str, table: pd.DataFrame, level: float) -> str:
+    if name == "gene_sets":
+        return f"gene_sets.tsv: {len(table):,} enriched gene sets in {table['module'].nunique()} modules"
+    n_paper, n_degree = (int((table[column] <= level).sum()) for column in ("q_value", "degree_q_value"))
     return (
-        f"edges.tsv: {paper} of {len(table)} modules hold more edges than chance (q <= {level:g}), "
-        f"{honest} more than random genes of the same degrees (in the fitted network: no proof of biology)"
+        f"edges.tsv: {n_paper} of {len(table)} modules have more edges than expected by chance (q <= {level:g}), "
+        f"{n_degree} more than random genes of the same degrees (not independent evidence: the fit used this network)"
     )
 
 
 def enrichment_record(folder: Path) -> dict[str, dict[str, Any]]:
-    """What the tables of a folder were asked for, by "edges" and "gene_sets"; nothing where that is not known."""
+    """The options for the tables of a folder, "edges" and "gene_sets"; empty if they are not known."""
     try:
         content = read_json(folder / RECORD)
     except InputError:
         return {}
     known = content if isinstance(content, dict) else {}
-    return {name: asked for name, asked in known.items() if isinstance(asked, dict) and is_number(asked.get("level"))}
+    return {name: each for name, each in known.items() if isinstance(each, dict) and is_number(each.get("level"))}
 
 
-def edge_table(model: SparseGraphSVD, graph: Any, random_state: Any) -> pd.DataFrame:
-    """The paper's test, with the fold change and p-value against degree-matched sets beside it."""
+def edge_table(model: SparseGraphSVD, graph: Graph, random_state: RandomState) -> pd.DataFrame:
+    """The paper's test, and in further columns the comparison with degree-matched sets."""
     table, degree = edges(model, graph), edges(model, graph, null="degree", random_state=random_state)
     for name in ("expected", "fold_change", "p_value", "q_value"):
         table[f"degree_{name}"] = degree[name]

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from netbic.arrays import checked
+from netbic.arrays import Array, Matrix, RandomState, checked
 from netbic.estimators import AXES, SparseGraphSVD, check_count, unwrapped
 from netbic.methods import usual_sizes
 from netbic.penalties import DIAGNOSTICS, AdaptiveSupport
 from netbic.selection.fits import Jobs, executor_for
 from netbic.selection.graph_value import graph_value
+from netbic.selection.grid import Parameters
 from netbic.selection.n_modules import SIZES, n_modules
 from netbic.selection.resampling import draw_seed, seeded
 
@@ -41,19 +41,19 @@ class Chosen:
         Whether the data identify the sizes.
     """
 
-    settings: dict[str, Any]
+    settings: Parameters
     reasons: tuple[str, ...]
     identified: bool
 
 
 def choose_settings(
     model: SparseGraphSVD,
-    X: Any,
+    X: Matrix,
     *,
     most: int = 10,
     n_permutations: int = 19,
     n_rewired: int = 19,
-    random_state: Any = None,
+    random_state: RandomState = None,
     n_jobs: Jobs = None,
 ) -> Chosen:
     """Choose sizes, number of modules and smoothness for a model.
@@ -99,10 +99,10 @@ def choose_settings(
         warnings.simplefilter("ignore")  # they are about trial fits; the final fit gives its own
         dense = _dense(X)
         model.prepared(X)  # bad data are refused before anything is fitted
-        return _Chooser(model, X, dense, _Budget(most, n_permutations, n_rewired, seed, n_jobs)).choose()
+        return _Chooser(model, X, dense, most, n_permutations, n_rewired, seed, n_jobs).choose()
 
 
-def _dense(X: Any) -> NDArray[Any]:
+def _dense(X: Matrix) -> Array:
     """X as an array whose columns can be permuted."""
     is_sparse: bool = sp.issparse(X)
     if not is_sparse:
@@ -119,7 +119,7 @@ def _dense(X: Any) -> NDArray[Any]:
 class _Step(NamedTuple):
     """Parameters, and the reason for them."""
 
-    settings: dict[str, Any]
+    settings: Parameters
     reason: str
 
 
@@ -128,22 +128,17 @@ class _Unreliable(Exception):
 
 
 @dataclass(frozen=True)
-class _Budget:
+class _Chooser:
+    """A model, data (`dense` is X as an array), and the options of `choose_settings`."""
+
+    model: SparseGraphSVD
+    X: Matrix
+    dense: Array
     most: int
     n_permutations: int
     n_rewired: int
     seed: int
     n_jobs: Jobs
-
-
-@dataclass(frozen=True)
-class _Chooser:
-    """A model and data; `dense` is X as an array."""
-
-    model: SparseGraphSVD
-    X: Any
-    dense: NDArray[Any]
-    budget: _Budget
 
     def choose(self) -> Chosen:
         """Adaptive sizes where the data identify them, otherwise the sizes of the model or default ones."""
@@ -175,7 +170,7 @@ class _Chooser:
 
     def _with_adaptive_sizes(self) -> list[_Step]:
         """Sizes, number of modules and graph; features that differ in noise are scaled."""
-        settings: dict[str, Any] = {"row_penalty": AdaptiveSupport(), "column_penalty": AdaptiveSupport()}
+        settings: Parameters = {"row_penalty": AdaptiveSupport(), "column_penalty": AdaptiveSupport()}
         for axis in AXES:
             if getattr(self.model, f"{axis}_smoothness"):  # chosen by the penalty; 0 stays 0
                 settings[f"{axis}_smoothness"] = None
@@ -218,7 +213,8 @@ class _Chooser:
         nouns = {"n_rows": "samples", "n_columns": "features"}
         defaults = " and ".join(f"{settings[name]} {noun}" for name, noun in nouns.items() if name in settings)
         if unreliable is None:
-            return _Step(settings, f"Sizes: as given{f'; by default {defaults} per module' if defaults else ''}.")
+            default = f", and the default of {defaults} per module" if defaults else ""
+            return _Step(settings, f"Sizes: as given{default}.")
         return _Step(
             settings,
             f"Sizes: the data do not identify them ({unreliable}); {defaults} per module are used. Choose other sizes "
@@ -227,10 +223,9 @@ class _Chooser:
 
     def _number(self, model: SparseGraphSVD) -> _Step:
         """The number of modules that stand out; no settings if there are none."""
-        budget = self.budget
         count = n_modules(
-            model, self.dense, most=budget.most, n_permutations=budget.n_permutations, random_state=budget.seed,
-            n_jobs=budget.n_jobs,
+            model, self.dense, most=self.most, n_permutations=self.n_permutations, random_state=self.seed,
+            n_jobs=self.n_jobs,
         )  # fmt: skip
         return _Step({"n_components": count.n} if count.n else {}, f"Number of modules: {count.verdict}")
 
@@ -240,14 +235,15 @@ class _Chooser:
         if n_samples < _MIN_SAMPLES:
             return _Step(unused, "Graph: not used (smoothness 0); there are too few samples to test whether it helps.")
         value = graph_value(
-            model, self.X, n_rewired=self.budget.n_rewired, n_folds=min(5, n_samples // 2),
-            random_state=self.budget.seed, n_jobs=self.budget.n_jobs,
+            model, self.X, n_rewired=self.n_rewired, n_folds=min(5, n_samples // 2), random_state=self.seed,
+            n_jobs=self.n_jobs,
         )  # fmt: skip
         if not value.helps:
             return _Step(unused, f"Graph: not used (smoothness 0). {value.verdict}")
-        hub_driven = ", ".join(map(str, value.degree.loc[value.degree["tracks"], "module"]))
-        caution = " Membership follows the number of neighbours in module(s) {}: interpret with care."
-        return _Step({}, f"Graph: {value.verdict}{caution.format(hub_driven) if hub_driven else ''}")
+        reason = f"Graph: used. {value.verdict}"
+        if hubs := " and ".join(f"module {k}" for k in value.degree.loc[value.degree["tracks"], "module"]):
+            reason += f" In {hubs}, membership is correlated with the number of neighbours: interpret with care."
+        return _Step({}, reason)
 
 
 def _adaptive_sizes(fitted: SparseGraphSVD, kept: slice, scaled: bool) -> str:
@@ -329,7 +325,7 @@ class AutoSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         most: int = 10,
         n_permutations: int = 19,
         n_rewired: int = 19,
-        random_state: Any = None,
+        random_state: RandomState = None,
         n_jobs: Jobs = None,
     ) -> None:
         self.estimator = estimator
@@ -339,7 +335,7 @@ class AutoSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Matrix, y: object = None) -> Self:
         """Choose parameters and fit with them."""
         model = SparseGraphSVD() if self.estimator is None else self.estimator
         options = self.get_params(deep=False)
@@ -351,18 +347,18 @@ class AutoSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self
 
     @property
-    def feature_names_in_(self) -> NDArray[Any]:
+    def feature_names_in_(self) -> Array:
         """Names of the features; as in scikit-learn, there is no such attribute if X had no names."""
-        names: NDArray[Any] = self.best_estimator_.feature_names_in_
+        names: Array = self.best_estimator_.feature_names_in_
         return names
 
-    def transform(self, X: Any) -> NDArray[Any]:
+    def transform(self, X: Matrix) -> Array:
         """Scores of samples on the modules, as `SparseGraphSVD.transform` gives them."""
         check_is_fitted(self)
-        scores: NDArray[Any] = self.best_estimator_.transform(X)
+        scores: Array = self.best_estimator_.transform(X)
         return scores
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: Matrix, y: object = None) -> float:
         """Share of variance explained, as `SparseGraphSVD.score` gives it."""
         check_is_fitted(self)
         return float(self.best_estimator_.score(X))

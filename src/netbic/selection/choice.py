@@ -6,26 +6,29 @@ from typing import Any, Final
 
 import numpy as np
 
+from netbic.arrays import Floats
 from netbic.estimators import DEFAULT_SMOOTHNESS, SparseGraphSVD
-from netbic.selection.matching import Floats
+from netbic.selection.grid import Parameters
+
+Results = dict[str, Any]  # as GridSearchCV.cv_results_
 
 RULES: Final = ("one_se", "best")
 
 
-def split_scores(results: dict[str, Any]) -> Floats:
+def split_scores(results: Results) -> Floats:
     """Scores by point and fold."""
     n_folds = sum(name.startswith("split") for name in results)
     return np.column_stack([results[f"split{fold}_test_score"] for fold in range(n_folds)])
 
 
-def standard_errors(results: dict[str, Any]) -> Floats:
+def standard_errors(results: Results) -> Floats:
     """Standard error over folds of every point's mean score; zero if there is a single fold."""
     scores = split_scores(results)
     n_folds = scores.shape[1]
     return scores.std(axis=1, ddof=1) / np.sqrt(n_folds) if n_folds > 1 else np.zeros(len(scores))
 
 
-def standard_error_of_difference(results: dict[str, Any]) -> float:
+def standard_error_of_difference(results: Results) -> float:
     """Standard error over folds of the difference between the best point and another: the median over the others."""
     scores = split_scores(results)
     n_points, n_folds = scores.shape
@@ -36,7 +39,7 @@ def standard_error_of_difference(results: dict[str, Any]) -> float:
     return float(np.median(differences.std(axis=1, ddof=1))) / float(np.sqrt(n_folds))
 
 
-def choice(results: dict[str, Any], models: list[SparseGraphSVD], rule: str) -> int:
+def choice(results: Results, models: list[SparseGraphSVD], rule: str) -> int:
     """The index of the best point or, for "one_se", of the simplest one within one standard error of it.
 
     Simplest means fewest members of all modules, as shares of both axes, then least smoothness. The standard error is
@@ -61,7 +64,7 @@ def _smoothness(model: SparseGraphSVD) -> float:
     return float(sum((DEFAULT_SMOOTHNESS if given is None else given) for graph, given in axes if graph is not None))
 
 
-def verdict(results: dict[str, Any], index: int, shape: tuple[int, int], predicts: bool) -> str:
+def verdict(results: Results, index: int, shape: tuple[int, int], predicts: bool) -> str:
     """What was chosen, the best point if that is another, and which sizes the data do not identify.
 
     `predicts` says that a score of 0 is that of predicting zero.
@@ -77,11 +80,11 @@ def verdict(results: dict[str, Any], index: int, shape: tuple[int, int], predict
     else:
         said += "the only setting tried." if len(points) == 1 else f"the best of {len(points):,} settings."
     if predicts and means[best] <= 0:
-        said += " No setting predicts the held-out data better than zeros would."
+        said += " No setting predicts the held-out data better than a constant zero."
     return " ".join([said, *_unidentified(results, index, shape)])
 
 
-def _unidentified(results: dict[str, Any], index: int, shape: tuple[int, int]) -> list[str]:
+def _unidentified(results: Results, index: int, shape: tuple[int, int]) -> list[str]:
     """A sentence per size whose chosen value is at an edge of the grid, or whose score increases up to it."""
     sentences = []
     for name, size in zip(("n_rows", "n_columns"), shape, strict=True):
@@ -101,11 +104,11 @@ def _unidentified(results: dict[str, Any], index: int, shape: tuple[int, int]) -
     return sentences
 
 
-def _shown(point: dict[str, Any]) -> str:
+def _shown(point: Parameters) -> str:
     return ", ".join(f"{name}={value}" for name, value in printable(point).items()) or "the model as given"
 
 
-def printable(point: dict[str, Any]) -> dict[str, Any]:
+def printable(point: Parameters) -> Parameters:
     """A point as shown in tables: values other than numbers and strings by their repr."""
     plain = (int, float, str, bool, type(None))
     return {name: value if isinstance(value, plain) else repr(value) for name, value in point.items()}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from functools import reduce
+from operator import add
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,10 +13,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_array
 
-from netbic.arrays import checked
+from netbic.arrays import Floats, Indices, Matrix, checked
 from netbic.estimators import SparseGraphSVD
 from netbic.selection.fits import Executor
-from netbic.selection.matching import ALIKE, Floats, Indices, Layers, jaccard, match_modules
+from netbic.selection.matching import ALIKE, Layers, jaccard, match_modules
 from netbic.selection.resampling import graphs_by_position, restrict
 
 _FEWEST = 4  # two for each half: a single sample is 0 after centring
@@ -44,11 +46,6 @@ class SelectionCounts:
     def __add__(self, other: SelectionCounts) -> SelectionCounts:
         return SelectionCounts(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
 
-    @classmethod
-    def empty(cls, n_modules: int, size: int) -> Self:
-        """Before the first half."""
-        return cls(np.zeros((n_modules, size), dtype=np.int64), *np.zeros((3, n_modules)))
-
 
 @dataclass(frozen=True)
 class ComplementaryPairs:
@@ -59,12 +56,12 @@ class ComplementaryPairs:
     """
 
     model: SparseGraphSVD
-    X: Any
+    X: Matrix
     layers: Layers
     axis: str
 
     @classmethod
-    def of(cls, fitted: SparseGraphSVD, X: Any, axis: str) -> Self:
+    def of(cls, fitted: SparseGraphSVD, X: Matrix, axis: str) -> Self:
         """For the modules of a model fitted to X."""
         values = check_array(
             checked(X), accept_sparse="csr" if axis == "columns" else "csc", dtype=[np.float64, np.float32],
@@ -85,8 +82,8 @@ class ComplementaryPairs:
     def count(self, n_pairs: int, seed: int, executor: Executor) -> SelectionCounts:
         """Sum over pairs of halves; no fit is kept, and the executor does not change the result."""
         seeds = [[seed, self.axis == "rows", number] for number in range(n_pairs)]
-        nothing = SelectionCounts.empty(len(self.layers.right), self.size)
-        return sum(executor.map(ComplementaryPairs._pair, self, seeds), nothing)
+        total: SelectionCounts = reduce(add, executor.map(ComplementaryPairs._pair, self, seeds))
+        return total
 
     def _pair(self, seed: list[int]) -> SelectionCounts:
         generator = np.random.default_rng(seed)
@@ -117,7 +114,7 @@ class ComplementaryPairs:
         return SelectionCounts(counted.astype(np.int64), selected, found.astype(np.float64), overlap)
 
 
-def _observed(part: Any) -> Any:
+def _observed(part: Matrix) -> Matrix:
     """A half in which every row and column has an observed entry: means, which carry no signal, where all are NaN."""
     if sp.issparse(part) or not np.isnan(part).any():
         return part

@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
+from netbic.arrays import Bools, Floats, Matrix, RandomState
 from netbic.estimators import SparseGraphSVD, check_count, unwrapped
 from netbic.selection.complementary_pairs import ComplementaryPairs
 from netbic.selection.fits import Jobs, executor_for, quiet
-from netbic.selection.matching import ALIKE, Bools, Floats, Layers, match_modules
+from netbic.selection.matching import ALIKE, Layers, match_modules
 from netbic.selection.resampling import seeded
 from netbic.solver import Direction, Module, ModuleSearch, Settings, random_direction
 
@@ -43,11 +44,11 @@ class Consensus:
 
 def consensus(
     model: SparseGraphSVD,
-    X: Any,
+    X: Matrix,
     *,
     n_starts: int = 20,
     n_pairs: int = 10,
-    random_state: Any = None,
+    random_state: RandomState = None,
     n_jobs: Jobs = None,
 ) -> Consensus:
     """Find the modules that do not depend on the start of the solver, nor on which half of the samples is fitted.
@@ -94,7 +95,7 @@ def consensus(
     return distinct.result(n_starts, counts.found / (2 * n_pairs))
 
 
-def _fitted_layers(data: tuple[SparseGraphSVD, Any], seed: int) -> Layers:
+def _fitted_layers(data: tuple[SparseGraphSVD, Matrix], seed: int) -> Layers:
     """The modules of a fit to X from the random directions of a seed."""
     restarted, X = data
     return Layers.of(clone(restarted).set_params(random_state=seed).fit(X))

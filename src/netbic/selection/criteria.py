@@ -15,17 +15,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, svds
 from sklearn.base import clone
 
+from netbic.arrays import Array, Floats, Indices, Matrix
 from netbic.estimators import AXES, SearchInput, SparseGraphSVD, has_missing, observed_scores, scoring, span
 from netbic.graphs import Graph
 from netbic.operators import Corrected, Scaler, as_operator, learn_from_observed
-from netbic.selection.matching import Floats, Indices
 from netbic.selection.resampling import complement, folds, in_proportion, induced
 from netbic.solver import Module
 
@@ -38,7 +37,7 @@ Scorer = Callable[[list[Module]], float]
 class Split:
     """What to fit (`X`), and how to score the modules found there. A larger score is better."""
 
-    X: Any
+    X: Matrix
 
     def training_model(self, model: SparseGraphSVD) -> SparseGraphSVD:
         """The model for this split's X: a clone."""
@@ -53,7 +52,7 @@ class Split:
 SplitFactory = Callable[[], Split]
 
 
-def splits(criterion: str, X: Any, n_folds: int, seed: int, n_components: int) -> list[SplitFactory]:
+def splits(criterion: str, X: Matrix, n_folds: int, seed: int, n_components: int) -> list[SplitFactory]:
     """The splits of a criterion, to be made one at a time: each holds a copy of most of X."""
     if criterion == "bic":
         return [partial(AllData, X, n_components)]
@@ -70,7 +69,7 @@ def splits(criterion: str, X: Any, n_folds: int, seed: int, n_components: int) -
 class Block(Split):
     """Some samples and some features are held out, each with the fitted part of the other axis."""
 
-    def __init__(self, X: Any, held_rows: Indices, held_columns: Indices) -> None:
+    def __init__(self, X: Matrix, held_rows: Indices, held_columns: Indices) -> None:
         rows, columns = complement(held_rows, X.shape[0]), complement(held_columns, X.shape[1])
         self._shape, self._kept = X.shape, (rows, columns)
         self.X = submatrix(X, rows, columns)
@@ -97,7 +96,7 @@ class Block(Split):
 class Corner(Block):
     """The same block; the corner held out on both axes is predicted."""
 
-    def __init__(self, X: Any, held_rows: Indices, held_columns: Indices) -> None:
+    def __init__(self, X: Matrix, held_rows: Indices, held_columns: Indices) -> None:
         super().__init__(X, held_rows, held_columns)
         self._corner = submatrix(X, held_rows, held_columns)
 
@@ -122,7 +121,7 @@ class Corner(Block):
 class Entries(Split):
     """A random tenth of the entries is held out."""
 
-    def __init__(self, X: Any, seed: Sequence[int]) -> None:
+    def __init__(self, X: Matrix, seed: Sequence[int]) -> None:
         held_out = (np.random.default_rng(seed).random(X.shape) < _SHARE_OF_ENTRIES) & ~np.isnan(X)
         self._rows, self._columns = np.nonzero(held_out)
         self._values = X[held_out]
@@ -162,7 +161,7 @@ class Entries(Split):
 class AllData(Split):
     """Nothing is held out: the residual is weighed against the number of members."""
 
-    def __init__(self, X: Any, n_components: int) -> None:
+    def __init__(self, X: Matrix, n_components: int) -> None:
         if n_components >= min(X.shape):
             raise ValueError(f"criterion='bic' needs n_components={n_components} below the shorter side of X {X.shape}")
         self.X, self._n_components = X, n_components
@@ -182,7 +181,7 @@ class AllData(Split):
         return score
 
 
-def explained_share(X: Any, scaling: Scaler, axis: str) -> Callable[[Floats], float]:
+def explained_share(X: Matrix, scaling: Scaler, axis: str) -> Callable[[Floats], float]:
     """A function: the share of the variance of X that vectors over its rows or columns (`axis`) explain."""
     if has_missing(X):
         return _explained_share_of_observed(X, scaling, axis)
@@ -192,7 +191,7 @@ def explained_share(X: Any, scaling: Scaler, axis: str) -> Callable[[Floats], fl
     return lambda vectors: sum(_sum_of_squares(product(every, q)) for q in span(vectors).T) / total
 
 
-def _explained_share_of_observed(X: Any, scaling: Scaler, axis: str) -> Callable[[Floats], float]:
+def _explained_share_of_observed(X: Matrix, scaling: Scaler, axis: str) -> Callable[[Floats], float]:
     scaled = scaling.apply(X)
     lines = scaled.T if axis == "row" else scaled
     total = check_varies(float(np.nansum(lines**2)), X)
@@ -204,14 +203,14 @@ def _explained_share_of_observed(X: Any, scaling: Scaler, axis: str) -> Callable
     return lambda vectors: share(vectors) if len(vectors) else 0.0
 
 
-def learn_scaling(X: Any, model: SparseGraphSVD) -> Scaler:
+def learn_scaling(X: Matrix, model: SparseGraphSVD) -> Scaler:
     """The model's centring and scaling, learnt from X."""
     if has_missing(X):
         return learn_from_observed(X, model.center, model.scale)
     return Scaler.learn(as_operator(X, low_memory=True), model.center, model.scale)
 
 
-def submatrix(X: Any, rows: Indices, columns: Indices) -> Any:
+def submatrix(X: Matrix, rows: Indices, columns: Indices) -> Matrix:
     """Some rows and columns; sparse stays sparse."""
     return np.ascontiguousarray(X[np.ix_(rows, columns)]) if isinstance(X, np.ndarray) else X[rows][:, columns]
 
@@ -222,11 +221,11 @@ def _vectors(modules: list[Module], side: str) -> Floats:
     return np.array(full) if full else np.empty((0, 0))
 
 
-def _sum_of_squares(values: NDArray[Any]) -> float:
+def _sum_of_squares(values: Array) -> float:
     return float(np.sum(np.square(values, dtype=np.float64)))
 
 
-def check_varies(total: float, X: Any, what: str = "held-out") -> float:
+def check_varies(total: float, X: Matrix, what: str = "held-out") -> float:
     """The sum of squares of the fitted or held-out part of a split, which must be more than rounding error."""
     largest = float(np.nanmax(np.abs(X if isinstance(X, np.ndarray) else X.data), initial=0.0))
     size = X.shape[0] * X.shape[1] if X.ndim == 2 else X.size

@@ -1,9 +1,9 @@
-"""How many members a stability threshold lets in by mistake, at most and on average.
+"""Bounds on the expected number of false selections in stability selection with complementary pairs.
 
-Every pair of disjoint halves of the data selects twice, q of p candidates each time on average. A candidate is kept if
-its share of selections among the 2B halves reaches a threshold tau. Candidates that a fit to half the data selects with
-a probability of at most q/p, no better than drawing lots, are those that should not be kept. The bounds are on how many
-of them are (Shah and Samworth 2013, J. R. Stat. Soc. B 75, 55-80); what they assume is said at each.
+The data are split into B pairs of disjoint halves; in each half, q of p candidates are selected on average. A candidate
+is stable if it is selected in at least a share tau of the 2B halves. A stable candidate is false if a fit to half the
+data selects it with a probability of at most q/p, no more often than at random. The bounds are those of Shah and
+Samworth (2013), J. R. Stat. Soc. B 75, 55-80, under different assumptions.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from functools import lru_cache
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize_scalar
 
+from netbic.arrays import Array, Floats
 from netbic.estimators import is_number
 
 ASSUMPTIONS: Final = ("none", "unimodal", "r-concave")
-_ROUNDING = 1e-9  # frequencies are multiples of 1 / (2B): a threshold that misses one by rounding means it
-_LOGS = (-25.0, 25.0)  # where the location of an r-concave law is sought, on a log scale
+_ROUNDING = 1e-9  # a threshold that differs from a multiple of 1 / (2B) only by rounding is that multiple
+_LOGS = (-25.0, 25.0)  # log scale range of the location of an r-concave distribution
 
 
 def expected_false(threshold: float, q: float, p: int, n_pairs: int, assumption: str = "unimodal") -> float:
-    """Bound the expected number of candidates kept although they are selected no more often than by lot.
+    """Bound the expected number of stable candidates that are selected no more often than at random.
 
     Parameters
     ----------
@@ -36,9 +36,9 @@ def expected_false(threshold: float, q: float, p: int, n_pairs: int, assumption:
     n_pairs : int
         Pairs of halves, B.
     assumption : {"none", "unimodal", "r-concave"}
-        Of the share of pairs whose two halves both select a candidate: nothing; that its distribution has one mode;
-        that it is r-concave with r = -1/2 (and that of the share of halves with r = -1/4). Each bound is the smaller
-        of its own and those with fewer assumptions.
+        On the distribution of the share of pairs in which both halves select a candidate: none; unimodal; r-concave
+        with r = -1/2 (and r = -1/4 for the share of halves). Each bound is the smallest of its own and those under
+        weaker assumptions.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def expected_false(threshold: float, q: float, p: int, n_pairs: int, assumption:
     check_threshold(threshold)
     if not 0 <= q <= p:
         raise ValueError(f"q={q} of p={p} candidates: q must lie between 0 and p")
-    # Frequencies never reach what lies between two multiples of 1 / (2B): the next one counts.
+    # Frequencies are multiples of 1 / (2B): a threshold between two of them is the larger one.
     halves = int(np.ceil(2 * n_pairs * threshold - _ROUNDING))
     bounds = [_worst_case(halves, q, p, n_pairs), q * 2 * n_pairs / halves]
     if assumption != "none":
@@ -61,7 +61,7 @@ def expected_false(threshold: float, q: float, p: int, n_pairs: int, assumption:
 
 
 def threshold_for(max_false: float, q: float, p: int, n_pairs: int, assumption: str = "unimodal") -> float:
-    """The lowest threshold at which `expected_false` is at most `max_false`; infinite if there is none.
+    """The smallest threshold at which `expected_false` is at most `max_false`; infinite if there is none.
 
     Examples
     --------
@@ -80,10 +80,10 @@ def threshold_for(max_false: float, q: float, p: int, n_pairs: int, assumption: 
 
 
 def pcer_threshold(pcer: float, q: float, p: int) -> float:
-    """The threshold that bounds the per-comparison error rate, expected false ones / p; infinite if there is none.
+    """The threshold that bounds the per-comparison error rate E(V) / p; infinite if there is none.
 
-    It is Meinshausen and Buehlmann's E(V) <= q^2 / ((2 tau - 1) p), turned round with E(V) = pcer * p; s4vd chooses
-    its threshold so (Sill et al. 2011).
+    It solves Meinshausen and Buehlmann's bound E(V) <= q^2 / ((2 tau - 1) p) for tau with E(V) = pcer * p, as in s4vd
+    (Sill et al. 2011).
 
     Examples
     --------
@@ -110,12 +110,12 @@ def check_threshold(threshold: float) -> None:
 
 
 def _worst_case(halves: int, q: float, p: int, n_pairs: int) -> float:
-    """Theorem 1: both halves of a pair select with probability at most (q/p)^2, and 2 tau - 1 of the pairs must."""
+    """Theorem 1: both halves select a candidate with probability at most (q/p)^2, in 2 tau - 1 of the pairs."""
     return q**2 / p / (halves / n_pairs - 1)
 
 
 def _unimodal(halves: int, q: float, p: int, n_pairs: int) -> float:
-    """Theorem 2: Markov's inequality, sharpened for laws on 0, 1/B, ..., 1 with one mode; infinite where it is void."""
+    """Theorem 2: Markov's inequality, sharpened for unimodal distributions on 0, 1/B, ..., 1; infinite if not valid."""
     mean, tail = (q / p) ** 2, halves / n_pairs - 1
     if mean > 1 / 3 or tail <= min(2 * mean, 1 / (2 * n_pairs) + 1.5 * mean):
         return np.inf
@@ -125,54 +125,55 @@ def _unimodal(halves: int, q: float, p: int, n_pairs: int) -> float:
 
 
 def _r_concave(halves: int, q: float, p: int, n_pairs: int) -> float:
-    """Both shares, of pairs and of halves, have r-concave laws: the better of their two tails, for p candidates."""
+    """The smaller tail of two r-concave distributions, of the shares of pairs and of halves, times p."""
     both = r_concave_tail((q / p) ** 2 * n_pairs, halves - n_pairs, n_pairs, 2)
     return p * min(both, r_concave_tail(q / p * 2 * n_pairs, halves, 2 * n_pairs, 4))
 
 
 @lru_cache(maxsize=4096)
 def r_concave_tail(mean: float, at_least: int, highest: int, power: int) -> float:
-    """The largest P(N >= `at_least`) of laws on 0 ... `highest` with this mean that are (-1 / `power`)-concave.
+    """The largest P(N >= `at_least`) of (-1 / `power`)-concave distributions on 0 ... `highest` with this mean.
 
-    The extreme laws fall like (a + i)^-power up to some k and have what is left at k + 1 (Shah and Samworth, Appendix
-    A.4): for every k, the mean leaves one free number, a. 1 where the tail is not beyond twice the mean.
+    The extreme distributions are proportional to (a + i)^-power up to some k and have the remaining mass at k + 1 (Shah
+    and Samworth, Appendix A.4): given k and the mean, a is the one free parameter. 1 if the tail starts within twice
+    the mean.
     """
     if at_least <= 2 * mean:
         return 1.0
     if mean <= 0:
         return 0.0
-    places = np.arange(highest + 1)
+    support = np.arange(highest + 1)
     best = 0.0
-    upper = _LOGS[1] if at_least - 1 <= 2 * mean else _location(mean, places[:at_least], power)
+    upper = _LOGS[1] if at_least - 1 <= 2 * mean else _location(mean, support[:at_least], power)
     for last in range(at_least, highest + 1):
-        lower = _location(mean, places[: last + 1], power)
+        lower = _location(mean, support[: last + 1], power)
         found = minimize_scalar(
-            lambda log_a, last=last: -_tail(log_a, mean, places[: last + 1], at_least, power),
+            lambda log_a, last=last: -_tail(log_a, mean, support[: last + 1], at_least, power),
             bounds=(lower, upper), method="bounded", options={"xatol": 1e-6},
         )  # fmt: skip
-        ends = (_tail(end, mean, places[: last + 1], at_least, power) for end in (lower, upper))
+        ends = (_tail(end, mean, support[: last + 1], at_least, power) for end in (lower, upper))
         best = max(best, -float(found.fun), *ends)
         upper = lower
     return best
 
 
-def _location(mean: float, places: NDArray[np.int_], power: int) -> float:
-    """The log a at which the law (a + i)^-power on these places has this mean."""
+def _location(mean: float, support: Array, power: int) -> float:
+    """The log a at which the distribution (a + i)^-power on these values has this mean."""
 
     def excess(log_a: float) -> float:
-        weights = _weights(log_a, places, power)
-        return float(places @ weights / weights.sum()) - mean
+        weights = _weights(log_a, support, power)
+        return float(support @ weights / weights.sum()) - mean
 
     return float(brentq(excess, *_LOGS)) if excess(_LOGS[1]) > 0 else _LOGS[1]
 
 
-def _tail(log_a: float, mean: float, places: NDArray[np.int_], at_least: int, power: int) -> float:
-    """P(N >= at_least) where the last place holds what the mean asks for."""
-    weights = _weights(log_a, places, power)
-    weights[-1] = max(float((mean - places[:-1]) @ weights[:-1]) / (places[-1] - mean), 0.0)
+def _tail(log_a: float, mean: float, support: Array, at_least: int, power: int) -> float:
+    """P(N >= at_least), with the mass at the last value that gives the mean."""
+    weights = _weights(log_a, support, power)
+    weights[-1] = max(float((mean - support[:-1]) @ weights[:-1]) / (support[-1] - mean), 0.0)
     return float(weights[at_least:].sum() / weights.sum())
 
 
-def _weights(log_a: float, places: NDArray[np.int_], power: int) -> NDArray[np.float64]:
-    """The law up to a factor, 1 at place 0."""
-    return np.asarray((1 + places * np.exp(-log_a)) ** -float(power))
+def _weights(log_a: float, support: Array, power: int) -> Floats:
+    """The distribution up to a factor, 1 at 0."""
+    return np.asarray((1 + support * np.exp(-log_a)) ** -float(power))

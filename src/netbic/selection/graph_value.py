@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy import stats
 from sklearn.base import clone
 
-from netbic.arrays import checked
+from netbic.arrays import Array, Bools, Floats, Matrix, RandomState, checked
 from netbic.estimators import SparseGraphSVD, axis_names, check_count, unwrapped
 from netbic.selection.fits import Jobs, executor_for, quiet
-from netbic.selection.matching import Bools, Floats, mean_overlap
+from netbic.selection.grid import Parameters
+from netbic.selection.matching import mean_overlap
 from netbic.selection.resampling import complement, draw_seed, folds, graphs_by_position, restrict, seeded
 
 _LEVEL = 0.05
@@ -68,12 +68,12 @@ class GraphValue:
 
 def graph_value(
     model: SparseGraphSVD,
-    X: Any,
+    X: Matrix,
     *,
     n_rewired: int = 19,
     n_folds: int = 5,
     n_repeats: int = 4,
-    random_state: Any = None,
+    random_state: RandomState = None,
     n_jobs: Jobs = None,
 ) -> GraphValue:
     """Test whether a model's `column_graph` helps to explain samples that were not fitted.
@@ -126,13 +126,13 @@ def graph_value(
     return GraphValue(p_rewired <= _LEVEL and p_none <= _LEVEL, p_rewired, p_none, table, degree)
 
 
-def _by_position(model: SparseGraphSVD, X: Any) -> tuple[SparseGraphSVD, NDArray[Any]]:
+def _by_position(model: SparseGraphSVD, X: Matrix) -> tuple[SparseGraphSVD, Array]:
     """The model, its graphs matched to X by position, and the values of X."""
     if model.column_graph is None:
         raise ValueError("the model has no column_graph to test: set column_graph")
     X = checked(X, missing=model.missing)
     is_sparse: bool = sp.issparse(X)
-    values: Any = X.tocsr() if is_sparse else np.asarray(X)
+    values: Matrix = X.tocsr() if is_sparse else np.asarray(X)
     graphs = graphs_by_position(model.get_params(deep=False), values.shape, axis_names(X))
     return model.set_params(n_jobs=None, **graphs), values
 
@@ -152,14 +152,14 @@ class _Comparison:
     """A model with a graph, and the folds on which the graph is compared with others."""
 
     model: SparseGraphSVD
-    X: Any
+    X: Matrix
     n_folds: int
     n_repeats: int
     seed: int
 
     def held_out(self, graph: str | int) -> HeldOut:
         """For the graph itself ("true"), for none ("none"), or for a rewired one, by its number."""
-        changes: dict[str, Any] = {}
+        changes: Parameters = {}
         if graph == "none":
             changes = {"column_graph": None, "column_smoothness": None}
         elif graph != "true":
@@ -167,9 +167,7 @@ class _Comparison:
         return held_out_scores(clone(self.model).set_params(**changes), self.X, self.n_folds, self.n_repeats, self.seed)
 
 
-def held_out_scores(
-    model: SparseGraphSVD, X: NDArray[Any], n_folds: int = 5, n_repeats: int = 1, seed: int = 0
-) -> HeldOut:
+def held_out_scores(model: SparseGraphSVD, X: Array, n_folds: int = 5, n_repeats: int = 1, seed: int = 0) -> HeldOut:
     """How well modules of some samples explain the others, and how similar they are from fold to fold.
 
     A graph of the rows is restricted to the samples of the fold, and `n_rows` is reduced in proportion. Every repeat is
@@ -207,7 +205,7 @@ def _against_none(own: Floats, none: Floats) -> float:
     return float(stats.t.sf(gains.mean() / spread, n_folds - 1))
 
 
-def _degree_correlation(model: SparseGraphSVD, X: NDArray[Any]) -> pd.DataFrame:
+def _degree_correlation(model: SparseGraphSVD, X: Array) -> pd.DataFrame:
     """Correlation of membership and degree for each module of a fit to all samples: `GraphValue.degree`."""
     degrees = model.column_graph.degrees
     rows = []

@@ -11,6 +11,7 @@ from sklearn.model_selection import ParameterGrid
 
 from netbic.estimators import AXES, SparseGraphSVD
 
+Parameters = dict[str, Any]  # of an estimator, by name
 Grid = Mapping[str, Any] | list[Mapping[str, Any]]
 
 _SMOOTHNESS = [0.0, 0.05, 0.1, 0.25]  # on real data the quality drops steeply beyond .5
@@ -19,9 +20,9 @@ _FEWEST = 5
 _N_SIZES = 5
 
 
-def default_grid(model: SparseGraphSVD, shape: tuple[int, int]) -> dict[str, list[Any]]:
+def default_grid(model: SparseGraphSVD, shape: tuple[int, int]) -> Parameters:
     """Sizes up to the whole axis where no penalty is set, and smoothness where there is a graph."""
-    grid: dict[str, list[Any]] = {}
+    grid: Parameters = {}
     for axis, size in zip(AXES, shape, strict=True):
         if getattr(model, f"{axis}_penalty") is None:
             fewest = min(size, max(_FEWEST, size * _SMALLEST_SHARE[axis]))
@@ -31,7 +32,7 @@ def default_grid(model: SparseGraphSVD, shape: tuple[int, int]) -> dict[str, lis
     return grid
 
 
-def points_of(model: SparseGraphSVD, grid: Grid | None, shape: tuple[int, int]) -> list[dict[str, Any]]:
+def points_of(model: SparseGraphSVD, grid: Grid | None, shape: tuple[int, int]) -> list[Parameters]:
     """Every point of a grid (the default one depends on the shape of X), with known parameter names."""
     points = list(ParameterGrid(_listed(default_grid(model, shape) if grid is None else grid)))
     known = model.get_params(deep=False)
@@ -43,12 +44,12 @@ def points_of(model: SparseGraphSVD, grid: Grid | None, shape: tuple[int, int]) 
     return points
 
 
-def _listed(grid: Any) -> Any:
+def _listed(grid: Grid) -> Grid:
     """A valid grid, with arrays of numbers as plain numbers."""
     if isinstance(grid, Mapping):
         return {name: _plain_values(name, values) for name, values in grid.items()}
     if isinstance(grid, (list, tuple)) and all(isinstance(part, Mapping) for part in grid):
-        return [_listed(part) for part in grid]
+        return [{name: _plain_values(name, part[name]) for name in part} for part in grid]
     raise ValueError(f"grid={grid!r}: a dict of lists is needed, or a list of such dicts")
 
 
@@ -61,9 +62,9 @@ def _plain_values(name: str, values: Any) -> list[Any]:
 
 
 @contextmanager
-def named(point: Mapping[str, Any]) -> Iterator[None]:
+def named(point: Parameters) -> Iterator[None]:
     """Add the point of the grid to error messages."""
     try:
         yield
     except (ValueError, TypeError) as problem:
-        raise type(problem)(f"grid point {dict(point)}: {problem}") from None
+        raise type(problem)(f"grid point {point}: {problem}") from None

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+from netbic.arrays import Array, Bools, Floats, Indices
 from netbic.estimators import SparseGraphSVD
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-Indices = NDArray[np.intp]
 
 ALIKE = 0.5  # similarity from which two modules count as the same
 
@@ -20,8 +16,8 @@ ALIKE = 0.5  # similarity from which two modules count as the same
 class Layers(NamedTuple):
     """Modules as rank-one layers u v': left vectors (n, K) and right vectors (K, p)."""
 
-    left: NDArray[Any]
-    right: NDArray[Any]
+    left: Array
+    right: Array
 
     @classmethod
     def of(cls, model: SparseGraphSVD) -> Layers:
@@ -54,7 +50,7 @@ def similarity(some: Layers, others: Layers) -> Floats:
     return np.sqrt(np.clip(cosines, 0.0, 1.0))
 
 
-def _cosines(some: NDArray[Any], others: NDArray[Any]) -> Floats:
+def _cosines(some: Array, others: Array) -> Floats:
     """Between rows; 0 for a row of zeros."""
     units = []
     for rows in (some, others):

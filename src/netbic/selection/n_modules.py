@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -12,11 +12,10 @@ from scipy import stats
 from scipy.linalg import eigh
 from sklearn.base import clone
 
-from netbic.arrays import checked
+from netbic.arrays import Floats, Matrix, RandomState, checked
 from netbic.estimators import SparseGraphSVD, check_count, unwrapped
 from netbic.operators import Scaler, as_operator, winsorised
 from netbic.selection.fits import Executor, Jobs, executor_for, quiet
-from netbic.selection.matching import Floats
 from netbic.selection.resampling import seeded
 
 _REFITS = 3  # few, so that a single outlier cannot dominate a module
@@ -56,12 +55,12 @@ class ModuleCount:
 
 def n_modules(
     model: SparseGraphSVD,
-    X: Any,
+    X: Matrix,
     *,
     most: int = 20,
     n_permutations: int = 19,
     level: float = 0.05,
-    random_state: Any = None,
+    random_state: RandomState = None,
     n_jobs: Jobs = None,
 ) -> ModuleCount:
     """Count the modules that stand out against permuted data.
@@ -102,14 +101,16 @@ def n_modules(
     model = unwrapped(model)
     generator = np.random.default_rng(random_state)
     seed = int(generator.integers(2**31))
-    test = _PermutationTest(seeded(_single(model), seed), n_permutations, executor_for(X, n_jobs))
+    single, executor = seeded(_single(model), seed), executor_for(X, n_jobs)
     rows: list[tuple[int, float, float, float]] = []
     with quiet():
         residual = _prepared(model, X)
         for module in range(most):
             # Winsorised, because heavy tails would make single entries look like modules.
-            leading, expected, p_value = test.run(winsorised(residual), seed)
-            rows.append((module, leading.d, expected, p_value))
+            values = winsorised(residual)
+            leading, permuted = _leading(single, values), _permuted(single, values, n_permutations, seed, executor)
+            p_value = (1 + int((permuted >= leading.d).sum())) / (1 + n_permutations)
+            rows.append((module, leading.d, float(permuted.mean()), p_value))
             if p_value > level:
                 break
             residual, seed = _deflated(residual, leading), int(generator.integers(2**31))
@@ -134,7 +135,7 @@ def _single(model: SparseGraphSVD) -> SparseGraphSVD:
     return made
 
 
-def _prepared(model: SparseGraphSVD, X: Any) -> Floats:
+def _prepared(model: SparseGraphSVD, X: Matrix) -> Floats:
     """X centred and scaled as the model does it, with missing entries replaced by column means."""
     X = checked(X, missing=model.missing)
     if sp.issparse(X):
@@ -156,21 +157,10 @@ class _Triplet(NamedTuple):
     v: Floats
 
 
-@dataclass(frozen=True)
-class _PermutationTest:
-    """Compares the leading module of a matrix with those of copies in which every column is permuted on its own."""
-
-    model: SparseGraphSVD
-    n_permutations: int
-    executor: Executor
-
-    def run(self, X: Floats, seed: int) -> tuple[_Triplet, float, float]:
-        """The leading module, the mean singular value of permuted copies, and the p-value."""
-        own = _leading(self.model, X)
-        seeds = [(seed, number) for number in range(self.n_permutations)]
-        permuted = np.array(list(self.executor.map(_permuted_value, (self.model, X), seeds)))
-        p_value = (1 + int((permuted >= own.d).sum())) / (1 + self.n_permutations)
-        return own, float(permuted.mean()), p_value
+def _permuted(model: SparseGraphSVD, X: Floats, n_permutations: int, seed: int, executor: Executor) -> Floats:
+    """Singular values of the leading modules of copies of X in which every column is permuted on its own."""
+    seeds = [(seed, number) for number in range(n_permutations)]
+    return np.array(list(executor.map(_permuted_value, (model, X), seeds)))
 
 
 def _permuted_value(data: tuple[SparseGraphSVD, Floats], seed: tuple[int, int]) -> float:

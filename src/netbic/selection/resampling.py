@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from numbers import Integral
-from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
+from netbic.arrays import Array, Indices, RandomState
 from netbic.estimators import AXES, SparseGraphSVD
 from netbic.graphs import Graph, match
 from netbic.penalties import Penalty
-from netbic.selection.matching import Indices
+from netbic.selection.grid import Parameters
+
+Names = tuple[Array | None, Array | None]  # of rows and columns
 
 
-def folds(size: int, n_folds: int, random_state: Any, what: str = "samples") -> list[Indices]:
+def folds(size: int, n_folds: int, random_state: RandomState, what: str = "samples") -> list[Indices]:
     """Held-out samples (or features) of each fold: a random partition into parts of nearly equal size."""
     if not 2 <= n_folds <= size // 2:
         most = max(size // 2, 2)
@@ -29,7 +30,7 @@ def complement(held_out: Indices, size: int) -> Indices:
     return np.setdiff1d(np.arange(size), held_out)
 
 
-def draw_seed(random_state: Any) -> int:
+def draw_seed(random_state: RandomState) -> int:
     """An integer seed drawn from a random state."""
     return int(np.random.default_rng(random_state).integers(2**31))
 
@@ -41,9 +42,9 @@ def seeded(model: SparseGraphSVD, seed: int) -> SparseGraphSVD:
 
 
 def graphs_by_position(
-    parameters: Mapping[str, Any],
+    parameters: Parameters,
     shape: tuple[int, ...],
-    names: tuple[Any, Any],
+    names: Names,
     matched: dict[tuple[str, int], Graph] | None = None,
 ) -> dict[str, Graph]:
     """The graphs among a model's parameters, matched to the rows and columns of X, without names.

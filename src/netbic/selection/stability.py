@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from netbic.arrays import Array, Bools, Floats, Matrix, RandomState
 from netbic.estimators import (
     SparseGraphSVD,
     StableModules,
@@ -26,7 +27,6 @@ from netbic.selection.error_bounds import (
     threshold_for,
 )
 from netbic.selection.fits import Jobs, executor_for, quiet
-from netbic.selection.matching import Bools, Floats
 from netbic.selection.resampling import draw_seed, seeded
 
 _DEFAULT_THRESHOLD = 0.75
@@ -171,7 +171,7 @@ class Stability:
         parts: dict[str, Any] = {axis: part._at(limit) for axis, part in self._parts().items()}
         return replace(self, **parts)
 
-    def refit(self, X: Any) -> StableModules:
+    def refit(self, X: Matrix) -> StableModules:
         """The modules re-estimated on their stable members, as a fitted model.
 
         Parameters
@@ -193,14 +193,14 @@ def _expected_by_chance(part: AxisStability) -> str:
 
 def stability(
     model: SparseGraphSVD,
-    X: Any,
+    X: Matrix,
     *,
     n_pairs: int = 50,
     threshold: float | None = None,
     max_false: float | None = None,
     pcer: float | None = None,
     assumption: str = "unimodal",
-    random_state: Any = None,
+    random_state: RandomState = None,
     n_jobs: Jobs = None,
 ) -> Stability:
     """Find the members of a model's modules that are selected in most halves of the data.
@@ -271,7 +271,7 @@ def _selects(model: SparseGraphSVD, axis: str) -> bool:
     return getattr(model, f"n_{axis}") is not None or getattr(model, f"{axis.removesuffix('s')}_penalty") is not None
 
 
-def _shares(counted: SelectionCounts, names: Any, n_pairs: int) -> AxisStability:
+def _shares(counted: SelectionCounts, names: Array, n_pairs: int) -> AxisStability:
     """Counts as shares of the halves; the threshold is still to be set."""
     frequency = pd.DataFrame(counted.counts.T / (2 * n_pairs), index=pd.Index(names))
     overlap = counted.overlap / np.maximum(counted.found, 1)

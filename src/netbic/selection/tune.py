@@ -16,20 +16,21 @@ import scipy.sparse as sp
 from scipy.stats import rankdata
 from sklearn.base import clone
 
+from netbic.arrays import Matrix, RandomState
 from netbic.estimators import SparseGraphSVD, axis_names, check_count, has_missing
 from netbic.graphs import Graph
-from netbic.selection.choice import RULES, choice, printable, standard_errors, verdict
+from netbic.selection.choice import RULES, Results, choice, printable, standard_errors, verdict
 from netbic.selection.criteria import CRITERIA, SplitFactory, check_varies, splits
 from netbic.selection.fits import Executor, Jobs, executor_for, quiet
-from netbic.selection.grid import Grid, named, points_of
-from netbic.selection.resampling import draw_seed, graphs_by_position, seeded
+from netbic.selection.grid import Grid, Parameters, named, points_of
+from netbic.selection.resampling import Names, draw_seed, graphs_by_position, seeded
 from netbic.storage import Checkpoint, Task, read_header, settings_of
 from netbic.study import digest
 
 _BATCHES = 4  # batches of a fold per process
 _PREPARATION = ("center", "scale", "missing", "low_memory", "solver", "clip")  # equal in models that share a matrix
 
-Progress = Callable[[int, int], Any]
+Progress = Callable[[int, int], object]
 Batch = tuple[int, list[int]]  # a fold and points of the grid
 
 
@@ -63,11 +64,11 @@ class Tuning:
         What was chosen, and which sizes the data do not identify, in plain words.
     """
 
-    best_params_: dict[str, Any]
+    best_params_: Parameters
     best_index_: int
     best_score_: float
     best_estimator_: SparseGraphSVD
-    cv_results_: dict[str, Any] = field(repr=False)
+    cv_results_: Results = field(repr=False)
     verdict: str
 
     @property
@@ -82,7 +83,7 @@ class Tuning:
 
 def tune(
     model: SparseGraphSVD,
-    X: Any,
+    X: Matrix,
     grid: Grid | None = None,
     *,
     criterion: str = "held_out",
@@ -90,7 +91,7 @@ def tune(
     rule: str = "one_se",
     checkpoint: Path | str | None = None,
     progress: Progress | None = None,
-    random_state: Any = None,
+    random_state: RandomState = None,
     n_jobs: Jobs = None,
 ) -> Tuning:
     """Choose sizes, smoothness or any other parameter by how well modules explain data that were not fitted.
@@ -159,7 +160,7 @@ def tune(
     return Tuning(points[index], index, float(results["mean_test_score"][index]), fitted, results, said)
 
 
-def _check_options(model: Any, criterion: str, n_folds: int, rule: str) -> None:
+def _check_options(model: object, criterion: str, n_folds: int, rule: str) -> None:
     if not isinstance(model, SparseGraphSVD):
         raise TypeError(f"model={model!r}: a SparseGraphSVD is needed (GridSearchCV takes pipelines)")
     for name, value, known in (("criterion", criterion, CRITERIA), ("rule", rule, RULES)):
@@ -168,7 +169,7 @@ def _check_options(model: Any, criterion: str, n_folds: int, rule: str) -> None:
     check_count("n_folds", n_folds)
 
 
-def _values(model: SparseGraphSVD, X: Any, criterion: str) -> Any:
+def _values(model: SparseGraphSVD, X: Matrix, criterion: str) -> Matrix:
     """X as a validated array without names."""
     values = clone(model).set_params(row_graph=None, column_graph=None)._validated(X, reset=True)
     if sp.issparse(values) and criterion in ("wold", "gabriel"):
@@ -178,14 +179,14 @@ def _values(model: SparseGraphSVD, X: Any, criterion: str) -> Any:
     return values
 
 
-def _seed(random_state: Any, checkpoint: Path | str | None) -> int:
+def _seed(random_state: RandomState, checkpoint: Path | str | None) -> int:
     """The seed of the folds; without a random_state that of the checkpoint, so that it can be resumed."""
     header = read_header(checkpoint, "tuning") if random_state is None and checkpoint is not None else None
     return draw_seed(random_state) if header is None else int(header["data"]["seed"])
 
 
 def _models(
-    model: SparseGraphSVD, points: list[dict[str, Any]], shape: tuple[int, int], names: tuple[Any, Any], seed: int
+    model: SparseGraphSVD, points: list[Parameters], shape: tuple[int, int], names: Names, seed: int
 ) -> list[SparseGraphSVD]:
     """A checked model for every point, with seeded starts and graphs matched by position (each once)."""
     matched: dict[tuple[str, int], Graph] = {}
@@ -199,7 +200,7 @@ def _models(
     return models
 
 
-def _task(models: list[SparseGraphSVD], X: Any, criterion: str, n_folds: int, seed: int) -> Task:
+def _task(models: list[SparseGraphSVD], X: Matrix, criterion: str, n_folds: int, seed: int) -> Task:
     """Everything that determines the scores."""
     arrays = [X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr]
     parameters = json.dumps([_fingerprint(model.get_params(deep=False)) for model in models])
@@ -217,7 +218,7 @@ def _decoded(entry: Any) -> tuple[tuple[int, int], Outcome]:
     return (int(point), int(fold)), Outcome(*outcome)
 
 
-def _fingerprint(parameters: dict[str, Any]) -> dict[str, Any]:
+def _fingerprint(parameters: Parameters) -> Parameters:
     """Parameters as JSON; graphs by their digests."""
     graphs = {name: value.weights for name, value in parameters.items() if isinstance(value, Graph)}
     return settings_of(parameters) | {name: digest(w.data, w.indices, w.indptr) for name, w in graphs.items()}
@@ -230,7 +231,7 @@ class _Search:
     models: list[SparseGraphSVD]
     splits: list[SplitFactory]
 
-    def check(self, points: list[dict[str, Any]]) -> None:
+    def check(self, points: list[Parameters]) -> None:
         """Raise if a split does not vary, or a model does not suit it; before anything is fitted."""
         for fold, make in enumerate(self.splits):
             split = make()
@@ -266,7 +267,7 @@ class _Search:
 
     def _groups(self, points: Iterable[int]) -> list[list[int]]:
         """Points that can share a prepared matrix."""
-        groups: dict[Any, list[int]] = {}
+        groups: dict[tuple[object, ...], list[int]] = {}
         for point in points:
             groups.setdefault(tuple(getattr(self.models[point], name) for name in _PREPARATION), []).append(point)
         return list(groups.values())
@@ -290,11 +291,11 @@ def _list_of_outcomes(search: _Search, batch: Batch) -> list[tuple[int, int, Out
     return list(_outcomes(search, batch))
 
 
-def _results(points: list[dict[str, Any]], known: dict[tuple[int, int], Outcome], n_folds: int) -> dict[str, Any]:
+def _results(points: list[Parameters], known: dict[tuple[int, int], Outcome], n_folds: int) -> Results:
     """The outcomes as in GridSearchCV.cv_results_."""
     outcomes = np.array([[known[point, fold] for fold in range(n_folds)] for point in range(len(points))])
     scores = outcomes[:, :, 0]
-    results: dict[str, Any] = {}
+    results: Results = {}
     for name in sorted({name for point in points for name in point}):
         column: Any = np.ma.masked_all(len(points), dtype=object)  # type: ignore[no-untyped-call]
         for number, point in enumerate(points):
