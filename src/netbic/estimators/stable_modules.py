@@ -61,7 +61,7 @@ class StableModules(SparseGraphSVD):
 
     def iter_fit(self, X: Any, known: object = (), names: object = None) -> Iterator[Module]:
         """Raise TypeError: the members are fixed."""
-        raise TypeError("StableModules cannot be fitted: fit a SparseGraphSVD and use selection.stability and refit")
+        raise TypeError("StableModules cannot be fitted: they are made by Stability.refit(X); fit a SparseGraphSVD")
 
     def _searched(
         self, residual: Corrected, reference: SparseGraphSVD, rows: Bools, columns: Bools, settings: Settings
