@@ -1,5 +1,6 @@
 """Fitted attributes that other packages read: matched graphs, the scaler, choices; and earlier names of them."""
 
+import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
@@ -68,3 +69,9 @@ def test_earlier_names_warn(module, earlier, today):
     with pytest.warns(FutureWarning, match=f"{name}.{earlier} is called {name}.{today} now"):
         assert getattr(module, earlier) is getattr(module, today)
     assert callable(getattr(module, today))
+
+
+def test_passes_are_those_of_the_last_fit():
+    model = SparseGraphSVD(1, n_rows=50, n_columns=50).fit(da.from_array(toy.X, chunks=(50, 100)))
+    assert model.passes_ > 0
+    assert model.fit(toy.X).passes_ is None
