@@ -343,7 +343,7 @@ def test_nothing_at_all_in_the_data():
 def test_another_order_of_the_same_data_is_refused():
     study = cohort(100, 200, n_modules=1, strength=1.5, random_state=0)
     result = stability(SparseGraphSVD(1, n_rows=40, n_columns=60), study.expression, n_pairs=2, random_state=0)
-    with pytest.raises(ValueError, match="columns of X are others"):
+    with pytest.raises(ValueError, match="columns of X differ from those of the fit"):
         result.refit(study.expression.iloc[:, ::-1])
-    with pytest.raises(ValueError, match="rows of X are others"):
+    with pytest.raises(ValueError, match="rows of X differ from those of the fit"):
         result.refit(study.expression.iloc[::-1])

@@ -13,7 +13,8 @@ from netbic.operators import Corrected, DenseOperator
 from netbic.simulate import paper
 from netbic.solver import DEFLATIONS, Side, Solution, State, Vector, rounds, solve
 from netbic.solver.half_step import candidate, half_step
-from netbic.solver.search import Module, Settings, deflation_terms, solve_either_sign
+from netbic.solver.restarts import ModuleProblem, Settings
+from netbic.solver.search import Module, deflation_terms
 from netbic.solver.starts import Direction, Starts, exact_direction
 from properties.problems import matrices, penalty_with_objective, random_graph, signs, terms
 from writing import written_out
@@ -117,7 +118,7 @@ def test_a_start_of_the_wrong_sign_is_turned(sign):
     X = np.outer(a, b)
     rows, columns = Side(L0(2, nonnegative=True)), Side(L0(3))
     direction = Direction(sign * a / np.linalg.norm(a), True, float(np.linalg.norm(X)))
-    solution = solve_either_sign(corrected(X), rows, columns, direction, Settings())
+    solution = ModuleProblem(corrected(X), rows, columns, Settings()).from_direction(direction)
     assert solution.outcome == "converged"
     assert solution.state.u.support.tolist() == [1, 2]
 

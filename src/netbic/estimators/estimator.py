@@ -283,8 +283,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
                     self._report(module, len(modules) - 1, X)
                     yield module
             store_modules(self, operator, modules, X.dtype)
-        if isinstance(X, RowBlocks):
-            self.passes_ = X.passes
+        self.passes_ = X.passes if isinstance(X, RowBlocks) else None
         for message, category in diagnostics(modules, self.n_components, search.ended, rows, columns, settings):
             warnings.warn(message, category, stacklevel=3)
 

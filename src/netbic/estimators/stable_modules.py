@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +16,7 @@ from netbic.estimators.results import store_modules
 from netbic.estimators.threads import one_blas_thread
 from netbic.operators import Corrected
 from netbic.penalties import Kept, Penalty
-from netbic.solver import Direction, Module, Settings, Side, deflation_terms, image, solve_either_sign, solve_imputed
+from netbic.solver import Direction, Module, ModuleProblem, Settings, Side, deflation_terms, image
 
 
 class StableModules(SparseGraphSVD):
@@ -61,7 +61,7 @@ class StableModules(SparseGraphSVD):
 
     def iter_fit(self, X: Any, known: object = (), names: object = None) -> Iterator[Module]:
         """Raise TypeError: the members are fixed."""
-        raise TypeError("StableModules cannot be fitted: fit a SparseGraphSVD and use selection.stability and refit")
+        raise TypeError("StableModules cannot be fitted: they are made by Stability.refit(X); fit a SparseGraphSVD")
 
     def _searched(
         self, residual: Corrected, reference: SparseGraphSVD, rows: Bools, columns: Bools, settings: Settings
@@ -101,8 +101,9 @@ def _towards(vector: Floats, members: Bools) -> Direction:
 
 def _leading(operator: Corrected, rows: Side, columns: Side, start: Direction, settings: Settings) -> Module:
     """The leading singular pair on the members of both sides."""
-    solution = solve_either_sign(operator.for_one_start(), rows, columns, start, settings)
+    problem = ModuleProblem(operator, rows, columns, settings)
+    solution = replace(problem, operator=operator.for_one_start()).from_direction(start)
     if operator.imputes and not solution.state.is_empty:
-        solution = solve_imputed(operator, rows, columns, solution, settings)
+        solution = problem.impute(solution)
     state = solution.state
     return Module(state.u, state.v, state.d if not state.is_empty else 0.0, solution.outcome, solution.objectives, 0.0)

@@ -4,10 +4,10 @@ from netbic.deprecation import earlier_names
 from netbic.solver.diagnostics import LARGE_GRAPH_SHARE as LARGE_GRAPH_SHARE
 from netbic.solver.diagnostics import diagnostics
 from netbic.solver.half_step import Side, rounds
-from netbic.solver.search import DEFLATIONS, SOLVERS, Axis, Module, ModuleSearch, Settings
+from netbic.solver.restarts import ModuleProblem as ModuleProblem
+from netbic.solver.restarts import Settings
+from netbic.solver.search import DEFLATIONS, SOLVERS, Axis, Module, ModuleSearch
 from netbic.solver.search import deflation_terms as deflation_terms
-from netbic.solver.search import solve_either_sign as solve_either_sign
-from netbic.solver.search import solve_imputed as solve_imputed
 from netbic.solver.solve import IncompatibleSolver, Solution, solve
 from netbic.solver.starts import Direction as Direction
 from netbic.solver.starts import Starts

@@ -8,7 +8,8 @@ from typing import Final
 from sklearn.exceptions import ConvergenceWarning
 
 from netbic.penalties import DIAGNOSTICS
-from netbic.solver.search import Axis, Module, Settings
+from netbic.solver.restarts import Settings
+from netbic.solver.search import Axis, Module
 from netbic.solver.solve import MAX_CHOOSING_ROUNDS, Outcome
 from netbic.solver.vectors import Vector
 
@@ -19,7 +20,7 @@ LARGE_GRAPH_SHARE: Final = 0.3  # share of the scores above which the graph domi
 _ENDS: Final[dict[Outcome, str]] = {
     "cycle": "ran into a cycle",
     "max_iter": "hit max_iter={max_iter}",
-    "unsettled": f"kept changing its size for {MAX_CHOOSING_ROUNDS} iterations; its last size was kept",
+    "size_not_converged": f"kept changing its size for {MAX_CHOOSING_ROUNDS} iterations; its last size was kept",
 }
 
 

@@ -6,7 +6,7 @@ A module is a pair of unit vectors u (rows) and v (columns). A round updates u, 
 
 with a graph term M and a penalty P on each side (`signed` sides use u'M1u instead of |u|'M1|u|).
 
-The half step for u, with z = Xv and w = |u| (Algorithms 1 and 2 of the paper; Eqs. 13-14 for L1 and 19-21 for L0):
+The half step for u, with z = Xv and w = |u| (Algorithms 1 and 2 of the paper; Eqs. 13-14 for L1, 19-21 for L0):
 
     c = |z| + su (M1 + shift I) w;    threshold c;    normalise;    take the signs of z, where sign(0) = +1.
 
@@ -106,7 +106,9 @@ def rounds(
     *,
     feasible: bool = False,
 ) -> Iterator[State]:
-    """Alternate half steps without end (or until a vector is empty), rows first.
+    """Alternate half steps without end (or until a vector is empty), rows first: Algorithms 1 and 2, lines 2-16.
+
+    Each half step uses the previous vector of its axis as a whole (Jacobi iteration).
 
     Parameters
     ----------
@@ -121,12 +123,12 @@ def rounds(
     """
     u, v = rows.smooth(u), columns.smooth(v)
     while True:
-        z = operator.matvec(v.support, v.values)
+        z = operator.matvec(v.support, v.values)  # line 3: z = Xv
         u = half_step(rows, z, u, v, solver, feasible)
         if u.is_empty:
             yield State(u, v, 0.0, 0.0)
             return
-        z = operator.rmatvec(u.support, u.values)
+        z = operator.rmatvec(u.support, u.values)  # z = X'u
         v = half_step(columns, z, v, u, solver, feasible)
         d = float(z[v.support] @ v.values)
         yield State(u, v, d, d + rows.gain(u) + columns.gain(v))
@@ -161,11 +163,11 @@ def _increases(new: float, old: float, same_support: bool) -> bool:
 
 
 def candidate(side: Side, z: Floats, old: Vector, shift: float) -> Vector:
-    """Score, threshold, normalise, take signs: Algorithm 2, lines 3-9 (Algorithm 1 with an L1 penalty)."""
+    """Score, threshold, normalise, take signs: Algorithm 2, lines 4-9 (Algorithm 1, lines 4-8, with an L1 penalty)."""
     folded = not (side.signed or side.penalty.nonnegative)
     scores = np.abs(z) if folded else z.copy()
     if old.smoothed is not None:
-        scores += side.sigma * old.smoothed
+        scores += side.sigma * old.smoothed  # Eqs. 13 and 19, without the divisor, as in the algorithms
         if shift:
             scores[old.support] += side.sigma * shift * side.weights(old.values)
     return _thresholded(side, scores, z if folded else scores)
@@ -180,10 +182,10 @@ def step_without_graph(side: Side, z: Floats) -> Vector:
 def _thresholded(side: Side, scores: Floats, signs: Floats) -> Vector:
     """Threshold and normalise the scores, and take signs (all +1 on a non-negative side)."""
     magnitudes = np.abs(scores) if side.signed and not side.penalty.nonnegative else scores
-    kept = side.penalty.threshold(magnitudes)
+    kept = side.penalty.threshold(magnitudes)  # Eq. 13 for L1, Eq. 20 for L0
     if not kept.support.size:
         return Vector(scores.size, kept.support, kept.values)
     values = kept.values / np.sqrt(kept.values @ kept.values)
     if not side.penalty.nonnegative:
-        values = np.copysign(values, signs[kept.support] + 0.0)  # + 0.0: the sign of -0.0 is + as well
+        values = np.copysign(values, signs[kept.support] + 0.0)  # Eqs. 14 and 21; + 0.0 turns -0.0 into 0.0
     return Vector(scores.size, kept.support, values)

@@ -1,31 +1,27 @@
-"""The search for modules, one after another: start, solve (with restarts), deflate."""
+"""The search for modules, one after another: leading direction, solve (with restarts), deflate."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Final, Literal
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
-from sklearn.utils.parallel import Parallel, delayed
 
 from netbic.arrays import Floats
 from netbic.graphs import GraphTerm
 from netbic.operators import Corrected
 from netbic.penalties import Penalty
-from netbic.solver.half_step import Side, SolverName
-from netbic.solver.solve import Budget, Outcome, Solution, is_stable, solve, with_fixed_size
-from netbic.solver.starts import Direction, Starts, image, largest_entry, paper_start, random_direction, sparse_start
+from netbic.solver.half_step import Side
+from netbic.solver.restarts import Deflation, ModuleProblem, Settings
+from netbic.solver.solve import Outcome
+from netbic.solver.starts import Direction, Starts, image
 from netbic.solver.vectors import State, Vector
 
-Sides = tuple[Side, Side]
-Pair = tuple[Vector, Vector]
-Deflation = Literal["hotelling", "projection", "schur"]
 SOLVERS: Final = ("auto", "aisp", "monotone")
 DEFLATIONS: Final = ("hotelling", "projection", "schur")
 MAX_MODULES: Final = 10_000  # of one search; modules of one row and one column could be as many as entries of X
 _EPSILON = float(np.finfo(np.float64).eps)
-_IMPUTATION_ROUNDS = 10  # in units of max_iter, while missing entries are imputed
 
 
 @dataclass(frozen=True)
@@ -47,20 +43,6 @@ class Axis:
         if self.relative and self.term is not None and sigma > 0:
             sigma *= leading_value / self.term.scale
         return Side(self.penalty.for_matrix(squared_norm, n_entries), self.term, sigma, self.signed, squares)
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Options of the iteration, named as the parameters of `SparseGraphSVD`."""
-
-    solver: SolverName = "auto"
-    n_init: int = 1
-    max_iter: int = 500
-    tol: float = 1e-6
-    deflation: Deflation = "hotelling"
-    seed: int = 0
-    n_jobs: int | None = None
-    annealing: int = 0
 
 
 @dataclass(frozen=True)
@@ -141,9 +123,10 @@ class ModuleSearch:
         self._residual.reset_cache()
         rows = self._rows.side(leading.value, squared_norm, n_entries, row_squares)
         columns = self._columns.side(leading.value, squared_norm, n_entries, column_squares)
-        solution = best_of_starts(self._residual, rows, columns, leading, number, self._settings)
+        problem = ModuleProblem(self._residual, rows, columns, self._settings)
+        solution = problem.best_of_starts(leading, number)
         if self._residual.imputes and not solution.state.is_empty:
-            solution = solve_imputed(self._residual, rows, columns, solution, self._settings)
+            solution = problem.impute(solution)
         if solution.state.is_empty:
             axis, asked = ("row", self._rows) if solution.state.u.is_empty else ("column", self._columns)
             self.ended = f"the {axis} penalty {asked.penalty!r} keeps no {axis}"
@@ -154,144 +137,6 @@ class ModuleSearch:
         state = _signed_by_convention(solution.state, rows, columns)
         share = max(graph_share(rows, state.u, state.d), graph_share(columns, state.v, state.d))
         return Module(state.u, state.v, state.d, solution.outcome, solution.objectives, share)
-
-
-def best_of_starts(
-    operator: Corrected, rows: Side, columns: Side, leading: Direction, number: int, settings: Settings
-) -> Solution:
-    """Solve from the leading direction and n_init - 1 random ones; keep the largest F, the first among equals."""
-    if settings.n_init == 1:
-        return solve_either_sign(operator, rows, columns, leading, settings)
-
-    def attempt(index: int) -> Solution:
-        generator = np.random.default_rng([settings.seed, number, index])
-        direction = random_direction(leading, generator) if index else leading
-        # Each start has its own cache, so that results do not depend on the other starts.
-        return solve_either_sign(operator.for_one_start(), rows, columns, direction, settings)
-
-    run = Parallel(n_jobs=settings.n_jobs, prefer="threads")
-    solutions: list[Solution] = run(delayed(attempt)(index) for index in range(settings.n_init))
-    return max(solutions, key=lambda solution: solution.rank)
-
-
-def solve_imputed(operator: Corrected, rows: Side, columns: Side, solution: Solution, settings: Settings) -> Solution:
-    """Fill missing entries with the prediction of the module and solve again, until the module converges.
-
-    Penalties that choose their sizes do so in every solve until the budget is spent; then the last sizes are fixed.
-    """
-    budget, asked, n_rounds = Budget(), (rows, columns), 0
-    budget.choosing *= 3  # many short solves: about a hundred are typical
-    for _ in range(settings.max_iter):
-        before = solution.state
-        filled = operator.with_prediction(before.d * before.u.full(), before.v.full())
-        rows, columns = _for_matrix((rows, columns), filled)
-        solution = solve_with(filled, rows, columns, (before.u, before.v), settings, budget)
-        after, n_rounds = solution.state, n_rounds + len(solution.objectives)
-        if after.is_empty:
-            return solution
-        if max(after.u.distance(before.u), after.v.distance(before.v)) <= settings.tol:
-            stable = not budget.is_spent or is_stable(filled, *_for_matrix(asked, filled), after, settings.tol)
-            return solution if stable else replace(solution, outcome="unsettled")
-        if n_rounds > _IMPUTATION_ROUNDS * settings.max_iter:
-            break
-        if budget.is_spent:
-            rows, columns = with_fixed_size(rows, after.u), with_fixed_size(columns, after.v)
-    return replace(solution, outcome="max_iter")
-
-
-def _for_matrix(sides: Sides, operator: Corrected) -> Sides:
-    """Both sides with the noise level of a matrix."""
-    norm, size = operator.squared_norm, operator.n_entries
-    rows, columns = (replace(side, penalty=side.penalty.for_matrix(norm, size)) for side in sides)
-    return rows, columns
-
-
-def solve_with(
-    operator: Corrected,
-    rows: Side,
-    columns: Side,
-    start: Pair,
-    settings: Settings,
-    budget: Budget | None = None,
-) -> Solution:
-    """`solve` with these settings."""
-    solver, most, tol = settings.solver, settings.max_iter, settings.tol
-    return solve(operator, rows, columns, start, solver=solver, max_iter=most, tol=tol, budget=budget)
-
-
-def solve_either_sign(
-    operator: Corrected, rows: Side, columns: Side, direction: Direction, settings: Settings
-) -> Solution:
-    """Solve from a direction, which is defined up to its sign.
-
-    The sign matters if a side is non-negative: then both are tried and the better one is kept. If both end empty (no
-    score of a non-negative side may be positive), the row and the column of the largest entry are tried as a start.
-    """
-    budget = Budget()
-
-    def attempt(start: Pair) -> Solution:
-        start = anneal(operator, rows, columns, start, settings, budget)
-        first = solve_with(operator, rows, columns, start, settings, budget)
-        if first.state.is_empty or not _chooses_size(rows, columns):
-            return first
-        half = half_size_restart(operator, rows, columns, first.state, settings)
-        second = solve_with(operator, rows, columns, half, settings, budget)
-        return max(first, second, key=lambda solution: solution.rank)
-
-    if not (rows.penalty.nonnegative or columns.penalty.nonnegative):
-        return attempt(start_from(operator, rows, columns, direction, settings))
-    signs = (direction, direction._replace(vector=-direction.vector))
-    solutions = [attempt(start_from(operator, rows, columns, signed, settings)) for signed in signs]
-    if all(solution.state.is_empty for solution in solutions):
-        solutions.append(attempt(largest_entry(operator)))
-    return max(solutions, key=lambda solution: solution.rank)
-
-
-def start_from(operator: Corrected, rows: Side, columns: Side, direction: Direction, settings: Settings) -> Pair:
-    """The dense singular pair for the paper's solver (or if the sparse start would be empty), otherwise a sparse start.
-
-    Annealing and penalties that choose their size also begin with the dense pair: from a sparse start they would keep
-    its support.
-    """
-    dense = settings.annealing > 0 or settings.solver == "aisp" or _chooses_size(rows, columns)
-    sparse = None if dense else sparse_start(operator, rows, columns, direction)
-    return sparse or paper_start(operator, direction)
-
-
-def _chooses_size(rows: Side, columns: Side) -> bool:
-    return rows.penalty.chooses_size or columns.penalty.chooses_size
-
-
-def anneal(operator: Corrected, rows: Side, columns: Side, start: Pair, settings: Settings, budget: Budget) -> Pair:
-    """Reduce a dense start to the sizes of the penalties in geometric steps, each solved from the previous one."""
-    for share in np.linspace(1, 0, settings.annealing, endpoint=False):
-        sides = enlarged(rows, operator.shape[0], share), enlarged(columns, operator.shape[1], share)
-        state = solve_with(operator, *sides, start, settings, budget).state
-        if state.is_empty:
-            break
-        start = state.u, state.v
-    return start
-
-
-def enlarged(side: Side, n_entries: int, share: float) -> Side:
-    """The side with a size between that of its penalty (share 0) and all entries (share 1), if it has one."""
-    size = side.penalty.size()
-    if size is None:
-        return side
-    return replace(side, penalty=side.penalty.resized(round(size * (n_entries / size) ** share)))
-
-
-def half_size_restart(operator: Corrected, rows: Side, columns: Side, state: State, settings: Settings) -> Pair:
-    """A start for a second solve: the module of half the size that is found from this one.
-
-    The leading pair is a mixture of modules with nearly equal d, and the size is then chosen for the mixture; the half
-    size separates them.
-    """
-    rows, columns = with_fixed_size(rows, state.u, 0.5), with_fixed_size(columns, state.v, 0.5)
-    found = solve_with(operator, rows, columns, (state.u, state.v), settings).state
-    if found.is_empty:
-        return state.u, state.v
-    return replace(found.u, choice=None), replace(found.v, choice=None)
 
 
 def graph_share(side: Side, vector: Vector, d: float) -> float:

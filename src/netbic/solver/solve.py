@@ -13,7 +13,7 @@ from netbic.penalties import L0
 from netbic.solver.half_step import Side, SolverName, rounds
 from netbic.solver.vectors import State, Vector
 
-Outcome = Literal["converged", "empty", "cycle", "max_iter", "unsettled"]
+Outcome = Literal["converged", "empty", "cycle", "max_iter", "size_not_converged"]
 
 MAX_CHOOSING_ROUNDS: Final = 400  # per start, for penalties that choose their size; benchmarks need up to 125
 
@@ -22,7 +22,7 @@ MAX_CHOOSING_ROUNDS: Final = 400  # per start, for penalties that choose their s
 class Solution:
     """The last state, the outcome, and F after every round.
 
-    The outcome is "unsettled" if the size was still changing after `MAX_CHOOSING_ROUNDS` and was then fixed.
+    The outcome is "size_not_converged" if the size was still changing after `MAX_CHOOSING_ROUNDS` and was then fixed.
     """
 
     state: State
@@ -73,8 +73,8 @@ def solve(
 
     Penalties without an objective are iterated as by "aisp"; "monotone" raises an error. If penalties that choose their
     sizes run into a cycle, the sizes and weights of its last round are fixed and the iteration goes on to convergence.
-    The same is done when the `budget` is spent; the outcome is then "unsettled" instead of "converged", unless another
-    round would choose the same sizes again.
+    The same is done when the `budget` is spent; the outcome is then "size_not_converged" instead of "converged",
+    unless another round would choose the same sizes again.
     """
     solver = _usable(solver, rows, columns)
     budget, most = budget or Budget(), max_iter
@@ -90,7 +90,7 @@ def solve(
         rest = _iterate(operator, *sides, found.state, _usable("auto", *sides), max_iter - used, tol, feasible=True)
         outcome = rest.outcome
         if found.outcome == "max_iter" and outcome == "converged":
-            outcome = outcome if is_stable(operator, rows, columns, rest.state, tol) else "unsettled"
+            outcome = outcome if is_stable(operator, rows, columns, rest.state, tol) else "size_not_converged"
         found = Solution(rest.state, outcome, np.concatenate([found.objectives, rest.objectives]))
     return replace(found, state=with_positive_d(found.state, rows, columns))
 

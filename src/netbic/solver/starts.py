@@ -37,6 +37,7 @@ _GRAM_SUBSPACE, _PASS_SUBSPACE = (20, 8), (24, 12)  # size of the subspace at mo
 _STEPS = (12, 3)  # passes over X for the first start, and for each later one
 _SVD_SIZE = 16  # up to this many rows or columns the matrix is made dense: too small for ARPACK
 
+Pair = tuple[Vector, Vector]
 Product = Callable[[Array], Array]
 
 
@@ -230,7 +231,7 @@ def image(product: Callable[[Indices, Floats], Floats], vector: Floats) -> Float
     return length * product(support, vector[support] / length) if length else product(support, vector[support])
 
 
-def paper_start(operator: Operator, direction: Direction) -> tuple[Vector, Vector]:
+def paper_start(operator: Operator, direction: Direction) -> Pair:
     """The full singular pair: the direction itself and the product with it."""
     one = Vector.of(direction.vector)
     if direction.on_rows:
@@ -238,7 +239,7 @@ def paper_start(operator: Operator, direction: Direction) -> tuple[Vector, Vecto
     return Vector.of(operator.matvec(one.support, one.values)), one
 
 
-def sparse_start(operator: Operator, rows: Side, columns: Side, direction: Direction) -> tuple[Vector, Vector] | None:
+def sparse_start(operator: Operator, rows: Side, columns: Side, direction: Direction) -> Pair | None:
     """A round without the graph, beginning on the axis of the direction; None if a threshold keeps nothing."""
     z = direction.value * direction.vector
     if direction.on_rows:
@@ -256,7 +257,7 @@ def random_direction(like: Direction, generator: np.random.Generator) -> Directi
     return like._replace(vector=vector / np.linalg.norm(vector))
 
 
-def largest_entry(operator: Corrected) -> tuple[Vector, Vector]:
+def largest_entry(operator: Corrected) -> Pair:
     """The row and the column of the largest entry."""
     u, v = (
         Vector(size, np.array([at]), np.ones(1))

@@ -1,0 +1,167 @@
+"""One module: starts, annealing, restarts and imputation around `solve`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from sklearn.utils.parallel import Parallel, delayed
+
+from netbic.operators import Corrected
+from netbic.solver.half_step import Side, SolverName
+from netbic.solver.solve import Budget, Solution, is_stable, solve, with_fixed_size
+from netbic.solver.starts import Direction, Pair, largest_entry, paper_start, random_direction, sparse_start
+from netbic.solver.vectors import State
+
+Deflation = Literal["hotelling", "projection", "schur"]
+
+_IMPUTATION_ROUNDS = 10  # in units of max_iter, while missing entries are imputed
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Options of the iteration, named as the parameters of `SparseGraphSVD`."""
+
+    solver: SolverName = "auto"
+    n_init: int = 1
+    max_iter: int = 500
+    tol: float = 1e-6
+    deflation: Deflation = "hotelling"
+    seed: int = 0
+    n_jobs: int | None = None
+    annealing: int = 0
+
+
+@dataclass(frozen=True)
+class ModuleProblem:
+    """The search for one module in a matrix."""
+
+    operator: Corrected
+    rows: Side
+    columns: Side
+    settings: Settings
+
+    def best_of_starts(self, leading: Direction, number: int) -> Solution:
+        """Solve from the leading direction and n_init - 1 random ones; keep the largest F, the first among equals."""
+        if self.settings.n_init == 1:
+            return self.from_direction(leading)
+
+        def attempt(index: int) -> Solution:
+            generator = np.random.default_rng([self.settings.seed, number, index])
+            direction = random_direction(leading, generator) if index else leading
+            # Each start has its own cache, so that results do not depend on the other starts.
+            return replace(self, operator=self.operator.for_one_start()).from_direction(direction)
+
+        run = Parallel(n_jobs=self.settings.n_jobs, prefer="threads")
+        solutions: list[Solution] = run(delayed(attempt)(index) for index in range(self.settings.n_init))
+        return max(solutions, key=lambda solution: solution.rank)
+
+    def from_direction(self, direction: Direction) -> Solution:
+        """Solve from a direction, which is defined up to its sign.
+
+        The sign matters if a side is non-negative: then both are tried and the better one is kept. If both end empty
+        (no score of a non-negative side may be positive), the row and the column of the largest entry are tried.
+        """
+        budget = Budget()
+        if not (self.rows.penalty.nonnegative or self.columns.penalty.nonnegative):
+            return self._from_start(self._start(direction), budget)
+        signs = (direction, direction._replace(vector=-direction.vector))
+        solutions = [self._from_start(self._start(signed), budget) for signed in signs]
+        if all(solution.state.is_empty for solution in solutions):
+            solutions.append(self._from_start(largest_entry(self.operator), budget))
+        return max(solutions, key=lambda solution: solution.rank)
+
+    def impute(self, solution: Solution) -> Solution:
+        """Fill missing entries with the prediction of the module and solve again, until the module converges.
+
+        Penalties that choose their sizes do so in every solve until the budget is spent; then the last sizes are fixed.
+        """
+        budget, problem, n_rounds, tol = Budget(), self, 0, self.settings.tol
+        budget.choosing *= 3  # many short solves: about a hundred are typical
+        for _ in range(self.settings.max_iter):
+            before = solution.state
+            filled = self.operator.with_prediction(before.d * before.u.full(), before.v.full())
+            problem = problem._on(filled)
+            solution = problem._solve((before.u, before.v), budget)
+            after, n_rounds = solution.state, n_rounds + len(solution.objectives)
+            if after.is_empty:
+                return solution
+            if max(after.u.distance(before.u), after.v.distance(before.v)) <= tol:
+                asked = self._on(filled)
+                stable = not budget.is_spent or is_stable(filled, asked.rows, asked.columns, after, tol)
+                return solution if stable else replace(solution, outcome="size_not_converged")
+            if n_rounds > _IMPUTATION_ROUNDS * self.settings.max_iter:
+                break
+            if budget.is_spent:
+                problem = problem._with_fixed_sizes(after)
+        return replace(solution, outcome="max_iter")
+
+    @property
+    def _chooses_size(self) -> bool:
+        return self.rows.penalty.chooses_size or self.columns.penalty.chooses_size
+
+    def _on(self, operator: Corrected) -> ModuleProblem:
+        """The same problem for another matrix, with its noise level."""
+        norm, size = operator.squared_norm, operator.n_entries
+        rows, columns = (
+            replace(side, penalty=side.penalty.for_matrix(norm, size)) for side in (self.rows, self.columns)
+        )
+        return replace(self, operator=operator, rows=rows, columns=columns)
+
+    def _with_fixed_sizes(self, state: State, share: float = 1.0) -> ModuleProblem:
+        """The problem with (a share of) the sizes that the penalties have chosen, where they do so."""
+        rows, columns = with_fixed_size(self.rows, state.u, share), with_fixed_size(self.columns, state.v, share)
+        return replace(self, rows=rows, columns=columns)
+
+    def _start(self, direction: Direction) -> Pair:
+        """The dense singular pair for the paper's solver (or if a sparse start would be empty), else a sparse start.
+
+        Annealing and penalties that choose their size also begin with the dense pair: from a sparse start they would
+        keep its support.
+        """
+        dense = self.settings.annealing > 0 or self.settings.solver == "aisp" or self._chooses_size
+        sparse = None if dense else sparse_start(self.operator, self.rows, self.columns, direction)
+        return sparse or paper_start(self.operator, direction)
+
+    def _solve(self, start: Pair, budget: Budget | None = None) -> Solution:
+        solver, most, tol = self.settings.solver, self.settings.max_iter, self.settings.tol
+        problem = self.operator, self.rows, self.columns
+        return solve(*problem, start, solver=solver, max_iter=most, tol=tol, budget=budget)
+
+    def _from_start(self, start: Pair, budget: Budget) -> Solution:
+        first = self._solve(self._anneal(start, budget), budget)
+        if first.state.is_empty or not self._chooses_size:
+            return first
+        second = self._solve(self._half_size_restart(first.state), budget)
+        return max(first, second, key=lambda solution: solution.rank)
+
+    def _anneal(self, start: Pair, budget: Budget) -> Pair:
+        """Reduce a dense start to the sizes of the penalties in geometric steps, each solved from the previous one."""
+        n, p = self.operator.shape
+        for share in np.linspace(1, 0, self.settings.annealing, endpoint=False):
+            larger = replace(self, rows=enlarged(self.rows, n, share), columns=enlarged(self.columns, p, share))
+            state = larger._solve(start, budget).state
+            if state.is_empty:
+                break
+            start = state.u, state.v
+        return start
+
+    def _half_size_restart(self, state: State) -> Pair:
+        """A start for a second solve: the module of half the size that is found from this one.
+
+        The leading pair is a mixture of modules with nearly equal d, and the size is then chosen for the mixture; the
+        half size separates them.
+        """
+        found = self._with_fixed_sizes(state, 0.5)._solve((state.u, state.v)).state
+        if found.is_empty:
+            return state.u, state.v
+        return replace(found.u, choice=None), replace(found.v, choice=None)
+
+
+def enlarged(side: Side, n_entries: int, share: float) -> Side:
+    """The side with a size between that of its penalty (share 0) and all entries (share 1), if it has one."""
+    size = side.penalty.size()
+    if size is None:
+        return side
+    return replace(side, penalty=side.penalty.resized(round(size * (n_entries / size) ** share)))

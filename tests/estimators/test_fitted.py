@@ -1,0 +1,77 @@
+"""Fitted attributes that other packages read: matched graphs, the scaler, choices; and earlier names of them."""
+
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+
+import netbic
+from netbic import AdaptiveSupport, SparseGraphSVD
+from netbic.estimators import matched_graph, parameters
+from netbic.simulate import paper
+
+toy = paper(0.03, random_state=0)
+GENES = [f"g{i}" for i in range(100)]
+X = pd.DataFrame(toy.X, columns=GENES)
+edges = pd.DataFrame(np.argwhere(np.triu(toy.column_graph.weights.toarray())), columns=["source", "target"])
+edges = edges.map(lambda i: GENES[i]).sample(frac=1, random_state=0)  # nodes in another order than the columns
+
+
+def test_a_fit_matches_each_graph_once(monkeypatch, tmp_path):
+    calls, match = [], parameters.match
+    monkeypatch.setattr(parameters, "match", lambda *arguments: calls.append(arguments[3]) or match(*arguments))
+    model = SparseGraphSVD(1, n_rows=50, n_columns=50, row_graph=toy.row_graph, column_graph=edges).fit(X)
+    assert calls == ["row", "column"]
+    assert matched_graph(model, "row") is toy.row_graph
+    assert (matched_graph(model, "column").weights != toy.column_graph.weights).nnz == 0
+    assert matched_graph(model, "column").names.tolist() == GENES
+    assert calls == ["row", "column"]
+    netbic.save(model, tmp_path)
+    loaded = netbic.load(tmp_path)
+    for axis in ("row", "column"):
+        assert (matched_graph(loaded, axis).weights != matched_graph(model, axis).weights).nnz == 0
+
+
+def test_a_model_without_graphs_has_none():
+    model = SparseGraphSVD(1, n_rows=50, n_columns=50).fit(X)
+    assert model.graphs_ == {"rows": None, "columns": None}
+    assert matched_graph(model, "column") is None
+
+
+def test_the_scaler_under_both_names():
+    model = SparseGraphSVD(1, n_columns=50).fit(X)
+    np.testing.assert_allclose(model.scaler_.offsets, toy.X.mean(axis=0))
+    with pytest.warns(FutureWarning, match="preparation_ is called scaler_ now"):
+        assert model.preparation_ is model.scaler_
+
+
+def test_earlier_columns_of_choices_hold_the_same_values():
+    adaptive = AdaptiveSupport()
+    model = SparseGraphSVD(1, row_penalty=adaptive, column_penalty=adaptive, center=None).fit(toy.X)
+    assert model.choices_.columns.tolist()[-3:] == ["diagnostic", "unevenness", "doubt"]
+    for earlier, today in {"unevenness": "heteroscedasticity", "doubt": "diagnostic"}.items():
+        assert model.choices_[earlier].tolist() == model.choices_[today].tolist()
+    tables = netbic.io.to_frames(model)
+    old = tables.choices.drop(columns=["heteroscedasticity", "diagnostic"])  # as written by earlier versions
+    pd.testing.assert_frame_equal(netbic.io.from_frames(tables._replace(choices=old)).choices_, model.choices_)
+
+
+@pytest.mark.parametrize(
+    ("module", "earlier", "today"),
+    [
+        (netbic.penalties, "reach_of_noise", "expected_noise_norm"),
+        (netbic.solver, "remarks", "diagnostics"),
+        (netbic.estimators, "Prepared", "SearchInput"),
+    ],
+)
+def test_earlier_names_warn(module, earlier, today):
+    name = module.__name__
+    with pytest.warns(FutureWarning, match=f"{name}.{earlier} is called {name}.{today} now"):
+        assert getattr(module, earlier) is getattr(module, today)
+    assert callable(getattr(module, today))
+
+
+def test_passes_are_those_of_the_last_fit():
+    model = SparseGraphSVD(1, n_rows=50, n_columns=50).fit(da.from_array(toy.X, chunks=(50, 100)))
+    assert model.passes_ > 0
+    assert model.fit(toy.X).passes_ is None
