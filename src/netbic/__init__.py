@@ -31,7 +31,7 @@ _HOMES = {
 }
 _PACKAGES = {"enrichment", "graphs", "io", "methods", "penalties", "pl", "report", "selection"}
 _PACKAGES |= {"simulate", "tl"}
-_PACKAGES |= {"files"}  # for the command line
+_PACKAGES |= {"files", "storage"}  # for the command line
 
 __all__ = [
     "L0",
