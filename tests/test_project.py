@@ -14,7 +14,8 @@ ROOT = Path(__file__).parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 MAKEFILE = (ROOT / "Makefile").read_text()
 TARGETS = set(re.findall(r"^([\w-]+):(?!=)", MAKEFILE, re.MULTILINE))
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = PYPROJECT["project"]
 RECIPE = yaml.safe_load((ROOT / "recipe" / "recipe.yaml").read_text())
 CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text())
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text()
@@ -57,6 +58,8 @@ def test_the_tests_with_the_lowest_dependencies_are_there():
 
 def test_the_recipe_requires_what_the_project_requires():
     python, *others = RECIPE["requirements"]["run"]
+    built_with = [line.replace(" ", "") for line in RECIPE["requirements"]["host"][2:]]
+    assert built_with == PYPROJECT["build-system"]["requires"]
     assert python == "python >=${{ python_min }}"
     assert f">={RECIPE['context']['python_min']}" == PROJECT["requires-python"]
     assert [line.replace(" ", "") for line in others] == PROJECT["dependencies"]
