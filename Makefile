@@ -76,8 +76,7 @@ kills: install
 
 # The lowest and the newest dependencies, in environments of their own. uv can resolve to the lowest versions, pip cannot.
 # Old packages use what newer Pythons and packages have deprecated: there, deprecations are no errors.
-LOWEST_TESTS := tests/test_penalties.py tests/test_graphs.py tests/test_operators.py tests/test_solver.py \
-                tests/test_decomposition.py tests/files
+LOWEST_TESTS := $(addprefix tests/,penalties graphs operators solver estimators study readers conversion storage files)
 lowest:
 	$(PYTHON) -m venv --clear .venv-lowest
 	.venv-lowest/bin/python $(PIP) uv
