@@ -76,7 +76,8 @@ kills: install
 
 # The lowest and the newest dependencies, in environments of their own. uv can resolve to the lowest versions, pip cannot.
 # Old packages use what newer Pythons and packages have deprecated: there, deprecations are no errors.
-LOWEST_TESTS := $(addprefix tests/,penalties graphs operators solver estimators study readers conversion storage files)
+LOWEST_TESTS := $(addprefix tests/,penalties/test_thresholds.py graphs operators solver/test_solver.py \
+                estimators/test_sparse_graph_svd.py study readers conversion storage files)
 lowest:
 	$(PYTHON) -m venv --clear .venv-lowest
 	.venv-lowest/bin/python $(PIP) uv
