@@ -1,15 +1,39 @@
-# make demo    find modules in a simulated cohort          make test    lint, types, doctests and the whole suite
-# make install the private environment (.venv) alone       make format  let ruff tidy the sources
-# make paper   the paper's figures and table (docs/paper)   make pictures  redraw the README's picture
-# make bench   time it against its peers (minutes)         make docs    the documentation site, in docs/_build/html
-# make fuzz    2,000 damaged files of every format         make kills   200 commands killed at random moments
-# make nightly the tests that only repeat others, on more data and seeds
-# make clean   remove .venv, caches and the site
+# Use netbic
+#   make demo            find modules in a simulated cohort
+#   make install         only set up the environment, in .venv
+# Develop
+#   make test            lint and suite: what must pass
+#   make lint            ruff and mypy
+#   make suite           the tests and doctests; some of them: make suite TESTS=tests/test_solver.py
+#   make coverage        the same with a coverage report (also with TESTS=...)
+#   make format          apply ruff's fixes and formatting
+#   make nightly         the tests that repeat others on more data and seeds
+#   make fuzz            read 2,000 damaged files of every format
+#   make kills           kill 200 commands at random moments
+#   make lowest          tests with the lowest versions of the dependencies that pyproject.toml allows
+#   make prerelease      tests with pre-releases of the dependencies
+# Documentation
+#   make docs            the documentation site, in docs/_build/html
+#   make paper           the paper's figures and table, in docs/paper
+#   make pictures        redraw the README's figure
+#   make bench           compare running times with other packages (minutes)
+# Release
+#   make build           wheel and sdist, in dist
+#   make check-install   install what is in dist in new environments and run the demo
+#   make check-tag       check that the git tag in $TAG is the version
+#   make lint-workflows  check the files for GitHub, Read the Docs and the citation
+#   make clean           remove environments, caches and everything that was built
 
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-EXTRAS := anndata,plot,report,dask,dev
+RUNTIME_EXTRAS := anndata,plot,report,dask
+EXTRAS := $(RUNTIME_EXTRAS),dev
+PIP    := -m pip install --quiet --disable-pip-version-check
+
+TESTS  ?=
+JOBS   ?= 2
+PYTEST := pytest -n $(JOBS) --dist worksteal -q --durations=15
 
 # Real data and the larger golden set live outside the repository; tests that need them skip where they are absent.
 ifneq ($(wildcard ../shared/data),)
@@ -19,20 +43,28 @@ ifneq ($(wildcard ../shared/golden),)
 export NETBIC_GOLDEN ?= $(abspath ../shared/golden)
 endif
 
-.PHONY: demo test nightly fuzz kills install format paper bench pictures docs clean
+.PHONY: demo install test lint suite coverage format nightly fuzz kills lowest prerelease docs paper pictures bench \
+        build check-install check-tag lint-workflows clean
 
 demo: install
 	$(BIN)/netbic demo
 
-test: install
+test: lint suite
+
+lint: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n 2 --dist worksteal -q --durations=15
+
+suite: install
+	$(BIN)/$(PYTEST) $(TESTS)
+
+coverage: install
+	$(BIN)/$(PYTEST) --cov --cov-report=term --cov-report=html --cov-report=xml $(TESTS)
 
 # What repeats a test of the suite on more data or more seeds.
 nightly: install
-	$(BIN)/pytest -n 2 --dist worksteal -q --durations=15 -m nightly
+	$(BIN)/$(PYTEST) -m nightly
 
 # The long versions of what the suite does briefly; seeds are printed, e.g. make fuzz SEED=7
 SEED ?= 0
@@ -42,6 +74,21 @@ fuzz: install
 kills: install
 	$(BIN)/python tests/kills/random_kills.py --kills 200 --seed $(SEED)
 
+# The lowest and the newest dependencies, in environments of their own. uv can resolve to the lowest versions, pip cannot.
+# Old packages use what newer Pythons and packages have deprecated: there, deprecations are no errors.
+LOWEST_TESTS := $(addprefix tests/,penalties/test_thresholds.py graphs operators solver/test_solver.py \
+                estimators/test_sparse_graph_svd.py study readers conversion storage files)
+lowest:
+	$(PYTHON) -m venv --clear .venv-lowest
+	.venv-lowest/bin/python $(PIP) uv
+	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest --resolution lowest-direct --editable ".[$(EXTRAS)]"
+	.venv-lowest/bin/$(PYTEST) -W ignore::DeprecationWarning $(or $(TESTS),$(LOWEST_TESTS))
+
+prerelease:
+	$(PYTHON) -m venv --clear .venv-prerelease
+	.venv-prerelease/bin/python $(PIP) --pre --editable ".[$(EXTRAS)]"
+	.venv-prerelease/bin/$(PYTEST) $(TESTS)
+
 install: $(VENV)/.installed
 
 $(VENV)/.installed: pyproject.toml
@@ -49,7 +96,7 @@ $(VENV)/.installed: pyproject.toml
 	  { echo "netbic needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version). Try: make PYTHON=python3.12"; exit 1; }
 	@test -d $(VENV) || $(PYTHON) -m venv $(VENV) || \
 	  { echo "$(PYTHON) cannot make a virtual environment. On Debian or Ubuntu: apt install python3-venv"; exit 1; }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$(EXTRAS)]"
+	$(BIN)/python $(PIP) --editable ".[$(EXTRAS)]"
 	@touch $@
 
 format: install
@@ -72,8 +119,43 @@ docs: $(VENV)/.installed-docs
 	@echo "open docs/_build/html/index.html"
 
 $(VENV)/.installed-docs: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
+	$(BIN)/python $(PIP) --editable ".[docs]"
+	@touch $@
+
+build: $(VENV)/.installed-release
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*
+
+# Each archive is installed with the required dependencies only; then pip resolves the extras without installing them.
+check-install:
+	@ls dist/*.whl dist/*.tar.gz >/dev/null || { echo "dist has no wheel or no sdist. Run: make build"; exit 1; }
+	@set -e; for archive in dist/*.whl dist/*.tar.gz; do \
+	  echo "$$archive with $$($(PYTHON) --version)"; \
+	  $(PYTHON) -m venv --clear .venv-install; \
+	  .venv-install/bin/python $(PIP) "$$archive"; \
+	  .venv-install/bin/netbic --version; \
+	  .venv-install/bin/netbic demo; \
+	  .venv-install/bin/python $(PIP) --dry-run "$$archive[$(RUNTIME_EXTRAS)]"; \
+	done
+
+check-tag:
+	@grep -qxF "__version__ = \"$${TAG#v}\"" src/netbic/__init__.py || \
+	  { echo "the tag '$$TAG' is not v followed by __version__ of src/netbic/__init__.py"; exit 1; }
+
+SCHEMA := $(BIN)/check-jsonschema --builtin-schema
+lint-workflows: $(VENV)/.installed-release
+	$(SCHEMA) vendor.github-workflows .github/workflows/*.yml
+	$(SCHEMA) vendor.dependabot .github/dependabot.yml
+	$(SCHEMA) vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
+	$(SCHEMA) vendor.github-issue-forms .github/ISSUE_TEMPLATE/bug.yml .github/ISSUE_TEMPLATE/idea.yml
+	$(SCHEMA) vendor.readthedocs .readthedocs.yaml
+	$(SCHEMA) vendor.citation-file-format CITATION.cff
+
+$(VENV)/.installed-release: $(VENV)/.installed
+	$(BIN)/python $(PIP) --editable ".[release]"
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis docs/_build
+	rm -rf .venv .venv-* dist htmlcov .coverage* coverage.xml
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis docs/_build

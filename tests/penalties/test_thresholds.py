@@ -52,18 +52,21 @@ def test_l1_ball_beats_every_feasible_competitor(c, bound, seed):
 
 @given(arrays(np.float64, 9, elements=st.floats(0.1, 10)), st.floats(1.0, 2.9))
 def test_l1_ball_equals_bisection(c, bound):
-    def ratio(level):
-        shrunk = np.maximum(c - level, 0)
-        return shrunk.sum() / np.linalg.norm(shrunk)
+    below = c.max() - c  # exact for near ties, which the levels themselves would not tell apart
 
-    n_top = np.count_nonzero(c == c.max())
-    if ratio(0.0) <= bound or bound <= np.sqrt(n_top) + 1e-6:
+    def shrunk(step):
+        return np.maximum(step - below, 0)
+
+    def ratio(step):
+        return shrunk(step).sum() / np.linalg.norm(shrunk(step))
+
+    if ratio(c.max()) <= bound or bound <= np.sqrt(np.count_nonzero(below == 0)) + 1e-6:
         return
-    low, high = 0.0, np.sort(c)[-n_top - 1] + (1 - 1e-9) * (c.max() - np.sort(c)[-n_top - 1])
+    low, high = 1e-9 * below[below > 0].min(), c.max()
     for _ in range(200):
         middle = (low + high) / 2
-        low, high = (middle, high) if ratio(middle) > bound else (low, middle)
-    expected = np.maximum(c - low, 0) / np.linalg.norm(np.maximum(c - low, 0))
+        low, high = (low, middle) if ratio(middle) > bound else (middle, high)
+    expected = shrunk(low) / np.linalg.norm(shrunk(low))
     np.testing.assert_allclose(unit(L1Ball(bound).threshold(c), 9), expected, atol=1e-6)
 
 
