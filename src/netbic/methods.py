@@ -32,12 +32,15 @@ def _dense(k: int | None) -> Penalty | None:
     return None
 
 
+_SGSVD_STAR = Method(_l0, uses_graph=True)
+_SGSVD = Method(_l0, signs="signed", uses_graph=True)
+
 METHODS: Final[dict[str, Method]] = {
-    "sgSVD*": Method(_l0, uses_graph=True),
-    "L0-sgSVD*": Method(_l0, uses_graph=True),
+    "sgSVD*": _SGSVD_STAR,
+    "L0-sgSVD*": _SGSVD_STAR,
     "L1-sgSVD*": Method(_keep_soft, uses_graph=True),
-    "sgSVD": Method(_l0, signs="signed", uses_graph=True),
-    "L0-sgSVD": Method(_l0, signs="signed", uses_graph=True),
+    "sgSVD": _SGSVD,
+    "L0-sgSVD": _SGSVD,
     "L1-sgSVD": Method(_keep_soft, signs="signed", uses_graph=True),
     "L0SVD": Method(_l0),
     "ALSVD": Method(lambda k: AdaptiveLasso() if k is None else KeepSoft(k)),
