@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from netbic.arrays import RandomState
+from netbic.arrays import Bools, RandomState
 from netbic.enrichment.edges import edges
 from netbic.enrichment.gene_sets import GeneSets, gene_sets
 from netbic.errors import InputError
@@ -61,7 +61,7 @@ def write_enrichment(
         tables["gene_sets"] = found[found["q_value"] <= level]
         options["gene_sets"] = {"level": level, "by_sign": by_sign, "collapse": collapse}
     if graph is not None:
-        tables["edges"] = edge_table(model, graph, random_state)
+        tables["edges"] = _edge_table(model.columns_, graph, random_state)
         options["edges"] = {"level": level}
     files = {RECORD: json_bytes(dict(sorted((enrichment_record(folder) | options).items())))}
     for name in sorted(tables):
@@ -90,9 +90,9 @@ def enrichment_record(folder: Path) -> dict[str, dict[str, Any]]:
     return {name: each for name, each in known.items() if isinstance(each, dict) and is_number(each.get("level"))}
 
 
-def edge_table(model: SparseGraphSVD, graph: Graph, random_state: RandomState) -> pd.DataFrame:
+def _edge_table(masks: Bools, graph: Graph, random_state: RandomState) -> pd.DataFrame:
     """The paper's test, and in further columns the comparison with degree-matched sets."""
-    table, degree = edges(model, graph), edges(model, graph, null="degree", random_state=random_state)
+    table, degree = edges(masks, graph), edges(masks, graph, null="degree", random_state=random_state)
     for name in ("expected", "fold_change", "p_value", "q_value"):
         table[f"degree_{name}"] = degree[name]
     return table

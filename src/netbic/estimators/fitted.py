@@ -43,7 +43,6 @@ def matched_graph(model: SparseGraphSVD, axis: str) -> Graph | None:
 
 def check_same_data(model: SparseGraphSVD, X: Any) -> None:
     """Raise unless X has the shape, and where it has names the names, of the data a model was fitted to."""
-    model = fitted_model(model)
     known = (len(model.left_vectors_), int(model.n_features_in_))
     if tuple(X.shape) != known:
         raise ValueError(f"X has shape {tuple(X.shape)} but the modules were found in one of shape {known}: give that")

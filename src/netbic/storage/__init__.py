@@ -8,7 +8,7 @@ from netbic.storage.new_samples import read_like
 from netbic.storage.npz import npz_arrays
 from netbic.storage.runs import Run, check_folder
 from netbic.storage.state import ModelState, model_from, settings_from, settings_of, state_of
-from netbic.storage.tables import modules_table, summary_table
+from netbic.storage.tables import modules_table, summary_of, summary_table
 
 __all__ = [
     "Checkpoint",
@@ -29,6 +29,7 @@ __all__ = [
     "settings_from",
     "settings_of",
     "state_of",
+    "summary_of",
     "summary_table",
     "to_frames",
     "write_cohort",

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import pandas as pd
 
+from netbic.arrays import Array
 from netbic.errors import InputError
 from netbic.estimators import SparseGraphSVD, fitted_model, names_of
 from netbic.graphs import Graph
-from netbic.storage.npz import Array, Arrays
+from netbic.storage.npz import Arrays
 from netbic.storage.state import CHOSEN_NUMBERS, ModelState, Names, fitted_state, model_from, settings_of
 from netbic.storage.tables import summary_of
 

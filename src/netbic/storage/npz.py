@@ -5,15 +5,15 @@ from __future__ import annotations
 import io
 from collections.abc import Container, Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from netbic.arrays import Array
 from netbic.errors import one_line, unusable
 from netbic.readers import check_archive
 
-Array: TypeAlias = NDArray[Any]
 Arrays: TypeAlias = dict[str, Array]
 
 

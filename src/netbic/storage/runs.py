@@ -89,8 +89,12 @@ class Run:
             if content["state"] == "finished" and all((folder / name).is_file() for name in _NEEDED):
                 run._clean_up()
                 return None
-        with files.signals_deferred():
-            run._start(content, afresh=force)
+        try:
+            with files.signals_deferred():
+                run._start(content, afresh=force)
+        except BaseException:
+            run._lock.close()
+            raise
         return run
 
     def __enter__(self) -> Self:
@@ -117,21 +121,17 @@ class Run:
         with files.write_errors(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
         self._lock.enter_context(files.locked(self.folder))
-        try:
-            running = self._task.record() | {"state": "running", "inputs": self._inputs}
-            files.write_json(self.folder / files.RUN_RECORD, running | _earlier_results(content))
-            files.remove_stale_files(self.folder, self.folder / "model")
-            if afresh:
-                self._path.unlink(missing_ok=True)
-            self._checkpoint = Checkpoint(self._path, self._task, _decoded, strict=False)
-            for entry in self._checkpoint.entries:
-                if isinstance(entry, Module):
-                    self.known.append(entry)
-                else:
-                    self.chosen = entry
-        except BaseException:
-            self._lock.close()
-            raise
+        running = self._task.record() | {"state": "running", "inputs": self._inputs}
+        files.write_json(self.folder / files.RUN_RECORD, running | _earlier_results(content))
+        files.remove_stale_files(self.folder, self.folder / "model")
+        if afresh:
+            self._path.unlink(missing_ok=True)
+        self._checkpoint = Checkpoint(self._path, self._task, _decoded, strict=False)
+        for entry in self._checkpoint.entries:
+            if isinstance(entry, Module):
+                self.known.append(entry)
+            else:
+                self.chosen = entry
 
     def _clean_up(self) -> None:
         """Remove what a kill after the last file of a finished fit left."""

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from netbic import penalties
+from netbic.arrays import Array
 from netbic.errors import InputError
 from netbic.estimators import AXES, SparseGraphSVD, StableModules, fitted_model, matched_graph, store_choices
 from netbic.files import JsonValue, Record
 from netbic.graphs import Graph
 from netbic.operators import Scaler
 from netbic.solver import Module, Vector
-from netbic.storage.npz import Array, Arrays
+from netbic.storage.npz import Arrays
 from netbic.storage.state_check import check_arrays, check_names
 
 _ARRAYS = ("left_vectors", "components", "singular_values", "explained_variance_ratio", "graph_share", "converged")

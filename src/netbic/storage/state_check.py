@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from netbic.arrays import Array
 from netbic.errors import InputError
-from netbic.storage.npz import Array
 
 Sizes = Mapping[str, int]
 _ROUNDING = 1e-3  # tolerance for the length of a vector in single precision
