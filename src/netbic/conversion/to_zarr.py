@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from netbic.conversion.external_transpose import csc_source, parquet_source, tenx_source, text_source
+from netbic.conversion.external_transpose import csc_source, table_source, tenx_source
 from netbic.errors import InputError, extra, one_line
 from netbic.files import (
     FolderInUse,
@@ -157,8 +157,7 @@ def _row_source(
     if kind == "10x":
         return tenx_source(path, scratch, options.gene_names, dtype, progress)
     if kind not in ("zarr", ".h5ad", ".npy"):
-        table_source = parquet_source if kind == "parquet" else text_source
-        return table_source(path, scratch, options.skip_columns, options.samples_in_rows, dtype, progress)
+        return table_source(path, scratch, options, dtype, progress)
     stored = describe(path, options.layer, options.gene_names)
     return csc_source(stored, scratch, dtype, progress) if stored.encoding == "csc_matrix" else store_source(stored)
 
