@@ -194,7 +194,8 @@ def _height(rows: RowSource, asked: int | None, dtype: np.dtype[Any]) -> int:
         return min(rows.shape[0], max(1, int(BLOCK_BYTES / max(row_bytes, 1.0))))
     if asked < 1 or asked * row_bytes > _LARGEST:
         most = max(1, int(_LARGEST / max(row_bytes, 1.0)))
-        raise InputError(f"block_rows={asked:,}: choose 1 to {most:,}, so that blocks stay below 2 GB")
+        what = f"`block_rows={asked}`: choose 1 to {most:,}, so that blocks stay below 2 GB"
+        raise InputError(what, ["block_rows"])
     return min(asked, rows.shape[0])
 
 

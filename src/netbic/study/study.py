@@ -120,8 +120,8 @@ def _expression(path: Path | str, options: StudyOptions) -> Expression:
     if options.lazy:
         return open_expression(path, **vars(options.expression), block_rows=options.block_rows)
     if options.block_rows is not None:
-        what = f"block_rows={options.block_rows} is for matrices that stay in their files: use `lazy=True` too"
-        raise InputError(what, ["lazy"])
+        what = f"`block_rows={options.block_rows}` is for matrices that stay in their files: use `lazy=True` too"
+        raise InputError(what, ["block_rows", "lazy"])
     return read_expression(path, **vars(options.expression))
 
 
