@@ -222,7 +222,7 @@ def test_the_fingerprint_knows_the_data_and_not_the_blocks(folder, tmp_path):
         ("a.npy", b"not an array", "cannot be read as .npy"),
         ("a.h5ad", b"not HDF5", "cannot be read as .h5ad"),
         ("a.parquet", b"not Parquet", "netbic convert"),
-        ("a.tsv", b"gene\ta\tb\nx\t1\t2\n", "is a text table.*netbic convert .*a.tsv a.zarr first"),
+        ("a.tsv", b"gene\ta\tb\nx\t1\t2\n", "is a text table.*convert it first .netbic convert .*a.tsv a.zarr"),
         ("gone.npy", None, "does not exist"),
         ("gone.zarr", None, "does not exist"),
         ("empty.h5ad", b"", "is empty"),

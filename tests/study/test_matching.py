@@ -18,7 +18,7 @@ from netbic.io import (
     align,
     open_study,
 )
-from netbic.study.matching import check_names
+from netbic.study.matching import check_overlap
 
 GENES = np.array(["TP53", "MDM2", "EGFR", "GRB2", "ACTB", "GAPDH"], dtype=object)
 NETWORK = Graph.from_edges(pd.DataFrame({"a": ["TP53", "MDM2", "EGFR", "SOS1"], "b": ["MDM2", "EGFR", "GRB2", "GRB2"]}))
@@ -86,7 +86,7 @@ def test_a_mix_up_of_names_is_recognised(genes, nodes, samples, hint, parameter)
         assert sum(repr(str(name)) in message for name in names) == min(5, len(names))
     assert "`" not in message  # these names need not come from files
     with pytest.raises(InputError, match=f"{hint}.*`{parameter}`") as caught:
-        check_names(np.array(genes, dtype=object), chain(nodes), samples, from_files=True)
+        check_overlap(np.array(genes, dtype=object), chain(nodes), samples, from_files=True)
     assert caught.value.parameters == (parameter,)
 
 

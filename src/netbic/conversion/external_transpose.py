@@ -16,6 +16,7 @@ from numpy.typing import DTypeLike, NDArray
 from netbic.arrays import Array
 from netbic.errors import unusable
 from netbic.readers import (
+    ExpressionOptions,
     Matrix,
     NameArray,
     NumberTable,
@@ -24,6 +25,7 @@ from netbic.readers import (
     Step,
     StoredMatrix,
     TenX,
+    file_format,
     float_type,
     not_parquet,
     number_pieces,
@@ -43,56 +45,29 @@ _BATCH = 1 << 25  # bytes of a table, or entries' bytes, at a time
 # ----------------------------------------------------------------------------------------------------------------
 
 
-def table_on_disk(
-    pieces: Iterable[NumberTable], scratch: Path, samples_in_rows: bool, dtype: DTypeLike | None
+def table_source(
+    path: Path, scratch: Path, options: ExpressionOptions, dtype: DTypeLike | None, progress: Progress
 ) -> RowSource:
-    """Lines of a table, written one after the other as they come."""
-    path, lines = scratch / "lines", list[Any]()
-    with path.open("wb") as file:
-        for piece in pieces:
+    """A text or Parquet table with samples or genes in rows; its lines are written to a file one after the other."""
+    pieces = _parquet_pieces if file_format(path) == "parquet" else _text_pieces
+    lines_file, lines = scratch / "lines", list[Any]()
+    with lines_file.open("wb") as file:
+        for piece in pieces(path, options.skip_columns, not options.samples_in_rows, progress):
             dtype = piece.numbers.dtype if dtype is None else dtype
             file.write(np.ascontiguousarray(piece.numbers, dtype=dtype).data)
             lines.extend(piece.lines)
     named, kind = np.array(lines, dtype=object), np.dtype(dtype)
-    samples, genes = (named, piece.columns) if samples_in_rows else (piece.columns, named)
-    arguments = (str(path), kind.str, len(lines), piece.columns.size)
-    load = lines_of if samples_in_rows else transposed_lines
+    samples, genes = (named, piece.columns) if options.samples_in_rows else (piece.columns, named)
+    arguments = (str(lines_file), kind.str, len(lines), piece.columns.size)
+    load = lines_of if options.samples_in_rows else transposed_lines
     return RowSource(load, arguments, samples, genes, kind, steps=piece.steps)
 
 
-def lines_of(path: str, dtype: str, n_lines: int, n_columns: int, first: int, last: int) -> Array:
-    """Some lines."""
-    start = first * n_columns * np.dtype(dtype).itemsize
-    return np.fromfile(path, dtype, (last - first) * n_columns, offset=start).reshape(last - first, n_columns)
+def _text_pieces(path: Path, skip: Sequence[str], annotated: bool, progress: Progress) -> Iterator[NumberTable]:
+    return number_pieces(path, text_pieces(path, progress=progress), skip, annotated)
 
 
-def transposed_lines(path: str, dtype: str, n_lines: int, n_columns: int, first: int, last: int) -> Array:
-    """Some columns of all lines, as rows."""
-    size = np.dtype(dtype).itemsize
-    values = np.empty((n_lines, last - first), dtype=dtype)
-    with open(path, "rb", buffering=0) as file:
-        for line in range(n_lines):
-            file.seek((line * n_columns + first) * size)
-            file.readinto(values[line].data)
-    return np.ascontiguousarray(values.T)
-
-
-def text_source(
-    path: Path, scratch: Path, skip: Sequence[str], samples_in_rows: bool, dtype: DTypeLike | None, progress: Progress
-) -> RowSource:
-    """A text table."""
-    pieces = number_pieces(path, text_pieces(path, progress=progress), skip, not samples_in_rows)
-    return table_on_disk(pieces, scratch, samples_in_rows, dtype)
-
-
-def parquet_source(
-    path: Path, scratch: Path, skip: Sequence[str], samples_in_rows: bool, dtype: DTypeLike | None, progress: Progress
-) -> RowSource:
-    """A Parquet table with samples or genes in rows."""
-    return table_on_disk(_batches(path, skip, not samples_in_rows, progress), scratch, samples_in_rows, dtype)
-
-
-def _batches(path: Path, skip: Sequence[str], annotated: bool, progress: Progress) -> Iterator[NumberTable]:
+def _parquet_pieces(path: Path, skip: Sequence[str], annotated: bool, progress: Progress) -> Iterator[NumberTable]:
     file = open_parquet(path)
     try:
         if not file.metadata.num_rows:
@@ -105,6 +80,23 @@ def _batches(path: Path, skip: Sequence[str], annotated: bool, progress: Progres
             progress(done / file.metadata.num_rows)
     except (pa.ArrowException, OSError) as problem:
         raise not_parquet(path, problem) from None
+
+
+def lines_of(path: str, dtype: str, n_lines: int, n_columns: int, first: int, last: int) -> Array:
+    """Some lines."""
+    start = first * n_columns * np.dtype(dtype).itemsize
+    return np.fromfile(path, dtype, (last - first) * n_columns, offset=start).reshape(last - first, n_columns)
+
+
+def transposed_lines(path: str, dtype: str, n_lines: int, n_columns: int, first: int, last: int) -> Array:
+    """Some columns of all lines, as rows; read by hand, since pages of a memory map would count as memory in use."""
+    size = np.dtype(dtype).itemsize
+    values = np.empty((n_lines, last - first), dtype=dtype)
+    with open(path, "rb", buffering=0) as file:
+        for line in range(n_lines):
+            file.seek((line * n_columns + first) * size)
+            file.readinto(values[line].data)
+    return np.ascontiguousarray(values.T)
 
 
 # ----------------------------------------------------------------------------------------------------------------

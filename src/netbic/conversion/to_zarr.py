@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from netbic.conversion.external_transpose import csc_source, parquet_source, tenx_source, text_source
+from netbic.conversion.external_transpose import csc_source, table_source, tenx_source
 from netbic.errors import InputError, extra, one_line
 from netbic.files import (
     FolderInUse,
@@ -157,8 +157,7 @@ def _row_source(
     if kind == "10x":
         return tenx_source(path, scratch, options.gene_names, dtype, progress)
     if kind not in ("zarr", ".h5ad", ".npy"):
-        table_source = parquet_source if kind == "parquet" else text_source
-        return table_source(path, scratch, options.skip_columns, options.samples_in_rows, dtype, progress)
+        return table_source(path, scratch, options, dtype, progress)
     stored = describe(path, options.layer, options.gene_names)
     return csc_source(stored, scratch, dtype, progress) if stored.encoding == "csc_matrix" else store_source(stored)
 
@@ -195,7 +194,8 @@ def _height(rows: RowSource, asked: int | None, dtype: np.dtype[Any]) -> int:
         return min(rows.shape[0], max(1, int(BLOCK_BYTES / max(row_bytes, 1.0))))
     if asked < 1 or asked * row_bytes > _LARGEST:
         most = max(1, int(_LARGEST / max(row_bytes, 1.0)))
-        raise InputError(f"block_rows={asked:,}: choose 1 to {most:,}, so that blocks stay below 2 GB")
+        what = f"`block_rows={asked}`: choose 1 to {most:,}, so that blocks stay below 2 GB"
+        raise InputError(what, ["block_rows"])
     return min(asked, rows.shape[0])
 
 

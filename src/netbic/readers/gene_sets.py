@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from netbic.errors import shown, unusable
@@ -13,7 +13,7 @@ from netbic.readers.text import read_bytes, text_lines
 _NO_NAME = re.compile(r"$|na$|https?://", re.IGNORECASE)  # MSigDB has an address where others have a name
 
 
-class GeneSets(Mapping[str, tuple[str, ...]]):
+class GeneSets(dict[str, tuple[str, ...]]):
     """Terms and their genes, in the order of the file; `names` holds the description of each term.
 
     Parameters
@@ -23,17 +23,8 @@ class GeneSets(Mapping[str, tuple[str, ...]]):
     """
 
     def __init__(self, members: Mapping[str, tuple[str, ...]], names: Mapping[str, str] | None = None) -> None:
-        self._members = dict(members)
-        self.names = {term: (names or {}).get(term, term) for term in self._members}
-
-    def __getitem__(self, term: str) -> tuple[str, ...]:
-        return self._members[term]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._members)
-
-    def __len__(self) -> int:
-        return len(self._members)
+        super().__init__(members)
+        self.names = {term: (names or {}).get(term, term) for term in self}
 
     def __repr__(self) -> str:
         return f"GeneSets({len(self):,} terms)"

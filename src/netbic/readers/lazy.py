@@ -125,7 +125,7 @@ def open_expression(
     (((4, 2), (2,)), 66.0, ['sample_0', 'sample_1'])
     """
     if block_rows is not None and block_rows < 1:
-        raise InputError(f"block_rows={block_rows}: at least 1 is needed", ["block_rows"])
+        raise InputError(f"`block_rows={block_rows}`: at least 1 is needed", ["block_rows"])
     options = ExpressionOptions(samples_in_rows, layer, gene_names, skip_columns)
     return row_source(path, options).expression(block_rows)
 
@@ -149,7 +149,7 @@ def _cannot_be_cut(path: Path, kind: str) -> InputError:
     if kind != "10x":
         checked_file(path)
     what = {"10x": "is a 10x folder", "parquet": "has genes in rows"}.get(kind, "is a text table")
-    remedy = f"netbic convert {path} {path.name.split('.')[0]}.zarr first"
+    remedy = f"convert it first (netbic convert {path} {path.name.split('.')[0]}.zarr)"
     if kind == "parquet":
         remedy += ", or `samples_in_rows=True` if samples are in rows"
     what += ", from which blocks of samples cannot be read"
@@ -160,7 +160,7 @@ def store_source(stored: StoredMatrix) -> RowSource:
     """A matrix in an .h5ad file, a Zarr store or an .npy file."""
     if stored.encoding == "csc_matrix":
         what = f"{stored.key} is stored by columns (CSC), from which blocks of samples cannot be read"
-        remedy = f"netbic convert {stored.path} {Path(stored.path).stem}.zarr first"
+        remedy = f"convert it first (netbic convert {stored.path} {Path(stored.path).stem}.zarr)"
         raise unusable(stored.path, what, remedy)
     return RowSource(
         float_rows,

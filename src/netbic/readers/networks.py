@@ -152,7 +152,7 @@ def _node_names(path: Path, size: int, options: NetworkOptions) -> Array:
     if options.strip_versions:
         known = np.array([without_version(str(name)) for name in known], dtype=object)
     if len(known) != size:
-        raise unusable(path, f"has {size} nodes but {len(known)} names are given", "one each is needed")
+        raise unusable(path, f"has {size} nodes but {len(known)} names are given", "one name for each node is needed")
     twice = pd.Index(known).duplicated()
     if twice.any():
         raise unusable(path, f"the name {shown(str(known[twice][0]))} is given twice", "make the names unique")

@@ -37,7 +37,7 @@ class TenX:
     def open(cls, folder: Path, gene_names: str | None) -> TenX:
         """Find the files and read the names; other features than genes are kept only if there are no genes."""
         if gene_names not in (None, "id", "symbol"):
-            what = f"gene_names={gene_names!r} is not known for a 10x folder: choose 'id' or 'symbol'"
+            what = f"`gene_names={gene_names}` is not known for a 10x folder: choose 'id' or 'symbol'"
             raise InputError(what, ["gene_names"])
         matrix_file = _part(folder, "matrix.mtx")
         barcodes = read_lines(_part(folder, "barcodes.tsv"))

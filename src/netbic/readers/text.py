@@ -101,7 +101,7 @@ def _without_mark(path: Path, data: bytes) -> bytes:
     """The beginning of a text, without a byte-order mark."""
     data = data.removeprefix(b"\xef\xbb\xbf")
     if not data.strip():
-        raise unusable(path, "holds nothing but blanks", "write or download it again")
+        raise unusable(path, "holds only blanks", "write or download it again")
     return data
 
 
@@ -109,7 +109,7 @@ def _check_beginning(path: Path, data: bytes) -> None:
     """Raise if the first bytes are those of an archive or of another encoding than UTF-8."""
     for mark, kind in _PACKED.items():
         if data.startswith(mark):
-            raise unusable(path, f"is packed with {kind}", "unpack it first, or pack it with gzip")
+            raise unusable(path, f"is compressed with {kind}", "unpack it, or compress it with gzip instead")
     for mark, encoding in _MARKS.items():
         if data.startswith(mark):
             raise unusable(path, f"is encoded as {encoding}", "save it as UTF-8")

@@ -114,7 +114,10 @@ class Unpacked(io.RawIOBase):
 
     def __init__(self, path: Path, whole: bool = True) -> None:
         self._path = path
-        self._file = open_file(path)
+        try:
+            self._file = path.open("rb")
+        except OSError as problem:
+            raise unusable(path, f"cannot be read ({problem.strerror})", "check its permissions") from None
         self.packed = self._file.read(2) == b"\x1f\x8b"
         self._file.seek(0)
         self._stream: Any = gzip.GzipFile(fileobj=self._file) if self.packed else self._file
@@ -162,11 +165,3 @@ class Unpacked(io.RawIOBase):
         if self._file is not None:
             self._file.close()
         super().close()
-
-
-def open_file(path: Path) -> Any:
-    """A file opened for reading."""
-    try:
-        return path.open("rb")
-    except OSError as problem:
-        raise unusable(path, f"cannot be read ({problem.strerror})", "check its permissions") from None

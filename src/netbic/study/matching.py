@@ -27,13 +27,13 @@ class Alignment:
     samples: int
     genes_in_file: int
     genes: int
-    nodes: int
-    matched: int
-    edges_in_graph: int
-    edges_kept: int
-    isolated: int
-    hub_bound: int
-    hubs: dict[str, int]
+    nodes: int = 0
+    matched: int = 0
+    edges_in_graph: int = 0
+    edges_kept: int = 0
+    isolated: int = 0
+    hub_bound: int = 0
+    hubs: dict[str, int] = field(default_factory=dict)
     network: NetworkSummary | None = None
     steps: list[Step] = field(default_factory=list)
     unmatched: tuple[str, ...] = ()
@@ -131,7 +131,7 @@ def align(
     """
     graph, summary = network if isinstance(network, Network) else (network, NetworkSummary("", network.n_edges))
     graph = with_names(graph, genes)
-    inside = check_names(genes, graph, samples)
+    inside = check_overlap(genes, graph, samples)
     aligned = graph.align(genes)
     if not aligned.n_edges:
         raise InputError(
@@ -160,7 +160,7 @@ def align(
     )
 
 
-def check_names(genes: NameArray, graph: Graph, samples: Collection[str] = (), *, from_files: bool = False) -> Bools:
+def check_overlap(genes: NameArray, graph: Graph, samples: Collection[str] = (), *, from_files: bool = False) -> Bools:
     """Which genes are nodes of a graph; an error if hardly any is.
 
     With `from_files` the error names the parameter of `open_study` that may help.
@@ -186,11 +186,6 @@ def with_names(graph: Graph, genes: NameArray, *, from_files: bool = False) -> G
         source = " (from a file with one name per line: `graph_names`)" if from_files else ""
         raise InputError(f"{what}: name the nodes{source}", ["graph_names"])
     return Graph(graph.weights, genes)
-
-
-def unaligned(genes: NameArray, n_samples: int, steps: list[Step], genes_in_file: int) -> Alignment:
-    """The summary of a study without a network."""
-    return Alignment(n_samples, genes_in_file, len(genes), 0, 0, 0, 0, len(genes), 0, {}, None, list(steps))
 
 
 # ----------------------------------------------------------------------------------------------------------------

@@ -43,7 +43,9 @@ def scores_by_name(model: SparseGraphSVD, X: Matrix, genes: Any) -> Array:
     X = X if lazy else _as_floats(checked(X, missing=model.missing))
     known = pd.Index([str(gene) for gene in genes])
     if X.shape[1] != len(known):
-        raise InputError(f"X has {X.shape[1]:,} columns but {len(known):,} genes are named: name each column")
+        raise InputError(
+            f"X has {X.shape[1]:,} columns but {len(known):,} genes are named: one name for each column is needed"
+        )
     if not known.is_unique:
         raise InputError(f"gene {shown(known[known.duplicated()][0])} occurs more than once: make names unique")
     wanted = pd.Index([str(name) for name in names_of(model, "columns")])

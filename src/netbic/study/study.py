@@ -13,7 +13,7 @@ import numpy as np
 from netbic.errors import InputError
 from netbic.graphs import Graph
 from netbic.readers import Expression, Matrix, open_expression, read_expression, read_network, renaming
-from netbic.study.matching import Alignment, align, check_names, unaligned, with_names
+from netbic.study.matching import Alignment, align, check_overlap, with_names
 from netbic.study.options import StudyOptions
 from netbic.study.preprocessing import prepare
 
@@ -100,14 +100,15 @@ def open_study(
     if network is None:
         rename = renaming(strip_versions, id_map, data.genes, None)
         prepared = prepare(data, rename=rename, **preprocessing)
-        alignment = unaligned(prepared.expression.genes, data.shape[0], prepared.steps, data.shape[1])
+        n_genes = prepared.expression.shape[1]
+        alignment = Alignment(*data.shape, n_genes, isolated=n_genes, steps=prepared.steps)
         return Study(prepared.expression, None, alignment)
     strip_both = strip_versions or options.network.strip_versions
     read = read_network(network, options.network, strip_versions=strip_both)
     rename = renaming(strip_both, id_map, data.genes, read.graph.names)
     renamed = data.genes if rename is None else np.array([rename(gene) for gene in data.genes], dtype=object)
     read = read._replace(graph=with_names(read.graph, renamed, from_files=True))
-    check_names(renamed, read.graph, data.samples, from_files=True)
+    check_overlap(renamed, read.graph, data.samples, from_files=True)
     only = read.graph.names if options.matching.matched_only else None
     prepared = prepare(data, rename=rename, only=only, **preprocessing)
     genes = prepared.expression.genes
@@ -119,8 +120,8 @@ def _expression(path: Path | str, options: StudyOptions) -> Expression:
     if options.lazy:
         return open_expression(path, **vars(options.expression), block_rows=options.block_rows)
     if options.block_rows is not None:
-        what = f"block_rows={options.block_rows} is for matrices that stay in their files: use `lazy=True` too"
-        raise InputError(what, ["lazy"])
+        what = f"`block_rows={options.block_rows}` is for matrices that stay in their files: use `lazy=True` too"
+        raise InputError(what, ["block_rows", "lazy"])
     return read_expression(path, **vars(options.expression))
 
 
