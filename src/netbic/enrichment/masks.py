@@ -14,7 +14,7 @@ from netbic.graphs import Graph, match
 from netbic.outofcore import is_dask
 
 Modules = Any  # a fitted model, or a list of index arrays, boolean masks or names
-GraphLike = Any  # whatever `Graph.of` takes
+GraphLike = Any  # anything that `Graph.of` accepts
 
 
 def refuse_dask(X: Any) -> None:
