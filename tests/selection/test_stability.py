@@ -10,7 +10,7 @@ import netbic
 from netbic import L0, SCAD, Graph, L1Ball, SparseGraphSVD
 from netbic.selection import StableModules, expected_false, stability
 from netbic.selection.complementary_pairs import _observed
-from netbic.selection.matching import ALIKE, Layers, jaccard, partners, similarity
+from netbic.selection.matching import MIN_SIMILARITY, Layers, jaccard, partners, similarity
 from netbic.selection.resampling import restrict
 from netbic.simulate import cohort, paper
 
@@ -51,7 +51,7 @@ def test_the_square_of_the_similarity_is_the_cosine_of_the_layers():
         for j, other in enumerate(matrices[1]):
             cosine = (one * other).sum() / np.linalg.norm(one) / np.linalg.norm(other)
             assert similarity(some, others)[i, j] ** 2 == pytest.approx(max(cosine, 0), abs=1e-12)
-    assert similarity(some, others).max() < ALIKE
+    assert similarity(some, others).max() < MIN_SIMILARITY
 
 
 def test_more_modules_than_partners():

@@ -198,11 +198,11 @@ def _hypergeometric(masks: Bools, graph: Graph, counts: Counts) -> tuple[Floats,
 
 def _warn_of_missing_peers(masks: Bools, graph: Graph) -> None:
     """Warn of modules that can only be compared with themselves."""
-    alike = np.flatnonzero(without_peers(masks, graph) > _MOSTLY_ITSELF)
-    if alike.size:
-        others = f" and {alike.size - 1} others" if alike.size > 1 else ""
+    unmatched = np.flatnonzero(without_peers(masks, graph) > _MOSTLY_ITSELF)
+    if unmatched.size:
+        others = f" and {unmatched.size - 1} others" if unmatched.size > 1 else ""
         warnings.warn(
-            f"most nodes of module {alike[0]}{others} have no other node of similar degree to be compared with: "
+            f"most nodes of module {unmatched[0]}{others} have no other node of similar degree to be compared with: "
             "null='degree' cannot test such modules",
             stacklevel=4,
         )

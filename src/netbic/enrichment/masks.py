@@ -13,7 +13,7 @@ from netbic.estimators import fitted_model, is_model
 from netbic.graphs import Graph, match
 
 Modules = Any  # a fitted model, or a list of index arrays, boolean masks or names
-GraphLike = Any  # whatever `Graph.of` takes
+GraphLike = Any  # anything that `Graph.of` accepts
 
 
 def refuse_dask(X: Any) -> None:

@@ -41,7 +41,7 @@ def without_peers(masks: Bools, graph: Graph) -> Floats:
 
 
 def degree_matched_counts(masks: Bools, graph: Graph, n_draws: int, random_state: RandomState) -> Counts:
-    """Edges inside random sets, each with as many nodes of every degree bin as the module has: (n_modules, n_draws)."""
+    """Edges inside random sets with the module's number of nodes in every degree bin: (n_modules, n_draws)."""
     generator = np.random.default_rng(random_state)
     bins = degree_bins(graph.degrees)
     upward = _upward(graph)

@@ -1,4 +1,4 @@
-"""How many modules, how sparse, how smooth, and whether to believe them."""
+"""Model selection: sizes, smoothness and number of modules, stability, and whether the graph helps."""
 
 from netbic.deprecation import earlier_names
 from netbic.estimators import StableModules

@@ -159,9 +159,10 @@ class _Chooser:
 
     def _check_adaptive(self) -> None:
         """Raise _Unreliable if `AdaptiveSupport` cannot be used with this model."""
-        model, smallest = self.model, min(self.dense.shape)
-        if smallest < AdaptiveSupport.smallest:
-            raise _Unreliable(f"there are too few of them: {smallest}")
+        model = self.model
+        for size, noun in zip(self.dense.shape, ("samples", "features"), strict=True):
+            if size < AdaptiveSupport.smallest:
+                raise _Unreliable(f"there are only {size} {noun}")
         has_graph = model.row_graph is not None or model.column_graph is not None
         if has_graph and (model.signs == "signed" or "laplacian" in model.graph_term):
             raise _Unreliable(f"with signs={model.signs!r} and graph_term={model.graph_term!r} they cannot be chosen")
@@ -172,7 +173,7 @@ class _Chooser:
         """Sizes, number of modules and graph; features that differ in noise are scaled."""
         settings: Parameters = {"row_penalty": AdaptiveSupport(), "column_penalty": AdaptiveSupport()}
         for axis in AXES:
-            if getattr(self.model, f"{axis}_smoothness"):  # chosen by the penalty; 0 stays 0
+            if getattr(self.model, f"{axis}_smoothness"):  # chosen by the penalty, unless it is 0
                 settings[f"{axis}_smoothness"] = None
         adaptive = clone(self.model).set_params(n_components=1, **settings)
         if _problem(adaptive.fit(self.X)) == "heteroscedastic" and not self.model.scale:

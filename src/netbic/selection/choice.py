@@ -67,21 +67,21 @@ def _smoothness(model: SparseGraphSVD) -> float:
 def verdict(results: Results, index: int, shape: tuple[int, int], predicts: bool) -> str:
     """What was chosen, the best point if that is another, and which sizes the data do not identify.
 
-    `predicts` says that a score of 0 is that of predicting zero.
+    With `predicts`, a score of 0 is that of a constant prediction of zero.
     """
     points, means = results["params"], results["mean_test_score"]
     best = int(means.argmax())
-    said = f"Chosen: {_shown(points[index])} (score {means[index]:.4g}), "
+    summary = f"Chosen: {_shown(points[index])} (score {means[index]:.4g}), "
     if index != best:
-        said += (
+        summary += (
             f"the simplest of {len(points):,} settings within one standard error of the best, "
             f"{_shown(points[best])} (score {means[best]:.4g})."
         )
     else:
-        said += "the only setting tried." if len(points) == 1 else f"the best of {len(points):,} settings."
+        summary += "the only setting tried." if len(points) == 1 else f"the best of {len(points):,} settings."
     if predicts and means[best] <= 0:
-        said += " No setting predicts the held-out data better than a constant zero."
-    return " ".join([said, *_unidentified(results, index, shape)])
+        summary += " No setting predicts the held-out data better than a constant zero."
+    return " ".join([summary, *_unidentified(results, index, shape)])
 
 
 def _unidentified(results: Results, index: int, shape: tuple[int, int]) -> list[str]:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_array
 from netbic.arrays import Floats, Indices, Matrix, checked
 from netbic.estimators import SparseGraphSVD
 from netbic.selection.fits import Executor
-from netbic.selection.matching import ALIKE, Layers, jaccard, match_modules
+from netbic.selection.matching import MIN_SIMILARITY, Layers, jaccard, match_modules
 from netbic.selection.resampling import graphs_by_position, restrict
 
 _FEWEST = 4  # two for each half: a single sample is 0 after centring
@@ -106,7 +106,7 @@ class ComplementaryPairs:
         matches = match_modules(known, Layers.of(fitted))
         nobody = np.zeros(self.size, dtype=bool)  # the last row, which -1, no partner, points to
         members = np.vstack([getattr(fitted, f"{self.axis}_"), nobody])[matches.partner]
-        found = matches.similarity >= ALIKE
+        found = matches.similarity >= MIN_SIMILARITY
         reference = self.layers.right if self.axis == "columns" else self.layers.left.T
         counted = members & found[:, None]
         overlap = found * jaccard(reference != 0, counted)

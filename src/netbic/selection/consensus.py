@@ -13,7 +13,7 @@ from netbic.arrays import Bools, Floats, Matrix, RandomState
 from netbic.estimators import SparseGraphSVD, check_count, unwrapped
 from netbic.selection.complementary_pairs import ComplementaryPairs
 from netbic.selection.fits import Jobs, executor_for, quiet
-from netbic.selection.matching import ALIKE, Layers, match_modules
+from netbic.selection.matching import MIN_SIMILARITY, Layers, match_modules
 from netbic.selection.resampling import seeded
 from netbic.solver import Direction, Module, ModuleSearch, Settings, random_direction
 
@@ -112,14 +112,11 @@ class _DistinctModules:
     def add(self, found: Layers) -> None:
         """Match the modules of one more fit; those without a match are added."""
         matches = match_modules(found, self.layers)
-        again = matches.similarity >= ALIKE
+        again = matches.similarity >= MIN_SIMILARITY
         self._n_found[matches.partner[again]] += 1
         self._similarity[matches.partner[again]] += matches.similarity[again]
-        left, right = (
-            np.hstack([self.layers.left, found.left[:, ~again]]),
-            np.vstack([self.layers.right, found.right[~again]]),
-        )
-        self.layers = Layers(left, right)
+        left, right = self.layers
+        self.layers = Layers(np.hstack([left, found.left[:, ~again]]), np.vstack([right, found.right[~again]]))
         ones = np.ones(np.count_nonzero(~again))
         self._n_found, self._similarity = np.append(self._n_found, ones), np.append(self._similarity, ones)
 

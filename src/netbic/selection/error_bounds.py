@@ -46,8 +46,10 @@ def expected_false(threshold: float, q: float, p: int, n_pairs: int, assumption:
     >>> [round(expected_false(0.8, 20, 88, 50, assumption), 3) for assumption in ("none", "unimodal", "r-concave")]
     [7.576, 3.743, 1.143]
     """
-    check_assumption(assumption)
-    check_threshold(threshold)
+    if assumption not in ASSUMPTIONS:
+        raise ValueError(f"assumption={assumption!r} is not known: choose one of {', '.join(map(repr, ASSUMPTIONS))}")
+    if not (is_number(threshold) and 0.5 < threshold <= 1):
+        raise ValueError(f"threshold={threshold!r}: a share of the halves above .5 and at most 1 is needed")
     if not 0 <= q <= p:
         raise ValueError(f"q={q} of p={p} candidates: q must lie between 0 and p")
     # Frequencies are multiples of 1 / (2B): a threshold between two of them is the larger one.
@@ -95,18 +97,6 @@ def pcer_threshold(pcer: float, q: float, p: int) -> float:
         raise ValueError(f"pcer={pcer!r}: a rate above 0 and at most 1 is needed")
     threshold = (1 + (q / p) ** 2 / pcer) / 2
     return threshold if threshold <= 1 else np.inf
-
-
-def check_assumption(assumption: str) -> None:
-    """Raise unless it is one of the three."""
-    if assumption not in ASSUMPTIONS:
-        raise ValueError(f"assumption={assumption!r} is not known: choose one of {', '.join(map(repr, ASSUMPTIONS))}")
-
-
-def check_threshold(threshold: float) -> None:
-    """Raise unless it lies in (.5, 1]."""
-    if not (is_number(threshold) and 0.5 < threshold <= 1):
-        raise ValueError(f"threshold={threshold!r}: a share of the halves above .5 and at most 1 is needed")
 
 
 def _worst_case(halves: int, q: float, p: int, n_pairs: int) -> float:

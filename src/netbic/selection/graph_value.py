@@ -52,15 +52,15 @@ class GraphValue:
         """A plain sentence, and the numbers behind it."""
         shares = self.table.groupby("graph")["share"].mean()
         if self.helps:
-            said = "The graph helps to explain unseen samples."
+            summary = "The graph helps to explain unseen samples."
         elif self.p_none <= _LEVEL:
-            said = "No evidence that the structure of the graph helps: rewired graphs do as well."
+            summary = "No evidence that the structure of the graph helps: rewired graphs do as well."
         elif shares["true"] > shares["none"]:
-            said = "No evidence that the graph helps: the gain over no graph could be chance."
+            summary = "No evidence that the graph helps: the gain over no graph could be chance."
         else:
-            said = "No evidence that the graph helps: modules found without it do as well."
+            summary = "No evidence that the graph helps: modules found without it do as well."
         return (
-            f"{said} Variance of unseen samples explained: {shares['true']:.4f} with the graph, "
+            f"{summary} Variance of unseen samples explained: {shares['true']:.4f} with the graph, "
             f"{shares['rewired']:.4f} with rewired graphs (p = {self.p_rewired:.2g}), "
             f"{shares['none']:.4f} without a graph (p = {self.p_none:.2g})."
         )

@@ -10,7 +10,7 @@ from scipy.optimize import linear_sum_assignment
 from netbic.arrays import Array, Bools, Floats, Indices
 from netbic.estimators import SparseGraphSVD
 
-ALIKE = 0.5  # similarity from which two modules count as the same
+MIN_SIMILARITY = 0.5  # similarity from which two modules count as the same
 
 
 class Layers(NamedTuple):
@@ -34,9 +34,9 @@ class Matches(NamedTuple):
 
 def match_modules(some: Layers, others: Layers) -> Matches:
     """Match layers one to one so that the sum of similarities is largest."""
-    alike = similarity(some, others)
-    matched = partners(alike)
-    padded = np.pad(alike, ((0, 0), (0, 1)))  # index -1, no partner, points to the last column
+    similarities = similarity(some, others)
+    matched = partners(similarities)
+    padded = np.pad(similarities, ((0, 0), (0, 1)))  # index -1, no partner, points to the last column
     return Matches(matched, padded[np.arange(matched.size), matched])
 
 
@@ -59,10 +59,10 @@ def _cosines(some: Array, others: Array) -> Floats:
     return np.asarray(units[0] @ units[1].T)
 
 
-def partners(alike: Floats) -> Indices:
+def partners(similarities: Floats) -> Indices:
     """The column matched to each row so that the sum of similarities is largest; -1 for rows without a column."""
-    matched = np.full(alike.shape[0], -1, dtype=np.intp)
-    rows, columns = linear_sum_assignment(-alike)
+    matched = np.full(similarities.shape[0], -1, dtype=np.intp)
+    rows, columns = linear_sum_assignment(-similarities)
     matched[rows] = columns
     return matched
 
@@ -76,5 +76,5 @@ def mean_overlap(some: Bools, others: Bools) -> float:
     """Mean Jaccard index of sets (rows) matched one to one so that it is largest; 0 for sets without a partner."""
     shared = some.astype(int) @ others.T.astype(int)
     union = some.sum(axis=1)[:, None] + others.sum(axis=1) - shared
-    alike = shared / np.maximum(union, 1)
-    return float(alike[linear_sum_assignment(-alike)].sum() / max(*alike.shape, 1))
+    similarities = shared / np.maximum(union, 1)
+    return float(similarities[linear_sum_assignment(-similarities)].sum() / max(*similarities.shape, 1))

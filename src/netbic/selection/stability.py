@@ -19,13 +19,7 @@ from netbic.estimators import (
     unwrapped,
 )
 from netbic.selection.complementary_pairs import ComplementaryPairs, SelectionCounts
-from netbic.selection.error_bounds import (
-    check_assumption,
-    check_threshold,
-    expected_false,
-    pcer_threshold,
-    threshold_for,
-)
+from netbic.selection.error_bounds import expected_false, pcer_threshold, threshold_for
 from netbic.selection.fits import Jobs, executor_for, quiet
 from netbic.selection.resampling import draw_seed, seeded
 
@@ -88,9 +82,7 @@ class _ErrorLimit:
         given = [name for name in ("threshold", "max_false", "pcer") if getattr(self, name) is not None]
         if len(given) > 1:
             raise ValueError(f"{' and '.join(given)} are given: each determines the threshold, so give one of them")
-        check_assumption(self.assumption)
-        if self.threshold is not None:
-            check_threshold(self.threshold)
+        expected_false(self._fixed_threshold, 0, 1, 1, self.assumption)  # raises if one of them is invalid
         if self.max_false is not None and not (is_number(self.max_false) and self.max_false > 0):
             raise ValueError(f"max_false={self.max_false!r}: a number above 0 is needed")
         if self.pcer is not None:
@@ -102,6 +94,10 @@ class _ErrorLimit:
             return max(pcer_threshold(self.pcer, q, p), 0.5 + 0.5 / n_pairs)
         if self.max_false is not None:
             return threshold_for(self.max_false, q, p, n_pairs, self.assumption)
+        return self._fixed_threshold
+
+    @property
+    def _fixed_threshold(self) -> float:
         return _DEFAULT_THRESHOLD if self.threshold is None else self.threshold
 
 
