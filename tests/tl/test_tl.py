@@ -154,13 +154,13 @@ def test_networkx_graphs_and_positional_matrices():
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda data: tl.modules(data, layer="raw"), "layer='raw' is not there \\(there are: twice\\)"),
-        (lambda data: tl.modules(data, mask_var="hvg"), "mask_var='hvg' is no column of var"),
-        (lambda data: tl.modules(data, mask_var=[True]), "must be 600 truth values"),
+        (lambda data: tl.modules(data, layer="raw"), "layer='raw' does not exist \\(there are: twice\\)"),
+        (lambda data: tl.modules(data, mask_var="hvg"), "mask_var='hvg' is not a column of var"),
+        (lambda data: tl.modules(data, mask_var=[True]), "expected 600 booleans"),
         (lambda data: tl.modules(data, mask_var=np.zeros(600, bool)), "keeps 0 genes"),
         (lambda data: tl.modules(data, sp.csr_array((7, 7))), "7 nodes without names but there are 600 genes"),
         (lambda data: tl.modules(data, nx.path_graph(["a", "b", "c"])), "no gene of the data is in the network"),
-        (lambda data: tl.score(data), "there are no modules 'netbic'"),
+        (lambda data: tl.score(data), "has no modules 'netbic'"),
         (lambda data: tl.from_anndata(data, "x"), "run tl.modules"),
     ],
 )
@@ -193,11 +193,11 @@ def test_where_a_matrix_is_needed_anndata_is_sent_to_tl(call):
 
 
 def test_other_things_than_anndata():
-    with pytest.raises(TypeError, match="an AnnData object is needed, got ndarray"):
+    with pytest.raises(TypeError, match="expected an AnnData object, got ndarray"):
         tl.modules(values)
     data = cells()
     data.X = None
-    with pytest.raises(InputError, match=r"has no X: name a layer \(twice\)"):
+    with pytest.raises(InputError, match=r"has no X: choose a layer \(there are: twice\)"):
         tl.modules(data)
 
 
@@ -216,7 +216,7 @@ def test_stored_modules_survive_another_order_of_genes():
     model, again = tl.from_anndata(data), tl.from_anndata(turned)
     names, weights = pd.Index(again.names_["columns"]), model.components_
     np.testing.assert_array_equal(again.components_[:, names.get_indexer(model.names_["columns"])], weights)
-    with pytest.raises(InputError, match="select cells only"):
+    with pytest.raises(InputError, match="subset cells only, not genes"):
         tl.from_anndata(data[:, :300].copy())
 
 
