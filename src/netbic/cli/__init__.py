@@ -22,7 +22,7 @@ class Commands(click.Group):
         """Nothing: a second list without arguments would repeat the first."""
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
 @click.version_option(__version__, prog_name="netbic")
 def main() -> None:
     """Find network-coherent modules: genes that act together in some samples and are connected in a network.

@@ -28,14 +28,20 @@ runs_on_dask = options(
         ".h5ad, .npy, or Parquet with --samples-in-rows.",
     ),
     click.option(
-        "--dask-workers", type=click.IntRange(1), help="Number of workers for --dask local [default: one per core]."
+        "--dask-workers",
+        type=click.IntRange(1),
+        show_default="one per core",
+        help="Number of workers for --dask local.",
     ),
     click.option(
         "--dask-memory",
         metavar="SIZE",
-        help="Memory per worker, e.g. 2GB [default: an equal share of the available memory].",
+        show_default="an equal share of the available memory",
+        help="Memory per worker, e.g. 2GB.",
     ),
-    click.option("--block-rows", type=click.IntRange(1), help="Samples per block with --dask [default: about 64 MB]."),
+    click.option(
+        "--block-rows", type=click.IntRange(1), show_default="about 64 MB", help="Samples per block with --dask."
+    ),
 )
 
 

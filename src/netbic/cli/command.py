@@ -172,7 +172,7 @@ reads_expression = options(
     click.option(
         "--samples-in-rows",
         is_flag=True,
-        help="The table has samples in rows and genes in columns [default: genes in rows].",
+        help="The table has samples in rows and genes in columns, not genes in rows.",
     ),
     click.option("--layer", help="Layer of an .h5ad file or .zarr store to use instead of X."),
     click.option(
@@ -180,22 +180,23 @@ reads_expression = options(
         metavar="COLUMN",
         help="Column of var with the gene names (.h5ad, .zarr); for 10x folders: id or symbol.",
     ),
-    click.option("--skip-columns", metavar="NAME,...", default="", help="Columns of the table to ignore."),
+    click.option("--skip-columns", metavar="NAME,...", help="Columns of the table to ignore."),
 )
 
 reads_a_study = options(
     reads_expression,
-    click.option("--relations", metavar="NAME,...", default="", help="Keep only edges with these relations."),
+    click.option("--relations", metavar="NAME,...", help="Keep only edges with these relations."),
     click.option("--min-score", type=Finite(0), help="Keep only edges with at least this score (STRING: 0 to 1000)."),
     click.option("--string-info", type=File, help="STRING's protein.info file, to translate proteins to gene names."),
     click.option("--graph-names", type=File, help="File with the node names of an .npz network, one per line."),
     click.option(
-        "--header/--no-header", default=None, help="Whether the edge table has a header line [default: detected]."
+        "--header/--no-header", default=None, show_default="detected", help="Whether the edge table has a header line."
     ),
     click.option(
         "--source",
         metavar="COLUMN",
-        help="Column of the edge table with the first gene [default: detected by its name].",
+        show_default="detected by its name",
+        help="Column of the edge table with the first gene.",
     ),
     click.option("--target", metavar="COLUMN", help="Column of the edge table with the second gene."),
     click.option(
@@ -208,7 +209,6 @@ reads_a_study = options(
         "--duplicates",
         type=click.Choice(["highest", "mean", "error"]),
         default="highest",
-        show_default=True,
         help="If several genes have the same name: keep the one with the highest mean, average them, or stop with an "
         "error.",
     ),
@@ -225,7 +225,6 @@ preprocesses_data = options(
         "--center",
         type=click.Choice(["genes", "samples", "both", "grand", "none"]),
         default="genes",
-        show_default=True,
         help="Centre the data by subtracting these means.",
     ),
     click.option("--zscore", is_flag=True, help="Scale each gene to unit standard deviation."),
@@ -233,7 +232,6 @@ preprocesses_data = options(
         "--missing",
         type=click.Choice(["error", "ignore", "impute"]),
         default="error",
-        show_default=True,
         help="How to treat missing entries: stop with an error, use only the observed entries, or impute them.",
     ),
 )
@@ -260,8 +258,10 @@ def take(kind: type[Options], parameters: dict[str, Any]) -> Options:
 
 def split_lists(parameters: dict[str, Any]) -> dict[str, Any]:
     """The same parameters, comma-separated values as lists."""
-    lists = {name: parameters[name].split(",") for name in ("skip_columns", "relations") if name in parameters}
-    return parameters | {name: [part.strip() for part in parts if part.strip()] for name, parts in lists.items()}
+    lists = {name: parameters[name] or "" for name in ("skip_columns", "relations") if name in parameters}
+    return parameters | {
+        name: [part.strip() for part in text.split(",") if part.strip()] for name, text in lists.items()
+    }
 
 
 def preprocessing(study: Study, center: str, zscore: bool, missing: str) -> dict[str, Any]:

@@ -21,9 +21,9 @@ class ConvertCommand(Command):
 @click.argument("expression", type=File)
 @click.argument("out", type=click.Path(path_type=str))
 @reads_expression
-@click.option("--block-rows", type=click.IntRange(1), help="Samples per block [default: about 64 MB].")
+@click.option("--block-rows", type=click.IntRange(1), show_default="about 64 MB", help="Samples per block.")
 @click.option(
-    "--dtype", type=click.Choice(["float32", "float64"]), help="Floating-point type [default: as in the file]."
+    "--dtype", type=click.Choice(["float32", "float64"]), show_default="as in the file", help="Floating-point type."
 )
 @click.option("--force", is_flag=True, help="Replace an existing store.")
 @click.option("--quiet", is_flag=True, help="Print only errors.")

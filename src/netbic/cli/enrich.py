@@ -16,13 +16,7 @@ _WRITTEN = ("edges.tsv", "gene_sets.tsv", "enrichment.json")
 @click.command(cls=Command)
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--gene-sets", type=File, help="GMT file with gene sets; results are written to FOLDER/gene_sets.tsv.")
-@click.option(
-    "--level",
-    default=0.05,
-    show_default=True,
-    type=Finite(0, 1),
-    help="Largest adjusted p-value to report.",
-)
+@click.option("--level", default=0.05, type=Finite(0, 1), help="Largest adjusted p-value to report.")
 @click.option("--by-sign", is_flag=True, help="Test genes with positive and negative weights separately.")
 @click.option(
     "--collapse",
@@ -30,13 +24,7 @@ _WRITTEN = ("edges.tsv", "gene_sets.tsv", "enrichment.json")
     help="Omit gene sets whose genes in the module overlap those of a more significant set by at least this Jaccard "
     "index, e.g. 0.5.",
 )
-@click.option(
-    "--seed",
-    default=0,
-    show_default=True,
-    type=click.IntRange(0),
-    help="Random seed for the random gene sets.",
-)
+@click.option("--seed", default=0, type=click.IntRange(0), help="Random seed for the random gene sets.")
 def enrich(folder: Path, gene_sets: str | None, level: float, by_sign: bool, collapse: float | None, seed: int) -> None:
     """Test the modules in FOLDER (written by netbic fit) for enrichment in network edges and gene sets.
 

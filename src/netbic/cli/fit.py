@@ -192,11 +192,16 @@ class Extras:
 @click.option("--graph", type=File, help="Network file: SIF, edge table, STRING, GraphML, Parquet or .npz.")
 @click.option("--gene-sets", type=File, help="GMT file with gene sets to test for enrichment (see netbic enrich).")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for the results.")
-@click.option("--modules", default=10, show_default=True, type=click.IntRange(1), help="Number of modules.")
-@click.option("--genes", type=click.IntRange(1), help="Genes per module [default: 200, at most a fifth of all genes].")
-@click.option("--samples", type=click.IntRange(1), help="Samples per module [default: a tenth of all samples].")
+@click.option("--modules", default=10, type=click.IntRange(1), help="Number of modules.")
 @click.option(
-    "--smoothness", type=Finite(0), help="Weight of the network [default: 0.2]; with --method, the sigma of the paper."
+    "--genes", type=click.IntRange(1), show_default="200, at most a fifth of all genes", help="Genes per module."
+)
+@click.option("--samples", type=click.IntRange(1), show_default="a tenth of all samples", help="Samples per module.")
+@click.option(
+    "--smoothness",
+    type=Finite(0),
+    show_default="0.2",
+    help="Weight of the network; with --method, the sigma of the paper.",
 )
 @click.option(
     "--auto",
@@ -205,18 +210,16 @@ class Extras:
     "about 640 fits.",
 )
 @click.option("--method", help="Published method: sgSVD*, sgSVD, L0SVD, PMD, ALSVD, ... (with centred genes).")
-@click.option("--graph-term", type=click.Choice(_TERMS), help="Form of the graph term [default: normalized].")
+@click.option("--graph-term", type=click.Choice(_TERMS), show_default="normalized", help="Form of the graph term.")
 @preprocesses_data
-@click.option("--restarts", default=1, show_default=True, type=click.IntRange(1), help="Number of starts per module.")
+@click.option("--restarts", default=1, type=click.IntRange(1), help="Number of starts per module.")
 @click.option("--jobs", type=int, help="Number of threads for the restarts; it does not affect the result.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Random seed for the restarts.")
+@click.option("--seed", default=0, type=click.IntRange(0), help="Random seed for the restarts.")
 @reads_a_study
 @runs_on_dask
-@click.option("--report/--no-report", default=True, show_default=True, help="Write DIR/report.html.")
+@click.option("--report/--no-report", default=True, help="Write DIR/report.html.")
 @click.option(
-    "--resume",
-    is_flag=True,
-    help="Continue an interrupted fit, or add gene sets or a report to a finished one.",
+    "--resume", is_flag=True, help="Continue an interrupted fit, or add gene sets or a report to a finished one."
 )
 @click.option("--force", is_flag=True, help="Replace the results of an earlier fit in the folder.")
 @click.option("--quiet", is_flag=True, help="Print only errors.")

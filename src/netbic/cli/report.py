@@ -14,7 +14,7 @@ from netbic.cli.command import Command
 @click.command(cls=Command)
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option(
-    "--out", type=click.Path(dir_okay=False, path_type=Path), help="File to write [default: FOLDER/report.html]."
+    "--out", type=click.Path(dir_okay=False, path_type=Path), show_default="FOLDER/report.html", help="File to write."
 )
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 def report(folder: Path, out: Path | None, force: bool) -> None:

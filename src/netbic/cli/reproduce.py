@@ -16,30 +16,17 @@ from netbic.errors import InputError
 
 @click.command(cls=Command)
 @click.argument("part", type=click.Choice(["fig1", "table1", "fig2", "all"]))
-@click.option(
-    "--out", default="reproduced", show_default=True, type=click.Path(path_type=Path), help="Folder for the results."
-)
+@click.option("--out", default="reproduced", type=click.Path(path_type=Path), help="Folder for the results.")
 @click.option(
     "--data",
     envvar="NETBIC_DATA",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Folder with the real data sets [default: NETBIC_DATA].",
+    show_default="NETBIC_DATA",
+    help="Folder with the real data sets.",
 )
-@click.option(
-    "--replicates",
-    default=50,
-    show_default=True,
-    type=click.IntRange(2),
-    help="Number of simulated matrices per setting.",
-)
-@click.option(
-    "--jobs",
-    default=-1,
-    show_default=True,
-    type=int,
-    help="Number of processes for the simulation; -1 means all cores.",
-)
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Random seed.")
+@click.option("--replicates", default=50, type=click.IntRange(2), help="Number of simulated matrices per setting.")
+@click.option("--jobs", default=-1, type=int, help="Number of processes for the simulation; -1 means all cores.")
+@click.option("--seed", default=0, type=click.IntRange(0), help="Random seed.")
 @click.option("--quiet", is_flag=True, help="Print only errors.")
 def reproduce(part: str, out: Path, data: Path | None, replicates: int, jobs: int, seed: int, quiet: bool) -> None:
     """Repeat PART of the paper's experiments and compare the results with its claims: tables, figures and a page.

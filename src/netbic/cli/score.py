@@ -14,7 +14,7 @@ from netbic.cli.command import Command, File, reads_expression, split_lists
 @click.command(cls=Command)
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.argument("expression", type=File)
-@click.option("--out", type=click.Path(path_type=Path), help="Output table [default: print to the terminal].")
+@click.option("--out", type=click.Path(path_type=Path), show_default="print to the terminal", help="Output table.")
 @click.option("--force", is_flag=True, help="Replace an existing table.")
 @reads_expression
 def score(folder: Path, expression: str, out: Path | None, force: bool, **options: Any) -> None:

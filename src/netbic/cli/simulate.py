@@ -12,17 +12,16 @@ from netbic.cli.command import Command, Finite
 
 @click.command(cls=Command)
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--samples", default=400, show_default=True, type=click.IntRange(20), help="Number of samples.")
-@click.option("--genes", default=3000, show_default=True, type=click.IntRange(50), help="Number of genes.")
-@click.option("--modules", default=5, show_default=True, type=click.IntRange(1), help="Number of planted modules.")
+@click.option("--samples", default=400, type=click.IntRange(20), help="Number of samples.")
+@click.option("--genes", default=3000, type=click.IntRange(50), help="Number of genes.")
+@click.option("--modules", default=5, type=click.IntRange(1), help="Number of planted modules.")
 @click.option(
     "--strength",
     default=0.75,
-    show_default=True,
     type=Finite(0, 100),
     help="Strength of the modules; modules of strength 0.5 are hard to find.",
 )
-@click.option("--seed", default=0, show_default=True, help="Random seed.")
+@click.option("--seed", default=0, help="Random seed.")
 @click.option("--force", is_flag=True, help="Replace an earlier simulation in the folder.")
 def simulate(folder: Path, samples: int, genes: int, modules: int, strength: float, seed: int, force: bool) -> None:
     """Write a simulated cohort to FOLDER: expression.tsv.gz, network.sif, and truth.tsv with the planted modules."""

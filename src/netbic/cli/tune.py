@@ -118,37 +118,42 @@ class TuningOptions:
 @click.argument("expression", type=File)
 @click.option("--graph", type=File, help="Network file, as for netbic fit.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for the results.")
-@click.option("--modules", default=10, show_default=True, type=click.IntRange(1), help="Number of modules per fit.")
+@click.option("--modules", default=10, type=click.IntRange(1), help="Number of modules per fit.")
 @click.option(
     "--genes",
     type=Numbers(int, 1),
     metavar="N,...",
-    help="Numbers of genes to try [default: five values, up to all genes].",
+    show_default="five values, up to all genes",
+    help="Numbers of genes to try.",
 )
 @click.option(
     "--samples",
     type=Numbers(int, 1),
     metavar="N,...",
-    help="Numbers of samples to try [default: five values, up to all].",
+    show_default="five values, up to all",
+    help="Numbers of samples to try.",
 )
 @click.option(
-    "--smoothness", type=Numbers(float, 0), metavar="S,...", help="Smoothness values to try [default: 0,0.05,0.1,0.25]."
+    "--smoothness",
+    type=Numbers(float, 0),
+    metavar="S,...",
+    show_default="0,0.05,0.1,0.25",
+    help="Smoothness values to try.",
 )
 @click.option(
     "--criterion",
     type=click.Choice(["held_out", "wold", "gabriel", "bic"]),
     default="held_out",
-    show_default=True,
     help="What is held out: samples and genes (held_out), entries (wold), a corner of the matrix (gabriel); or BIC.",
 )
-@click.option("--folds", default=5, show_default=True, type=click.IntRange(2), help="Number of cross-validation folds.")
+@click.option("--folds", default=5, type=click.IntRange(2), help="Number of cross-validation folds.")
 @click.option("--best", is_flag=True, help="Choose the best setting instead of the simplest within one standard error.")
 @preprocesses_data
 @click.option("--jobs", type=int, help="Number of processes; it does not affect the result.")
 @click.option(
     "--dask", metavar="local|ADDRESS", help="Run the fits on a Dask cluster: on this machine (local) or tcp://..."
 )
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Random seed for the folds.")
+@click.option("--seed", default=0, type=click.IntRange(0), help="Random seed for the folds.")
 @reads_a_study
 @click.option("--force", is_flag=True, help="Replace the results of an earlier tuning in the folder.")
 @click.option("--quiet", is_flag=True, help="Print only errors.")
