@@ -87,7 +87,7 @@ def _module_table(study: Cohort, model: SparseGraphSVD, scores: dict[str, pd.Dat
     title = "Recovery of each planted module (F1; 1 = all members found and no others)"
     table = Table(title=title, title_justify="left")
     columns = ("samples", "genes", "genes, rewired", "genes, no network")
-    for heading in ("planted", "found", "d", "iterations", *columns):
+    for heading in ("planted", "found", "d", "steps", *columns):
         table.add_column(heading, justify="right")
     samples, found = netbic.simulate.recovery(model.rows_, study.samples)["f1"], scores[_WITH]["found"]
     for k, at in enumerate(found.tolist()):
