@@ -1,4 +1,4 @@
-"""The paper's experiments, each runnable by one command, with the controls that the paper lacks."""
+"""The experiments of the paper, with additional controls; run by `netbic reproduce`."""
 
 from reproduction.run import PARTS, reproduce
 

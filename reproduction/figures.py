@@ -1,4 +1,4 @@
-"""The experiments as pictures: PNG to look at, SVG to print."""
+"""Figures of the experiments, as PNG and SVG."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from netbic.files import write_atomic
 from reproduction.simulation import OURS as OUR_STARTS
 from reproduction.tumours import OURS, TERM_LEVELS, terms_column
 
-# Okabe and Ito's palette, which colour-blind readers can tell apart; ours in black.
+# The palette of Okabe and Ito, which colour-blind readers can distinguish; netbic in black.
 COLOURS: Final = {
     "sgSVD*": "#D55E00",
     "sgSVD": "#E69F00",
@@ -38,10 +38,10 @@ def plotting() -> Any:
 
 
 def save_figure(figure: Any, path: Path) -> None:
-    """As PNG and SVG, the same bytes every time."""
-    for kind, words in ((".png", {"dpi": 120}), (".svg", {"metadata": {"Date": None}})):
+    """Save a figure as PNG and SVG, reproducibly."""
+    for kind, options in ((".png", {"dpi": 120}), (".svg", {"metadata": {"Date": None}})):
         buffer = io.BytesIO()
-        figure.savefig(buffer, format=kind[1:], bbox_inches="tight", **words)
+        figure.savefig(buffer, format=kind[1:], bbox_inches="tight", **options)
         write_atomic(path.with_suffix(kind), buffer.getvalue())
     plotting().close(figure)
 
@@ -93,7 +93,7 @@ def _draw_controls(axis: Any, controls: pd.DataFrame) -> None:
 
 
 def draw_figure_2(modules: pd.DataFrame, random: dict[str, dict[str, int]], path: Path) -> None:
-    """Row A: fold changes, the paper's and against degree-matched sets; row B: enriched GO terms."""
+    """Row A: fold changes, as in the paper and relative to degree-matched sets; row B: enriched GO terms."""
     datasets = list(modules["dataset"].unique())
     figure, axes = plotting().subplots(
         2, len(datasets), figsize=(3.4 * len(datasets) + 0.6, 7), layout="constrained", squeeze=False

@@ -1,4 +1,4 @@
-"""The page that sets the paper's claims beside what was measured: verdicts first, tables after."""
+"""The page that compares the claims of the paper with our results: conclusions first, then tables."""
 
 from __future__ import annotations
 
@@ -10,18 +10,22 @@ import pandas as pd
 from reproduction.published import LEVELS, PAPER_METHODS, TABLE_1
 from reproduction.tumours import OURS, TERM_LEVELS, Sizes, terms_column
 
-_ERROR = 0.005  # about a standard error of a mean of Figure 1
-PUBLISHED_FOR = {"BRCA (Agilent)": "BRCA", "COADREAD": "CGP"}  # the data set nearest to the paper's, in kind or in size
+_ERROR = 0.005  # about one standard error of a mean in Figure 1
+PUBLISHED_FOR = {
+    "BRCA (Agilent)": "BRCA",
+    "COADREAD": "CGP",
+}  # the most similar data set of the paper, in kind or in size
 
-INTRODUCTION = """# What the paper claims, what we found
+INTRODUCTION = """# What the paper claims, and what we found
 
 Written by `netbic reproduce`. The claims are those of W. Min, J. Liu and S. Zhang, *L0-norm Sparse Graph-regularized SVD
-for Biclustering* (2016). Its two expression matrices are not public in full, so percentages cannot be the same; orderings
-can. Every verdict states its criterion and is computed from the tables below it.
+for Biclustering* (2016). Its two expression matrices are not fully public, so we cannot expect the same percentages, but
+we can compare the order of the methods. Every conclusion states its criterion and is computed from the tables below it.
 
-L0SVD keeps the largest entries and knows no graph; sgSVD adds the graph to signed entries, sgSVD\\* (the paper's method) to
-their magnitudes; ALSVD and SCADSVD are its rivals without a graph. "netbic" is this package's default: the same objective
-with a normalised graph term and a smoothness relative to the data, solved so that the objective never falls.
+L0SVD keeps the largest entries and does not use a graph. sgSVD applies the graph to the signed entries, sgSVD\\* (the
+paper's method) to their absolute values. ALSVD and SCADSVD are competing methods without a graph. "netbic" is the default of
+this package: the same objective with a normalised graph term and a smoothness relative to the data, solved so that the
+objective never decreases.
 """
 
 
@@ -68,11 +72,11 @@ def figure_1_text(curves: pd.DataFrame, controls: pd.DataFrame, replicates: int)
     yield "![Figure 1, with controls](figure1.png)\n"
     yield from _figure_1_verdicts(wide)
     yield from _control_findings(controls.set_index(["control", "method"]))
-    yield f"\nMean sensitivity over {replicates} replicates, sigma .1; specificity is the same number here:\n"
+    yield f"\nMean sensitivity over {replicates} replicates, sigma 0.1; the specificity is the same number here:\n"
     yield markdown_table(wide)
     yield (
-        "Controls at gamma .06, random signs. `in_block`: share of what is kept that lies among the densely joined vertices "
-        "(chance: .5). `sensitivity`: share of the planted columns found.\n"
+        "Controls at gamma 0.06, random signs. `in_block`: share of the selected variables that are densely connected in the "
+        "graph (0.5 by chance). `sensitivity`: share of the planted variables that were found.\n"
     )
     yield markdown_table(controls)
 
@@ -82,30 +86,28 @@ def _figure_1_verdicts(wide: pd.DataFrame) -> Iterator[str]:
     same, random = wide[wide["signs"] == "same"], wide[wide["signs"] == "random"]
     first = (same[["sgSVD*", "sgSVD"]].min(axis=1) >= same[others].max(axis=1) - _ERROR).mean()
     claim = (
-        f"with signs all the same, sgSVD\\* and sgSVD do at least as well as L0SVD, ALSVD and SCADSVD (within {_ERROR})"
+        f"if all signs are equal, sgSVD\\* and sgSVD are at least as good as L0SVD, ALSVD and SCADSVD (within {_ERROR})"
     )
     yield _verdict(claim, float(first), f"at {first:.0%} of the noise levels")
     second = (random["sgSVD*"] >= random[["sgSVD", *others]].max(axis=1) - _ERROR).mean()
     gap = (random["sgSVD*"] - random["sgSVD"]).min()
-    claim = f"with random signs sgSVD\\* does at least as well as sgSVD and the others (within {_ERROR})"
-    yield _verdict(
-        claim, float(second), f"at {second:.0%} of the noise levels; ahead of sgSVD by {gap:.2f} at the least"
-    )
+    claim = f"with random signs, sgSVD\\* is at least as good as sgSVD and the others (within {_ERROR})"
+    yield _verdict(claim, float(second), f"at {second:.0%} of the noise levels; at least {gap:.2f} better than sgSVD")
 
 
 def _control_findings(controls: pd.DataFrame) -> Iterator[str]:
     block, found = controls["in_block"], controls["sensitivity"]
     ours = controls.index.get_level_values("method")[-1]
     yield (
-        "- **What the figure does not show**: the planted variables are also the densely joined ones, so that reading the "
-        f"graph alone would do well. With no signal at all sgSVD\\* puts {block['no signal', 'sgSVD*']:.0%} of its choice "
-        f"among them (netbic's solver {block['no signal', ours]:.0%}, L0SVD {block['no signal', 'L0SVD']:.0%}). With the "
-        f"signal elsewhere it finds {found['signal off the dense block', 'sgSVD*']:.0%} of it "
-        f"(netbic {found['signal off the dense block', ours]:.0%}, L0SVD {found['signal off the dense block', 'L0SVD']:.0%}), "
-        f"and on graphs that know nothing {found['graphs permuted', 'sgSVD*']:.0%} "
-        f"(netbic {found['graphs permuted', ours]:.0%}, L0SVD {found['graphs permuted', 'L0SVD']:.0%}). The gain is a prior "
-        "that happens to be right: a stronger optimiser follows a wrong one further. `selection.graph_value` asks the data "
-        "which it is."
+        "- **What the figure does not show**: the planted variables are also densely connected in the graph, so the graph "
+        f"alone would be enough to find them. Without any signal, {block['no signal', 'sgSVD*']:.0%} of the variables that "
+        f"sgSVD\\* selects are among them (netbic's solver {block['no signal', ours]:.0%}, L0SVD "
+        f"{block['no signal', 'L0SVD']:.0%}). If the signal is elsewhere, sgSVD\\* finds "
+        f"{found['signal off the dense block', 'sgSVD*']:.0%} of it (netbic {found['signal off the dense block', ours]:.0%}, "
+        f"L0SVD {found['signal off the dense block', 'L0SVD']:.0%}), and with permuted graphs "
+        f"{found['graphs permuted', 'sgSVD*']:.0%} (netbic {found['graphs permuted', ours]:.0%}, L0SVD "
+        f"{found['graphs permuted', 'L0SVD']:.0%}). The gain comes from a prior that is correct here; with a wrong prior, a "
+        "better optimiser gives a worse result. `selection.graph_value` tests which is the case."
     )
 
 
@@ -119,28 +121,28 @@ def table_1_text(summary: pd.DataFrame, sigmas: pd.DataFrame, sizes: Sizes) -> I
     levels = [f"{level:g}" for level in LEVELS]
     yield "## Table 1: edge-enriched modules\n"
     yield from _ordering_verdicts(summary)
-    yield from _honest_findings(summary)
+    yield from _control_results(summary)
     yield _sigma_verdict(sigmas)
     yield (
-        f"\nPer cent of {sizes.modules} modules (up to {sizes.genes} genes and {sizes.samples} samples; sigma .4 as published; "
-        "netbic: its default) that hold more edges than chance by the hypergeometric test. In parentheses: the paper's own figures, "
-        "under the data set nearest to theirs in kind (BRCA) or in size (CGP).\n"
+        f"\nPercentage of {sizes.modules} modules (up to {sizes.genes} genes and {sizes.samples} samples; sigma 0.4 as in the paper; "
+        "netbic: with its defaults) that have more edges than random genes by the hypergeometric test. In parentheses: the values "
+        "of the paper, next to the most similar data set in kind (BRCA) or in size (CGP).\n"
     )
     for network, part in summary.groupby("network", sort=False):
         yield f"### {network}\n"
         yield markdown_table(_beside_published(part, levels, str(network)), 1)
-    yield from _honest_table(summary)
+    yield from _control_table(summary)
     yield "### Other values of sigma\n"
     yield f"sgSVD\\* on {sigmas['dataset'].iloc[0]}, {sigmas['network'].iloc[0]}:\n"
-    yield markdown_table(sigmas[["method", *levels, *_HONEST]])
+    yield markdown_table(sigmas[["method", *levels, *_CONTROLS]])
 
 
 def _ordering_verdicts(summary: pd.DataFrame) -> Iterator[str]:
     wide = summary.pivot_table(index=["network", "dataset"], columns="method", values="0.05", sort=False)
     held = (wide["sgSVD*"] >= wide["sgSVD"]) & (wide["sgSVD"] >= wide["L0SVD"])
-    claim = "as many modules are enriched at .05 by sgSVD\\* as by sgSVD or more, and by sgSVD as by L0SVD or more"
+    claim = "the number of modules enriched at 0.05 does not decrease from L0SVD to sgSVD to sgSVD\\*"
     yield _verdict(
-        claim, float(held.mean()), f"in {int(held.sum())} of {len(held)} pairs of data and network, ties count"
+        claim, float(held.mean()), f"in {int(held.sum())} of {len(held)} pairs of data set and network, including ties"
     )
     for (network, dataset), shares in zip(wide.index, wide.to_dict("records"), strict=True):
         yield f"    - {dataset}, {network}: " + ", ".join(
@@ -148,11 +150,11 @@ def _ordering_verdicts(summary: pd.DataFrame) -> Iterator[str]:
         )
 
 
-_HONEST = ["degree, 0.05", "degree, shuffled", "log fold_change", "log degree_fold_change", "log rewired_fold_change"]
-_HONEST += ["held out, true", "held out, rewired", "held out, none", "correlation", "converged"]
+_CONTROLS = ["degree, 0.05", "degree, shuffled", "log fold_change", "log degree_fold_change", "log rewired_fold_change"]
+_CONTROLS += ["held out, true", "held out, rewired", "held out, none", "correlation", "converged"]
 
 
-def _honest_findings(summary: pd.DataFrame) -> Iterator[str]:
+def _control_results(summary: pd.DataFrame) -> Iterator[str]:
     pairs = ["dataset", "network"]
     plain = summary[summary["method"] == "L0SVD"].set_index(pairs)
     for name in ("sgSVD*", OURS):
@@ -168,28 +170,30 @@ def _honest_findings(summary: pd.DataFrame) -> Iterator[str]:
         lost = (own["held out, none"] - own["held out, true"]).median()
         best = int((own["held out, true"] > own[["held out, rewired", "held out, none"]].max(axis=1)).sum())
         yield (
-            f"- **What the table does not show, {_escaped(name)}**: its median log fold change is {gain:.2f} above L0SVD's; "
-            f"fitted with a *rewired* graph (same degrees, no biology) it is still {rewired:.2f} above on the true one; "
-            f"against random genes of the same degrees the gain is {matched:.2f}. Of unseen samples its modules explain "
-            f"{lost:.3f} less than without the graph (the true graph is best of true, rewired and none in {best} of {len(own)})."
+            f"- **What the table does not show, {_escaped(name)}**: its median log fold change is {gain:.2f} above that of "
+            "L0SVD. If the model is fitted with a *rewired* graph (same degrees, no biology), the log fold change on the true "
+            f"graph is still {rewired:.2f} above that of L0SVD; compared with random genes of the same degrees the gain is "
+            f"{matched:.2f}. Its modules explain {lost:.3f} less of the variance of unseen samples than without the graph (the "
+            f"true graph is the best of true, rewired and none in {best} of {len(own)} cases)."
         )
     yield (
-        "- **All of this is circular**: edges are counted in the graph that was fitted to. `degree, shuffled` shows how many "
-        "modules of *shuffled* data pass the degree-aware test (shuffling leaves every gene its variance, and genes that vary "
-        "much are often neighbours). L0SVD, which sees no graph, is the fair comparison."
+        "- **All of this is circular**: edges are counted in the graph that was used for the fit. `degree, shuffled` shows how "
+        "many modules of *shuffled* data pass the degree-aware test (shuffling preserves the variance of every gene, and "
+        "highly variable genes are often neighbours). L0SVD, which does not use a graph, is the fair comparison."
     )
 
 
-def _honest_table(summary: pd.DataFrame) -> Iterator[str]:
-    yield "### The columns the table lacks\n"
+def _control_table(summary: pd.DataFrame) -> Iterator[str]:
+    yield "### Additional columns\n"
     yield (
-        "`degree, 0.05`: per cent of modules with more edges (p <= .05) than random genes of the same degrees; `degree, shuffled`: "
-        "the same after shuffling the samples within every gene. `log ...`: median natural logarithm of the fold change, the paper's, "
-        "against degree-matched sets, and on the true graph after fitting with a rewired one. `held out`: share of the "
-        "variance of unseen samples explained, fitted to the other half with the true graph, a rewired one, and none. "
-        "`correlation`: mean absolute correlation within modules over that within random sets (median). `converged`: per cent.\n"
+        "`degree, 0.05`: percentage of modules with more edges (p <= 0.05) than random genes of the same degrees; `degree, shuffled`: "
+        "the same after shuffling the samples within every gene. `log ...`: median of the natural logarithm of the fold change: as in "
+        "the paper, relative to random genes of the same degrees, and on the true graph after a fit with a rewired one. `held out`: "
+        "share of the variance of unseen samples that modules of the other samples explain, fitted with the true graph, a rewired "
+        "graph, and no graph. `correlation`: mean absolute correlation within modules divided by that within random sets (median). "
+        "`converged`: percentage of modules.\n"
     )
-    yield markdown_table(summary[["dataset", "network", "method", *_HONEST]])
+    yield markdown_table(summary[["dataset", "network", "method", *_CONTROLS]])
 
 
 def _beside_published(part: pd.DataFrame, levels: list[str], network: str) -> pd.DataFrame:
@@ -204,11 +208,9 @@ def _beside_published(part: pd.DataFrame, levels: list[str], network: str) -> pd
 
 def _sigma_verdict(table: pd.DataFrame) -> str:
     low, high = table["0.05"].min(), table["0.05"].max()
-    claim = (
-        'other values of sigma are "basically consistent" (enriched modules at .05 within ten points, sigma .1 to 4)'
-    )
+    claim = 'other values of sigma are "basically consistent" (the percentage of modules enriched at 0.05 varies by at most ten points, sigma 0.1 to 4)'
     kept = f"{table['held out, true'].max():.2f} to {table['held out, true'].min():.2f}"
-    detail = f"{low:g} to {high:g} per cent, while the variance of unseen samples explained falls from {kept}"
+    detail = f"{low:g} to {high:g} percent, while the explained variance of unseen samples decreases from {kept}"
     return _verdict(claim, float(high - low <= 10), detail)
 
 
@@ -229,25 +231,25 @@ def figure_2_text(
     yield "## Figure 2: fold changes and GO terms\n"
     yield "![Figure 2, Pathway Commons](figure2.png)\n"
     for claim, table in (
-        ("fold changes of sgSVD\\* exceed those of sgSVD and L0SVD (p < .01)", ranks),
-        ("sgSVD\\* has more enriched GO terms per module, at .01, than sgSVD and L0SVD (p < .01)", term_ranks),
+        ("fold changes of sgSVD\\* are larger than those of sgSVD and L0SVD (p < 0.01)", ranks),
+        ("sgSVD\\* has more GO terms per module that are enriched at 0.01 than sgSVD and L0SVD (p < 0.01)", term_ranks),
     ):
         star = table[table["first"] == "sgSVD*"]["p_value"] < 0.01
         yield _verdict(claim, float(star.mean()), f"in {int(star.sum())} of {len(star)} comparisons")
     clean = pd.Series({name: not counts[terms_column(0.01)] for name, counts in random.items()})
     counts = ", ".join(f"{name} {found[terms_column(0.01)]}" for name, found in random.items())
-    claim = f"{sizes.modules} modules of random genes have no significant GO term at .01"
-    yield _verdict(claim, float(clean.mean()), f"terms found: {counts}; a few are what the level allows")
+    claim = f"{sizes.modules} modules of random genes have no significant GO term at 0.01"
+    yield _verdict(claim, float(clean.mean()), f"terms found: {counts}; a few are expected at this level")
     varies = summary["correlation"] > 1
-    claim = "genes of a module correlate more than random genes (median ratio of mean |r| above 1)"
+    claim = "genes of a module are more correlated than random genes (median ratio of mean |r| above 1)"
     yield _verdict(
         claim, float(varies.mean()), f"ratios {summary['correlation'].min():.1f} to {summary['correlation'].max():.1f}"
     )
     yield (
-        "\nWilcoxon's signed-rank test on fold changes, one-sided. As in the paper, modules are paired by their number; module 5 of "
-        "one method is not module 5 of another, and deflated modules are not independent, so take these p-values as a "
-        "description:\n"
+        "\nOne-sided Wilcoxon signed-rank tests of the fold changes. As in the paper, modules are paired by their number. But module 5 "
+        "of one method is not module 5 of another, and deflated modules are not independent, so these p-values are only "
+        "descriptive:\n"
     )
     yield markdown_table(ranks, 4)
-    yield "Enriched GO terms (Benjamini-Hochberg over all terms per module), all modules together, by adjusted level:\n"
+    yield "Number of enriched GO terms in all modules, by adjusted significance level (Benjamini-Hochberg over all terms per module):\n"
     yield markdown_table(summary[["dataset", "network", "method", *terms]])

@@ -1,4 +1,4 @@
-"""What the paper prints, to stand beside what we measure.
+"""Values printed in the paper, for comparison with ours.
 
 W. Min, J. Liu, S. Zhang: L0-norm Sparse Graph-regularized SVD for Biclustering (2016), Table 1.
 """

@@ -1,4 +1,4 @@
-"""Run experiments and write what they show: tables, figures and a page."""
+"""Run the experiments and write their results: tables, figures and a page."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from reproduction.tumours import (
     terms_column,
 )
 
-RECORD: Final = "reproduction.json"  # lists what is written, so that it may be replaced
+RECORD: Final = "reproduction.json"  # lists the files that may be replaced
 PARTS: Final = ("fig1", "table1", "fig2")
-Tell = Callable[[str], None]
+Progress = Callable[[str], None]
 
 
 def reproduce(
@@ -45,9 +45,9 @@ def reproduce(
     sizes: Sizes | None = None,
     seed: int = 0,
     n_jobs: int | None = None,
-    tell: Tell = lambda line: None,
+    progress: Progress = lambda line: None,
 ) -> None:
-    """Rerun parts of the paper ("fig1", "table1", "fig2") and write tables (TSV), figures and a page (README.md).
+    """Repeat parts of the paper ("fig1", "table1", "fig2") and write tables (TSV), figures and a page (README.md).
 
     Parameters
     ----------
@@ -55,47 +55,49 @@ def reproduce(
     out : path
         Folder to write to.
     data : path, optional
-        Folder of the expression sets, networks and gene sets; needed for "table1" and "fig2".
+        Folder with the expression data, networks and gene sets; needed for "table1" and "fig2".
     replicates : int
         Simulated matrices per setting of Figure 1.
     datasets, networks, sizes
-        What to run Table 1 and Figure 2 on.
-    seed, n_jobs, tell
-        Seed, processes for the simulation, and a function that is told what goes on.
+        Data sets, networks and module sizes of Table 1 and Figure 2.
+    seed, n_jobs
+        Random seed, and number of processes for the simulation.
+    progress : function
+        Called with a line of text before every step.
     """
     unknown = set(parts) - set(PARTS)
     if isinstance(parts, str) or unknown or not parts:
-        raise InputError(f"parts {sorted(unknown) or parts} are not known: choose among {', '.join(PARTS)}")
+        raise InputError(f"unknown parts {sorted(unknown) or parts}: choose from {', '.join(PARTS)}")
     if replicates < 2:
         raise InputError(f"replicates={replicates}: at least 2 are needed for a standard error")
     real = "table1" in parts or "fig2" in parts
     if real and data is None:
-        raise InputError("Table 1 and Figure 2 need real data: name their folder (--data, or NETBIC_DATA)")
+        raise InputError("Table 1 and Figure 2 need real data: give their folder (--data, or NETBIC_DATA)")
     if real:
         check_data(Path(str(data)), datasets, networks)
-    plotting()  # an answer now if it is not installed, not after minutes
+    plotting()  # an error now if matplotlib is not installed, not after minutes
     out = Path(out)
     check_writable(out, [*RECORDS[RECORD], RECORD], {"the data": data})
     out.mkdir(parents=True, exist_ok=True)
     write_json(out / RECORD, with_version({"files": sorted(RECORDS[RECORD])}))
     if "fig1" in parts:
-        _write_section(out, "figure1", _figure_1(out, replicates, seed, n_jobs, tell))
+        _write_section(out, "figure1", _figure_1(out, replicates, seed, n_jobs, progress))
     if real:
-        _real_data(parts, out, Path(str(data)), datasets, networks, sizes or Sizes(), seed, tell)
+        _real_data(parts, out, Path(str(data)), datasets, networks, sizes or Sizes(), seed, progress)
     sections = [out / f"{name}.md" for name in ("figure1", "table1", "figure2")]
     written = [path.read_text() for path in sections if path.exists()]
     write_atomic(out / "README.md", "\n".join([page.INTRODUCTION, *written]).encode())
 
 
 def _write_section(out: Path, name: str, lines: list[str]) -> None:
-    """One part of the page, kept so that parts may be run one by one."""
+    """Write one part of the page to a file, so that parts can be run one by one."""
     write_atomic(out / f"{name}.md", "\n".join(lines).encode())
 
 
-def _figure_1(out: Path, replicates: int, seed: int, n_jobs: int | None, tell: Tell) -> list[str]:
-    tell(f"Figure 1: {replicates} replicates")
+def _figure_1(out: Path, replicates: int, seed: int, n_jobs: int | None, progress: Progress) -> list[str]:
+    progress(f"Figure 1: {replicates} replicates")
     curves = sensitivities(replicates, seed=seed, n_jobs=n_jobs)
-    tell("Figure 1: controls")
+    progress("Figure 1: controls")
     checks = controls(replicates, seed=seed, n_jobs=n_jobs)
     write_table(out / "figure1.tsv", curves)
     write_table(out / "figure1_controls.tsv", checks)
@@ -111,15 +113,15 @@ def _real_data(
     networks: Sequence[str],
     sizes: Sizes,
     seed: int,
-    tell: Tell,
+    progress: Progress,
 ) -> None:
-    modules = compare(data, datasets=datasets, networks=networks, sizes=sizes, seed=seed, tell=tell)
+    modules = compare(data, datasets=datasets, networks=networks, sizes=sizes, seed=seed, progress=progress)
     summary, ranks = summarise(modules), signed_ranks(modules)
     write_table(out / "modules.tsv", modules)
     write_table(out / "table1.tsv", summary)
     write_table(out / "wilcoxon.tsv", ranks)
     if "table1" in parts:
-        sigmas = over_sigmas(data, dataset=datasets[0], network=networks[0], sizes=sizes, seed=seed, tell=tell)
+        sigmas = over_sigmas(data, dataset=datasets[0], network=networks[0], sizes=sizes, seed=seed, progress=progress)
         write_table(out / "sigma.tsv", sigmas)
         _write_section(out, "table1", list(page.table_1_text(summary, sigmas, sizes)))
     if "fig2" in parts:

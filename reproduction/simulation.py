@@ -1,6 +1,7 @@
-"""Figure 1: how much of a planted module the methods find, and what they find where nothing is planted.
+"""Figure 1: sensitivity of the methods on simulated data, and controls without signal.
 
-X = u v' + gamma noise, 100 x 100, 50 of either side planted, on graphs whose first 50 vertices are joined more densely.
+X = u v' + gamma noise, 100 x 100, with 50 planted rows and columns; the first 50 vertices of the graphs are densely
+connected.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ SIGMA: Final = 0.1
 
 @dataclass(frozen=True)
 class Problem:
-    """A matrix, its graphs, which columns carry the signal (if any), and which are densely joined."""
+    """A matrix, its graphs, the columns with signal (if any), and the densely connected columns."""
 
     X: NDArray[np.float64]
     row_graph: Graph
@@ -38,22 +39,22 @@ class Problem:
 
 
 def as_published(toy: PaperSimulation) -> Problem:
-    """The paper's own design: the signal sits on the densely joined vertices."""
+    """The design of the paper: the signal is on the densely connected vertices."""
     return Problem(toy.X, toy.row_graph, toy.column_graph, toy.v != 0, toy.v != 0)
 
 
 def without_signal(toy: PaperSimulation) -> Problem:
-    """Noise alone: whatever is found is the graph's doing."""
+    """Noise alone: what is found comes from the graph."""
     return replace(as_published(toy), X=toy.X - np.outer(toy.u, toy.v), truth=None)
 
 
 def off_the_block(toy: PaperSimulation) -> Problem:
-    """The signal on the other vertices: here the graph misleads."""
+    """The signal on the other vertices: the graph is misleading."""
     return replace(as_published(toy), X=toy.X[::-1, ::-1].copy(), truth=(toy.v != 0)[::-1])
 
 
 def on_permuted_graphs(toy: PaperSimulation, seed: int) -> Problem:
-    """The same graphs with their vertices shuffled: they know nothing of the signal."""
+    """The same graphs with permuted vertices: they contain no information on the signal."""
     generator = np.random.default_rng(seed)
     rows, columns = (generator.permutation(graph.n_nodes) for graph in (toy.row_graph, toy.column_graph))
     return replace(
@@ -73,17 +74,17 @@ CONTROLS: Final[dict[str, Callable[[PaperSimulation, int], Problem]]] = {
 
 
 def found_columns(problem: Problem, name: str, seed: int) -> NDArray[np.bool_]:
-    """The columns a method keeps, 50 of them, sigma .1 on both sides."""
-    words: dict[str, Any] = {"n_rows": 50, "n_columns": 50}
+    """The 50 columns that a method selects, with sigma 0.1 on both sides."""
+    options: dict[str, Any] = {"n_rows": 50, "n_columns": 50}
     if name == OURS:
-        words |= {"solver": "auto", "n_init": 10, "random_state": seed}
+        options |= {"solver": "auto", "n_init": 10, "random_state": seed}
         name = "sgSVD*"
     if "sg" in name:
-        words |= {"row_graph": problem.row_graph, "column_graph": problem.column_graph}
-        words |= {"row_sigma": SIGMA, "column_sigma": SIGMA}
+        options |= {"row_graph": problem.row_graph, "column_graph": problem.column_graph}
+        options |= {"row_sigma": SIGMA, "column_sigma": SIGMA}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the published iteration may cycle, and the graph's share is large here
-        model = method(name, **words).fit(problem.X)
+        model = method(name, **options).fit(problem.X)
     return np.asarray(model.columns_[0])
 
 
@@ -95,9 +96,9 @@ def sensitivities(
     seed: int = 0,
     n_jobs: int | None = None,
 ) -> pd.DataFrame:
-    """Share of the planted columns found: `signs`, `gamma`, `method`, `mean`, `sem`.
+    """Sensitivity (share of the planted columns that are found): `signs`, `gamma`, `method`, `mean`, `sem`.
 
-    With 50 of 100 planted and 50 kept, specificity is the same number.
+    With 50 of 100 planted and 50 selected, the specificity is the same number.
     """
     cases = [(signs, gamma, seed + k) for signs in ("same", "random") for gamma in gammas for k in range(replicates)]
 
@@ -119,10 +120,10 @@ def controls(
     seed: int = 0,
     n_jobs: int | None = None,
 ) -> pd.DataFrame:
-    """What is found where the graph tells nothing, or the wrong thing (random signs, gamma .06).
+    """Results with an uninformative or misleading graph (random signs, gamma 0.06).
 
-    Columns `control`, `method`, `in_block` (share of what is kept that lies in the dense block; chance: .5) and
-    `sensitivity` (share of the planted columns found; NaN where nothing is planted).
+    Columns `control`, `method`, `in_block` (share of the selected columns that are densely connected; 0.5 by chance)
+    and `sensitivity` (share of the planted columns that are found; NaN without signal).
     """
 
     def one(number: int) -> list[tuple[str, str, float, float]]:
@@ -144,15 +145,15 @@ def controls(
 
 
 def toy_vectors(seed: int = 1) -> pd.DataFrame:
-    """Figure 1A: the true v and what three methods make of it at gamma .06: `position`, `method`, `value`."""
+    """Figure 1A: the true v and the estimates of three methods at gamma 0.06: `position`, `method`, `value`."""
     toy = paper(CONTROL_GAMMA, random_state=seed)
     graphs = {"row_graph": toy.row_graph, "column_graph": toy.column_graph, "row_sigma": SIGMA, "column_sigma": SIGMA}
     parts = [pd.DataFrame({"position": np.arange(100), "method": "truth", "value": toy.v})]
     for name in ("sgSVD*", "sgSVD", "L0SVD"):
-        words: dict[str, Any] = graphs if "sg" in name else {}
+        options: dict[str, Any] = graphs if "sg" in name else {}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            v = method(name, n_rows=50, n_columns=50, **words).fit(toy.X).components_[0]
+            v = method(name, n_rows=50, n_columns=50, **options).fit(toy.X).components_[0]
         v = v if v @ toy.v >= 0 else -v
         parts.append(pd.DataFrame({"position": np.arange(100), "method": name, "value": v}))
     return pd.concat(parts, ignore_index=True)

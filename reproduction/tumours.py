@@ -1,4 +1,4 @@
-"""Table 1 and Figure 2: modules of real expression data, judged as the paper does and as it should have been done."""
+"""Table 1 and Figure 2: modules of real expression data, evaluated as in the paper and with controls."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SIGMAS: Final = (0.1, 0.2, 0.4, 1.0, 4.0)
 OURS: Final = "netbic"
 METHODS: Final = ("L0SVD", "sgSVD", "sgSVD*", OURS)
 
-Tell = Callable[[str], None]
+Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,11 @@ def check_data(folder: Path, datasets: Sequence[str], networks: Sequence[str]) -
     for asked, known in ((datasets, DATASETS), (networks, NETWORKS)):
         unknown = [name for name in asked if name not in known]
         if unknown or not asked:
-            raise InputError(f"{', '.join(unknown) or 'nothing'} is not known: choose among {', '.join(known)}")
+            raise InputError(f"{', '.join(unknown) or 'nothing'} is unknown: choose from {', '.join(known)}")
     files = [*(DATASETS[name] for name in datasets), *(NETWORKS[name] for name in networks), GENE_SETS]
     missing = [name for name in files if not (folder / name).is_file()]
     if missing:
-        raise InputError(f"{folder / missing[0]} is not there: the documentation (docs/data.md) says what it is")
+        raise InputError(f"{folder / missing[0]} does not exist: see docs/data.md for the data that are needed")
 
 
 def load_study(folder: Path, dataset: str, network: str) -> Study:
@@ -72,23 +72,23 @@ def load_study(folder: Path, dataset: str, network: str) -> Study:
 def estimator(name: str, graph: Graph | None, sizes: Sizes, sigma: float = 0.4) -> SparseGraphSVD:
     """A method of the paper in its convention (genes centred, adjacency, absolute sigma), or netbic's own default."""
     sigma = 0.0 if name == "L0SVD" or graph is None else sigma
-    words: dict[str, Any] = {"n_rows": sizes.samples, "n_columns": sizes.genes, "column_graph": graph}
+    options: dict[str, Any] = {"n_rows": sizes.samples, "n_columns": sizes.genes, "column_graph": graph}
     if name == OURS:
-        return SparseGraphSVD(sizes.modules, **words)
-    return method(name, sizes.modules, column_sigma=sigma, center="columns", **words)
+        return SparseGraphSVD(sizes.modules, **options)
+    return method(name, sizes.modules, column_sigma=sigma, center="columns", **options)
 
 
 def fitted(model: SparseGraphSVD, X: Any) -> SparseGraphSVD:
-    """Fit without remarks: cycles and large graph shares are part of what is compared."""
+    """Fit without warnings: cycles and large graph shares are part of the comparison."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return model.fit(X)
 
 
-def judge(
+def evaluate(
     study: Study, name: str, sets: GeneSets | Mapping[str, Any] | None, sizes: Sizes, seed: int = 0, sigma: float = 0.4
 ) -> pd.DataFrame:
-    """A row per module: the paper's scores, and the same against degree-matched sets.
+    """One row per module: the scores of the paper, and scores relative to degree-matched sets.
 
     Columns `method`, `module`, `converged`, `fold_change` and `p_value` (hypergeometric), `degree_fold_change` and
     `degree_p_value`, `shuffled_p_value` (the same for modules of shuffled data), `rewired_fold_change` (on the true
@@ -118,7 +118,7 @@ def judge(
 
 
 def _on_shuffled(study: Study, name: str, sizes: Sizes, seed: int, sigma: float) -> pd.Series[float]:
-    """Degree-aware p-values of modules found in shuffled data: what the graph alone brings about."""
+    """Degree-aware p-values of modules found in shuffled data: the effect of the graph alone."""
     values = np.random.default_rng(seed).permuted(study.expression.matrix, axis=0)
     graph = Graph(study.graph.weights) if study.graph is not None else None
     model = fitted(estimator(name, graph, sizes, sigma), values)
@@ -126,7 +126,7 @@ def _on_shuffled(study: Study, name: str, sizes: Sizes, seed: int, sigma: float)
 
 
 def terms_column(level: float) -> str:
-    """Where a table keeps the number of gene sets below a level."""
+    """Name of the column with the number of gene sets below a level."""
     return f"terms_{level:g}"
 
 
@@ -158,7 +158,7 @@ def compare(
     methods: Sequence[str] = METHODS,
     sizes: Sizes | None = None,
     seed: int = 0,
-    tell: Tell = lambda line: None,
+    progress: Progress = lambda line: None,
 ) -> pd.DataFrame:
     """Every method on every data set and network: a row per module, with `dataset`, `network` and held-out variance."""
     sizes = sizes or Sizes()
@@ -167,10 +167,10 @@ def compare(
     parts = []
     for dataset, network in ((d, n) for d in datasets for n in networks):
         study = load_study(folder, dataset, network)
-        fit = _fitting(sizes, study)
+        fit = _limited(sizes, study)
         for name in methods:
-            tell(f"{dataset}, {network}: {name}")
-            table = judge(study, name, sets, fit, seed)
+            progress(f"{dataset}, {network}: {name}")
+            table = evaluate(study, name, sets, fit, seed)
             for kind, value in held_out(study, name, fit, seed).items():
                 table[f"held_out_{kind}"] = value
             table.insert(0, "dataset", dataset)
@@ -179,14 +179,14 @@ def compare(
     return pd.concat(parts, ignore_index=True)
 
 
-def _fitting(sizes: Sizes, study: Study) -> Sizes:
-    """Sizes that the data have room for."""
+def _limited(sizes: Sizes, study: Study) -> Sizes:
+    """Sizes limited to half of the data."""
     n_samples, n_genes = study.expression.shape
     return Sizes(sizes.modules, min(sizes.genes, n_genes // 2), min(sizes.samples, n_samples // 2))
 
 
 def summarise(table: pd.DataFrame) -> pd.DataFrame:
-    """A row per data set, network and method: Table 1's percentages, and the columns it lacks."""
+    """One row per data set, network and method: the percentages of Table 1, and additional columns."""
     return pd.DataFrame(list(_summaries(table)))
 
 
@@ -246,15 +246,15 @@ def over_sigmas(
     sigmas: Sequence[float] = SIGMAS,
     sizes: Sizes | None = None,
     seed: int = 0,
-    tell: Tell = lambda line: None,
+    progress: Progress = lambda line: None,
 ) -> pd.DataFrame:
-    """Table 1's row of sgSVD* for several sigma, with the columns that tell what it costs."""
+    """The row of sgSVD* in Table 1 for several sigma, with additional columns."""
     study = load_study(folder, dataset, network)
-    fit = _fitting(sizes or Sizes(), study)
+    fit = _limited(sizes or Sizes(), study)
     parts = []
     for sigma in sigmas:
-        tell(f"{dataset}, {network}: sgSVD*, sigma {sigma:g}")
-        table = judge(study, "sgSVD*", None, fit, seed, sigma)
+        progress(f"{dataset}, {network}: sgSVD*, sigma {sigma:g}")
+        table = evaluate(study, "sgSVD*", None, fit, seed, sigma)
         for kind, value in held_out(study, "sgSVD*", fit, seed, sigma).items():
             table[f"held_out_{kind}"] = value
         parts.append(table.assign(dataset=dataset, network=network, method=f"sigma {sigma:g}"))

@@ -93,13 +93,13 @@ def test_everything_is_written(real_data, tmp_path):
 def test_data_that_are_not_there(tmp_path):
     with pytest.raises(InputError, match="Table 1 and Figure 2 need real data"):
         experiments.reproduce(["table1"], tmp_path / "out")
-    with pytest.raises(InputError, match=r"expr_tcga_brca_agilent2012.parquet is not there"):
+    with pytest.raises(InputError, match=r"expr_tcga_brca_agilent2012.parquet does not exist"):
         load_study(tmp_path, "BRCA (Agilent)", "Pathway Commons")
-    with pytest.raises(InputError, match=r"\['fig3'\] are not known"):
+    with pytest.raises(InputError, match=r"unknown parts \['fig3'\]"):
         experiments.reproduce(["fig3"], tmp_path / "out")
-    with pytest.raises(InputError, match=r"expr_tcga_brca_agilent2012.parquet is not there"):
+    with pytest.raises(InputError, match=r"expr_tcga_brca_agilent2012.parquet does not exist"):
         experiments.reproduce(experiments.PARTS, tmp_path / "out", tmp_path)
-    with pytest.raises(InputError, match="lung is not known: choose among BRCA"):
+    with pytest.raises(InputError, match="lung is unknown: choose from BRCA"):
         experiments.reproduce(["fig2"], tmp_path / "out", tmp_path, datasets=["lung"])
     with pytest.raises(InputError, match="replicates=1"):
         experiments.reproduce(["fig1"], tmp_path / "out", replicates=1)
