@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from types import ModuleType
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pandas as pd
@@ -13,6 +15,10 @@ from netbic.errors import extra
 from netbic.files import write_atomic
 from reproduction.simulation import OURS as OUR_STARTS
 from reproduction.tumours import OURS, TERM_LEVELS, terms_column
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # The palette of Okabe and Ito, which colour-blind readers can distinguish; netbic in black.
 COLOURS: Final = {
@@ -28,16 +34,16 @@ COLOURS: Final = {
 MARKERS: Final = {"sgSVD*": "o", "sgSVD": "s", "L0SVD": "^", "ALSVD": "v", "SCADSVD": "D", OUR_STARTS: "x"}
 
 
-def plotting() -> Any:
+def plotting() -> ModuleType:
     """Matplotlib, without a window."""
     matplotlib = extra("matplotlib", "plot", "a figure")
     matplotlib.use("Agg", force=False)
-    pyplot = extra("matplotlib.pyplot", "plot", "a figure")
+    pyplot: ModuleType = extra("matplotlib.pyplot", "plot", "a figure")
     pyplot.rcParams.update({"svg.hashsalt": "netbic", "svg.fonttype": "none"})
     return pyplot
 
 
-def save_figure(figure: Any, path: Path) -> None:
+def save_figure(figure: Figure, path: Path) -> None:
     """Save a figure as PNG and SVG, reproducibly."""
     for kind, options in ((".png", {"dpi": 120}), (".svg", {"metadata": {"Date": None}})):
         buffer = io.BytesIO()
@@ -59,7 +65,7 @@ def draw_figure_1(toy: pd.DataFrame, curves: pd.DataFrame, controls: pd.DataFram
     save_figure(figure, path)
 
 
-def _draw_toy(axes: Any, toy: pd.DataFrame) -> None:
+def _draw_toy(axes: Sequence[Axes], toy: pd.DataFrame) -> None:
     for axis, (name, part) in zip(axes, toy.groupby("method", sort=False), strict=True):
         axis.vlines(part["position"], 0, part["value"], color=COLOURS[str(name)], lw=1)
         axis.axvline(49.5, color="0.6", lw=0.8, ls=":")
@@ -69,7 +75,7 @@ def _draw_toy(axes: Any, toy: pd.DataFrame) -> None:
     axes[0].set_ylabel("v")
 
 
-def _draw_curves(axis: Any, curves: pd.DataFrame, title: str) -> None:
+def _draw_curves(axis: Axes, curves: pd.DataFrame, title: str) -> None:
     for name, part in curves.groupby("method", sort=False):
         axis.errorbar(
             part["gamma"], part["mean"], part["sem"], color=COLOURS[str(name)], marker=MARKERS[str(name)], ms=4,
@@ -79,7 +85,7 @@ def _draw_curves(axis: Any, curves: pd.DataFrame, title: str) -> None:
     axis.set_title(title, loc="left", fontsize=10)
 
 
-def _draw_controls(axis: Any, controls: pd.DataFrame) -> None:
+def _draw_controls(axis: Axes, controls: pd.DataFrame) -> None:
     names = list(controls["control"].unique())
     methods = list(controls["method"].unique())
     for k, name in enumerate(methods):
@@ -108,7 +114,7 @@ def draw_figure_2(modules: pd.DataFrame, random: dict[str, dict[str, int]], path
     save_figure(figure, path)
 
 
-def _draw_fold_changes(axis: Any, part: pd.DataFrame, title: str) -> None:
+def _draw_fold_changes(axis: Axes, part: pd.DataFrame, title: str) -> None:
     kinds = {
         "fold_change": "paper",
         "degree_fold_change": "degree\nmatched",
@@ -130,7 +136,7 @@ def _draw_fold_changes(axis: Any, part: pd.DataFrame, title: str) -> None:
     axis.set_title(title, loc="left", fontsize=10)
 
 
-def _draw_terms(axis: Any, part: pd.DataFrame, random: dict[str, int], title: str) -> None:
+def _draw_terms(axis: Axes, part: pd.DataFrame, random: dict[str, int], title: str) -> None:
     levels = np.log10(TERM_LEVELS)
     columns = [terms_column(level) for level in TERM_LEVELS]
     for name, modules in part.groupby("method", sort=False):

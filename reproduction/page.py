@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pandas as pd
@@ -36,15 +36,15 @@ def markdown_table(table: pd.DataFrame, digits: int = 3) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _line(cells: Any) -> str:
+def _line(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _escaped(text: Any) -> str:
+def _escaped(text: object) -> str:
     return str(text).replace("*", "\\*")
 
 
-def _cell(value: Any, digits: int) -> str:
+def _cell(value: object, digits: int) -> str:
     if not isinstance(value, float):
         return _escaped(value)
     if value != value:

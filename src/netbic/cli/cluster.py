@@ -9,11 +9,15 @@ import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from netbic.cli.command import options, take
+
+if TYPE_CHECKING:
+    from distributed import Client, LocalCluster
 
 _LEAST_MEMORY = 400_000_000  # bytes: a worker takes about 200 MB before any data
 _IGNORE_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"  # also for restarted workers
@@ -74,7 +78,7 @@ def lazily(parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 @contextmanager
-def client_of(where: str | None, n_workers: int | None = None, memory: str | None = None) -> Iterator[Any]:
+def client_of(where: str | None, n_workers: int | None = None, memory: str | None = None) -> Iterator[Client | None]:
     """A client of workers on this machine ("local") or of the scheduler at an address; None without `where`."""
     if where is None:
         yield None
@@ -91,23 +95,23 @@ def client_of(where: str | None, n_workers: int | None = None, memory: str | Non
         # A client that cannot connect, or that lost its cluster, does not reset Dask's configuration.
         closing.callback(dask.config.set, scheduler=dask.config.get("scheduler", None))
         if where == "local":
-            address: Any = closing.enter_context(_local(distributed, n_workers, memory))
+            address: LocalCluster | str = closing.enter_context(_local(distributed, n_workers, memory))
         else:
             _check_address(where, n_workers, memory)
             address = where
         yield closing.enter_context(_client(distributed, address))
 
 
-def _local(distributed: Any, n_workers: int | None, memory: str | None) -> Any:
+def _local(distributed: ModuleType, n_workers: int | None, memory: str | None) -> LocalCluster:
     """Workers on this machine: processes with one thread each, so that none waits for another."""
     from dask.system import CPU_COUNT
     from dask.utils import parse_bytes
 
     try:
-        limit: Any = "auto" if memory is None else parse_bytes(memory)
+        limit: str | int = "auto" if memory is None else parse_bytes(memory)
     except ValueError:
         raise click.UsageError(f"--dask-memory {memory} is not a size: use e.g. 2GB or 500MiB") from None
-    if limit != "auto" and limit < _LEAST_MEMORY:
+    if isinstance(limit, int) and limit < _LEAST_MEMORY:
         raise click.UsageError(f"--dask-memory {memory} is too small: a worker needs at least 400MB")
     count = n_workers or CPU_COUNT
     try:
@@ -151,7 +155,7 @@ def _check_address(where: str, n_workers: int | None, memory: str | None) -> Non
         raise click.UsageError("--dask-workers and --dask-memory are for --dask local only: omit them")
 
 
-def _client(distributed: Any, address: Any) -> Any:
+def _client(distributed: ModuleType, address: LocalCluster | str) -> Client:
     try:
         return distributed.Client(address, timeout=_SECONDS)
     except ValueError as problem:  # an unknown scheme, no port

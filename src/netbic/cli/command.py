@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from functools import reduce
+from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 import click
@@ -66,11 +67,11 @@ class Command(click.Command):
             with formatter.section(title):
                 formatter.write_dl([row for member in members if (row := member.get_help_record(ctx)) is not None])
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def invoke(self, ctx: click.Context) -> object:
         """Run the command."""
         debug, quiet = ctx.params.pop("debug"), ctx.params.get("quiet", False)
 
-        def show(message: Any, *_: Any, **__: Any) -> None:
+        def show(message: Warning | str, *_: object, **__: object) -> None:
             if not quiet:
                 click.echo(f"warning: {message}", err=True)
 
@@ -99,7 +100,7 @@ def stopping_on_signals() -> Iterator[None]:
     names = ("SIGTERM", "SIGHUP") if threading.current_thread() is threading.main_thread() else ()
     before = {}
 
-    def stop(number: int, frame: Any) -> None:
+    def stop(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
     for name in names:

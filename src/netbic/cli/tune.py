@@ -44,7 +44,7 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]
     def __init__(self, kind: type[int] | type[float], least: float) -> None:
         self._kind, self._least = kind, least
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[float]:
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> list[float]:
         """A list of numbers."""
         try:
             numbers = [self._kind(word) for word in value.split(",")]

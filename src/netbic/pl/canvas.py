@@ -12,6 +12,9 @@ from netbic.errors import extra
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colorbar import Colorbar
 
 Floats = NDArray[Any]
 
@@ -23,7 +26,7 @@ POSITIVE, NEGATIVE, GREY, ALARM = "#B2182B", "#2166AC", "0.6", "#D55E00"
 SMALL: Final = 8.0  # points; size of all text but axis labels and titles
 
 
-def axes_for(ax: Any, size: tuple[float, float]) -> Axes:
+def axes_for(ax: Axes | None, size: tuple[float, float]) -> Axes:
     """The axes to draw into: `ax`, or those of a new figure of `size` inches."""
     if ax is None:
         pyplot = extra("matplotlib.pyplot", "plot", "a plot")
@@ -76,14 +79,14 @@ def despine(ax: Axes) -> None:
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def integer_ticks(axis: Any) -> None:
+def integer_ticks(axis: Axis) -> None:
     """Place ticks of an axis only at integers."""
     from matplotlib.ticker import MaxNLocator
 
     axis.set_major_locator(MaxNLocator(integer=True))
 
 
-def colour_bar(mappable: Any, ax: Axes, label: str, **options: Any) -> Any:
+def colour_bar(mappable: ScalarMappable, ax: Axes, label: str, **options: Any) -> Colorbar:
     """A slim colour bar next to the axes."""
     bar = ax.figure.colorbar(mappable, ax=ax, **{"shrink": 0.5, "aspect": 20, "pad": 0.02} | options)
     bar.set_label(label, size=SMALL)

@@ -27,12 +27,14 @@ from netbic.pl.source import chosen_modules, fitted
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from netbic.pl.source import ModelLike
+
 _CONVERGED: Final[dict[str, Any]] = {"lw": 1.2, "marker": "o", "ms": 4}
 _NOT_CONVERGED: Final[dict[str, Any]] = {"lw": 1.2, "marker": "x", "ms": 8, "mew": 2, "ls": ":"}
 
 
 def convergence(
-    model: Any, *, modules: Iterable[int] | None = None, key: str = "netbic", ax: Axes | None = None
+    model: ModelLike, *, modules: Iterable[int] | None = None, key: str = "netbic", ax: Axes | None = None
 ) -> Axes:
     """Plot the distance of the objective F of each module from its final value, by iteration.
 

@@ -74,7 +74,7 @@ def enrichment(table: pd.DataFrame, *, n_terms: int = 10, ax: Axes | None = None
     return ax
 
 
-def _check(table: Any, n_terms: int) -> None:
+def _check(table: pd.DataFrame, n_terms: int) -> None:
     check_count("n_terms", n_terms)
     missing = [name for name in _NEEDED if name not in getattr(table, "columns", ())]
     if missing:

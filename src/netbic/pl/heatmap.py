@@ -26,13 +26,15 @@ from netbic.pl.source import AXIS_NOUNS, chosen_modules, data_of, entries, fitte
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from netbic.pl.source import ModelLike
+
 _LANE, _WIDEST_STRIP, _GAP = 0.02, 0.12, 0.008  # as shares of the height or width of the heatmap
 _SHARP = 500_000  # entries up to which cells are drawn sharply; more are averaged per pixel
 _SHARP_STRIP = 500  # the same for members in a strip
 
 
 def heatmap(
-    model: Any,
+    model: ModelLike,
     X: Any = None,
     *,
     modules: Iterable[int] | None = None,

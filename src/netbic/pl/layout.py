@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,7 +26,7 @@ class Layout(NamedTuple):
     isolated: NDArray[np.bool_]
 
 
-def layout(weights: Any, seed: int = 0) -> Layout:
+def layout(weights: sp.csr_array | Floats, seed: int = 0) -> Layout:
     """Place nodes so that Euclidean distances approximate the distances in the graph.
 
     The length of an edge is the square root of the smaller degree of its ends, so that the area of a clique is

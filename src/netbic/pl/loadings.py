@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,9 +14,17 @@ from netbic.pl.source import AXIS_NOUNS, check_axis, check_module, fitted, weigh
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from netbic.pl.source import ModelLike
+
 
 def loadings(
-    model: Any, module: int = 0, *, axis: str = "columns", n: int = 20, key: str = "netbic", ax: Axes | None = None
+    model: ModelLike,
+    module: int = 0,
+    *,
+    axis: str = "columns",
+    n: int = 20,
+    key: str = "netbic",
+    ax: Axes | None = None,
 ) -> Axes:
     """Plot the weights of the members of a module with the largest absolute weights.
 

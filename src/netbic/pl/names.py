@@ -22,7 +22,7 @@ _LARGEST, _SMALLEST, _LINE = 8.0, 5.0, 1.25  # font sizes in points, and line he
 _SQUARE = "\N{WHITE SQUARE}"
 
 
-def label_text(name: Any, longest: int = _LONGEST) -> str:
+def label_text(name: object, longest: int = _LONGEST) -> str:
     """A name as a label: one line, shortened in the middle, squares for characters that the font does not have."""
     plain = " ".join(one_line(str(name)).split())
     if len(plain) > longest:

@@ -6,6 +6,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from netbic.errors import InputError
@@ -18,6 +19,10 @@ from netbic.pl.source import check_module, fitted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.text import Annotation
+    from matplotlib.transforms import Bbox, BboxBase
+
+    from netbic.pl.source import ModelLike
 
 Indices = NDArray[np.intp]
 
@@ -29,10 +34,10 @@ _SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (0.8, 0.8), (-0.8, 0.8), (0.8, -0.8)
 
 
 def network(
-    model: Any,
+    model: ModelLike,
     module: int = 0,
     *,
-    graph: Any = None,
+    graph: object = None,
     n_labels: int = 10,
     seed: int = 0,
     key: str = "netbic",
@@ -93,7 +98,7 @@ def network(
     return ax
 
 
-def _graph_of(model: SparseGraphSVD, graph: Any) -> Graph:
+def _graph_of(model: SparseGraphSVD, graph: object) -> Graph:
     if graph is not None:
         return match(graph, int(model.n_features_in_), model.names_["columns"], "column")
     own = matched_graph(model, "column")
@@ -102,7 +107,7 @@ def _graph_of(model: SparseGraphSVD, graph: Any) -> Graph:
     return own
 
 
-def _draw_edges(ax: Axes, positions: NDArray[Any], edges: Any) -> None:
+def _draw_edges(ax: Axes, positions: NDArray[Any], edges: sp.csr_array) -> None:
     from matplotlib.collections import LineCollection
 
     pairs = np.argwhere(np.triu(edges.toarray() != 0))
@@ -133,7 +138,7 @@ def _draw_nodes(ax: Axes, placed: Layout, weights: NDArray[Any]) -> NDArray[Any]
     return areas
 
 
-def _labelled(weights: NDArray[Any], edges: Any, n_labels: int) -> Indices:
+def _labelled(weights: NDArray[Any], edges: sp.csr_array, n_labels: int) -> Indices:
     """Members with the largest weights and with the most edges in turn; members are ordered by weight."""
     degrees = np.diff(edges.indptr)
     hubs = np.argsort(-degrees, kind="stable")[: np.count_nonzero(degrees)]
@@ -145,7 +150,7 @@ def _write_labels(ax: Axes, positions: NDArray[Any], areas: NDArray[Any], names:
     """Labels next to their nodes that cover neither each other nor a labelled node, and if possible no other node."""
     radii = pixels(ax, 1.0) * np.sqrt(areas / np.pi)
     nodes = [_box(centre, radius) for centre, radius in zip(ax.transData.transform(positions), radii, strict=True)]
-    frame, written = ax.get_window_extent(), list[Any]()
+    frame, written = ax.get_window_extent(), list["BboxBase"]()
     for k, name in names.items():
         text = ax.annotate(
             name, positions[k], (0, 0), textcoords="offset points", size=SMALL, zorder=3, annotation_clip=False,
@@ -161,13 +166,13 @@ def _write_labels(ax: Axes, positions: NDArray[Any], areas: NDArray[Any], names:
             written.append(box)
 
 
-def _box(centre: NDArray[Any], radius: float) -> Any:
+def _box(centre: NDArray[Any], radius: float) -> Bbox:
     from matplotlib.transforms import Bbox
 
     return Bbox([centre - radius, centre + radius])
 
 
-def _free_position(text: Any, taken: list[Any], distance: float, frame: Any) -> Any:
+def _free_position(text: Annotation, taken: list[BboxBase], distance: float, frame: BboxBase) -> BboxBase | None:
     """Try a label on all sides of its node; returns its box, or None."""
     horizontal, vertical = {1: "left", 0: "center", -1: "right"}, {1: "bottom", 0: "center", -1: "top"}
     for x, y in _SIDES:

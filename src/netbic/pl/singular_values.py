@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,9 +13,11 @@ from netbic.selection import ModuleCount
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from netbic.pl.source import ModelLike
+
 
 def singular_values(
-    model: Any, count: ModuleCount | None = None, *, key: str = "netbic", ax: Axes | None = None
+    model: ModelLike, count: ModuleCount | None = None, *, key: str = "netbic", ax: Axes | None = None
 ) -> Axes:
     """Plot the singular values of the modules, and the number of significant modules.
 

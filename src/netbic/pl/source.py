@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from numbers import Integral
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -16,13 +16,18 @@ from netbic.errors import InputError, shown
 from netbic.estimators import SparseGraphSVD, fitted_model, is_model, names_of
 from netbic.readers import as_floats, as_matrix
 
+if TYPE_CHECKING:
+    from anndata import AnnData
+
+    ModelLike: TypeAlias = SparseGraphSVD | AnnData
+
 Indices = NDArray[np.intp]
 
 AXIS_NOUNS: Final = {"columns": "features", "rows": "samples"}
 _MOST_ENTRIES = 10**8
 
 
-def fitted(model: Any, key: str = "netbic") -> SparseGraphSVD:
+def fitted(model: object, key: str = "netbic") -> SparseGraphSVD:
     """The fitted model, or the one that `tl.modules` stored in an AnnData object under `key`."""
     if kind_of(model) == "anndata":
         return tl.from_anndata(model, key)
@@ -33,7 +38,7 @@ def fitted(model: Any, key: str = "netbic") -> SparseGraphSVD:
     )
 
 
-def check_module(model: SparseGraphSVD, module: Any) -> int:
+def check_module(model: SparseGraphSVD, module: object) -> int:
     """The number of a module, or an error with the numbers of the model's modules."""
     if not isinstance(module, Integral) or isinstance(module, bool):
         raise TypeError(f"module={module!r}: expected an integer; modules are numbered from 0")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -44,7 +44,7 @@ def stability(result: Stability, module: int = 0, *, axis: str = "columns", ax: 
     >>> netbic.pl.stability(result, 1).get_title(loc="left")
     'Module 1: ... stable features (at most ... by chance)'
     """
-    part = _judged(result, axis)
+    part = _of_axis(result, axis)
     module = check_module(result.reference, module)
     frequency = part.frequency.to_numpy()[:, module]
     member = np.asarray(getattr(result.reference, f"{axis}_"))[module]
@@ -69,7 +69,7 @@ def stability(result: Stability, module: int = 0, *, axis: str = "columns", ax: 
     return ax
 
 
-def _judged(result: Any, axis: str) -> AxisStability:
+def _of_axis(result: Stability, axis: str) -> AxisStability:
     if not isinstance(result, Stability):
         raise TypeError(f"result={type(result).__name__}: expected the result of selection.stability")
     part = result.columns if check_axis(axis) == "columns" else result.rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -74,7 +75,7 @@ def _scores(tuning: Tuning) -> _Scores:
     return _Scores(table, varying, level)
 
 
-def _values(column: Any) -> list[Any]:
+def _values(column: Iterable[Any]) -> list[Any]:
     """The different values of a parameter: numbers in increasing order, then others."""
     different = list(dict.fromkeys(column))
     return sorted(filter(is_number, different)) + [value for value in different if not is_number(value)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 from functools import cache
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,12 +59,14 @@ def charts(model: SparseGraphSVD, table: pd.DataFrame, level: float = DEFAULT_LE
     return [*made, _convergence(model)]
 
 
-def _altair() -> Any:
-    return extra("altair", "report", "a report")
+def _altair() -> ModuleType:
+    module: ModuleType = extra("altair", "report", "a report")
+    return module
 
 
-def _convert() -> Any:
-    return extra("vl_convert", "report", "a report")
+def _convert() -> ModuleType:
+    module: ModuleType = extra("vl_convert", "report", "a report")
+    return module
 
 
 def _finished(name: str, title: str, caption: str, chart: Any) -> Chart:

@@ -360,7 +360,7 @@ def _missing(
         yield "enriched gene sets (gene_sets.tsv): run netbic enrich with a file of gene sets, then netbic report"
 
 
-def _as_text(value: Any) -> str:
+def _as_text(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value))
     return "yes" if value is True else str(value)

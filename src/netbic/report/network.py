@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from netbic.graphs import Graph
@@ -55,7 +57,9 @@ class Subnetwork:
         return "".join(f"M{places[int(a)]}L{places[int(b)]}" for a, b in self.edges)
 
 
-def subnetwork(graph: Graph, members: NDArray[Any], weights: NDArray[Any], names: Any, seed: int = 0) -> Subnetwork:
+def subnetwork(
+    graph: Graph, members: NDArray[Any], weights: NDArray[Any], names: Sequence[object], seed: int = 0
+) -> Subnetwork:
     """Lay out a module's genes, given heaviest first, as the network joins them.
 
     Examples
@@ -100,7 +104,7 @@ def _filling(places: NDArray[Any]) -> NDArray[Any]:
     return np.where(reach > 0, (places - low) / np.where(reach > 0, reach, 1.0), 0.5)
 
 
-def _heaviest_edges(part: Any, magnitudes: NDArray[Any]) -> NDArray[Any]:
+def _heaviest_edges(part: sp.csr_array, magnitudes: NDArray[Any]) -> NDArray[Any]:
     edges = part.tocoo()
     pairs = np.column_stack([edges.row, edges.col])[edges.row < edges.col]
     order = np.argsort(-magnitudes[pairs].prod(axis=1), kind="stable")[:_MOST_EDGES]
@@ -117,7 +121,7 @@ def _hub_share(inside: Graph, n_hubs: int = 3) -> float:
     return 1 - inside.subgraph(others).n_edges / inside.n_edges
 
 
-def _labels(nodes: list[Node], names: Any) -> list[Label]:
+def _labels(nodes: list[Node], names: Sequence[object]) -> list[Label]:
     """Names of the heaviest nodes, as far as they do not cover each other."""
     labels: list[Label] = []
     taken: list[tuple[float, float, float, float]] = []

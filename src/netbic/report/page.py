@@ -10,7 +10,7 @@ import re
 from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from netbic import __version__
 from netbic.errors import InputError, extra, one_line, unusable
@@ -22,6 +22,9 @@ from netbic.report.contents import Contents, gather
 from netbic.report.heatmaps import scale_picture
 from netbic.report.network import HEIGHT, WIDTH
 from netbic.solver import LARGE_GRAPH_SHARE
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 FILE = "report.html"
 # Overrides, embeddings and isolates. The element <bdi> protects the text around a name from them, but not the name.
@@ -148,9 +151,9 @@ def _packaged(name: str) -> str:
     return (resources.files("netbic.report") / "templates" / name).read_text(encoding="utf-8")
 
 
-def _environment() -> Any:
+def _environment() -> Environment:
     jinja2 = extra("jinja2", "report", "a report")
-    environment = jinja2.Environment(
+    environment: Environment = jinja2.Environment(
         loader=jinja2.PackageLoader("netbic.report"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -163,7 +166,7 @@ def _environment() -> Any:
     return environment
 
 
-def _with_escaped_bidi(value: Any) -> Any:
+def _with_escaped_bidi(value: object) -> object:
     """Escape characters that change the text direction; markup that is marked as safe is unchanged."""
     return _BIDI.sub(lambda mark: f"\\u{ord(mark[0]):04x}", value) if type(value) is str else value
 
@@ -181,7 +184,7 @@ def _digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _as_json(content: Any) -> str:
+def _as_json(content: object) -> str:
     """JSON that cannot end the script element, whatever names it contains."""
     text = json.dumps(content, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
