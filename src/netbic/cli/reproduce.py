@@ -36,8 +36,8 @@ def reproduce(part: str, out: Path, data: Path | None, replicates: int, jobs: in
     """
     paper = _reproduction()
     parts = paper.PARTS if part == "all" else (part,)
-    tell = (lambda line: None) if quiet else (lambda line: click.echo(line, err=True))
-    paper.reproduce(parts, out, data, replicates=replicates, seed=seed, n_jobs=jobs, tell=tell)
+    progress = (lambda line: None) if quiet else (lambda line: click.echo(line, err=True))
+    paper.reproduce(parts, out, data, replicates=replicates, seed=seed, n_jobs=jobs, progress=progress)
     if not quiet:
         click.echo(f"{out}/README.md")
 
