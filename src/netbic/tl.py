@@ -288,11 +288,12 @@ def _mask(adata: Any, mask_var: Any) -> NDArray[np.intp]:
 
 def _matrix(adata: Any, layer: str | None, kept: NDArray[np.intp]) -> Any:
     """The expression matrix, dense or CSR in memory or a Dask array, some genes of it."""
-    if layer is not None and layer not in adata.layers:
-        raise InputError(f"layer={layer!r} is not there (there are: {', '.join(adata.layers) or 'none'})")
+    layers = [name for name in adata.layers if name is not None]  # None is X, since anndata 0.13
+    if layer is not None and layer not in layers:
+        raise InputError(f"layer={layer!r} is not there (there are: {', '.join(layers) or 'none'})")
     values = adata.X if layer is None else adata.layers[layer]
     if values is None:
-        raise InputError(f"this AnnData object has no X: name a layer ({', '.join(adata.layers) or 'there is none'})")
+        raise InputError(f"this AnnData object has no X: name a layer ({', '.join(layers) or 'there is none'})")
     if adata.isbacked and layer is None and not adata.is_view and (stored := _on_disk(adata)) is not None:
         values = stored
     if is_dask(values):
