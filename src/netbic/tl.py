@@ -288,8 +288,9 @@ def _genes(adata: AnnData, mask_var: str | NDArray[np.bool_] | None) -> NDArray[
 
 def _matrix(adata: AnnData, layer: str | None, kept: NDArray[np.intp]) -> Any:
     """The expression matrix of the genes `kept`: dense or CSR in memory, or a Dask array."""
-    layers = ", ".join(adata.layers) or "none"
-    if layer is not None and layer not in adata.layers:
+    names = [name for name in adata.layers if name is not None]  # None is X, since anndata 0.13
+    layers = ", ".join(names) or "none"
+    if layer is not None and layer not in names:
         raise InputError(f"layer={layer!r} does not exist (there are: {layers})")
     values = adata.X if layer is None else adata.layers[layer]
     if values is None:

@@ -86,11 +86,13 @@ def _kinds() -> list[tuple[str, object]]:
 
 def _write_zarr(folder: Path) -> None:
     import anndata
+    import zarr
 
     for kind, matrix in _kinds()[:2]:
         for version in (2, 3):
-            anndata.settings.zarr_write_format = version
-            _anndata(matrix).write_zarr(folder / f"{kind}-v{version}.zarr")
+            path = folder / f"{kind}-v{version}.zarr"
+            anndata.io.write_elem(zarr.open_group(path, mode="w", zarr_format=version), "/", _anndata(matrix))
+            zarr.consolidate_metadata(path)
 
 
 def _write_parquet(folder: Path) -> None:

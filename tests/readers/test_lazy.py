@@ -4,7 +4,6 @@ import pickle
 import shutil
 import subprocess
 import sys
-import warnings
 from pathlib import Path
 
 import anndata
@@ -20,6 +19,7 @@ import netbic
 from netbic.io import InputError, open_expression, open_study, prepare, read_expression
 from netbic.outofcore import BlockError
 from netbic.study.preprocessing import variances
+from zarr_stores import write_zarr
 
 STUDY = netbic.simulate.cohort(90, 300, n_modules=2, random_state=3)
 COUNTS = np.random.default_rng(0).poisson(np.exp(STUDY.expression.to_numpy() / 2).clip(0, 50)).astype(np.float64)
@@ -42,9 +42,8 @@ def folder(tmp_path_factory):
         data.var["symbol"] = pd.Categorical(GENES)
         data.layers["double"] = data.X * 2
         data.write_h5ad(folder / f"{kind}.h5ad")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of Zarr's format, by some versions of anndata
-            data.write_zarr(folder / f"{kind}.zarr")
+        write_zarr(data, folder / f"{kind}.zarr")
+        write_zarr(data, folder / f"{kind}-shards.zarr", version=3, shards=True)
     np.save(folder / "array.npy", COUNTS)
     return folder
 
@@ -62,7 +61,7 @@ def in_memory(matrix):
     return np.vstack(blocks)
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", [*KINDS, "dense-shards.zarr", "sparse-shards.zarr"])
 @pytest.mark.parametrize("block_rows", [None, 17])
 def test_values_and_names_are_those_of_the_file(folder, name, block_rows):
     lazy = open_expression(folder / name, **words(name), block_rows=block_rows)

@@ -63,7 +63,8 @@ def folder(tmp_path_factory):
 
 
 def frame(gene="g0", sample="s0"):
-    return pd.DataFrame(VALUES, index=[gene, "g1", "g2", "g3", "g4"], columns=[sample, "s1", "s2", "s3"])
+    genes, samples = [gene, "g1", "g2", "g3", "g4"], [sample, "s1", "s2", "s3"]
+    return pd.DataFrame(VALUES, index=pd.Index(genes, dtype=object), columns=pd.Index(samples, dtype=object))
 
 
 def names_read(read, path, *words):
@@ -309,7 +310,7 @@ def can_be_written(text):
 @pytest.mark.parametrize("name", ["GENE\r0", "GENE\t0", "GENE\n0", "GENE\0", "GENE\udc80"])
 def test_enrichment_of_hostile_names(tmp_path, name):
     genes = [name, *(f"g{k}" for k in range(1, 12))]
-    data = pd.DataFrame(np.random.default_rng(0).normal(size=(8, 12)), columns=genes)
+    data = pd.DataFrame(np.random.default_rng(0).normal(size=(8, 12)), columns=pd.Index(genes, dtype=object))
     model = netbic.SparseGraphSVD(1, n_rows=4, n_columns=12).fit(data)
     netbic.save(model, tmp_path)
     before = sorted(path.name for path in tmp_path.iterdir())

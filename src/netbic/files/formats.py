@@ -22,6 +22,10 @@ from netbic.files.atomic import NO_WAIT, write_atomic
 JsonValue: TypeAlias = "bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
 Record: TypeAlias = dict[str, Any]  # a JSON object from a file; its values are checked where they are used
 _TEXT: Final = dict.fromkeys(("name", "term", "genes", "top_genes", "sample", "axis"), str)  # never numbers
+# pandas 3.1 reads every number to the last bit and deprecates the option that earlier versions need for it
+_EXACT: Final[dict[str, Any]] = (
+    {"float_precision": "round_trip"} if [*map(int, pd.__version__.split(".")[:2])] < [3, 1] else {}
+)
 _UNWRITABLE = re.compile("[\0\ud800-\udfff]")
 
 
@@ -84,6 +88,4 @@ def read_table(path: Path | str) -> pd.DataFrame:
     """Read a table of results: numbers to the last bit, and names as they are, also one that is called NA."""
     columns = pd.read_csv(path, sep="\t", nrows=0).columns
     missing = {name: [""] for name in columns if name not in _TEXT}
-    return pd.read_csv(
-        path, sep="\t", dtype=_TEXT, float_precision="round_trip", keep_default_na=False, na_values=missing
-    )
+    return pd.read_csv(path, sep="\t", dtype=_TEXT, keep_default_na=False, na_values=missing, **_EXACT)

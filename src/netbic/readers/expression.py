@@ -200,7 +200,8 @@ def _from_old_h5ad(path: Path, options: ExpressionOptions) -> Expression:
     layers = {None: data.X, **data.layers}
     if layers.get(options.layer) is None:
         what = "X" if options.layer is None else f"layer {shown(options.layer)}"
-        raise unusable(path, f"has no {what}", f"its layers are {', '.join(data.layers) or 'none'}")
+        known = ", ".join(name for name in layers if name is not None) or "none"
+        raise unusable(path, f"has no {what}", f"its layers are {known}")
     names = data.var_names if options.gene_names is None else data.var.get(options.gene_names)
     if names is None:
         known = ", ".join(map(str, data.var.columns)) or "none"

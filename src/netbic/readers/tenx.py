@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,7 +74,9 @@ class TenX:
         if n_entries > min(n_cells * n_genes, _ENTRIES_PER_BYTE * path.stat().st_size):
             size = f"{n_genes:,} x {n_cells:,} in {path.stat().st_size:,} bytes"
             raise unusable(path, f"declares {n_entries:,} entries of a matrix of {size}", _DOWNLOAD)
-        with Unpacked(path) as stream:
+        with Unpacked(path) as stream, warnings.catch_warnings():
+            # SciPy 1.18 warns unless `spmatrix` is given, which SciPy 1.12 does not know
+            warnings.filterwarnings("ignore", "The default value for `spmatrix`", DeprecationWarning)
             return sp.csr_array(scipy.io.mmread(cast("IO[bytes]", stream)).T)  # the file has genes in rows
 
     def entries(self, progress: Progress) -> Iterator[tuple[Array, Array, Array]]:

@@ -1,0 +1,19 @@
+"""AnnData objects as Zarr stores of one version of the format, whatever the default of anndata is."""
+
+import warnings
+
+import anndata
+import zarr
+
+
+def write_zarr(data, path, version=2, *, shards=False, chunks=None):
+    """Write an object; `shards` is for version 3, `chunks` for a dense X."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # anndata 0.12 on the defaults of 0.13, Zarr on consolidated metadata
+        with anndata.settings.override(auto_shard_zarr_v3=shards):
+            root = zarr.open_group(path, mode="w", zarr_format=version)
+            anndata.io.write_elem(root, "/", data)
+            if chunks is not None:
+                anndata.io.write_elem(root, "X", data.X, dataset_kwargs={"chunks": chunks})
+        zarr.consolidate_metadata(path)
+    return path
