@@ -88,4 +88,5 @@ def read_table(path: Path | str) -> pd.DataFrame:
     """Read a table of results: numbers to the last bit, and names as they are, also one that is called NA."""
     columns = pd.read_csv(path, sep="\t", nrows=0).columns
     missing = {name: [""] for name in columns if name not in _TEXT}
-    return pd.read_csv(path, sep="\t", dtype=_TEXT, keep_default_na=False, na_values=missing, **_EXACT)
+    table: pd.DataFrame = pd.read_csv(path, sep="\t", dtype=_TEXT, keep_default_na=False, na_values=missing, **_EXACT)
+    return table
