@@ -99,6 +99,11 @@ def to_dense(X: Matrix, dtype: Any = None) -> Array:
     return np.asarray(X.toarray() if is_sparse(X) else X, dtype=dtype)
 
 
+def buffers(X: Matrix) -> list[Array]:
+    """The arrays that a dense, CSR or CSC matrix is stored in."""
+    return [X.data, X.indices, X.indptr] if is_sparse(X) else [X]
+
+
 def stored_values(X: Matrix) -> Array:
     """All entries of a dense matrix, the stored entries of a sparse one."""
     return np.asarray(X.data) if is_sparse(X) else np.asarray(X)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
 from itertools import islice
 from typing import Any, ClassVar, Self
 
@@ -24,7 +23,7 @@ from netbic.estimators.search_input import PreprocessingOptions, SearchInput
 from netbic.estimators.threads import one_blas_thread
 from netbic.graphs import Graph
 from netbic.operators import Scaler, as_operator
-from netbic.outofcore import RowBlocks
+from netbic.outofcore import compute_rows, passes, released
 from netbic.penalties import Penalty
 from netbic.solver import Axis, Module, ModuleSearch, Settings, Starts, diagnostics
 
@@ -273,7 +272,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         self.names_ = {"rows": row_names, "columns": column_names}
         self.graphs_ = {"rows": row_graph, "columns": column_graph}
         settings = self._settings(X.dtype)
-        with one_blas_thread(), X.released() if isinstance(X, RowBlocks) else nullcontext():
+        with one_blas_thread(), released(X):
             operator, noise, self.scaler_ = self._preprocessing().apply(X)
             search = self._search(operator, rows, columns, settings, noise, known)
             modules: list[Module] = []
@@ -283,7 +282,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
                     self._report(module, len(modules) - 1, X)
                     yield module
             store_modules(self, operator, modules, X.dtype)
-        self.passes_ = X.passes if isinstance(X, RowBlocks) else None
+        self.passes_ = passes(X)
         for message, category in diagnostics(modules, self.n_components, search.ended, rows, columns, settings):
             warnings.warn(message, category, stacklevel=3)
 
@@ -358,12 +357,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     def _projected(self, X: Any, directions: Array) -> Array:
         """Products of centred and scaled rows with some directions."""
         directions = directions.astype(X.dtype, copy=False)
-        if not isinstance(X, RowBlocks):
-            return self.scaler_.project(X, directions)
-        products = X.map_concatenate(self.scaler_.project, directions)
-        if not np.isfinite(products).all():
-            X.check_finite()
-        return products
+        return compute_rows(X, self.scaler_.project, directions)
 
     def get_submatrix(self, i: int, data: Any) -> Any:
         """The entries of `data` in the rows and columns of module i; of a Dask array no others are read."""
@@ -412,5 +406,5 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
 
     def _report(self, module: Module, number: int, X: Any) -> None:
         if self.verbose:
-            passes = f", {X.passes:.1f} passes so far" if isinstance(X, RowBlocks) else ""
-            print(f"module {number}: d = {module.d:.6g}, {len(module.objectives)} rounds, {module.outcome}{passes}")
+            done = f", {passes(X):.1f} passes so far" if passes(X) is not None else ""
+            print(f"module {number}: d = {module.d:.6g}, {len(module.objectives)} rounds, {module.outcome}{done}")

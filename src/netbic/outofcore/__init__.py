@@ -3,7 +3,7 @@
 from netbic.outofcore.blocks import RowBlocks, is_dask
 from netbic.outofcore.executors import BlockError, ClusterError, ClusterExecutor, current_executor, free_memory
 from netbic.outofcore.operator import ChunkedOperator
-from netbic.outofcore.rowwise import map_rows, select_columns
+from netbic.outofcore.rowwise import compute_rows, map_rows, passes, released, select_columns
 from netbic.outofcore.statistics import ColumnStatistics, column_statistics
 
 __all__ = [
@@ -14,9 +14,12 @@ __all__ = [
     "ColumnStatistics",
     "RowBlocks",
     "column_statistics",
+    "compute_rows",
     "current_executor",
     "free_memory",
     "is_dask",
     "map_rows",
+    "passes",
+    "released",
     "select_columns",
 ]

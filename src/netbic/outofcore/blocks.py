@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
-from netbic.arrays import Array, Floats, Matrix, checked, is_sparse, kind_of, n_masked, stored_values
+from netbic.arrays import Array, Floats, Matrix, buffers, checked, is_sparse, kind_of, n_masked, stored_values
 from netbic.operators import aligned, as_operator
 from netbic.outofcore.executors import (
     BlockError,
@@ -249,8 +249,7 @@ def _not_finite(block: Matrix) -> tuple[int, int, float] | None:
 
 
 def _nbytes(block: Matrix) -> int:
-    parts = (block.data, block.indices, block.indptr) if is_sparse(block) else (block,)
-    return sum(part.nbytes for part in parts)
+    return sum(part.nbytes for part in buffers(block))
 
 
 class BlockTask:

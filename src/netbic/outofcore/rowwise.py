@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import uuid
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from netbic.arrays import Array, Bools, Indices, Matrix, kind_of
+from netbic.outofcore.blocks import RowBlocks
 from netbic.outofcore.executors import Function
 
 
@@ -46,3 +48,27 @@ def map_rows(
     dtype = X.dtype if dtype is None else dtype
     meta = X._meta.astype(dtype)
     return X.map_blocks(function, *arguments, chunks=chunks, dtype=dtype, meta=meta, name=f"netbic-{uuid.uuid4().hex}")
+
+
+def compute_rows(X: Matrix, function: Function, *arguments: Any) -> Array:
+    """The array function(rows, arguments) of a matrix; of a Dask array or `RowBlocks`, from one pass over the blocks.
+
+    Raises a ValueError that names the entry if a block has entries that are not finite.
+    """
+    X = RowBlocks(X, hold=False) if kind_of(X) == "dask" else X
+    if not isinstance(X, RowBlocks):
+        return np.asarray(function(X, *arguments))
+    made = X.map_concatenate(function, *arguments)
+    if not np.isfinite(made).all():
+        X.check_finite()
+    return made
+
+
+def released(X: Matrix | RowBlocks) -> AbstractContextManager[None]:
+    """A context at the end of which the blocks of X are released, if it has any."""
+    return X.released() if isinstance(X, RowBlocks) else nullcontext()
+
+
+def passes(X: Matrix | RowBlocks) -> float | None:
+    """How often the blocks of X have been read; None for a matrix in memory."""
+    return X.passes if isinstance(X, RowBlocks) else None

@@ -62,7 +62,7 @@ class Expression:
 
     def select_genes(self, kept: Array) -> Expression:
         """Some genes only, by index or mask."""
-        matrix = select_columns(self.matrix, kept) if self.is_lazy else self.matrix[:, kept]
+        matrix = select_columns(self.matrix, kept)
         known = None if self.scan is None else self.scan.select_columns(kept)
         return replace(self, matrix=matrix, genes=self.genes[kept], scan=known)
 

@@ -8,11 +8,10 @@ from typing import NamedTuple, Self
 
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from netbic.arrays import Array, Matrix, RandomState, checked
+from netbic.arrays import Array, Matrix, RandomState, checked, is_sparse, to_dense
 from netbic.estimators import AXES, SparseGraphSVD, check_count, unwrapped
 from netbic.methods import usual_sizes
 from netbic.penalties import DIAGNOSTICS, AdaptiveSupport
@@ -104,16 +103,13 @@ def choose_settings(
 
 def _dense(X: Matrix) -> Array:
     """X as an array whose columns can be permuted."""
-    is_sparse: bool = sp.issparse(X)
-    if not is_sparse:
-        return np.asarray(X)
-    if X.shape[0] * X.shape[1] > _DENSE_ENTRIES:
+    if is_sparse(X) and X.shape[0] * X.shape[1] > _DENSE_ENTRIES:
         shape = f"{X.shape[0]:,} x {X.shape[1]:,}"
         raise ValueError(
             f"X is sparse, and {shape} are too many entries to permute: choose settings on fewer features "
             "(e.g. the most variable ones) or set them yourself"
         )
-    return np.asarray(X.toarray())
+    return to_dense(X)
 
 
 class _Step(NamedTuple):

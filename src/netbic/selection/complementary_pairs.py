@@ -8,13 +8,12 @@ from operator import add
 from typing import Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_array
 
 from netbic.arrays import Floats, Indices, Matrix, checked
-from netbic.estimators import SparseGraphSVD
+from netbic.estimators import SparseGraphSVD, has_missing
 from netbic.selection.fits import Executor
 from netbic.selection.matching import MIN_SIMILARITY, Layers, jaccard, match_modules
 from netbic.selection.resampling import graphs_by_position, restrict
@@ -116,7 +115,7 @@ class ComplementaryPairs:
 
 def _observed(part: Matrix) -> Matrix:
     """A half in which every row and column has an observed entry: means, which carry no signal, where all are NaN."""
-    if sp.issparse(part) or not np.isnan(part).any():
+    if not has_missing(part):
         return part
     part = part.copy()
     unseen = np.isnan(part).all(axis=0)

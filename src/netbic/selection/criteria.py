@@ -21,7 +21,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, svds
 from sklearn.base import clone
 
-from netbic.arrays import Array, Floats, Indices, Matrix
+from netbic.arrays import Array, Floats, Indices, Matrix, stored_values
 from netbic.estimators import AXES, SearchInput, SparseGraphSVD, has_missing, observed_scores, scoring, span
 from netbic.graphs import Graph
 from netbic.operators import Corrected, Scaler, as_operator, learn_from_observed
@@ -227,7 +227,7 @@ def _sum_of_squares(values: Array) -> float:
 
 def check_varies(total: float, X: Matrix, what: str = "held-out") -> float:
     """The sum of squares of the fitted or held-out part of a split, which must be more than rounding error."""
-    largest = float(np.nanmax(np.abs(X if isinstance(X, np.ndarray) else X.data), initial=0.0))
+    largest = float(np.nanmax(np.abs(stored_values(X)), initial=0.0))
     size = X.shape[0] * X.shape[1] if X.ndim == 2 else X.size
     if not total > size * (16 * float(np.finfo(X.dtype).eps) * largest) ** 2:
         raise ValueError(f"its {what} part does not vary: use fewer folds, or drop constant samples and features")

@@ -1,12 +1,13 @@
-"""Independent fits: in threads or processes of this machine, or on the workers of a Dask cluster.
+"""Executors of independent fits: threads or processes of this machine, or the workers of a Dask cluster.
 
-A fit is a function of data that all fits share and of a job of its own (a seed, some indices). Data travel once, jobs
-are small, and results do not depend on who did the work.
+A fit is a function of data that all fits share and of a small job (a seed, or some indices). The data are sent once,
+and results do not depend on the executor.
 """
 
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
@@ -16,7 +17,7 @@ from itertools import takewhile
 from numbers import Integral
 from pickle import loads
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any
 
 from joblib import cpu_count, effective_n_jobs
 from sklearn.utils.parallel import Parallel, delayed
@@ -28,36 +29,38 @@ from netbic.outofcore import BlockError, ClusterError, ClusterExecutor, current_
 Jobs = int | str | None
 Fit = Callable[[Any, Any], Any]
 
-_LULL = 60.0  # seconds without a finished fit after which the first one is waited for, with an eye on the cluster
+_POLLING = 60.0  # seconds without a finished fit after which the state of the cluster is checked
 
 
-class Executor(Protocol):
-    """Who fits."""
+class Executor(ABC):
+    """Runs independent fits."""
 
     @property
+    @abstractmethod
     def n_parallel(self) -> int:
-        """Fits at the same time."""
+        """Number of fits that run at the same time; 1 only for fits in the calling thread."""
 
+    @abstractmethod
     def map(self, fit: Fit, data: Any, jobs: Sequence[Any], in_order: bool = True) -> Iterator[Any]:
         """`fit(data, job)` for every job, in order or as they are finished.
 
-        `fit` is a function of a module: it is sent by its name.
+        `fit` is a function of a module, which is sent by its name.
         """
 
 
 def executor_for(X: Any, n_jobs: Jobs, processes: bool = False) -> Executor:
-    """Who fits to X: `n_jobs` threads (or processes), or the present Dask client's workers ("dask")."""
+    """The executor of fits to X: `n_jobs` threads (or processes), or the current Dask client ("dask")."""
     advice = " or its most variable columns, then fit the whole matrix with the parameters that were chosen"
     check_in_memory(X, "parameters are chosen and judged on data in memory", advice)
     if n_jobs == "dask":
-        return DaskExecutor(_present_cluster())
+        return DaskExecutor(_current_cluster())
     if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
         what = "processes" if processes else "threads"
         raise ValueError(f"n_jobs={n_jobs!r}: a number of {what} is needed, -1 for all cores, or 'dask'")
     return LocalExecutor(n_jobs, processes)
 
 
-def _present_cluster() -> ClusterExecutor:
+def _current_cluster() -> ClusterExecutor:
     if find_spec("distributed") is None:
         raise ImportError("n_jobs='dask' needs Dask: pip install 'netbic[dask]'")
     executor = current_executor()
@@ -67,7 +70,7 @@ def _present_cluster() -> ClusterExecutor:
 
 
 @dataclass(frozen=True)
-class LocalExecutor:
+class LocalExecutor(Executor):
     """Threads or processes of this machine."""
 
     n_jobs: int | None
@@ -75,31 +78,31 @@ class LocalExecutor:
 
     @property
     def n_parallel(self) -> int:
-        """As many as asked for; of processes, which hold data of their own, no more than there are cores."""
-        asked = int(effective_n_jobs(self.n_jobs))
-        return min(asked, int(cpu_count())) if self.processes else asked
+        """`n_jobs`; for processes, each of which has a copy of the data, at most the number of cores."""
+        n_jobs = int(effective_n_jobs(self.n_jobs))
+        return min(n_jobs, int(cpu_count())) if self.processes else n_jobs
 
     def map(self, fit: Fit, data: Any, jobs: Sequence[Any], in_order: bool = True) -> Iterator[Any]:
         """Results, in order or as they are finished."""
-        found = "generator" if in_order else "generator_unordered"
-        words = {"n_jobs": self.n_parallel} if self.processes else {"n_jobs": self.n_jobs, "prefer": "threads"}
-        results: Iterator[Any] = Parallel(**words, return_as=found)(delayed(_one_fit)(fit, data, job) for job in jobs)
+        options = {"n_jobs": self.n_parallel} if self.processes else {"n_jobs": self.n_jobs, "prefer": "threads"}
+        run = Parallel(**options, return_as="generator" if in_order else "generator_unordered")
+        results: Iterator[Any] = run(delayed(_one_fit)(fit, data, job) for job in jobs)
         return results
 
 
 @dataclass(frozen=True)
-class DaskExecutor:
-    """The workers of a Dask cluster. Data go to the scheduler once, and from there to each worker that needs them."""
+class DaskExecutor(Executor):
+    """The workers of a Dask cluster. Data are sent to the scheduler once, and from there to each worker."""
 
     cluster: ClusterExecutor
 
     @property
     def n_parallel(self) -> int:
-        """Threads that all workers have now, and at least two: more workers may come."""
+        """Number of threads of all current workers, at least two: more workers may join."""
         return max(2, self.cluster.n_threads)
 
     def map(self, fit: Fit, data: Any, jobs: Sequence[Any], in_order: bool = True) -> Iterator[Any]:
-        """Results, in order or as they are finished; whatever was brought here is dropped there."""
+        """Results, in order or as they are finished; workers release results that were collected."""
         from distributed.protocol.pickle import dumps
 
         (shared,) = self.cluster.map(_unpacked, [dumps(data)])
@@ -112,24 +115,24 @@ class DaskExecutor:
                 yield from self.cluster.gather(ready)
         except BlockError:
             raise ClusterError(
-                "every worker that took one of the fits died, most likely for want of memory: give workers more of it, "
-                "or one thread each"
+                "every worker that took one of the fits died, most likely because memory was short: give workers more "
+                "memory, or one thread each"
             ) from None
 
 
 def _ready(waiting: list[Any], in_order: bool) -> list[Any]:
-    """Futures that have finished (in order: before the first that has not); one to be waited for if there is none."""
+    """Finished futures (in order: those before the first unfinished one); the first future if there are none."""
     from distributed import wait
 
     if in_order:
         return list(takewhile(lambda future: future.done(), waiting)) or waiting[:1]
-    with suppress(Exception):  # whatever is wrong with the cluster is said by who collects
-        wait(waiting, timeout=_LULL, return_when="FIRST_COMPLETED")
+    with suppress(Exception):  # errors of the cluster are explained when results are collected
+        wait(waiting, timeout=_POLLING, return_when="FIRST_COMPLETED")
     return [future for future in waiting if future.done()] or waiting[:1]
 
 
 def _unpacked(data: bytes) -> Any:
-    """Unpacked in a task of its own: a worker that cannot read what Dask itself sends it drops out without a word."""
+    """Unpickle in a task: a worker that fails to unpickle the arguments of a task would stop without a message."""
     try:
         return loads(data)
     except (ImportError, AttributeError) as problem:
@@ -143,13 +146,13 @@ def _one_fit(fit: Fit, data: Any, job: Any) -> Any:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """One BLAS thread, since the last digits depend on it; and no remarks of fits, which are about trials.
+    """Run with one BLAS thread, because the last digits depend on their number, and without warnings of single fits.
 
-    Both are settings of the whole process: the first thread that comes makes them, the last to leave takes them back.
+    Both are settings of the whole process: the first thread that enters sets them, the last that leaves resets them.
     """
     _settings.enter()
     try:
-        with one_blas_thread():  # where BLAS uses OpenMP the limit is this thread's own
+        with one_blas_thread():  # with OpenMP the limit applies to this thread only
             yield
     finally:
         _settings.leave()
@@ -159,13 +162,13 @@ class _Settings:
     def __init__(self) -> None:
         self._lock, self._inside = Lock(), 0
         self._filters, self._limit = ExitStack(), ExitStack()
-        # One thread limits and frees BLAS, since a limit may be taken back only by the thread that made it.
-        self._keeper = ThreadPoolExecutor(1, thread_name_prefix="netbic-blas")
+        # A single thread sets and resets the limit of BLAS: only the thread that set it can reset it.
+        self._limiter = ThreadPoolExecutor(1, thread_name_prefix="netbic-blas")
 
     def enter(self) -> None:
         with self._lock:
             if not self._inside:
-                self._keeper.submit(lambda: self._limit.enter_context(one_blas_thread())).result()
+                self._limiter.submit(lambda: self._limit.enter_context(one_blas_thread())).result()
                 self._filters.enter_context(warnings.catch_warnings())
                 warnings.simplefilter("ignore")
             self._inside += 1
@@ -175,7 +178,7 @@ class _Settings:
             self._inside -= 1
             if not self._inside:
                 self._filters.close()
-                self._keeper.submit(self._limit.close).result()
+                self._limiter.submit(self._limit.close).result()
 
 
 _settings = _Settings()

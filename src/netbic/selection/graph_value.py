@@ -7,11 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 from scipy import stats
 from sklearn.base import clone
 
-from netbic.arrays import Array, Bools, Floats, Matrix, RandomState, checked
+from netbic.arrays import Array, Bools, Floats, Matrix, RandomState, checked, is_sparse
 from netbic.estimators import SparseGraphSVD, axis_names, check_count, unwrapped
 from netbic.selection.fits import Jobs, executor_for, quiet
 from netbic.selection.grid import Parameters
@@ -131,8 +130,7 @@ def _by_position(model: SparseGraphSVD, X: Matrix) -> tuple[SparseGraphSVD, Arra
     if model.column_graph is None:
         raise ValueError("the model has no column_graph to test: set column_graph")
     X = checked(X, missing=model.missing)
-    is_sparse: bool = sp.issparse(X)
-    values: Matrix = X.tocsr() if is_sparse else np.asarray(X)
+    values: Matrix = X.tocsr() if is_sparse(X) else np.asarray(X)
     graphs = graphs_by_position(model.get_params(deep=False), values.shape, axis_names(X))
     return model.set_params(n_jobs=None, **graphs), values
 

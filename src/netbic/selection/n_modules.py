@@ -7,12 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 from scipy import stats
 from scipy.linalg import eigh
 from sklearn.base import clone
 
-from netbic.arrays import Floats, Matrix, RandomState, checked
+from netbic.arrays import Floats, Matrix, RandomState, checked, is_sparse
 from netbic.estimators import SparseGraphSVD, check_count, unwrapped
 from netbic.operators import Scaler, as_operator, winsorised
 from netbic.selection.fits import Executor, Jobs, executor_for, quiet
@@ -138,7 +137,7 @@ def _single(model: SparseGraphSVD) -> SparseGraphSVD:
 def _prepared(model: SparseGraphSVD, X: Matrix) -> Floats:
     """X centred and scaled as the model does it, with missing entries replaced by column means."""
     X = checked(X, missing=model.missing)
-    if sp.issparse(X):
+    if is_sparse(X):
         raise ValueError("X is sparse and cannot be permuted: give X.toarray(), of fewer features if needed")
     values = np.asarray(X, dtype=np.float64)
     if (missing := np.isnan(values)).any():

@@ -12,11 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 from scipy.stats import rankdata
 from sklearn.base import clone
 
-from netbic.arrays import Matrix, RandomState
+from netbic.arrays import Matrix, RandomState, buffers, is_sparse
 from netbic.estimators import SparseGraphSVD, axis_names, check_count, has_missing
 from netbic.graphs import Graph
 from netbic.selection.choice import RULES, Results, choice, printable, standard_errors, verdict
@@ -172,7 +171,7 @@ def _check_options(model: object, criterion: str, n_folds: int, rule: str) -> No
 def _values(model: SparseGraphSVD, X: Matrix, criterion: str) -> Matrix:
     """X as a validated array without names."""
     values = clone(model).set_params(row_graph=None, column_graph=None)._validated(X, reset=True)
-    if sp.issparse(values) and criterion in ("wold", "gabriel"):
+    if is_sparse(values) and criterion in ("wold", "gabriel"):
         raise ValueError(f"criterion={criterion!r} needs a dense X: use 'held_out'")
     if criterion in ("gabriel", "bic") and has_missing(values):
         raise ValueError(f"criterion={criterion!r} needs an X without missing values: use 'held_out' or 'wold'")
@@ -202,12 +201,11 @@ def _models(
 
 def _task(models: list[SparseGraphSVD], X: Matrix, criterion: str, n_folds: int, seed: int) -> Task:
     """Everything that determines the scores."""
-    arrays = [X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr]
     parameters = json.dumps([_fingerprint(model.get_params(deep=False)) for model in models])
     data: dict[str, int | str] = {
         "seed": seed,
         "model and grid": hashlib.blake2b(parameters.encode(), digest_size=16).hexdigest(),
-        "X": digest(*arrays, np.array(X.shape)),
+        "X": digest(*buffers(X), np.array(X.shape)),
     }
     return Task("tuning", {"criterion": criterion, "n_folds": n_folds}, data)
 

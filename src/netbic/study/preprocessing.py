@@ -132,11 +132,8 @@ def _from_the_highest(values: Array, dtype: Any) -> Indices:
 def _merged(expression: Expression) -> Expression:
     """Genes of one name averaged."""
     codes, names = pd.factorize(expression.genes)
-    if expression.is_lazy:
-        later = np.flatnonzero(pd.Index(expression.genes).duplicated())
-        matrix = map_rows(expression.matrix, _averaged_again, later, codes[later], width=len(names))
-    else:
-        matrix = _averaged(expression.matrix, codes)
+    later = np.flatnonzero(pd.Index(expression.genes).duplicated())
+    matrix = map_rows(expression.matrix, _averaged_again, later, codes[later], width=len(names))
     return replace(expression, matrix=matrix, genes=np.asarray(names, dtype=object), scan=None)
 
 
@@ -196,8 +193,7 @@ def log_of_one_more(matrix: Matrix) -> Matrix:
 
 def _changed(expression: Expression, function: Callable[[Matrix], Matrix]) -> Expression:
     """Apply a function of rows; to a matrix that stays in its file, whenever a block is read."""
-    lazy = expression.is_lazy
-    matrix = map_rows(expression.matrix, function) if lazy else function(expression.matrix)
+    matrix = map_rows(expression.matrix, function)
     return replace(expression, matrix=matrix, scan=None)
 
 

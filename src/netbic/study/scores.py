@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from netbic.arrays import Array, checked
+from netbic.arrays import Array, checked, is_sparse
 from netbic.errors import InputError, shown
 from netbic.estimators import SparseGraphSVD, fitted_model, names_of, scoring
 from netbic.operators import Scaler
-from netbic.outofcore import RowBlocks, is_dask
+from netbic.outofcore import compute_rows, is_dask
 from netbic.readers import Matrix
 
 
@@ -39,8 +39,8 @@ def scores_by_name(model: SparseGraphSVD, X: Matrix, genes: Any) -> Array:
     >>> bool((abs(scores - model.transform(study.expression)) < 1e-9).all())
     True
     """
-    model, lazy = fitted_model(model), is_dask(X)
-    X = X if lazy else _as_floats(checked(X, missing=model.missing))
+    model = fitted_model(model)
+    X = X if is_dask(X) else _as_floats(checked(X, missing=model.missing))
     known = pd.Index([str(gene) for gene in genes])
     if X.shape[1] != len(known):
         raise InputError(
@@ -51,15 +51,8 @@ def scores_by_name(model: SparseGraphSVD, X: Matrix, genes: Any) -> Array:
     wanted = pd.Index([str(name) for name in names_of(model, "columns")])
     at = known.get_indexer(wanted)
     _check_overlap(model, known, wanted, at)
-    directions = scoring(model.components_.astype(np.float64))
-    if lazy:
-        blocks = RowBlocks(X, hold=False)
-        scores = blocks.map_concatenate(_affine_scores, model.scaler_, directions, at)
-        if not np.isfinite(scores).all():
-            blocks.check_finite()
-        return scores
     if not isinstance(X, np.ndarray):
-        return _affine_scores(X, model.scaler_, directions, at)
+        return compute_rows(X, _affine_scores, model.scaler_, scoring(model.components_.astype(np.float64)), at)
     full = np.tile(model.scaler_.offsets.astype(X.dtype), (X.shape[0], 1))
     full[:, at >= 0] = X[:, at[at >= 0]]
     with warnings.catch_warnings():
@@ -71,7 +64,7 @@ def _as_floats(X: Matrix) -> Matrix:
     """Integers as double precision; missing entries of a sparse matrix are an error."""
     kept = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
     X = np.asarray(X, dtype=kept) if isinstance(X, np.ndarray) else sp.csr_array(X, dtype=kept)
-    if not isinstance(X, np.ndarray) and np.isnan(X.data).any():
+    if is_sparse(X) and np.isnan(X.data).any():
         raise InputError("X is sparse and contains NaN: drop those entries (missing values need a dense X)")
     return X
 

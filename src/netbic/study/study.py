@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from netbic.arrays import buffers
 from netbic.errors import InputError
 from netbic.graphs import Graph
 from netbic.readers import Expression, Matrix, open_expression, read_expression, read_network, renaming
@@ -62,8 +63,7 @@ class Study:
 
 
 def _stored_digest(matrix: Matrix) -> str:
-    stored = [matrix] if isinstance(matrix, np.ndarray) else [matrix.data, matrix.indices, matrix.indptr]
-    return digest(*stored, np.array(matrix.shape))
+    return digest(*buffers(matrix), np.array(matrix.shape))
 
 
 def open_study(
