@@ -1,8 +1,8 @@
-"""Dense matrices with missing entries ("holes").
+"""Dense matrices with missing entries.
 
-Means, deviations and norms are those of the observed entries; holes are filled with the mean of what is observed, and
-taking a module out touches observed entries only, as PMD does it. The matrix is then Y - (layers) + H, where Y is
-prepared and filled once, the layers are low-rank as ever, and H is sparse: it undoes the layers in the holes.
+Means, standard deviations and norms are those of the observed entries. Missing entries are filled with the mean of the
+observed ones, and deflation changes observed entries only, as in PMD. The matrix is then Y - (layers) + M, where Y is
+scaled and filled once, the layers are of low rank, and the sparse M cancels the layers in the missing entries.
 """
 
 from __future__ import annotations
@@ -37,41 +37,42 @@ def _check_observed(X: Array) -> None:
 
 
 class Masked(Corrected):
-    """A prepared matrix with holes.
+    """A centred and scaled matrix with missing entries.
 
     Parameters
     ----------
-    prepared : array of shape (n, p)
-        Prepared data with NaN in the holes; written to.
+    scaled : array of shape (n, p)
+        Centred and scaled data in which missing entries are NaN; it is modified.
     impute : bool
-        False: holes hold the mean of what is observed. True: holes hold what the modules predict (`with_prediction`).
+        False: missing entries have the mean of the observed ones. True: they have the values that the modules predict
+        (`with_prediction`).
     low_memory : bool
         As for `DenseOperator`.
     """
 
     tracks_gram = False
 
-    def __init__(self, prepared: Array, impute: bool, low_memory: bool = False) -> None:
-        rows, columns = np.nonzero(np.isnan(prepared))
-        prepared[rows, columns] = 0
-        data = DenseOperator(prepared, low_memory=True)
-        nothing = np.zeros(prepared.shape[0]), np.zeros(prepared.shape[1])
-        self._n_observed = prepared.size - rows.size
+    def __init__(self, scaled: Array, impute: bool, low_memory: bool = False) -> None:
+        rows, columns = np.nonzero(np.isnan(scaled))
+        scaled[rows, columns] = 0
+        data = DenseOperator(scaled, low_memory=True)
+        nothing = np.zeros(scaled.shape[0]), np.zeros(scaled.shape[1])
+        self._n_observed = scaled.size - rows.size
         self._observed_sum = float(data.column_sums().sum())
         self._observed_square = float(data.column_squares(*nothing).sum())
         self.imputes = impute
         self._fill = 0.0 if impute else self._observed_sum / self._n_observed
-        prepared[rows, columns] = self._fill
-        super().__init__(DenseOperator(prepared, low_memory), self._observed_square + rows.size * self._fill**2)
-        self._holes = Holes.at(rows, columns, self.shape)
+        scaled[rows, columns] = self._fill
+        super().__init__(DenseOperator(scaled, low_memory), self._observed_square + rows.size * self._fill**2)
+        self._missing = MissingEntries.at(rows, columns, self.shape)
 
     def matvec(self, support: Indices, values: Floats) -> Floats:
         """Product with a supported vector on the right."""
-        return super().matvec(support, values) + self._holes.matvec(support, values)
+        return super().matvec(support, values) + self._missing.matvec(support, values)
 
     def rmatvec(self, support: Indices, values: Floats) -> Floats:
         """Product with a supported vector on the left."""
-        return super().rmatvec(support, values) + self._holes.rmatvec(support, values)
+        return super().rmatvec(support, values) + self._missing.rmatvec(support, values)
 
     def normal(self, vector: Floats) -> Floats:
         """The product of the corrected matrix and its transpose with a dense vector."""
@@ -86,40 +87,43 @@ class Masked(Corrected):
         self, function: Callable[[Floats, int], Result], combine: Callable[[Result, Result], Result]
     ) -> Result:
         def filled(rows: Floats, first: int) -> Result:
-            return function(rows + self._holes.of_rows(first, first + len(rows)), first)
+            return function(rows + self._missing.of_rows(first, first + len(rows)), first)
 
         return super()._reduce_rows(filled, combine)
 
     @property
     def n_entries(self) -> int:
-        """Predicted holes leave no residual, and raise the noise's reach by the root of the share that is observed."""
+        """Number of entries that contribute to the squared norm.
+
+        Imputed entries have no residual: the noise level is that of a smaller matrix.
+        """
         entries = self.shape[0] * self.shape[1]
         return max(round(self._n_observed**2 / entries), 1) if self.imputes else entries
 
     def with_prediction(self, left: Floats, right: Floats) -> Self:
-        """The same matrix with `left right'` added in the holes: what the module under way predicts there."""
-        made, inside = copy.copy(self), self._holes.at_holes(left, right)
-        made._holes = self._holes.plus(inside)
+        """The same matrix with `left right'`, the prediction of the current module, added to the missing entries."""
+        made, inside = copy.copy(self), self._missing.of_product(left, right)
+        made._missing = self._missing.plus(inside)
         made.squared_norm = self.squared_norm + float(inside @ inside) + 2 * self._fill * float(inside.sum())
         return made
 
     def minus(self, left: Floats, right: Floats, product: Floats) -> Self:
-        """Take `left right'` out of the observed entries; holes get the new mean of those (or stay predicted)."""
-        inside = self._holes.at_holes(left, right)
+        """Subtract `left right'` from the observed entries; missing entries get the new mean (or stay predicted)."""
+        inside = self._missing.of_product(left, right)
         made = super().minus(left, right, product)
         change = float(left.sum()) * float(right.sum()) - float(inside.sum())
         made._observed_sum = self._observed_sum - change
-        # Sum over observed entries of (y - ab)^2; `product` counts the holes too, with what they hold now.
+        # Sum over observed entries of (y - ab)^2; `product` includes the missing entries with their current values.
         overlap = float(left @ product) - self._fill * float(inside.sum())
         squares = float(left @ left) * float(right @ right) - float(inside @ inside)
         made._observed_square = max(self._observed_square - 2 * overlap + squares, 0.0)
         made._fill = 0.0 if self.imputes else made._observed_sum / self._n_observed
-        made._holes = self._holes.plus(inside + (made._fill - self._fill))
+        made._missing = self._missing.plus(inside + (made._fill - self._fill))
         made.squared_norm = made._observed_square + inside.size * made._fill**2
         return made
 
 
-class Holes:
+class MissingEntries:
     """A sparse matrix with a fixed pattern, by rows and by columns, whose values change."""
 
     def __init__(self, by_row: sp.csr_array, by_column: sp.csc_array, order: Indices) -> None:
@@ -127,8 +131,8 @@ class Holes:
         self._rows = np.repeat(np.arange(by_row.shape[0]), np.diff(by_row.indptr))
 
     @classmethod
-    def at(cls, rows: Indices, columns: Indices, shape: tuple[int, int]) -> Holes:
-        """Zeros at the given places (row by row)."""
+    def at(cls, rows: Indices, columns: Indices, shape: tuple[int, int]) -> MissingEntries:
+        """Zeros in the given entries (sorted by rows)."""
         numbered = sp.csr_array((np.arange(rows.size, dtype=np.float64), (rows, columns)), shape=shape)
         turned = numbered.tocsc()
         order = turned.data.astype(np.intp)
@@ -137,21 +141,21 @@ class Holes:
         by_column = sp.csc_array((zero, turned.indices, turned.indptr), shape=shape)
         return cls(by_row, by_column, order)
 
-    def at_holes(self, left: Floats, right: Floats) -> Floats:
-        """The entries of `left right'` in the holes."""
+    def of_product(self, left: Floats, right: Floats) -> Floats:
+        """The missing entries of `left right'`."""
         return np.asarray(left[self._rows] * right[self._by_row.indices])
 
     def of_rows(self, first: int, last: int) -> Floats:
-        """Some rows, written out."""
+        """Some rows, as a dense array."""
         return np.asarray(self._by_row[first:last].toarray())
 
-    def plus(self, values: Floats) -> Holes:
+    def plus(self, values: Floats) -> MissingEntries:
         """Add to the values."""
         data = self._by_row.data + values
         by_row = sp.csr_array((data, self._by_row.indices, self._by_row.indptr), shape=self._by_row.shape)
         pattern = self._by_column
         by_column = sp.csc_array((data[self._order], pattern.indices, pattern.indptr), shape=pattern.shape)
-        return Holes(by_row, by_column, self._order)
+        return MissingEntries(by_row, by_column, self._order)
 
     def matvec(self, support: Indices, values: Floats) -> Floats:
         """Product with a supported vector on the right."""

@@ -1,4 +1,4 @@
-"""The user's words for centring and scaling, as corrections for training data and as arithmetic for new data."""
+"""Centring and scaling: as corrections of the training data, and as arithmetic for new data."""
 
 from __future__ import annotations
 
@@ -17,11 +17,21 @@ _MAD_TO_SD = 1.4826
 
 @dataclass(frozen=True)
 class Scaler:
-    """Subtract column offsets (and each row's own mean, if `rows`), then multiply columns by factors.
+    """Subtract column offsets (and the mean of each row, if `rows`), then multiply columns by factors.
 
-    `offsets` are the column means ("columns", "both"), the grand mean ("grand") or zero. Under "both" the
-    row means are those of what is left after the column means, so that in complete data (before any scaling) rows and
-    columns both end with mean zero.
+    `offsets` are the column means ("columns", "both"), the grand mean ("grand") or zero. With "both", row means are
+    computed after subtracting column means, so that without missing entries rows and columns have mean zero before
+    scaling.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from netbic.operators import as_operator
+    >>> X = np.array([[1.0, 4.0], [3.0, 8.0]])
+    >>> scaler = Scaler.learn(as_operator(X), center="columns", scale=True)
+    >>> scaler.apply(X)
+    array([[-1., -1.],
+           [ 1.,  1.]])
     """
 
     offsets: Floats
@@ -30,7 +40,7 @@ class Scaler:
 
     @classmethod
     def learn(cls, data: DataOperator, center: str | None, scale: bool) -> Self:
-        """Measure means and standard deviations (about the column mean, divided by n) of the training data."""
+        """Compute means and standard deviations (about the column mean, divided by n) of the training data."""
         n, p = data.shape
         wanted = center in ("columns", "both", "grand") or scale
         means = data.column_sums() / n if wanted else np.zeros(p)
@@ -41,7 +51,7 @@ class Scaler:
     def from_moments(
         cls, means: Floats, grand: float, deviations: Floats | None, center: str | None, epsilon: float
     ) -> Self:
-        """What to subtract and multiply by, from column means, grand mean and column deviations."""
+        """The scaler for these column means, grand mean and column standard deviations."""
         factors = None
         if deviations is not None:
             constant = deviations <= 10 * epsilon * np.abs(means)
@@ -50,7 +60,7 @@ class Scaler:
         return cls(np.zeros_like(means) if offsets is None else offsets, factors, rows=center in ("rows", "both"))
 
     def operator(self, data: DataOperator) -> Corrected:
-        """The prepared training matrix."""
+        """The centred and scaled training matrix."""
         n, p = data.shape
         factors = np.ones(p) if self.factors is None else self.factors
         row_means = data.row_sums() / p - self.offsets.mean() if self.rows else np.zeros(n)
@@ -60,17 +70,17 @@ class Scaler:
         return Corrected(data, squared_norm, self.factors, offsets, *pairs)
 
     def apply(self, X: Array) -> Array:
-        """Prepare new rows: the training columns' offsets and factors, the new rows' own means."""
-        prepared: Array = np.subtract(X, self.offsets, out=np.empty_like(X), casting="same_kind")
+        """Centre and scale new rows, by the offsets and factors of the training columns and their own row means."""
+        scaled: Array = np.subtract(X, self.offsets, out=np.empty_like(X), casting="same_kind")
         if self.rows:
-            seen = np.maximum(np.sum(~np.isnan(prepared), axis=1, keepdims=True), 1)
-            prepared -= np.nansum(prepared, axis=1, keepdims=True) / seen
+            seen = np.maximum(np.sum(~np.isnan(scaled), axis=1, keepdims=True), 1)
+            scaled -= np.nansum(scaled, axis=1, keepdims=True) / seen
         if self.factors is not None:
-            np.multiply(prepared, self.factors, out=prepared, casting="same_kind")
-        return prepared
+            np.multiply(scaled, self.factors, out=scaled, casting="same_kind")
+        return scaled
 
     def project(self, X: Matrix, directions: Array) -> Array:
-        """Product of prepared new rows with some directions (p, K); a sparse X stays sparse."""
+        """Product of centred and scaled new rows with directions of shape (p, K); a sparse X stays sparse."""
         if isinstance(X, np.ndarray):
             return np.asarray(self.apply(X) @ directions)
         dtype = directions.dtype
@@ -84,16 +94,23 @@ class Scaler:
             products -= np.outer(means, scaled.sum(axis=0)).astype(dtype)
         return products
 
-    def undo(self, prepared: Array) -> Array:
-        """Bring prepared rows back to the units of the data; row means are not known and stay zero."""
-        restored = prepared if self.factors is None else prepared / self.factors.astype(prepared.dtype)
-        return np.asarray(restored + self.offsets.astype(prepared.dtype))
+    def undo(self, scaled: Array) -> Array:
+        """Transform scaled rows back to the units of the data; row means are unknown and stay zero."""
+        restored = scaled if self.factors is None else scaled / self.factors.astype(scaled.dtype)
+        return np.asarray(restored + self.offsets.astype(scaled.dtype))
 
 
 def winsorised(X: Array, furthest: float = 3.0) -> Array:
-    """Entries beyond so many robust standard deviations (by the median absolute deviation) of their column drawn in.
+    """Clip entries that are more than `furthest` robust standard deviations from the median of their column.
 
-    Columns more than half of whose entries are equal stay as they are, and so do missing entries.
+    The robust standard deviation is the scaled median absolute deviation. Columns in which more than half of the
+    entries are equal are not changed, nor are missing entries.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> winsorised(np.array([[0.0], [1.0], [2.0], [3.0], [100.0]])).ravel().round(2)
+    array([0.  , 1.  , 2.  , 3.  , 6.45])
     """
     median = np.nanmedian if np.isnan(X).any() else np.median
     centres = median(X, axis=0)
