@@ -1,4 +1,4 @@
-"""Types of arrays, conversions between dense and sparse matrices, and checks of matrices given by users.
+"""Types of arrays, kinds of inputs, conversions between dense and sparse matrices, and checks of users' matrices.
 
 The compiled code of SciPy trusts the index arrays of a sparse matrix: one index out of bounds, or one decreasing
 pointer, and it reads or writes memory outside of the arrays. Here they are checked by NumPy alone, in one pass.
@@ -6,7 +6,7 @@ pointer, and it reads or writes memory outside of the arrays. Here they are chec
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import singledispatch
 from itertools import chain
 from typing import Any, Literal
@@ -24,10 +24,17 @@ RandomState = int | Sequence[int] | np.random.Generator | np.random.RandomState 
 # An array, or a sparse matrix of any format. The stubs of SciPy and NumPy have no common type for the two.
 Matrix = Any
 Kind = Literal["dense", "sparse", "table", "dask", "dask table", "anndata", "operator", "blocks", "other"]
+Shape = tuple[int, int]
+Problem = str | None  # what is wrong with a matrix, in words, or None
 
 _REAL_KINDS = "fiub"
 _FURTHEST = 2**31 - 1  # diagonal: beyond it, SciPy's arithmetic overflows
 _REMEDY = "build it again from its entries, e.g. as a COO matrix, or load it again"
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Kinds of inputs, and conversions
+# ----------------------------------------------------------------------------------------------------------------
 
 
 @singledispatch
@@ -116,6 +123,11 @@ def scatter(support: Indices, values: Array, size: int) -> Array:
     return full
 
 
+# ----------------------------------------------------------------------------------------------------------------
+# Checks
+# ----------------------------------------------------------------------------------------------------------------
+
+
 def checked(X: Any, name: str = "X", *, missing: str = "ignore") -> Any:
     """The same data in a form that is safe to compute with; an error that says what is wrong with them otherwise.
 
@@ -172,7 +184,7 @@ def n_masked(X: Any) -> int:
     return int(np.count_nonzero(np.ma.getmaskarray(X))) if isinstance(X, np.ma.MaskedArray) else 0
 
 
-def without_mask(X: Any, name: str = "X") -> NDArray[Any]:
+def without_mask(X: Any, name: str = "X") -> Array:
     """A masked array as a plain one, with NaN where the mask is set; single precision stays single precision."""
     check_real(X, name)
     if not np.ma.is_masked(X):
@@ -206,7 +218,7 @@ def check_sparse(matrix: Any, name: str = "X") -> None:
         raise ValueError(f"{problem}: {_REMEDY}")
 
 
-def sparse_problem(matrix: Any, name: str = "X") -> str | None:
+def sparse_problem(matrix: Matrix, name: str = "X") -> Problem:
     """What is wrong with a SciPy sparse matrix, or None.
 
     Examples
@@ -225,7 +237,7 @@ def sparse_problem(matrix: Any, name: str = "X") -> str | None:
     return _FORMATS[matrix.format](matrix, shape, name)
 
 
-def shape_problem(shape: Sequence[Any], name: str) -> str | None:
+def shape_problem(shape: Sequence[Any], name: str) -> Problem:
     """What is wrong with the shape of a matrix, or None."""
     if len(shape) != 2:
         return f"{name} has {len(shape)} dimensions where 2 are needed"
@@ -235,8 +247,8 @@ def shape_problem(shape: Sequence[Any], name: str) -> str | None:
 
 
 def compressed_problem(
-    data: Any, indices: Any, indptr: Any, shape: tuple[int, int], name: str, *, by_rows: bool = True, exact: bool = True
-) -> str | None:
+    data: Any, indices: Any, indptr: Any, shape: Shape, name: str, *, by_rows: bool = True, exact: bool = True
+) -> Problem:
     """What is wrong with the three arrays of a CSR (`by_rows`) or CSC matrix, or None.
 
     Parameters
@@ -263,7 +275,7 @@ def compressed_problem(
 
 def pointers_problem(
     indptr: Any, n_lines: int, lines: str, n_indices: int, n_data: int, name: str, *, exact: bool = True
-) -> str | None:
+) -> Problem:
     """What is wrong with the pointers of a compressed matrix, given how long its other arrays are, or None."""
     if problem := integers_problem(indptr, name, "indptr"):
         return problem
@@ -283,7 +295,7 @@ def pointers_problem(
     return None
 
 
-def bounds_problem(indices: NDArray[Any], size: int, what: str, name: str, part: str = "indices") -> str | None:
+def bounds_problem(indices: Array, size: int, what: str, name: str, part: str = "indices") -> Problem:
     """What is wrong with integers that have to lie between 0 and before `size`, or None; one pass over them."""
     if not indices.size or int(_unsigned(indices).max()) < size:
         return None
@@ -291,12 +303,12 @@ def bounds_problem(indices: NDArray[Any], size: int, what: str, name: str, part:
     return f"{_called(name, part)} holds {wrong:,} but {_matrix(name)} has {size:,} {what}"
 
 
-def _unsigned(indices: NDArray[Any]) -> NDArray[Any]:
+def _unsigned(indices: Array) -> Array:
     """The same bits without a sign: what is negative becomes very large, so that one comparison finds it too."""
     return indices.view(indices.dtype.str.replace("i", "u")) if indices.dtype.kind == "i" else indices
 
 
-def integers_problem(values: Any, name: str, part: str) -> str | None:
+def integers_problem(values: Any, name: str, part: str) -> Problem:
     """What is wrong with an array that has to be one of integers, or None."""
     if not isinstance(values, np.ndarray) or values.dtype.kind not in "iu":
         kind = values.dtype if isinstance(values, np.ndarray) else type(values).__name__
@@ -316,74 +328,66 @@ def _matrix(name: str) -> str:
     return name.removesuffix("/")
 
 
+def values_problem(data: Any, name: str, ndim: int = 1) -> Problem:
+    """What is wrong with the values of a sparse matrix, or None."""
+    if not isinstance(data, np.ndarray) or data.ndim != ndim:
+        return f"{_called(name, 'data')} is not an array of {ndim} dimension{'s' * (ndim > 1)}"
+    if data.dtype.kind not in _REAL_KINDS:
+        return f"{_called(name, 'data')} holds {data.dtype}, not real numbers"
+    return None
+
+
 # ----------------------------------------------------------------------------------------------------------------
 # Formats
 # ----------------------------------------------------------------------------------------------------------------
 
 
-def _of_rows(matrix: Any, shape: tuple[int, int], name: str) -> str | None:
-    parts = matrix.data, matrix.indices, matrix.indptr
-    return values_problem(matrix.data, name) or compressed_problem(*parts, shape, name, exact=False)
+def _compressed(matrix: Matrix, shape: Shape, name: str) -> Problem:
+    """CSR and CSC."""
+    parts, by_rows = (matrix.data, matrix.indices, matrix.indptr), matrix.format == "csr"
+    return values_problem(matrix.data, name) or compressed_problem(*parts, shape, name, by_rows=by_rows, exact=False)
 
 
-def _of_columns(matrix: Any, shape: tuple[int, int], name: str) -> str | None:
-    parts = matrix.data, matrix.indices, matrix.indptr
-    return values_problem(matrix.data, name) or compressed_problem(*parts, shape, name, by_rows=False, exact=False)
-
-
-def _of_blocks(matrix: Any, shape: tuple[int, int], name: str) -> str | None:
-    parts = matrix.data, matrix.indices, matrix.indptr
-    return values_problem(matrix.data, name, ndim=3) or blocks_problem(*parts, shape, name)
-
-
-def blocks_problem(data: Any, indices: Any, indptr: Any, shape: tuple[int, int], name: str) -> str | None:
-    """What is wrong with the three arrays of a BSR matrix, or None."""
-    blocks = data.shape[1:]
+def _blocks(matrix: Matrix, shape: Shape, name: str) -> Problem:
+    """BSR."""
+    if problem := values_problem(matrix.data, name, ndim=3):
+        return problem
+    blocks = matrix.data.shape[1:]
     if 0 in blocks or any(size % block for size, block in zip(shape, blocks, strict=True)):
         return f"{name} has blocks of shape {blocks}, into which its shape {shape} cannot be cut"
     in_blocks = shape[0] // blocks[0], shape[1] // blocks[1]
-    return compressed_problem(data, indices, indptr, in_blocks, name, exact=False)
+    return compressed_problem(matrix.data, matrix.indices, matrix.indptr, in_blocks, name, exact=False)
 
 
-def _of_coordinates(matrix: Any, shape: tuple[int, int], name: str) -> str | None:
+def _coordinates(matrix: Matrix, shape: Shape, name: str) -> Problem:
+    """COO."""
     if problem := values_problem(matrix.data, name):
         return problem
-    return coordinates_problem(matrix.data, matrix.row, matrix.col, shape, name)
-
-
-def coordinates_problem(data: Any, rows: Any, columns: Any, shape: tuple[int, int], name: str) -> str | None:
-    """What is wrong with the three arrays of a COO matrix, or None."""
-    for places, part, size, what in ((rows, "row", shape[0], "rows"), (columns, "col", shape[1], "columns")):
-        called = _called(name, part)
-        if problem := integers_problem(places, name, part):
+    n_data = len(matrix.data)
+    for indices, part, size, what in ((matrix.row, "row", shape[0], "rows"), (matrix.col, "col", shape[1], "columns")):
+        if problem := integers_problem(indices, name, part):
             return problem
-        if places.size != len(data):
-            return f"{called} has {places.size:,} entries but {_called(name, 'data')} has {len(data):,}"
-        if problem := bounds_problem(places, size, what, name, part):
+        if indices.size != n_data:
+            return f"{_called(name, part)} has {indices.size:,} entries but {_called(name, 'data')} has {n_data:,}"
+        if problem := bounds_problem(indices, size, what, name, part):
             return problem
     return None
 
 
-def _of_diagonals(matrix: Any, shape: tuple[int, int], name: str) -> str | None:
-    return values_problem(matrix.data, name, ndim=2) or diagonals_problem(matrix.data, matrix.offsets, shape, name)
-
-
-def diagonals_problem(data: Any, offsets: Any, shape: tuple[int, int], name: str) -> str | None:
-    """What is wrong with the two arrays of a DIA matrix, or None."""
-    called = _called(name, "offsets")
-    if problem := integers_problem(offsets, name, "offsets"):
+def _diagonals(matrix: Matrix, shape: Shape, name: str) -> Problem:
+    """DIA."""
+    offsets, n_data, called = matrix.offsets, len(matrix.data), _called(name, "offsets")
+    if problem := values_problem(matrix.data, name, ndim=2) or integers_problem(offsets, name, "offsets"):
         return problem
-    if offsets.size != len(data):
-        return f"{called} has {offsets.size:,} entries but {_called(name, 'data')} has {len(data):,} diagonals"
+    if offsets.size != n_data:
+        return f"{called} has {offsets.size:,} entries but {_called(name, 'data')} has {n_data:,} diagonals"
     if np.unique(offsets).size != offsets.size:
         return f"{called} names a diagonal twice"
-    far = (offsets < -_FURTHEST) | (offsets > _FURTHEST)  # diagonals beside the matrix are empty, and allowed
-    if far.any():
-        return f"{called} holds {offsets[far][0]:,} but {_matrix(name)} has shape {shape}"
-    return None
+    far = (offsets < -_FURTHEST) | (offsets > _FURTHEST)  # empty diagonals outside of the matrix are allowed
+    return f"{called} holds {offsets[far][0]:,} but {_matrix(name)} has shape {shape}" if far.any() else None
 
 
-def _of_lists(matrix: Any, shape: tuple[int, int], name: str) -> str | None:
+def _lists(matrix: Matrix, shape: Shape, name: str) -> Problem:
     rows, data = matrix.rows, matrix.data
     if rows.shape != (shape[0],) or data.shape != rows.shape:
         return f"{name} has {shape[0]:,} rows but lists of shapes {rows.shape} and {data.shape}"
@@ -392,7 +396,7 @@ def _of_lists(matrix: Any, shape: tuple[int, int], name: str) -> str | None:
     return _listed_problem(chain.from_iterable(rows), shape[1], "columns", name)
 
 
-def _of_keys(matrix: Any, shape: tuple[int, int], name: str) -> str | None:
+def _keys(matrix: Matrix, shape: Shape, name: str) -> Problem:
     keys = list(matrix.keys())
     if any(not isinstance(key, tuple) or len(key) != 2 for key in keys):
         return f"a key of {name} is not a pair of integers"
@@ -400,7 +404,7 @@ def _of_keys(matrix: Any, shape: tuple[int, int], name: str) -> str | None:
     return _listed_problem(rows, shape[0], "rows", name) or _listed_problem(columns, shape[1], "columns", name)
 
 
-def _listed_problem(indices: Any, size: int, what: str, name: str) -> str | None:
+def _listed_problem(indices: Iterable[object], size: int, what: str, name: str) -> Problem:
     """The same as `bounds_problem` for Python's integers, which may be of any size."""
     for index in indices:
         if not isinstance(index, (int, np.integer)):
@@ -410,21 +414,12 @@ def _listed_problem(indices: Any, size: int, what: str, name: str) -> str | None
     return None
 
 
-def values_problem(data: Any, name: str, ndim: int = 1) -> str | None:
-    """What is wrong with the values of a sparse matrix, or None."""
-    if not isinstance(data, np.ndarray) or data.ndim != ndim:
-        return f"{_called(name, 'data')} is not an array of {ndim} dimension{'s' * (ndim > 1)}"
-    if data.dtype.kind not in _REAL_KINDS:
-        return f"{_called(name, 'data')} holds {data.dtype}, not real numbers"
-    return None
-
-
-_FORMATS: dict[str, Callable[[Any, tuple[int, int], str], str | None]] = {
-    "csr": _of_rows,
-    "csc": _of_columns,
-    "bsr": _of_blocks,
-    "coo": _of_coordinates,
-    "dia": _of_diagonals,
-    "lil": _of_lists,
-    "dok": _of_keys,
+_FORMATS: dict[str, Callable[[Matrix, Shape, str], Problem]] = {
+    "csr": _compressed,
+    "csc": _compressed,
+    "bsr": _blocks,
+    "coo": _coordinates,
+    "dia": _diagonals,
+    "lil": _lists,
+    "dok": _keys,
 }
