@@ -205,11 +205,6 @@ def _earlier_results(content: Record | None) -> Record:
     return {name: content[name] for name in ("files", "earlier") if name in content}
 
 
-# ----------------------------------------------------------------------------------------------------------------
-# Which folders a fit may write to
-# ----------------------------------------------------------------------------------------------------------------
-
-
 def check_folder(
     folder: Path | str, *, resume: bool, force: bool, inputs: dict[str, Any] | None = None
 ) -> Record | None:
