@@ -105,3 +105,17 @@ def test_every_public_name_loads():
     for name in netbic.__all__:
         assert getattr(netbic, name) is not None
     assert set(netbic.__all__) <= set(dir(netbic))
+
+
+def test_the_architecture_page_names_packages_in_order_and_files_and_functions_that_exist():
+    page = (Path(__file__).parent.parent / "docs" / "architecture.md").read_text()
+    assert re.findall(r"^\| `(\w+)` \| .* \|$", page.split("## Contracts")[0], re.MULTILINE) == ORDER
+    for path in re.findall(r"`([\w/]+/\w+\.py)`", page):
+        assert (SOURCE / path).is_file() or (SOURCE.parent.parent / path).is_file(), path
+    steps = re.findall(r"^\d+\. `([\w/]+\.py)`: (.*)$", page, re.MULTILINE)
+    assert len(steps) > 30
+    for path, text in steps:
+        names = re.findall(r"`(\w+)`", text.split(". ")[0])
+        text = "".join((SOURCE / each).read_text() for each in [path, *re.findall(r"`([\w/]+\.py)`", text)])
+        for name in names:
+            assert re.search(rf"(def|class) {name}\b", text), f"{path}: {name}"

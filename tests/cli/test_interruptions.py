@@ -46,7 +46,7 @@ with scratch_folder(Path(sys.argv[1]), "out.zarr") as scratch:
 """
 
 
-def test_a_store_that_was_being_replaced_comes_back(cohort, tmp_path):
+def test_a_store_that_was_being_replaced_is_restored(cohort, tmp_path):
     """A kill between the two steps that put a new store in the place of an old one."""
     words = ("convert", cohort / "expression.tsv", tmp_path / "out.zarr")
     assert run(*words).exit_code == 0
@@ -79,7 +79,7 @@ main()
 """
 
 
-def test_files_of_the_users_that_look_unfinished_stay(cohort, tmp_path):
+def test_files_of_the_user_that_look_temporary_stay(cohort, tmp_path):
     out = tmp_path / "out"
     (out / "model").mkdir(parents=True)
     own = {
@@ -98,7 +98,7 @@ def test_files_of_the_users_that_look_unfinished_stay(cohort, tmp_path):
     assert {name: content for name, content in left.items() if "unfinished" in name} == dict.fromkeys(own, b"mine")
 
 
-def test_what_a_kill_left_of_a_finished_tuning_or_fit_goes(cohort, results, tmp_path):
+def test_temporary_files_of_a_finished_tuning_or_fit_are_removed(cohort, results, tmp_path):
     out = tmp_path / "tuning"
     words = (
         "tune",
@@ -130,7 +130,7 @@ def test_what_a_kill_left_of_a_finished_tuning_or_fit_goes(cohort, results, tmp_
     assert not list(results.glob(".netbic-*"))
 
 
-def test_a_folder_is_held_while_settings_are_chosen(cohort, tmp_path, monkeypatch):
+def test_a_folder_is_locked_while_settings_are_chosen(cohort, tmp_path, monkeypatch):
     answers = []
 
     def choosing(*_, **__):

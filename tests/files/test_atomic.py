@@ -5,7 +5,7 @@ import pytest
 from netbic.files import WriteError, atomic, scratch_folder, write_atomic
 
 
-def test_what_a_killed_write_left_is_swept_by_the_next_to_that_file(tmp_path):
+def test_temporary_files_of_a_killed_write_are_removed_by_the_next_write(tmp_path):
     for name in (
         ".netbic-unfinished-table.tsv-77-abcd1234",
         ".netbic-unfinished-other.tsv-77-abcd1234",
@@ -25,7 +25,7 @@ def test_a_write_error_names_the_file_and_what_to_do(tmp_path):
         write_atomic(tmp_path / "nowhere" / "table.tsv", b"x")
 
 
-def test_long_names_that_begin_alike_have_leftovers_of_their_own(tmp_path):
+def test_long_names_with_the_same_start_have_separate_temporary_files(tmp_path):
     one, other = "x" * 90 + "-1.zarr", "x" * 90 + "-2.zarr"
     with scratch_folder(tmp_path, one) as mine, scratch_folder(tmp_path, other) as theirs:
         assert mine.name[:100] != theirs.name[:100] or mine.name.split("-")[-3] != theirs.name.split("-")[-3]

@@ -12,7 +12,7 @@ from netbic.files import (
 from netbic.files.locks import LOCK
 
 
-def test_a_lock_file_is_not_truncated_and_goes_with_its_owner(tmp_path):
+def test_a_lock_file_is_not_truncated_and_is_removed_with_its_process(tmp_path):
     with locked(tmp_path):
         assert (tmp_path / LOCK).exists()
         with pytest.raises(InputError, match="another command is writing"), locked(tmp_path):
@@ -24,7 +24,7 @@ def test_a_lock_file_is_not_truncated_and_goes_with_its_owner(tmp_path):
     assert (tmp_path / LOCK).read_bytes() == b"somebody's"
 
 
-def test_file_systems_without_locks_are_no_hindrance(tmp_path, monkeypatch):
+def test_file_systems_without_locks_work(tmp_path, monkeypatch):
     def unsupported(*_):
         raise OSError(errno.ENOLCK, "No locks available")
 

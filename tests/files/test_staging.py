@@ -12,7 +12,7 @@ from netbic.files import WriteError, add_files, atomic, remove_stale_scratch, sc
 from outputs import TOY, FullDisk, contents
 
 
-def test_a_scratch_folder_is_swept_only_when_its_process_is_gone(tmp_path):
+def test_a_scratch_folder_is_removed_only_when_its_process_has_ended(tmp_path):
     with scratch_folder(tmp_path, "out.zarr") as scratch:
         remove_stale_scratch(tmp_path, "out.zarr")
         assert scratch.is_dir()

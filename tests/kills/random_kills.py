@@ -1,10 +1,10 @@
-"""Commands killed at random moments: resumed or repeated they end with the same bytes, and leave nothing behind.
+"""Commands killed at random moments: resumed or repeated, they write the same bytes and leave no temporary files.
 
     python tests/kills/random_kills.py --kills 200 --seed 0
 
 Every command runs in a forked child, which is sent SIGTERM, SIGKILL or SIGINT (Ctrl-C) after a random part of the time
-that it takes when nobody disturbs it. Then its folder is looked at, the command is repeated, and every byte is compared
-with what an undisturbed command writes. Files of the user's (inputs, and strangers in the output folder) must stay.
+that it takes otherwise. Then its folder is checked, the command is repeated, and every byte is compared
+with the output of a command that was not killed. Files of the user (inputs, and others in the output folder) must stay.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from netbic.cli import main
 LIBRARIES = ["estimators", "enrichment", "io", "report", "selection"]
 LIBRARIES = [*(f"netbic.{name}" for name in LIBRARIES), "altair", "dask.array", "jinja2", "matplotlib", "PIL", "zarr"]
 SIGNALS = (signal.SIGTERM, signal.SIGKILL, signal.SIGINT)
-STRANGERS = {"notes.txt": b"mine", "checkpoint/epoch1.ckpt": b"mine too", "model/weights.pt": b"and mine"}
+USER_FILES = {"notes.txt": b"mine", "checkpoint/epoch1.ckpt": b"mine too", "model/weights.pt": b"and mine"}
 PATIENCE = 300.0  # seconds after which a command counts as hanging
 Contents = dict[str, bytes]
 
@@ -44,13 +44,13 @@ def contents(folder: Path) -> Contents:
 
 @dataclass(frozen=True)
 class Job:
-    """A command to be killed, and how it is gone on with."""
+    """A command to be killed, and how it is resumed."""
 
     name: str
     words: list[str]
-    again: list[str] = field(default_factory=list)  # words that are added when it is repeated
+    again: list[str] = field(default_factory=list)  # options that are added when it is repeated
     before: list[list[str]] = field(default_factory=list)  # commands that have been run in the folder
-    strangers: bool = True  # whether the output folder holds files of the user's
+    user_files: bool = True  # whether the output folder contains files of the user
 
 
 def jobs() -> list[Job]:
@@ -82,13 +82,13 @@ def jobs() -> list[Job]:
         Job("tune", tune),
         Job("enrich", ["enrich", "out", "--gene-sets", "sets.gmt"], [], [plain]),
         Job("report", ["report", "out"], [], [plain]),
-        Job("convert", ["convert", "expression.tsv", "out.zarr"], strangers=False),
+        Job("convert", ["convert", "expression.tsv", "out.zarr"], user_files=False),
         Job(
             "convert --force",
             ["convert", "double.tsv", "out.zarr", "--force"],
             [],
             [["convert", "expression.tsv", "out.zarr"]],
-            strangers=False,
+            user_files=False,
         ),
     ]
 
@@ -134,7 +134,7 @@ def started(words: list[str], folder: Path) -> int:
 
 
 def ended(child: int, kill: tuple[float, int] | None = None) -> int:
-    """Wait for a child, and kill it on the way; its exit code, negative for a signal."""
+    """Wait for a child, and kill it meanwhile; returns its exit code, negative for a signal."""
     begun, left = time.monotonic(), kill
     while True:
         done, status = os.waitpid(child, os.WNOHANG)
@@ -146,7 +146,7 @@ def ended(child: int, kill: tuple[float, int] | None = None) -> int:
             left = None
         if spent > PATIENCE:
             os.kill(child, signal.SIGKILL)
-            raise TimeoutError(f"a command hangs for {PATIENCE:.0f} s")
+            raise TimeoutError(f"a command did not end within {PATIENCE:.0f} s")
         time.sleep(0.001)
 
 
@@ -160,12 +160,12 @@ class Bench:
         self.template: dict[str, Path] = {}
 
     def prepare(self, job: Job) -> None:
-        """Run a job undisturbed."""
+        """Run a job without killing it."""
         folder = self.root / f"template-{len(self.template)}" / "study"
         folder.mkdir(parents=True)
         write_inputs(folder)
-        if job.strangers:
-            for name, content in STRANGERS.items():
+        if job.user_files:
+            for name, content in USER_FILES.items():
                 (folder / "out" / name).parent.mkdir(parents=True, exist_ok=True)
                 (folder / "out" / name).write_bytes(content)
         for words in job.before:
@@ -185,14 +185,14 @@ class Bench:
         return folder
 
     def attempt(self, job: Job, number: int, share: float) -> Iterator[str]:
-        """Kill a job, look, repeat it and compare; what is wrong, in words."""
+        """Kill a job, check its folder, repeat it and compare; yields problems."""
         folder = self.copy(job)
         before = contents(folder)
         code = ended(started(job.words, folder), (share * self.seconds[job.name], number))
         left = contents(folder)
-        own = [name for name in before if name in STRANGERS or "/" not in name or name.split("/", 1)[-1] in STRANGERS]
+        own = [name for name in before if name in USER_FILES or "/" not in name or name.split("/", 1)[-1] in USER_FILES]
         if any(left.get(name) != before[name] for name in own):
-            yield "a file of the user's has changed"
+            yield "a file of the user has changed"
         output = (folder.parent / "output.txt").read_text() if (folder.parent / "output.txt").exists() else ""
         if "Traceback" in output:
             yield f"a traceback: {output[-300:]}"
@@ -204,7 +204,7 @@ class Bench:
         shutil.rmtree(folder.parent)
 
     def repeated(self, job: Job, folder: Path, begun: bool) -> Iterator[str]:
-        """Go on with a job (one that was killed before it wrote anything is just repeated), and compare."""
+        """Resume a job (one that was killed before it wrote anything is repeated), and compare."""
         resumed = [word for word in job.words if word != "--force"] + job.again
         words = resumed if job.again and begun else job.words
         code = ended(started(words, folder))
@@ -218,7 +218,7 @@ class Bench:
 
 
 def run(kills: int, seed: int, chosen: Callable[[Job], bool] = lambda job: True) -> list[str]:
-    """Kill commands so many times; a line for every failure."""
+    """Kill commands `kills` times; returns a line for every failure."""
     for name in LIBRARIES:
         import_module(name)
     chance, failures, counts = random.Random(seed), [], Counter()
@@ -226,7 +226,7 @@ def run(kills: int, seed: int, chosen: Callable[[Job], bool] = lambda job: True)
         bench, known = Bench(Path(root)), [job for job in jobs() if chosen(job)]
         for job in known:
             bench.prepare(job)
-            print(f"{job.name}: {bench.seconds[job.name]:.1f} s undisturbed", flush=True)
+            print(f"{job.name}: {bench.seconds[job.name]:.1f} s without a kill", flush=True)
         for attempt in range(kills):
             job, number = known[attempt % len(known)], SIGNALS[(attempt // len(known)) % 3]
             share = chance.uniform(0.0, 1.05)

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 
-def test_killed_commands_go_on_to_the_same_bytes():
+def test_killed_commands_write_the_same_bytes_when_resumed():
     script = Path(__file__).with_name("random_kills.py")
     words = ["--kills", "21", "--seed", "11", "--without", "fit --auto", "--without", "fit, report"]
     done = subprocess.run([sys.executable, script, *words], capture_output=True, text=True, check=False, timeout=900)

@@ -1,4 +1,4 @@
-"""An output folder: started, interrupted, gone on with, finished, refused."""
+"""An output folder: started, interrupted, resumed, finished, refused."""
 
 import json
 import os
@@ -90,7 +90,7 @@ def test_the_same_command_writes_the_same_bytes(files, finished, tmp_path):
 
 
 @pytest.mark.parametrize("after", [1, 3, 6])
-def test_an_interrupted_fit_goes_on_to_the_same_bytes(files, finished, tmp_path, after):
+def test_a_resumed_fit_writes_the_same_bytes(files, finished, tmp_path, after):
     interrupted(files, tmp_path / "out", after)
     assert not (tmp_path / "out" / "modules.tsv").exists()
     done = fit(files, tmp_path / "out", "--resume")
@@ -99,7 +99,7 @@ def test_an_interrupted_fit_goes_on_to_the_same_bytes(files, finished, tmp_path,
     assert contents(tmp_path / "out") == contents(finished)
 
 
-def test_a_damaged_checkpoint_costs_time_not_truth(files, finished, tmp_path):
+def test_a_damaged_checkpoint_does_not_change_the_result(files, finished, tmp_path):
     interrupted(files, tmp_path / "out", 4)
     checkpoint = tmp_path / "out" / "fit.checkpoint"
     lines = checkpoint.read_bytes().splitlines(keepends=True)

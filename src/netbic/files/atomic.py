@@ -103,11 +103,6 @@ def _umask() -> int:
     return mask
 
 
-# ----------------------------------------------------------------------------------------------------------------
-# Temporary files
-# ----------------------------------------------------------------------------------------------------------------
-
-
 def temporary_file(folder: Path, target: str) -> tuple[int, str]:
     """A new temporary file of a target: its handle and its path. While it is open and locked, it is not stale."""
     handle, name = tempfile.mkstemp(prefix=f"{_prefix(target)}{os.getpid()}-", dir=folder)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -41,11 +41,7 @@ def check_writable(folder: Path, names: Iterable[str], inputs: Inputs | None = N
         if (folder / part).is_symlink() or ((folder / part).exists() and not (folder / part).is_dir()):
             raise FolderInUse(f"{folder / part} is in the way (a folder is needed there): move it away first")
     check_not_input([folder / name for name in names], inputs or {})
-    own = {*own, *recorded_files(folder)}
-    others = [
-        name for name in names if os.path.lexists(folder / name) and not (name in own and _is_file(folder / name))
-    ]
-    if others:
+    if others := list(_other_files(folder, names, {*own, *recorded_files(folder)})):
         _explain_record(folder)
         some = one_line(", ".join(others[:8]) + (f" and {len(others) - 8} more" if len(others) > 8 else ""))
         raise FolderInUse(
@@ -53,6 +49,14 @@ def check_writable(folder: Path, names: Iterable[str], inputs: Inputs | None = N
             "move them away, or choose another folder (`force=True` does not replace them either)",
             ["force"],
         )
+
+
+def _other_files(folder: Path, names: Iterable[str], own: Container[str]) -> Iterator[str]:
+    """Names that exist and that netbic did not write, or that are now folders."""
+    for name in names:
+        path = folder / name
+        if os.path.lexists(path) and not (name in own and (path.is_symlink() or path.is_file())):
+            yield name
 
 
 def _explain_record(folder: Path) -> None:
@@ -91,17 +95,8 @@ def _overlap(target: Path, source: Path) -> bool:
     with suppress(OSError):
         if target.exists() and source.exists() and target.samefile(source):
             return True
-    written, read = os.path.realpath(target), os.path.realpath(source)
-    return written == read or (os.path.isdir(read) and _inside(written, read)) or _inside(read, written)
-
-
-def _inside(path: str, folder: str) -> bool:
-    return path.startswith(folder.rstrip(os.sep) + os.sep)
-
-
-def _is_file(path: Path) -> bool:
-    """Whether this is a file, or a link, that can be replaced by another."""
-    return path.is_symlink() or path.is_file()
+    written, read = Path(os.path.realpath(target)), Path(os.path.realpath(source))
+    return read.is_relative_to(written) or (read.is_dir() and written.is_relative_to(read))
 
 
 def check_output_file(path: Path, inputs: Inputs, *, force: bool) -> None:

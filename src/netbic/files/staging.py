@@ -45,11 +45,6 @@ def _nothing(scratch: Path) -> None:
     """Restore nothing."""
 
 
-# ----------------------------------------------------------------------------------------------------------------
-# Scratch folders
-# ----------------------------------------------------------------------------------------------------------------
-
-
 @contextmanager
 def scratch_folder(parent: Path, target: str = _RESULTS, restore: Restore = _nothing) -> Iterator[Path]:
     """A temporary folder for a target, removed at the end; stale ones of the same target are removed first.
@@ -122,11 +117,6 @@ def _discard(scratch: Path) -> None:
         if not scratch.exists():
             return
         time.sleep(_PAUSE)
-
-
-# ----------------------------------------------------------------------------------------------------------------
-# Files that replace earlier ones together
-# ----------------------------------------------------------------------------------------------------------------
 
 
 def commit_files(staged: Path, folder: Path, record: str, content: Record) -> None:

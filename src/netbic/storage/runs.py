@@ -19,7 +19,7 @@ from typing import Any, Self
 from netbic import files
 from netbic.errors import InputError, one_line
 from netbic.estimators import SparseGraphSVD
-from netbic.files import FolderInUse, JsonValue, Record
+from netbic.files import FolderInUse, Record
 from netbic.solver import Module
 from netbic.storage.checkpoint import FORMAT, Checkpoint, Task, read_header
 from netbic.storage.model_folders import save_state
@@ -44,13 +44,12 @@ class Run:
         The settings that it chose before (`auto.json`).
     """
 
-    def __init__(self, folder: Path, task: Task, inputs: Record) -> None:
-        self.folder = folder
-        self.known: list[Module] = []
-        self.chosen: Record | None = None
-        self._task, self._inputs = task, inputs
-        self._checkpoint: Checkpoint[Module | Record] | None = None
-        self._lock = ExitStack()
+    def __init__(self, folder: Path, task: Task, inputs: Record, lock: ExitStack) -> None:
+        self.folder, self._task, self._inputs, self._lock = folder, task, inputs, lock
+        self._checkpoint = Checkpoint(folder / files.FIT_CHECKPOINT, task, _decoded, strict=False)
+        entries = self._checkpoint.entries
+        self.known = [entry for entry in entries if isinstance(entry, Module)]
+        self.chosen = next((entry for entry in entries if isinstance(entry, dict)), None)
 
     @classmethod
     def open(
@@ -81,21 +80,22 @@ class Run:
         Run or None
             None if the folder contains the finished results of the same fit.
         """
-        folder = Path(folder)
+        folder, task = Path(folder), Task("fit", settings, data)
         content = check_folder(folder, resume=resume, force=force, inputs=inputs)
-        run = cls(folder, Task("fit", settings, data), inputs or {})
         if content is not None and not force:
-            run._check_unchanged(content)
+            _check_unchanged(folder, content, task)
             if content["state"] == "finished" and all((folder / name).is_file() for name in _NEEDED):
-                run._clean_up()
+                _clean_up(folder)
                 return None
+        lock = ExitStack()
         try:
             with files.signals_deferred():
-                run._start(content, afresh=force)
+                running = task.record() | {"state": "running", "inputs": inputs or {}} | _earlier_results(content)
+                _start(folder, running, lock, afresh=force)
+                return cls(folder, task, inputs or {}, lock)
         except BaseException:
-            run._lock.close()
+            lock.close()
             raise
-        return run
 
     def __enter__(self) -> Self:
         return self
@@ -103,57 +103,15 @@ class Run:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._lock.close()
 
-    @property
-    def _path(self) -> Path:
-        return self.folder / files.FIT_CHECKPOINT
-
-    def _check_unchanged(self, content: Record) -> None:
-        """Refuse to resume with other data or settings."""
-        if changes := self._task.changes(content):
-            raise FolderInUse(
-                f"{self.folder} was started with other data or settings ({'; '.join(changes)}): "
-                "repeat those, choose another folder, or `force=True` to start again",
-                ["force"],
-            )
-
-    def _start(self, content: Record | None, afresh: bool) -> None:
-        """Write the record of a running fit and open its checkpoint; the order makes a kill in between harmless."""
-        with files.write_errors(self.folder):
-            self.folder.mkdir(parents=True, exist_ok=True)
-        self._lock.enter_context(files.locked(self.folder))
-        running = self._task.record() | {"state": "running", "inputs": self._inputs}
-        files.write_json(self.folder / files.RUN_RECORD, running | _earlier_results(content))
-        files.remove_stale_files(self.folder, self.folder / "model")
-        if afresh:
-            self._path.unlink(missing_ok=True)
-        self._checkpoint = Checkpoint(self._path, self._task, _decoded, strict=False)
-        for entry in self._checkpoint.entries:
-            if isinstance(entry, Module):
-                self.known.append(entry)
-            else:
-                self.chosen = entry
-
-    def _clean_up(self) -> None:
-        """Remove what a kill after the last file of a finished fit left."""
-        if self._path.exists() or files.has_stale_files(self.folder):
-            with files.locked(self.folder):
-                files.remove_stale_files(self.folder)
-                self._path.unlink(missing_ok=True)
-
-    def _append(self, entry: JsonValue) -> None:
-        if self._checkpoint is None:
-            raise ValueError("this run is not open: use Run.open")
-        self._checkpoint.append(entry)
-
     def keep_chosen(self, content: Record) -> None:
         """Save the settings that were chosen before the fit."""
-        self._append({_CHOSEN: content})
+        self._checkpoint.append({_CHOSEN: content})
         self.chosen = content
 
     def keep(self, number: int, module: Module) -> None:
         """Save a module as soon as it is found."""
         arrays = base64.b64encode(npz_bytes(module_arrays(module))).decode()
-        self._append({"module": number, "npz": arrays})
+        self._checkpoint.append({"module": number, "npz": arrays})
 
     def fit(
         self,
@@ -189,7 +147,7 @@ class Run:
                 record["warnings"] = [str(warning.message) for warning in caught]
                 write_report(staged, record)
                 files.commit_files(staged, self.folder, files.RUN_RECORD, record)
-            self._path.unlink(missing_ok=True)
+            (self.folder / files.FIT_CHECKPOINT).unlink(missing_ok=True)
         for warning in caught:
             warnings.warn(warning.message, stacklevel=2)
 
@@ -209,6 +167,35 @@ def _decoded(entry: Any) -> Module | Record:
     return module_from(npz_arrays(Path(files.FIT_CHECKPOINT), base64.b64decode(entry["npz"], validate=True)))
 
 
+def _check_unchanged(folder: Path, content: Record, task: Task) -> None:
+    """Refuse to resume with other data or settings."""
+    if changes := task.changes(content):
+        raise FolderInUse(
+            f"{folder} was started with other data or settings ({'; '.join(changes)}): "
+            "repeat those, choose another folder, or `force=True` to start again",
+            ["force"],
+        )
+
+
+def _clean_up(folder: Path) -> None:
+    """Remove what a kill after the last file of a finished fit left."""
+    if (folder / files.FIT_CHECKPOINT).exists() or files.has_stale_files(folder):
+        with files.locked(folder):
+            files.remove_stale_files(folder)
+            (folder / files.FIT_CHECKPOINT).unlink(missing_ok=True)
+
+
+def _start(folder: Path, record: Record, lock: ExitStack, afresh: bool) -> None:
+    """Lock the folder and write the record of a running fit; the order makes a kill in between harmless."""
+    with files.write_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    lock.enter_context(files.locked(folder))
+    files.write_json(folder / files.RUN_RECORD, record)
+    files.remove_stale_files(folder, folder / "model")
+    if afresh:
+        (folder / files.FIT_CHECKPOINT).unlink(missing_ok=True)
+
+
 def _earlier_results(content: Record | None) -> Record:
     """What the record of a running fit says about files of earlier fits, which stay until they are replaced."""
     if content is None:
@@ -216,11 +203,6 @@ def _earlier_results(content: Record | None) -> Record:
     if content["state"] == "finished":
         return {"earlier": content}
     return {name: content[name] for name in ("files", "earlier") if name in content}
-
-
-# ----------------------------------------------------------------------------------------------------------------
-# Which folders a fit may write to
-# ----------------------------------------------------------------------------------------------------------------
 
 
 def check_folder(

@@ -72,12 +72,14 @@ def fitted_state(model: SparseGraphSVD) -> ModelState:
     for axis, posteriors in model.posteriors_.items():
         if posteriors is not None:
             arrays[f"{axis}_posteriors"] = posteriors
-            arrays[f"{axis}_choices"] = _numbers_chosen(model, axis)
+            own = model.choices_[model.choices_["axis"] == axis]
+            arrays[f"{axis}_choices"] = own[CHOSEN_NUMBERS].to_numpy(dtype=np.float64)
     if isinstance(model, StableModules):
         arrays["kept"] = model.kept_
     names = {axis: _name_list(known, axis) for axis, known in model.names_.items()}
     named = hasattr(model, "feature_names_in_")
-    return ModelState(settings_of(model.get_params(deep=False)), arrays, names, graphs, named, _kind(model))
+    kind = next(kind.__name__ for kind in type(model).__mro__ if kind.__name__ in _KINDS)  # not a user's subclass
+    return ModelState(settings_of(model.get_params(deep=False)), arrays, names, graphs, named, kind)
 
 
 def module_arrays(module: Module) -> dict[str, ArrayLike]:
@@ -107,16 +109,6 @@ def module_from(arrays: Arrays) -> Module:
     outcome: Any = str(arrays["outcome"])
     u, v = vectors
     return Module(u, v, d, outcome, arrays["objectives"], graph_share)
-
-
-def _kind(model: SparseGraphSVD) -> str:
-    """The class to load it as; of a user-defined subclass, its base class."""
-    return next(kind.__name__ for kind in type(model).__mro__ if kind.__name__ in _KINDS)
-
-
-def _numbers_chosen(model: SparseGraphSVD, axis: str) -> Array:
-    own = model.choices_[model.choices_["axis"] == axis]
-    return own[CHOSEN_NUMBERS].to_numpy(dtype=np.float64)
 
 
 def _choices(model: SparseGraphSVD, arrays: Arrays, axis: str) -> Sequence[penalties.Choice | None]:
