@@ -212,3 +212,17 @@ def test_sparse_counts_are_no_bomb(tmp_path, monkeypatch):
     monkeypatch.setattr(unpacking, "BEGINNING", 1 << 10)
     for name in ("table.tsv.gz", "table.parquet"):
         np.testing.assert_array_equal(read_expression(tmp_path / name).matrix, counts.T)
+
+
+def test_a_parquet_file_whose_schema_does_not_fit_its_columns_does_not_end_the_process(tmp_path):
+    """A column that is optional is declared as required: pyarrow's own reading of its metadata would abort."""
+    path = tmp_path / "net.parquet"
+    pd.DataFrame({"source": ["a", "b"], "target": ["b", "c"]}).to_parquet(path)
+    optional = b"\x25\x02\x18\x06source"  # in the footer: repetition type, and the name with its length
+    content = path.read_bytes()
+    assert content.count(optional) == 1
+    path.write_bytes(content.replace(optional, b"\x25\x00" + optional[2:]))
+    code = f"import netbic.io; netbic.io.read_network({str(path)!r})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "InputError" in done.stderr

@@ -180,3 +180,12 @@ def test_options_and_keywords_say_the_same(tmp_path):
     assert open_study(*files, options, n_variable=10).expression.shape == (5, 10)
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'n_variables': did you mean 'n_variable'\?"):
         open_study(*files, n_variables=3)
+
+
+def test_warnings_on_the_command_line_name_options_too(tmp_path):
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 5)), index=ENSEMBL, columns=list("abcde"))
+    table["e"] *= 1e6
+    table.to_csv(tmp_path / "expression.tsv", sep="\t")
+    pd.DataFrame({"source": ENSEMBL[:-1], "target": ENSEMBL[1:]}).to_csv(tmp_path / "net.tsv", sep="\t", index=False)
+    done = CliRunner().invoke(main, ["align", str(tmp_path / "expression.tsv"), "--graph", str(tmp_path / "net.tsv")])
+    assert "if that column is not a sample, leave it out (--skip-columns)" in done.stderr

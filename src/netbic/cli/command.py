@@ -73,7 +73,9 @@ class Command(click.Command):
 
         def show(message: Warning | str, *_: object, **__: object) -> None:
             if not quiet:
-                click.echo(f"warning: {message}", err=True)
+                click.echo(
+                    f"warning: {_with_options(str(message), [str(param.name) for param in self.params])}", err=True
+                )
 
         try:
             with warnings.catch_warnings(), stopping_on_signals():

@@ -13,11 +13,10 @@ import pyarrow as pa
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
-from netbic.arrays import Array
+from netbic.arrays import Array, Matrix
 from netbic.errors import unusable
 from netbic.readers import (
     ExpressionOptions,
-    Matrix,
     NameArray,
     NumberTable,
     Progress,

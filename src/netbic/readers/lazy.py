@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import scipy.sparse as sp
 
-from netbic.arrays import Array, Indices
+from netbic.arrays import Array, Indices, Matrix
 from netbic.errors import InputError, extra, unusable
 from netbic.outofcore import map_rows
 from netbic.readers.expression import Expression, check_names, file_format
-from netbic.readers.matrices import Matrix, NameArray, Step, as_matrix, as_names, float_type
+from netbic.readers.matrices import NameArray, Step, as_matrix, as_names, float_type
 from netbic.readers.options import ExpressionOptions
 from netbic.readers.parquet import named_frame, not_parquet, number_table, open_parquet, read_parquet
 from netbic.readers.stores import StoredMatrix, describe, readable, stored_rows

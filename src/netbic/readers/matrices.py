@@ -8,11 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
-from netbic.arrays import Array, checked
+from netbic.arrays import Array, Matrix, checked
 
 NameArray = NDArray[np.object_]
 Step = dict[str, Any]  # of the preprocessing: its name ("step"), counts and the genes concerned
-Matrix = Any  # a dense array, CSR, or a Dask array of such blocks
 
 
 def float_type(dtype: DTypeLike) -> np.dtype[Any]:

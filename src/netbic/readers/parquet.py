@@ -48,7 +48,7 @@ def open_parquet(path: Path, whole: bool = False) -> pq.ParquetFile:
 def _check_size(path: Path, file: pq.ParquetFile, whole: bool) -> None:
     packed, free = path.stat().st_size, None if whole else float("inf")
     limits: dict[str, Any] = {"allowed": ALWAYS_ALLOWED, "ratio": LARGEST_RATIO, "free": free, "remedy": _REMEDY}
-    sizes = [_group_size(group) for group in _groups(file)]
+    sizes = [_group_size(file, number) for number in range(file.num_row_groups)]
     size = sum(sizes) + _REFERENCE * file.metadata.num_rows
     check_unpacked_size(path, packed, size, **limits)
     check_unpacked_size(path, packed, size + _text_size(file, path), **limits)
@@ -70,30 +70,28 @@ def not_parquet(path: Path, problem: Exception) -> InputError:
     return unusable(path, what, "check that it is one, or write it again")
 
 
-def _group_size(group: Any) -> int:
-    """Bytes of a row group in memory, with texts counted as often as they are stored."""
-    return sum(
-        column.num_values * _WIDTHS[column.physical_type]
-        if column.physical_type in _WIDTHS
-        else column.num_values * _REFERENCE + column.total_uncompressed_size
-        for column in _columns(group)
-    )
+def _group_size(file: pq.ParquetFile, number: int) -> int:
+    """Bytes of a row group in memory, with texts counted as often as they are stored.
 
-
-def _groups(file: pq.ParquetFile) -> list[Any]:
-    return [file.metadata.row_group(group) for group in range(file.metadata.num_row_groups)]
-
-
-def _columns(group: Any) -> list[Any]:
-    return [group.column(at) for at in range(group.num_columns)]
+    The metadata of a column are read only if it holds lists: if they are damaged, pyarrow ends the process.
+    """
+    group, schema = file.metadata.row_group(number), file.schema
+    fixed = references = 0
+    for at in range(len(schema)):
+        column = schema.column(at)
+        n_values = group.num_rows if column.max_repetition_level == 0 else group.column(at).num_values
+        fixed += n_values * _WIDTHS.get(column.physical_type, 0)
+        references += n_values * _REFERENCE * (column.physical_type not in _WIDTHS)
+    return int(references + max(fixed, group.total_byte_size))
 
 
 def _text_size(file: pq.ParquetFile, path: Path) -> int:
     """Bytes of all texts in memory: a dictionary may hold one long text that occurs a million times."""
-    texts = [column for group in _groups(file) for column in _columns(group) if column.physical_type == "BYTE_ARRAY"]
-    if sum(column.num_values * column.total_uncompressed_size for column in texts) < ALWAYS_ALLOWED:
-        return 0  # an upper bound: every text as long as its column
-    names = list({column.path_in_schema: None for column in texts if "." not in column.path_in_schema})
+    groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
+    if sum(group.num_rows * group.total_byte_size for group in groups) < ALWAYS_ALLOWED:
+        return 0  # an upper bound: every text as long as its row group
+    columns = [file.schema.column(at) for at in range(len(file.schema))]
+    names = [column.path for column in columns if column.physical_type == "BYTE_ARRAY" and "." not in column.path]
     batches = pq.ParquetFile(path, read_dictionary=names).iter_batches(columns=names) if names else ()
     return sum(_written_out(column) for batch in batches for column in batch.columns)
 

@@ -17,12 +17,20 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from netbic.arrays import Array, bounds_problem, compressed_problem, pointers_problem, shape_problem, values_problem
+from netbic.arrays import (
+    Array,
+    Matrix,
+    bounds_problem,
+    compressed_problem,
+    pointers_problem,
+    shape_problem,
+    values_problem,
+)
 from netbic.errors import InputError, extra, one_line, shown, unusable
 from netbic.outofcore import free_memory
 from netbic.readers.annotations import is_group, names_in
 from netbic.readers.hdf5 import check_hdf5
-from netbic.readers.matrices import Matrix, NameArray, as_names, native
+from netbic.readers.matrices import NameArray, as_names, native
 from netbic.readers.text import checked_file
 from netbic.readers.zarr_arrays import check_zarr
 

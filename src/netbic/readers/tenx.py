@@ -14,9 +14,9 @@ import pyarrow.csv as arrow_csv
 import scipy.io
 import scipy.sparse as sp
 
-from netbic.arrays import Array, Indices
+from netbic.arrays import Array, Indices, Matrix
 from netbic.errors import InputError, one_line, unusable
-from netbic.readers.matrices import Matrix, NameArray, Step, as_matrix, as_names
+from netbic.readers.matrices import NameArray, Step, as_matrix, as_names
 from netbic.readers.text import Progress, checked_file, read_lines, single_spaced, text_lines, text_pieces
 from netbic.readers.text import read_bytes as read_text
 from netbic.readers.unpacking import Unpacked

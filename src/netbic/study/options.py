@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -87,23 +86,18 @@ class StudyOptions:
     def replace(self, **changes: Any) -> StudyOptions:
         """The same options with some changed, by the keywords of `open_study`."""
         check_keywords("open_study", changes, [*_KEYWORDS, "lazy", "block_rows"])
-        parts = {part: getattr(self, part) for part in ("expression", "network", "preprocessing", "matching")}
+        parts = {part: getattr(self, part) for part in _PARTS}
         for name in _KEYWORDS.keys() & changes.keys():
             part, option = _KEYWORDS[name]
             parts[part] = replace(parts[part], **{option: changes.pop(name)})
         return replace(self, **parts, **changes)
 
 
-def _keywords(parts: Mapping[str, type[Any]]) -> dict[str, tuple[str, str]]:
-    return {option.name: (part, option.name) for part, options in parts.items() for option in fields(options)}
-
-
-_KEYWORDS = _keywords(
-    {
-        "expression": ExpressionOptions,
-        "network": NetworkOptions,
-        "preprocessing": PreprocessingOptions,
-        "matching": MatchingOptions,  # whose `strip_versions` counts for the network too
-    }
-)
+_PARTS = {
+    "expression": ExpressionOptions,
+    "network": NetworkOptions,
+    "preprocessing": PreprocessingOptions,
+    "matching": MatchingOptions,  # whose `strip_versions` counts for the network too
+}
+_KEYWORDS = {option.name: (part, option.name) for part, options in _PARTS.items() for option in fields(options)}
 _KEYWORDS["graph_names"] = _KEYWORDS.pop("names")

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from netbic.arrays import Array, Bools, Floats, Indices
+from netbic.arrays import Array, Bools, Floats, Indices, Matrix
 from netbic.errors import InputError, shown
 from netbic.outofcore import map_rows
-from netbic.readers import MISSING, Expression, Matrix, Step, stored_numbers
+from netbic.readers import MISSING, Expression, Step, stored_numbers
 
 Steps = list[Step]
 DUPLICATES = ("highest", "mean", "error")

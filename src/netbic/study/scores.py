@@ -9,12 +9,11 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from netbic.arrays import Array, checked, is_sparse
+from netbic.arrays import Array, Matrix, checked, is_sparse
 from netbic.errors import InputError, shown
 from netbic.estimators import SparseGraphSVD, fitted_model, names_of, scoring
 from netbic.operators import Scaler
 from netbic.outofcore import compute_rows, is_dask
-from netbic.readers import Matrix
 
 
 def scores_by_name(model: SparseGraphSVD, X: Matrix, genes: Any) -> Array:

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from netbic.arrays import buffers
+from netbic.arrays import Matrix, buffers
 from netbic.errors import InputError
 from netbic.graphs import Graph
-from netbic.readers import Expression, Matrix, open_expression, read_expression, read_network, renaming
+from netbic.readers import Expression, open_expression, read_expression, read_network, renaming
 from netbic.study.matching import Alignment, align, check_overlap, with_names
 from netbic.study.options import StudyOptions
 from netbic.study.preprocessing import prepare
