@@ -1,4 +1,4 @@
-"""The simulations have the properties they promise."""
+"""The simulations have the documented properties."""
 
 import numpy as np
 import pytest
@@ -60,7 +60,7 @@ def test_cohort_modules_are_denser_but_not_of_higher_degree():
     assert degrees.max() > 5 * degrees.mean()
 
 
-def test_cohort_plants_what_it_says():
+def test_cohort_has_the_planted_modules():
     study = cohort(random_state=0)
     assert study.expression.shape == (400, 3000)
     assert study.network.names.tolist() == study.expression.columns.tolist()

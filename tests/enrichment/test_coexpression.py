@@ -1,4 +1,4 @@
-"""Co-expression within modules, against plain numpy and against chance."""
+"""Co-expression within modules, compared with plain numpy and with random sets."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def test_the_mean_absolute_correlation_is_numpys():
     assert table["mean_correlation"].iloc[0] == pytest.approx(correlations[np.triu_indices(4, 1)].mean())
 
 
-def test_planted_modules_hang_together_and_random_sets_do_not():
+def test_planted_modules_are_coexpressed_and_random_sets_are_not():
     generator = np.random.default_rng(1)
     random_sets = [generator.choice(800, 60, replace=False) for _ in range(20)]
     table = coexpression(study.genes, study.expression, random_state=0)
@@ -25,7 +25,7 @@ def test_planted_modules_hang_together_and_random_sets_do_not():
     assert (coexpression(random_sets, study.expression, random_state=0)["p_value"] <= 0.05).mean() <= 0.2
 
 
-def test_held_out_samples_count_alike():
+def test_held_out_samples():
     model = netbic.SparseGraphSVD(2, n_rows=20, n_columns=60).fit(study.expression.iloc[::2])
     table = coexpression(model, study.expression.iloc[1::2], random_state=0)
     assert (table["p_value"] == 0.01).all()

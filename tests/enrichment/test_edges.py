@@ -1,4 +1,4 @@
-"""Edge enrichment: the paper's test, and nulls that keep degrees."""
+"""Edge enrichment: the paper's test, and null models that preserve degrees."""
 
 import warnings
 from itertools import combinations
@@ -93,7 +93,7 @@ def heavy_tailed(n=3000, seed=0):
         return Graph.from_edges(pd.DataFrame(ends), nodes=np.arange(n))
 
 
-def test_sets_of_hubs_impress_the_papers_test_and_not_the_degree_test():
+def test_sets_of_hubs_are_significant_in_the_papers_test_but_not_in_the_degree_test():
     graph = heavy_tailed()
     generator = np.random.default_rng(1)
     chances = graph.degrees / graph.degrees.sum()
@@ -144,7 +144,7 @@ def test_edges_of_random_sets_are_counted_right():
     assert edges_inside(masks, graph).tolist() == [dense[np.ix_(s, s)].sum() / 2 for s in sets]
 
 
-def test_rewired_graphs_keep_degrees_and_forget_the_rest():
+def test_rewired_graphs_keep_only_the_degrees():
     graph = heavy_tailed()
     rewired = graph.rewired_edges(0)
     seen = []
@@ -189,7 +189,7 @@ def test_rewired_counts_are_calibrated_on_graphs_that_are_rewired_themselves():
     assert np.abs(ranks.mean(axis=1) - 0.5).max() < 0.12
 
 
-def test_a_module_that_is_all_there_is_of_its_degree_cannot_be_judged():
+def test_a_module_without_nodes_of_similar_degree_cannot_be_tested():
     clique = np.zeros((60, 60))
     clique[:6, :6] = 1 - np.eye(6)
     for k in range(6, 59):
@@ -224,7 +224,7 @@ def test_large_modules_are_drawn_quickly():
         (None, "modules is a NoneType"),
     ],
 )
-def test_modules_that_are_none(modules, said):
+def test_invalid_modules(modules, said):
     with pytest.raises(ValueError, match=said):
         edges(modules, graph_and_names())
 
@@ -242,7 +242,7 @@ def test_draws_depend_on_the_seed_only():
         pd.testing.assert_frame_equal(once, again)
 
 
-def test_hidden_edges_are_found_where_the_graph_tells_the_truth_and_not_where_it_is_rewired():
+def test_held_out_edges_are_enriched_for_the_true_graph_but_not_for_a_rewired_one():
     study = netbic.simulate.cohort(300, 1500, n_modules=3, random_state=0)
     model = netbic.SparseGraphSVD(3, n_rows=40, n_columns=60)
     true = held_out_edges(model, study.expression, study.network, share=0.3, random_state=1)

@@ -1,4 +1,4 @@
-"""Gene-set enrichment: scipy's numbers, Benjamini and Hochberg over all tests, nothing where there is nothing."""
+"""Gene-set enrichment: scipy's p-values, Benjamini-Hochberg over all tests, no false positives in controls."""
 
 import numpy as np
 import pandas as pd
@@ -42,7 +42,7 @@ def test_columns_and_sizes():
     assert table["n_term"].between(20, 40).all()
 
 
-def test_the_background_decides_what_could_have_been_found():
+def test_the_background_restricts_genes_and_terms():
     inside = GENES[:200]
     table = gene_sets([MODULE], SETS, names=GENES, background=inside).set_index("term")
     assert table["n_module"].iloc[0] == 25
@@ -120,7 +120,7 @@ def test_modules_of_size_zero_and_one():
     assert gene_sets([], SETS, names=GENES).empty
 
 
-def test_the_gene_ontology_in_passing(real_data):
+def test_gene_ontology(real_data):
     sets = netbic.io.read_gene_sets(real_data / "go_bp_human.gmt.gz")
     genes = pd.read_parquet(real_data / "expr_tcga_coadread_rnaseq.parquet", columns=[]).index.to_numpy()
     modules = [sets["GO:0006260"], sets["GO:0006955"]]

@@ -42,7 +42,7 @@ def test_planted_modules_are_chosen_with_their_sizes():
     assert netbic.simulate.recovery(model.columns_, study.genes)["f1"].min() > 0.9
 
 
-def test_dense_data_keep_the_stated_resolution():
+def test_dense_data_get_default_sizes():
     graph = cohort(80, 300, n_modules=1, random_state=0).network.weights
     chosen = choose_settings(SparseGraphSVD(column_graph=graph), low_rank(), **QUICK)
     assert not chosen.identified
@@ -53,7 +53,7 @@ def test_dense_data_keep_the_stated_resolution():
     assert "No evidence" in chosen.reasons[2]
 
 
-def test_sizes_that_were_stated_stay():
+def test_given_sizes_are_kept():
     model = SparseGraphSVD(n_columns=50)
     chosen = choose_settings(model, study.expression, **QUICK)
     assert chosen.reasons[0] == "Sizes: as given, and the default of 15 samples per module."
@@ -61,7 +61,7 @@ def test_sizes_that_were_stated_stay():
     assert chosen.settings["n_rows"] == 15
 
 
-def test_noise_is_said_to_be_noise():
+def test_noise_is_reported_as_noise():
     chosen = choose_settings(SparseGraphSVD(), np.random.default_rng(0).standard_normal((60, 80)), **QUICK)
     assert chosen.settings["n_components"] == 1
     assert "it is probably noise" in chosen.reasons[1]
@@ -80,7 +80,7 @@ def test_features_that_differ_in_noise_are_scaled():
 
 
 @pytest.mark.parametrize("smoothness", [0.0, 0.5])
-def test_what_was_chosen_can_be_fitted(smoothness):
+def test_chosen_parameters_can_be_fitted(smoothness):
     toy = paper(0.03, random_state=0)
     model = SparseGraphSVD(center=None, column_graph=toy.column_graph, column_smoothness=smoothness)
     auto = AutoSVD(model, most=2, random_state=0).fit(toy.X)
@@ -92,7 +92,7 @@ def test_what_was_chosen_can_be_fitted(smoothness):
     ("words", "why"),
     [({"graph_term": "laplacian"}, "graph_term='laplacian'"), ({"solver": "monotone"}, "solver='monotone'")],
 )
-def test_models_that_cannot_choose_sizes_have_them_stated(words, why):
+def test_models_without_adaptive_sizes_get_default_sizes(words, why):
     toy = paper(0.02, random_state=0)
     model = SparseGraphSVD(column_graph=toy.column_graph, **words)
     chosen = choose_settings(model, toy.X, **QUICK | {"most": 1})
@@ -124,7 +124,7 @@ def test_sparse_matrices():
         choose_settings(SparseGraphSVD(), huge, **QUICK)
 
 
-def test_missing_values_are_the_models_business():
+def test_missing_values_follow_the_model():
     X = paper(0.02, random_state=0).X
     X[3, 4] = np.nan
     chosen = choose_settings(SparseGraphSVD(center=None, missing="ignore"), X, **QUICK)
@@ -133,7 +133,7 @@ def test_missing_values_are_the_models_business():
         choose_settings(SparseGraphSVD(), X, **QUICK)
 
 
-def test_an_estimator_like_others():
+def test_scikit_learn_interface():
     X = paper(0.02, random_state=0).X
     auto = AutoSVD(SparseGraphSVD(center=None), random_state=0, most=2)
     assert clone(auto).get_params()["most"] == 2
@@ -147,7 +147,7 @@ def test_an_estimator_like_others():
 
 
 @pytest.mark.filterwarnings("ignore:most nodes of module")
-def test_a_fitted_search_serves_wherever_its_model_does(tmp_path):
+def test_a_fitted_search_can_be_used_like_its_model(tmp_path):
     toy = paper(0.02, random_state=0)
     X = pd.DataFrame(toy.X, index=[f"s{i}" for i in range(100)], columns=[f"g{i}" for i in range(100)])
     graph = toy.column_graph
@@ -203,7 +203,7 @@ def automatic(files, out, *more):
     return CliRunner().invoke(main, words)
 
 
-def test_the_command_says_what_it_chose_and_goes_on_with_it(files, tmp_path, monkeypatch):
+def test_the_command_prints_the_choice_and_resumes_with_it(files, tmp_path, monkeypatch):
     done = automatic(files, tmp_path / "out", "--jobs", "2")
     assert done.exit_code == 0, done.output
     assert "Sizes: the data identify them" in done.output
@@ -228,7 +228,7 @@ def test_the_command_says_what_it_chose_and_goes_on_with_it(files, tmp_path, mon
             assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "cut" / name).read_bytes(), name
 
 
-def test_words_that_contradict_each_other(files, tmp_path):
+def test_contradictory_options(files, tmp_path):
     done = automatic(files, tmp_path / "out", "--smoothness", "0.1")
     assert done.exit_code == 2
     assert "--auto chooses the smoothness" in done.output

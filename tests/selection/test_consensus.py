@@ -1,4 +1,4 @@
-"""Consensus: planted modules come back, others do not, and every start really is another one."""
+"""Consensus: planted modules are found again, others are not, and random starts differ."""
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ model = SparseGraphSVD(3, n_rows=40, n_columns=40)
 QUICK = {"n_starts": 6, "n_pairs": 3, "random_state": 0}
 
 
-def test_planted_modules_come_back_and_the_third_does_not():
+def test_planted_modules_are_found_again_and_the_third_is_not():
     found = consensus(model, study.expression, **QUICK)
     often = found.table[(found.table["starts"] > 0.5) & (found.table["halves"] > 0.5)]
     assert often["module"].tolist() == [0, 1]
@@ -27,7 +27,7 @@ def test_planted_modules_come_back_and_the_third_does_not():
     assert found.table["starts"].is_monotonic_decreasing
 
 
-def test_the_answer_does_not_depend_on_the_number_of_threads():
+def test_the_result_does_not_depend_on_the_number_of_threads():
     one, two = (consensus(model, study.expression.to_numpy(), **QUICK, n_jobs=jobs) for jobs in (1, 2))
     pd.testing.assert_frame_equal(one.table, two.table)
 
@@ -50,7 +50,7 @@ def test_starts_differ():
     np.testing.assert_array_equal(*same)
 
 
-def test_gathering_keeps_each_module_once():
+def test_each_distinct_module_is_listed_once():
     generator = np.random.default_rng(0)
     left, right = generator.standard_normal((30, 3)), generator.standard_normal((3, 40))
     distinct = _DistinctModules(Layers(left[:, :2], right[:2]))

@@ -1,4 +1,4 @@
-"""The bounds on false members: published and hand-made numbers, the worst laws, and drawing lots."""
+"""The bounds on false members: known values, extreme distributions, and random selections."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def test_numbers_worked_out_by_hand():
     assert expected_false(0.6, 90, 100, 50, "none") == pytest.approx(150)
 
 
-def test_pcer_is_the_first_bound_turned_round():
+def test_pcer_is_the_inverse_of_the_first_bound():
     for pcer, q, p in ((0.1, 20, 100), (0.05, 30, 400), (0.01, 9, 100)):
         threshold = pcer_threshold(pcer, q, p)
         assert q**2 / ((2 * threshold - 1) * p) / p == pytest.approx(pcer)
@@ -28,7 +28,7 @@ def test_pcer_is_the_first_bound_turned_round():
 
 
 @pytest.mark.parametrize("assumption", ASSUMPTIONS)
-def test_thresholds_are_the_lowest_that_will_do(assumption):
+def test_thresholds_are_the_smallest_possible(assumption):
     bounds = [expected_false(k / 40, 12, 150, 20, assumption) for k in range(21, 41)]
     assert np.all(np.diff(bounds) <= 1e-12)
     for wanted in (0.2, 0.5, 1.0, 3.0):
@@ -36,7 +36,7 @@ def test_thresholds_are_the_lowest_that_will_do(assumption):
         assert threshold_for(wanted, 12, 150, 20, assumption) == (reached[0] if reached else np.inf)
 
 
-def test_more_assumptions_never_give_more():
+def test_stronger_assumptions_never_give_larger_bounds():
     for threshold in (0.6, 0.75, 0.9, 1.0):
         bounds = [expected_false(threshold, 10, 200, 30, assumption) for assumption in ASSUMPTIONS]
         assert bounds[0] >= bounds[1] >= bounds[2] > 0
@@ -61,13 +61,13 @@ def worst_unimodal_tail(mean, at_least, highest):
 @pytest.mark.parametrize(
     ("q", "p", "halves"), [(20, 100, 15), (20, 100, 19), (50, 100, 18), (5, 100, 13), (30, 100, 20)]
 )
-def test_the_unimodal_bound_is_the_worst_unimodal_law(q, p, halves):
+def test_the_unimodal_bound_is_attained(q, p, halves):
     worst = worst_unimodal_tail((q / p) ** 2 * 10, halves - 10, 10)
     assert expected_false(halves / 20, q, p, 10) == pytest.approx(p * worst, rel=1e-6)
 
 
 @pytest.mark.parametrize(("mean", "at_least", "highest", "power"), [(0.5, 3, 8, 2), (1.0, 9, 10, 4), (0.2, 4, 10, 2)])
-def test_no_r_concave_law_has_a_heavier_tail(mean, at_least, highest, power):
+def test_no_r_concave_distribution_has_a_heavier_tail(mean, at_least, highest, power):
     generator, places, best = np.random.default_rng(0), np.arange(highest + 1), 0.0
     bound = r_concave_tail(mean, at_least, highest, power)
     steepness = 10.0 ** np.linspace(-4, 3, 100)[:, None]
@@ -82,7 +82,7 @@ def test_no_r_concave_law_has_a_heavier_tail(mean, at_least, highest, power):
 
 
 @pytest.mark.parametrize("shared", [0.0, 0.9])
-def test_lots_are_kept_no_more_often_than_the_bounds_say(shared):
+def test_random_selections_respect_the_bounds(shared):
     """Halves that select by lot; `shared`: how much the lots of different pairs (of the same data) are alike."""
     generator, p, q, n_pairs = np.random.default_rng(1), 100, 20, 25
     kept = {0.6: [], 0.75: [], 0.9: []}

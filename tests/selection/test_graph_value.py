@@ -1,4 +1,4 @@
-"""Does the graph help? Yes where it does, no where it is rewired, permuted, or beside the point."""
+"""The graph helps where it is informative, not where it is rewired, permuted, or on the wrong genes."""
 
 import numpy as np
 import pandas as pd
@@ -31,14 +31,14 @@ def test_the_true_graph_helps_and_others_do_not():
     assert not graph_value(permuted, study.expression.to_numpy(), **QUICK).helps
 
 
-def test_modules_that_follow_degree_are_noticed():
+def test_modules_correlated_with_degree_are_reported():
     toy = netbic.simulate.paper(0.06, random_state=0)
     words = {"n_rows": 50, "n_columns": 50, "center": None, "column_smoothness": 1.0, "graph_term": "adjacency"}
     value = graph_value(SparseGraphSVD(1, column_graph=toy.column_graph, **words), toy.X, **QUICK)
     assert value.degree["tracks"].all()
 
 
-def test_the_answer_does_not_depend_on_the_number_of_threads():
+def test_the_result_does_not_depend_on_the_number_of_threads():
     one, two = (graph_value(model, study.expression, **QUICK | {"n_rewired": 3, "n_jobs": jobs}) for jobs in (1, 2))
     pd.testing.assert_frame_equal(one.table, two.table)
     assert (one.p_rewired, one.p_none) == (two.p_rewired, two.p_none)
@@ -68,7 +68,7 @@ def test_held_out_scores_are_the_scores_of_clones():
     assert together.tolist() == list(range(200))
 
 
-def test_a_graph_of_the_samples_is_cut_to_those_in_use():
+def test_a_graph_of_the_samples_is_restricted_to_the_fold():
     toy = netbic.simulate.paper(0.03, random_state=0)
     whole = SparseGraphSVD(1, n_rows=50, n_columns=50, row_graph=toy.row_graph)
     inside = np.arange(0, 100, 2)

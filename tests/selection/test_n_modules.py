@@ -1,4 +1,4 @@
-"""How many modules: right where they are planted, none in noise, the same for any number of threads."""
+"""The number of modules: planted ones are counted, there are none in noise, threads make no difference."""
 
 import numpy as np
 import pandas as pd
@@ -46,13 +46,13 @@ def test_a_graph_and_the_data_frame_make_no_difference():
     assert one.n == 2
 
 
-def test_more_may_be_there_than_were_tested():
+def test_exhausted_count():
     count = n_modules(model, planted(0.02, 0), most=2, random_state=0)
     assert count.exhausted
     assert count.verdict == "At least 2 modules stand out; no more were tested."
 
 
-def test_outliers_are_drawn_in():
+def test_outliers_are_winsorised():
     X = np.random.default_rng(0).standard_normal((200, 3))
     X[0, 0] = 1000.0
     X[:, 2] = 5.0

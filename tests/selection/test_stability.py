@@ -152,7 +152,7 @@ def test_names_and_threads_and_storage_make_no_difference():
         np.testing.assert_array_equal(plain.columns.overlap, named.columns.overlap)
 
 
-def test_a_graph_is_matched_by_name_before_it_is_cut():
+def test_a_graph_is_matched_by_name_before_it_is_restricted():
     order = np.random.default_rng(0).permutation(400)
     shuffled = Graph(study.network.weights[order][:, order], names=np.asarray(study.network.names)[order])
     other = stability(SparseGraphSVD(**pair.get_params() | {"column_graph": shuffled}), study.expression, n_pairs=3,
@@ -161,7 +161,7 @@ def test_a_graph_is_matched_by_name_before_it_is_cut():
     pd.testing.assert_frame_equal(other.columns.frequency, same.columns.frequency)
 
 
-def test_an_axis_that_keeps_all_is_not_judged():
+def test_an_axis_without_selection_is_not_assessed():
     wide = stability(SparseGraphSVD(1, n_columns=50), toy.X, n_pairs=2, random_state=0)
     assert wide.rows is None
     assert "n_rows" not in wide.table
@@ -182,7 +182,7 @@ def test_missing_entries(missing):
     assert np.isfinite(found.refit(X).components_).all()
 
 
-def test_what_a_half_did_not_see_holds_the_mean():
+def test_unobserved_rows_and_columns_of_a_half_are_means():
     part = np.array([[1.0, np.nan, 3.0], [np.nan, np.nan, np.nan], [3.0, np.nan, 5.0]])
     np.testing.assert_array_equal(_observed(part), [[1, 3, 3], [2, 3, 4], [3, 3, 5]])
     assert np.isnan(part).sum() == 5
@@ -218,7 +218,7 @@ def test_the_threshold_follows_from_the_error_allowed():
     assert (result.at(0.9, assumption="none").columns.false > result.at(0.9).columns.false).all()
 
 
-def test_an_error_no_threshold_keeps_leaves_nothing():
+def test_no_member_is_stable_if_no_threshold_achieves_the_error():
     none = result.at(max_false=1e-3)
     assert np.isinf(none.columns.threshold).all()
     assert not none.columns.members.any()
@@ -255,7 +255,7 @@ def test_stable_modules_are_leading_singular_pairs_one_after_another(deflation):
             residual = residual - np.outer(u, Xu) - np.outer(Xv, v) + d * np.outer(u, v)
 
 
-def test_stable_modules_serve_wherever_a_fitted_model_does(tmp_path):
+def test_stable_modules_can_be_used_like_a_fitted_model(tmp_path):
     stable = result.refit(study.expression)
     assert isinstance(stable, StableModules)
     np.testing.assert_array_equal(stable.columns_, result.columns.members)
@@ -294,7 +294,7 @@ def test_modules_without_stable_members_are_dropped():
     assert nothing.transform(X).shape == (200, 0)
 
 
-def test_nonnegative_sides_stay_so():
+def test_nonnegative_sides_stay_nonnegative():
     X = np.abs(np.random.default_rng(0).standard_normal((40, 30)))
     X[:10, :8] += 2
     words = {"row_penalty": L0(10, nonnegative=True), "column_penalty": L0(8, nonnegative=True)}
@@ -334,7 +334,7 @@ def test_other_data_than_the_modules_were_found_in():
         result.refit(study.expression.iloc[:, :300])
 
 
-def test_nothing_at_all_in_the_data():
+def test_constant_data():
     empty = stability(SparseGraphSVD(1, n_rows=5, n_columns=5), np.ones((20, 30)), n_pairs=2)
     assert empty.table.empty
     assert empty.verdict.startswith("No module was found")

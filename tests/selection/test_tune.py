@@ -1,4 +1,4 @@
-"""Settings chosen by what was not fitted: scores recomputed by hand, planted sizes found, resumable, honest."""
+"""Grid search: scores recomputed by hand, planted sizes found, interrupted searches resumed."""
 
 import json
 import tracemalloc
@@ -145,7 +145,7 @@ def test_bic_counts_members():
         assert score == pytest.approx(-bic)
 
 
-def test_a_fold_is_a_partition_and_graphs_are_cut():
+def test_a_fold_is_a_partition_and_graphs_are_restricted():
     X = np.arange(200.0).reshape(10, 20)
     seen = np.zeros(X.shape)
     for out_rows, out_columns in zip(folds(10, 5, 0), folds(20, 5, 0, "features"), strict=True):
@@ -160,7 +160,7 @@ def test_a_fold_is_a_partition_and_graphs_are_cut():
     assert seen.sum() == 40
 
 
-def test_holes_are_left_out_of_account():
+def test_missing_entries_are_ignored():
     generator = np.random.default_rng(0)
     X = toy.X.copy()
     few = X.copy()
@@ -196,7 +196,7 @@ def test_bic_keeps_too_few():
 
 
 @pytest.mark.filterwarnings("ignore:the graph makes up")
-def test_smoothness_is_taken_up_where_the_graph_is_true_and_left_at_0_where_it_is_shuffled():
+def test_smoothness_is_larger_for_the_true_graph_than_for_a_shuffled_one():
     grid = {"column_smoothness": [0.0, 0.5, 1.0]}
     taken = []
     for seed in range(4):
@@ -239,7 +239,7 @@ def test_one_standard_error():
     assert choice(one_fold, models, "one_se") == 1
 
 
-def test_folds_that_differ_as_a_whole_do_not_widen_the_margin():
+def test_differences_between_folds_do_not_widen_the_margin():
     points = [{"n_columns": size} for size in (10, 20, 30)]
     scores = np.array([[1.0, 1.1, 0.9], [2.0, 2.1, 1.9], [3.0, 3.0, 3.0]])
     levels = np.array([0.0, 50.0, 100.0])
@@ -248,7 +248,7 @@ def test_folds_that_differ_as_a_whole_do_not_widen_the_margin():
         assert choice(results_of(given, points, [0.1, 0.2, 0.3]), models, "one_se") == 2
 
 
-def test_the_verdict_says_when_a_size_is_not_identified():
+def test_the_verdict_reports_sizes_that_are_not_identified():
     points = [{"n_columns": size} for size in (10, 100, 1000)]
     rising = results_of([[1, 1], [2, 2], [3, 3]], points, [0.01, 0.1, 1])
     assert "not identify n_columns: the best value is the largest tried (all 1,000 columns)" in verdict(
@@ -277,7 +277,7 @@ def test_dense_data_do_not_identify_the_size():
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def test_the_answer_does_not_depend_on_n_jobs_and_reads_like_scikit_learns(cohort):
+def test_the_result_does_not_depend_on_n_jobs_and_has_the_form_of_scikit_learn(cohort):
     model = SparseGraphSVD(2, n_rows=20, column_graph=cohort.network)
     grid = [
         {"n_columns": [20, 40], "column_smoothness": [0.0, 0.1]},
@@ -302,7 +302,7 @@ def test_the_answer_does_not_depend_on_n_jobs_and_reads_like_scikit_learns(cohor
     assert one.best_estimator_.feature_names_in_[0] == "GENE0000"
 
 
-def test_grid_search_of_scikit_learn_judges_by_held_out_samples():
+def test_grid_search_of_scikit_learn_scores_held_out_samples():
     graph = toy.column_graph
     model = SparseGraphSVD(1, n_rows=40, n_columns=50, column_graph=graph, center=None)
     cv = KFold(4, shuffle=True, random_state=0)
@@ -314,7 +314,7 @@ def test_grid_search_of_scikit_learn_judges_by_held_out_samples():
     assert own.score(toy.X[test]) == pytest.approx(share(toy.X[test], own.components_))
 
 
-def test_names_decide_which_node_is_which(cohort):
+def test_graphs_are_matched_by_name(cohort):
     shuffled = cohort.network.names[np.random.default_rng(0).permutation(300)]
     grid = {"column_smoothness": [0.5]}
     model = SparseGraphSVD(2, n_rows=20, n_columns=30, column_graph=cohort.network.align(shuffled))
@@ -334,7 +334,7 @@ def test_graphs_in_the_grid(cohort):
     assert len(set(tuning.cv_results_["mean_test_score"])) == 3
 
 
-def test_the_smallest_size_tried_is_remarked_on():
+def test_the_verdict_reports_the_smallest_size_tried():
     tuning = tune(SparseGraphSVD(1, n_rows=50, center=None), toy.X, {"n_columns": [70, 85, 100]}, random_state=0)
     assert "The smallest n_columns tried is chosen (70): try smaller values." in tuning.verdict
 
@@ -370,7 +370,7 @@ class Stop:
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_an_interrupted_tuning_is_gone_on_with(tmp_path, n_jobs):
+def test_an_interrupted_tuning_is_resumed(tmp_path, n_jobs):
     kept = tmp_path / "tuning.jsonl"
     whole = tune(plain, toy.X, SIZES, random_state=0)
     with pytest.raises(KeyboardInterrupt):
@@ -388,7 +388,7 @@ def test_an_interrupted_tuning_is_gone_on_with(tmp_path, n_jobs):
     assert finished.calls == []
 
 
-def test_a_checkpoint_remembers_its_seed(tmp_path):
+def test_a_checkpoint_stores_its_seed(tmp_path):
     kept = tmp_path / "tuning.jsonl"
     with pytest.raises(KeyboardInterrupt):
         tune(plain, toy.X, SIZES, checkpoint=kept, progress=Stop(3))
@@ -500,7 +500,7 @@ def test_other_estimators_are_sent_to_scikit_learn():
         tune(GridSearchCV(plain, {}), toy.X)
 
 
-def test_remarks_of_trials_are_not_passed_on():
+def test_warnings_of_trial_fits_are_not_shown():
     """With two rounds at most no fit settles: only the last, to all of X, says so."""
     with pytest.warns(ConvergenceWarning) as caught:
         tune(SparseGraphSVD(1, max_iter=2, tol=0.0, n_rows=50), toy.X, {"n_columns": [5, 50]}, random_state=0)

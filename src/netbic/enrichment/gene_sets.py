@@ -15,9 +15,9 @@ from netbic.arrays import Array, Bools, Floats, RandomState
 from netbic.enrichment.masks import Modules, masks_over
 from netbic.errors import InputError
 from netbic.estimators import fitted_model, is_model
-from netbic.readers import read_gene_sets
+from netbic.readers import GeneSets, read_gene_sets
 
-GeneSets = Mapping[str, Iterable[str]]
+Sets = Mapping[str, Iterable[str]]  # term to genes
 
 _SIGNS = (1, -1)
 _COLUMNS = ["module", "term", "name", "n_overlap", "n_module", "n_term", "fold_change", "p_value", "q_value", "genes"]
@@ -25,7 +25,7 @@ _COLUMNS = ["module", "term", "name", "n_overlap", "n_module", "n_term", "fold_c
 
 def gene_sets(
     modules: Modules,
-    gene_sets: GeneSets | Path | str,
+    gene_sets: Sets | Path | str,
     *,
     names: Iterable[object] | None = None,
     background: Iterable[object] | None = None,
@@ -100,7 +100,7 @@ class _Terms:
     members: sp.csr_array
 
     @classmethod
-    def of(cls, sets: GeneSets, genes: Array, min_size: int, max_size: int) -> _Terms:
+    def of(cls, sets: Sets, genes: Array, min_size: int, max_size: int) -> _Terms:
         labels = np.array(list(sets), dtype=object)
         given = [list(dict.fromkeys(map(str, sets[label]))) for label in labels]
         flat = pd.Index([gene for members in given for gene in members], dtype=object)
@@ -117,7 +117,7 @@ class _Terms:
                 f"none of {len(labels):,} gene sets has {min_size} to {max_size} genes among the {genes.size:,} of the "
                 f"background (sizes there run from {sizes.min()} to {sizes.max()}): change min_size or max_size"
             )
-        descriptions = getattr(sets, "names", {})
+        descriptions = sets.names if isinstance(sets, GeneSets) else {}
         names = np.array([descriptions.get(label, label) for label in labels[tested]], dtype=object)
         return cls(labels[tested], names, genes, members[tested])
 

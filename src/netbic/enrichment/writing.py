@@ -10,7 +10,7 @@ import pandas as pd
 
 from netbic.arrays import Bools, RandomState
 from netbic.enrichment.edges import edges
-from netbic.enrichment.gene_sets import GeneSets, gene_sets
+from netbic.enrichment.gene_sets import Sets, gene_sets
 from netbic.errors import InputError
 from netbic.estimators import SparseGraphSVD, fitted_model, is_number, matched_graph
 from netbic.files import add_files, json_bytes, read_json, table_bytes
@@ -23,7 +23,7 @@ DEFAULT_LEVEL = 0.05
 def write_enrichment(
     model: SparseGraphSVD,
     folder: Path,
-    sets: GeneSets | Path | str | None = None,
+    sets: Sets | Path | str | None = None,
     *,
     level: float = DEFAULT_LEVEL,
     by_sign: bool = False,
