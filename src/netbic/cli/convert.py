@@ -13,8 +13,8 @@ from netbic.cli.command import Command, File, echo, progress_bar, reads_expressi
 class ConvertCommand(Command):
     """A command that writes all or nothing."""
 
-    not_begun = "nothing was written"
-    kept = "nothing was written"
+    restart_hint = "nothing was written"
+    unchanged_hint = "nothing was written"
 
 
 @click.command(cls=ConvertCommand)
