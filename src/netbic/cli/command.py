@@ -267,8 +267,10 @@ def split_lists(parameters: dict[str, Any]) -> dict[str, Any]:
 
 def preprocessing(study: Study, center: str, zscore: bool, missing: str) -> dict[str, Any]:
     """The options of `preprocesses_data` as parameters of SparseGraphSVD."""
-    if missing == "error" and (holes := study.expression.missing_entries()):
-        raise click.ClickException(f"{holes}: use --missing ignore or --missing impute, or fill the missing entries")
+    if missing == "error" and (missing_text := study.expression.missing_entries()):
+        raise click.ClickException(
+            f"{missing_text}: use --missing ignore or --missing impute, or fill the missing entries"
+        )
     return {"center": CENTERS.get(center, center), "scale": zscore, "missing": missing}
 
 

@@ -139,7 +139,7 @@ class ModelOptions:
 
 @dataclass(frozen=True)
 class Extras:
-    """What is written beside the modules, and how: heatmaps, enrichment and the report."""
+    """What is written in addition to the modules: heatmaps, enrichment and the report."""
 
     study: Study
     out: Path

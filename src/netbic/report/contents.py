@@ -177,9 +177,9 @@ class Contents:
 
     def warnings(self) -> list[str]:
         """Warnings of the fit, but for those that a diagnostic of the modules expresses as well."""
-        said = [str(text) for text in self.record.get("warnings", self.record.get("remarks", []))]
+        texts = [str(text) for text in self.record.get("warnings", self.record.get("remarks", []))]
         expressed = [word for word, name in _EXPRESSED_BY.items() if self.with_diagnostic(name)]
-        return [in_genes(text) for text in said if not any(word in text for word in expressed)]
+        return [in_genes(text) for text in texts if not any(word in text for word in expressed)]
 
     def settings(self) -> list[tuple[str, str]]:
         """The options of the command; for other models, their parameters."""
