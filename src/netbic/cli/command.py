@@ -171,9 +171,7 @@ def options(*decorators: Decorator) -> Decorator:
 
 reads_expression = options(
     click.option(
-        "--samples-in-rows",
-        is_flag=True,
-        help="The table has samples in rows and genes in columns, not genes in rows.",
+        "--samples-in-rows", is_flag=True, help="The table has samples in rows and genes in columns, not genes in rows."
     ),
     click.option("--layer", help="Layer of an .h5ad file or .zarr store to use instead of X."),
     click.option(
