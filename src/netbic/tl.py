@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from netbic import __version__
-from netbic.arrays import checked, kind_of
+from netbic.arrays import Matrix, checked, kind_of
 from netbic.errors import InputError, extra, shown
 from netbic.estimators import SparseGraphSVD, fitted_model, is_model, names_of
 from netbic.graphs import Graph
@@ -163,7 +163,7 @@ def to_anndata(model: SparseGraphSVD, X: object = None, key: str = "netbic") -> 
     anndata, model = extra("anndata", "anndata", "an AnnData object"), fitted_model(model)
     rows, columns = (pd.Index([str(name) for name in names_of(model, axis)]) for axis in ("rows", "columns"))
     X = checked(X)
-    values = np.asarray(X) if X is not None and kind_of(X) in ("dense", "table", "other") else X
+    values = X if X is None or kind_of(X) in ("sparse", "dask") else np.asarray(X)
     adata: AnnData = anndata.AnnData(values, obs=pd.DataFrame(index=rows), var=pd.DataFrame(index=columns))
     store(adata, model, key, np.arange(len(columns)), None)
     if X is not None:
@@ -243,7 +243,7 @@ def from_anndata(adata: AnnData, key: str = "netbic") -> SparseGraphSVD:
     return model_from(ModelState(settings, arrays, names, graphs, kind=kind))
 
 
-def matrix_of(adata: AnnData, key: str = "netbic") -> Any:
+def matrix_of(adata: AnnData, key: str = "netbic") -> Matrix:
     """The matrix in which the modules were found (X or a layer), with all genes; X if there are no modules."""
     _check_anndata(adata)
     layer = _stored_layer(adata, key) if key in adata.uns else None
@@ -286,7 +286,7 @@ def _genes(adata: AnnData, mask_var: str | NDArray[np.bool_] | None) -> NDArray[
     return np.flatnonzero(mask)
 
 
-def _matrix(adata: AnnData, layer: str | None, kept: NDArray[np.intp]) -> Any:
+def _matrix(adata: AnnData, layer: str | None, kept: NDArray[np.intp]) -> Matrix:
     """The expression matrix of the genes `kept`: dense or CSR in memory, or a Dask array."""
     names = [name for name in adata.layers if name is not None]  # None is X, since anndata 0.13
     layers = ", ".join(names) or "none"
@@ -305,7 +305,7 @@ def _matrix(adata: AnnData, layer: str | None, kept: NDArray[np.intp]) -> Any:
     return matrix if np.array_equal(kept, np.arange(matrix.shape[1])) else matrix[:, kept]
 
 
-def _on_disk(adata: AnnData) -> Any:
+def _on_disk(adata: AnnData) -> Matrix:
     """The X of a backed object as a Dask array; None if it cannot be read in blocks of cells, or without Dask."""
     if find_spec("dask") is None:
         return None

@@ -227,7 +227,7 @@ def test_the_result_does_not_depend_on_the_file_format(files, tmp_path):
 def test_warnings_are_one_line_each_and_kept(files, tmp_path):
     done = fit(files, tmp_path / "out", "--smoothness", "5")
     assert done.exit_code == 0
-    assert re.search(r"^warning: the graph makes up more than 30%", done.stderr, re.MULTILINE)
+    assert re.search(r"^warning: the network makes up more than 30%", done.stderr, re.MULTILINE)
     assert "Warning:" not in done.stderr
     warned = json.loads((tmp_path / "out" / "run.json").read_text())["warnings"]
     assert any("the graph makes up more than 30%" in warning for warning in warned)

@@ -89,7 +89,8 @@ def test_an_interrupted_fit_goes_on_on_another_cluster(files, address, tmp_path,
     broken = fit(files, tmp_path / "out", "--dask", address, "--block-rows", 40, "--no-report")
     assert broken.exit_code == 1
     assert (
-        "went away: start it again (netbic fit goes on with --resume: modules found so far are kept)" in broken.output
+        "went away: start it again (modules found so far are kept: continue with netbic fit ... --resume)"
+        in broken.output
     )
     assert "Traceback" not in broken.output
     assert (tmp_path / "out" / "fit.checkpoint").read_bytes().count(b"\n") == 3
@@ -155,7 +156,7 @@ def test_a_cluster_that_cannot_be_made(files, tmp_path, monkeypatch, problem):
 def test_tables_have_to_be_converted(files, address, tmp_path):
     done = run("fit", files / "expression.tsv.gz", "--out", tmp_path / "out", "--dask", address)
     assert done.exit_code == 1
-    assert "is a text table: blocks of samples cannot be read from that: netbic convert" in done.output
+    assert "is a text table, from which blocks of samples cannot be read: netbic convert" in done.output
 
 
 def test_a_missing_value_is_named(address, tmp_path):

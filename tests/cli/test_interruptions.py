@@ -209,7 +209,7 @@ def test_a_disk_that_is_really_full(cohort, tmp_path):
         done = fit(cohort, disk / "out", "--modules", 5)
         assert done.exit_code == 1
         assert "No space left on device" in done.output
-        assert "modules found so far are kept: netbic fit goes on with --resume" in done.output
+        assert "modules found so far are kept: continue with netbic fit ... --resume" in done.output
         done = run("convert", cohort / "expression.tsv", disk / "out.zarr")
         assert "No space left on device" in done.output or done.exit_code == 0
         assert not list(disk.glob(".netbic-*"))

@@ -1,4 +1,4 @@
-"""What all commands share: errors in one line, exit codes, options for reading files."""
+"""What all commands share: errors in one line, exit codes, options for reading files, progress."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 import click
 
-from netbic.cli.wording import in_options
+from netbic.cli.wording import in_genes, in_options
 
 if TYPE_CHECKING:
     from netbic.study import Study
@@ -29,7 +29,7 @@ File = click.Path(exists=True, path_type=str)
 
 
 class Finite(click.FloatRange):
-    """A number in a range, neither infinite nor NaN (which click's own ranges let through)."""
+    """A finite number in a range; click's own ranges accept infinity and NaN."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """The number."""
@@ -39,27 +39,27 @@ class Finite(click.FloatRange):
         return number
 
 
-_KEPT = "netbic.kept"  # in a command's context: there is something to go on from
+_RESUMABLE = "netbic.resumable"  # in the context of a command that can be resumed
 
 
 class Command(click.Command):
-    """A command whose errors are one line each; `--debug` shows where they come from.
+    """A command whose errors are one line each; `--debug` shows the traceback.
 
-    Exit codes: 0 done, 1 failed, 2 wrong use.
+    Exit codes: 0 success, 1 failure, 2 incorrect use.
     """
 
-    goes_on = "repeat the command"  # after an interruption
-    not_begun = "nothing was written yet: repeat the command"  # after one that came before anything was begun
-    kept = "earlier results are unchanged"  # what is left when a file cannot be written
+    resume_hint = "repeat the command"  # after an interruption or error
+    restart_hint = "nothing was written yet: repeat the command"  # the same, before anything was stored
+    unchanged_hint = "earlier results are unchanged"  # if a file cannot be written
 
-    groups: ClassVar[dict[str, str]] = {}  # titles of the help's sections, and the names of their options
+    groups: ClassVar[dict[str, str]] = {}  # sections of the help, and the names of their options
 
     def __init__(self, *args: Any, **keywords: Any) -> None:
         super().__init__(*args, **keywords)
         self.params.append(click.Option(["--debug"], is_flag=True, help="Show the full traceback of an error."))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the options group by group; what no group names comes last."""
+        """List the options by group; options without a group come last."""
         options = {param.name: param for param in self.get_params(ctx) if isinstance(param, click.Option)}
         sections = {title: [options.pop(name) for name in names.split()] for title, names in self.groups.items()}
         sections["Other options" if sections else "Options"] = list(options.values())
@@ -73,32 +73,33 @@ class Command(click.Command):
 
         def show(message: Warning | str, *_: object, **__: object) -> None:
             if not quiet:
-                click.echo(
-                    f"warning: {_with_options(str(message), [str(param.name) for param in self.params])}", err=True
-                )
+                text = _with_options(str(message), [str(param.name) for param in self.params])
+                click.echo(f"warning: {in_genes(text)}", err=True)
 
         try:
-            with warnings.catch_warnings(), stopping_on_signals():
+            with warnings.catch_warnings(), signals_as_interrupts():
                 warnings.simplefilter("always", UserWarning)
                 warnings.showwarning = show
                 return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except KeyboardInterrupt:
-            what_now = self.goes_on if ctx.meta.get(_KEPT) else self.not_begun
-            raise click.ClickException(f"interrupted ({what_now})") from None
-        except BrokenPipeError:  # the reader of our output has seen enough
-            sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (so that nothing is flushed into the broken pipe)
+            hint = self.resume_hint if ctx.meta.get(_RESUMABLE) else self.restart_hint
+            raise click.ClickException(f"interrupted ({hint})") from None
+        except BrokenPipeError:  # the output was closed, e.g. by head
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115 (nothing must be flushed into the broken pipe)
             ctx.exit(0)
         except Exception as problem:
             if debug:
                 raise
-            raise _in_one_line(problem, self.goes_on if ctx.meta.get(_KEPT) else None, self.kept) from None
+            raise _in_one_line(
+                problem, self.resume_hint if ctx.meta.get(_RESUMABLE) else None, self.unchanged_hint
+            ) from None
 
 
 @contextmanager
-def stopping_on_signals() -> Iterator[None]:
-    """Have SIGTERM and SIGHUP stop a command as Ctrl-C does: what it was writing is removed, what it found is kept."""
+def signals_as_interrupts() -> Iterator[None]:
+    """Treat SIGTERM and SIGHUP like Ctrl-C: unfinished files are removed, finished modules are kept."""
     names = ("SIGTERM", "SIGHUP") if threading.current_thread() is threading.main_thread() else ()
     before = {}
 
@@ -107,7 +108,7 @@ def stopping_on_signals() -> Iterator[None]:
 
     for name in names:
         number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # nohup's wish counts
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # as set by nohup
             before[number] = signal.signal(number, stop)
     try:
         yield
@@ -116,9 +117,9 @@ def stopping_on_signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def now_keeping() -> None:
-    """Have the present command say, if it fails, that what was done so far is kept."""
-    click.get_current_context().meta[_KEPT] = True
+def mark_resumable() -> None:
+    """From now on the current command can be resumed; its errors say so."""
+    click.get_current_context().meta[_RESUMABLE] = True
 
 
 _OF_COMMAND = {"lazy": "dask"}  # parameters whose option has another name
@@ -137,7 +138,7 @@ def _with_options(text: str, parameters: Sequence[str]) -> str:
     return re.sub(r"`(\w+)(?:=([^`]*))?`", option, text)
 
 
-def _in_one_line(problem: Exception, goes_on: str | None, kept: str) -> click.ClickException:
+def _in_one_line(problem: Exception, resume_hint: str | None, unchanged_hint: str) -> click.ClickException:
     from netbic.files import FolderInUse, WriteError
     from netbic.outofcore import BlockError, ClusterError
 
@@ -145,20 +146,18 @@ def _in_one_line(problem: Exception, goes_on: str | None, kept: str) -> click.Cl
     text = in_options(_with_options(text, getattr(problem, "parameters", ())))
     if isinstance(problem, WriteError):
         return click.ClickException(
-            f"{text} ({kept if goes_on is None else f'modules found so far are kept: {goes_on}'})"
+            f"{text} ({unchanged_hint if resume_hint is None else f'modules found so far are kept: {resume_hint}'})"
         )
     if isinstance(problem, FolderInUse):
         return click.UsageError(text)
-    if isinstance(problem, (BlockError, ClusterError)) and goes_on is not None:
-        return click.ClickException(f"{text} ({goes_on}: modules found so far are kept)")
+    if isinstance(problem, (BlockError, ClusterError)) and resume_hint is not None:
+        return click.ClickException(f"{text} (modules found so far are kept: {resume_hint})")
     if isinstance(problem, (ValueError, OSError, BlockError, ClusterError)):
         return click.ClickException(text)
     if isinstance(problem, MemoryError):
-        return click.ClickException(
-            "there is not enough memory: keep fewer genes (--top-genes), or use a sparse format"
-        )
+        return click.ClickException("not enough memory: keep fewer genes (--top-genes), use a sparse format, or --dask")
     return click.ClickException(
-        f"{type(problem).__name__}: {text} (this is a bug: please report it with --debug's output)"
+        f"{type(problem).__name__}: {text} (this is a bug: please report it with the output of --debug)"
     )
 
 
@@ -173,9 +172,7 @@ def options(*decorators: Decorator) -> Decorator:
 
 reads_expression = options(
     click.option(
-        "--samples-in-rows",
-        is_flag=True,
-        help="The table has samples in rows and genes in columns, not genes in rows.",
+        "--samples-in-rows", is_flag=True, help="The table has samples in rows and genes in columns, not genes in rows."
     ),
     click.option("--layer", help="Layer of an .h5ad file or .zarr store to use instead of X."),
     click.option(
@@ -269,8 +266,10 @@ def split_lists(parameters: dict[str, Any]) -> dict[str, Any]:
 
 def preprocessing(study: Study, center: str, zscore: bool, missing: str) -> dict[str, Any]:
     """The options of `preprocesses_data` as parameters of SparseGraphSVD."""
-    if missing == "error" and (holes := study.expression.missing_entries()):
-        raise click.ClickException(f"{holes}: use --missing ignore or --missing impute, or fill the missing entries")
+    if missing == "error" and (missing_text := study.expression.missing_entries()):
+        raise click.ClickException(
+            f"{missing_text}: use --missing ignore or --missing impute, or fill the missing entries"
+        )
     return {"center": CENTERS.get(center, center), "scale": zscore, "missing": missing}
 
 

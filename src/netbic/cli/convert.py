@@ -13,8 +13,8 @@ from netbic.cli.command import Command, File, echo, progress_bar, reads_expressi
 class ConvertCommand(Command):
     """A command that writes all or nothing."""
 
-    not_begun = "nothing was written"
-    kept = "nothing was written"
+    restart_hint = "nothing was written"
+    unchanged_hint = "nothing was written"
 
 
 @click.command(cls=ConvertCommand)
@@ -35,8 +35,10 @@ def convert(expression: str, out: str, quiet: bool, **options: Any) -> None:
     """
     with progress_bar("percent", 100, 0, quiet) as update:
         made = netbic.io.convert(expression, out, **split_lists(options), progress=update)
+    from netbic.arrays import kind_of
+
     heights = made.matrix.chunks[0]
-    kind = "sparse" if hasattr(made.matrix._meta, "indptr") else "dense"
+    kind = kind_of(made.matrix._meta)
     blocks = f"{len(heights):,} blocks of {heights[0]:,}" if len(heights) > 1 else "1 block"
     size = f"{made.shape[0]:,} samples x {made.shape[1]:,} genes"
     echo(f"{out}: {size}, {kind} {made.matrix.dtype}, {blocks}", quiet)

@@ -20,7 +20,7 @@ from netbic.cli.command import (
     File,
     Finite,
     echo,
-    now_keeping,
+    mark_resumable,
     preprocesses_data,
     preprocessing,
     progress_bar,
@@ -43,7 +43,7 @@ _TERMS = ["normalized", "adjacency", "laplacian", "normalized_laplacian"]
 class FitCommand(Command):
     """A command that can be resumed."""
 
-    goes_on = "netbic fit goes on with --resume"
+    resume_hint = "continue with netbic fit ... --resume"
     groups: ClassVar[dict[str, str]] = {
         "Main options": "graph out modules genes samples auto gene_sets zscore resume force",
         "Reading the expression data": READING,
@@ -139,7 +139,7 @@ class ModelOptions:
 
 @dataclass(frozen=True)
 class Extras:
-    """What is written beside the modules, and how: heatmaps, enrichment and the report."""
+    """What is written in addition to the modules: heatmaps, enrichment and the report."""
 
     study: Study
     out: Path
@@ -268,7 +268,7 @@ def fit(expression: str, graph: str | None, gene_sets: str | None, **options: An
 def _find_modules(run: Run, model: SparseGraphSVD, modelling: ModelOptions, extras: Extras, silent: bool) -> list[str]:
     """Fit the model, write everything, and return lines about what was written."""
     click.get_current_context().with_resource(run)
-    now_keeping()
+    mark_resumable()
     study, lines = extras.study, list[str]()
     if run.known:
         echo(f"continuing after {len(run.known)} modules", silent)

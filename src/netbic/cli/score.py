@@ -31,8 +31,8 @@ def score(folder: Path, expression: str, out: Path | None, force: bool, **option
     model = netbic.load(folder)
     given = {name: value for name, value in split_lists(options).items() if value}
     data = netbic.io.read_like(folder, expression, **given)
-    if model.missing == "error" and (holes := data.missing_entries()):
-        raise click.ClickException(f"{holes}: fill them, or fit with --missing ignore")
+    if model.missing == "error" and (missing_text := data.missing_entries()):
+        raise click.ClickException(f"{missing_text}: fill them, or fit with --missing ignore")
     scores = netbic.io.scores_by_name(model, data.matrix, data.genes)
     table = netbic.io.scores_table(scores, data.samples)
     if out is None:

@@ -58,14 +58,14 @@ class Numbers(click.ParamType):  # type: ignore[type-arg]
 class TuneCommand(Command):
     """A command that continues by itself when it is run again."""
 
-    goes_on = not_begun = "run the same command again to continue"
+    resume_hint = restart_hint = "run the same command again to continue"
     groups: ClassVar[dict[str, str]] = {
         "Main options": "graph out modules genes samples smoothness criterion folds best force",
         "Reading the expression data": READING,
         "Reading the network": NETWORK,
         "Preprocessing": PREPROCESSING,
     }
-    kept = "finished fits are kept: run the same command again to continue"
+    unchanged_hint = "finished fits are kept: run the same command again to continue"
 
 
 @dataclass(frozen=True)
@@ -237,7 +237,7 @@ def _tuned(study: Study, checkpoint: Path, asked: TuningOptions, silent: bool) -
     except ValueError as problem:
         raise click.ClickException(in_genes(str(problem))) from None
     except ClusterError as problem:
-        raise click.ClickException(f"{problem} ({TuneCommand.goes_on})") from None
+        raise click.ClickException(f"{problem} ({TuneCommand.resume_hint})") from None
 
 
 def _conclusion(tuning: Tuning, n_modules: int, out: Path) -> list[str]:

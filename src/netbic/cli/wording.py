@@ -15,6 +15,7 @@ OPTIONS = {
     "n_rows": "--samples",
     "column_smoothness": "--smoothness",
     "skip_columns": "--skip-columns",
+    "graph_share_": "graph_share in summary.tsv",
 }
 _OPTION = re.compile(rf"\b({'|'.join(OPTIONS)})\b(=?)")
 

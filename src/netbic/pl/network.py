@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from netbic.arrays import Indices
 from netbic.errors import InputError
 from netbic.estimators import SparseGraphSVD, heaviest, matched_graph, names_of
 from netbic.graphs import Graph, match
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from matplotlib.transforms import Bbox, BboxBase
 
     from netbic.pl.source import ModelLike
-
-Indices = NDArray[np.intp]
 
 _MOST_NODES = 500  # more cannot be distinguished, and their layout takes too long
 _SMALLEST_NODE, _LARGEST_NODE = 4.0, 150.0  # areas in square points

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Indices = NDArray[np.intp]
+from netbic.arrays import Indices
 
 
 class Order(NamedTuple):

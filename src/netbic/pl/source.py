@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from netbic import tl
-from netbic.arrays import kind_of
+from netbic.arrays import Array, Indices, Matrix, is_sparse, kind_of, to_dense
 from netbic.errors import InputError, shown
 from netbic.estimators import SparseGraphSVD, fitted_model, is_model, names_of
 from netbic.readers import as_floats, as_matrix
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from anndata import AnnData
 
     ModelLike: TypeAlias = SparseGraphSVD | AnnData
-
-Indices = NDArray[np.intp]
 
 AXIS_NOUNS: Final = {"columns": "features", "rows": "samples"}
 _MOST_ENTRIES = 10**8
@@ -66,7 +63,7 @@ def chosen_modules(model: SparseGraphSVD, modules: Iterable[int] | int | None) -
     return chosen
 
 
-def weights_of(model: SparseGraphSVD, axis: str) -> NDArray[Any]:
+def weights_of(model: SparseGraphSVD, axis: str) -> Array:
     """Signed weights on one axis, a row per module."""
     return np.asarray(model.components_ if axis == "columns" else model.left_vectors_.T)
 
@@ -74,32 +71,32 @@ def weights_of(model: SparseGraphSVD, axis: str) -> NDArray[Any]:
 class Data(NamedTuple):
     """A matrix, and the names of its rows and columns if it has names."""
 
-    matrix: Any
+    matrix: Matrix
     rows: pd.Index[Any] | None = None
     columns: pd.Index[Any] | None = None
 
 
-def data_of(model: Any, X: Any, key: str = "netbic") -> Data:
+def data_of(model: Matrix, X: Matrix, key: str = "netbic") -> Data:
     """The data to draw: X, or the model itself if it is an AnnData object."""
     X = model if X is None and kind_of(model) == "anndata" else X
     if X is None:
         raise InputError("X is missing: give the data that the model was fitted to")
     if kind_of(X) == "anndata":
         return Data(tl.matrix_of(X, key), X.obs_names, X.var_names)
-    if isinstance(X, pd.DataFrame):
+    if kind_of(X) == "table":
         return Data(as_matrix(X), X.index, X.columns)
     return Data(as_floats(X) if kind_of(X) == "dask" else as_matrix(X))
 
 
-def entries(model: SparseGraphSVD, data: Data, rows: Indices, columns: Indices) -> NDArray[Any]:
+def entries(model: SparseGraphSVD, data: Data, rows: Indices, columns: Indices) -> Array:
     """These entries, centred and scaled as in the fit; of a sparse matrix only these are converted to dense."""
     if rows.size * columns.size > _MOST_ENTRIES:
         raise InputError(f"{rows.size:,} x {columns.size:,} entries are too many to plot: choose fewer modules")
     picked = data.matrix[_positions(model, data, "rows", rows)]
     picked = picked.compute() if kind_of(picked) == "dask" else picked
-    block = _dense(picked[:, _positions(model, data, "columns", columns)])
     done = model.scaler_
-    block -= done.offsets[columns].astype(block.dtype)
+    block = to_dense(picked[:, _positions(model, data, "columns", columns)])
+    block = np.subtract(block, done.offsets[columns], dtype=block.dtype)
     if done.rows:
         own = picked[:, _positions(model, data, "columns", np.arange(model.n_features_in_))]
         block -= _row_means(own, done.offsets).astype(block.dtype)
@@ -108,13 +105,9 @@ def entries(model: SparseGraphSVD, data: Data, rows: Indices, columns: Indices) 
     return block
 
 
-def _dense(part: Any) -> NDArray[Any]:
-    return np.array(part.toarray() if hasattr(part, "toarray") else part)
-
-
-def _row_means(own: Any, offsets: NDArray[Any]) -> NDArray[Any]:
+def _row_means(own: Matrix, offsets: Array) -> Array:
     """Means of the observed entries over the columns of the model, after subtraction of the offsets."""
-    if hasattr(own, "toarray"):
+    if is_sparse(own):
         return np.asarray(own.mean(axis=1)).reshape(-1, 1) - float(offsets.mean())
     return np.asarray(np.nanmean(own - offsets, axis=1, keepdims=True))
 

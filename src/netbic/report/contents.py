@@ -40,6 +40,7 @@ _FILES = ("expression", "graph", "gene_sets", "string_info", "graph_names", "id_
 _EDGES = {"module", "n_nodes", "n_edges", "expected", "fold_change", "p_value", "q_value", "degree_q_value"}
 _SETS = {"module", "term", "name", "n_overlap", "n_term", "n_module", "fold_change", "q_value", "genes"}
 _NOUNS = {"columns": "genes", "column": "gene", "rows": "samples", "row": "sample", "features": "genes"}
+_NOUNS |= {"graph": "network", "graphs": "networks", "Graph": "Network"}
 # Warnings of the fit that a diagnostic of the modules expresses as well, by a word in them.
 _EXPRESSED_BY = {"graph_share": "graph-driven", "converge": "not converged"}
 
@@ -176,9 +177,9 @@ class Contents:
 
     def warnings(self) -> list[str]:
         """Warnings of the fit, but for those that a diagnostic of the modules expresses as well."""
-        said = [str(text) for text in self.record.get("warnings", self.record.get("remarks", []))]
+        texts = [str(text) for text in self.record.get("warnings", self.record.get("remarks", []))]
         expressed = [word for word, name in _EXPRESSED_BY.items() if self.with_diagnostic(name)]
-        return [in_genes(text) for text in said if not any(word in text for word in expressed)]
+        return [in_genes(text) for text in texts if not any(word in text for word in expressed)]
 
     def settings(self) -> list[tuple[str, str]]:
         """The options of the command; for other models, their parameters."""
@@ -215,15 +216,16 @@ class Contents:
 
 
 def in_genes(text: str) -> str:
-    """A sentence of the library about genes and samples instead of columns and rows.
+    """A sentence of the library about genes, samples and the network instead of columns, rows and the graph.
 
     Examples
     --------
     >>> from netbic.report import in_genes
-    >>> in_genes("the best is at the edge of the grid (all 150 rows)")
-    'the best is at the edge of the grid (all 150 samples)'
+    >>> in_genes("rows.tsv: the best is at the edge of the grid (all 150 rows); omit --graph")
+    'rows.tsv: the best is at the edge of the grid (all 150 samples); omit --graph'
     """
-    return re.sub(rf"\b({'|'.join(_NOUNS)})\b", lambda found: _NOUNS[found[1]], text)
+    outside_names = rf"(?<![-\w./'])({'|'.join(_NOUNS)})(?![-\w/']|\.\w)"
+    return re.sub(outside_names, lambda found: _NOUNS[found[1]], text)
 
 
 def gather(folder: Path, model: SparseGraphSVD | None = None, record: dict[str, Any] | None = None) -> Contents:

@@ -1,4 +1,4 @@
-"""The values inside each module: kept in a small file when a model is fitted, and drawn."""
+"""Heatmaps of the modules: their values are stored in a small file after the fit, and drawn in the report."""
 
 from __future__ import annotations
 
@@ -10,32 +10,31 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from netbic.arrays import checked
+from netbic.arrays import Array, Floats, Indices, Matrix, checked, kind_of, to_dense
 from netbic.errors import extra
 from netbic.estimators import SparseGraphSVD, check_same_data, fitted_model, heaviest
 from netbic.files import add_files, read_bytes
 from netbic.operators import Scaler
-from netbic.outofcore import RowBlocks, is_dask
+from netbic.outofcore import RowBlocks
 from netbic.storage import npz_arrays
 
-Members = tuple[NDArray[Any], NDArray[Any]]  # genes and samples
+Members = tuple[Indices, Indices]  # positions of genes and of samples
 
 FILE = "heatmaps.npz"
 _MOST_GENES, _MOST_SAMPLES = 300, 150
-_MOST_CELLS = 800_000  # over all modules: what a page of a few megabytes can hold
+_MOST_CELLS = 800_000  # of all modules, so that the report has a few megabytes at most
 _LEVELS = 127
 _MISSING = -128
-_STRONG = 98  # percentile of the absolute values beyond which colours no longer differ
+_STRONG = 98  # percentile of the absolute values at which the colour scale ends
 
 
 @dataclass(frozen=True)
 class Heatmap:
-    """Prepared values of a module's members in 255 levels, positive weights first on both sides.
+    """Preprocessed values of the members of a module in 255 levels, positive weights first on both axes.
 
-    `values` (genes x samples, int8) times `limit` / 127 are the values; -128 stands for a missing one.
+    `values` (genes x samples, int8) times `limit` / 127 are the values; -128 is a missing entry.
     """
 
     values: NDArray[np.int8]
@@ -44,13 +43,13 @@ class Heatmap:
     samples: NDArray[np.int32]  # rows of the matrix
 
 
-def write_heatmaps(folder: Path | str, model: SparseGraphSVD, X: Any) -> None:
-    """Keep what the heatmaps of a report need, so that it can be made without the data.
+def write_heatmaps(folder: Path | str, model: SparseGraphSVD, X: Matrix) -> None:
+    """Store the values of the heatmaps, so that a report can be written without the data.
 
     Parameters
     ----------
     folder : path
-        The file `heatmaps.npz` is written there. Large modules are cut to their heaviest members.
+        Folder for the file `heatmaps.npz`. Of large modules only the members with the largest weights are stored.
     model : SparseGraphSVD
         Fitted to X.
     X : DataFrame, array, sparse array or Dask array
@@ -70,7 +69,7 @@ def write_heatmaps(folder: Path | str, model: SparseGraphSVD, X: Any) -> None:
     X = checked(X)
     check_same_data(model, X)
     arrays: dict[str, Any] = {}
-    for module, heatmap in enumerate(_drawn(model, X)):
+    for module, heatmap in enumerate(_heatmaps(model, X)):
         arrays |= {f"{name}-{module}": getattr(heatmap, name) for name in ("values", "limit", "genes", "samples")}
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **arrays)
@@ -78,7 +77,7 @@ def write_heatmaps(folder: Path | str, model: SparseGraphSVD, X: Any) -> None:
 
 
 def read_heatmaps(folder: Path | str) -> list[Heatmap]:
-    """What `write_heatmaps` kept; nothing if there is no such file."""
+    """The heatmaps that `write_heatmaps` stored; none if there is no such file."""
     path = Path(folder) / FILE
     if not path.is_file():
         return []
@@ -89,17 +88,18 @@ def read_heatmaps(folder: Path | str) -> list[Heatmap]:
     ]
 
 
-def _drawn(model: SparseGraphSVD, X: Any) -> list[Heatmap]:
+def _heatmaps(model: SparseGraphSVD, X: Matrix) -> list[Heatmap]:
     members = _shown(model)
-    if is_dask(X):
+    if kind_of(X) == "dask":
         values = _from_blocks(model, RowBlocks(X, hold=False), members)
     else:
-        values = [_members(_rows(X, samples), genes, model.scaler_) for genes, samples in members]
+        rows = X.iloc if kind_of(X) == "table" else X
+        values = [_members(rows[samples], genes, model.scaler_) for genes, samples in members]
     return [_heatmap(part.T, genes, samples) for part, (genes, samples) in zip(values, members, strict=True)]
 
 
 def _shown(model: SparseGraphSVD) -> list[Members]:
-    """Genes and samples of each module's heatmap."""
+    """Genes and samples in the heatmap of each module."""
     genes = [heaviest(vector)[:_MOST_GENES] for vector in model.components_]
     samples = [heaviest(vector)[:_MOST_SAMPLES] for vector in model.left_vectors_.T]
     cells = sum(len(own) * len(other) for own, other in zip(genes, samples, strict=True))
@@ -113,11 +113,11 @@ def _shown(model: SparseGraphSVD) -> list[Members]:
     ]
 
 
-def _by_weight(members: NDArray[Any], vector: NDArray[Any]) -> NDArray[Any]:
+def _by_weight(members: Indices, vector: Array) -> Indices:
     return members[np.argsort(-vector[members], kind="stable")]
 
 
-def _heatmap(values: NDArray[Any], genes: NDArray[Any], samples: NDArray[Any]) -> Heatmap:
+def _heatmap(values: Array, genes: Indices, samples: Indices) -> Heatmap:
     seen = np.abs(values[np.isfinite(values)])
     limit = float(np.percentile(seen, _STRONG)) if seen.size else 0.0
     limit = limit if limit > 0 else 1.0
@@ -125,13 +125,13 @@ def _heatmap(values: NDArray[Any], genes: NDArray[Any], samples: NDArray[Any]) -
     return Heatmap(np.rint(levels).astype(np.int8), limit, genes.astype(np.int32), samples.astype(np.int32))
 
 
-def _members(rows: Any, genes: NDArray[Any], preparation: Scaler) -> NDArray[np.float64]:
-    """Whole rows are prepared, because row means may have to be subtracted."""
-    return np.asarray(preparation.apply(_dense(rows))[:, genes])
+def _members(rows: Matrix, genes: Indices, scaler: Scaler) -> Floats:
+    """Values of some genes, from complete rows, because row means may have to be subtracted."""
+    return np.asarray(scaler.apply(to_dense(rows, np.float64))[:, genes])
 
 
-def _from_blocks(model: SparseGraphSVD, blocks: RowBlocks, members: Sequence[Members]) -> list[NDArray[np.float64]]:
-    """Members' values from the blocks that have any, each loaded once for all modules."""
+def _from_blocks(model: SparseGraphSVD, blocks: RowBlocks, members: Sequence[Members]) -> list[Floats]:
+    """The same from blocks of rows, each of which is read once for all modules."""
     owners = [np.searchsorted(blocks.bounds, samples, side="right") - 1 for _, samples in members]
     which = np.unique(np.concatenate(owners)).tolist() if owners else []
     rows = [
@@ -149,23 +149,12 @@ def _from_blocks(model: SparseGraphSVD, blocks: RowBlocks, members: Sequence[Mem
     return values
 
 
-def _of_block(
-    block: Any, rows: list[NDArray[Any]], genes: list[NDArray[Any]], preparation: Scaler
-) -> list[NDArray[np.float64]]:
-    return [_members(block[own], other, preparation) for own, other in zip(rows, genes, strict=True)]
-
-
-def _rows(X: Any, rows: NDArray[Any]) -> NDArray[np.float64]:
-    chosen: Any = X.iloc[rows] if isinstance(X, pd.DataFrame) else X[rows]
-    return _dense(chosen)
-
-
-def _dense(rows: Any) -> NDArray[np.float64]:
-    return np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
+def _of_block(block: Matrix, rows: list[Indices], genes: list[Indices], scaler: Scaler) -> list[Floats]:
+    return [_members(block[own], other, scaler) for own, other in zip(rows, genes, strict=True)]
 
 
 def picture(values: NDArray[np.int8]) -> str:
-    """The values as an image for a page (a PNG in a data URI): red above, blue below, grey where missing."""
+    """The values as a PNG in a data URI: red above zero, blue below, grey if missing."""
     image = extra("PIL.Image", "report", "a report").fromarray(values.astype(np.int16).astype(np.uint8) ^ 128)
     image.putpalette(_palette())
     buffer = io.BytesIO()
@@ -181,5 +170,5 @@ def _palette() -> bytes:
 
 
 def scale_picture() -> str:
-    """All colours in a row, from the lowest to the highest."""
+    """The colour scale, from the lowest to the highest value."""
     return picture(np.arange(-_LEVELS, _LEVELS + 1, dtype=np.int8)[None])

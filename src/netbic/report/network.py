@@ -1,4 +1,4 @@
-"""A module's part of the network, as places of nodes, edges and labels."""
+"""The network of a module: positions of nodes, edges and labels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LONGEST_LABEL = 18
 
 
 class Node(NamedTuple):
-    """A member as a disc; `at` is its place among the module's genes, heaviest first."""
+    """A member; `at` is its rank among the genes of the module, by decreasing weight."""
 
     at: int
     x: int
@@ -32,7 +32,7 @@ class Node(NamedTuple):
 
 
 class Label(NamedTuple):
-    """A name beside a node."""
+    """A name next to a node."""
 
     x: int
     y: int
@@ -42,10 +42,10 @@ class Label(NamedTuple):
 
 @dataclass(frozen=True)
 class Subnetwork:
-    """What is drawn of a module: members with a neighbour inside it, and the edges between them."""
+    """The members of a module with a neighbour in it, and the edges between them."""
 
     nodes: list[Node]
-    edges: NDArray[Any]  # (n, 2) places among the module's genes
+    edges: NDArray[Any]  # (n, 2) ranks among the genes of the module
     labels: list[Label]
     n_edges: int
     n_alone: int
@@ -53,14 +53,14 @@ class Subnetwork:
 
     def path(self) -> str:
         """All edges as one SVG path."""
-        places = {node.at: f"{node.x} {node.y}" for node in self.nodes}
-        return "".join(f"M{places[int(a)]}L{places[int(b)]}" for a, b in self.edges)
+        positions = {node.at: f"{node.x} {node.y}" for node in self.nodes}
+        return "".join(f"M{positions[int(a)]}L{positions[int(b)]}" for a, b in self.edges)
 
 
 def subnetwork(
     graph: Graph, members: NDArray[Any], weights: NDArray[Any], names: Sequence[object], seed: int = 0
 ) -> Subnetwork:
-    """Lay out a module's genes, given heaviest first, as the network joins them.
+    """Lay out the genes of a module, given by decreasing weight.
 
     Examples
     --------
@@ -75,10 +75,10 @@ def subnetwork(
     neighbours = inside.degrees
     joined = np.flatnonzero(neighbours)[:_MOST_NODES]
     part = inside.subgraph(joined).weights
-    places = _filling(layout(part, seed).positions) * [WIDTH - 2 * _MARGIN, HEIGHT - 2 * _MARGIN] + _MARGIN
+    positions = _scaled(layout(part, seed).positions) * [WIDTH - 2 * _MARGIN, HEIGHT - 2 * _MARGIN] + _MARGIN
     nodes = [
-        Node(int(at), int(x), int(y), *_look(weights[at], weights), int(neighbours[at]))
-        for at, (x, y) in zip(joined, np.rint(places), strict=True)
+        Node(int(at), int(x), int(y), *_style(weights[at], weights), int(neighbours[at]))
+        for at, (x, y) in zip(joined, np.rint(positions), strict=True)
     ]
     return Subnetwork(
         nodes,
@@ -90,18 +90,18 @@ def subnetwork(
     )
 
 
-def _look(weight: float, weights: NDArray[Any]) -> tuple[int, int]:
-    """Radius by magnitude; colour 0 (most negative) to 6 by signed weight, its root lest light members go pale."""
+def _style(weight: float, weights: NDArray[Any]) -> tuple[int, int]:
+    """Radius by absolute weight; colour 0 (most negative) to 6 by the signed square root of the weight."""
     part = weight / np.abs(weights).max()
     return round(5 + 13 * abs(part)), round(3 + 3 * np.sign(part) * np.sqrt(abs(part)))
 
 
-def _filling(places: NDArray[Any]) -> NDArray[Any]:
-    """Stretch to the unit square; a line goes to its middle."""
-    if not len(places):
-        return places
-    low, reach = places.min(axis=0), np.ptp(places, axis=0)
-    return np.where(reach > 0, (places - low) / np.where(reach > 0, reach, 1.0), 0.5)
+def _scaled(positions: NDArray[Any]) -> NDArray[Any]:
+    """Scale to the unit square; a line is centred in it."""
+    if not len(positions):
+        return positions
+    low, reach = positions.min(axis=0), np.ptp(positions, axis=0)
+    return np.where(reach > 0, (positions - low) / np.where(reach > 0, reach, 1.0), 0.5)
 
 
 def _heaviest_edges(part: sp.csr_array, magnitudes: NDArray[Any]) -> NDArray[Any]:
@@ -113,7 +113,7 @@ def _heaviest_edges(part: sp.csr_array, magnitudes: NDArray[Any]) -> NDArray[Any
 
 
 def _hub_share(inside: Graph, n_hubs: int = 3) -> float:
-    """Share of a module's edges that end at its three best connected members."""
+    """Share of the edges that involve the three members with the most neighbours."""
     if not inside.n_edges:
         return 0.0
     hubs = np.argsort(-inside.degrees, kind="stable")[:n_hubs]
@@ -122,7 +122,7 @@ def _hub_share(inside: Graph, n_hubs: int = 3) -> float:
 
 
 def _labels(nodes: list[Node], names: Sequence[object]) -> list[Label]:
-    """Names of the heaviest nodes, as far as they do not cover each other."""
+    """Labels of the nodes with the largest weights that do not overlap."""
     labels: list[Label] = []
     taken: list[tuple[float, float, float, float]] = []
     for node in nodes[: 3 * _LABELS]:
