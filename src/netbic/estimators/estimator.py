@@ -198,30 +198,16 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         low_memory: bool = False,
     ) -> None:
         self.n_components = n_components
-        self.n_rows = n_rows
-        self.n_columns = n_columns
-        self.row_penalty = row_penalty
-        self.column_penalty = column_penalty
-        self.row_graph = row_graph
-        self.column_graph = column_graph
-        self.row_smoothness = row_smoothness
-        self.column_smoothness = column_smoothness
-        self.smoothness_scale = smoothness_scale
-        self.graph_term = graph_term
-        self.signs = signs
-        self.center = center
-        self.scale = scale
-        self.missing = missing
-        self.solver = solver
-        self.n_init = n_init
-        self.annealing = annealing
-        self.max_iter = max_iter
-        self.tol = tol
-        self.deflation = deflation
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.low_memory = low_memory
+        self.n_rows, self.n_columns = n_rows, n_columns
+        self.row_penalty, self.column_penalty = row_penalty, column_penalty
+        self.row_graph, self.column_graph = row_graph, column_graph
+        self.row_smoothness, self.column_smoothness = row_smoothness, column_smoothness
+        self.smoothness_scale, self.graph_term, self.signs = smoothness_scale, graph_term, signs
+        self.center, self.scale, self.missing = center, scale, missing
+        self.solver, self.n_init, self.annealing = solver, n_init, annealing
+        self.max_iter, self.tol, self.deflation = max_iter, tol, deflation
+        self.random_state, self.n_jobs = random_state, n_jobs
+        self.verbose, self.low_memory = verbose, low_memory
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Find modules in X (samples in rows, features in columns).
