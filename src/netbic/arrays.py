@@ -173,8 +173,9 @@ def checked(X: Any, name: str = "X", *, missing: str = "ignore") -> Any:
     elif isinstance(X, np.ndarray):
         check_real(X, name)
     elif isinstance(X, pd.DataFrame):
-        for column, values in X.items():
-            check_real(values, f"column {column!r} of {name}")
+        for at, dtype in enumerate(X.dtypes):
+            if dtype.kind in "cO":  # others cannot hold complex numbers
+                check_real(X.iloc[:, at], f"column {X.columns[at]!r} of {name}")
     return X
 
 
