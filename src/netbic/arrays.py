@@ -128,6 +128,13 @@ def scatter(support: Indices, values: Array, size: int) -> Array:
 # ----------------------------------------------------------------------------------------------------------------
 
 
+def check_choice(name: str, value: object, choices: Iterable[object], error: type[ValueError] = ValueError) -> None:
+    """Raise an error if the value of a parameter is not one of its choices."""
+    value = bool(value) if isinstance(value, np.bool_) else value
+    if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
+        raise error(f"{name}={value!r} is not known: choose one of {', '.join(map(repr, choices))}")
+
+
 def checked(X: Any, name: str = "X", *, missing: str = "ignore") -> Any:
     """The same data in a form that is safe to compute with; an error that says what is wrong with them otherwise.
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import consensus_score
 
-from netbic.arrays import Array, Bools, Floats, Indices, RandomState
+from netbic.arrays import Array, Bools, Floats, Indices, RandomState, check_choice
 from netbic.graphs import Graph
 
 
@@ -58,8 +58,7 @@ def paper(
     >>> toy.X.shape, int((toy.v != 0).sum())
     ((100, 100), 50)
     """
-    if signs not in ("random", "same"):
-        raise ValueError(f"signs={signs!r} is not known: choose 'random' or 'same'")
+    check_choice("signs", signs, ("random", "same"))
     if not 0 <= gamma < np.inf:
         raise ValueError(f"gamma={gamma!r}: the standard deviation of the noise must be a finite number of at least 0")
     generator = np.random.default_rng(random_state)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 
-from netbic.arrays import Bools, Floats, Matrix, RandomState, checked
+from netbic.arrays import Bools, Floats, Matrix, RandomState, checked, to_dense
 from netbic.enrichment.masks import Modules, masks_over, refuse_dask
 from netbic.estimators import SparseGraphSVD, check_count, fitted_model, is_model
 
@@ -62,8 +61,7 @@ def _values_and_masks(modules: Modules, X: Matrix) -> tuple[Floats, Bools]:
         X = _in_order_of_model(modules, X)
     X = checked(X)
     names = X.columns.to_numpy(dtype=object) if isinstance(X, pd.DataFrame) else None
-    is_sparse: bool = sp.issparse(X)
-    values = np.asarray(X.toarray() if is_sparse else X, dtype=np.float64)
+    values = to_dense(X, np.float64)
     if values.ndim != 2 or values.shape[0] < 3:
         raise ValueError(f"X has shape {values.shape}: at least three samples are needed for a correlation")
     if np.isinf(values).any() or np.isnan(values).all(axis=0).any():

@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.stats import false_discovery_control, hypergeom
 from sklearn.base import clone
 
-from netbic.arrays import Bools, Floats, Matrix, RandomState, checked
+from netbic.arrays import Bools, Floats, Matrix, RandomState, check_choice, checked
 from netbic.enrichment.masks import GraphLike, Modules, graph_and_masks, refuse_dask
 from netbic.enrichment.nulls import Counts, degree_matched_counts, edges_inside, rewired_counts, without_peers
 from netbic.estimators import SparseGraphSVD, axis_names, check_count, unwrapped
@@ -160,8 +160,7 @@ class _EdgeTest:
     random_state: RandomState
 
     def __post_init__(self) -> None:
-        if self.null not in NULLS:
-            raise ValueError(f"null={self.null!r} is not known: choose one of {', '.join(map(repr, NULLS))}")
+        check_choice("null", self.null, NULLS)
         if self.n_draws is not None:
             check_count("n_draws", self.n_draws)
 

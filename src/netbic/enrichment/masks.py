@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from netbic.arrays import Array, Bools, Indices, check_in_memory
+from netbic.arrays import Array, Bools, Indices, check_choice, check_in_memory
 from netbic.estimators import fitted_model, is_model
 from netbic.graphs import Graph, match
 
@@ -34,8 +34,7 @@ def graph_and_masks(modules: Modules, graph: GraphLike, axis: str) -> tuple[Grap
 
 def check_axis(axis: str) -> None:
     """Raise unless it is one of the two."""
-    if axis not in ("columns", "rows"):
-        raise ValueError(f"axis={axis!r} is not known: choose 'columns' or 'rows'")
+    check_choice("axis", axis, ("columns", "rows"))
 
 
 def masks_over(modules: Modules, size: int, names: Array | None, whole: str) -> Bools:

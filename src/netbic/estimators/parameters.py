@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from sklearn.utils import check_random_state
 
-from netbic.arrays import Array
+from netbic.arrays import Array, check_choice
 from netbic.graphs import TERMS, Graph, GraphTerm, match
 from netbic.operators import CENTERS
 from netbic.penalties import L0, Dense, Penalty
@@ -50,10 +50,7 @@ def check_count(name: str, value: Any) -> None:
 def check_parameters(model: SparseGraphSVD) -> None:
     """Raise if a parameter that does not depend on the data has no valid value."""
     for name, choices in _CHOICES.items():
-        value = getattr(model, name)
-        value = bool(value) if isinstance(value, np.bool_) else value
-        if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
-            raise ValueError(f"{name}={value!r} is not known: choose one of {', '.join(map(repr, choices))}")
+        check_choice(name, getattr(model, name), choices)
     for name in ("n_components", "n_init", "max_iter"):
         check_count(name, getattr(model, name))
     if model.n_jobs is not None and (not isinstance(model.n_jobs, Integral) or not model.n_jobs):

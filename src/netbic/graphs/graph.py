@@ -16,7 +16,7 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from netbic.arrays import Array, Floats, Indices, RandomState
+from netbic.arrays import Array, Floats, Indices, RandomState, check_choice
 from netbic.graphs.edges import as_coo, as_names, canonical, clean_csr, edge_columns, node_labels, numeric, swap_sweep
 from netbic.graphs.terms import TERM_CLASSES, TERMS, GraphTerm, near_one, with_finite_sums
 
@@ -191,8 +191,7 @@ class Graph:
             Whether M is used relative to its scale. Weights far from 1 (below 1e-6, above 1e12) are then rescaled by a
             power of two, so that the scale of the weights does not matter. Normalised terms do not depend on it.
         """
-        if name not in TERMS:
-            raise ValueError(f"graph_term={name!r} is not known: choose one of {', '.join(map(repr, TERMS))}")
+        check_choice("graph_term", name, TERMS)
         normalized = name.startswith("normalized")
         key = name, relative and not normalized
         if key not in self._terms:

@@ -1,7 +1,15 @@
 """Matrices in blocks of rows, on disk or on a cluster: the operator, and the executors that visit the blocks."""
 
 from netbic.outofcore.blocks import RowBlocks, is_dask
-from netbic.outofcore.executors import BlockError, ClusterError, ClusterExecutor, current_executor, free_memory
+from netbic.outofcore.executors import (
+    BlockError,
+    ClusterError,
+    ClusterExecutor,
+    Executor,
+    ThreadExecutor,
+    current_executor,
+    free_memory,
+)
 from netbic.outofcore.operator import ChunkedOperator
 from netbic.outofcore.rowwise import compute_rows, map_rows, passes, released, select_columns
 from netbic.outofcore.statistics import ColumnStatistics, column_statistics
@@ -12,7 +20,9 @@ __all__ = [
     "ClusterError",
     "ClusterExecutor",
     "ColumnStatistics",
+    "Executor",
     "RowBlocks",
+    "ThreadExecutor",
     "column_statistics",
     "compute_rows",
     "current_executor",

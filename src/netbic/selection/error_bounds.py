@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
-from netbic.arrays import Array, Floats
+from netbic.arrays import Array, Floats, check_choice
 from netbic.estimators import is_number
 
 ASSUMPTIONS: Final = ("none", "unimodal", "r-concave")
@@ -46,8 +46,7 @@ def expected_false(threshold: float, q: float, p: int, n_pairs: int, assumption:
     >>> [round(expected_false(0.8, 20, 88, 50, assumption), 3) for assumption in ("none", "unimodal", "r-concave")]
     [7.576, 3.743, 1.143]
     """
-    if assumption not in ASSUMPTIONS:
-        raise ValueError(f"assumption={assumption!r} is not known: choose one of {', '.join(map(repr, ASSUMPTIONS))}")
+    check_choice("assumption", assumption, ASSUMPTIONS)
     if not (is_number(threshold) and 0.5 < threshold <= 1):
         raise ValueError(f"threshold={threshold!r}: a share of the halves above .5 and at most 1 is needed")
     if not 0 <= q <= p:

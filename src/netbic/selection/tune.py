@@ -15,7 +15,7 @@ import pandas as pd
 from scipy.stats import rankdata
 from sklearn.base import clone
 
-from netbic.arrays import Matrix, RandomState, buffers, is_sparse
+from netbic.arrays import Matrix, RandomState, buffers, check_choice, is_sparse
 from netbic.estimators import SparseGraphSVD, axis_names, check_count, has_missing
 from netbic.graphs import Graph
 from netbic.selection.choice import RULES, Results, choice, printable, standard_errors, verdict
@@ -162,9 +162,8 @@ def tune(
 def _check_options(model: object, criterion: str, n_folds: int, rule: str) -> None:
     if not isinstance(model, SparseGraphSVD):
         raise TypeError(f"model={model!r}: a SparseGraphSVD is needed (GridSearchCV takes pipelines)")
-    for name, value, known in (("criterion", criterion, CRITERIA), ("rule", rule, RULES)):
-        if value not in known:
-            raise ValueError(f"{name}={value!r} is not known: choose one of {', '.join(map(repr, known))}")
+    check_choice("criterion", criterion, CRITERIA)
+    check_choice("rule", rule, RULES)
     check_count("n_folds", n_folds)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from netbic.arrays import Array, Bools, Floats, Indices, Matrix
+from netbic.arrays import Array, Bools, Floats, Indices, Matrix, check_choice
 from netbic.errors import InputError, shown
 from netbic.outofcore import map_rows
 from netbic.readers import MISSING, Expression, Step, stored_numbers
@@ -96,8 +96,7 @@ def _named(expression: Expression, steps: Steps) -> Expression:
 
 def _distinct(expression: Expression, how: str, steps: Steps) -> Expression:
     """One column per gene name."""
-    if how not in DUPLICATES:
-        raise InputError(f"duplicates={how!r} is not known: choose one of {', '.join(map(repr, DUPLICATES))}")
+    check_choice("duplicates", how, DUPLICATES, InputError)
     genes = pd.Index(expression.genes)
     if genes.is_unique:
         return expression
