@@ -281,7 +281,9 @@ def _problem(fitted: SparseGraphSVD) -> str:
 
 def _check_reliable(fitted: SparseGraphSVD) -> None:
     if problem := _problem(fitted):
-        raise _Unreliable(DIAGNOSTICS[problem].format(axis="candidate"))
+        axes = fitted.choices_.loc[fitted.choices_["diagnostic"] == problem, "axis"]
+        noun = "sample" if (axes == "rows").sum() > len(axes) / 2 else "feature"
+        raise _Unreliable(DIAGNOSTICS[problem].format(axis=noun))
 
 
 class AutoSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
