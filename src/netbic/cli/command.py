@@ -81,6 +81,9 @@ class Command(click.Command):
                 warnings.simplefilter("always", UserWarning)
                 warnings.showwarning = show
                 return super().invoke(ctx)
+        except click.UsageError as problem:
+            problem.ctx = None  # the message says what to do: print it without the usage of the command
+            raise
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except KeyboardInterrupt:
