@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from netbic.arrays import stored_values
 from netbic.conversion.external_transpose import csc_source, table_source, tenx_source
 from netbic.errors import InputError, extra, one_line
 from netbic.files import (
@@ -37,7 +38,6 @@ from netbic.readers import (
     is_store,
     open_expression,
     store_source,
-    stored_numbers,
     with_changes,
 )
 
@@ -177,7 +177,7 @@ def write_store(
     missing = 0
     for first, last in pairwise(bounds):
         block = rows.rows(first, last).astype(dtype, copy=False)
-        missing += int(np.count_nonzero(np.isnan(stored_numbers(block))))
+        missing += int(np.count_nonzero(np.isnan(stored_values(block))))
         writer.write(block, first, last)
         progress(_READING + int((100 - _READING) * last / rows.shape[0]))
     writer.close()

@@ -1,4 +1,4 @@
-"""Matrices in blocks of rows, on disk or on a cluster: the operator, and the executors that visit the blocks."""
+"""Matrices in blocks of rows, on disk or on a cluster: the operator, and the executors of functions of blocks."""
 
 from netbic.outofcore.blocks import RowBlocks, is_dask
 from netbic.outofcore.executors import (

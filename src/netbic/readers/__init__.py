@@ -4,7 +4,7 @@ from netbic.readers.characters import check_characters
 from netbic.readers.expression import Expression, check_names, file_format, read_expression
 from netbic.readers.gene_sets import GeneSets, read_gene_sets
 from netbic.readers.lazy import BLOCK_BYTES, RowSource, as_floats, open_expression, store_source
-from netbic.readers.matrices import NameArray, Step, as_matrix, float_type, stored_numbers
+from netbic.readers.matrices import NameArray, Step, as_matrix, float_type
 from netbic.readers.names import ENSEMBL, renaming, without_version
 from netbic.readers.networks import Network, NetworkSummary, read_network
 from netbic.readers.options import ExpressionOptions, NetworkOptions, check_keywords, with_changes
@@ -55,7 +55,6 @@ __all__ = [
     "renaming",
     "store_source",
     "stored_columns",
-    "stored_numbers",
     "text_pieces",
     "with_changes",
     "without_version",

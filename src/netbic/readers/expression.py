@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from netbic.arrays import Array, Bools, Matrix
+from netbic.arrays import Array, Bools, Matrix, stored_values
 from netbic.errors import InputError, extra, one_line, shown, unusable
 from netbic.outofcore import ColumnStatistics, column_statistics, is_dask, select_columns
 from netbic.readers.annotations import OldLayout
 from netbic.readers.characters import check_characters
 from netbic.readers.hdf5 import check_hdf5
-from netbic.readers.matrices import NameArray, Step, as_matrix, as_names, stored_numbers
+from netbic.readers.matrices import NameArray, Step, as_matrix, as_names
 from netbic.readers.options import ExpressionOptions
 from netbic.readers.parquet import number_table, read_parquet
 from netbic.readers.stores import BY_BLOCKS, describe, is_zarr, stored_whole
@@ -94,7 +94,7 @@ class Expression:
 
     def find(self, test: Callable[[Array], Bools]) -> tuple[int, str]:
         """How many stored values pass a test, and gene and sample of the first one."""
-        found = test(stored_numbers(self.matrix))
+        found = test(stored_values(self.matrix))
         if not found.any():
             return 0, ""
         if isinstance(self.matrix, np.ndarray):

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike, NDArray
 
-from netbic.arrays import Array, Matrix, checked
+from netbic.arrays import Array, Matrix, checked, is_sparse
 
 NameArray = NDArray[np.object_]
 Step = dict[str, Any]  # of the preprocessing: its name ("step"), counts and the genes concerned
@@ -24,14 +24,8 @@ def float_type(dtype: DTypeLike) -> np.dtype[Any]:
 def as_matrix(values: Matrix) -> Matrix:
     """A dense array or CSR matrix of floats; masked entries of a masked array are missing (NaN)."""
     values = checked(values)
-    sparse: Matrix = values if sp.issparse(values) else None
-    matrix = np.asarray(values) if sparse is None else sp.csr_array(sparse)
+    matrix: Matrix = sp.csr_array(values) if is_sparse(values) else np.asarray(values)
     return matrix.astype(float_type(matrix.dtype), copy=False)
-
-
-def stored_numbers(matrix: Matrix) -> Array:
-    """All entries of a dense matrix, the stored ones of a sparse one."""
-    return matrix if isinstance(matrix, np.ndarray) else np.asarray(matrix.data)
 
 
 def native(values: Any) -> Array:

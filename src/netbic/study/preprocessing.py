@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from netbic.arrays import Array, Bools, Floats, Indices, Matrix, check_choice
+from netbic.arrays import Array, Bools, Floats, Indices, Matrix, check_choice, stored_values
 from netbic.errors import InputError, shown
 from netbic.outofcore import map_rows
-from netbic.readers import MISSING, Expression, Step, stored_numbers
+from netbic.readers import MISSING, Expression, Step
 
 Steps = list[Step]
 DUPLICATES = ("highest", "mean", "error")
@@ -198,7 +198,7 @@ def _changed(expression: Expression, function: Callable[[Matrix], Matrix]) -> Ex
 
 def _check_counts(expression: Expression, step: str) -> None:
     known = expression.scan
-    lowest = float(np.nanmin(stored_numbers(expression.matrix) if known is None else known.lowest, initial=0.0))
+    lowest = float(np.nanmin(stored_values(expression.matrix) if known is None else known.lowest, initial=0.0))
     if lowest < 0:
         raise InputError(
             f"{step} needs values of at least 0, the smallest is {lowest:g}: are these already logarithms?"
