@@ -10,7 +10,7 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from netbic.arrays import Array, Bools, Floats, Indices, check_real, check_sparse, n_masked
+from netbic.arrays import Array, Bools, Floats, Indices, check_real, check_sparse, is_sparse, n_masked
 
 Keys = NDArray[np.int64]
 
@@ -22,7 +22,7 @@ def as_coo(weights: Any) -> sp.coo_array:
             f"graph weights are a masked array and {masked:,} of its entries are masked: fill them, "
             "e.g. weights.filled(0)"
         )
-    if sp.issparse(weights):
+    if is_sparse(weights):
         check_sparse(weights, "the graph")
     else:
         weights = np.asarray(weights)
