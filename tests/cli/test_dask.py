@@ -156,7 +156,9 @@ def test_a_cluster_that_cannot_be_made(files, tmp_path, monkeypatch, problem):
 def test_tables_have_to_be_converted(files, address, tmp_path):
     done = run("fit", files / "expression.tsv.gz", "--out", tmp_path / "out", "--dask", address)
     assert done.exit_code == 1
-    assert "is a text table, from which blocks of samples cannot be read: netbic convert" in done.output
+    assert (
+        "is a text table, from which blocks of samples cannot be read: convert it first (netbic convert" in done.output
+    )
 
 
 def test_a_missing_value_is_named(address, tmp_path):

@@ -33,7 +33,7 @@ def test_forty_modules_of_the_tumours(real_data, tmp_path, study, network):
     assert done.exit_code == 0, done.output
     genes, edges = MATCHED[study, network]
     assert f"matched: {genes:,} of" in done.output
-    assert f"edges between them: {edges:,} of" in done.output
+    assert f"edges between matched genes: {edges:,} of" in done.output
     modules = netbic.io.read_table(tmp_path / "out" / "modules.tsv")
     assert modules.groupby(["module", "axis"]).size().tolist() == [200, 50] * 40
     assert netbic.io.read_table(tmp_path / "out" / "summary.tsv")["converged"].all()

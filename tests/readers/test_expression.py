@@ -128,7 +128,7 @@ BAD = {
     "header too short": (TEXT.replace("\tb\tc", "").encode(), "line 1: names 2 columns"),
     "empty": (b"", "is empty"),
     "blank": (b"\n  \n\t\n", "only blanks"),
-    "header only": (b"gene\ta\tb\n", "a header and nothing else"),
+    "header only": (b"gene\ta\tb\n", "contains only a header"),
     "no header": (b"x\t1.5\t2.5\ny\t3.5\t4.5\n", "add a header line"),
     "one column": (b"gene\nx\ny\n", "one column only"),
     "latin-1": (TEXT.replace("x", "\xe9").encode("latin-1"), "line 2: byte 0xe9 is not UTF-8.*iconv"),

@@ -109,7 +109,7 @@ def test_pipes_and_devices_are_refused_before_they_are_opened(tmp_path, read):
     for path in pipes:
         os.mkfifo(path)
     for path in [*pipes, "/dev/zero"]:
-        with pytest.raises(InputError, match="is not a regular file: save what it holds to a file first"):
+        with pytest.raises(InputError, match="is not a regular file: save its content to a regular file first"):
             read(path)
 
 

@@ -182,6 +182,7 @@ def test_enrichment_wants_data_in_memory_and_loads_nothing(visited):
 def test_the_matrix_never_is_in_memory(monkeypatch):
     """100 MB in blocks of 2 MB, of which a few are there at a time."""
     monkeypatch.setattr(blocks, "_HELD_SHARE", 0.0)
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "2")  # threads, each with blocks of its own
 
     def made(block_info=None):
         first, last = block_info[None]["array-location"][0]

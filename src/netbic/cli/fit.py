@@ -321,10 +321,10 @@ def _summarise(output: OutputOptions) -> None:
     if output.silent:
         return
     variance = summary["explained_variance_ratio"].sum()
-    click.echo(
-        f"{len(summary)} modules explain {variance:.1%} of the variance. Tables: {out}/modules.tsv, {out}/summary.tsv"
-    )
+    found = "1 module explains" if len(summary) == 1 else f"{len(summary)} modules explain"
+    click.echo(f"{found} {variance:.1%} of the variance. Tables: {out}/modules.tsv, {out}/summary.tsv")
     for row in summary.head(_LISTED_MODULES).itertuples():
         click.echo(f"  module {row.module}: {row.n_samples} samples, {row.n_genes} genes ({row.top_genes}, ...)")
     if len(summary) > _LISTED_MODULES:
-        click.echo(f"  and {len(summary) - _LISTED_MODULES} more modules (see {out}/summary.tsv)")
+        more = len(summary) - _LISTED_MODULES
+        click.echo(f"  and {more} more {'module' if more == 1 else 'modules'} (see {out}/summary.tsv)")

@@ -244,6 +244,6 @@ def _conclusion(tuning: Tuning, n_modules: int, out: Path) -> list[str]:
     """The verdict, where the table is, and the command to run next."""
     sizes = " ".join(f"{OPTIONS[name]} {value:g}" for name, value in tuning.best_params_.items() if name in OPTIONS)
     chosen = f"--modules {n_modules} {sizes}"
-    if "do not identify" in tuning.verdict:
+    if tuning.unidentified:
         chosen = "with sizes of your choice, or with --auto"
     return [in_genes(tuning.verdict), f"all settings: {out}/tuning.tsv", f"next: netbic fit ... {chosen}"]

@@ -70,7 +70,7 @@ def _parquet_pieces(path: Path, skip: Sequence[str], annotated: bool, progress: 
     file = open_parquet(path)
     try:
         if not file.metadata.num_rows:
-            raise unusable(path, "has a header and nothing else", "write or download it again")
+            raise unusable(path, "contains only a header", "write or download it again")
         height = max(1, _BATCH // (8 * max(1, len(file.schema_arrow.names))))
         done = 0
         for batch in file.iter_batches(height):

@@ -20,7 +20,7 @@ DIAGNOSTICS: Final = {
     "saturated": "nearly all {axis}s would be members",
     "collapsed": "hardly any {axis} stands out",
     "weak": "noise alone could explain it",
-    "heteroscedastic": "the noise of {axis}s differs too much",
+    "heteroscedastic": "the noise differs too much between {axis}s",
     "overlapping": "the scores of members and others overlap",
 }
 

@@ -85,7 +85,7 @@ class Expression:
             self.scanned()
             return ""
         count, first = self.find(np.isnan)
-        return f"{count:,} values are missing (the first: {first})" if count else ""
+        return f"{count:,} {'value is' if count == 1 else 'values are'} missing (the first: {first})" if count else ""
 
     def holes(self) -> str:
         """The earlier name of `missing_entries`."""
@@ -234,6 +234,6 @@ def _warn_about_outliers(path: Path, expression: Expression) -> None:
     if expression.shape[0] > 3 and usual > 0 and sizes[largest] > _OUTLYING * usual:
         warnings.warn(
             f"{path}: the values of sample {shown(expression.samples[largest])} are {sizes[largest] / usual:,.0f} "
-            "times as large as usual: if that column is not a sample, leave it out (`skip_columns`)",
+            "times as large as usual: if it is not a sample, leave it out (`skip_columns`)",
             stacklevel=3,
         )

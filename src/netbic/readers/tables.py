@@ -169,7 +169,7 @@ def read_columns(path: Path | str, header: bool | None, data: bytes | None = Non
     names = [field.lstrip("#").strip() for field in layout.first] if has_header else [str(k) for k in range(n_fields)]
     table = _parsed(layout, data, dict.fromkeys(range(n_fields), pa.string()), names, skip_first=has_header)
     if not table.num_rows:
-        raise unusable(path, "has a header and nothing else", "write or download it again")
+        raise unusable(path, "contains only a header", "write or download it again")
     frame = pd.DataFrame({at: _categories(table.column(at)) for at in range(n_fields)})
     return TextTable(frame.set_axis(pd.Index(names, dtype=object), axis=1), int(has_header))
 
@@ -232,7 +232,7 @@ def _parsed(
     """All lines, each column with its type; an error that describes the first problem."""
     skip = 1 if skip_first else 0
     if next(layout.rows(data, skip), None) is None:
-        raise unusable(layout.path, "has a header and nothing else", "write or download it again")
+        raise unusable(layout.path, "contains only a header", "write or download it again")
     if layout.separator == " " and (b"  " in data or b" \n" in data or b"\n " in data or b"\t" in data):
         data = single_spaced(data)
     try:

@@ -39,7 +39,7 @@ def checked_file(path: Path | str) -> Path:
             raise unusable(path, "does not exist", "check the spelling and the folder")
         details = path.stat()
         if not stat.S_ISREG(details.st_mode):  # a pipe or device might never end
-            raise unusable(path, "is not a regular file", "save what it holds to a file first")
+            raise unusable(path, "is not a regular file", "save its content to a regular file first")
         if details.st_size == 0:
             raise unusable(path, "is empty", "write or download it again")
     except (OSError, ValueError) as problem:  # invalid names, folders without permission

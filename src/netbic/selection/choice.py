@@ -64,8 +64,8 @@ def _smoothness(model: SparseGraphSVD) -> float:
     return float(sum((DEFAULT_SMOOTHNESS if given is None else given) for graph, given in axes if graph is not None))
 
 
-def verdict(results: Results, index: int, shape: tuple[int, int], predicts: bool) -> str:
-    """What was chosen, the best point if that is another, and which sizes the data do not identify.
+def verdict(results: Results, index: int, shape: tuple[int, int], predicts: bool) -> tuple[str, tuple[str, ...]]:
+    """What was chosen, the best point if that is another, and the names of sizes that the data do not identify.
 
     With `predicts`, a score of 0 is that of a constant prediction of zero.
     """
@@ -81,12 +81,13 @@ def verdict(results: Results, index: int, shape: tuple[int, int], predicts: bool
         summary += "the only setting tried." if len(points) == 1 else f"the best of {len(points):,} settings."
     if predicts and means[best] <= 0:
         summary += " No setting predicts the held-out data better than a constant zero."
-    return " ".join([summary, *_unidentified(results, index, shape)])
+    sentences, unidentified = _at_edges(results, index, shape)
+    return " ".join([summary, *sentences]), unidentified
 
 
-def _unidentified(results: Results, index: int, shape: tuple[int, int]) -> list[str]:
+def _at_edges(results: Results, index: int, shape: tuple[int, int]) -> tuple[list[str], tuple[str, ...]]:
     """A sentence per size whose chosen value is at an edge of the grid, or whose score increases up to it."""
-    sentences = []
+    sentences, unidentified = [], []
     for name, size in zip(("n_rows", "n_columns"), shape, strict=True):
         values = [size if point.get(name) is None else point[name] for point in results["params"]]
         tried = sorted(set(values)) if f"param_{name}" in results else []
@@ -96,12 +97,13 @@ def _unidentified(results: Results, index: int, shape: tuple[int, int]) -> list[
             axis = name.removeprefix("n_")
             largest = f"all {size:,} {axis}" if tried[-1] == size else f"{tried[-1]:,} of {size:,} {axis}"
             advice = "choose the module size you want to study" if tried[-1] == size else "try larger values"
+            unidentified.append(name)
             sentences.append(
                 f"The data do not identify {name}: the best value is the largest tried ({largest}); {advice}."
             )
         elif len(tried) > 1 and values[index] == tried[0] > 1:
             sentences.append(f"The smallest {name} tried is chosen ({tried[0]:,}): try smaller values.")
-    return sentences
+    return sentences, tuple(unidentified)
 
 
 def _shown(point: Parameters) -> str:

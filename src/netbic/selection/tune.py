@@ -61,6 +61,8 @@ class Tuning:
         `mean_column_share`, the members of all modules as shares of the axis.
     verdict : str
         What was chosen, and which sizes the data do not identify, in plain words.
+    unidentified : tuple of str
+        Sizes ("n_rows", "n_columns") that the data do not identify.
     """
 
     best_params_: Parameters
@@ -69,6 +71,7 @@ class Tuning:
     best_estimator_: SparseGraphSVD
     cv_results_: Results = field(repr=False)
     verdict: str
+    unidentified: tuple[str, ...] = ()
 
     @property
     def table(self) -> pd.DataFrame:
@@ -155,8 +158,9 @@ def tune(
     results = _results(points, outcomes, len(search.splits))
     index = choice(results, models, rule)
     fitted = clone(model).set_params(**points[index]).fit(X)
-    said = verdict(results, index, values.shape, predicts=criterion in ("wold", "gabriel"))
-    return Tuning(points[index], index, float(results["mean_test_score"][index]), fitted, results, said)
+    text, unidentified = verdict(results, index, values.shape, predicts=criterion in ("wold", "gabriel"))
+    score = float(results["mean_test_score"][index])
+    return Tuning(points[index], index, score, fitted, results, text, unidentified)
 
 
 def _check_options(model: object, criterion: str, n_folds: int, rule: str) -> None:

@@ -56,7 +56,7 @@ def _remedy(rows: Axis, columns: Axis, settings: Settings) -> str:
                 f"the {axis} penalty {asked.penalty!r} has no objective, so convergence is not "
                 "guaranteed; try a penalty with an objective (L0, L1, L1Ball)"
             )
-    return "use solver='auto'" if settings.solver == "aisp" else "raise max_iter or tol"
+    return "use solver='auto'" if settings.solver == "aisp" else "increase max_iter or tol"
 
 
 def _short(axis: str, asked: Axis, vectors: list[Vector]) -> Iterator[Message]:

@@ -56,10 +56,10 @@ class Alignment:
         if self.network is None:
             return
         yield from _network_lines(self.network)
-        share = self.matched / self.genes
-        yield f"matched: {self.matched:,} of {self.genes:,} genes ({share:.0%}), {self.nodes:,} nodes in the network"
-        yield f"edges between them: {self.edges_kept:,} of {self.edges_in_graph:,}"
-        yield f"genes without a neighbour: {self.isolated:,} ({self.isolated_share:.0%})"
+        share = _percent(self.matched / self.genes)
+        yield f"matched: {self.matched:,} of {self.genes:,} genes ({share}), {self.nodes:,} nodes in the network"
+        yield f"edges between matched genes: {self.edges_kept:,} of {self.edges_in_graph:,}"
+        yield f"genes without a neighbour: {self.isolated:,} ({_percent(self.isolated_share)})"
         if self.hubs:
             named = ", ".join(f"{name} ({degree:,})" for name, degree in list(self.hubs.items())[:5])
             more = f" and {len(self.hubs) - 5} more" if len(self.hubs) > 5 else ""
@@ -86,6 +86,11 @@ def _network_lines(summary: NetworkSummary) -> Iterator[str]:
         yield f"proteins without a gene name: {summary.not_renamed:,}"
     if summary.not_genes:
         yield f"nodes that are not genes: {summary.not_genes:,} ({', '.join(summary.not_genes_named)}, ...)"
+
+
+def _percent(share: float) -> str:
+    """A share as a percentage, never rounded to 0% or 100%."""
+    return f"{share:.1%}" if 0 < share < 0.01 or 0.99 < share < 1 else f"{share:.0%}"
 
 
 def _step_line(step: Step) -> str:
