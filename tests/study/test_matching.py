@@ -188,4 +188,4 @@ def test_warnings_on_the_command_line_name_options_too(tmp_path):
     table.to_csv(tmp_path / "expression.tsv", sep="\t")
     pd.DataFrame({"source": ENSEMBL[:-1], "target": ENSEMBL[1:]}).to_csv(tmp_path / "net.tsv", sep="\t", index=False)
     done = CliRunner().invoke(main, ["align", str(tmp_path / "expression.tsv"), "--graph", str(tmp_path / "net.tsv")])
-    assert "if that column is not a sample, leave it out (--skip-columns)" in done.stderr
+    assert "if it is not a sample, leave it out (--skip-columns)" in done.stderr

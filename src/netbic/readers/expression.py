@@ -234,6 +234,6 @@ def _warn_about_outliers(path: Path, expression: Expression) -> None:
     if expression.shape[0] > 3 and usual > 0 and sizes[largest] > _OUTLYING * usual:
         warnings.warn(
             f"{path}: the values of sample {shown(expression.samples[largest])} are {sizes[largest] / usual:,.0f} "
-            "times as large as usual: if that column is not a sample, leave it out (`skip_columns`)",
+            "times as large as usual: if it is not a sample, leave it out (`skip_columns`)",
             stacklevel=3,
         )
