@@ -223,8 +223,10 @@ def in_genes(text: str) -> str:
     >>> from netbic.report import in_genes
     >>> in_genes("rows.tsv: the best is at the edge of the grid (all 150 rows); omit --graph")
     'rows.tsv: the best is at the edge of the grid (all 150 samples); omit --graph'
+    >>> in_genes("the file has genes in rows")  # a table's orientation
+    'the file has genes in rows'
     """
-    outside_names = rf"(?<![-\w./'])({'|'.join(_NOUNS)})(?![-\w/']|\.\w)"
+    outside_names = rf"(?<![-\w./'])(?<!\bin )({'|'.join(_NOUNS)})(?![-\w/']|\.\w)"
     return re.sub(outside_names, lambda found: _NOUNS[found[1]], text)
 
 
