@@ -7,8 +7,8 @@ import zarr
 
 
 def write_zarr(data, path, version=2, *, shards=False, chunks=None):
-    """Write an object as `write_zarr` does; `shards` is for version 3, `chunks` for a dense X."""
-    data.strings_to_categoricals()
+    """Write an object; `shards` is for version 3, `chunks` for a dense X."""
+    data.strings_to_categoricals()  # as AnnData.write_zarr does: older versions write no other nullable strings
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # anndata 0.12 on the defaults of 0.13, Zarr on consolidated metadata
         with anndata.settings.override(auto_shard_zarr_v3=shards):

@@ -165,7 +165,7 @@ def test_nullable_columns(tmp_path):
     assert (
         read_expression(tmp_path / "table.parquet")
         .missing_entries()
-        .startswith("1 values are missing (the first: gene 'GENE002'")
+        .startswith("1 value is missing (the first: gene 'GENE002'")
     )
 
 
@@ -203,7 +203,7 @@ def test_numbers_as_sample_names(tmp_path):
 
 def test_blanks_around_missing_values(tmp_path):
     (tmp_path / "table.tsv").write_text("gene\ta\tb\tc\nx\t 1 \t NA \t3\ny\t4\t5\t6\n")
-    assert read_expression(tmp_path / "table.tsv").missing_entries().startswith("1 values are missing")
+    assert read_expression(tmp_path / "table.tsv").missing_entries().startswith("1 value is missing")
 
 
 def test_counts_per_million_count_all_genes_and_skip_holes(tmp_path):
