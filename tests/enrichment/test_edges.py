@@ -6,6 +6,7 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from scipy.stats import chisquare, fisher_exact, kstest
 from sklearn.exceptions import NotFittedError
 
@@ -261,6 +262,15 @@ def test_held_out_edges_are_enriched_for_the_true_graph_but_not_for_a_rewired_on
     for words, said in (*cases, ({"null": "magic"}, "is not known"), ({"n_draws": 0}, "n_draws=0")):
         with pytest.raises(ValueError, match=said):
             held_out_edges(model, study.expression, **({"graph": study.network} | words))
+
+
+def test_held_out_edges_of_a_sparse_matrix_are_those_of_the_dense_one():
+    study = netbic.simulate.cohort(100, 300, n_modules=1, random_state=0)
+    model = netbic.SparseGraphSVD(1, n_rows=40, n_columns=60, column_graph=study.network.weights)
+    dense = study.expression.to_numpy()
+    for options in ({"random_state": 1}, {"random_state": 1, "shuffled": True}):
+        found = (held_out_edges(model, X, **options) for X in (dense, sp.csr_array(dense)))
+        pd.testing.assert_frame_equal(*found)
 
 
 def test_bad_input():

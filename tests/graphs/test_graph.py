@@ -213,6 +213,16 @@ def test_integers_can_be_names_too():
         match(table, 3, None, "column")
 
 
+@pytest.mark.parametrize("columns", [pd.RangeIndex(1, 8), pd.Index(list(range(1, 8)))])
+def test_a_range_that_does_not_start_at_0_names_the_columns(columns):
+    X = pd.DataFrame(np.random.default_rng(0).standard_normal((9, 7)), columns=columns)
+    graph = Graph.from_edges(pd.DataFrame({"source": [5], "target": [6]}))
+    model = SparseGraphSVD(1, n_columns=3, column_graph=graph).fit(X)
+    np.testing.assert_array_equal(model.names_["columns"], np.arange(1, 8))
+    assert [int(end[0]) for end in model.graphs_["columns"].edges()[:2]] == [4, 5]
+    assert SparseGraphSVD(1).fit(pd.DataFrame(X.to_numpy())).names_ == {"rows": None, "columns": None}
+
+
 def test_adjacency_tables():
     frame = pd.DataFrame(A, index=list("abcd"), columns=list("abcd"))
     graph = Graph.of(frame)

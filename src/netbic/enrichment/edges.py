@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.stats import false_discovery_control, hypergeom
 from sklearn.base import clone
 
-from netbic.arrays import Bools, Floats, Matrix, RandomState, check_choice, checked
+from netbic.arrays import Bools, Floats, Matrix, RandomState, check_choice, checked, to_dense
 from netbic.enrichment.masks import GraphLike, Modules, graph_and_masks, refuse_dask
 from netbic.enrichment.nulls import Counts, degree_matched_counts, edges_inside, rewired_counts, without_peers
 from netbic.estimators import SparseGraphSVD, axis_names, check_count, unwrapped
@@ -92,8 +92,8 @@ def held_out_edges(
     ----------
     model : SparseGraphSVD
         A clone of it is fitted, with the remaining edges as its `column_graph`.
-    X : matrix
-        In memory.
+    X : array, DataFrame or sparse matrix
+        A sparse matrix is made dense.
     graph : graph-like, optional
         Default: the model's `column_graph`.
     share : float
@@ -130,7 +130,7 @@ def held_out_edges(
     if source is None:
         raise ValueError("there is no graph whose edges could be held out: give one")
     names = axis_names(X)[1]
-    X = np.asarray(checked(X, missing=model.missing))
+    X = to_dense(checked(X, missing=model.missing))
     known, held_out = split_edges(match(source, X.shape[1], names, "column"), share, generator)
     if not held_out.n_edges:
         raise ValueError(f"share={share} of {known.n_edges} edges is less than one edge: choose a larger share")

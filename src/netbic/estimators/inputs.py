@@ -59,7 +59,9 @@ def axis_names(X: Any) -> tuple[Array | None, Array | None]:
 
 
 def names_of_index(index: Any) -> Array | None:
-    """The names in the index of a DataFrame, unless they are only numbers 0, 1, ..."""
-    if not isinstance(index, pd.Index) or isinstance(index, pd.RangeIndex):
+    """The names in the index of a DataFrame; None for the default index 0, 1, ..."""
+    if not isinstance(index, pd.Index):
+        return None
+    if isinstance(index, pd.RangeIndex) and index.equals(pd.RangeIndex(len(index))):
         return None
     return index.to_numpy() if index.dtype.kind in "iu" else np.asarray(index.astype(object).to_numpy(), dtype=object)
