@@ -160,7 +160,8 @@ def _chained_sets(n_sets: int, universe: int, size: int, overlap: int, generator
     needed = n_sets * (size - overlap) + overlap
     if not 0 <= overlap < size or needed > universe:
         raise ValueError(
-            f"{n_sets} modules of {size} with {overlap} shared need {needed} members, but there are {universe}"
+            f"{n_sets} modules of {size} with {overlap} shared need {needed} members, but there are {universe}: choose "
+            "fewer or smaller modules, or more samples and genes"
         )
     members = generator.permutation(universe)
     sets = np.zeros((n_sets, universe), dtype=bool)

@@ -43,7 +43,7 @@ def test_demo_is_the_same_every_time():
 def test_impossible_demo_says_what_to_do():
     done = run("demo", "--samples", "100", "--modules", "8")
     assert done.exit_code == 1
-    assert "choose fewer --modules" in done.output
+    assert "choose fewer or smaller modules, or more samples and genes" in done.output
     assert "Traceback" not in done.output
 
 
@@ -238,6 +238,7 @@ def test_warnings_are_one_line_each_and_kept(files, tmp_path):
     [
         (["--genes", "601"], 2, "--genes 601 but the data have 600 genes: choose 1 to 600"),
         (["--samples", "0"], 2, "Invalid value for '--samples'"),
+        (["--jobs", "0"], 2, "Invalid value for '--jobs'"),
         (["--method", "sgSVX"], 2, "unknown --method sgSVX"),
         (["--relations", "eats"], 1, "has no relation 'eats': it has binds"),
         (["--samples-in-rows"], 1, "no gene of the data is in the network"),
@@ -253,6 +254,14 @@ def test_wrong_use_and_failure_have_their_exit_codes(files, tmp_path, more, code
     assert said in done.output
     assert "Traceback" not in done.output
     assert not (tmp_path / "out").exists()
+
+
+def test_options_are_checked_before_the_data_are_read(tmp_path):
+    (tmp_path / "data.tsv").write_text("not a table")
+    for more, said in (("--method", "sgSVX"), "unknown --method"), (("--smoothness", "1"), "needs a network"):
+        done = run("fit", str(tmp_path / "data.tsv"), "--out", str(tmp_path / "out"), *more)
+        assert done.exit_code == 2
+        assert said in done.output
 
 
 def test_debug_shows_where_an_error_comes_from(files, tmp_path):

@@ -39,6 +39,17 @@ class Finite(click.FloatRange):
         return number
 
 
+class Jobs(click.types.IntParamType):
+    """A number of threads or processes, as joblib counts them: negative numbers are counted from all cores."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number."""
+        number = int(super().convert(value, param, ctx))
+        if not number:
+            self.fail("0 is not possible: use a number of at least 1, or -1 for all cores.", param, ctx)
+        return number
+
+
 _RESUMABLE = "netbic.resumable"  # in the context of a command that can be resumed
 
 

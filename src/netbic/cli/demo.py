@@ -24,7 +24,7 @@ _WITH = "with the network"
 @click.option("--genes", default=3000, type=click.IntRange(500), help="Number of genes.")
 @click.option("--modules", default=5, type=click.IntRange(1, 8), help="Number of planted modules.")
 @click.option("--cohorts", default=10, type=click.IntRange(1), help="Number of cohorts for the conclusion.")
-@click.option("--seed", default=0, help="Random seed of the first cohort.")
+@click.option("--seed", default=0, type=click.IntRange(0), help="Random seed of the first cohort.")
 def demo(samples: int, genes: int, modules: int, cohorts: int, seed: int) -> None:
     """Simulate a cohort, find the planted modules, and show how much the network helps.
 
@@ -36,7 +36,7 @@ def demo(samples: int, genes: int, modules: int, cohorts: int, seed: int) -> Non
     lines: list[str | Table] = []
     with progress_bar("cohorts", cohorts, 0, silent=False) as update:
         for number in range(cohorts):
-            study = _simulated(samples, genes, modules, seed + number)
+            study = netbic.simulate.cohort(samples, genes, n_modules=modules, random_state=seed + number)
             models = _fits(study, seed + number)
             scores = {name: netbic.simulate.recovery(model.columns_, study.genes) for name, model in models.items()}
             if number == 0:
@@ -49,13 +49,6 @@ def demo(samples: int, genes: int, modules: int, cohorts: int, seed: int) -> Non
         console.print(line)
     console.print(f"Mean F1 of the genes over {cohorts} simulated cohorts: {_conclusion(means)}")
     console.print("Next, with your own data: netbic fit expression.tsv --graph network.sif --out modules")
-
-
-def _simulated(samples: int, genes: int, modules: int, seed: int) -> Cohort:
-    try:
-        return netbic.simulate.cohort(samples, genes, n_modules=modules, random_state=seed)
-    except ValueError as problem:
-        raise click.ClickException(f"{problem}: choose fewer --modules, or more --genes and --samples") from None
 
 
 def _fits(study: Cohort, seed: int) -> dict[str, SparseGraphSVD]:

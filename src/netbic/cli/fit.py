@@ -19,6 +19,7 @@ from netbic.cli.command import (
     Command,
     File,
     Finite,
+    Jobs,
     echo,
     mark_resumable,
     preprocesses_data,
@@ -96,7 +97,6 @@ class ModelOptions:
 
     def estimator(self, study: Study) -> SparseGraphSVD:
         """The estimator that the options describe."""
-        self._check(study)
         parameters = self._sizes(study) | {
             "column_graph": study.graph,
             "n_init": self.restarts,
@@ -110,8 +110,9 @@ class ModelOptions:
             return netbic.SparseGraphSVD(self.modules, column_smoothness=self.smoothness, **parameters)
         return netbic.method(self.method, self.modules, column_sigma=self.smoothness or 0.0, **parameters)
 
-    def _check(self, study: Study) -> None:
-        if self.smoothness and study.graph is None:
+    def check(self, has_graph: bool) -> None:
+        """Refuse options that cannot be combined, before anything is read."""
+        if self.smoothness and not has_graph:
             raise click.UsageError("--smoothness needs a network: use --graph")
         if self.auto and (self.method is not None or self.smoothness is not None):
             raise click.UsageError(
@@ -122,7 +123,7 @@ class ModelOptions:
         known = netbic.methods.METHODS
         if self.method not in known:
             raise click.UsageError(f"unknown --method {self.method}: choose one of {', '.join(known)}")
-        if known[self.method].uses_graph and study.graph is not None and self.smoothness is None:
+        if known[self.method].uses_graph and has_graph and self.smoothness is None:
             raise click.UsageError(
                 f"--method {self.method} needs --smoothness, the paper's sigma (0.4 in its applications)"
             )
@@ -213,7 +214,7 @@ class Extras:
 @click.option("--graph-term", type=click.Choice(_TERMS), show_default="normalized", help="Form of the graph term.")
 @preprocesses_data
 @click.option("--restarts", default=1, type=click.IntRange(1), help="Number of starts per module.")
-@click.option("--jobs", type=int, help="Number of threads for the restarts; it does not affect the result.")
+@click.option("--jobs", type=Jobs(), help="Number of threads for the restarts; it does not affect the result.")
 @click.option("--seed", default=0, type=click.IntRange(0), help="Random seed for the restarts.")
 @reads_a_study
 @runs_on_dask
@@ -246,6 +247,7 @@ def fit(expression: str, graph: str | None, gene_sets: str | None, **options: An
     sets = None if gene_sets is None else netbic.io.read_gene_sets(gene_sets)
     lazy = lazily(options)
     modelling, reading = take(ModelOptions, options), split_lists(options)
+    modelling.check(has_graph=graph is not None)
     study = netbic.io.open_study(expression, graph, **reading, **lazy)
     for line in study.alignment.lines():
         echo(line, output.silent)

@@ -10,7 +10,7 @@ from types import ModuleType
 import click
 
 import netbic
-from netbic.cli.command import Command
+from netbic.cli.command import Command, Jobs
 from netbic.errors import InputError
 
 
@@ -25,7 +25,7 @@ from netbic.errors import InputError
     help="Folder with the real data sets.",
 )
 @click.option("--replicates", default=50, type=click.IntRange(2), help="Number of simulated matrices per setting.")
-@click.option("--jobs", default=-1, type=int, help="Number of processes for the simulation; -1 means all cores.")
+@click.option("--jobs", default=-1, type=Jobs(), help="Number of processes for the simulation; -1 means all cores.")
 @click.option("--seed", default=0, type=click.IntRange(0), help="Random seed.")
 @click.option("--quiet", is_flag=True, help="Print only errors.")
 def reproduce(part: str, out: Path, data: Path | None, replicates: int, jobs: int, seed: int, quiet: bool) -> None:

@@ -21,7 +21,7 @@ from netbic.cli.command import Command, Finite
     type=Finite(0, 100),
     help="Strength of the modules; modules of strength 0.5 are hard to find.",
 )
-@click.option("--seed", default=0, help="Random seed.")
+@click.option("--seed", default=0, type=click.IntRange(0), help="Random seed.")
 @click.option("--force", is_flag=True, help="Replace an earlier simulation in the folder.")
 def simulate(folder: Path, samples: int, genes: int, modules: int, strength: float, seed: int, force: bool) -> None:
     """Write a simulated cohort to FOLDER: expression.tsv.gz, network.sif, and truth.tsv with the planted modules."""

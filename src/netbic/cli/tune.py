@@ -18,6 +18,7 @@ from netbic.cli.command import (
     READING,
     Command,
     File,
+    Jobs,
     echo,
     preprocesses_data,
     preprocessing,
@@ -149,7 +150,7 @@ class TuningOptions:
 @click.option("--folds", default=5, type=click.IntRange(2), help="Number of cross-validation folds.")
 @click.option("--best", is_flag=True, help="Choose the best setting instead of the simplest within one standard error.")
 @preprocesses_data
-@click.option("--jobs", type=int, help="Number of processes; it does not affect the result.")
+@click.option("--jobs", type=Jobs(), help="Number of processes; it does not affect the result.")
 @click.option(
     "--dask", metavar="local|ADDRESS", help="Run the fits on a Dask cluster: on this machine (local) or tcp://..."
 )

@@ -14,6 +14,7 @@ OPTIONS = {
     "n_columns": "--genes",
     "n_rows": "--samples",
     "column_smoothness": "--smoothness",
+    "n_components": "--modules",
     "skip_columns": "--skip-columns",
     "graph_share_": "graph_share in summary.tsv",
 }

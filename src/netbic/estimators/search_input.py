@@ -97,7 +97,7 @@ class PreprocessingOptions:
         if self.clip is not None and not X.is_sparse:
             raise ValueError(
                 f"clip={self.clip} of the penalty needs the median of each column, which cannot be computed from the "
-                "blocks of a Dask array: use e.g. AdaptiveSupport(clip=None), or clip the array first: X.clip(-3, 3)"
+                "blocks of a Dask array: use e.g. AdaptiveSupport(clip=None)"
             )
         operator, noise, scaler = self._corrected(X)
         if not operator.squared_norm_is_safe:

@@ -67,4 +67,5 @@ def named(point: Parameters) -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError) as problem:
-        raise type(problem)(f"grid point {point}: {problem}") from None
+        shown = ", ".join(f"{name}={value!r}" for name, value in point.items())
+        raise type(problem)(f"grid point {shown}: {problem}") from None
