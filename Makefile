@@ -4,7 +4,7 @@
 # Develop
 #   make test            lint and suite: what must pass
 #   make lint            ruff and mypy
-#   make suite           the tests and doctests; some of them: make suite TESTS=tests/test_solver.py
+#   make suite           the tests and doctests; some of them: make suite TESTS=tests/solver/test_solver.py
 #   make coverage        the same with a coverage report (also with TESTS=...)
 #   make format          apply ruff's fixes and formatting
 #   make nightly         the tests that repeat others on more data and seeds

@@ -29,8 +29,8 @@ _HOMES = {
     "save": "netbic.storage",
     **dict.fromkeys(_PENALTIES, "netbic.penalties"),
 }
-_PACKAGES = {"enrichment", "graphs", "io", "methods", "penalties", "pl", "report", "selection"}
-_PACKAGES |= {"simulate", "tl"}
+_PACKAGES = {"enrichment", "graphs", "io", "methods", "penalties", "pl", "report", "selection", "simulate", "tl"}
+_PACKAGES |= {"operators", "outofcore", "solver"}  # for extensions
 _PACKAGES |= {"files", "storage"}  # for the command line
 
 __all__ = [

@@ -25,7 +25,7 @@ RandomState = int | Sequence[int] | np.random.Generator | np.random.RandomState 
 Matrix = Any
 Kind = Literal["dense", "sparse", "table", "dask", "dask table", "anndata", "operator", "blocks", "other"]
 Shape = tuple[int, int]
-Problem = str | None  # what is wrong with a matrix, in words, or None
+Problem = str | None  # what is wrong with a matrix, as text, or None
 
 _REAL_KINDS = "fiub"
 _FURTHEST = 2**31 - 1  # diagonal: beyond it, SciPy's arithmetic overflows
@@ -39,7 +39,7 @@ _REMEDY = "build it again from its entries, e.g. as a COO matrix, or load it aga
 
 @singledispatch
 def kind_of(X: object) -> Kind:
-    """What X is: the one place where inputs are told apart.
+    """The kind of an input X; inputs are distinguished here only.
 
     Returns
     -------
@@ -215,7 +215,7 @@ def check_real(values: Any, name: str) -> None:
         kind = "complex numbers" if values.dtype == object else values.dtype
         raise ValueError(
             f"Complex data not supported: {name} holds {kind}, real numbers are needed (take their modulus or "
-            "real part)"  # scikit-learn wants the first words
+            "real part)"  # the estimator checks of scikit-learn look for the first three words
         )
 
 

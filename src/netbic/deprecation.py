@@ -1,4 +1,4 @@
-"""Earlier names, which go on working with a warning."""
+"""Earlier names, which still work, with a warning."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 
 def earlier_names(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
-    """Make the `__getattr__` of a module some of whose names are found elsewhere today.
+    """Make the `__getattr__` of a module that supports earlier names.
 
     Parameters
     ----------
     module : str
-        The module's own name.
+        The name of the module.
     names : dict
-        From an earlier name to the one of today, with its module.
+        From an earlier name to the current one, with its module.
 
     Examples
     --------
@@ -31,8 +31,8 @@ def earlier_names(module: str, names: Mapping[str, str]) -> Callable[[str], Any]
     def __getattr__(name: str) -> Any:
         if name not in names:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        home, _, today = names[name].rpartition(".")
+        home, _, current = names[name].rpartition(".")
         warnings.warn(f"{module}.{name} is called {names[name]} now", FutureWarning, stacklevel=2)
-        return getattr(import_module(home), today)
+        return getattr(import_module(home), current)
 
     return __getattr__

@@ -60,7 +60,7 @@ def shown(value: str) -> str:
 
 
 def extra(module: str, name: str, purpose: str) -> Any:
-    """Import a module that an extra brings, or say how to get it."""
+    """Import a module of an optional dependency; the error says how to install it."""
     try:
         return import_module(module)
     except ImportError:

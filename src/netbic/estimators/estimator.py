@@ -19,7 +19,7 @@ from netbic.estimators.inputs import axis_names, has_missing, names_of_index, va
 from netbic.estimators.parameters import AxisOptions, check_parameters, seed_of_starts
 from netbic.estimators.projection import observed_scores, scoring, span
 from netbic.estimators.results import store_modules
-from netbic.estimators.search_input import PreprocessingOptions, SearchInput
+from netbic.estimators.search_input import ScalingOptions, SearchInput
 from netbic.estimators.threads import one_blas_thread
 from netbic.graphs import Graph
 from netbic.operators import Scaler, as_operator
@@ -259,7 +259,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         self.graphs_ = {"rows": row_graph, "columns": column_graph}
         settings = self._settings(X.dtype)
         with one_blas_thread(), released(X):
-            operator, noise, self.scaler_ = self._preprocessing().apply(X)
+            operator, noise, self.scaler_ = self._scaling().apply(X)
             search = self._search(operator, rows, columns, settings, noise, known)
             modules: list[Module] = []
             for module in islice(search, self.n_components):
@@ -282,7 +282,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         check_parameters(made)
         X = made._validated(X, reset=True)
         with one_blas_thread():
-            operator, noise, scaler = made._preprocessing().apply(X)
+            operator, noise, scaler = made._scaling().apply(X)
             starts = Starts(operator, exact=self.solver == "aisp")
             if operator.squared_norm > 0:
                 starts.leading(operator)  # computed once for all searches
@@ -380,8 +380,8 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     def _validated(self, X: Any, reset: bool) -> Any:
         return validated(self, X, reset)
 
-    def _preprocessing(self) -> PreprocessingOptions:
-        return PreprocessingOptions(self.center, self.scale, self.missing, self.clip, self.low_memory)
+    def _scaling(self) -> ScalingOptions:
+        return ScalingOptions(self.center, self.scale, self.missing, self.clip, self.low_memory)
 
     def _settings(self, dtype: DTypeLike) -> Settings:
         tol = self.tol if dtype == np.float64 else max(self.tol, 1e-5)  # products have six digits
@@ -393,4 +393,4 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     def _report(self, module: Module, number: int, X: Any) -> None:
         if self.verbose:
             done = f", {passes(X):.1f} passes so far" if passes(X) is not None else ""
-            print(f"module {number}: d = {module.d:.6g}, {len(module.objectives)} rounds, {module.outcome}{done}")
+            print(f"module {number}: d = {module.d:.6g}, {len(module.objectives)} iterations, {module.outcome}{done}")

@@ -19,10 +19,10 @@ def scoring(vectors: Floats) -> Floats:
     return np.asarray(np.linalg.solve(triangle, np.linalg.solve(triangle.T, vectors)).T)
 
 
-def observed_scores(prepared: Array, vectors: Array) -> Array:
+def observed_scores(scaled: Array, vectors: Array) -> Array:
     """Least-squares scores from the observed entries of each row (zeros for a row without any)."""
-    scores = np.zeros((len(prepared), len(vectors)), dtype=prepared.dtype)
-    for row, entries in enumerate(prepared):
+    scores = np.zeros((len(scaled), len(vectors)), dtype=scaled.dtype)
+    for row, entries in enumerate(scaled):
         seen = ~np.isnan(entries)
         scores[row] = np.linalg.lstsq(vectors[:, seen].T, entries[seen], rcond=None)[0]
     return scores

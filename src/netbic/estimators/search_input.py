@@ -40,7 +40,7 @@ class SearchInput(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PreprocessingOptions:
+class ScalingOptions:
     """How a matrix is clipped, centred and scaled: parameters of `SparseGraphSVD`."""
 
     center: str | None

@@ -48,7 +48,7 @@ class StableModules(SparseGraphSVD):
         X = made._validated(X, reset=True)
         made.names_, made.graphs_ = reference.names_, reference.graphs_
         with one_blas_thread():
-            operator, noise, made.scaler_ = made._preprocessing().apply(X)
+            operator, noise, made.scaler_ = made._scaling().apply(X)
             searched = made._searched(operator, reference, rows, columns, made._settings(X.dtype))
             found = {number: module for number, module in searched if module.d > noise}
             store_modules(made, operator, list(found.values()), X.dtype)

@@ -17,7 +17,7 @@ from netbic.readers.characters import check_categories, check_characters
 from netbic.readers.tables import column_key, read_columns
 from netbic.readers.text import Layout, check_quotes, read_bytes
 
-# Usual names of the columns with the two ends of an edge, likelier ones first: "source", "gene_a", "gene1", ...
+# Usual names of the columns with the two ends of an edge, most likely ones first: "source", "gene_a", "gene1", ...
 _STEMS = """official_symbol_interactor gene_symbol genesymbol symbol gene node protein participant interactor partner
 name entrez entrez_gene_interactor"""
 _SOURCES = ["source", "from", "tf", "regulator", "source_name"]

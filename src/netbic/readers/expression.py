@@ -194,7 +194,7 @@ def _from_old_h5ad(path: Path, options: ExpressionOptions) -> Expression:
     anndata = extra("anndata", "anndata", "an .h5ad file")
     try:
         data = anndata.read_h5ad(path)
-    except Exception as problem:  # h5py and anndata have many ways to say that a file is damaged
+    except Exception as problem:  # h5py and anndata raise many kinds of errors for damaged files
         what = f"cannot be read as .h5ad ({one_line(str(problem), 120)})"
         raise unusable(path, what, "check that it is one, or write it again") from None
     layers = {None: data.X, **data.layers}

@@ -56,7 +56,7 @@ def read_sparse(path: Path) -> sp.coo_array:
         return sp.coo_array(getattr(sp, f"{arrays.format}_array")(content, shape=arrays.shape))
     except InputError:
         raise
-    except Exception as found:  # zip, numpy and scipy each have their own ways to say that a file is damaged
+    except Exception as found:  # zip, numpy and scipy raise many kinds of errors for damaged files
         what = f"cannot be read as a sparse matrix ({one_line(str(found), 120)})"
         raise unusable(path, what, _REMEDY) from None
 

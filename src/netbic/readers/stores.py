@@ -107,7 +107,7 @@ def describe(
             return _described(path.absolute(), root, layer, gene_names)
     except InputError:
         raise
-    except Exception as problem:  # h5py, zarr and numpy have many ways to say that a file is damaged
+    except Exception as problem:  # h5py, zarr and numpy raise many kinds of errors for damaged files
         what = f"cannot be read as {path.suffix.lower() or '.zarr'} ({one_line(str(problem), 120)})"
         raise unusable(path, what, "check that it is one, or write it again") from None
 
@@ -137,7 +137,7 @@ def readable(path: str, first: int, last: int) -> Iterator[None]:
         yield
     except (InputError, MemoryError):
         raise
-    except Exception as problem:  # each library has its own ways to say that a file is damaged
+    except Exception as problem:  # each library raises its own errors for damaged files
         what = f"rows {first} to {last - 1} cannot be read ({one_line(str(problem), 120)})"
         raise unusable(path, what, _REMEDY) from None
 

@@ -43,7 +43,7 @@ class NumberTable:
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """What was left out, as a step of the preparation."""
+        """What was left out, as a step of the preprocessing."""
         return ({"step": "columns left out", "named": list(self.skipped)},) if self.skipped else ()
 
 

@@ -18,7 +18,7 @@ from netbic.estimators import SparseGraphSVD, check_same_data, fitted_model, hea
 from netbic.files import add_files, read_bytes
 from netbic.operators import Scaler
 from netbic.outofcore import RowBlocks
-from netbic.storage import npz_arrays
+from netbic.storage import npz_arrays, npz_bytes
 
 Members = tuple[Indices, Indices]  # positions of genes and of samples
 
@@ -71,9 +71,7 @@ def write_heatmaps(folder: Path | str, model: SparseGraphSVD, X: Matrix) -> None
     arrays: dict[str, Any] = {}
     for module, heatmap in enumerate(_heatmaps(model, X)):
         arrays |= {f"{name}-{module}": getattr(heatmap, name) for name in ("values", "limit", "genes", "samples")}
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, **arrays)
-    add_files(Path(folder), {FILE: buffer.getvalue()})
+    add_files(Path(folder), {FILE: npz_bytes(arrays)})
 
 
 def read_heatmaps(folder: Path | str) -> list[Heatmap]:

@@ -103,8 +103,8 @@ class ComplementaryPairs:
 
     def _compared(self, known: Layers, fitted: SparseGraphSVD) -> SelectionCounts:
         matches = match_modules(known, Layers.of(fitted))
-        nobody = np.zeros(self.size, dtype=bool)  # the last row, which -1, no partner, points to
-        members = np.vstack([getattr(fitted, f"{self.axis}_"), nobody])[matches.partner]
+        no_members = np.zeros(self.size, dtype=bool)  # the last row, which -1, no partner, points to
+        members = np.vstack([getattr(fitted, f"{self.axis}_"), no_members])[matches.partner]
         found = matches.similarity >= MIN_SIMILARITY
         reference = self.layers.right if self.axis == "columns" else self.layers.left.T
         counted = members & found[:, None]

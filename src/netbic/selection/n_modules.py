@@ -144,8 +144,7 @@ def _prepared(model: SparseGraphSVD, X: Matrix) -> Floats:
         if model.missing == "error":
             raise ValueError("X has missing values: fill them first, or use missing='ignore' to take column means")
         values = np.where(missing, np.nanmean(np.where(missing.all(axis=0), 0.0, values), axis=0), values)
-    preparation = Scaler.learn(as_operator(values, low_memory=True), model.center, model.scale)
-    return preparation.apply(values)
+    return Scaler.learn(as_operator(values, low_memory=True), model.center, model.scale).apply(values)
 
 
 class _Triplet(NamedTuple):

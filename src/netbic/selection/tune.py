@@ -257,12 +257,12 @@ class _Search:
         for outcomes in found:
             yield from outcomes
 
-    def _batches(self, finished: Container[tuple[int, int]], at_once: int) -> Iterator[Batch]:
+    def _batches(self, finished: Container[tuple[int, int]], n_parallel: int) -> Iterator[Batch]:
         """Folds with points that share a prepared matrix: all of them or, for several processes, some."""
         for fold in range(len(self.splits)):
             remaining = [point for point in range(len(self.models)) if (point, fold) not in finished]
             for group in self._groups(remaining):
-                n_batches = 1 if at_once == 1 else min(len(group), _BATCHES * at_once)
+                n_batches = 1 if n_parallel == 1 else min(len(group), _BATCHES * n_parallel)
                 # Interleaved, because neighbouring points of the grid take about the same time.
                 yield from ((fold, group[first::n_batches]) for first in range(n_batches))
 

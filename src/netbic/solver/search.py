@@ -58,7 +58,7 @@ class Module:
 
 
 class ModuleSearch:
-    """Iterate over modules until nothing is left of X; `ended` then says why the search has ended.
+    """Iterate over modules until X is exhausted; `ended` is then the reason why the search has ended.
 
     `known` modules, the first ones of an earlier search, are not searched for again. The others are bit-identical to
     those of that search. `starts` are those of the operator, if they have been computed already; they are modified.

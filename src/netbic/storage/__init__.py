@@ -12,6 +12,7 @@ from netbic.storage.model_folders import load as load
 from netbic.storage.model_folders import save as save
 from netbic.storage.new_samples import read_like as read_like
 from netbic.storage.npz import npz_arrays as npz_arrays
+from netbic.storage.npz import npz_bytes as npz_bytes
 from netbic.storage.runs import Run as Run
 from netbic.storage.runs import check_folder as check_folder
 from netbic.storage.state import ModelState as ModelState

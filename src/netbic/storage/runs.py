@@ -68,7 +68,7 @@ class Run:
         ----------
         folder : path
         settings : dict
-            All that decides the result beside the data, as JSON has it.
+            Everything but the data that determines the result, as JSON.
         data : dict
             Digests of the data.
         inputs : dict, optional

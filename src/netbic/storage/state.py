@@ -21,7 +21,7 @@ from netbic.storage.npz import Arrays
 from netbic.storage.state_check import check_arrays, check_names
 
 _ARRAYS = ("left_vectors", "components", "singular_values", "explained_variance_ratio", "graph_share", "converged")
-CHOSEN_NUMBERS = ["sigma", "noise", "strength", "heteroscedasticity"]  # what a Choice holds beside the posteriors
+CHOSEN_NUMBERS = ["sigma", "noise", "strength", "heteroscedasticity"]  # of a Choice, in addition to the posteriors
 _GRAPHS = ("row_graph", "column_graph")
 Names: TypeAlias = "list[str | int] | None"
 _KINDS = {kind.__name__: kind for kind in (SparseGraphSVD, StableModules)}

@@ -14,7 +14,7 @@ from netbic.errors import InputError, shown
 from netbic.graphs import Graph
 from netbic.readers import ENSEMBL, NameArray, Network, NetworkSummary, Step, without_version
 
-_FEW = 0.05  # below this share of the smaller side, different kinds of names are likelier than a small overlap
+_FEW = 0.05  # below this share of the smaller side, different kinds of names are more likely than a small overlap
 _HUB_SHARE = 0.05  # a hub has more than this share of the connected genes as neighbours
 _HUB_LEAST = 50
 _NAMED_COLUMNS = 5  # of those that were not used
@@ -208,7 +208,7 @@ def _mismatch(genes: NameArray, graph: Graph, matched: int, samples: Collection[
 
 
 def _remedy(genes: NameArray, nodes: NameArray, samples: Collection[str]) -> tuple[str, str]:
-    """The likeliest reason why names do not match and what to do; and the parameter of `open_study` that does it."""
+    """The most likely reason why names do not match and what to do; and the parameter of `open_study` that does it."""
     known = set(map(str, nodes))
     enough = max(2, _FEW * min(len(genes), len(known)))
 

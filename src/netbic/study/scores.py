@@ -78,14 +78,14 @@ def _check_overlap(model: SparseGraphSVD, known: pd.Index[Any], wanted: pd.Index
         warnings.warn(what, stacklevel=4)
 
 
-def _affine_scores(X: Matrix, preparation: Scaler, directions: Array, at: Array) -> Array:
+def _affine_scores(X: Matrix, scaler: Scaler, directions: Array, at: Array) -> Array:
     """Scores are affine in X, so the contribution of missing genes is the same for all rows."""
     there = np.flatnonzero(at >= 0)
     places = sp.csr_array((np.ones(there.size, dtype=X.dtype), (at[there], there)), shape=(X.shape[1], at.size))
     directions = directions.astype(X.dtype)
-    missing = np.where(at < 0, preparation.offsets, 0.0)[None, :]
-    added = (preparation.apply(missing) - preparation.apply(np.zeros_like(missing))) @ directions
-    return np.asarray(preparation.project(X @ places, directions) + added.astype(X.dtype))
+    missing = np.where(at < 0, scaler.offsets, 0.0)[None, :]
+    added = (scaler.apply(missing) - scaler.apply(np.zeros_like(missing))) @ directions
+    return np.asarray(scaler.project(X @ places, directions) + added.astype(X.dtype))
 
 
 def scores_table(scores: Array, samples: Any) -> pd.DataFrame:
