@@ -101,6 +101,15 @@ def test_importing_netbic_loads_nothing_heavy():
     assert done.stdout.strip() == "[]"
 
 
+def test_every_documented_package_loads_on_first_use():
+    index = (Path(__file__).parent.parent / "docs" / "api" / "index.md").read_text()
+    packages = re.findall(r"\[`netbic\.(\w+)`\]", index)
+    assert len(packages) > 10
+    code = f"import netbic; print([name for name in {packages} if not hasattr(netbic, name)])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 def test_every_public_name_loads():
     for name in netbic.__all__:
         assert getattr(netbic, name) is not None
