@@ -72,7 +72,7 @@ def reproduce(
         raise InputError(f"replicates={replicates}: at least 2 are needed for a standard error")
     real = "table1" in parts or "fig2" in parts
     if real and data is None:
-        raise InputError("Table 1 and Figure 2 need real data: give their folder (--data, or NETBIC_DATA)")
+        raise InputError("Table 1 and Figure 2 need real data: give their folder (`data`, or NETBIC_DATA)", ["data"])
     if real:
         check_data(Path(str(data)), datasets, networks)
     plotting()  # an error now if matplotlib is not installed, not after minutes

@@ -9,7 +9,7 @@ import pytest
 import scipy.io
 import scipy.sparse as sp
 
-from netbic.io import InputError, read_expression
+from netbic.io import InputError, read_expression, read_network
 
 GENES, SAMPLES = ["TP53", "MDM2", "EGFR", "MYC"], ["s1", "s2", "s3"]
 VALUES = np.array([[1.5, 2.0, -3.25], [0.0, 4.5, 1e-3], [7.0, 8.0, 9.0], [1e5, 0.1, 0.2]])
@@ -110,6 +110,13 @@ def test_columns_that_hold_no_expression_can_be_skipped(tmp_path):
     agrees(read_expression(tmp_path / "table.tsv", skip_columns=["function"]))
     with pytest.raises(InputError, match="no column 'words' to skip"):
         read_expression(tmp_path / "table.tsv", skip_columns=["words"])
+
+
+def test_a_single_name_may_be_given_instead_of_a_list(tmp_path):
+    (tmp_path / "table.tsv").write_text("gene\tnote\ts1\ts2\nA\tx\t1\t2\nB\ty\t3\t4\n")
+    assert read_expression(tmp_path / "table.tsv", skip_columns="note").samples.tolist() == ["s1", "s2"]
+    (tmp_path / "network.sif").write_text("A\tbinds\tB\nB\tcontrols\tC\n")
+    assert read_network(tmp_path / "network.sif", relations="binds").graph.names.tolist() == ["A", "B"]
 
 
 def test_missing_values_stay_missing(tmp_path):

@@ -84,6 +84,8 @@ def test_missing_values_do_not_disturb():
         (np.ones((6, 8)), {}, "fewer than two genes vary"),
         (COUNTS, {"duplicates": "first"}, "choose one of 'highest', 'mean', 'error'"),
         (COUNTS, {"only": ["x"]}, "no gene of the data is in the network"),
+        (COUNTS, {"n_variable": 0}, "`n_variable=0`: at least 2 genes are needed"),
+        (COUNTS, {"n_variable": -1}, "`n_variable=-1`: at least 2 genes are needed"),
     ],
 )
 def test_what_cannot_be_prepared(kind, values, words, said):

@@ -46,8 +46,7 @@ def check_writable(folder: Path, names: Iterable[str], inputs: Inputs | None = N
         some = one_line(", ".join(others[:8]) + (f" and {len(others) - 8} more" if len(others) > 8 else ""))
         raise FolderInUse(
             f"{folder} contains files that netbic did not write and would have to replace ({some}): "
-            "move them away, or choose another folder (`force=True` does not replace them either)",
-            ["force"],
+            "move them away, or choose another folder (such files are never replaced)"
         )
 
 

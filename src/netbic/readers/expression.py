@@ -153,10 +153,10 @@ def read_expression(
     elif kind in ("zarr", ".npy", ".h5ad"):
         expression = _from_store(path, options)
     elif kind == "parquet":
-        table = number_table(path, read_parquet(path), skip_columns, not samples_in_rows)
+        table = number_table(path, read_parquet(path), options.skip_columns, not samples_in_rows)
         expression = _from_table(table, samples_in_rows)
     else:
-        expression = _from_table(read_numbers(path, skip_columns, not samples_in_rows), samples_in_rows)
+        expression = _from_table(read_numbers(path, options.skip_columns, not samples_in_rows), samples_in_rows)
     check_names(path, expression.samples, expression.genes)
     if (infinite := expression.find(np.isinf))[0]:
         raise unusable(path, f"holds infinite values ({infinite[1]})", "remove them, or give missing values as NA")

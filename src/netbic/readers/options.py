@@ -22,6 +22,12 @@ def with_changes(options: Options, function: str, changes: dict[str, Any]) -> Op
     return replace(options, **changes)
 
 
+def _list_of_one(options: object, name: str) -> None:
+    """Accept a single name where a sequence of names is expected."""
+    if isinstance(given := getattr(options, name), str):
+        object.__setattr__(options, name, (given,))  # the dataclass is frozen
+
+
 def check_keywords(function: str, given: Iterable[str], known: Sequence[str]) -> None:
     """Raise a TypeError with the nearest known name if a keyword is not known."""
     for name in given:
@@ -45,7 +51,7 @@ class ExpressionOptions:
     gene_names : str, optional
         Column of `var` (.h5ad, .zarr) that holds the names of the genes (default: its index); for a 10x folder "id"
         or "symbol" (the default).
-    skip_columns : sequence of str
+    skip_columns : str or sequence of str
         Columns of a table to leave out.
     """
 
@@ -53,6 +59,9 @@ class ExpressionOptions:
     layer: str | None = None
     gene_names: str | None = None
     skip_columns: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        _list_of_one(self, "skip_columns")
 
     def check(self, path: Path, file_format: str) -> None:
         """Raise if an option does not apply to this format."""
@@ -73,7 +82,7 @@ class NetworkOptions:
 
     Parameters
     ----------
-    relations : sequence of str
+    relations : str or sequence of str
         Keep only edges with one of these relations.
     min_score : float, optional
         Keep only edges with at least this weight (STRING's scores range from 0 to 1000).
@@ -101,3 +110,6 @@ class NetworkOptions:
     target: str | None = None
     weighted: bool | None = None
     strip_versions: bool = False
+
+    def __post_init__(self) -> None:
+        _list_of_one(self, "relations")

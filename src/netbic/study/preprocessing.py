@@ -16,6 +16,7 @@ from netbic.outofcore import map_rows
 from netbic.readers import MISSING, Expression, Step
 
 Steps = list[Step]
+_FEWEST_GENES = 2
 DUPLICATES = ("highest", "mean", "error")
 
 
@@ -58,6 +59,8 @@ def prepare(
     keep_constant : bool
         Keep constant genes, as needed for new samples of a fitted model.
     """
+    if n_variable is not None and n_variable < _FEWEST_GENES:
+        raise InputError(f"`n_variable={n_variable}`: at least {_FEWEST_GENES} genes are needed", ["n_variable"])
     steps: Steps = list(expression.steps)
     expression = expression.scanned()
     if cpm or log1p:
@@ -219,7 +222,7 @@ def _varying(expression: Expression, steps: Steps) -> Expression:
     varying = ~(constant_columns(expression.matrix) if expression.scan is None else expression.scan.constant)
     if varying.all():
         return expression
-    if np.count_nonzero(varying) < 2:
+    if np.count_nonzero(varying) < _FEWEST_GENES:
         raise InputError("fewer than two genes vary: modules need genes that differ between samples")
     named = [str(gene) for gene in expression.genes[~varying]]
     steps.append({"step": "drop constant", "genes": len(named), "named": named})
