@@ -4,6 +4,7 @@ import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import NotFittedError
 
 import netbic
 from netbic import AdaptiveSupport, SparseGraphSVD
@@ -15,6 +16,21 @@ GENES = [f"g{i}" for i in range(100)]
 X = pd.DataFrame(toy.X, columns=GENES)
 edges = pd.DataFrame(np.argwhere(np.triu(toy.column_graph.weights.toarray())), columns=["source", "target"])
 edges = edges.map(lambda i: GENES[i]).sample(frac=1, random_state=0)  # nodes in another order than the columns
+
+
+def test_a_model_is_fitted_when_all_modules_are_found():
+    model = SparseGraphSVD(2, n_rows=50, n_columns=50)
+    search = model.iter_fit(X)
+    next(search)
+    with pytest.raises(NotFittedError):
+        model.transform(X)
+    with pytest.raises(NotFittedError):
+        netbic.io.summary_table(model)
+    assert len(list(search)) == 1
+    assert model.transform(X).shape == (100, 2)
+    with pytest.raises(ValueError, match="n_rows=101"):
+        model.set_params(n_rows=101).fit(toy.X)
+    assert model.names_["columns"].tolist() == GENES  # those of the modules that the model still has
 
 
 def test_a_fit_matches_each_graph_once(monkeypatch, tmp_path):

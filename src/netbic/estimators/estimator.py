@@ -255,11 +255,9 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         X = self._validated(X, reset=True)
         rows, row_graph = AxisOptions.of(self, "row").build(X.shape[0], row_names)
         columns, column_graph = AxisOptions.of(self, "column").build(X.shape[1], column_names)
-        self.names_ = {"rows": row_names, "columns": column_names}
-        self.graphs_ = {"rows": row_graph, "columns": column_graph}
         settings = self._settings(X.dtype)
         with one_blas_thread(), released(X):
-            operator, noise, self.scaler_ = self._scaling().apply(X)
+            operator, noise, scaler = self._scaling().apply(X)
             search = self._search(operator, rows, columns, settings, noise, known)
             modules: list[Module] = []
             for module in islice(search, self.n_components):
@@ -268,7 +266,9 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
                     self._report(module, len(modules) - 1, X)
                     yield module
             store_modules(self, operator, modules, X.dtype)
-        self.passes_ = passes(X)
+        self.names_ = {"rows": row_names, "columns": column_names}
+        self.graphs_ = {"rows": row_graph, "columns": column_graph}
+        self.scaler_, self.passes_ = scaler, passes(X)
         for message, category in diagnostics(modules, self.n_components, search.ended, rows, columns, settings):
             warnings.warn(message, category, stacklevel=3)
 
@@ -353,6 +353,9 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         if kind_of(data) == "dask":
             return data[rows][:, columns].compute()
         return super().get_submatrix(i, checked(data))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "components_")  # not before all modules are found
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
