@@ -268,6 +268,14 @@ def test_rewiring_carries_weights_along():
     assert sorted(graph.rewire(1).edges()[2]) == sorted(graph.edges()[2])
 
 
+def test_bad_nodes_and_sweeps_are_refused():
+    graph = Graph.from_edges(EDGES)
+    with pytest.raises(ValueError, match="give positions or a boolean mask"):
+        graph.subgraph(["a", "b"])
+    with pytest.raises(ValueError, match="sweeps=0: at least 1 is needed"):
+        graph.rewire(0, sweeps=0)
+
+
 def test_graphs_without_edges():
     empty = Graph(np.zeros((3, 3)))
     assert empty.n_edges == 0

@@ -454,6 +454,7 @@ HOLED[0, 0] = np.nan
         ({"n_folds": 1, "criterion": "wold"}, "n_folds=1"),
         ({"n_folds": 0}, "n_folds=0"),
         ({"X": toy.X[:, :6]}, "5 folds of 6 features: choose 2 to 3"),
+        ({"grid": {"n_components": [1, 100]}, "criterion": "bic"}, "n_components=100 is too large.*choose at most 99"),
         ({"grid": {"n_rows": [10, 101]}}, r"grid point n_rows=101: n_rows=101 but X has 100 rows"),
         ({"grid": {"n_rows": [10], "n_columns": [-1]}}, "n_columns=-1"),
         ({"grid": {"column_penalty": [L1Ball(10.5)]}}, r"L1Ball\(.*column"),

@@ -251,6 +251,10 @@ class Graph:
         ['d', 'c', 'a']
         """
         kept = np.asarray(nodes)
+        if kept.size and kept.dtype.kind not in "biu":
+            raise ValueError(
+                f"nodes are of type {kept.dtype}: give positions or a boolean mask (`align` selects by name)"
+            )
         kept = np.flatnonzero(kept) if kept.dtype == bool else kept.astype(np.intp)
         weights = sp.csr_array(self.weights[kept][:, kept])
         weights.sort_indices()
@@ -269,6 +273,8 @@ class Graph:
         sweeps : int
             Thirty propose 15 swaps per edge; ten per edge are usually considered well mixed.
         """
+        if sweeps < 1:
+            raise ValueError(f"sweeps={sweeps!r}: at least 1 is needed")
         tails, heads, values = next(self.rewired_edges(random_state, sweeps=sweeps))
         matrix = sp.coo_array((values, (tails, heads)), shape=self.weights.shape)
         weights = sp.csr_array(matrix + matrix.T)

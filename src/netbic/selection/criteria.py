@@ -163,7 +163,10 @@ class AllData(Split):
 
     def __init__(self, X: Matrix, n_components: int) -> None:
         if n_components >= min(X.shape):
-            raise ValueError(f"criterion='bic' needs n_components={n_components} below the shorter side of X {X.shape}")
+            raise ValueError(
+                f"n_components={n_components} is too large for criterion='bic' and an X of shape {X.shape}: "
+                f"choose at most {min(X.shape) - 1}"
+            )
         self.X, self._n_components = X, n_components
 
     def scorer(self, prepared: SearchInput, model: SparseGraphSVD) -> Scorer:
