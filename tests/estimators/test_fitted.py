@@ -1,10 +1,13 @@
 """Fitted attributes that other packages read: matched graphs, the scaler, choices; and earlier names of them."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import netbic
 from netbic import AdaptiveSupport, SparseGraphSVD
@@ -91,3 +94,26 @@ def test_passes_are_those_of_the_last_fit():
     model = SparseGraphSVD(1, n_rows=50, n_columns=50).fit(da.from_array(toy.X, chunks=(50, 100)))
     assert model.passes_ > 0
     assert model.fit(toy.X).passes_ is None
+
+
+def blas_threads():
+    return {
+        library["filepath"]: library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"
+    }
+
+
+def test_the_number_of_blas_threads_is_restored_after_overlapping_fits():
+    model = SparseGraphSVD(2, n_rows=20, n_columns=20)
+    model.fit(X)
+    with threadpool_limits(2, user_api="blas"):
+        usual = blas_threads()
+        first, second = model.iter_fit(X), SparseGraphSVD(2, n_rows=20, n_columns=20).iter_fit(X)
+        next(first), next(second)
+        assert set(blas_threads().values()) == {1}
+        first.close()
+        assert set(blas_threads().values()) == {1}
+        second.close()
+        assert blas_threads() == usual
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda k: SparseGraphSVD(1, n_rows=20, n_columns=20).fit(X), range(20)))
+        assert blas_threads() == usual

@@ -9,7 +9,6 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -150,25 +149,21 @@ def quiet() -> Iterator[None]:
 
     Both are settings of the whole process: the first thread that enters sets them, the last that leaves resets them.
     """
-    _settings.enter()
+    _no_warnings.enter()
     try:
-        with one_blas_thread():  # with OpenMP the limit applies to this thread only
+        with one_blas_thread():
             yield
     finally:
-        _settings.leave()
+        _no_warnings.leave()
 
 
-class _Settings:
+class _NoWarnings:
     def __init__(self) -> None:
-        self._lock, self._inside = Lock(), 0
-        self._filters, self._limit = ExitStack(), ExitStack()
-        # A single thread sets and resets the limit of BLAS: only the thread that set it can reset it.
-        self._limiter = ThreadPoolExecutor(1, thread_name_prefix="netbic-blas")
+        self._lock, self._inside, self._filters = Lock(), 0, ExitStack()
 
     def enter(self) -> None:
         with self._lock:
             if not self._inside:
-                self._limiter.submit(lambda: self._limit.enter_context(one_blas_thread())).result()
                 self._filters.enter_context(warnings.catch_warnings())
                 warnings.simplefilter("ignore")
             self._inside += 1
@@ -178,7 +173,6 @@ class _Settings:
             self._inside -= 1
             if not self._inside:
                 self._filters.close()
-                self._limiter.submit(self._limit.close).result()
 
 
-_settings = _Settings()
+_no_warnings = _NoWarnings()
