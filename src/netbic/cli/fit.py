@@ -28,7 +28,7 @@ from netbic.cli.command import (
     split_lists,
     take,
 )
-from netbic.cli.wording import in_genes
+from netbic.cli.wording import counted, in_genes
 
 if TYPE_CHECKING:
     from netbic.estimators import SparseGraphSVD
@@ -271,7 +271,7 @@ def _find_modules(run: Run, model: SparseGraphSVD, modelling: ModelOptions, extr
     mark_resumable()
     study, lines = extras.study, list[str]()
     if run.known:
-        echo(f"continuing after {len(run.known)} modules", silent)
+        echo(f"continuing after {counted(len(run.known), 'module')}", silent)
     if modelling.auto:
         for reason in _choose(model, study, run, modelling, silent):
             echo(reason, silent)
@@ -324,7 +324,8 @@ def _summarise(output: OutputOptions) -> None:
     found = "1 module explains" if len(summary) == 1 else f"{len(summary)} modules explain"
     click.echo(f"{found} {variance:.1%} of the variance. Tables: {out}/modules.tsv, {out}/summary.tsv")
     for row in summary.head(_LISTED_MODULES).itertuples():
-        click.echo(f"  module {row.module}: {row.n_samples} samples, {row.n_genes} genes ({row.top_genes}, ...)")
+        size = f"{counted(row.n_samples, 'sample')}, {counted(row.n_genes, 'gene')}"
+        more = ", ..." if row.n_genes > 1 + row.top_genes.count(", ") else ""
+        click.echo(f"  module {row.module}: {size} ({row.top_genes}{more})")
     if len(summary) > _LISTED_MODULES:
-        more = len(summary) - _LISTED_MODULES
-        click.echo(f"  and {more} more {'module' if more == 1 else 'modules'} (see {out}/summary.tsv)")
+        click.echo(f"  and {len(summary) - _LISTED_MODULES} more (see {out}/summary.tsv)")
