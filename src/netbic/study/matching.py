@@ -57,7 +57,7 @@ class Alignment:
             return
         yield from _network_lines(self.network)
         share = _percent(self.matched / self.genes)
-        yield f"matched: {self.matched:,} of {self.genes:,} genes ({share}), {self.nodes:,} nodes in the network"
+        yield f"matched: {self.matched:,} of {self.genes:,} genes ({share}); the network has {self.nodes:,} genes"
         yield f"edges between matched genes: {self.edges_kept:,} of {self.edges_in_graph:,}"
         yield f"genes without a neighbour: {self.isolated:,} ({_percent(self.isolated_share)})"
         if self.hubs:
