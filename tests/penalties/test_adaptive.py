@@ -360,7 +360,7 @@ def test_what_is_kept_is_called_unsettled(monkeypatch):
     monkeypatch.setattr(solving, "MAX_CHOOSING_ROUNDS", 5)
     toy = paper(0.05, random_state=3)
     graphs = {"row_graph": toy.row_graph, "column_graph": toy.column_graph}
-    said = "did not converge .module 0 kept changing its size for 400 iterations"
+    said = "did not converge .it kept changing its size for 400 iterations"
     with pytest.warns(ConvergenceWarning, match=said):
         model = SparseGraphSVD(1, **ADAPTIVE, **graphs).fit(toy.X)
     assert not model.converged_[0]
