@@ -207,10 +207,18 @@ class Extras:
     "--auto",
     is_flag=True,
     help="Choose sizes, number of modules (at most --modules) and smoothness from the data, and print the reasons; "
-    "about 640 fits.",
+    "about 640 fits (under a minute for 500 samples and 3,000 genes).",
 )
-@click.option("--method", help="Published method: sgSVD*, sgSVD, L0SVD, PMD, ALSVD, ... (with centred genes).")
-@click.option("--graph-term", type=click.Choice(_TERMS), show_default="normalized", help="Form of the graph term.")
+@click.option(
+    "--method", help="Published method: sgSVD*, sgSVD, L0SVD, PMD, ALSVD, ...; genes are centred, see --center."
+)
+@click.option(
+    "--graph-term",
+    type=click.Choice(_TERMS),
+    show_default="normalized",
+    help="How edges count: adjacency rewards every edge between genes of a module, normalized gives less weight to "
+    "hubs, the Laplacians penalise different weights of neighbours.",
+)
 @preprocesses_data
 @click.option("--restarts", default=1, type=click.IntRange(1), help="Number of starts per module.")
 @click.option("--jobs", type=int, help="Number of threads for the restarts; it does not affect the result.")
