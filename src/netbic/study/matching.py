@@ -216,7 +216,7 @@ def _remedy(genes: NameArray, nodes: NameArray, samples: Collection[str]) -> tup
         return len(nodes.intersection(names)) >= enough
 
     if overlap(map(str, samples), known):
-        return "The names of the samples match instead: read the matrix with samples in rows", "samples_in_rows"
+        return "The names of the samples match instead: exchange genes and samples", "samples_in_rows"
     stripped = {without_version(str(gene)) for gene in genes}
     if overlap(stripped, known) or overlap(stripped, {without_version(name) for name in known}):
         return "They differ in Ensembl versions (the .5 of ENSG00000141510.5): remove the versions", "strip_versions"
