@@ -28,6 +28,7 @@ def path_graph(size):
         ({"n_columns": "many"}, TypeError, "n_columns='many': an integer is needed"),
         ({"n_components": 0}, ValueError, "n_components=0: at least 1 is needed"),
         ({"n_components": True}, TypeError, "n_components=True: an integer is needed"),
+        ({"column_graph": "net.sif"}, ValueError, "the graph is the text 'net.sif': read a file with netbic.io.read"),
         ({"n_init": 0}, ValueError, "n_init=0"),
         ({"max_iter": 0}, ValueError, "max_iter=0"),
         ({"tol": -1.0}, ValueError, "tol=-1.0: a finite number of at least 0"),

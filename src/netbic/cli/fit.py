@@ -331,9 +331,9 @@ def _summarise(output: OutputOptions) -> None:
     variance = summary["explained_variance_ratio"].sum()
     found = "1 module explains" if len(summary) == 1 else f"{len(summary)} modules explain"
     click.echo(f"{found} {variance:.1%} of the variance. Tables: {out}/modules.tsv, {out}/summary.tsv")
-    for row in summary.head(_LISTED_MODULES).itertuples():
-        size = f"{counted(row.n_samples, 'sample')}, {counted(row.n_genes, 'gene')}"
-        more = ", ..." if row.n_genes > 1 + row.top_genes.count(", ") else ""
-        click.echo(f"  module {row.module}: {size} ({row.top_genes}{more})")
+    for row in summary.head(_LISTED_MODULES).to_dict("records"):
+        size = f"{counted(row['n_samples'], 'sample')}, {counted(row['n_genes'], 'gene')}"
+        more = ", ..." if row["n_genes"] > len(row["top_genes"].split(", ")) else ""
+        click.echo(f"  module {row['module']}: {size} ({row['top_genes']}{more})")
     if len(summary) > _LISTED_MODULES:
         click.echo(f"  and {len(summary) - _LISTED_MODULES} more (see {out}/summary.tsv)")
