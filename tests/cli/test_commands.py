@@ -295,7 +295,11 @@ def test_enrichment_is_written_with_the_modules_and_afterwards(files, tmp_path):
     sets.write_text("".join(f"planted{k}\tmodule {k}\t" + "\t".join(members) + "\n" for k, members in genes.items()))
     done = fit(files, tmp_path / "out", "--gene-sets", str(sets))
     assert done.exit_code == 0, done.output
-    assert "edges.tsv: 3 of 3 modules have more edges than expected by chance" in done.output
+    assert "edges.tsv: modules with more edges than random genes: 3 of 3" in done.output
+    assert "not independent evidence: the fit used this network" in done.output
+    unused = fit(files, tmp_path / "unused", "--smoothness", "0")
+    assert "modules with more edges than random genes" in unused.output
+    assert "not independent evidence" not in unused.output
     found = netbic.io.read_table(tmp_path / "out" / "gene_sets.tsv")
     assert set(found["term"]) == {"planted0", "planted1", "planted2"}
     edges = netbic.io.read_table(tmp_path / "out" / "edges.tsv")

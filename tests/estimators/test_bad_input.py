@@ -28,6 +28,7 @@ def path_graph(size):
         ({"n_columns": "many"}, TypeError, "n_columns='many': an integer is needed"),
         ({"n_components": 0}, ValueError, "n_components=0: at least 1 is needed"),
         ({"n_components": True}, TypeError, "n_components=True: an integer is needed"),
+        ({"column_graph": "net.sif"}, ValueError, "the graph is the text 'net.sif': read a file with netbic.io.read"),
         ({"n_init": 0}, ValueError, "n_init=0"),
         ({"max_iter": 0}, ValueError, "max_iter=0"),
         ({"tol": -1.0}, ValueError, "tol=-1.0: a finite number of at least 0"),
@@ -62,7 +63,10 @@ def test_bad_words(keywords, error, words):
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (np.where(np.arange(20) == 3, np.nan, X), r"NaN\. Drop such entries, or use missing='ignore'"),
+        (
+            np.where(np.arange(20) == 3, np.nan, X),
+            r"NaN\. Replace these .* use missing='ignore'",
+        ),
         (np.where(np.arange(20) == 3, np.inf, X), "infinity"),
         (X[0], "2D array"),
         (np.empty((0, 20)), "0 sample"),
@@ -109,7 +113,7 @@ def test_an_l1_penalty_that_leaves_nothing():
 
 def test_unconverged_modules_are_said():
     noisy = np.random.default_rng(1).standard_normal((40, 40))
-    with pytest.warns(ConvergenceWarning, match=r"modules 0, 1 did not converge \(module 0 hit max_iter=2\)"):
+    with pytest.warns(ConvergenceWarning, match=r"modules 0, 1 did not converge \(module 0 reached max_iter=2\)"):
         model = SparseGraphSVD(2, n_rows=5, n_columns=5, max_iter=2, tol=1e-12).fit(noisy)
     assert not model.converged_.any()
 

@@ -153,5 +153,5 @@ def test_bad_input():
         SparseGraphSVD(missing="ignore").fit(sp.csr_array(HOLED))
     with pytest.raises(ValueError, match="X is sparse and contains NaN"):
         SparseGraphSVD(missing="ignore").fit(sp.csr_array(X)).transform(sp.csr_array(HOLED))
-    with pytest.raises(ValueError, match="use missing='ignore' or 'impute' for NaN"):
+    with pytest.raises(ValueError, match="use missing='ignore' or missing='impute'"):
         SparseGraphSVD().fit(HOLED)

@@ -353,14 +353,14 @@ def test_sizes_that_never_settle_are_kept_after_a_while(monkeypatch, words, solv
     starts = words.get("n_init", 1)
     assert 30 < len(made) <= 30 * starts + 2 * solves  # a solve chooses once at least, and is looked at once more
     assert not model.converged_[0]
-    assert any("did not converge (module 0" in str(warning.message) for warning in caught)
+    assert any("did not converge (" in str(warning.message) for warning in caught)
 
 
 def test_what_is_kept_is_called_unsettled(monkeypatch):
     monkeypatch.setattr(solving, "MAX_CHOOSING_ROUNDS", 5)
     toy = paper(0.05, random_state=3)
     graphs = {"row_graph": toy.row_graph, "column_graph": toy.column_graph}
-    said = "did not converge .module 0 kept changing its size for 400 iterations"
+    said = "did not converge .it kept changing its size for 400 iterations"
     with pytest.warns(ConvergenceWarning, match=said):
         model = SparseGraphSVD(1, **ADAPTIVE, **graphs).fit(toy.X)
     assert not model.converged_[0]
@@ -394,7 +394,7 @@ def test_imputing_has_a_limit_of_rounds(monkeypatch):
     X = generator.standard_normal((12, 15))
     X[generator.random(X.shape) < 0.3] = np.nan
     words = {"n_rows": 4, "n_columns": 5, "missing": "impute", "tol": 0.0, "max_iter": 30}
-    with pytest.warns(ConvergenceWarning, match="hit max_iter=30"):
+    with pytest.warns(ConvergenceWarning, match="reached max_iter=30"):
         SparseGraphSVD(1, **words).fit(X)
     assert sum(counts) <= 30 + 11 * 30
 

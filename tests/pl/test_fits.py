@@ -27,7 +27,7 @@ def test_loadings_are_the_heaviest_members_by_name(study, model, axis):
     assert all(same_color(*pair) for pair in zip(ax.collections[1].get_facecolors(), expected, strict=True))
     low, high = ax.get_ylim()
     assert low > 7 > 0 > high  # heaviest on top
-    size, word = (50, "features") if axis == "columns" else (30, "samples")
+    size, word = (50, "genes") if axis == "columns" else (30, "samples")
     assert ax.get_title(loc="left") == f"Module 1: 8 of {size} {word}"
 
 
@@ -37,7 +37,7 @@ def test_loadings_of_a_small_module_and_of_unnamed_data():
     ax = pl.loadings(model)
     top = np.argsort(-np.abs(model.components_[0]), kind="stable")[:3]
     assert [label.get_text() for label in ax.get_yticklabels()] == [str(k) for k in top]
-    assert ax.get_title(loc="left") == "Module 0: 3 features"
+    assert ax.get_title(loc="left") == "Module 0: 3 genes"
     with pytest.raises(netbic.InputError, match="unknown axis='genes': choose 'columns'"):
         pl.loadings(model, axis="genes")
     with pytest.raises(ValueError, match="n=0: at least 1"):

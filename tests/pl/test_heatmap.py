@@ -27,7 +27,7 @@ def test_it_draws_the_centred_data_in_the_modules_order(study, model):
     X = study.expression.to_numpy()
     rows, columns = module_order(model.left_vectors_.T).members, module_order(model.components_).members
     np.testing.assert_allclose(image(ax), (X - X.mean(axis=0))[np.ix_(rows, columns)], atol=1e-12)
-    assert ax.get_xlabel() == f"{columns.size} features of 3 modules"
+    assert ax.get_xlabel() == f"{columns.size} genes of 3 modules"
     assert ax.get_ylabel() == f"{rows.size} samples of 3 modules"
 
 
@@ -157,7 +157,7 @@ def test_others_are_for_contrast(study, model):
     ax = pl.heatmap(model, study.expression, modules=[1], n_others=7)
     assert image(ax).shape == (37, 57)
     assert (np.asarray(ax.images[1].get_array())[0, -7:] == 0.95).all()
-    assert ax.get_xlabel() == "50 features of 1 module, and 7 others"
+    assert ax.get_xlabel() == "50 genes of 1 module, and 7 others"
 
 
 def test_anndata_with_layer_and_mask(study):
@@ -185,7 +185,7 @@ def test_bad_input_is_named(study, model):
     with pytest.raises(netbic.InputError, match="X has 600 columns but the model was fitted to 700"):
         pl.heatmap(model, X.to_numpy()[:, :600])
     lost = X.columns[module_order(model.components_).members[0]]
-    with pytest.raises(netbic.InputError, match=f"no feature '{lost}'"):
+    with pytest.raises(netbic.InputError, match=f"no gene '{lost}'"):
         pl.heatmap(model, X.drop(columns=lost))
     with pytest.raises(netbic.InputError, match="occur twice in X"):
         pl.heatmap(model, X.set_axis([*X.columns[:-1], X.columns[0]], axis=1))

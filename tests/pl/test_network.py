@@ -48,7 +48,7 @@ def test_lines_are_the_edges_between_members(study, model):
     ends = {tuple(place): k for k, place in enumerate(places.tolist())}
     drawn = {tuple(sorted(ends[tuple(end)] for end in line.tolist())) for line in lines.get_segments()}
     assert drawn == set(map(tuple, np.argwhere(np.triu(inside)).tolist()))
-    assert ax.get_title(loc="left") == f"Module 0: 50 features, {len(drawn)} edges"
+    assert ax.get_title(loc="left") == f"Module 0: 50 genes, {len(drawn)} edges"
 
 
 def test_the_seed_decides_the_layout(model):
@@ -96,7 +96,7 @@ def test_members_without_an_edge_stand_below(model):
 
 def test_a_graph_may_be_given(study, model):
     without = netbic.SparseGraphSVD(1, n_rows=30, n_columns=50).fit(study.expression)
-    with pytest.raises(netbic.InputError, match=r"without a graph of its features: use network\(model, graph="):
+    with pytest.raises(netbic.InputError, match=r"without a graph of its genes: use network\(model, graph="):
         pl.network(without)
     given = pl.network(without, graph=study.network)
     members = heavy_first(without, 0)
@@ -111,7 +111,7 @@ def test_a_graph_may_be_given(study, model):
 def test_of_a_vast_module_the_heaviest_are_drawn(study):
     dense = netbic.SparseGraphSVD(1, column_graph=study.network).fit(study.expression)
     ax = pl.network(dense)
-    assert ax.get_title(loc="left").startswith("Module 0: 500 of 700 features, ")
+    assert ax.get_title(loc="left").startswith("Module 0: 500 of 700 genes, ")
     heaviest = np.sort(np.abs(dense.components_[0]))[-500:]
     np.testing.assert_array_equal(np.sort(np.abs(parts(ax)[0].get_array())), heaviest)
 

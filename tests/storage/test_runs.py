@@ -95,7 +95,7 @@ def test_a_resumed_fit_writes_the_same_bytes(files, finished, tmp_path, after):
     assert not (tmp_path / "out" / "modules.tsv").exists()
     done = fit(files, tmp_path / "out", "--resume")
     assert done.exit_code == 0
-    assert f"continuing after {after} modules" in done.output
+    assert f"continuing after {after} module{'s' * (after > 1)}\n" in done.output
     assert contents(tmp_path / "out") == contents(finished)
 
 
@@ -107,7 +107,7 @@ def test_a_damaged_checkpoint_does_not_change_the_result(files, finished, tmp_pa
     damaged["npz"] = damaged["npz"][:200] + damaged["npz"][240:]
     checkpoint.write_bytes(b"".join([*lines[:2], json.dumps(damaged).encode() + b"\n", *lines[3:]]))
     done = fit(files, tmp_path / "out", "--resume")
-    assert "continuing after 1 modules" in done.output
+    assert "continuing after 1 module\n" in done.output
     assert contents(tmp_path / "out") == contents(finished)
 
 

@@ -71,7 +71,7 @@ def chain(names):
             [f"s{k}" for k in range(40)],
             [f"GENE{k}" for k in range(40)],
             [f"GENE{k}" for k in range(40)],
-            "names of the samples match instead: exchange rows and columns",
+            "exchange genes and samples",
             "samples_in_rows",
         ),
         (["x", "y", "z"], ["a", "b", "c"], [], "two-column table", "id_map"),

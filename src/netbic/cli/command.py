@@ -199,7 +199,7 @@ reads_expression = options(
 
 reads_a_study = options(
     reads_expression,
-    click.option("--relations", metavar="NAME,...", help="Keep only edges with these relations."),
+    click.option("--relations", metavar="NAME,...", help="Keep only edges with these relations (SIF: second column)."),
     click.option("--min-score", type=Finite(0), help="Keep only edges with at least this score (STRING: 0 to 1000)."),
     click.option("--string-info", type=File, help="STRING's protein.info file, to translate proteins to gene names."),
     click.option("--graph-names", type=File, help="File with the node names of an .npz network, one per line."),
@@ -239,7 +239,7 @@ preprocesses_data = options(
         "--center",
         type=click.Choice(["genes", "samples", "both", "grand", "none"]),
         default="genes",
-        help="Centre the data by subtracting these means.",
+        help="Centre the data by subtracting these means (both: genes and samples; grand: mean of all values).",
     ),
     click.option("--zscore", is_flag=True, help="Scale each gene to unit standard deviation."),
     click.option(

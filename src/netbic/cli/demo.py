@@ -8,6 +8,7 @@ import click
 
 import netbic
 from netbic.cli.command import Command, progress_bar
+from netbic.cli.wording import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,7 +48,7 @@ def demo(samples: int, genes: int, modules: int, cohorts: int, seed: int) -> Non
     console = Console()
     for line in lines:
         console.print(line)
-    console.print(f"Mean F1 of the genes over {cohorts} simulated cohorts: {_conclusion(means)}")
+    console.print(f"Mean F1 of the genes over {counted(cohorts, 'simulated cohort')}: {_conclusion(means)}")
     console.print("Next, with your own data: netbic fit expression.tsv --graph network.sif --out modules")
 
 
@@ -79,18 +80,18 @@ def _module_table(study: Cohort, model: SparseGraphSVD, scores: dict[str, pd.Dat
 
     title = "Recovery of each planted module (F1; 1 = all members found and no others)"
     table = Table(title=title, title_justify="left")
-    columns = ("samples", "genes", "genes, rewired", "genes, no network")
-    for heading in ("planted", "found", "d", "steps", *columns):
+    columns = ("samples", "genes", "genes, rewired network", "genes, no network")
+    for heading in ("planted", "found", "strength", *columns):
         table.add_column(heading, justify="right")
     samples, found = netbic.simulate.recovery(model.rows_, study.samples)["f1"], scores[_WITH]["found"]
     for k, at in enumerate(found.tolist()):
-        facts = ("-", "-", "-")
+        facts = ("-", "-")
         if at >= 0:
-            facts = f"{at}", f"{model.singular_values_[at]:.1f}", f"{len(model.objectives_[at])}"
-        table.add_row(f"{k + 1}", *facts, f"{samples[k]:.2f}", *(f"{own['f1'][k]:.2f}" for own in scores.values()))
+            facts = f"{at}", f"{model.singular_values_[at]:.1f}"
+        table.add_row(f"{k}", *facts, f"{samples[k]:.2f}", *(f"{own['f1'][k]:.2f}" for own in scores.values()))
     means = [samples.mean(), *(own["f1"].mean() for own in scores.values())]
     table.add_section()
-    table.add_row("mean", "", "", "", *(f"[bold]{mean:.2f}[/]" for mean in means))
+    table.add_row("mean", "", "", *(f"[bold]{mean:.2f}[/]" for mean in means))
     return table
 
 
@@ -98,5 +99,8 @@ def _conclusion(means: dict[str, float]) -> str:
     shown = ", ".join(f"{mean:.2f} {name}" for name, mean in means.items())
     if means[_WITH] <= max(mean for name, mean in means.items() if name != _WITH):
         return f"{shown}. The network did not help."
-    why = "The network helps because of which genes it connects: a rewired one with the same degrees helps less."
+    why = (
+        "The network helps because of which genes it connects: a rewired one, in which every gene keeps its number of "
+        "neighbours but not the neighbours themselves, helps less."
+    )
     return f"{shown}. {why}"

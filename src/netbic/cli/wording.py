@@ -18,6 +18,7 @@ OPTIONS = {
     "skip_columns": "--skip-columns",
     "graph_share_": "graph_share in summary.tsv",
 }
+_PYTHON_ONLY = "increase max_iter or tol"
 _OPTION = re.compile(rf"\b({'|'.join(OPTIONS)})\b(=?)")
 
 
@@ -28,8 +29,22 @@ def in_options(text: str) -> str:
     --------
     >>> in_options("n_columns=900 of features.tsv (skip_columns)")
     '--genes 900 of features.tsv (--skip-columns)'
+    >>> in_options("module 0 did not converge: increase max_iter or tol")
+    'module 0 did not converge: in Python, increase max_iter or tol'
     """
+    text = text.replace(_PYTHON_ONLY, f"in Python, {_PYTHON_ONLY}")
     return _OPTION.sub(lambda found: OPTIONS[found[1]] + (" " if found[2] else ""), text)
+
+
+def counted(number: int, noun: str) -> str:
+    """A number and its noun.
+
+    Examples
+    --------
+    >>> counted(1, "module"), counted(1200, "gene")
+    ('1 module', '1,200 genes')
+    """
+    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def in_genes(text: str) -> str:

@@ -67,16 +67,20 @@ def write_enrichment(
     for name in sorted(tables):
         files[f"{name}.tsv"] = table_bytes(folder / f"{name}.tsv", tables[name])
     add_files(folder, files)
-    yield from (_summary(name, tables[name], level) for name in sorted(tables))
+    graph_used = model.column_smoothness != 0
+    yield from (_summary(name, tables[name], level, graph_used) for name in sorted(tables))
 
 
-def _summary(name: str, table: pd.DataFrame, level: float) -> str:
+def _summary(name: str, table: pd.DataFrame, level: float, graph_used: bool) -> str:
     if name == "gene_sets":
-        return f"gene_sets.tsv: {len(table):,} enriched gene sets in {table['module'].nunique()} modules"
+        n_modules = table["module"].nunique()
+        found = f"{len(table):,} enriched gene set{'s' * (len(table) != 1)}"
+        return f"gene_sets.tsv: {found} in {n_modules} module{'s' * (n_modules != 1)} (q <= {level:g})"
     n_paper, n_degree = (int((table[column] <= level).sum()) for column in ("q_value", "degree_q_value"))
     return (
-        f"edges.tsv: {n_paper} of {len(table)} modules have more edges than expected by chance (q <= {level:g}), "
-        f"{n_degree} more than random genes of the same degrees (not independent evidence: the fit used this network)"
+        f"edges.tsv: modules with more edges than random genes: {n_paper} of {len(table)}; "
+        f"than random genes of the same degrees: {n_degree} of {len(table)} (q <= {level:g}"
+        f"{'; not independent evidence: the fit used this network' * graph_used})"
     )
 
 

@@ -31,7 +31,9 @@ def validated(model: SparseGraphSVD, X: Any, reset: bool) -> Any:
         if "contains NaN" not in str(problem) and "infinity" not in str(problem):
             raise
         what = str(problem).splitlines()[0]
-        raise ValueError(f"{what} Drop such entries, or use missing='ignore' or 'impute' for NaN") from None
+        raise ValueError(
+            f"{what} Replace these entries or, if they are NaN, use missing='ignore' or missing='impute'"
+        ) from None
     if is_sparse(X) and model.missing != "error" and has_missing(X):
         raise ValueError("X is sparse and contains NaN: drop those entries (missing values need a dense X)")
     return X

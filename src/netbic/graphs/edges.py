@@ -27,6 +27,8 @@ def as_coo(weights: Any) -> sp.coo_array:
     else:
         weights = np.asarray(weights)
         check_real(weights, "the graph")
+    if weights.dtype.kind == "U" and not weights.ndim:
+        raise ValueError(f"the graph is the text {str(weights)!r}: read a file with netbic.io.read_network")
     if weights.dtype.kind not in "fiub":
         raise ValueError(
             f"a graph cannot be made from an array of {weights.dtype}: give a square matrix of weights, "

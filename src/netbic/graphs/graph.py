@@ -220,7 +220,7 @@ class Graph:
             mine, theirs = (", ".join(map(str, some[:5])) for some in (self.names, wanted))
             raise ValueError(
                 f"no node name of the graph matches: the graph has {mine}, ...; the data have {theirs}, ... "
-                "(rename one side, or drop the names to match by position)"
+                "(transpose the data if these are samples; else rename one side, or match by position, without names)"
             )
         return self._reorder(nodes, wanted.to_numpy())
 

@@ -42,7 +42,7 @@ def heatmap(
     key: str = "netbic",
     ax: Axes | None = None,
 ) -> Axes:
-    """Plot the data of the samples and features of the modules, ordered by module.
+    """Plot the data of the samples and genes of the modules, ordered by module.
 
     A member of several modules is drawn once, in the module where its absolute weight is largest. The coloured strips
     have one lane per module, in which all its members are marked: marks outside the block of the module are overlaps.
@@ -60,7 +60,7 @@ def heatmap(
     modules : list of int, optional
         Modules to draw, in this order. Default: all.
     n_others : int
-        Number of samples, and of features, that belong to no module, for comparison.
+        Number of samples, and of genes, that belong to no module, for comparison.
     key : str
         Key of the modules in an AnnData object (`key_added` of `tl.modules`).
     ax : Axes, optional
@@ -76,7 +76,7 @@ def heatmap(
     >>> model = netbic.SparseGraphSVD(2, n_rows=40, n_columns=60).fit(study.expression)
     >>> ax = netbic.pl.heatmap(model, study.expression, n_others=20)
     >>> ax.get_xlabel()
-    '110 features of 2 modules, and 20 others'
+    '110 genes of 2 modules, and 20 others'
     """
     found = fitted(model, key)
     chosen = chosen_modules(found, modules)

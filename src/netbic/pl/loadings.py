@@ -51,7 +51,7 @@ def loadings(
     >>> study = netbic.simulate.cohort(150, 700, n_modules=2, random_state=0)
     >>> model = netbic.SparseGraphSVD(2, n_rows=40, n_columns=60).fit(study.expression)
     >>> netbic.pl.loadings(model, 0, n=15).get_title(loc="left")
-    'Module 0: 15 of 60 features'
+    'Module 0: 15 of 60 genes'
     """
     found = fitted(model, key)
     check_count("n", n)

@@ -42,12 +42,12 @@ def network(
     key: str = "netbic",
     ax: Axes | None = None,
 ) -> Axes:
-    """Plot the graph between the features of a module.
+    """Plot the graph between the genes of a module.
 
     The colour of a node is its signed weight, the size the absolute weight. Members without an edge to another member
     are drawn in rows below. Half of the labels are for the members with the largest weights, the other half for those
     with the most edges inside the module; labels that would overlap are omitted. Of a module with more than 500
-    features, those with the 500 largest weights are drawn.
+    genes, those with the 500 largest weights are drawn.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def network(
     >>> study = netbic.simulate.cohort(150, 700, n_modules=2, random_state=0)
     >>> model = netbic.SparseGraphSVD(2, n_rows=40, n_columns=60, column_graph=study.network).fit(study.expression)
     >>> netbic.pl.network(model, 1).get_title(loc="left")
-    'Module 1: 60 features, ... edges'
+    'Module 1: 60 genes, ... edges'
     """
     found = fitted(model, key)
     everyone = heaviest(found.components_[check_module(found, module)])
@@ -89,7 +89,7 @@ def network(
     ax.set(xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
     shown = f"{everyone.size:,}" if members.size == everyone.size else f"{members.size} of {everyone.size:,}"
-    set_title(ax, f"Module {module}: {shown} features, {inside.n_edges:,} edges")
+    set_title(ax, f"Module {module}: {shown} genes, {inside.n_edges:,} edges")
     apply_layout(ax)
     names = names_of(found, "columns")[members]
     labels = {int(k): label_text(names[k]) for k in _labelled(weights, edges, n_labels)}
@@ -102,7 +102,7 @@ def _graph_of(model: SparseGraphSVD, graph: object) -> Graph:
         return match(graph, int(model.n_features_in_), model.names_["columns"], "column")
     own = matched_graph(model, "column")
     if own is None:
-        raise InputError("the model was fitted without a graph of its features: use network(model, graph=...)")
+        raise InputError("the model was fitted without a graph of its genes: use network(model, graph=...)")
     return own
 
 

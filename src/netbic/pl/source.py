@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     ModelLike: TypeAlias = SparseGraphSVD | AnnData
 
-AXIS_NOUNS: Final = {"columns": "features", "rows": "samples"}
+AXIS_NOUNS: Final = {"columns": "genes", "rows": "samples"}
 _MOST_ENTRIES = 10**8
 
 
@@ -48,7 +48,7 @@ def check_module(model: SparseGraphSVD, module: object) -> int:
 def check_axis(axis: str) -> str:
     """One of "columns" and "rows"."""
     if axis not in AXIS_NOUNS:
-        raise InputError(f"unknown axis={axis!r}: choose 'columns' (features) or 'rows' (samples)")
+        raise InputError(f"unknown axis={axis!r}: choose 'columns' (genes) or 'rows' (samples)")
     return axis
 
 

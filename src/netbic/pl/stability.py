@@ -42,7 +42,7 @@ def stability(result: Stability, module: int = 0, *, axis: str = "columns", ax: 
     >>> model = netbic.SparseGraphSVD(2, n_rows=40, n_columns=60)
     >>> result = netbic.selection.stability(model, study.expression, n_pairs=10, random_state=0)
     >>> netbic.pl.stability(result, 1).get_title(loc="left")
-    'Module 1: ... stable features (at most ... by chance)'
+    'Module 1: ... stable genes (at most ... by chance)'
     """
     part = _of_axis(result, axis)
     module = check_module(result.reference, module)

@@ -122,7 +122,8 @@ def number_table(path: Path, frame: pd.DataFrame, skip_columns: Sequence[str], a
     frame = frame.drop(columns=skipped)
     for name, kind in frame.dtypes.items():
         if not pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind):
-            place, remedy = shown(str(name)), "leave it out (`skip_columns`)"
+            place = shown(str(name))
+            remedy = "leave it out (`skip_columns`), or give a table of expression values"
             raise unusable(path, "holds text, not numbers", remedy, column=place, parameters=["skip_columns"])
     if not frame.shape[1]:
         raise unusable(path, "has no column of numbers", "write it again")

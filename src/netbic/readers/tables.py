@@ -213,7 +213,8 @@ def _header(layout: Layout, data: bytes) -> list[str]:
         first = ["", *first]
     if len(first) != n_fields:
         what = f"names {len(first)} columns but the lines below have {n_fields} fields (separator: {layout.spelled})"
-        raise unusable(layout.path, what, "make them agree (is there a separator too many at the end?)", line=line)
+        remedy = "make them agree (is there a separator too many at the end, or is this not an expression table?)"
+        raise unusable(layout.path, what, remedy, line=line)
     numbers = [field for field in first[1:] if is_number(field)]
     whole = all(field.lstrip("+-").isdigit() for field in numbers)
     if 2 * len(numbers) > n_fields - 1 and not (whole and column_key(first[0]) in {"", *_FIRST_NAMES.split()}):

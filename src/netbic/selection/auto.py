@@ -87,7 +87,7 @@ def choose_settings(
     >>> chosen.settings
     {'row_penalty': AdaptiveSupport(), 'column_penalty': AdaptiveSupport(), 'n_components': 1}
     >>> print(chosen.reasons[1])
-    Number of modules: 1 module stands out; the next does not (p = ...).
+    Number of modules, compared with permuted data: 1 module stands out; the next does not (p = ...).
     """
     check_count("most", most)
     executor_for(X, n_jobs)  # bad n_jobs, and Dask arrays, are refused before anything is fitted
@@ -224,7 +224,8 @@ class _Chooser:
             model, self.dense, most=self.most, n_permutations=self.n_permutations, random_state=self.seed,
             n_jobs=self.n_jobs,
         )  # fmt: skip
-        return _Step({"n_components": count.n} if count.n else {}, f"Number of modules: {count.verdict}")
+        reason = f"Number of modules, compared with permuted data: {count.verdict}"
+        return _Step({"n_components": count.n} if count.n else {}, reason)
 
     def _graph(self, model: SparseGraphSVD) -> _Step:
         """The model's smoothness if the graph helps, otherwise 0."""

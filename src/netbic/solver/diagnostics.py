@@ -19,7 +19,7 @@ LARGE_GRAPH_SHARE: Final = 0.3  # share of the scores above which the graph domi
 
 _ENDS: Final[dict[Outcome, str]] = {
     "cycle": "ran into a cycle",
-    "max_iter": "hit max_iter={max_iter}",
+    "max_iter": "reached max_iter={max_iter}",
     "size_not_converged": f"kept changing its size for {MAX_CHOOSING_ROUNDS} iterations; its last size was kept",
 }
 
@@ -33,7 +33,8 @@ def diagnostics(
     if not_converged := [k for k, module in enumerate(modules) if module.outcome != "converged"]:
         first = not_converged[0]
         how = _ENDS[modules[first].outcome].format(max_iter=settings.max_iter)
-        what = f"{_listed(not_converged)} did not converge (module {first} {how}): {_remedy(rows, columns, settings)}"
+        which = "it" if len(not_converged) == 1 else f"module {first}"
+        what = f"{_listed(not_converged)} did not converge ({which} {how}): {_remedy(rows, columns, settings)}"
         yield what, ConvergenceWarning
     yield from _short("row", rows, [module.u for module in modules])
     yield from _short("column", columns, [module.v for module in modules])
@@ -64,7 +65,8 @@ def _short(axis: str, asked: Axis, vectors: list[Vector]) -> Iterator[Message]:
     short = [k for k, vector in enumerate(vectors) if size and vector.support.size < size]
     if short:
         why = "no other has a positive score" if asked.penalty.has_objective else "others are tied at the threshold"
-        yield f"{_listed(short)} holds fewer than {size} {axis}s: {why}", UserWarning
+        verb = "holds" if len(short) == 1 else "hold"
+        yield f"{_listed(short)} {verb} fewer than {size} {axis}s: {why}", UserWarning
 
 
 def _not_identified(axis: str, vectors: list[Vector]) -> Iterator[Message]:

@@ -57,7 +57,7 @@ class Alignment:
             return
         yield from _network_lines(self.network)
         share = _percent(self.matched / self.genes)
-        yield f"matched: {self.matched:,} of {self.genes:,} genes ({share}), {self.nodes:,} nodes in the network"
+        yield f"matched: {self.matched:,} of {self.genes:,} genes ({share}); the network has {self.nodes:,} genes"
         yield f"edges between matched genes: {self.edges_kept:,} of {self.edges_in_graph:,}"
         yield f"genes without a neighbour: {self.isolated:,} ({_percent(self.isolated_share)})"
         if self.hubs:
@@ -216,8 +216,7 @@ def _remedy(genes: NameArray, nodes: NameArray, samples: Collection[str]) -> tup
         return len(nodes.intersection(names)) >= enough
 
     if overlap(map(str, samples), known):
-        reason = "The names of the samples match instead"
-        return f"{reason}: exchange rows and columns of the matrix", "samples_in_rows"
+        return "The names of the samples match instead: exchange genes and samples", "samples_in_rows"
     stripped = {without_version(str(gene)) for gene in genes}
     if overlap(stripped, known) or overlap(stripped, {without_version(name) for name in known}):
         return "They differ in Ensembl versions (the .5 of ENSG00000141510.5): remove the versions", "strip_versions"

@@ -74,7 +74,8 @@ def _check_overlap(model: SparseGraphSVD, known: pd.Index[Any], wanted: pd.Index
         mine, theirs = (", ".join(map(shown, names[:5])) for names in (known, wanted[used]))
         raise InputError(f"no gene of the modules is in these data (modules: {theirs}; data: {mine})")
     if missing := int(np.count_nonzero(used & (at < 0))):
-        what = f"{missing:,} of {np.count_nonzero(used):,} genes of the modules are missing: they are set to their mean"
+        n_used = np.count_nonzero(used)
+        what = f"{missing:,} of {n_used:,} genes of the modules are missing: they are set to their mean in the fit"
         warnings.warn(what, stacklevel=4)
 
 
