@@ -3,9 +3,9 @@
 from netbic.outofcore.blocks import RowBlocks, is_dask
 from netbic.outofcore.executors import (
     BlockError,
+    BlockExecutor,
     ClusterError,
     ClusterExecutor,
-    Executor,
     ThreadExecutor,
     current_executor,
     free_memory,
@@ -16,11 +16,11 @@ from netbic.outofcore.statistics import ColumnStatistics, column_statistics
 
 __all__ = [
     "BlockError",
+    "BlockExecutor",
     "ChunkedOperator",
     "ClusterError",
     "ClusterExecutor",
     "ColumnStatistics",
-    "Executor",
     "RowBlocks",
     "ThreadExecutor",
     "column_statistics",

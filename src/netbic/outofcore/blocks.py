@@ -23,9 +23,9 @@ from netbic.arrays import Array, Floats, Matrix, buffers, checked, is_sparse, ki
 from netbic.operators import aligned, as_operator
 from netbic.outofcore.executors import (
     BlockError,
+    BlockExecutor,
     ClusterExecutor,
     Combine,
-    Executor,
     Function,
     Handle,
     current_executor,
@@ -60,7 +60,7 @@ class RowBlocks:
     shape, dtype
     bounds : ndarray
         Block b has the rows from bounds[b] to bounds[b + 1].
-    executor : Executor
+    executor : BlockExecutor
         The workers that have X in memory, or the current Dask client, or threads.
     """
 
@@ -76,7 +76,7 @@ class RowBlocks:
         delayed = X.to_delayed(optimize_graph=True).ravel()
         blocks = [block for block, height in zip(delayed, heights, strict=True) if height]
         holder = _cluster_that_holds(X)
-        self.executor: Executor = holder or current_executor()
+        self.executor: BlockExecutor = holder or current_executor()
         if holder is not None:
             self._sources, self._held = holder.hold(blocks), True
             return
@@ -259,7 +259,7 @@ class BlockTask:
         self._graph, self._key = graph, key
 
     @classmethod
-    def of(cls, blocks: Sequence[Any], executor: Executor) -> list[BlockTask]:
+    def of(cls, blocks: Sequence[Any], executor: BlockExecutor) -> list[BlockTask]:
         """The tasks that each of Dask's delayed blocks needs; those that all blocks need are computed here, once."""
         from dask.optimization import cull
 
@@ -353,7 +353,7 @@ def _needed_by_all(parts: Sequence[tuple[dict[Any, Any], dict[Any, Any]]]) -> li
     return sorted(set.intersection(*taken), key=str)
 
 
-def _values(graph: Mapping[Any, Any], keys: list[Any], executor: Executor, n_blocks: int) -> dict[Any, Any]:
+def _values(graph: Mapping[Any, Any], keys: list[Any], executor: BlockExecutor, n_blocks: int) -> dict[Any, Any]:
     """The results of some tasks, as parts of a graph."""
     from dask._task_spec import DataNode
 

@@ -45,7 +45,7 @@ class ClusterError(RuntimeError):
     """A Dask cluster cannot be used, or is no longer available."""
 
 
-class Executor(ABC):
+class BlockExecutor(ABC):
     """Runs functions on the blocks of a matrix.
 
     Results are handles: values, or futures of values in the memory of a worker. Handles may be arguments of other
@@ -85,7 +85,7 @@ class Executor(ABC):
         return _CACHE_SHARE * self.memory
 
 
-class ThreadExecutor(Executor):
+class ThreadExecutor(BlockExecutor):
     """Threads of this process, one per core. A handle is the value itself."""
 
     is_remote = False
@@ -140,7 +140,7 @@ class ThreadExecutor(Executor):
         return {name: value for name, value in self.__dict__.items() if name != "_pool"}
 
 
-class ClusterExecutor(Executor):
+class ClusterExecutor(BlockExecutor):
     """The workers of a Dask cluster. A handle is a future.
 
     Everything that is sent is part of a task, which the scheduler can repeat: a worker that dies loses no data.

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array
 
 from netbic.arrays import Floats, Indices, Matrix, checked
 from netbic.estimators import SparseGraphSVD, has_missing
-from netbic.selection.fits import Executor
+from netbic.selection.fits import FitExecutor
 from netbic.selection.matching import MIN_SIMILARITY, Layers, jaccard, match_modules
 from netbic.selection.resampling import graphs_by_position, restrict
 
@@ -78,7 +78,7 @@ class ComplementaryPairs:
         """Number of candidates."""
         return int(self.X.shape[1] if self.axis == "columns" else self.X.shape[0])
 
-    def count(self, n_pairs: int, seed: int, executor: Executor) -> SelectionCounts:
+    def count(self, n_pairs: int, seed: int, executor: FitExecutor) -> SelectionCounts:
         """Sum over pairs of halves; no fit is kept, and the executor does not change the result."""
         seeds = [[seed, self.axis == "rows", number] for number in range(n_pairs)]
         total: SelectionCounts = reduce(add, executor.map(ComplementaryPairs._pair, self, seeds))

@@ -31,7 +31,7 @@ Fit = Callable[[Any, Any], Any]
 _POLLING = 60.0  # seconds without a finished fit after which the state of the cluster is checked
 
 
-class Executor(ABC):
+class FitExecutor(ABC):
     """Runs independent fits."""
 
     @property
@@ -47,7 +47,7 @@ class Executor(ABC):
         """
 
 
-def executor_for(X: Any, n_jobs: Jobs, processes: bool = False) -> Executor:
+def executor_for(X: Any, n_jobs: Jobs, processes: bool = False) -> FitExecutor:
     """The executor of fits to X: `n_jobs` threads (or processes), or the current Dask client ("dask")."""
     advice = " or its most variable columns, then fit the whole matrix with the parameters that were chosen"
     check_in_memory(X, "parameters are chosen and judged on data in memory", advice)
@@ -69,7 +69,7 @@ def _current_cluster() -> ClusterExecutor:
 
 
 @dataclass(frozen=True)
-class LocalExecutor(Executor):
+class LocalExecutor(FitExecutor):
     """Threads or processes of this machine."""
 
     n_jobs: int | None
@@ -90,7 +90,7 @@ class LocalExecutor(Executor):
 
 
 @dataclass(frozen=True)
-class DaskExecutor(Executor):
+class DaskExecutor(FitExecutor):
     """The workers of a Dask cluster. Data are sent to the scheduler once, and from there to each worker."""
 
     cluster: ClusterExecutor

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from netbic.arrays import Floats, Matrix, RandomState, checked, is_sparse
 from netbic.estimators import SparseGraphSVD, check_count, unwrapped
 from netbic.operators import Scaler, as_operator, winsorised
-from netbic.selection.fits import Executor, Jobs, executor_for, quiet
+from netbic.selection.fits import FitExecutor, Jobs, executor_for, quiet
 from netbic.selection.resampling import seeded
 
 _REFITS = 3  # few, so that a single outlier cannot dominate a module
@@ -155,7 +155,7 @@ class _Triplet(NamedTuple):
     v: Floats
 
 
-def _permuted(model: SparseGraphSVD, X: Floats, n_permutations: int, seed: int, executor: Executor) -> Floats:
+def _permuted(model: SparseGraphSVD, X: Floats, n_permutations: int, seed: int, executor: FitExecutor) -> Floats:
     """Singular values of the leading modules of copies of X in which every column is permuted on its own."""
     seeds = [(seed, number) for number in range(n_permutations)]
     return np.array(list(executor.map(_permuted_value, (model, X), seeds)))

@@ -20,7 +20,7 @@ from netbic.estimators import SparseGraphSVD, axis_names, check_count, has_missi
 from netbic.graphs import Graph
 from netbic.selection.choice import RULES, Results, choice, printable, standard_errors, verdict
 from netbic.selection.criteria import CRITERIA, SplitFactory, check_varies, splits
-from netbic.selection.fits import Executor, Jobs, executor_for, quiet
+from netbic.selection.fits import FitExecutor, Jobs, executor_for, quiet
 from netbic.selection.grid import Grid, Parameters, named, points_of
 from netbic.selection.resampling import Names, draw_seed, graphs_by_position, seeded
 from netbic.storage import Checkpoint, Task, read_header, settings_of
@@ -247,7 +247,7 @@ class _Search:
             except ValueError as problem:
                 raise ValueError(f"fold {fold + 1} of {len(self.splits)}: {problem}") from None
 
-    def run(self, finished: Container[tuple[int, int]], executor: Executor) -> Iterator[tuple[int, int, Outcome]]:
+    def run(self, finished: Container[tuple[int, int]], executor: FitExecutor) -> Iterator[tuple[int, int, Outcome]]:
         """Fold, point and outcome of every fit but the finished ones; each process holds one fold at a time."""
         batches = list(self._batches(finished, executor.n_parallel))
         if executor.n_parallel == 1:  # in this process: each fit is reported when it is finished, not each batch

@@ -25,7 +25,7 @@ from netbic.storage.checkpoint import FORMAT, Checkpoint, Task, read_header
 from netbic.storage.model_folders import save_state
 from netbic.storage.npz import npz_arrays, npz_bytes
 from netbic.storage.state import fitted_state, module_arrays, module_from
-from netbic.storage.tables import modules_of, summary_of
+from netbic.storage.tables import modules_frame, summary_frame
 from netbic.study import Study
 
 _NEEDED = ("modules.tsv", "summary.tsv", "alignment.json")  # without these a fit is not finished
@@ -152,8 +152,8 @@ class Run:
             warnings.warn(warning.message, stacklevel=2)
 
     def _write_results(self, staged: Path, model: SparseGraphSVD, alignment: Record) -> None:
-        files.write_table(staged / "modules.tsv", modules_of(model))
-        files.write_table(staged / "summary.tsv", summary_of(model))
+        files.write_table(staged / "modules.tsv", modules_frame(model))
+        files.write_table(staged / "summary.tsv", summary_frame(model))
         files.write_json(staged / "alignment.json", alignment)
         if self.chosen is not None:
             files.write_json(staged / _CHOSEN, self.chosen)

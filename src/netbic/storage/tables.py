@@ -19,10 +19,10 @@ def modules_table(model: SparseGraphSVD) -> pd.DataFrame:
     >>> netbic.io.modules_table(model)["axis"].value_counts().to_dict()
     {'gene': 50, 'sample': 50}
     """
-    return modules_of(fitted_model(model))
+    return modules_frame(fitted_model(model))
 
 
-def modules_of(model: SparseGraphSVD) -> pd.DataFrame:
+def modules_frame(model: SparseGraphSVD) -> pd.DataFrame:
     """`modules_table` of a model that is known to be fitted."""
     parts = [pd.DataFrame(columns=["module", "axis", "name", "weight"])]
     for module in range(model.n_components_):
@@ -38,10 +38,10 @@ def modules_of(model: SparseGraphSVD) -> pd.DataFrame:
 
 def summary_table(model: SparseGraphSVD) -> pd.DataFrame:
     """A row per module: singular value, sizes, variance explained, graph share, rounds, edges inside, top genes."""
-    return summary_of(fitted_model(model))
+    return summary_frame(fitted_model(model))
 
 
-def summary_of(model: SparseGraphSVD) -> pd.DataFrame:
+def summary_frame(model: SparseGraphSVD) -> pd.DataFrame:
     """`summary_table` of a model that is known to be fitted."""
     genes = names_of(model, "columns")
     graph = matched_graph(model, "column")
