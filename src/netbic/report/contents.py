@@ -22,7 +22,7 @@ from netbic.readers import NetworkSummary
 from netbic.report.heatmaps import Heatmap, picture, read_heatmaps
 from netbic.report.network import Subnetwork, subnetwork
 from netbic.solver import LARGE_GRAPH_SHARE
-from netbic.storage import load, summary_of
+from netbic.storage import load, summary_frame
 from netbic.study import Alignment
 
 Row = dict[str, Any]  # of a table, by column
@@ -169,7 +169,7 @@ class Contents:
             {**(module.edges or {}), **module.summary, "diagnostics": ", ".join(module.diagnostics)}
             for module in self.modules
         ]
-        return pd.DataFrame(rows) if rows else summary_of(self.model).assign(diagnostics="")
+        return pd.DataFrame(rows) if rows else summary_frame(self.model).assign(diagnostics="")
 
     def with_diagnostic(self, name: str) -> list[int]:
         """Numbers of the modules with a diagnostic."""
@@ -305,7 +305,7 @@ def _modules(
     graph = matched_graph(model, "column")
     gene_names, sample_names = (names_of(model, axis) for axis in ("columns", "rows"))
     unidentified = model.choices_[model.choices_["diagnostic"] != ""].set_index("module")["diagnostic"].to_dict()
-    summary = summary_of(model).assign(chosen=not model.choices_.empty)
+    summary = summary_frame(model).assign(chosen=not model.choices_.empty)
     for number, row in enumerate(_rows(summary)):
         genes = _members(model.components_[number], gene_names)
         found = [] if sets is None else _rows(sets[sets["module"] == number].sort_values("q_value", kind="stable"))

@@ -14,7 +14,7 @@ from netbic.estimators import SparseGraphSVD, fitted_model, names_of
 from netbic.graphs import Graph
 from netbic.storage.npz import Arrays
 from netbic.storage.state import CHOSEN_NUMBERS, ModelState, Names, fitted_state, model_from, settings_of
-from netbic.storage.tables import summary_of
+from netbic.storage.tables import summary_frame
 
 Index: TypeAlias = "pd.Index[Any]"
 _POSTERIOR = "posterior_"
@@ -67,7 +67,7 @@ def to_frames(model: SparseGraphSVD) -> Frames:
     return Frames(
         genes,
         _weights(arrays["left_vectors"], sample_names, arrays.get("rows_posteriors")),
-        summary_of(model),
+        summary_frame(model),
         None if model.choices_.empty else model.choices_.copy(),
         _edges(state.graphs.get("column_graph"), gene_names),
         _edges(state.graphs.get("row_graph"), sample_names),
