@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pandas as pd
 
-from netbic.errors import extra
+from netbic.errors import import_optional
 from netbic.files import write_atomic
 from reproduction.simulation import OURS as OUR_STARTS
 from reproduction.tumours import OURS, TERM_LEVELS, terms_column
@@ -36,9 +36,9 @@ MARKERS: Final = {"sgSVD*": "o", "sgSVD": "s", "L0SVD": "^", "ALSVD": "v", "SCAD
 
 def plotting() -> ModuleType:
     """Matplotlib, without a window."""
-    matplotlib = extra("matplotlib", "plot", "a figure")
+    matplotlib = import_optional("matplotlib", "plot", "a figure")
     matplotlib.use("Agg", force=False)
-    pyplot: ModuleType = extra("matplotlib.pyplot", "plot", "a figure")
+    pyplot: ModuleType = import_optional("matplotlib.pyplot", "plot", "a figure")
     pyplot.rcParams.update({"svg.hashsalt": "netbic", "svg.fonttype": "none"})
     return pyplot
 

@@ -59,7 +59,7 @@ def shown(value: str) -> str:
     return repr(value if len(value) <= 40 else value[:40] + "...")
 
 
-def extra(module: str, name: str, purpose: str) -> Any:
+def import_optional(module: str, name: str, purpose: str) -> Any:
     """Import a module of an optional dependency; the error says how to install it."""
     try:
         return import_module(module)

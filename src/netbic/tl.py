@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from netbic import __version__
 from netbic.arrays import Matrix, checked, kind_of
-from netbic.errors import InputError, extra, shown
+from netbic.errors import InputError, import_optional, shown
 from netbic.estimators import SparseGraphSVD, fitted_model, is_model, names_of
 from netbic.graphs import Graph
 from netbic.methods import usual_sizes
@@ -160,7 +160,7 @@ def to_anndata(model: SparseGraphSVD, X: object = None, key: str = "netbic") -> 
 
     A Dask array is not computed.
     """
-    anndata, model = extra("anndata", "anndata", "an AnnData object"), fitted_model(model)
+    anndata, model = import_optional("anndata", "anndata", "an AnnData object"), fitted_model(model)
     rows, columns = (pd.Index([str(name) for name in names_of(model, axis)]) for axis in ("rows", "columns"))
     X = checked(X)
     values = X if X is None or kind_of(X) in ("sparse", "dask") else np.asarray(X)
@@ -251,7 +251,7 @@ def matrix_of(adata: AnnData, key: str = "netbic") -> Matrix:
 
 
 def _check_anndata(adata: object) -> None:
-    anndata = extra("anndata", "anndata", "an AnnData object")
+    anndata = import_optional("anndata", "anndata", "an AnnData object")
     if not isinstance(adata, anndata.AnnData):
         raise TypeError(f"expected an AnnData object, got {type(adata).__name__}: for arrays use netbic.SparseGraphSVD")
     if adata.isbacked and adata.is_view:

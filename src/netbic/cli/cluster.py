@@ -83,10 +83,10 @@ def client_of(where: str | None, n_workers: int | None = None, memory: str | Non
     if where is None:
         yield None
         return
-    from netbic.errors import extra
+    from netbic.errors import import_optional
 
-    distributed, dask = extra("distributed", "dask", "--dask"), extra("dask", "dask", "--dask")
-    extra("dask.array", "dask", "--dask")
+    distributed, dask = import_optional("distributed", "dask", "--dask"), import_optional("dask", "dask", "--dask")
+    import_optional("dask.array", "dask", "--dask")
     for name in [*logging.root.manager.loggerDict, "distributed", "asyncio", "tornado"]:
         if name.split(".")[0] in ("distributed", "asyncio", "tornado"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)  # errors that matter are reported by this command

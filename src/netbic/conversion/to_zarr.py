@@ -14,7 +14,7 @@ import numpy as np
 
 from netbic.arrays import stored_values
 from netbic.conversion.external_transpose import csc_source, table_source, tenx_source
-from netbic.errors import InputError, extra, one_line
+from netbic.errors import InputError, import_optional, one_line
 from netbic.files import (
     FolderInUse,
     check_not_input,
@@ -166,7 +166,7 @@ def write_store(
     rows: RowSource, path: Path, block_rows: int | None, dtype: np.dtype[Any], progress: Callable[[int], object]
 ) -> None:
     """Write a Zarr store in AnnData's layout, a block of rows at a time."""
-    zarr = extra("zarr", "dask", "a .zarr store")
+    zarr = import_optional("zarr", "dask", "a .zarr store")
     root = zarr.open_group(str(path), mode="w", zarr_format=2)  # the format that every AnnData reads
     root.attrs.update({"encoding-type": "anndata", "encoding-version": "0.1.0"})
     for name, names in (("obs", rows.samples), ("var", rows.genes)):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from netbic.errors import extra
+from netbic.errors import import_optional
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,7 +29,7 @@ SMALL: Final = 8.0  # points; size of all text but axis labels and titles
 def axes_for(ax: Axes | None, size: tuple[float, float]) -> Axes:
     """The axes to draw into: `ax`, or those of a new figure of `size` inches."""
     if ax is None:
-        pyplot = extra("matplotlib.pyplot", "plot", "a plot")
+        pyplot = import_optional("matplotlib.pyplot", "plot", "a plot")
         made: Axes = pyplot.subplots(figsize=size, layout="constrained")[1]
         return made
     from matplotlib.axes import Axes

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from netbic.arrays import Array, Bools, Matrix, stored_values
-from netbic.errors import InputError, extra, one_line, shown, unusable
+from netbic.errors import InputError, import_optional, one_line, shown, unusable
 from netbic.outofcore import ColumnStatistics, column_statistics, is_dask, select_columns
 from netbic.readers.annotations import OldLayout
 from netbic.readers.characters import check_characters
@@ -191,7 +191,7 @@ def _from_store(path: Path, options: ExpressionOptions) -> Expression:
 def _from_old_h5ad(path: Path, options: ExpressionOptions) -> Expression:
     """A file written by AnnData before 0.7, read by AnnData."""
     check_hdf5(path, whole=True)
-    anndata = extra("anndata", "anndata", "an .h5ad file")
+    anndata = import_optional("anndata", "anndata", "an .h5ad file")
     try:
         data = anndata.read_h5ad(path)
     except Exception as problem:  # h5py and anndata raise many kinds of errors for damaged files

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import scipy.sparse as sp
 
 from netbic.arrays import Array, Indices, Matrix
-from netbic.errors import InputError, extra, unusable
+from netbic.errors import InputError, import_optional, unusable
 from netbic.outofcore import map_rows
 from netbic.readers.expression import Expression, check_names, file_format
 from netbic.readers.matrices import NameArray, Step, as_matrix, as_names, float_type
@@ -74,7 +74,7 @@ class RowSource:
 
     def expression(self, block_rows: int | None = None) -> Expression:
         """The matrix as a Dask array."""
-        dask_array = extra("dask.array", "dask", "a matrix that stays in its file")
+        dask_array = import_optional("dask.array", "dask", "a matrix that stays in its file")
         bounds = self.bounds(block_rows)
         name = f"netbic-rows-{uuid.uuid4().hex}"
         tasks = {

@@ -26,7 +26,7 @@ from netbic.arrays import (
     shape_problem,
     values_problem,
 )
-from netbic.errors import InputError, extra, one_line, shown, unusable
+from netbic.errors import InputError, import_optional, one_line, shown, unusable
 from netbic.outofcore import free_memory
 from netbic.readers.annotations import is_group, names_in
 from netbic.readers.hdf5 import check_hdf5
@@ -98,7 +98,7 @@ def describe(
     if not is_zarr(path):
         path = checked_file(path)
         if path.suffix.lower() != ".npy" and not is_open:
-            extra("h5py", "anndata", "an .h5ad file")
+            import_optional("h5py", "anndata", "an .h5ad file")
             check_hdf5(path, layer, gene_names)
     try:
         if path.is_dir():
@@ -179,9 +179,9 @@ def _opened(path: str) -> Iterator[Element]:
     if path.lower().endswith(".npy"):
         yield np.load(path, mmap_mode="r", allow_pickle=False)
     elif Path(path).is_dir():
-        yield extra("zarr", "dask", "a .zarr store").open(path, mode="r")
+        yield import_optional("zarr", "dask", "a .zarr store").open(path, mode="r")
     else:
-        with extra("h5py", "anndata", "an .h5ad file").File(path, "r") as file:
+        with import_optional("h5py", "anndata", "an .h5ad file").File(path, "r") as file:
             yield file
 
 

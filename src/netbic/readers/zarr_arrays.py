@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from netbic.errors import extra, unusable
+from netbic.errors import import_optional, unusable
 
 _ALWAYS_ALLOWED = 1 << 28  # bytes that a header may declare, whatever is in the store
 _MOST_UNPACKED = 20_000  # times the bytes in the store: what compressors make of zeros
@@ -61,7 +61,7 @@ def _compressors_of_strings(metadata: Any) -> list[Any] | None:
         codecs = list(codecs[0]["configuration"]["codecs"])
     if codecs[0]["name"] not in _STRINGS or any(codec["name"] not in _COMPRESSORS for codec in codecs[1:]):
         return None
-    numcodecs = extra("numcodecs", "dask", "a .zarr store")
+    numcodecs = import_optional("numcodecs", "dask", "a .zarr store")
     return [numcodecs.get_codec({"id": codec["name"]}) for codec in reversed(codecs[1:])]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from netbic.enrichment import DEFAULT_LEVEL
-from netbic.errors import extra
+from netbic.errors import import_optional
 from netbic.estimators import SparseGraphSVD
 
 _BLUE, _ORANGE = "#0072B2", "#D55E00"
@@ -60,12 +60,12 @@ def charts(model: SparseGraphSVD, table: pd.DataFrame, level: float = DEFAULT_LE
 
 
 def _altair() -> ModuleType:
-    module: ModuleType = extra("altair", "report", "a report")
+    module: ModuleType = import_optional("altair", "report", "a report")
     return module
 
 
 def _convert() -> ModuleType:
-    module: ModuleType = extra("vl_convert", "report", "a report")
+    module: ModuleType = import_optional("vl_convert", "report", "a report")
     return module
 
 
@@ -81,7 +81,7 @@ def _finished(name: str, title: str, caption: str, chart: Any) -> Chart:
 
 def _still(chart: dict[str, Any]) -> str:
     """A small image on white: 128 colours are plenty for a chart."""
-    images = extra("PIL.Image", "report", "a report")
+    images = import_optional("PIL.Image", "report", "a report")
     drawn = images.open(io.BytesIO(_convert().vegalite_to_png(chart | {"background": "white"}))).convert("RGB")
     buffer = io.BytesIO()
     drawn.quantize(128).save(buffer, format="PNG", optimize=True)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netbic.arrays import Array, Floats, Indices, Matrix, checked, kind_of, to_dense
-from netbic.errors import extra
+from netbic.errors import import_optional
 from netbic.estimators import SparseGraphSVD, check_same_data, fitted_model, heaviest
 from netbic.files import add_files, read_bytes
 from netbic.operators import Scaler
@@ -153,7 +153,7 @@ def _of_block(block: Matrix, rows: list[Indices], genes: list[Indices], scaler: 
 
 def picture(values: NDArray[np.int8]) -> str:
     """The values as a PNG in a data URI: red above zero, blue below, grey if missing."""
-    image = extra("PIL.Image", "report", "a report").fromarray(values.astype(np.int16).astype(np.uint8) ^ 128)
+    image = import_optional("PIL.Image", "report", "a report").fromarray(values.astype(np.int16).astype(np.uint8) ^ 128)
     image.putpalette(_palette())
     buffer = io.BytesIO()
     image.save(buffer, format="PNG", optimize=True)
@@ -162,7 +162,9 @@ def picture(values: NDArray[np.int8]) -> str:
 
 def _palette() -> bytes:
     """Colours of the levels -128 (missing) to 127."""
-    colours = extra("matplotlib", "report", "a report").colormaps["RdBu_r"](np.linspace(0, 1, 2 * _LEVELS + 1))
+    colours = import_optional("matplotlib", "report", "a report").colormaps["RdBu_r"](
+        np.linspace(0, 1, 2 * _LEVELS + 1)
+    )
     red_to_blue = np.rint(255 * colours[:, :3]).astype(np.uint8)
     return bytes([150, 150, 150]) + bytes(red_to_blue.tobytes())
 

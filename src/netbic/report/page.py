@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from netbic import __version__
-from netbic.errors import InputError, extra, one_line, unusable
+from netbic.errors import InputError, import_optional, one_line, unusable
 from netbic.estimators import SparseGraphSVD, names_of
 from netbic.files import add_files, check_output_file, check_writable, recorded_paths, write_atomic
 from netbic.readers import check_characters
@@ -72,7 +72,7 @@ def write_report(
     (True, True)
     """
     if missing := missing_library():
-        extra(missing, "report", "a report")
+        import_optional(missing, "report", "a report")
     folder = Path(folder)
     path = folder / FILE if out is None else Path(out)
     in_place = path.absolute() == (folder / FILE).absolute()
@@ -152,7 +152,7 @@ def _packaged(name: str) -> str:
 
 
 def _environment() -> Environment:
-    jinja2 = extra("jinja2", "report", "a report")
+    jinja2 = import_optional("jinja2", "report", "a report")
     environment: Environment = jinja2.Environment(
         loader=jinja2.PackageLoader("netbic.report"),
         autoescape=True,
