@@ -3,7 +3,7 @@
 python benchmarks/adaptive_support.py [runs]      (default 50; a table by size, noise and type of graph)
 
 100 x 100 with 50 x 50 planted is the paper's simulation, with a graph on both axes. 300 x 2,000 with 30 x 120 planted
-has a graph on the columns: 15 neighbours within the module, 10 elsewhere. "Right" means both sizes within 20 %.
+has a graph on the columns: 15 neighbours within the module, 10 elsewhere. "Right" means both sizes within 20%.
 """
 
 import sys
@@ -54,7 +54,7 @@ def one_run(n_rows, gamma, kind, seed):
     graph_parameters = {} if kind == "none" else dict(zip(("row_graph", "column_graph"), graphs, strict=True))
     adaptive = {"row_penalty": AdaptiveSupport(), "column_penalty": AdaptiveSupport()}
     sizes = {"n_rows": int(truths[0].sum()), "n_columns": int(truths[1].sum())}
-    if kind == "true":  # the better one of .3 and 1 for the oracle
+    if kind == "true":  # the better one of 0.3 and 1 for the oracle
         weight = 1.0 if n_rows == 100 else 0.3
         given = {name: graph for name, graph in graph_parameters.items() if graph is not None}
         sizes |= graph_parameters | {f"{name[:-6]}_smoothness": weight for name in given}

@@ -17,7 +17,7 @@ def noise(kind, generator):
 
 
 def planted(gamma, seed):
-    """Three modules of 20 x 20 with random members and signs, d = 1, .8 and .6, in Gaussian noise."""
+    """Three modules of 20 x 20 with random members and signs, d = 1, 0.8 and 0.6, in Gaussian noise."""
     generator = np.random.default_rng(seed)
     X = gamma * noise("normal", generator)
     for d in (1.0, 0.8, 0.6):

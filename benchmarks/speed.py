@@ -132,7 +132,7 @@ def sparse_passes():
         "shape": f"{X.shape[0]:,} x {X.shape[1]:,}, {X.nnz / np.prod(X.shape):.1%} filled",
         "passes (products)": round(CountingOperator.passes, 1),
         "peak memory beyond X / X": round(most / size, 2),
-        "planted modules found (F1 > .9)": f"{int((found > 0.9).sum())} of {len(found)}",
+        "planted modules found (F1 > 0.9)": f"{int((found > 0.9).sum())} of {len(found)}",
     }
 
 

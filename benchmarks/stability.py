@@ -53,7 +53,7 @@ def large(gamma, graph, signal=1.0, spread=0.0, hubs=0, **parameters):
 
 
 def three(gamma):
-    """Three modules of 20 x 20 in 100 x 100, d = 1, .8, .6, members drawn at random."""
+    """Three modules of 20 x 20 in 100 x 100, d = 1, 0.8, 0.6, members drawn at random."""
     generator = np.random.default_rng(0)
     planted = []
     for d in (1.0, 0.8, 0.6):

@@ -3,7 +3,7 @@
 python benchmarks/starts.py [runs]      (default 20)
 
 300 x 2,000 with 30 x 120 planted and a graph on the columns (15 neighbours within the module, 10 elsewhere), at noise
-levels at which the leading singular pair hardly reflects the module. F1 of the columns: mean and share above .9.
+levels at which the leading singular pair hardly reflects the module. F1 of the columns: mean and share above 0.9.
 """
 
 import sys
@@ -64,7 +64,7 @@ def main():
         print(f"noise {gamma:g}")
         for name in found[0]:
             scores = np.array([run[name] for run in found])
-            print(f"  {name:32s} F1 {scores.mean():.3f}, above .9 in {np.mean(scores > 0.9):.2f}", flush=True)
+            print(f"  {name:32s} F1 {scores.mean():.3f}, above 0.9 in {np.mean(scores > 0.9):.2f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ def f1(model, u, v):
 
 
 def sizes_run(cell, seed):
-    """Per criterion and rule: whether both sizes are within 20 %, and F1 minus that of the true sizes."""
+    """Per criterion and rule: whether both sizes are within 20%, and F1 minus that of the true sizes."""
     warnings.simplefilter("ignore")
     X, u, v, sized, grid = problem(*cell, seed)
     oracle = f1(sized.fit(X), u, v)

@@ -94,8 +94,8 @@ def _draw_controls(axis: Axes, controls: pd.DataFrame) -> None:
     axis.axvline(0.5, color="0.3", lw=0.8, ls=":")
     axis.set_yticks(np.arange(len(names)), [name.replace(" off the", "\noff the") for name in names])
     axis.invert_yaxis()
-    axis.set(xlabel="share of the selection in the dense block (chance: .5)", xlim=(0, 1))
-    axis.set_title("D  controls (not in the paper), gamma .06", loc="left", fontsize=10)
+    axis.set(xlabel="share of the selection in the dense block (chance: 0.5)", xlim=(0, 1))
+    axis.set_title("D  controls (not in the paper), gamma 0.06", loc="left", fontsize=10)
 
 
 def draw_figure_2(modules: pd.DataFrame, random: dict[str, dict[str, int]], path: Path) -> None:

@@ -45,8 +45,8 @@ def paper(
     signs : {"random", "same"}
         Random signs (Figure 1C), or all of u positive and all of v negative (Figure 1B).
     cross_edges : bool
-        Pairs of the first nodes (those with signal) are connected with probability .3. True: every other pair with
-        probability .1. False: pairs of the remaining nodes with probability .1, and no edges between the two groups.
+        Pairs of the first nodes (those with signal) are connected with probability 0.3. True: every other pair with
+        probability 0.1. False: pairs of the remaining nodes with probability 0.1, and no edges between the two groups.
         The paper is ambiguous here.
     n_rows, n_columns, n_row_support, n_column_support : int
     random_state : None, int or numpy.random.Generator

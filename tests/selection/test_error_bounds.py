@@ -100,7 +100,7 @@ def test_random_selections_respect_the_bounds(shared):
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: expected_false(0.5, 1, 10, 5), "threshold=0.5: a share of the halves above .5"),
+        (lambda: expected_false(0.5, 1, 10, 5), "threshold=0.5: a share of the halves above 0.5"),
         (lambda: expected_false(1.1, 1, 10, 5), "threshold=1.1"),
         (lambda: expected_false(0.8, 11, 10, 5), "q=11 of p=10"),
         (lambda: expected_false(0.8, 1, 10, 5, "bell"), "assumption='bell' is not known"),

@@ -41,7 +41,7 @@ def edges(
     null : {"hypergeometric", "degree", "rewired"}
         "hypergeometric", as in the paper: the pairs of nodes in the module as draws without replacement from all pairs;
         any set of hubs is then significant. "degree": random sets with the same number of nodes of every degree (in
-        bins 15 % wide; a hub without nodes of similar degree is always drawn itself). "rewired": the same sets in
+        bins 15% wide; a hub without nodes of similar degree is always drawn itself). "rewired": the same sets in
         rewired graphs, in which every node keeps its number of neighbours. All three are circular for the graph with
         which the model was fitted: see `held_out_edges`, and compare with a fit to shuffled data.
     axis : {"columns", "rows"}

@@ -52,7 +52,7 @@ def gene_sets(
         Test genes of positive and negative weight in a fitted model separately; a column `sign` (1 or -1) is added.
     collapse : float, optional
         Remove terms whose genes in the module overlap those of a more significant term with this Jaccard index or
-        more, e.g. .5. Adjusted p-values still account for all tests.
+        more, e.g. 0.5. Adjusted p-values still account for all tests.
     shuffle : int or numpy.random.Generator, optional
         A negative control: the seed of a permutation of the gene names, after which nothing should be significant.
 

@@ -23,7 +23,7 @@ def edges_inside(masks: Bools, graph: Graph) -> Counts:
 
 
 def degree_bins(degrees: Indices) -> Indices:
-    """The bin of each node: isolated nodes, then bins 15 % wide in degree.
+    """The bin of each node: isolated nodes, then bins 15% wide in degree.
 
     Bins must not be wider: in the top one of ten bins of equal size, which has most edges, degrees differ tenfold. A
     hub without nodes of similar degree is alone in its bin.

@@ -287,8 +287,8 @@ class Graph:
         """Yield both ends and the weight of every edge of one rewired graph after another, without end.
 
         The first takes `sweeps` sweeps, each further one `between` more: on Pathway Commons the share of edges in
-        common with the original graph decreases from 100 % to 39, 19, 12, 9, 7.5 and 6.9 % in six sweeps, to 6.0 % in
-        twelve and stays at 5.9 % from fifteen on, so that twelve are enough for independence of the previous graph.
+        common with the original graph decreases from 100% to 39, 19, 12, 9, 7.5 and 6.9% in six sweeps, to 6.0% in
+        twelve and stays at 5.9% from fifteen on, so that twelve are enough for independence of the previous graph.
         """
         generator = np.random.default_rng(random_state)
         tails, heads, values = self.edges()

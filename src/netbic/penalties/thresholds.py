@@ -148,7 +148,7 @@ class KeepSoft(Penalty):
     """Keep the `k` largest entries, soft-thresholded at the (k+1)-th largest.
 
     `position` moves the threshold from the (k+1)-th (0) towards the k-th largest value (1, exclusive). A fixed point is
-    the PMD solution for its own L1 norm as the bound; `position` = .5 is used for "PMD" with a given size. The
+    the PMD solution for its own L1 norm as the bound; `position` = 0.5 is used for "PMD" with a given size. The
     threshold depends on the scores, so there is no objective: the iteration may cycle, with a warning.
     """
 

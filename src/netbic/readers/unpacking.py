@@ -13,7 +13,7 @@ from netbic.errors import unusable
 from netbic.outofcore import free_memory
 
 ALWAYS_ALLOWED = 256_000_000  # bytes that every file may unpack to
-LARGEST_RATIO = 200  # unpacked bytes per packed byte; a table of counts with 99.5 % zeros reaches 120
+LARGEST_RATIO = 200  # unpacked bytes per packed byte; a table of counts with 99.5% zeros reaches 120
 BEGINNING = 1 << 20  # packed bytes after which the ratio of the file is known
 LARGEST_CHANGE = 20  # of that ratio
 MEMORY_SHARE = 0.5  # of the free memory

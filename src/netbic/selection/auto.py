@@ -260,7 +260,7 @@ def _diagnostics(fitted: SparseGraphSVD) -> pd.Series[str]:
 
 
 def _without_weak(fitted: SparseGraphSVD, number: _Step) -> _Step:
-    """Drop the last modules if they are no stronger than noise: a test at level .05 lets some through."""
+    """Drop the last modules if they are no stronger than noise: a test at level 0.05 lets some through."""
     found = _diagnostics(fitted).tolist()
     kept = len(found)
     while kept > 1 and found[kept - 1] == "weak":

@@ -54,7 +54,7 @@ def consensus(
     """Find the modules that do not depend on the start of the solver, nor on which half of the samples is fitted.
 
     The model is fitted to all of X from the leading singular pair, as usual, and from random directions. Modules of
-    different fits are matched one to one; a module without a match (similarity below .5) is added to the list. Every
+    different fits are matched one to one; a module without a match (similarity below 0.5) is added to the list. Every
     module of the list is then searched for in halves of the samples.
 
     Parameters

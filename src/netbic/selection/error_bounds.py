@@ -28,7 +28,7 @@ def expected_false(threshold: float, q: float, p: int, n_pairs: int, assumption:
     Parameters
     ----------
     threshold : float
-        Above .5, at most 1.
+        Above 0.5, at most 1.
     q : float
         Candidates selected per half, on average.
     p : int
@@ -48,7 +48,7 @@ def expected_false(threshold: float, q: float, p: int, n_pairs: int, assumption:
     """
     check_choice("assumption", assumption, ASSUMPTIONS)
     if not (is_number(threshold) and 0.5 < threshold <= 1):
-        raise ValueError(f"threshold={threshold!r}: a share of the halves above .5 and at most 1 is needed")
+        raise ValueError(f"threshold={threshold!r}: a share of the halves above 0.5 and at most 1 is needed")
     if not 0 <= q <= p:
         raise ValueError(f"q={q} of p={p} candidates: q must lie between 0 and p")
     # Frequencies are multiples of 1 / (2B): a threshold between two of them is the larger one.

@@ -37,7 +37,7 @@ class GraphValue:
         used in the decision: any graph increases it, also in noise.
     degree : DataFrame
         Per module of a fit to all samples: `correlation` of membership with degree (Spearman), and whether it `tracks`
-        degree (above .3).
+        degree (above 0.3).
     """
 
     helps: bool

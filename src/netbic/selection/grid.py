@@ -14,7 +14,7 @@ from netbic.estimators import AXES, SparseGraphSVD
 Parameters = dict[str, Any]  # of an estimator, by name
 Grid = Mapping[str, Any] | list[Mapping[str, Any]]
 
-_SMOOTHNESS = [0.0, 0.05, 0.1, 0.25]  # on real data the quality drops steeply beyond .5
+_SMOOTHNESS = [0.0, 0.05, 0.1, 0.25]  # on real data the quality drops steeply beyond 0.5
 _SMALLEST_SHARE = {"row": 1 / 16, "column": 1 / 64}
 _FEWEST = 5
 _N_SIZES = 5

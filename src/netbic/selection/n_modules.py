@@ -79,7 +79,7 @@ def n_modules(
     most : int
         Maximum number of modules to test.
     n_permutations : int
-        The smallest possible p-value is 1 / (n_permutations + 1): .05 for 19.
+        The smallest possible p-value is 1 / (n_permutations + 1): 0.05 for 19.
     level : float
         Significance level of each test.
     random_state : None, int or numpy.random.Generator

@@ -221,7 +221,7 @@ def stability(
     n_pairs : int
         Pairs of disjoint halves.
     threshold : float
-        Share of halves, above .5, from which a member is stable. Default .75.
+        Share of halves, above 0.5, from which a member is stable. Default 0.75.
     max_false : float
         Instead: the allowed expected number of false members per module and axis, which determines the threshold.
     pcer : float

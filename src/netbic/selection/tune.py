@@ -107,8 +107,8 @@ def tune(
         model's `missing` says how to treat them.
     grid : dict of lists, or list of such dicts, optional
         As for scikit-learn's ParameterGrid. Default: five sizes on each axis up to the whole axis, and smoothness 0,
-        .05, .1 and .25 where the model has a graph. Sizes are those for all of X; they are reduced in proportion to the
-        part of X that is fitted.
+        0.05, 0.1 and 0.25 where the model has a graph. Sizes are those for all of X; they are reduced in proportion to
+        the part of X that is fitted.
     criterion : {"held_out", "wold", "gabriel", "bic"}
         "held_out": variance of held-out samples explained by the modules' features, plus that of held-out features
         explained by their samples. "wold": held-out entries. "gabriel": a held-out corner, predicted from the rest
