@@ -378,6 +378,44 @@ def test_the_level_of_enrich_is_that_of_the_report(folder, tmp_path, level):
     assert f"q ≤ {level:g}" in netbic.report.write_report(copy).read_text()
 
 
+def test_the_options_of_enrich_are_among_the_settings(folder, tmp_path):
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    assert contents.gather(copy).tests() == [("level", "0.05")]
+    reports.run("enrich", copy, "--level", 0.01)
+    assert contents.gather(copy).tests() == [("level, edges", "0.01"), ("level, gene sets", "0.05")]
+    sets = ("--gene-sets", folder.parent / "sets.gmt")
+    reports.run("enrich", copy, *sets, "--level", 0.01, "--by-sign", "--collapse", 0.5)
+    assert contents.gather(copy).tests() == [("level", "0.01"), ("by_sign", "yes"), ("collapse", "0.5")]
+
+
+def test_a_module_without_gene_sets_says_whether_they_were_tested(folder, tmp_path):
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    reports.run("enrich", copy, "--gene-sets", folder.parent / "sets.gmt", "--level", 0)
+    none_enriched = netbic.report.write_report(copy).read_text()
+    assert "No gene set is enriched in this module (q ≤ 0)." in none_enriched
+    assert "Gene sets were not tested" not in none_enriched
+    (copy / "gene_sets.tsv").unlink()
+    not_tested = netbic.report.write_report(copy).read_text()
+    assert "Gene sets were not tested" in not_tested
+    assert "No gene set is enriched" not in not_tested
+
+
+def test_the_table_has_a_column_of_diagnostics_only_if_a_module_has_one(folder, tmp_path):
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    model, column = netbic.load(copy), 'data-name="diagnostics"'
+    model.graph_share_ = np.zeros(model.n_components_)
+    (copy / "edges.tsv").unlink()
+    assert not contents.gather(copy, model).table["diagnostics"].any()
+    assert column not in netbic.report.write_report(copy, model=model).read_text()
+    model.converged_ = np.arange(model.n_components_) > 0
+    assert column in netbic.report.write_report(copy, model=model).read_text()
+
+
+def test_the_axes_of_the_edges_are_wider_than_a_single_value():
+    scale = charts._log_axis(pd.Series([20.0]))["scale"].to_dict()
+    assert scale["domain"][0] < 19 < 21 < scale["domain"][1]
+
+
 def judged(gathered):
     return np.array([module.comparable for module in gathered.modules])
 

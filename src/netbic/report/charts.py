@@ -18,7 +18,6 @@ from netbic.estimators import SparseGraphSVD
 _BLUE, _ORANGE = "#0072B2", "#D55E00"
 _HEIGHT, _STATIC_WIDTH = 260, 520
 _MOST_COMPARED = 80
-_TIMES = "\N{MULTIPLICATION SIGN}"
 _READY = "window.vegaEmbed = vegaEmbed; window.dispatchEvent(new Event('vega-ready'));"
 
 
@@ -166,12 +165,13 @@ def _pairs(model: SparseGraphSVD) -> pd.DataFrame:
 
 def _edges(table: pd.DataFrame, level: float) -> Chart:
     altair, data = _altair(), _folds(table, level)
-    fold = {"scale": altair.Scale(type="log", nice=False, padding=20), "axis": altair.Axis(tickCount=5)}
-    random, degrees = f"edges {_TIMES} random genes", f"edges {_TIMES} random genes of the same degrees"
+    random, degrees = "edges, relative to random genes", "edges, relative to random genes of the same degrees"
     chart = altair.Chart(data).mark_point(filled=True, size=70, opacity=0.85, cursor="pointer")
     chart = chart.encode(
-        x=altair.X("random:Q", title=random, **fold),
-        y=altair.Y("degrees:Q", title=f"{_TIMES} the same degrees", **fold),
+        x=altair.X("random:Q", title=random, **_log_axis(data["random"])),
+        y=altair.Y(
+            "degrees:Q", title=["edges, relative to random genes", "of the same degrees"], **_log_axis(data["degrees"])
+        ),
         color=_colours("kind:N", _kinds(level)),
         tooltip=_tooltips(edges="edges|,", random=f"{random}|.2f", degrees=f"{degrees}|.2f"),
     )
@@ -183,6 +183,16 @@ def _edges(table: pd.DataFrame, level: float) -> Chart:
         + (f" Modules without edges, or that cannot be compared ({not_shown}), are not shown." if not_shown else "")
     )
     return _finished("evidence", "Edges compared with random genes", caption, chart)
+
+
+def _log_axis(values: pd.Series) -> dict[str, Any]:
+    """A logarithmic axis that is wider than the values: a single value would have itself as its only tick."""
+    altair = _altair()
+    domain = [float(values.min()) / 1.1, float(values.max()) * 1.1]
+    return {
+        "scale": altair.Scale(type="log", domain=domain, nice=False, padding=20),
+        "axis": altair.Axis(tickCount=5),
+    }
 
 
 def _kinds(level: float) -> list[str]:

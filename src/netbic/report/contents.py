@@ -144,6 +144,8 @@ class Contents:
     reasons: list[str]
     missing: list[str] = field(default_factory=list)
     levels: dict[str, float] = field(default_factory=dict)
+    sets_tested: bool = False
+    tested: dict[str, Row] = field(default_factory=dict)  # recorded options, by table ("edges", "gene_sets")
 
     @property
     def title(self) -> str:
@@ -200,6 +202,15 @@ class Contents:
             used = "chosen per module"
         return {"genes": self.model.n_columns, "samples": self.model.n_rows, "smoothness": used}
 
+    def tests(self) -> list[tuple[str, str]]:
+        """The recorded options of the enrichment tests."""
+        levels = {name.replace("_", " "): f"{options['level']:g}" for name, options in self.tested.items()}
+        same = len(set(levels.values())) == 1
+        rows = [("level" if same else f"level, {name}", level) for name, level in levels.items()][: 1 if same else None]
+        options = self.tested.get("gene_sets", {})
+        given = {name: options.get(name) for name in ("by_sign", "collapse")}
+        return rows + [(name, _as_text(value)) for name, value in given.items() if value not in (None, False)]
+
     def inputs(self) -> list[tuple[str, str]]:
         """Names of files, and the options with which they were read."""
         given = {name: value for name, value in self._inputs().items() if value}
@@ -235,9 +246,10 @@ def gather(folder: Path, model: SparseGraphSVD | None = None, record: dict[str, 
     model = load(folder) if model is None else fitted_model(model)
     record = finished_record(folder) or {} if record is None else record
     alignment, auto = _json(folder / "alignment.json"), _json(folder / "auto.json")
-    heatmaps, levels = _of_this_model(read_heatmaps(folder), model), _levels(folder)
+    heatmaps, options = _of_this_model(read_heatmaps(folder), model), enrichment_record(folder)
     edges = _of_these_modules(_table(folder / "edges.tsv", _EDGES), model, "n_nodes")
     sets = _of_these_modules(_table(folder / "gene_sets.tsv", _SETS), model, "n_module")
+    levels = _levels(options)
     return Contents(
         model,
         record,
@@ -246,13 +258,20 @@ def gather(folder: Path, model: SparseGraphSVD | None = None, record: dict[str, 
         [str(reason) for reason in auto.get("reasons", [])],
         list(_missing(model, alignment, heatmaps, edges, sets)),
         levels,
+        sets_tested=sets is not None,
+        tested={
+            name: options[name]
+            for name, table in (("edges", edges), ("gene_sets", sets))
+            if name in options and table is not None
+        },
     )
 
 
-def _levels(folder: Path) -> dict[str, float]:
+def _levels(options: dict[str, Row]) -> dict[str, float]:
     """Largest adjusted p-values at which edges and gene sets were called enriched."""
-    asked = enrichment_record(folder)
-    return {name: float(asked[name]["level"]) if name in asked else DEFAULT_LEVEL for name in ("edges", "gene_sets")}
+    return {
+        name: float(options[name]["level"]) if name in options else DEFAULT_LEVEL for name in ("edges", "gene_sets")
+    }
 
 
 def _json(path: Path) -> dict[str, Any]:

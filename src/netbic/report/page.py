@@ -132,7 +132,7 @@ def _rendered(contents: Contents) -> str:
             scale=scale_picture(),
             width=WIDTH,
             height=HEIGHT,
-            much_graph=f"{LARGE_GRAPH_SHARE:.0%}".replace("%", " %"),
+            much_graph=f"{LARGE_GRAPH_SHARE:.0%}",
             version=contents.record.get("netbic", __version__),
         )
     )
@@ -203,7 +203,7 @@ def _fold(value: float) -> str:
 
 
 def _percent(value: float) -> str:
-    return f"{100 * value:.1f} %" if abs(value) >= 0.001 or value == 0 else "< 0.1 %"
+    return f"{value:.1%}" if abs(value) >= 0.001 or value == 0 else "< 0.1%"
 
 
 def _chance(value: float) -> str:
