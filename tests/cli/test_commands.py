@@ -15,6 +15,7 @@ from click.testing import CliRunner
 
 import netbic
 from netbic.cli import main
+from netbic.cli.command import Command, preprocesses_data
 from netbic.cli.tune import Numbers
 
 README = Path(__file__).parents[2] / "README.md"
@@ -343,3 +344,13 @@ def test_words_about_gene_sets_need_gene_sets(tmp_path):
     done = CliRunner().invoke(main, ["enrich", str(tmp_path), "--by-sign"])
     assert done.exit_code == 2
     assert "need --gene-sets" in done.output
+
+
+def test_warnings_name_options_of_the_command():
+    @click.command(cls=Command)
+    @preprocesses_data
+    def warn(**_):
+        warnings.warn("genes differ in their noise: use `scale=True` instead", UserWarning, stacklevel=1)
+
+    done = CliRunner().invoke(warn, [])
+    assert done.stderr == "warning: genes differ in their noise: use --zscore instead\n"

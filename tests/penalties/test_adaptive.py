@@ -302,7 +302,7 @@ def test_unequal_noise_is_doubted_or_scaled():
     generator, toy = np.random.default_rng(1), paper(0.02, random_state=1)
     factors = np.exp(0.5 * generator.standard_normal(100))
     X = np.outer(toy.u, toy.v) + 0.02 * factors * generator.standard_normal((100, 100))
-    with pytest.warns(UserWarning, match="use scale=True instead"):
+    with pytest.warns(UserWarning, match="use `scale=True` instead"):
         model = SparseGraphSVD(1, **ADAPTIVE | {"center": "columns"}).fit(X)
     assert model.choices_["diagnostic"].tolist()[1] == "heteroscedastic"
     assert model.choices_["heteroscedasticity"][1] == pytest.approx(np.log(factors).std(), rel=0.3)

@@ -84,7 +84,7 @@ class Command(click.Command):
 
         def show(message: Warning | str, *_: object, **__: object) -> None:
             if not quiet:
-                text = _with_options(str(message), [str(param.name) for param in self.params])
+                text = _with_options(str(message), [*_OF_COMMAND, *(str(param.name) for param in self.params)])
                 click.echo(f"warning: {in_genes(text)}", err=True)
 
         try:
@@ -136,7 +136,7 @@ def mark_resumable() -> None:
     click.get_current_context().meta[_RESUMABLE] = True
 
 
-_OF_COMMAND = {"lazy": "dask"}  # parameters whose option has another name
+_OF_COMMAND = {"lazy": "dask", "scale": "zscore"}  # parameters whose option has another name
 
 
 def _with_options(text: str, parameters: Sequence[str]) -> str:

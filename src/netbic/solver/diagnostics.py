@@ -74,7 +74,7 @@ def _not_identified(axis: str, vectors: list[Vector]) -> Iterator[Message]:
     if found:
         reasons = [text.format(axis=axis) for name, text in DIAGNOSTICS.items() if name in found.values()]
         scaling = "heteroscedastic" in found.values() and axis == "column"
-        remedy = "use scale=True" if scaling else f"set the size (n_{axis}s)"
+        remedy = "use `scale=True`" if scaling else f"set the size (n_{axis}s)"
         yield (
             f"the data do not identify how many {axis}s {_listed(list(found))} should contain "
             f"({'; '.join(reasons)}; see choices_): {remedy} instead",
