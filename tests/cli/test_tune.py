@@ -1,6 +1,7 @@
 """netbic tune: from files to a table of settings, gone on with after an interruption."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -53,6 +54,8 @@ def test_the_table_and_the_choice_are_those_of_the_function(files, tmp_path):
     assert found["best_params"] == tuning.best_params_
     assert found["best_params"]["n_columns"] == 60
     assert "--genes 60 --samples 40" in done.output
+    assert "The score is the share of the variance of held-out samples that is explained" in done.output
+    assert not re.search(r"--smoothness 0\.0\b", done.output)
     assert not (tmp_path / "tuning.checkpoint").exists()
 
 

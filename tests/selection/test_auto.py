@@ -64,8 +64,14 @@ def test_given_sizes_are_kept():
 def test_noise_is_reported_as_noise():
     chosen = choose_settings(SparseGraphSVD(), np.random.default_rng(0).standard_normal((60, 80)), **QUICK)
     assert chosen.settings["n_components"] == 1
+    assert "permuted data: no module stands out" in chosen.reasons[1]
     assert "it is probably noise" in chosen.reasons[1]
     assert not chosen.identified
+
+
+def test_too_few_permutations_are_refused_by_their_name():
+    with pytest.raises(ValueError, match=r"^n_permutations=3: "):
+        AutoSVD(SparseGraphSVD(center=None), n_permutations=3, random_state=0).fit(paper(0.03, random_state=0).X)
 
 
 def test_features_that_differ_in_noise_are_scaled():

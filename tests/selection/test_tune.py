@@ -251,17 +251,17 @@ def test_differences_between_folds_do_not_widen_the_margin():
 def test_the_verdict_reports_sizes_that_are_not_identified():
     points = [{"n_columns": size} for size in (10, 100, 1000)]
     rising = results_of([[1, 1], [2, 2], [3, 3]], points, [0.01, 0.1, 1])
-    text, unidentified = verdict(rising, 2, (50, 1000), predicts=False)
+    text, unidentified = verdict(rising, 2, (50, 1000), "held_out")
     assert "not identify n_columns: the best value is the largest tried (all 1,000 columns)" in text
     assert "n_rows" not in text
     assert unidentified == ("n_columns",)
-    assert "(1,000 of 3,127 columns); try larger values" in verdict(rising, 2, (50, 3127), predicts=False)[0]
+    assert "(1,000 of 3,127 columns); try larger values" in verdict(rising, 2, (50, 3127), "held_out")[0]
     inside = results_of([[1, 1], [3, 3], [2, 2]], points, [0.01, 0.1, 1])
-    text, unidentified = verdict(inside, 1, (50, 1000), predicts=False)
+    text, unidentified = verdict(inside, 1, (50, 1000), "held_out")
     assert "identify" not in text
     assert unidentified == ()
     hopeless = results_of([[-1, -1], [-3, -3], [-2, -2]], points, [0.01, 0.1, 1])
-    assert "No setting predicts" in verdict(hopeless, 0, (50, 1000), predicts=True)[0]
+    assert "No setting predicts" in verdict(hopeless, 0, (50, 1000), "wold")[0]
 
 
 def test_dense_data_do_not_identify_the_size():

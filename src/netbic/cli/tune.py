@@ -145,7 +145,9 @@ class TuningOptions:
     "--criterion",
     type=click.Choice(["held_out", "wold", "gabriel", "bic"]),
     default="held_out",
-    help="What is held out: samples and genes (held_out), entries (wold), a corner of the matrix (gabriel); or BIC.",
+    help="How settings are scored. held_out: variance of held-out samples and of held-out genes that modules explain; "
+    "wold: prediction of single entries that were held out; gabriel: prediction of a block of held-out samples and "
+    "genes from the rest; bic: Bayesian information criterion, without held-out data.",
 )
 @click.option("--folds", default=5, type=click.IntRange(2), help="Number of cross-validation folds.")
 @click.option("--best", is_flag=True, help="Choose the best setting instead of the simplest within one standard error.")

@@ -224,7 +224,7 @@ class _Chooser:
             model, self.dense, most=self.most, n_permutations=self.n_permutations, random_state=self.seed,
             n_jobs=self.n_jobs,
         )  # fmt: skip
-        reason = f"Number of modules, compared with permuted data: {count.verdict}"
+        reason = f"Number of modules, compared with permuted data: {count.verdict[0].lower()}{count.verdict[1:]}"
         return _Step({"n_components": count.n} if count.n else {}, reason)
 
     def _graph(self, model: SparseGraphSVD) -> _Step:

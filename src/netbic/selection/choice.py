@@ -13,6 +13,12 @@ from netbic.selection.grid import Parameters
 Results = dict[str, Any]  # as GridSearchCV.cv_results_
 
 RULES: Final = ("one_se", "best")
+_SCORES: Final = {
+    "held_out": "the share of the variance of held-out samples that is explained, plus that of held-out features",
+    "wold": "the share of the variance of held-out entries that is predicted",
+    "gabriel": "the share of the variance of the held-out corner that is predicted",
+    "bic": "minus the Bayesian information criterion",
+}
 
 
 def split_scores(results: Results) -> Floats:
@@ -64,11 +70,8 @@ def _smoothness(model: SparseGraphSVD) -> float:
     return float(sum((DEFAULT_SMOOTHNESS if given is None else given) for graph, given in axes if graph is not None))
 
 
-def verdict(results: Results, index: int, shape: tuple[int, int], predicts: bool) -> tuple[str, tuple[str, ...]]:
-    """What was chosen, the best point if that is another, and the names of sizes that the data do not identify.
-
-    With `predicts`, a score of 0 is that of a constant prediction of zero.
-    """
+def verdict(results: Results, index: int, shape: tuple[int, int], criterion: str) -> tuple[str, tuple[str, ...]]:
+    """What was chosen, the best point if that is another, and the names of sizes that the data do not identify."""
     points, means = results["params"], results["mean_test_score"]
     best = int(means.argmax())
     summary = f"Chosen: {_shown(points[index])} (score {means[index]:.4g}), "
@@ -79,7 +82,8 @@ def verdict(results: Results, index: int, shape: tuple[int, int], predicts: bool
         )
     else:
         summary += "the only setting tried." if len(points) == 1 else f"the best of {len(points):,} settings."
-    if predicts and means[best] <= 0:
+    summary += f" The score is {_SCORES[criterion]}."
+    if criterion in ("wold", "gabriel") and means[best] <= 0:  # 0 is the score of a constant prediction of zero
         summary += " No setting predicts the held-out data better than a constant zero."
     sentences, unidentified = _at_edges(results, index, shape)
     return " ".join([summary, *sentences]), unidentified
@@ -107,7 +111,8 @@ def _at_edges(results: Results, index: int, shape: tuple[int, int]) -> tuple[lis
 
 
 def _shown(point: Parameters) -> str:
-    return ", ".join(f"{name}={value}" for name, value in printable(point).items()) or "the model as given"
+    values = {name: f"{value:g}" if isinstance(value, float) else value for name, value in printable(point).items()}
+    return ", ".join(f"{name}={value}" for name, value in values.items()) or "the model as given"
 
 
 def printable(point: Parameters) -> Parameters:

@@ -13,7 +13,7 @@ from netbic.arrays import Bools, Floats, Matrix, RandomState
 from netbic.estimators import SparseGraphSVD, check_count, unwrapped
 from netbic.selection.complementary_pairs import ComplementaryPairs
 from netbic.selection.fits import Jobs, executor_for, quiet
-from netbic.selection.matching import MIN_SIMILARITY, Layers, match_modules
+from netbic.selection.matching import MIN_SIMILARITY, Layers, match_modules, share_of_modules
 from netbic.selection.resampling import seeded
 from netbic.solver import Direction, Module, ModuleSearch, Settings, random_direction
 
@@ -39,7 +39,7 @@ class Consensus:
     def verdict(self) -> str:
         """One plain sentence."""
         often = int(((self.table["starts"] > 0.5) & (self.table["halves"] > 0.5)).sum())
-        return f"{often} of {len(self.table)} modules are found from most random starts and in most halves."
+        return f"{share_of_modules(often, len(self.table))} found from most random starts and in most halves."
 
 
 def consensus(

@@ -78,3 +78,14 @@ def mean_overlap(some: Bools, others: Bools) -> float:
     union = some.sum(axis=1)[:, None] + others.sum(axis=1) - shared
     similarities = shared / np.maximum(union, 1)
     return float(similarities[linear_sum_assignment(-similarities)].sum() / max(*similarities.shape, 1))
+
+
+def share_of_modules(number: int, total: int) -> str:
+    """The subject and verb of a sentence about some of the modules.
+
+    Examples
+    --------
+    >>> share_of_modules(1, 1), share_of_modules(1, 3), share_of_modules(2, 3)
+    ('1 of 1 module is', '1 of 3 modules is', '2 of 3 modules are')
+    """
+    return f"{number} of {total} module{'s' * (total != 1)} {'is' if 1 in (number, total) else 'are'}"

@@ -120,9 +120,13 @@ def n_modules(
 
 
 def _check_level(level: float, n_permutations: int) -> None:
-    if not 1 / (1 + n_permutations) <= level < 1:
-        least = int(np.ceil(1 / level)) - 1 if 0 < level < 1 else 19
-        raise ValueError(f"level={level} cannot be reached with {n_permutations} permutations: use at least {least}")
+    if not 0 < level < 1:
+        raise ValueError(f"level={level!r}: a number between 0 and 1 is needed")
+    if (smallest := 1 / (1 + n_permutations)) > level:
+        raise ValueError(
+            f"n_permutations={n_permutations}: no p-value can be below {smallest:.2g}, so no module can be significant "
+            f"(p <= {level:g}): use at least {int(np.ceil(1 / level)) - 1}"
+        )
 
 
 def _single(model: SparseGraphSVD) -> SparseGraphSVD:

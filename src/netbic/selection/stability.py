@@ -21,6 +21,7 @@ from netbic.estimators import (
 from netbic.selection.complementary_pairs import ComplementaryPairs, SelectionCounts
 from netbic.selection.error_bounds import expected_false, pcer_threshold, threshold_for
 from netbic.selection.fits import Jobs, executor_for, quiet
+from netbic.selection.matching import share_of_modules
 from netbic.selection.resampling import draw_seed, seeded
 
 _DEFAULT_THRESHOLD = 0.75
@@ -147,8 +148,8 @@ class Stability:
             f"({_expected_by_chance(part)})"
             for axis, part in self._parts().items()
         ]
-        again = int((table["found"] > 0.5).sum())
-        return f"{again} of {len(table)} modules are found again in most halves; per module, {' and '.join(kept)}."
+        again = share_of_modules(int((table["found"] > 0.5).sum()), len(table))
+        return f"{again} found again in most halves; {'per module, ' * (len(table) > 1)}{' and '.join(kept)}."
 
     def _parts(self) -> dict[str, AxisStability]:
         named = {"columns": self.columns, "rows": self.rows}

@@ -158,7 +158,7 @@ def tune(
     results = _results(points, outcomes, len(search.splits))
     index = choice(results, models, rule)
     fitted = clone(model).set_params(**points[index]).fit(X)
-    text, unidentified = verdict(results, index, values.shape, predicts=criterion in ("wold", "gabriel"))
+    text, unidentified = verdict(results, index, values.shape, criterion)
     score = float(results["mean_test_score"][index])
     return Tuning(points[index], index, score, fitted, results, text, unidentified)
 
