@@ -353,7 +353,7 @@ def test_resume_adds_gene_sets_and_report_to_a_finished_fit(folder, tmp_path, mo
     done = run_successfully(*arguments, "--resume", "--gene-sets", folder.parent / "sets.gmt")
     assert "already finished: the modules are unchanged" in done.output
     assert "gene_sets.tsv" in done.output
-    for path in folder.rglob("*"):  # as if they had been asked for from the beginning
+    for path in folder.rglob("*"):  # as if they had been requested from the beginning
         if path.is_file():
             assert path.read_bytes() == (tmp_path / "out" / path.relative_to(folder)).read_bytes(), path
     again = run_successfully(*arguments, "--resume", "--gene-sets", folder.parent / "sets.gmt")
@@ -371,14 +371,16 @@ def test_the_level_of_enrich_is_that_of_the_report(folder, tmp_path, level):
     gathered = contents.gather(copy)
     assert gathered.levels == {"edges": level, "gene_sets": 0.05}  # the gene sets are still those of the fit
     explained = edges["q_value"].le(level) & edges["degree_q_value"].gt(level)
-    assert [module._degrees_explain_it() for module in gathered.modules] == (explained & judged(gathered)).tolist()
+    assert [module._degrees_explain_it() for module in gathered.modules] == (
+        explained & comparable(gathered)
+    ).tolist()
     more = edges["degree_q_value"].le(level)
     drawn = charts._folds(gathered.table, level).set_index("module")["kind"]
     assert (drawn == f"more than expected from the degrees (q ≤ {level:g})").equals(more[drawn.index].rename("kind"))
     assert f"q ≤ {level:g}" in netbic.report.write_report(copy).read_text()
 
 
-def judged(gathered):
+def comparable(gathered):
     return np.array([module.comparable for module in gathered.modules])
 
 
