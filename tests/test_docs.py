@@ -1,4 +1,4 @@
-"""What the pages say is true: code runs, names exist, commands are there."""
+"""The code and the commands of the documentation run."""
 
 import re
 import shlex
@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import netbic
 from netbic.cli import main
 from netbic.methods import METHODS
+from support.commands import run
 
 ROOT = Path(__file__).parents[1]
 
@@ -23,7 +23,7 @@ def test_the_readme_examples_run(capsys, tmp_path, monkeypatch):
     assert len(scope["genes"]) == 60
     assert len(scope["samples"]) == 40
     assert "fold_change" in capsys.readouterr().out
-    # The second example is about files: give it files.
+    # The second example needs files.
     monkeypatch.chdir(tmp_path)
     netbic.io.write_cohort(netbic.simulate.cohort(120, 400, n_modules=2, random_state=0), tmp_path / "cohort")
     exec(code[1], scope)
@@ -31,9 +31,9 @@ def test_the_readme_examples_run(capsys, tmp_path, monkeypatch):
     assert netbic.load("model").n_components_ == 10
     scope["model"].set_params(n_components=2)
     exec(code[2], scope)
-    said = capsys.readouterr().out
-    assert "unseen samples" in said
-    assert "stand out" in said
+    output = capsys.readouterr().out
+    assert "unseen samples" in output
+    assert "stand out" in output
 
 
 def shell_lines(page):
@@ -45,10 +45,10 @@ def shell_lines(page):
 @pytest.mark.parametrize("page", ["README.md", "docs/files.md", "docs/report.md"])
 def test_the_commands_of_a_page_run_in_their_order(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for words in shell_lines(page):
-        if page == "README.md" and words[0] == "simulate":
-            words += ["--samples", "120", "--genes", "400", "--modules", "2"]  # --auto takes half a minute on more
-        done = CliRunner().invoke(main, words)
+    for arguments in shell_lines(page):
+        if page == "README.md" and arguments[0] == "simulate":
+            arguments += ["--samples", "120", "--genes", "400", "--modules", "2"]  # --auto takes half a minute on more
+        done = run(*arguments)
         assert done.exit_code == 0, done.output
     found = netbic.io.read_table("cohort/modules/summary.tsv")
     assert len(found) == 5

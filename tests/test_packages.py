@@ -1,4 +1,4 @@
-"""Packages import one way and by their public faces, stay small, and `import netbic` stays light."""
+"""Packages import in one order and only public names, files are short, and `import netbic` is fast."""
 
 import ast
 import re
@@ -43,8 +43,8 @@ def imports(path: Path):
             yield from ((node.module, alias.name) for alias in node.names)
 
 
-def face(package: str) -> set[str]:
-    """Names that a package's front file binds, its submodules not counted."""
+def public_names(package: str) -> set[str]:
+    """Names that the __init__.py of a package defines, without its submodules."""
     home = SOURCE / package / "__init__.py"
     tree = ast.parse((home if home.is_file() else SOURCE / f"{package}.py").read_text())
     names = set()
@@ -60,7 +60,7 @@ def face(package: str) -> set[str]:
 
 
 @pytest.mark.parametrize("path", FILES, ids=IDS)
-def test_imports_point_one_way_and_to_public_faces(path):
+def test_imports_follow_the_order_of_packages_and_use_public_names(path):
     own = package_of(path)
     if own == "__init__":
         return
@@ -72,7 +72,7 @@ def test_imports_point_one_way_and_to_public_faces(path):
         assert ORDER.index(package) <= ORDER.index(own), f"{own} comes before {package}"
         if package != own:
             assert "." not in inside, f"{module} is an inside of {package}"
-            assert not inside or name in face(package), f"{package} does not offer {name}"
+            assert not inside or name in public_names(package), f"{package} does not offer {name}"
 
 
 @pytest.mark.parametrize("path", FILES, ids=IDS)

@@ -1,4 +1,4 @@
-"""The report in a real Chromium: what a reader does with it, and what nobody must be able to do with it."""
+"""The report in Chromium: sorting, searching, charts, downloads, printing, and names that contain markup."""
 
 import os
 import shutil
@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 import netbic
-import reports
+from support import report_folders
+from support.report_folders import TRAP, as_displayed
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 REQUIRED = os.environ.get("NETBIC_REQUIRE_BROWSER") == "1"
@@ -25,7 +26,7 @@ def browser():
 
     assert CHROMIUM, "NETBIC_REQUIRE_BROWSER=1 but there is no chromium: apt-get install chromium"
     with sync_playwright() as playwright:
-        # In containers there is often no sandbox to be had; the pages are our own files.
+        # Containers often have no sandbox; the pages are our own files.
         started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield started
         started.close()
@@ -33,27 +34,27 @@ def browser():
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    return reports.ordinary(tmp_path_factory.mktemp("ordinary"))
+    return report_folders.ordinary(tmp_path_factory.mktemp("ordinary"))
 
 
 @pytest.fixture(scope="module")
 def hostile_folder(tmp_path_factory):
-    return reports.hostile(tmp_path_factory.mktemp("hostile"))
+    return report_folders.hostile(tmp_path_factory.mktemp("hostile"))
 
 
 @pytest.fixture
 def opened(browser):
-    """Opens a report as a reader would; at the end nothing may have been complained of, requested or violated."""
+    """Opens a report; at the end there may be no error message, no request and no policy violation."""
     contexts, complaints = [], []
 
-    def open_report(folder, width=1200, **words):
-        context = browser.new_context(viewport={"width": width, "height": 900}, reduced_motion="reduce", **words)
+    def open_report(folder, width=1200, **options):
+        context = browser.new_context(viewport={"width": width, "height": 900}, reduced_motion="reduce", **options)
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("request", lambda request: complaints.append(request.url) if outside(request.url) else None)
-        if words.get("java_script_enabled", True):
+        if options.get("java_script_enabled", True):
             page.add_init_script(
                 "addEventListener('securitypolicyviolation', (event) => console.log(event.violatedDirective))"
             )
@@ -86,7 +87,7 @@ def tip(page):
 
 
 def go_to_module(page, number):
-    """As a reader does, from the table; ready when its pictures answer the mouse."""
+    """Open a module from the table and wait until its pictures respond to the mouse."""
     page.locator(f'.sortable a[href="#module-{number}"]').click()
     page.locator(f"#module-{number}").wait_for()
     page.wait_for_function(f"!document.querySelector('#module-{number} circle title')")
@@ -102,7 +103,7 @@ def painted(page, selector):
     )
 
 
-def test_the_table_sorts_both_ways_and_says_so(folder, opened):
+def test_the_table_sorts_both_ways_and_shows_the_order(folder, opened):
     page = opened(folder)
     for name in ("graph_share", "degree_fold_change"):
         header(page, name).get_by_role("button").click()
@@ -145,7 +146,7 @@ def test_the_search_finds_all_modules_of_a_gene(folder, opened):
     assert module.locator("bdi").get_by_text(gene, exact=True).first.is_visible()
 
 
-def test_the_search_says_when_there_is_nothing(folder, opened):
+def test_the_search_reports_when_nothing_is_found(folder, opened):
     page = opened(folder)
     page.locator("#find").fill("no such gene")
     assert "No module contains" in page.locator("#found").inner_text()
@@ -153,7 +154,7 @@ def test_the_search_says_when_there_is_nothing(folder, opened):
     assert page.locator("#found").inner_text() == ""
 
 
-def test_charts_are_painted_and_answer_the_mouse(folder, opened):
+def test_charts_are_drawn_and_respond_to_the_mouse(folder, opened):
     page = opened(folder)
     page.locator(".chart canvas").nth(3).wait_for()
     for name in ("variance", "shared", "evidence", "convergence"):
@@ -177,9 +178,9 @@ def test_hovering_the_network_shows_name_and_weight(folder, opened):
     at = int(circle.get_attribute("data-at"))
     own = members[(members["module"] == 1) & (members["axis"] == "gene")].iloc[at]
     circle.hover(force=True)
-    said = tip(page)
-    assert own["name"] in said
-    assert f"{abs(own['weight']):#.3g}" in said
+    text = tip(page)
+    assert own["name"] in text
+    assert f"{abs(own['weight']):#.3g}" in text
     assert page.locator("details[open] .touched").get_attribute("d").startswith("M")
 
 
@@ -191,9 +192,9 @@ def test_the_network_is_reached_by_keyboard(folder, opened):
     page.locator("details[open] .network svg").focus()
     for at in sorted(drawn)[:3]:  # heaviest first
         page.keyboard.press("ArrowRight")
-        said = tip(page)
-        assert own["name"][at] in said
-        assert f"{abs(own['weight'][at]):#.3g}" in said
+        text = tip(page)
+        assert own["name"][at] in text
+        assert f"{abs(own['weight'][at]):#.3g}" in text
         assert page.locator("circle.reached").get_attribute("data-at") == str(at)
     page.keyboard.press("ArrowLeft")
     assert own["name"][sorted(drawn)[1]] in tip(page)
@@ -222,16 +223,16 @@ def test_hovering_the_heatmap_shows_gene_sample_and_value(folder, opened):
     n_genes, n_samples = heatmap.values.shape
     row, col = n_genes - 1, 2
     page.mouse.move(box["x"] + (col + 0.5) * box["width"] / n_samples, box["y"] + (row + 0.5) * box["height"] / n_genes)
-    said = tip(page)
-    assert genes[heatmap.genes[row]] in said
-    assert samples[heatmap.samples[col]] in said
+    text = tip(page)
+    assert genes[heatmap.genes[row]] in text
+    assert samples[heatmap.samples[col]] in text
     value = heatmap.values[row, col] * heatmap.limit / 127
-    assert f"{abs(value):#.3g}".rstrip(".") in said
+    assert f"{abs(value):#.3g}".rstrip(".") in text
 
 
 @pytest.mark.parametrize("width", [400, 1600])
 @pytest.mark.parametrize("name", ["folder", "hostile_folder"])
-def test_nothing_sticks_out_of_narrow_or_wide_windows(name, width, opened, request):
+def test_nothing_overflows_narrow_or_wide_windows(name, width, opened, request):
     page = opened(request.getfixturevalue(name), width)
     page.get_by_role("button", name="Open all").click()
     page.locator("details.all").evaluate_all("all => all.forEach((one) => { one.open = true; })")
@@ -244,7 +245,7 @@ def test_nothing_sticks_out_of_narrow_or_wide_windows(name, width, opened, reque
         assert box["width"] > 0.15 * width
 
 
-def test_dark_is_dark_and_charts_follow(folder, opened):
+def test_the_dark_theme_applies_to_charts_too(folder, opened):
     page = opened(folder, color_scheme="dark")
     ink, paper = "getComputedStyle(document.body).color", "getComputedStyle(document.body).backgroundColor"
 
@@ -258,7 +259,7 @@ def test_dark_is_dark_and_charts_follow(folder, opened):
     assert page.locator("#chart-variance canvas").count() == 1
 
 
-def test_downloads_hold_what_is_shown(folder, opened, tmp_path):
+def test_downloads_contain_what_is_shown(folder, opened, tmp_path):
     page, members = opened(folder), netbic.io.read_table(folder / "modules.tsv")
     wanted = {"Download this table (TSV)": "modules-table.tsv", "Download all members (TSV)": "members.tsv"}
     for label, name in wanted.items():
@@ -278,7 +279,7 @@ def test_downloads_hold_what_is_shown(folder, opened, tmp_path):
     assert set(pd.read_csv(tmp_path / "own.tsv", sep="\t")["module"]) == {2}
 
 
-def test_without_javascript_tables_pictures_and_members_are_there(folder, opened):
+def test_without_javascript_tables_pictures_and_members_are_shown(folder, opened):
     page, members = opened(folder, java_script_enabled=False), netbic.io.read_table(folder / "modules.tsv")
     assert page.locator(".sortable tbody tr").count() == 4
     assert not page.locator("#find").is_visible()
@@ -299,7 +300,7 @@ def test_printing_opens_all_modules_and_closes_them_again(folder, opened):
     assert page.locator("details.module[open]").count() == 0
 
 
-def test_paper_is_white_also_from_dark_windows(folder, opened):
+def test_printed_pages_are_white_in_the_dark_theme_too(folder, opened):
     for scheme, printed in (("dark", ".charts .still"), ("light", ".charts .chart")):
         page = opened(folder, color_scheme=scheme)
         page.locator(".chart canvas").nth(3).wait_for()
@@ -309,15 +310,15 @@ def test_paper_is_white_also_from_dark_windows(folder, opened):
         assert page.locator(".charts .still:visible, .charts .chart:visible").count() == 4
 
 
-def test_hostile_names_are_shown_and_never_run(hostile_folder, opened):
+def test_hostile_names_are_shown_and_never_executed(hostile_folder, opened):
     page = opened(hostile_folder)
-    assert f"<img src=x onerror={reports.TRAP}>'\"" in page.locator("h1").inner_text()
+    assert f"<img src=x onerror={TRAP}>'\"" in page.locator("h1").inner_text()
     page.get_by_role("button", name="Open all").click()
     shown = page.locator("bdi").evaluate_all("all => all.map((one) => one.textContent)")
-    assert set(map(reports.written_out, reports.HOSTILE)) <= set(shown)
-    for name in reports.HOSTILE:
+    assert set(map(as_displayed, report_folders.HOSTILE)) <= set(shown)
+    for name in report_folders.HOSTILE:
         page.locator("#find").fill(name)
-        assert page.locator("#found li bdi").first.evaluate("one => one.textContent") == reports.written_out(name)
+        assert page.locator("#found li bdi").first.evaluate("one => one.textContent") == as_displayed(name)
     drawn = page.locator("details.module").first.locator("circle")
     for at in range(min(drawn.count(), 20)):
         drawn.nth(at).hover(force=True)
@@ -325,9 +326,9 @@ def test_hostile_names_are_shown_and_never_run(hostile_folder, opened):
     assert page.evaluate("document.scripts.length") == 3
 
 
-def test_code_slipped_into_the_page_does_not_run(folder, tmp_path, browser):
+def test_code_inserted_into_the_page_does_not_run(folder, tmp_path, browser):
     text = (folder / "report.html").read_text()
-    slipped = text.replace("<main>", f"<main><script>{reports.TRAP}</script><img src=x onerror='{reports.TRAP}'>")
+    slipped = text.replace("<main>", f"<main><script>{TRAP}</script><img src=x onerror='{TRAP}'>")
     (tmp_path / "report.html").write_text(slipped)
     page = browser.new_page()
     page.goto((tmp_path / "report.html").as_uri())

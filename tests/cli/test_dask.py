@@ -1,4 +1,4 @@
-"""netbic fit --dask: what the same command finds in memory, whatever happens to the cluster."""
+"""`netbic fit --dask` writes the same tables as in memory and reports problems of the cluster in one line."""
 
 import json
 import subprocess
@@ -7,18 +7,13 @@ import sys
 import anndata
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from distributed import LocalCluster
 
 import netbic
-from netbic.cli import main
 from netbic.storage.runs import Run
+from support.commands import run
 
-WORDS = ("--modules", "3", "--genes", "60", "--samples", "40")
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+SIZES = ("--modules", "3", "--genes", "60", "--samples", "40")
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +33,7 @@ def files(tmp_path_factory):
 
 
 def fit(files, out, *more):
-    return run("fit", files / "expression.h5ad", "--graph", files / "network.sif", *WORDS, "--out", out, *more)
+    return run("fit", files / "expression.h5ad", "--graph", files / "network.sif", *SIZES, "--out", out, *more)
 
 
 def tables(folder):
@@ -75,7 +70,7 @@ def test_a_cluster_of_this_machine(files, tmp_path):
     assert "distributed" not in done.output
 
 
-def test_an_interrupted_fit_goes_on_on_another_cluster(files, address, tmp_path, monkeypatch):
+def test_an_interrupted_fit_is_resumed_on_another_cluster(files, address, tmp_path, monkeypatch):
     whole = fit(files, tmp_path / "whole", "--dask", address, "--block-rows", 40, "--no-report")
     assert whole.exit_code == 0, whole.output
     keep = Run.keep
@@ -107,7 +102,7 @@ def test_an_interrupted_fit_goes_on_on_another_cluster(files, address, tmp_path,
 
 
 @pytest.mark.parametrize(
-    ("more", "code", "said"),
+    ("more", "code", "message"),
     [
         (("--dask", "tcp://127.0.0.1:9"), 1, "--dask tcp://127.0.0.1:9: no Dask scheduler answered within 1 seconds"),
         (("--dask", "foo://a:1"), 2, "--dask foo://a:1: unknown address scheme 'foo'"),
@@ -121,29 +116,29 @@ def test_an_interrupted_fit_goes_on_on_another_cluster(files, address, tmp_path,
         (("--dask", "local", "--missing", "impute"), 2, "--dask does not support missing entries"),
     ],
 )
-def test_what_dask_cannot_do_is_one_line(files, tmp_path, more, code, said, monkeypatch):
+def test_unsupported_options_with_dask_are_one_line_errors(files, tmp_path, more, code, message, monkeypatch):
     monkeypatch.setattr("netbic.cli.cluster._SECONDS", 1)
     done = fit(files, tmp_path / "out", *more)
     assert done.exit_code == code
-    assert said in done.output
+    assert message in done.output
     assert len([line for line in done.output.splitlines() if line.startswith("Error")]) == 1
     assert "Traceback" not in done.output
 
 
-def test_workers_that_die_while_they_start(files, tmp_path, monkeypatch):
+def test_workers_that_fail_while_they_start(files, tmp_path, monkeypatch):
     monkeypatch.setattr("netbic.cli.cluster._IGNORE_CTRL_C", "import os; os._exit(3)")
     done = fit(files, tmp_path / "out", "--dask", "local", "--dask-workers", 2)
     assert done.exit_code == 1
-    said = "Error: --dask local: the 2 Dask workers could not be started (Nanny failed to start), probably because"
-    assert done.output.startswith(said)
+    message = "Error: --dask local: the 2 Dask workers could not be started (Nanny failed to start), probably because"
+    assert done.output.startswith(message)
     assert "try again, or use fewer workers (--dask-workers)" in done.output
     assert len(done.output.splitlines()) == 1
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("problem", [OSError(24, "Too many open files"), TimeoutError(), RuntimeError("No.")])
-def test_a_cluster_that_cannot_be_made(files, tmp_path, monkeypatch, problem):
-    def refuse(**words):
+def test_a_cluster_that_cannot_be_started(files, tmp_path, monkeypatch, problem):
+    def refuse(**options):
         raise problem
 
     monkeypatch.setattr("distributed.LocalCluster", refuse)
@@ -170,7 +165,7 @@ def test_a_missing_value_is_named(address, tmp_path):
     assert "a value is missing (gene '3', sample 'sample_41', the first one)" in done.output
 
 
-def test_where_nothing_has_been_kept_nothing_is_said_to_be(address, tmp_path):
+def test_errors_mention_kept_modules_only_if_there_are_any(address, tmp_path):
     np.save(tmp_path / "X.npy", np.random.default_rng(0).normal(size=(60, 30)))
     netbic.io.convert(tmp_path / "X.npy", tmp_path / "X.zarr", block_rows=20)
     (tmp_path / "X.zarr" / "X" / "1.0").write_bytes(b"damaged")
@@ -182,7 +177,7 @@ def test_where_nothing_has_been_kept_nothing_is_said_to_be(address, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_without_dask_the_pip_line():
+def test_without_dask_the_pip_command_is_shown():
     code = (
         "import sys; sys.modules['distributed'] = None\n"
         "from click.testing import CliRunner; from netbic.cli import main\n"
@@ -194,6 +189,6 @@ def test_without_dask_the_pip_line():
     assert '--dask needs distributed: pip install "netbic[dask]"' in done.stdout
 
 
-def test_summary_as_json_is_nothing_but_json(files, address, tmp_path):
+def test_summary_as_json_is_only_json(files, address, tmp_path):
     done = fit(files, tmp_path / "out", "--dask", address, "--json", "--no-report")
     assert [module["n_genes"] for module in json.loads(done.stdout)["modules"]] == [60, 60, 60]

@@ -1,4 +1,4 @@
-"""No file of the user's is replaced or removed, whatever is asked for."""
+"""Files of the user are never replaced or removed."""
 
 import json
 import os
@@ -9,7 +9,8 @@ import pytest
 import netbic
 from netbic import InputError
 from netbic.files import RUN_FILES, WriteError, read_json, recorded_files
-from outputs import contents, fit, run
+from support.commands import run
+from support.output_folders import contents, fit
 
 
 @pytest.mark.parametrize("spelling", ["plain", "dots", "link to the folder", "link to the file", "hard link"])
@@ -91,14 +92,14 @@ def test_force_replaces_an_earlier_fit_and_leaves_the_rest(cohort, results):
     assert fit(cohort, results, "--force", "--no-report").exit_code == 0
     left = contents(results)
     assert left["notes.txt"] == b"mine"
-    assert not {"gene_sets.tsv", "report.html"} & set(left)  # of the earlier fit, which has gone
+    assert not {"gene_sets.tsv", "report.html"} & set(left)  # of the earlier fit, which was replaced
 
 
 def test_a_file_that_came_later_is_not_replaced(cohort, results):
     assert fit(cohort, results, "--force", "--no-report").exit_code == 0
     (results / "report.html").write_bytes(b"my own page")
-    for words in (["report", results], ["report", results, "--out", results / "report.html", "--force"]):
-        done = run(*words)
+    for arguments in (["report", results], ["report", results, "--out", results / "report.html", "--force"]):
+        done = run(*arguments)
         assert done.exit_code == 2
         assert "report.html" in done.output
     assert fit(cohort, results, "--force").exit_code == 2
@@ -108,8 +109,8 @@ def test_a_file_that_came_later_is_not_replaced(cohort, results):
         assert run("report", results).exit_code == 0
 
 
-@pytest.mark.parametrize(("name", "said"), [("model", "is in the way"), ("fit.checkpoint", "(fit.checkpoint)")])
-def test_links_in_place_of_folders_are_not_followed(cohort, tmp_path, name, said):
+@pytest.mark.parametrize(("name", "message"), [("model", "is in the way"), ("fit.checkpoint", "(fit.checkpoint)")])
+def test_links_in_place_of_folders_are_not_followed(cohort, tmp_path, name, message):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "arrays.npz").write_bytes(b"mine")
@@ -117,7 +118,7 @@ def test_links_in_place_of_folders_are_not_followed(cohort, tmp_path, name, said
     (tmp_path / "results" / name).symlink_to(elsewhere)
     done = fit(cohort, tmp_path / "results", "--force")
     assert done.exit_code == 2
-    assert said in done.output
+    assert message in done.output
     assert contents(elsewhere) == {"arrays.npz": b"mine"}
 
 
@@ -134,7 +135,7 @@ def test_a_record_cannot_claim_files_that_are_not_results(cohort, results, tmp_p
     assert (results / "notes.txt").read_bytes() == b"mine"
 
 
-def test_named_files_are_replaced_only_if_asked_for(cohort, results, tmp_path):
+def test_named_files_are_replaced_only_with_force(cohort, results, tmp_path):
     notes = tmp_path / "important.txt"
     for command in (["score", results, cohort / "expression.tsv"], ["report", results]):
         notes.write_bytes(b"years of work")
@@ -146,7 +147,7 @@ def test_named_files_are_replaced_only_if_asked_for(cohort, results, tmp_path):
         assert notes.read_bytes() != b"years of work"
 
 
-def test_devices_pipes_and_folders_are_no_files_to_write(cohort, results, tmp_path):
+def test_devices_pipes_and_folders_are_refused_as_output_files(cohort, results, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
     for target in (tmp_path / "pipe", tmp_path / "folder", "/dev/null"):
@@ -159,34 +160,35 @@ def test_devices_pipes_and_folders_are_no_files_to_write(cohort, results, tmp_pa
 def test_a_link_is_replaced_and_not_what_it_points_to(cohort, results, tmp_path):
     (tmp_path / "precious.tsv").write_bytes(b"mine")
     (tmp_path / "scores.tsv").symlink_to(tmp_path / "precious.tsv")
-    words = ("score", results, cohort / "expression.tsv", "--out", tmp_path / "scores.tsv")
-    assert run(*words).exit_code == 2
-    assert run(*words, "--force").exit_code == 0
+    arguments = ("score", results, cohort / "expression.tsv", "--out", tmp_path / "scores.tsv")
+    assert run(*arguments).exit_code == 2
+    assert run(*arguments, "--force").exit_code == 0
     assert (tmp_path / "precious.tsv").read_bytes() == b"mine"
 
 
 @pytest.mark.parametrize("name", ["expression.tsv.gz", "network.sif", "truth.tsv", "simulation.json"])
 def test_a_simulation_replaces_only_a_simulation(tmp_path, name):
-    words = ("simulate", tmp_path / "made", "--samples", 40, "--genes", 200, "--modules", 1)
-    assert run(*words).exit_code == 0
-    assert run(*words).exit_code == 2
-    assert run(*words, "--force").exit_code == 0
+    arguments = ("simulate", tmp_path / "made", "--samples", 40, "--genes", 200, "--modules", 1)
+    assert run(*arguments).exit_code == 0
+    assert run(*arguments).exit_code == 2
+    assert run(*arguments, "--force").exit_code == 0
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / name).write_bytes(b"mine")
-    assert run("simulate", tmp_path / "own", *words[2:], "--force").exit_code == 2
+    assert run("simulate", tmp_path / "own", *arguments[2:], "--force").exit_code == 2
     assert contents(tmp_path / "own") == {name: b"mine"}
 
 
 @pytest.mark.parametrize("name", ["tuning.tsv", "tuning.json", "tuning.checkpoint"])
 def test_a_tuning_replaces_only_a_tuning(cohort, tmp_path, name):
     out = tmp_path / "out"
-    words = ("tune", cohort / "expression.tsv", "--modules", 1, "--genes", "5,8", "--samples", 6, "--folds", 2, "--out")
-    assert run(*words, out).exit_code == 0
-    assert run(*words, out).exit_code == 2
-    assert run(*words, out, "--force").exit_code == 0
+    grid = ("--modules", 1, "--genes", "5,8", "--samples", 6, "--folds", 2)
+    arguments = ("tune", cohort / "expression.tsv", *grid, "--out")
+    assert run(*arguments, out).exit_code == 0
+    assert run(*arguments, out).exit_code == 2
+    assert run(*arguments, out, "--force").exit_code == 0
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / name).write_bytes(b"mine\n")
-    done = run(*words, tmp_path / "own", "--force")
+    done = run(*arguments, tmp_path / "own", "--force")
     assert done.exit_code in (1, 2)
     assert name in done.output
     assert contents(tmp_path / "own") == {name: b"mine\n"}
@@ -201,15 +203,15 @@ def test_a_reproduction_replaces_only_a_reproduction(tmp_path):
 
 
 def test_a_store_with_files_of_the_users_is_not_replaced(cohort, tmp_path):
-    words = ("convert", cohort / "expression.tsv", tmp_path / "out.zarr")
-    assert run(*words).exit_code == 0
-    assert run(*words).exit_code == 2
+    arguments = ("convert", cohort / "expression.tsv", tmp_path / "out.zarr")
+    assert run(*arguments).exit_code == 0
+    assert run(*arguments).exit_code == 2
     (tmp_path / "out.zarr" / "obs" / "notes.txt").write_bytes(b"mine")
-    done = run(*words, "--force")
+    done = run(*arguments, "--force")
     assert done.exit_code == 2
     assert "obs/notes.txt" in done.output
     (tmp_path / "out.zarr" / "obs" / "notes.txt").unlink()
-    assert run(*words, "--force").exit_code == 0
+    assert run(*arguments, "--force").exit_code == 0
 
 
 def test_a_store_inside_what_is_read_is_refused(cohort, tmp_path):
@@ -220,7 +222,7 @@ def test_a_store_inside_what_is_read_is_refused(cohort, tmp_path):
         assert "is an input" in done.output
 
 
-def test_what_appears_at_a_target_meanwhile_is_not_replaced(cohort, results, tmp_path, monkeypatch):
+def test_files_that_appear_at_a_target_meanwhile_are_not_replaced(cohort, results, tmp_path, monkeypatch):
     target = tmp_path / "out.zarr"
 
     def meanwhile(percent):
@@ -241,7 +243,7 @@ def test_what_appears_at_a_target_meanwhile_is_not_replaced(cohort, results, tmp
     assert (tmp_path / "scores.tsv").read_bytes() == b"mine"
 
 
-def test_a_folder_in_a_files_place_leaves_the_earlier_results(cohort, results):
+def test_a_folder_instead_of_a_file_leaves_the_earlier_results(cohort, results):
     (results / "summary.tsv").unlink()
     (results / "summary.tsv").mkdir()
     before = contents(results)
@@ -249,7 +251,7 @@ def test_a_folder_in_a_files_place_leaves_the_earlier_results(cohort, results):
     assert contents(results) == before
 
 
-def test_a_report_elsewhere_needs_no_right_to_write_into_the_results(results, tmp_path, monkeypatch):
+def test_a_report_in_another_folder_needs_no_write_permission_for_the_results(results, tmp_path, monkeypatch):
     def forbidden(folder):
         raise WriteError(folder, "read-only")
 
@@ -270,12 +272,12 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_a_record_that_somebody_changed_is_no_record(cohort, results, name):
+def test_an_edited_record_is_not_trusted(cohort, results, name):
     content = read_json(results / "run.json") | {name.split(" ")[0]: CHANGES[name]}
     (results / "run.json").write_text(json.dumps(content))
     score = ["score", results, cohort / "expression.tsv"]
-    for words in (["report", results], ["enrich", results, "--gene-sets", cohort / "sets.gmt"], score):
-        done = run(*words)
+    for arguments in (["report", results], ["enrich", results, "--gene-sets", cohort / "sets.gmt"], score):
+        done = run(*arguments)
         assert "this is a bug" not in done.output
         assert "Traceback" not in done.output
     if " " not in name:
@@ -291,13 +293,13 @@ def test_a_report_of_changed_files_is_one_line(results, name):
     assert "this is a bug" not in done.output
 
 
-def test_results_without_a_list_of_files_are_said_to_be_old(cohort, results):
+def test_results_without_a_list_of_files_are_reported_as_old(cohort, results):
     content = {name: value for name, value in read_json(results / "run.json").items() if name != "files"}
     (results / "run.json").write_text(json.dumps(content))
     assert "results of an older netbic" in fit(cohort, results, "--force").output
 
 
-def test_a_report_inside_the_model_goes_with_it(cohort, results):
+def test_a_report_inside_the_model_is_removed_with_it(cohort, results):
     assert run("report", results / "model").exit_code == 0
     assert fit(cohort, results, "--force", "--no-report").exit_code == 0
     assert not (results / "model" / "report.html").exists()
@@ -314,9 +316,9 @@ def test_a_pipe_in_a_store_is_refused(cohort, tmp_path, name):
     assert "is not a regular file" in done.output
 
 
-def test_a_file_in_the_place_of_a_folder_is_named(cohort, tmp_path):
+def test_a_file_instead_of_a_folder_is_named(cohort, tmp_path):
     (tmp_path / "file").write_bytes(b"mine")
-    for words in (["simulate", tmp_path / "file"], ["simulate", tmp_path / "file" / "below"]):
-        done = run(*words, "--samples", 40, "--genes", 200, "--modules", 1)
+    for arguments in (["simulate", tmp_path / "file"], ["simulate", tmp_path / "file" / "below"]):
+        done = run(*arguments, "--samples", 40, "--genes", 200, "--modules", 1)
         assert done.exit_code == 2
         assert "is a file: name a folder" in done.output

@@ -1,4 +1,4 @@
-"""netbic convert: the same numbers in blocks of samples, from every form, in bounded memory, whole or not at all."""
+"""`netbic convert` writes the same numbers in blocks of samples from every format, in bounded memory."""
 
 import gzip
 import subprocess
@@ -11,12 +11,11 @@ import pandas as pd
 import pytest
 import scipy.io
 import scipy.sparse as sp
-from click.testing import CliRunner
 
 import netbic
-from netbic.cli import main
 from netbic.io import InputError, convert, open_expression, prepare, read_expression
 from netbic.outofcore import BlockError
+from support.commands import run
 
 generator = np.random.default_rng(1)
 VALUES = np.round(generator.normal(size=(57, 40)), 6) * (generator.random((57, 40)) < 0.6)  # samples by genes
@@ -24,8 +23,8 @@ SAMPLES, GENES = [f"s{k}" for k in range(57)], [f"g{k}" for k in range(40)]
 TABLE = pd.DataFrame(VALUES.T, index=pd.Index(GENES, name="gene"), columns=SAMPLES)
 
 
-def text(path, **words):
-    TABLE.to_csv(path, sep="\t", **words)
+def text(path, **options):
+    TABLE.to_csv(path, sep="\t", **options)
 
 
 def text_of_samples(path):
@@ -76,11 +75,11 @@ FORMS = {
 @pytest.mark.parametrize("name", FORMS)
 @pytest.mark.parametrize("block_rows", [None, 13])
 def test_every_form_becomes_the_same_store(tmp_path, name, block_rows, monkeypatch):
-    monkeypatch.setattr("netbic.conversion.external_transpose._BATCH", 1 << 10)  # so that there are several pieces
-    write, words = FORMS[name]
+    monkeypatch.setattr("netbic.conversion.external_transpose._BATCH", 1 << 10)  # so that there are several chunks
+    write, options = FORMS[name]
     write(tmp_path / name)
-    read = read_expression(tmp_path / name, **words)
-    made = convert(tmp_path / name, tmp_path / "out.zarr", block_rows=block_rows, **words)
+    read = read_expression(tmp_path / name, **options)
+    made = convert(tmp_path / name, tmp_path / "out.zarr", block_rows=block_rows, **options)
     assert made.matrix.chunks[0] == ((57,) if block_rows is None else (13, 13, 13, 13, 5))
     for again in (made, read_expression(tmp_path / "out.zarr"), open_expression(tmp_path / "out.zarr")):
         assert again.samples.tolist() == SAMPLES
@@ -103,8 +102,8 @@ def test_anndata_reads_it(tmp_path, name):
     np.testing.assert_array_equal(data.X.toarray() if sp.issparse(data.X) else data.X, VALUES)
 
 
-def test_a_text_in_many_pieces_and_its_faults(tmp_path, monkeypatch):
-    """Pieces are cut at line ends, and an error names the line of the file."""
+def test_a_text_file_read_in_chunks_and_its_errors(tmp_path, monkeypatch):
+    """Chunks end at line ends, and an error names the line of the file."""
     pieces = netbic.readers.text.text_pieces
     monkeypatch.setattr(
         "netbic.conversion.external_transpose.text_pieces", lambda path, progress: pieces(path, 700, progress)
@@ -114,14 +113,14 @@ def test_a_text_in_many_pieces_and_its_faults(tmp_path, monkeypatch):
     made = convert(tmp_path / "table.tsv", tmp_path / "out.zarr")
     np.testing.assert_array_equal(made.matrix.compute(), VALUES)
     lines = (tmp_path / "table.tsv").read_text().splitlines()
-    for spoil, said in (
+    for damage, message in (
         (lambda line: line.replace("\t", "\tx", 1), "is not a number"),
         (lambda line: line + "\t1", "has 59 fields"),
     ):
-        spoilt = [*lines]
-        spoilt[38] = spoil(spoilt[38])
-        (tmp_path / "bad.tsv").write_text("\n".join(spoilt))
-        with pytest.raises(InputError, match=rf"line 39.*{said}"):
+        damaged = [*lines]
+        damaged[38] = damage(damaged[38])
+        (tmp_path / "bad.tsv").write_text("\n".join(damaged))
+        with pytest.raises(InputError, match=rf"line 39.*{message}"):
             convert(tmp_path / "bad.tsv", tmp_path / "bad.zarr")
         assert not (tmp_path / "bad.zarr").exists()
 
@@ -137,7 +136,7 @@ WIDE = {
 
 
 @pytest.mark.parametrize("case", WIDE)
-def test_very_wide_tables_are_read_as_others_are(tmp_path, case, monkeypatch):
+def test_very_wide_tables_are_read_like_others(tmp_path, case, monkeypatch):
     (tmp_path / "table.txt").write_bytes(WIDE[case].encode())
     usual = read_expression(tmp_path / "table.txt").frame()
     monkeypatch.setattr("netbic.readers.tables._WIDE", 1)
@@ -145,15 +144,15 @@ def test_very_wide_tables_are_read_as_others_are(tmp_path, case, monkeypatch):
 
 
 @pytest.mark.parametrize("content", ["gene\ta\tb\nx\t1\tz\n", "gene\ta\tb\nx\t1\t2\t3\ny\t1\t2\n"])
-def test_faults_of_very_wide_tables(tmp_path, content, monkeypatch):
+def test_errors_in_very_wide_tables(tmp_path, content, monkeypatch):
     (tmp_path / "table.txt").write_text(content)
-    said = []
+    messages = []
     for columns in (1000, 1):
         monkeypatch.setattr("netbic.readers.tables._WIDE", columns)
         with pytest.raises(InputError) as caught:
             read_expression(tmp_path / "table.txt")
-        said.append(str(caught.value))
-    assert said[0] == said[1]
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
 
 
 def test_precision_can_be_chosen(tmp_path):
@@ -163,7 +162,7 @@ def test_precision_can_be_chosen(tmp_path):
     np.testing.assert_array_equal(made.matrix.compute(), VALUES.astype(np.float32))
 
 
-def test_a_store_is_replaced_only_if_asked_for_and_only_a_store(tmp_path):
+def test_a_store_is_replaced_only_with_force_and_other_folders_never(tmp_path):
     text(tmp_path / "table.tsv")
     convert(tmp_path / "table.tsv", tmp_path / "out.zarr")
     with pytest.raises(InputError, match="exists: choose another name, or `force=True`"):
@@ -195,8 +194,8 @@ def test_a_store_is_replaced_only_if_asked_for_and_only_a_store(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["table.tsv", "csr.h5ad"])
-def test_a_damaged_store_is_noticed(tmp_path, name):
-    """Zarr reads chunks that are not there as zeros."""
+def test_a_damaged_store_is_detected(tmp_path, name):
+    """Zarr reads missing chunks as zeros."""
     FORMS[name][0](tmp_path / name)
     convert(tmp_path / name, tmp_path / "out.zarr", block_rows=20)
     chunk = tmp_path / "out.zarr" / "X" / ("1.0" if name == "table.tsv" else "data/0")
@@ -211,7 +210,7 @@ def test_a_damaged_store_is_noticed(tmp_path, name):
 
 
 @pytest.mark.parametrize("gone", ["1.0", "data/1", "indices/1", "indptr/0"])
-def test_a_chunk_that_goes_away_later_is_noticed_by_the_rows_that_need_it(tmp_path, gone, monkeypatch):
+def test_a_chunk_that_is_deleted_later_is_detected_by_the_rows_that_need_it(tmp_path, gone, monkeypatch):
     monkeypatch.setattr("netbic.conversion.to_zarr._ENTRIES", 600)
     name = "table.tsv" if gone == "1.0" else "csr.h5ad"
     FORMS[name][0](tmp_path / name)
@@ -225,21 +224,21 @@ def test_a_chunk_that_goes_away_later_is_noticed_by_the_rows_that_need_it(tmp_pa
 
 
 @pytest.mark.parametrize("name", ["table.tsv", "table.parquet"])
-def test_a_table_without_lines_is_one_line(tmp_path, name):
+def test_a_table_without_lines_is_a_one_line_error(tmp_path, name):
     none = TABLE.iloc[:0]
     none.to_parquet(tmp_path / name) if name.endswith("parquet") else none.to_csv(tmp_path / name, sep="\t")
     with pytest.raises(InputError, match=rf"{name}: contains only a header"):
         convert(tmp_path / name, tmp_path / "out.zarr")
 
 
-def test_blocks_of_zeros_are_no_damage(tmp_path):
+def test_blocks_of_zeros_are_not_damage(tmp_path):
     np.save(tmp_path / "X.npy", np.vstack([np.zeros((20, 40)), VALUES]))
     made = convert(tmp_path / "X.npy", tmp_path / "out.zarr", block_rows=20)
     np.testing.assert_array_equal(made.matrix[:20].compute(), 0)
 
 
-def test_damaged_10x_folders_are_one_line(tmp_path):
-    for number, (spoil, said) in enumerate(
+def test_damaged_10x_folders_are_one_line_errors(tmp_path):
+    for number, (damage, message) in enumerate(
         [
             (lambda text: text.replace("general", "symmetric"), "is symmetric"),
             (lambda text: text + "1 x 1\n", "cannot be read as a MatrixMarket file"),
@@ -250,13 +249,13 @@ def test_damaged_10x_folders_are_one_line(tmp_path):
         folder = tmp_path / str(number)
         tenx(folder)
         content = gzip.decompress((folder / "matrix.mtx.gz").read_bytes()).decode()
-        (folder / "matrix.mtx.gz").write_bytes(gzip.compress(spoil(content).encode()))
-        with pytest.raises(InputError, match=said):
+        (folder / "matrix.mtx.gz").write_bytes(gzip.compress(damage(content).encode()))
+        with pytest.raises(InputError, match=message):
             convert(folder, tmp_path / "out.zarr")
         assert not (tmp_path / "out.zarr").exists()
 
 
-def test_missing_values_are_kept_with_a_word(tmp_path):
+def test_missing_values_are_kept_with_a_warning(tmp_path):
     (tmp_path / "table.tsv").write_text("g\ta\tb\tc\nx\t1\tNA\t3\ny\t\t5\t6\n")
     with pytest.warns(UserWarning, match="2 values are missing: fits that read data in blocks need complete data"):
         convert(tmp_path / "table.tsv", tmp_path / "out.zarr")
@@ -265,15 +264,15 @@ def test_missing_values_are_kept_with_a_word(tmp_path):
 
 def test_the_command(tmp_path):
     text(tmp_path / "table.tsv")
-    words = [str(tmp_path / "table.tsv"), str(tmp_path / "out.zarr")]
-    done = CliRunner().invoke(main, ["convert", *words, "--block-rows", "20", "--dtype", "float32"])
+    arguments = [str(tmp_path / "table.tsv"), str(tmp_path / "out.zarr")]
+    done = run("convert", *arguments, "--block-rows", "20", "--dtype", "float32")
     assert done.exit_code == 0, done.output
     assert "57 samples x 40 genes, dense float32, 3 blocks of 20" in done.output
-    assert CliRunner().invoke(main, ["convert", *words]).exit_code == 2
-    assert CliRunner().invoke(main, ["convert", *words, "--force", "--quiet"]).output == ""
+    assert run("convert", *arguments).exit_code == 2
+    assert run("convert", *arguments, "--force", "--quiet").output == ""
 
 
-FRUGAL = """
+MEMORY_SCRIPT = """
 import sys
 import netbic.io, pandas, zarr, dask.array, pyarrow.csv, pyarrow.parquet, numcodecs
 netbic.conversion.to_zarr.BLOCK_BYTES = 8_000_000
@@ -287,7 +286,7 @@ print((peak() - before) / 1024)
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is told by Linux only")
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs the memory statistics of Linux")
 def test_memory_stays_far_below_the_table(tmp_path):
     """Genes in rows, 480 MB as text and as single-precision numbers."""
     line = "\t".join(["0.5"] * 30_000)
@@ -295,8 +294,10 @@ def test_memory_stays_far_below_the_table(tmp_path):
         file.write("gene\t" + "\t".join(f"s{k}" for k in range(30_000)) + "\n")
         for gene in range(4000):
             file.write(f"g{gene}\t{line}\n")
-    words = [str(tmp_path / "table.tsv"), str(tmp_path / "out.zarr")]
-    done = subprocess.run([sys.executable, "-c", FRUGAL, *words], capture_output=True, text=True, check=False)
+    arguments = [str(tmp_path / "table.tsv"), str(tmp_path / "out.zarr")]
+    done = subprocess.run(
+        [sys.executable, "-c", MEMORY_SCRIPT, *arguments], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
 
     assert 0 < float(done.stdout) < 200  # MB

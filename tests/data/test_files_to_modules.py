@@ -1,17 +1,16 @@
-"""From the real files to named modules, by the commands a user types."""
+"""From files of real data to named modules, with the commands of a user."""
 
 import anndata
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from click.testing import CliRunner
 from sklearn.metrics import roc_auc_score
 
 import netbic
-from netbic.cli import main
+from support.commands import run
 
-MATCHED = {  # genes and edges in common, as the data's own description has them
+MATCHED = {  # genes and edges in common, from the description of the data
     ("coadread_rnaseq", "pathway_commons_v7"): (13_136, 260_230),
     ("coadread_rnaseq", "biogrid_3.4.133"): (14_386, 208_667),
     ("brca_rnaseq", "pathway_commons_v7"): (10_688, 185_289),
@@ -28,8 +27,8 @@ FURTHER = [pytest.param(*pair, marks=pytest.mark.nightly) for pair in MATCHED if
 @pytest.mark.parametrize(("study", "network"), [*USUAL, *FURTHER])
 def test_forty_modules_of_the_tumours(real_data, tmp_path, study, network):
     data = real_data / f"expr_tcga_{study}.parquet", real_data / f"network_{network}.parquet"
-    words = ["fit", str(data[0]), "--graph", str(data[1]), "--out", str(tmp_path / "out")]
-    done = CliRunner().invoke(main, [*words, "--modules", "40", "--genes", "200", "--samples", "50"])
+    arguments = ["fit", str(data[0]), "--graph", str(data[1]), "--out", str(tmp_path / "out")]
+    done = run(*arguments, "--modules", "40", "--genes", "200", "--samples", "50")
     assert done.exit_code == 0, done.output
     genes, edges = MATCHED[study, network]
     assert f"matched: {genes:,} of" in done.output
@@ -44,7 +43,7 @@ def test_forty_modules_of_the_tumours(real_data, tmp_path, study, network):
     assert set(first["name"][first["axis"] == "sample"]) <= set(expression.columns)
 
 
-def test_modules_of_blood_cells_tell_types_and_stimulation_apart(real_data):
+def test_modules_of_blood_cells_separate_types_and_stimulation(real_data):
     counts = pd.read_parquet(real_data / "small_pbmc_kang_counts.parquet")
     cells = pd.read_csv(real_data / "small_pbmc_kang_cells.tsv", sep="\t", index_col=0).loc[counts.columns]
     X = sp.csr_matrix(counts.to_numpy().T.astype(np.float32))

@@ -1,4 +1,4 @@
-"""SparseGraphSVD as a scikit-learn estimator, on good input and on bad."""
+"""SparseGraphSVD as a scikit-learn estimator."""
 
 import copy
 import pickle
@@ -157,7 +157,7 @@ def test_precision_is_kept(dtype):
 
 @pytest.mark.parametrize("form", [sp.csr_array, sp.csr_matrix, sp.csc_array, sp.coo_array])
 @pytest.mark.parametrize("center", [None, "columns", "both"])
-def test_sparse_input_gives_the_dense_answer(form, center):
+def test_sparse_input_gives_the_result_of_dense_input(form, center):
     counts = np.random.default_rng(0).poisson(0.3, (60, 80)).astype(float)
     graph = path_graph(80)
     keywords = {"n_rows": 12, "n_columns": 10, "column_graph": graph, "center": center, "scale": True, "tol": 1e-10}
@@ -170,7 +170,7 @@ def test_sparse_input_gives_the_dense_answer(form, center):
     assert sparse.score(form(counts)) == pytest.approx(dense.score(counts))
 
 
-def test_sparse_input_is_never_written_to():
+def test_sparse_input_is_never_modified():
     counts = sp.csr_array(np.random.default_rng(0).poisson(0.3, (60, 80)).astype(float))
     unsorted = sp.csr_array((counts.data[::-1].copy(), counts.indices[::-1].copy(), counts.indptr), shape=counts.shape)
     before = unsorted.indices.copy(), unsorted.data.copy()
@@ -184,14 +184,14 @@ def test_more_modules_than_columns(deflation):
     data = np.random.default_rng(0).standard_normal((60, 20))
     for X in (data, sp.csr_array(data)):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # under "schur" every module lowers the rank: 20 are all there are
+            warnings.simplefilter("ignore")  # under "schur" every module lowers the rank: there are at most 20
             model = SparseGraphSVD(25, n_rows=10, n_columns=5, deflation=deflation).fit(X)
         assert model.n_components_ == (20 if deflation == "schur" else 25)
         assert model.explained_variance_ratio_.sum() == pytest.approx(model.score(X))
         assert (model.explained_variance_ratio_ >= 0).all()
 
 
-def test_a_module_that_stands_alone_leaves_an_empty_layer():
+def test_disjoint_modules_are_found_in_order_under_projection():
     data = np.diag(np.arange(20.0, 0, -1))
     model = SparseGraphSVD(5, n_rows=1, n_columns=1, center=None, deflation="projection").fit(data)
     assert model.singular_values_.tolist() == [20, 19, 18, 17, 16]
@@ -201,7 +201,7 @@ def test_a_module_that_stands_alone_leaves_an_empty_layer():
 @pytest.mark.parametrize("low_memory", [False, True])
 @pytest.mark.parametrize("mean", [0.0, 30.0])
 def test_memory_of_a_dense_fit(dtype, low_memory, mean):
-    """At most 2.5 times X beyond X itself, 1.4 times with low_memory, centred copies included."""
+    """At most 2.5 times the memory of X in addition to X, 1.4 times with low_memory, including centred copies."""
     data = (np.random.default_rng(0).standard_normal((300, 6000)) + mean).astype(dtype)
     model = SparseGraphSVD(3, n_rows=20, n_columns=50, low_memory=low_memory).fit(data)
     tracemalloc.start()
@@ -211,7 +211,7 @@ def test_memory_of_a_dense_fit(dtype, low_memory, mean):
     assert most / data.nbytes <= (1.4 if low_memory else 2.5)
 
 
-def test_sparse_data_far_from_zero_give_the_dense_answer():
+def test_sparse_data_far_from_zero_give_the_result_of_dense_data():
     data = np.random.default_rng(0).standard_normal((60, 20)) + 1e5
     dense, sparse = (SparseGraphSVD(3, n_rows=20, n_columns=6, tol=1e-8).fit(X) for X in (data, sp.csr_array(data)))
     np.testing.assert_array_equal(sparse.columns_, dense.columns_)
@@ -223,7 +223,7 @@ def test_sparse_data_far_from_zero_give_the_dense_answer():
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("center", ["columns", "both"])
 def test_single_precision_at_any_scale(scale, form, center):
-    """Squares leave the range of single precision long before the data do."""
+    """Squares overflow single precision long before the data do."""
     data = np.random.default_rng(0).standard_normal((60, 40)).astype(np.float32) + 1
     for shape in (data, data.T.copy()):
         plain = SparseGraphSVD(3, n_rows=10, n_columns=8, center=center).fit(shape.astype(np.float64))
@@ -231,12 +231,12 @@ def test_single_precision_at_any_scale(scale, form, center):
         np.testing.assert_array_equal(scaled.columns_, plain.columns_)
 
 
-def test_numpy_words_and_generators_are_welcome():
+def test_numpy_scalars_and_generators_are_accepted():
     model = SparseGraphSVD(1, n_columns=4, scale=np.True_, n_init=3, random_state=np.random.default_rng(0)).fit(X)
     assert model.n_components_ == 1
 
 
-def test_low_memory_gives_the_same_answer():
+def test_low_memory_gives_the_same_result():
     graph = path_graph(20)
     for data in (X, np.asfortranarray(X)):
         keywords = {"n_rows": 6, "n_columns": 5, "column_graph": graph, "tol": 1e-10}
@@ -267,16 +267,16 @@ def test_numbers_out_of_range_are_refused(scale, kind):
 
 
 @pytest.mark.parametrize("largest", [1e-120, 1e140])
-def test_the_range_of_numbers_is_said_and_kept(largest):
+def test_numbers_outside_the_supported_range_are_refused(largest):
     scaled = X / np.abs(X).max()
-    holes = np.where(np.arange(20) == np.arange(30)[:, None], np.nan, scaled)
+    incomplete = np.where(np.arange(20) == np.arange(30)[:, None], np.nan, scaled)
     inside = largest * (2.0 if largest < 1 else 0.5)
-    for data in (scaled, holes, sp.csr_array(scaled)):
+    for data in (scaled, incomplete, sp.csr_array(scaled)):
         usual, other = (SparseGraphSVD(missing="ignore").fit(data * by) for by in (1.0, inside))
         np.testing.assert_allclose(other.components_, usual.components_, atol=1e-9)
     outside = largest * (0.5 if largest < 1 else 2.0)
     with pytest.raises(ValueError, match=r"has to lie between 1e-120 and 1e\+140"):
-        SparseGraphSVD(missing="ignore").fit(holes * outside)
+        SparseGraphSVD(missing="ignore").fit(incomplete * outside)
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1e20, 1e36])
@@ -287,13 +287,13 @@ def test_scores_of_single_precision_data_of_any_scale(scale):
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1e100])
-def test_numbers_of_any_other_size_are_fine(scale):
+def test_numbers_of_any_other_magnitude_are_accepted(scale):
     one, other = (SparseGraphSVD(2, n_rows=5, n_columns=4).fit(data) for data in (X, X * scale))
     np.testing.assert_array_equal(other.columns_, one.columns_)
     np.testing.assert_allclose(other.singular_values_, scale * one.singular_values_, rtol=1e-5)
 
 
-def test_input_is_never_written_to(tmp_path):
+def test_input_is_never_modified(tmp_path):
     before = X.copy()
     for data in (X, np.asfortranarray(X), pd.DataFrame(X, columns=[f"g{i}" for i in range(20)])):
         SparseGraphSVD(2, n_columns=5, scale=True).fit(data).transform(data)
@@ -308,7 +308,7 @@ def test_input_is_never_written_to(tmp_path):
         )
 
 
-def test_restarts_never_lower_the_objective_and_jobs_do_not_matter():
+def test_restarts_never_lower_the_objective_and_n_jobs_does_not_matter():
     one = SparseGraphSVD(2, n_rows=5, n_columns=4).fit(X)
     many = [SparseGraphSVD(2, n_rows=5, n_columns=4, n_init=8, random_state=3, n_jobs=jobs).fit(X) for jobs in (1, 2)]
     assert many[0].objectives_[0][-1] >= one.objectives_[0][-1]
@@ -316,7 +316,7 @@ def test_restarts_never_lower_the_objective_and_jobs_do_not_matter():
     np.testing.assert_array_equal(many[0].left_vectors_, many[1].left_vectors_)
 
 
-def test_nonnegative_sides_never_die_of_a_wrong_sign():
+def test_nonnegative_vectors_do_not_vanish_because_of_a_wrong_sign():
     for data in (X, -X):
         both = SparseGraphSVD(
             1,
@@ -354,7 +354,7 @@ def test_names_match_the_graph_to_the_columns():
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# scikit-learn's world
+# Compatibility with scikit-learn
 # --------------------------------------------------------------------------------------------------------------------
 
 
@@ -381,18 +381,18 @@ def test_grid_search_over_smoothness():
     assert scores[0] < scores.max()
 
 
-@pytest.mark.parametrize("kind", ["dense", "float32", "sparse", "holes"])
-def test_a_prepared_matrix_serves_many_models_and_gives_the_modules_of_fit(kind):
+@pytest.mark.parametrize("kind", ["dense", "float32", "sparse", "missing"])
+def test_a_prepared_matrix_gives_many_models_the_same_modules_as_fit(kind):
     generator = np.random.default_rng(0)
     data = generator.standard_normal((40, 350)) + 2
-    words = {"n_components": 3, "missing": "ignore" if kind == "holes" else "error"}
-    if kind == "holes":
+    parameters = {"n_components": 3, "missing": "ignore" if kind == "missing" else "error"}
+    if kind == "missing":
         data[generator.random(data.shape) < 0.05] = np.nan
     data = {"float32": data.astype(np.float32), "sparse": sp.csr_array(data)}.get(kind, data)
-    prepared = SparseGraphSVD(**words).prepared(data)
+    prepared = SparseGraphSVD(**parameters).prepared(data)
     with one_blas_thread():
         for size in (20, 60, 20):
-            model = SparseGraphSVD(n_columns=size, n_rows=10, **words)
+            model = SparseGraphSVD(n_columns=size, n_rows=10, **parameters)
             modules = model.modules_of(prepared)
             fitted = model.fit(data)
             found = np.array([module.v.full() for module in modules]).astype(fitted.components_.dtype)

@@ -1,4 +1,4 @@
-"""The R peers' stopping rules and orders of updates, on top of netbic's rounds."""
+"""Stopping rules and update orders of the R packages, based on netbic's iterations."""
 
 import json
 from pathlib import Path
@@ -42,7 +42,7 @@ def change(new: Vector, old: Vector, order: int = 2) -> float:
 
 
 def run(X, rows, columns, start, stop, most):
-    """Rounds of the plain iteration until `stop(new, old)`; the last state and all states on the way."""
+    """Iterations without safeguards until `stop(new, old)`; the last state and all states before it."""
     u, v = start
     old = State(u, v, np.nan, np.nan)
     path = []
@@ -55,20 +55,20 @@ def run(X, rows, columns, start, stop, most):
     raise AssertionError("a vector became empty")
 
 
-def both_settle(tol):
+def both_converged(tol):
     return lambda new, old: change(new.u, old.u) <= tol and change(new.v, old.v) <= tol
 
 
-def v_settles_in_l1(tol):
+def v_converged_in_l1(tol):
     return lambda new, old: change(new.v, old.v, 1) <= tol
 
 
-def d_settles(tol):
+def d_converged(tol):
     return lambda new, old: abs(new.d - old.d) <= tol
 
 
 def columns_first(X, rows, columns, start, stop, most):
-    """The same with v updated before u: netbic's rounds on the transpose."""
+    """The same with v updated before u: netbic's iterations on the transpose."""
     u, v = start
     state, path = run(X.T, columns, rows, (v, u), lambda new, old: stop(swap(new), swap(old)), most)
     return swap(state), [swap(state) for state in path]
@@ -79,7 +79,7 @@ def swap(state: State) -> State:
 
 
 def layers(X, n_layers, fit):
-    """Layer after layer on X - sum of d uv'; `fit(residual, number)` answers (state, path)."""
+    """Layer after layer on X - sum of d uv'; `fit(residual, number)` returns (state, path)."""
     residual, states, paths = X.copy(), [], []
     for number in range(n_layers):
         state, path = fit(residual, number)

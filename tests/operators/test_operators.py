@@ -1,4 +1,4 @@
-"""Every operator against plain numpy, in one parametrised test each."""
+"""Every operator, compared with plain numpy."""
 
 import dask.array as da
 import numpy as np
@@ -9,7 +9,7 @@ import netbic.operators
 from netbic.operators import DataOperator, DenseOperator, Scaler, SparseOperator
 from netbic.operators.dense import _BLOCK_ENTRIES
 from netbic.outofcore import ChunkedOperator, RowBlocks
-from writing import written_out
+from support.operator_entries import entries_of
 
 GENERATOR = np.random.default_rng(0)
 COUNTS = GENERATOR.poisson(0.5, (30, 20)) * GENERATOR.uniform(1, 3, (30, 20)) + (np.arange(20) == 4) * 5.0
@@ -58,7 +58,7 @@ every_operator = pytest.mark.parametrize("make", OPERATORS.values(), ids=OPERATO
 every_data_operator = pytest.mark.parametrize("make", SUMMARISED.values(), ids=SUMMARISED)
 
 
-def prepared_by_hand(X, center, scale):
+def scaled_by_hand(X, center, scale):
     deviations = X.std(axis=0) if scale else 1.0
     offset = {
         None: 0.0,
@@ -144,20 +144,20 @@ def test_column_squares_in_blocks():
 @every_data_operator
 @pytest.mark.parametrize("scale", [False, True])
 @pytest.mark.parametrize("center", [None, "columns", "rows", "both", "grand"])
-def test_preparation_is_the_arithmetic_it_says(make, center, scale):
+def test_scaling_equals_plain_arithmetic(make, center, scale):
     data = make(COUNTS)
-    preparation = Scaler.learn(data, center, scale)
-    operator = preparation.operator(data)
-    expected = prepared_by_hand(COUNTS, center, scale)
-    np.testing.assert_allclose(written_out(operator), expected, atol=1e-10)
-    np.testing.assert_allclose(written_out(operator.for_one_start()), expected, atol=1e-10)
+    scaler = Scaler.learn(data, center, scale)
+    operator = scaler.operator(data)
+    expected = scaled_by_hand(COUNTS, center, scale)
+    np.testing.assert_allclose(entries_of(operator), expected, atol=1e-10)
+    np.testing.assert_allclose(entries_of(operator.for_one_start()), expected, atol=1e-10)
     assert operator.squared_norm == pytest.approx(np.sum(expected**2))
-    np.testing.assert_allclose(preparation.apply(COUNTS), expected, atol=1e-10)
+    np.testing.assert_allclose(scaler.apply(COUNTS), expected, atol=1e-10)
     directions = np.random.default_rng(7).standard_normal((20, 3))
     for X in (COUNTS, sp.csr_array(COUNTS)):
-        np.testing.assert_allclose(preparation.project(X, directions), expected @ directions, atol=1e-9)
+        np.testing.assert_allclose(scaler.project(X, directions), expected @ directions, atol=1e-9)
     if center not in ("rows", "both"):
-        np.testing.assert_allclose(preparation.undo(expected), COUNTS, atol=1e-10)
+        np.testing.assert_allclose(scaler.undo(expected), COUNTS, atol=1e-10)
 
 
 @every_data_operator
@@ -167,7 +167,7 @@ def test_preparation_is_the_arithmetic_it_says(make, center, scale):
 def test_gram(make, dtype, on_rows, center):
     data = make(COUNTS)
     operator = Scaler.learn(data, center, center == "both").operator(data)
-    Y = 4.0 * prepared_by_hand(COUNTS, center, center == "both")
+    Y = 4.0 * scaled_by_hand(COUNTS, center, center == "both")
     expected = Y @ Y.T if on_rows else Y.T @ Y
     gram = operator.gram(on_rows, 4.0, dtype)
     assert gram.dtype == dtype
@@ -177,24 +177,24 @@ def test_gram(make, dtype, on_rows, center):
 @pytest.mark.parametrize("on_rows", [True, False])
 @pytest.mark.parametrize("center", ["columns", "both"])
 def test_gram_of_data_that_are_almost_centred(on_rows, center):
-    """Small offsets are taken off the Gram matrix instead of the data."""
+    """Small offsets are subtracted from the Gram matrix instead of the data."""
     X = np.random.default_rng(9).standard_normal((30, 20)) + 0.05
     for dtype in (np.float64, np.float32):
         data = DenseOperator(X.astype(dtype))
         gram = Scaler.learn(data, center, False).operator(data).gram(on_rows, 1.0, dtype)
-        Y = prepared_by_hand(X, center, False)
+        Y = scaled_by_hand(X, center, False)
         expected = Y @ Y.T if on_rows else Y.T @ Y
         np.testing.assert_allclose(np.triu(gram), np.triu(expected), atol=1e-10 if dtype == np.float64 else 1e-4)
 
 
 @every_data_operator
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_constant_columns_are_not_blown_up_by_scaling(make, dtype):
+def test_constant_columns_are_not_inflated_by_scaling(make, dtype):
     X = COUNTS.astype(dtype)
     X[:, 3] = 0.1
-    preparation = Scaler.learn(make(X), "columns", True)
-    assert preparation.factors[3] == 1
-    assert np.abs(preparation.apply(X)[:, 3]).max() < 1e-6
+    scaler = Scaler.learn(make(X), "columns", True)
+    assert scaler.factors[3] == 1
+    assert np.abs(scaler.apply(X)[:, 3]).max() < 1e-6
 
 
 @every_data_operator
@@ -215,13 +215,13 @@ def test_corrections_add_up_and_keep_the_norm(make):
         a[kept:], b[kept:] = 0, 0
         operator = operator.minus(a, b, operator.matvec(np.arange(20), b))
         expected = expected - np.outer(a, b)
-    np.testing.assert_allclose(written_out(operator), expected, atol=1e-10)
+    np.testing.assert_allclose(entries_of(operator), expected, atol=1e-10)
     assert operator.squared_norm == pytest.approx(np.sum(expected**2))
 
 
 @every_data_operator
 @pytest.mark.parametrize("center", [None, "both"])
-def test_what_products_cannot_tell(make, center):
+def test_quantities_that_are_not_products(make, center):
     """Squared lengths, the largest entry, many products and X'X w, after corrections and layers of both kinds."""
     data = make(COUNTS)
     operator = Scaler.learn(data, center, scale=True).operator(data)
@@ -229,7 +229,7 @@ def test_what_products_cannot_tell(make, center):
     sparse = (generator.uniform(size=30) < 0.1) * 3.0, (generator.uniform(size=20) < 0.1) * 2.0
     for left, right in ((generator.standard_normal(30), generator.standard_normal(20)), sparse):
         operator = operator.minus(left, right, operator.matvec(np.arange(20), right))
-    X = written_out(operator)
+    X = entries_of(operator)
     rows, columns = operator.squared_lengths()
     np.testing.assert_allclose(rows, (X**2).sum(axis=1), rtol=1e-12)
     np.testing.assert_allclose(columns, (X**2).sum(axis=0), rtol=1e-12)

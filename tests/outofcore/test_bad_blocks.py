@@ -1,4 +1,4 @@
-"""What a Dask array must not be, in one clear line each."""
+"""Dask arrays that cannot be used are refused in one line."""
 
 import dask.array as da
 import numpy as np
@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 import netbic
 from netbic.outofcore import BlockError, blocks
-from problems_in_blocks import COUNTS, DENSE, assert_same, model, sparse_blocks
+from support.block_problems import COUNTS, DENSE, assert_same, model, sparse_blocks
 
 
 def in_blocks(X):
@@ -21,25 +21,25 @@ def test_unknown_heights():
         model().fit(X[X[:, 0] > 0])
 
 
-def test_pieces_of_rows_are_put_together_with_a_word():
+def test_column_chunks_are_merged_with_a_warning():
     pieces = da.from_array(DENSE, chunks=(70, 50))
     with pytest.warns(UserWarning, match=r"cut into 3 chunks along its columns.*rechunk"):
         fitted = model().fit(pieces)
     assert_same(model().fit(DENSE), fitted)
 
 
-def test_pieces_of_rows_that_are_too_large_together(monkeypatch):
+def test_column_chunks_that_are_too_large_together(monkeypatch):
     monkeypatch.setattr(blocks, "_JOINED_BYTES", 1000)
     with pytest.raises(ValueError, match=r"3 chunks along its columns.*write it again.*to_zarr"):
         model().fit(da.from_array(DENSE, chunks=(70, 50)))
 
 
-@pytest.mark.parametrize(("value", "word"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")])
+@pytest.mark.parametrize(("value", "name"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")])
 @pytest.mark.parametrize("missing", ["error", "ignore"])
-def test_entries_that_are_not_finite_are_named(value, word, missing):
+def test_entries_that_are_not_finite_are_named(value, name, missing):
     X = DENSE.copy()
     X[150, 7] = X[250, 3] = value
-    where = rf"X contains {word}: row 150, column 7, in block 2 \(rows 140 to 209\)"
+    where = rf"X contains {name}: row 150, column 7, in block 2 \(rows 140 to 209\)"
     with pytest.raises(ValueError, match=where):
         model(missing=missing).fit(in_blocks(X))
     with pytest.raises(ValueError, match=where):
@@ -53,7 +53,7 @@ def test_nan_in_a_sparse_block():
         model().fit(sparse_blocks(X, 70))
 
 
-def test_sums_that_overflow_are_no_faults():
+def test_sums_that_overflow_are_not_errors():
     X = (DENSE * 1e37).astype(np.float32)
     summary = blocks.RowBlocks(in_blocks(X)).summary
     assert summary.fault is None
@@ -109,7 +109,7 @@ def test_a_block_of_another_size():
         model().fit(X)
 
 
-def test_medians_are_not_to_be_had():
+def test_penalties_that_need_medians_are_refused():
     with pytest.raises(ValueError, match=r"AdaptiveSupport\(clip=None\)"):
         model(n_columns=None, column_penalty=netbic.AdaptiveSupport()).fit(in_blocks(DENSE))
 
@@ -119,13 +119,13 @@ def test_numbers_out_of_range():
         model().fit(in_blocks(DENSE * 1e200))
 
 
-def test_nothing_but_zeros():
+def test_only_zeros():
     with pytest.warns(UserWarning, match="found 0 of 2|no module|nothing"):
         fitted = model().fit(da.zeros((300, 120), chunks=(70, -1)))
     assert fitted.n_components_ == 0
 
 
-def test_sparse_and_far_from_zero_is_not_made_dense():
+def test_sparse_blocks_far_from_zero_are_not_made_dense():
     X = sp.csr_array(COUNTS)
     assert_same(model(center="both").fit(X), model(center="both").fit(sparse_blocks(COUNTS, 70)))
 

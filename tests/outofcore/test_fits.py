@@ -1,4 +1,4 @@
-"""A Dask array gives the modules that the same matrix in memory gives."""
+"""A Dask array gives the same modules as the matrix in memory."""
 
 import functools
 import tracemalloc
@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import netbic
 from netbic.outofcore import ChunkedOperator, RowBlocks, blocks, executors
-from problems_in_blocks import COUNTS, DENSE, GRAPH, assert_same, model, sparse_blocks
+from support.block_problems import COUNTS, DENSE, GRAPH, assert_same, model, sparse_blocks
 
-WORDS = {
+PARAMETERS = {
     "usual": {},
     "scaled": {"scale": True},
     "centred both ways": {"center": "both"},
@@ -33,24 +33,24 @@ WORDS = {
     "non-negative": {"n_columns": None, "column_penalty": netbic.L0(20, nonnegative=True)},
     "annealed": {"annealing": 3},
 }
-every_word = pytest.mark.parametrize("words", WORDS.values(), ids=WORDS)
+all_parameters = pytest.mark.parametrize("parameters", PARAMETERS.values(), ids=PARAMETERS)
 
 
-@every_word
-def test_dense_blocks(words):
-    assert_same(model(**words).fit(DENSE), model(**words).fit(da.from_array(DENSE, chunks=(70, -1))))
+@all_parameters
+def test_dense_blocks(parameters):
+    assert_same(model(**parameters).fit(DENSE), model(**parameters).fit(da.from_array(DENSE, chunks=(70, -1))))
 
 
-@every_word
-def test_sparse_blocks(words):
-    assert_same(model(**words).fit(sp.csr_array(COUNTS)), model(**words).fit(sparse_blocks(COUNTS, 70)))
+@all_parameters
+def test_sparse_blocks(parameters):
+    assert_same(model(**parameters).fit(sp.csr_array(COUNTS)), model(**parameters).fit(sparse_blocks(COUNTS, 70)))
 
 
-@every_word
-def test_more_columns_than_rows(words):
-    words = {name: value for name, value in words.items() if name != "column_graph" and name != "column_smoothness"}
+@all_parameters
+def test_more_columns_than_rows(parameters):
+    parameters = {name: parameters[name] for name in parameters.keys() - {"column_graph", "column_smoothness"}}
     X = np.ascontiguousarray(DENSE.T)
-    assert_same(model(**words).fit(X), model(**words).fit(da.from_array(X, chunks=(25, -1))))
+    assert_same(model(**parameters).fit(X), model(**parameters).fit(da.from_array(X, chunks=(25, -1))))
 
 
 @settings(max_examples=25, deadline=None)
@@ -62,8 +62,8 @@ def test_any_heights(cuts):
 
 
 def test_a_penalty_that_chooses_its_size():
-    words = {"n_components": 1, "n_columns": None, "column_penalty": netbic.AdaptiveSupport(clip=None)}
-    one, other = model(**words).fit(DENSE), model(**words).fit(da.from_array(DENSE, chunks=(70, -1)))
+    parameters = {"n_components": 1, "n_columns": None, "column_penalty": netbic.AdaptiveSupport(clip=None)}
+    one, other = model(**parameters).fit(DENSE), model(**parameters).fit(da.from_array(DENSE, chunks=(70, -1)))
     assert_same(one, other)
     np.testing.assert_allclose(one.posteriors_["columns"], other.posteriors_["columns"], atol=1e-10)
 
@@ -85,7 +85,7 @@ def test_other_sparse_kinds(kind):
     assert_same(model().fit(COUNTS), model().fit(sparse_blocks(COUNTS, 70, kind)))
 
 
-def test_whole_numbers_and_mixed_blocks():
+def test_integers_and_mixed_blocks():
     X = COUNTS.astype(np.int32)
     assert_same(model().fit(X), model().fit(da.from_array(X, chunks=(70, -1))))
     mixed = da.concatenate([da.from_array(COUNTS[:100], chunks=50), sparse_blocks(COUNTS[100:], 60)])
@@ -98,14 +98,14 @@ def streamed(monkeypatch):
     monkeypatch.setattr(blocks, "_HELD_SHARE", 0.0)
 
 
-def test_kept_or_streamed_is_the_same_to_the_last_bit(monkeypatch):
+def test_blocks_in_memory_and_streamed_blocks_give_identical_results(monkeypatch):
     X = da.from_array(DENSE, chunks=(70, -1))
     held = model().fit(X)
     monkeypatch.setattr(blocks, "_HELD_SHARE", 0.0)
     assert_same(held, model().fit(X), tolerance=0)
 
 
-def test_little_memory_changes_no_digit(monkeypatch):
+def test_little_memory_does_not_change_the_results(monkeypatch):
     X = da.from_array(DENSE, chunks=(70, -1))
     packed = model().fit(X)
     monkeypatch.setattr(executors, "_CACHE_SHARE", 0.0)
@@ -115,8 +115,8 @@ def test_little_memory_changes_no_digit(monkeypatch):
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 15, 16, 17, 19, 64, 65, 70])
-def test_brackets_are_those_of_a_cluster(count):
-    """Groups of four, then groups of these: written out level by level."""
+def test_the_tree_reduction_has_the_order_of_a_cluster(count):
+    """Groups of four, then groups of these, level by level."""
     parts = [str(number) for number in range(count)]
 
     def combine(one, other):
@@ -129,7 +129,7 @@ def test_brackets_are_those_of_a_cluster(count):
 
 
 def counted(X, loads):
-    """The array, each of whose blocks leaves a mark when it is loaded."""
+    """The array; loading a block is recorded."""
 
     def mark(block):
         loads.append(len(block))
@@ -151,7 +151,7 @@ def test_kept_blocks_are_loaded_once():
     assert len(loads) == 5
 
 
-def test_blocks_without_active_rows_are_not_touched(streamed):
+def test_blocks_without_active_rows_are_not_loaded(streamed):
     loads = []
     operator = ChunkedOperator(RowBlocks(counted(da.from_array(DENSE, chunks=(50, -1)), loads)))
     rows = np.array([3, 7, 210])
@@ -167,7 +167,7 @@ def test_blocks_without_active_rows_are_not_touched(streamed):
     assert len(loads) == 9
 
 
-def test_no_digit_depends_on_what_was_multiplied_before():
+def test_results_do_not_depend_on_earlier_products():
     X = da.from_array(DENSE, chunks=(70, -1))
     used, generator = ChunkedOperator(RowBlocks(X)), np.random.default_rng(1)
     for _ in range(40):
@@ -179,11 +179,11 @@ def test_no_digit_depends_on_what_was_multiplied_before():
             np.testing.assert_array_equal(used.rmatvec(other, values), fresh.rmatvec(other, values))
 
 
-def test_known_modules_are_gone_on_from_to_the_last_bit():
-    X, words = da.from_array(DENSE, chunks=(70, -1)), {"n_components": 4}
-    whole = list(model(**words).iter_fit(X))
-    going_on = model(**words)
-    rest = list(going_on.iter_fit(X, known=whole[:2]))
+def test_resuming_from_known_modules_gives_identical_results():
+    X, parameters = da.from_array(DENSE, chunks=(70, -1)), {"n_components": 4}
+    whole = list(model(**parameters).iter_fit(X))
+    resumed = model(**parameters)
+    rest = list(resumed.iter_fit(X, known=whole[:2]))
     assert len(rest) == 2
     for one, other in zip(whole[2:], rest, strict=True):
         np.testing.assert_array_equal(one.v.full(), other.v.full())
@@ -199,7 +199,7 @@ def test_scores(center):
 
 
 def test_a_sparse_matrix_stays_sparse():
-    """Written out it would take 8 GB."""
+    """As a dense array it would take 8 GB."""
 
     def block(number):
         rng = np.random.default_rng(number)
@@ -226,30 +226,30 @@ def test_entries_of_a_module():
     np.testing.assert_array_equal(fitted.get_submatrix(1, X), fitted.get_submatrix(1, DENSE))
 
 
-def test_passes_are_told(capsys):
+def test_passes_are_printed(capsys):
     model(verbose=1).fit(da.from_array(DENSE, chunks=(70, -1)))
     assert "passes so far" in capsys.readouterr().out
     assert model().fit(DENSE).passes_ is None
 
 
-@pytest.mark.parametrize("words", [{}, {"center": "both"}, {"scale": True}])
-def test_dense_and_sparse_blocks_side_by_side(words):
+@pytest.mark.parametrize("parameters", [{}, {"center": "both"}, {"scale": True}])
+def test_dense_and_sparse_blocks_side_by_side(parameters):
     X = np.ascontiguousarray(COUNTS.T)
     mixed = da.concatenate([da.from_array(X[:50], chunks=(25, -1)), sparse_blocks(X[50:], 40)])
-    assert_same(model(**words).fit(X), model(**words).fit(mixed))
+    assert_same(model(**parameters).fit(X), model(**parameters).fit(mixed))
 
 
 @pytest.mark.parametrize("height", [20, 100])
-def test_starts_are_those_of_memory_however_many_blocks(height):
-    """Too large for exact starts, and so faint that another start finds other modules."""
+def test_starts_equal_those_in_memory_for_any_number_of_blocks(height):
+    """Too large for exact starts, with a signal so weak that another start finds other modules."""
     study = netbic.simulate.cohort(600, 1000, n_modules=4, strength=0.5, random_state=0)
-    X, words = study.expression.to_numpy(), {"n_components": 3, "n_rows": 60, "n_columns": 50}
-    assert_same(model(**words).fit(X), model(**words).fit(da.from_array(X, chunks=(height, -1))))
+    X, parameters = study.expression.to_numpy(), {"n_components": 3, "n_rows": 60, "n_columns": 50}
+    assert_same(model(**parameters).fit(X), model(**parameters).fit(da.from_array(X, chunks=(height, -1))))
     tall = np.ascontiguousarray(X.T)
-    assert_same(model(**words).fit(tall), model(**words).fit(da.from_array(tall, chunks=(height, -1))))
+    assert_same(model(**parameters).fit(tall), model(**parameters).fit(da.from_array(tall, chunks=(height, -1))))
 
 
-def test_what_all_blocks_need_is_made_once(streamed):
+def test_data_that_all_blocks_need_are_computed_once(streamed):
     loads = []
     X = counted(da.from_array(DENSE, chunks=(60, -1)), loads)
     fitted = model().fit(X - X.mean(axis=0))
@@ -257,7 +257,7 @@ def test_what_all_blocks_need_is_made_once(streamed):
     assert_same(model().fit(DENSE), fitted)
 
 
-def test_nothing_is_loaded_before_words_are_checked():
+def test_parameters_are_checked_before_anything_is_loaded():
     loads = []
     X = counted(da.from_array(DENSE, chunks=(60, -1)), loads)
     with pytest.raises(ValueError, match="n_rows=1000"):

@@ -1,4 +1,4 @@
-"""A penalty that chooses its own size: right where the data tell, the same for any scale and order, honest."""
+"""A penalty that chooses its size: recovery, invariance to scale and order, and diagnostics."""
 
 import importlib
 import warnings
@@ -38,7 +38,7 @@ def test_the_mixture_finds_the_groups_it_was_made_of():
     assert found.slope == 0
 
 
-def test_posteriors_are_bayes_rule():
+def test_posteriors_follow_bayes_rule():
     z = two_groups(1)
     found = fit_mixture(z, None)
     inside = found.posterior.sum()
@@ -66,16 +66,16 @@ def test_scale_and_signs_of_scores_do_not_matter(factor):
     assert one.sigma > 0
 
 
-def test_a_graph_is_used_where_it_tells_members_apart():
+def test_a_graph_is_used_if_it_separates_members_from_others():
     generator = np.random.default_rng(5)
     z = two_groups(4, members=100, others=400, mean=4.0)
-    told = np.append(np.full(100, 2.0), np.zeros(400)) + generator.standard_normal(500)
+    informative = np.append(np.full(100, 2.0), np.zeros(400)) + generator.standard_normal(500)
     truth = np.arange(500) < 100
-    guided, plain = (AdaptiveSupport().choose(z, x) for x in (told, None))
+    guided, plain = (AdaptiveSupport().choose(z, x) for x in (informative, None))
     right = [np.mean((choice.posterior > 0.5) == truth) for choice in (guided, plain)]
     assert right[0] > right[1] + 0.02
     assert plain.sigma == 0
-    misled = [AdaptiveSupport().choose(z, generator.permutation(told)).sigma for _ in range(40)]
+    misled = [AdaptiveSupport().choose(z, generator.permutation(informative)).sigma for _ in range(40)]
     assert np.mean(np.array(misled) > 0) < 0.1
 
 
@@ -87,7 +87,7 @@ def test_one_sided_members_are_positive():
 
 
 @pytest.mark.parametrize(("size", "kept"), [(100, 100), (100, 50), (300, 30), (2000, 120), (50, 5)])
-def test_reach_of_noise_is_the_length_of_the_largest(size, kept):
+def test_expected_noise_norm_is_that_of_the_largest_entries(size, kept):
     draws = np.sort(np.random.default_rng(0).standard_normal((2000, size)) ** 2, axis=1)[:, -kept:].sum(axis=1)
     assert expected_noise_norm(size, kept) == pytest.approx(np.sqrt(draws.mean()), rel=0.03)
 
@@ -97,14 +97,14 @@ def test_reach_of_noise_is_the_length_of_the_largest(size, kept):
 )
 def test_sizes_are_found(gamma, kind, least):
     found = np.array([one_run(100, gamma, kind, 500 + seed) for seed in range(8)], dtype=float)
-    right, reached, told, _, converged = found.mean(axis=0)
+    right, reached, with_true_sizes, _, converged = found.mean(axis=0)
     assert right == 1
     assert converged == 1
-    assert reached > max(least, told - 0.03)
+    assert reached > max(least, with_true_sizes - 0.03)
 
 
-def test_a_choice_that_would_cycle_is_carried_to_the_end():
-    """Half of these run into cycles while sizes and weights are chosen afresh in every round."""
+def test_a_choice_that_would_cycle_converges():
+    """Half of these run into cycles while sizes and weights are chosen again in every iteration."""
     for seed in range(12):
         toy = paper(0.05, random_state=seed)
         graphs = {"row_graph": toy.row_graph, "column_graph": toy.column_graph}
@@ -113,7 +113,7 @@ def test_a_choice_that_would_cycle_is_carried_to_the_end():
         assert model.choices_["size"].tolist() == [model.rows_.sum(), model.columns_.sum()]
 
 
-def test_how_the_data_are_written_does_not_matter():
+def test_order_scale_and_sign_of_the_data_do_not_matter():
     toy = paper(0.04, random_state=1)
     generator = np.random.default_rng(0)
     rows, columns = generator.permutation(100), generator.permutation(100)
@@ -127,7 +127,7 @@ def test_how_the_data_are_written_does_not_matter():
     np.testing.assert_allclose(moved.choices_["sigma"], 8 * whole.choices_["sigma"], rtol=1e-4)
 
 
-def test_one_axis_may_be_told_its_size():
+def test_the_size_of_one_axis_may_be_given():
     toy = paper(0.03, random_state=2)
     model = SparseGraphSVD(1, n_rows=50, column_penalty=AdaptiveSupport(), center=None).fit(toy.X)
     assert model.posteriors_["rows"] is None
@@ -136,23 +136,23 @@ def test_one_axis_may_be_told_its_size():
     assert abs(model.choices_["size"][0] - 50) <= 5
 
 
-def test_all_kinds_of_matrices_are_taken():
+def test_all_kinds_of_matrices_are_accepted():
     toy = paper(0.03, random_state=3)
     truth = toy.v != 0
-    holes = np.where(np.random.default_rng(0).random(toy.X.shape) < 0.1, np.nan, toy.X)
+    incomplete = np.where(np.random.default_rng(0).random(toy.X.shape) < 0.1, np.nan, toy.X)
     plain = SparseGraphSVD(1, **ADAPTIVE)
     assert f1(plain.fit(sp.csr_array(toy.X)).columns_[0], truth) > 0.95
     assert f1(plain.fit(toy.X.astype(np.float32)).columns_[0], truth) > 0.95
-    assert f1(plain.set_params(missing="ignore").fit(holes).columns_[0], truth) > 0.95
-    assert f1(plain.set_params(missing="impute").fit(holes).columns_[0], truth) > 0.95
+    assert f1(plain.set_params(missing="ignore").fit(incomplete).columns_[0], truth) > 0.95
+    assert f1(plain.set_params(missing="impute").fit(incomplete).columns_[0], truth) > 0.95
 
 
-def test_far_entries_are_drawn_in():
+def test_outliers_are_clipped():
     toy = paper(0.03, random_state=4)
     X = toy.X.copy()
     X[70, 80] = 5.0
-    drawn_in = SparseGraphSVD(1, **ADAPTIVE).fit(X)
-    assert f1(drawn_in.columns_[0], toy.v != 0) > 0.95
+    clipped = SparseGraphSVD(1, **ADAPTIVE).fit(X)
+    assert f1(clipped.columns_[0], toy.v != 0) > 0.95
     as_it_is = {axis: AdaptiveSupport(clip=None) for axis in ("row_penalty", "column_penalty")}
     with pytest.warns(UserWarning, match="do not identify"):
         alone = SparseGraphSVD(1, **ADAPTIVE | as_it_is).fit(X)
@@ -160,33 +160,33 @@ def test_far_entries_are_drawn_in():
     assert alone.columns_.sum() < 10
 
 
-def test_winsorising_leaves_the_bulk_alone():
+def test_winsorising_does_not_change_the_other_entries():
     X = np.random.default_rng(0).standard_normal((200, 5))
     X[3, 2] = 50.0
     X[:, 4] = np.where(np.arange(200) < 120, 0.0, X[:, 4])
-    drawn_in = winsorised(X)
+    clipped = winsorised(X)
     mad = 1.4826 * np.median(np.abs(X - np.median(X, axis=0)), axis=0)
-    assert drawn_in[3, 2] == pytest.approx(np.median(X[:, 2]) + 3 * mad[2])
-    assert (drawn_in[:, 4] == X[:, 4]).all()
+    assert clipped[3, 2] == pytest.approx(np.median(X[:, 2]) + 3 * mad[2])
+    assert (clipped[:, 4] == X[:, 4]).all()
     inside = np.abs(X - np.median(X, axis=0)) <= 3 * mad
-    assert (drawn_in[inside] == X[inside]).all()
+    assert (clipped[inside] == X[inside]).all()
     assert np.isnan(winsorised(np.where(X > 2, np.nan, X))).sum() == (X > 2).sum()
 
 
-def test_noise_is_doubted():
-    doubted = 0
+def test_noise_causes_a_warning():
+    n_reported = 0
     for seed in range(20):
         X = np.random.default_rng(seed).standard_normal((100, 100))
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             model = SparseGraphSVD(1, **ADAPTIVE).fit(X)
         warned = bool((model.choices_["diagnostic"] != "").any())
-        doubted += warned
+        n_reported += warned
         assert warned == any("do not identify" in str(w.message) for w in caught)
-    assert doubted >= 18
+    assert n_reported >= 18
 
 
-def test_doubts():
+def test_diagnostics_of_choices():
     assert Choice(np.full(10, 0.99), 0, 1).diagnostic == "saturated"
     assert Choice(np.append([0.9, 0.9], np.zeros(8)), 0, 1).diagnostic == "collapsed"
     clear = np.append(np.ones(5), np.zeros(5))
@@ -198,14 +198,14 @@ def test_doubts():
     assert Choice(np.array([0.1, 0.3, 0.2]), 0, 1).support.tolist() == [1, 2]
 
 
-def test_choices_survive_the_disk_and_a_restart(tmp_path):
+def test_choices_are_preserved_by_saving_and_resuming(tmp_path):
     toy = paper(0.03, random_state=5)
-    words = ADAPTIVE | {"row_graph": toy.row_graph, "n_components": 3}
+    parameters = ADAPTIVE | {"row_graph": toy.row_graph, "n_components": 3}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the second and third modules are noise
-        model = SparseGraphSVD(**words).fit(toy.X)
-        found = list(SparseGraphSVD(**words).iter_fit(toy.X))
-        again = SparseGraphSVD(**words)
+        model = SparseGraphSVD(**parameters).fit(toy.X)
+        found = list(SparseGraphSVD(**parameters).iter_fit(toy.X))
+        again = SparseGraphSVD(**parameters)
         list(again.iter_fit(toy.X, known=found[:2]))
     netbic.save(model, tmp_path)
     for other in (netbic.load(tmp_path), again):
@@ -225,7 +225,7 @@ toy = paper(0.03, random_state=0)
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("parameters", "message"),
     [
         ({"column_graph": toy.column_graph, "column_smoothness": 0.2}, "column_smoothness=0.2 but .* chooses it"),
         ({"column_graph": toy.column_graph, "signs": "signed"}, "signs='signed'"),
@@ -236,9 +236,9 @@ toy = paper(0.03, random_state=0)
         ({"solver": "monotone"}, "it has no objective"),
     ],
 )
-def test_bad_input(words, said):
-    with pytest.raises(ValueError, match=said):
-        SparseGraphSVD(1, **ADAPTIVE | words).fit(toy.X)
+def test_bad_input(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        SparseGraphSVD(1, **ADAPTIVE | parameters).fit(toy.X)
 
 
 def test_an_axis_too_short_for_two_groups():
@@ -247,8 +247,8 @@ def test_an_axis_too_short_for_two_groups():
 
 
 def test_a_graph_can_be_left_out():
-    words = {"column_graph": toy.column_graph, "column_smoothness": 0}
-    without, none = (SparseGraphSVD(1, **ADAPTIVE | extra).fit(toy.X) for extra in (words, {}))
+    parameters = {"column_graph": toy.column_graph, "column_smoothness": 0}
+    without, none = (SparseGraphSVD(1, **ADAPTIVE | extra).fit(toy.X) for extra in (parameters, {}))
     np.testing.assert_array_equal(without.components_, none.components_)
 
 
@@ -268,7 +268,7 @@ def test_sizes_mix_with_other_penalties():
 
 @pytest.mark.parametrize("with_graph", [False, True])
 def test_modules_of_equal_strength_are_not_mixed_up(with_graph):
-    """Overlapping modules of one strength: the leading singular pair is a mixture of them."""
+    """Overlapping modules of equal strength: the leading singular pair is a mixture of them."""
     for seed in (2, 3):
         study = netbic.simulate.cohort(300, 1500, n_modules=4, strength=1.5, random_state=seed)
         graph = {"column_graph": study.network} if with_graph else {}
@@ -278,7 +278,7 @@ def test_modules_of_equal_strength_are_not_mixed_up(with_graph):
         assert netbic.simulate.recovery(model.rows_, study.samples)["f1"].min() > 0.95
 
 
-def test_what_does_not_vary_is_no_candidate():
+def test_constant_columns_are_not_candidates():
     toy = paper(0.03, random_state=0)
     X = toy.X.copy()
     X[:, ::3] = 2.0
@@ -288,17 +288,17 @@ def test_what_does_not_vary_is_no_candidate():
     assert np.isnan(model.posteriors_["columns"][0, ::3]).all()
 
 
-def test_quiet_columns_are_no_members():
+def test_columns_of_low_variance_are_not_members():
     toy = paper(0.03, random_state=0)
     X = toy.X.copy()
     X[:, 75:] *= 0.02
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that noise differs is said, and tested below
+        warnings.simplefilter("ignore")  # the warning about unequal noise is tested below
         model = SparseGraphSVD(1, **ADAPTIVE).fit(X)
     assert model.columns_[0, 75:].sum() <= 2
 
 
-def test_unequal_noise_is_doubted_or_scaled():
+def test_unequal_noise_has_a_diagnostic_or_is_scaled():
     generator, toy = np.random.default_rng(1), paper(0.02, random_state=1)
     factors = np.exp(0.5 * generator.standard_normal(100))
     X = np.outer(toy.u, toy.v) + 0.02 * factors * generator.standard_normal((100, 100))
@@ -311,8 +311,8 @@ def test_unequal_noise_is_doubted_or_scaled():
 
 
 @pytest.mark.parametrize("missing", ["ignore", "impute"])
-def test_noise_with_holes_is_doubted(missing):
-    doubted = 0
+def test_noise_with_missing_entries_has_a_diagnostic(missing):
+    n_reported = 0
     for seed in range(10):
         generator = np.random.default_rng(seed)
         X = generator.standard_normal((40, 60))
@@ -320,19 +320,19 @@ def test_noise_with_holes_is_doubted(missing):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model = SparseGraphSVD(1, **ADAPTIVE | {"missing": missing}).fit(X)
-        doubted += bool((model.choices_["diagnostic"] != "").any())
-    assert doubted >= 9
+        n_reported += bool((model.choices_["diagnostic"] != "").any())
+    assert n_reported >= 9
 
 
-def counted(monkeypatch):
-    """Half steps in which a size is chosen, as they are made."""
+def choosing_steps(monkeypatch):
+    """A list of the half steps in which a size was chosen."""
     made, step = [], half_step.adaptive_step
     monkeypatch.setattr(half_step, "adaptive_step", lambda *arguments: made.append(1) or step(*arguments))
     return made
 
 
-def restless():
-    """Noise whose sizes never settle, and a penalty on the other axis that has no objective either."""
+def never_converging():
+    """Noise whose sizes never converge, and penalties without an objective on both axes."""
     generator = np.random.default_rng(6)
     X = generator.standard_normal((25, 28))
     edges = np.triu(generator.random((28, 28)) < 0.2, 1).astype(float)
@@ -341,36 +341,36 @@ def restless():
 
 
 @pytest.mark.parametrize(
-    ("words", "solves"), [({}, 2), ({"annealing": 4}, 6), ({"n_init": 3}, 6), ({"annealing": 2, "n_init": 2}, 8)]
+    ("parameters", "solves"), [({}, 2), ({"annealing": 4}, 6), ({"n_init": 3}, 6), ({"annealing": 2, "n_init": 2}, 8)]
 )
-def test_sizes_that_never_settle_are_kept_after_a_while(monkeypatch, words, solves):
+def test_sizes_that_never_converge_are_kept_after_a_limit(monkeypatch, parameters, solves):
     monkeypatch.setattr(solving, "MAX_CHOOSING_ROUNDS", 30)
-    made = counted(monkeypatch)
-    X, asked = restless()
+    made = choosing_steps(monkeypatch)
+    X, sizes = never_converging()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model = SparseGraphSVD(1, **asked, **words, random_state=0).fit(X)
-    starts = words.get("n_init", 1)
-    assert 30 < len(made) <= 30 * starts + 2 * solves  # a solve chooses once at least, and is looked at once more
+        model = SparseGraphSVD(1, **sizes, **parameters, random_state=0).fit(X)
+    starts = parameters.get("n_init", 1)
+    assert 30 < len(made) <= 30 * starts + 2 * solves  # a solve chooses at least once, and is checked once more
     assert not model.converged_[0]
     assert any("did not converge (" in str(warning.message) for warning in caught)
 
 
-def test_what_is_kept_is_called_unsettled(monkeypatch):
+def test_sizes_kept_after_a_limit_are_not_converged(monkeypatch):
     monkeypatch.setattr(solving, "MAX_CHOOSING_ROUNDS", 5)
     toy = paper(0.05, random_state=3)
     graphs = {"row_graph": toy.row_graph, "column_graph": toy.column_graph}
-    said = "did not converge .it kept changing its size for 400 iterations"
-    with pytest.warns(ConvergenceWarning, match=said):
+    message = "did not converge .it kept changing its size for 400 iterations"
+    with pytest.warns(ConvergenceWarning, match=message):
         model = SparseGraphSVD(1, **ADAPTIVE, **graphs).fit(toy.X)
     assert not model.converged_[0]
     assert model.choices_["size"].tolist() == [model.rows_.sum(), model.columns_.sum()]
 
 
-def test_imputing_does_not_choose_for_ever(monkeypatch):
-    """Left alone, this takes 295 rounds in which both sizes are chosen; three times those of a start are allowed."""
+def test_imputation_chooses_sizes_in_a_limited_number_of_iterations(monkeypatch):
+    """Without a limit, both sizes are chosen in 295 iterations; three times those of one start are allowed."""
     monkeypatch.setattr(solving, "MAX_CHOOSING_ROUNDS", 15)
-    made = counted(monkeypatch)
+    made = choosing_steps(monkeypatch)
     generator = np.random.default_rng(5)
     X = generator.standard_normal((40, 60))
     X[generator.random(X.shape) < 0.4] = np.nan
@@ -380,12 +380,12 @@ def test_imputing_does_not_choose_for_ever(monkeypatch):
     assert 60 < len(made) <= 2 * (15 + 3 * 15) + 12
 
 
-def test_imputing_has_a_limit_of_rounds(monkeypatch):
-    """Every solution differs from the one before: each is allowed all rounds, but not all of them together."""
+def test_imputation_has_a_limit_of_iterations(monkeypatch):
+    """Every solution differs from the one before: the limit holds for each, and another one for all of them."""
     counts, iterated = [], solving._iterate
 
-    def counting(*arguments, **words):
-        solution = iterated(*arguments, **words)
+    def counting(*arguments, **parameters):
+        solution = iterated(*arguments, **parameters)
         counts.append(len(solution.objectives))
         return solution
 
@@ -393,14 +393,14 @@ def test_imputing_has_a_limit_of_rounds(monkeypatch):
     generator = np.random.default_rng(0)
     X = generator.standard_normal((12, 15))
     X[generator.random(X.shape) < 0.3] = np.nan
-    words = {"n_rows": 4, "n_columns": 5, "missing": "impute", "tol": 0.0, "max_iter": 30}
+    parameters = {"n_rows": 4, "n_columns": 5, "missing": "impute", "tol": 0.0, "max_iter": 30}
     with pytest.warns(ConvergenceWarning, match="reached max_iter=30"):
-        SparseGraphSVD(1, **words).fit(X)
+        SparseGraphSVD(1, **parameters).fit(X)
     assert sum(counts) <= 30 + 11 * 30
 
 
-def test_the_noise_of_a_small_module_does_not_explode():
-    """Left alone, it was squared in every round, and the sizes never settled."""
+def test_the_noise_estimate_of_a_small_module_stays_bounded():
+    """Without a bound it was squared in every iteration, and the sizes never converged."""
     generator = np.random.default_rng(8)
     X = generator.standard_normal((40, 60))
     X[generator.random(X.shape) < 0.4] = np.nan
@@ -411,8 +411,8 @@ def test_the_noise_of_a_small_module_does_not_explode():
     assert (model.choices_["noise"] < 2).all()
 
 
-def test_noise_beyond_all_scores_is_not_believed():
-    """Taken for an entry's own noise it would be squared by every half step, until numbers end."""
+def test_an_overestimated_noise_level_is_ignored():
+    """Used as the noise of an entry, it would be squared in every half step until it overflows."""
     z = np.random.default_rng(0).standard_normal(20)
     old = Vector(20, np.array([3, 7]), np.array([0.8, 0.6]))
     other = Vector(30, np.array([2, 11]), np.array([0.8, 0.6]), choice=Choice(np.ones(30), 0, 1e95))

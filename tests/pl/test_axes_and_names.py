@@ -1,4 +1,4 @@
-"""What holds for all pictures: axes in and out, text that stays text, names of any kind, a light import."""
+"""Properties of all pictures: given axes, text in vector files, names, lazy import of matplotlib."""
 
 import html
 import io
@@ -68,10 +68,10 @@ def test_text_stays_text_in_vector_files(pictures, name):
         ax.figure.savefig(file, format="svg")
     low, high = sorted(ax.get_ylim())
     ticks = zip(ax.get_yticks(), ax.get_yticklabels(), strict=True)
-    words = [label.get_text() for place, label in ticks if low <= place <= high]
-    words = [html.escape(word, quote=False) for word in (*words, ax.get_title(loc="left"), ax.get_xlabel())]
+    texts = [label.get_text() for place, label in ticks if low <= place <= high]
+    texts = [html.escape(text, quote=False) for text in (*texts, ax.get_title(loc="left"), ax.get_xlabel())]
     drawn = file.getvalue().decode()
-    assert not [word for word in words if "$" not in word and word and f">{word}<" not in drawn]
+    assert not [text for text in texts if "$" not in text and text and f">{text}<" not in drawn]
     assert ("<image" in drawn) == (name in ("heatmap", "tuning", "network", "enrichment"))  # cells and colour bars
 
 
@@ -87,9 +87,9 @@ def test_hostile_names_are_shortened_and_never_parsed(study):
         pl.heatmap(model, X.to_numpy()), pl.loadings(model), pl.network(model), pl.recovery(table), pl.enrichment(terms)
     ):  # fmt: skip
         ax.figure.savefig(io.BytesIO(), format="svg")  # every warning is an error here
-    said = [label.get_text() for label in pl.loadings(model).get_yticklabels()]
-    assert {"$\\frac{", "a$b$c", "two lines", "right to left", "<script>", "_a", "100%"} <= set(said)
-    assert max(map(len, said)) <= 24
+    labels = [label.get_text() for label in pl.loadings(model).get_yticklabels()]
+    assert {"$\\frac{", "a$b$c", "two lines", "right to left", "<script>", "_a", "100%"} <= set(labels)
+    assert max(map(len, labels)) <= 24
 
 
 def test_names_are_cut_in_the_middle():
@@ -100,14 +100,14 @@ def test_names_are_cut_in_the_middle():
     assert label_text("\N{DNA DOUBLE HELIX}!") == "\N{WHITE SQUARE}!"
 
 
-def test_what_is_kept_apart_is_the_best_that_fits():
+def test_labels_kept_apart_have_the_highest_priorities():
     places, priority = np.array([0.0, 4.0, 10.0, 11.0, 30.0]), np.array([1.0, 3.0, 2.0, 9.0, 0.0])
     assert apart(places, priority, 5.0).tolist() == [1, 3, 4]
     assert apart(places, priority, 0.0).tolist() == [0, 1, 2, 3, 4]
     assert apart(np.empty(0), np.empty(0), 1.0).size == 0
 
 
-def test_anndata_serves_as_the_model_everywhere(study, model):
+def test_anndata_objects_can_replace_the_model_everywhere(study, model):
     pytest.importorskip("anndata")
     adata = netbic.tl.to_anndata(model, study.expression, "mine")
     with pytest.raises(netbic.InputError, match=r"no modules 'netbic' \(there are: mine\)"):
@@ -121,7 +121,7 @@ def test_anndata_serves_as_the_model_everywhere(study, model):
             np.testing.assert_allclose(one.get_ydata(), other.get_ydata())
 
 
-def test_matplotlib_is_asked_for_when_it_is_needed(model, monkeypatch):
+def test_matplotlib_is_imported_only_when_needed(model, monkeypatch):
     code = "import sys, netbic; netbic.pl.heatmap; print('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "False"
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)

@@ -1,4 +1,4 @@
-"""What the heatmap shows: values, colours, order, names, overlaps."""
+"""Values, colours, order, names and overlaps of the heatmap."""
 
 import numpy as np
 import pandas as pd
@@ -34,7 +34,7 @@ def test_it_draws_the_centred_data_in_the_modules_order(study, model):
 def test_colours_are_symmetric_and_robust(study, model):
     X = study.expression.copy()
     member = model.columns_[0].argmax(), model.rows_[0].argmax()
-    X.iloc[member[1], member[0]] = 1e6  # one wild entry must not wash the picture out
+    X.iloc[member[1], member[0]] = 1e6  # one outlier must not make all other colours pale
     drawn = pl.heatmap(model, X).images[0]
     low, high = drawn.get_clim()
     assert low == -high
@@ -49,7 +49,7 @@ def test_colours_are_symmetric_and_robust(study, model):
 @pytest.mark.parametrize("center", [None, "columns", "rows", "both", "grand"])
 @pytest.mark.parametrize("scale", [False, True])
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array, sp.csc_matrix, pd.DataFrame])
-def test_values_are_those_the_model_saw(kind, center, scale):
+def test_values_are_those_the_model_was_fitted_to(kind, center, scale):
     X = np.random.default_rng(0).normal(3, 1, (20, 30))
     model = netbic.SparseGraphSVD(1, n_rows=6, n_columns=8, center=center, scale=scale).fit(X)
     rows, columns = np.array([3, 1, 7]), np.array([9, 2, 0, 4])
@@ -58,17 +58,17 @@ def test_values_are_those_the_model_saw(kind, center, scale):
 
 
 @pytest.mark.parametrize(
-    ("center", "scale", "told"),
+    ("center", "scale", "label"),
     [("columns", True, "z-score"), ("columns", False, "centred value"), (None, False, "value")],
 )
-def test_the_colour_bar_says_what_is_drawn(study, center, scale, told):
+def test_the_colour_bar_names_what_is_drawn(study, center, scale, label):
     X = study.expression
     model = netbic.SparseGraphSVD(1, n_rows=6, n_columns=8, center=center, scale=scale).fit(X)
-    assert pl.heatmap(model, X).images[0].colorbar.ax.get_ylabel() == told
+    assert pl.heatmap(model, X).images[0].colorbar.ax.get_ylabel() == label
 
 
 def test_a_sparse_matrix_is_not_made_dense():
-    """Dense it would take 160 GB."""
+    """As a dense matrix it would take 160 GB."""
     rng = np.random.default_rng(0)
     block = sp.coo_array(rng.normal(size=(30, 20)))
     X = sp.csr_array((block.data, (block.row, block.col)), shape=(200_000, 100_000))
@@ -87,9 +87,9 @@ def test_missing_entries_are_grey(study):
     X[3, 5] = np.nan
     model = netbic.SparseGraphSVD(1, missing="ignore").fit(X)
     drawn = pl.heatmap(model, X).images[0]
-    hole = np.argwhere(np.ma.getmaskarray(drawn.get_array()))
-    assert len(hole) == 1
-    r, g, b, _ = drawn.to_rgba(drawn.get_array())[tuple(hole[0])]
+    missing = np.argwhere(np.ma.getmaskarray(drawn.get_array()))
+    assert len(missing) == 1
+    r, g, b, _ = drawn.to_rgba(drawn.get_array())[tuple(missing[0])]
     assert r == g == b == pytest.approx(0.85)
 
 
@@ -119,7 +119,7 @@ def test_strips_lie_along_the_data(study, model):
     assert ax.get_ylim() == (data[2], above[3])
 
 
-def test_blocks_outline_what_each_module_has_for_its_own(study, model):
+def test_outlines_enclose_the_members_drawn_for_each_module(study, model):
     ax = pl.heatmap(model, study.expression)
     rows, columns = module_order(model.left_vectors_.T), module_order(model.components_)
     for k, box in enumerate(ax.patches):
@@ -153,7 +153,7 @@ def test_names_never_cover_each_other_and_the_heaviest_come_first(study, model, 
     assert labels(ax.xaxis) == names[ax.get_xticks().astype(int)].tolist()
 
 
-def test_others_are_for_contrast(study, model):
+def test_others_are_drawn_for_contrast(study, model):
     ax = pl.heatmap(model, study.expression, modules=[1], n_others=7)
     assert image(ax).shape == (37, 57)
     assert (np.asarray(ax.images[1].get_array())[0, -7:] == 0.95).all()
@@ -201,7 +201,7 @@ def test_bad_input_is_named(study, model):
 
 @pytest.mark.parametrize("center", ["rows", "both"])
 def test_rows_are_centred_as_the_model_did_it(study, center):
-    """Over what is observed of the model's own columns, whatever else a table holds."""
+    """Means of the observed entries in the columns of the model, ignoring other columns of a table."""
     X = study.expression.copy()
     X.iloc[3, 5] = X.iloc[7, 11] = np.nan
     model = netbic.SparseGraphSVD(1, n_rows=30, n_columns=50, center=center, missing="ignore").fit(X)

@@ -17,7 +17,7 @@ def test_gmt(tmp_path, packed):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("GO:1\tx\tA\n\tdescription\tB\n", "line 2: the set has no name"),
         ("GO:1 x A B\n", "line 1: the set 'GO:1 x A B' has no genes.*tabs"),
@@ -27,9 +27,9 @@ def test_gmt(tmp_path, packed):
         ("", "is empty"),
     ],
 )
-def test_bad_gmt(tmp_path, text, said):
+def test_bad_gmt(tmp_path, text, message):
     (tmp_path / "sets.gmt").write_text(text)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         read_gene_sets(tmp_path / "sets.gmt")
 
 
@@ -40,7 +40,7 @@ def test_the_real_gene_ontology(real_data):
     assert sets.names["GO:0006915"] == "apoptotic process"
 
 
-def test_addresses_are_no_names(tmp_path):
+def test_web_addresses_are_not_names(tmp_path):
     path = tmp_path / "msigdb.gmt"
     path.write_text("HALLMARK_A\thttps://example.org/A\tTP53\nB\tna\tATM\nC\tNAD metabolism\tATM\nD\t\tATM\n")
     names = read_gene_sets(path).names

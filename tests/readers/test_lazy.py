@@ -1,4 +1,4 @@
-"""A matrix that stays in its file gives what the same matrix gives in memory, and is never read whole."""
+"""A matrix read in blocks gives the same results as in memory and is never read completely."""
 
 import os
 import pickle
@@ -20,7 +20,7 @@ import netbic
 from netbic.io import InputError, open_expression, open_study, prepare, read_expression
 from netbic.outofcore import BlockError
 from netbic.study.preprocessing import variances
-from zarr_stores import write_zarr
+from support.zarr_stores import write_zarr
 
 STUDY = netbic.simulate.cohort(90, 300, n_modules=2, random_state=3)
 COUNTS = np.random.default_rng(0).poisson(np.exp(STUDY.expression.to_numpy() / 2).clip(0, 50)).astype(np.float64)
@@ -49,7 +49,7 @@ def folder(tmp_path_factory):
     return folder
 
 
-def words(name):
+def options_for(name):
     return {"samples_in_rows": True} if name.endswith("parquet") else {}
 
 
@@ -65,8 +65,8 @@ def in_memory(matrix):
 @pytest.mark.parametrize("name", [*KINDS, "dense-shards.zarr", "sparse-shards.zarr"])
 @pytest.mark.parametrize("block_rows", [None, 17])
 def test_values_and_names_are_those_of_the_file(folder, name, block_rows):
-    lazy = open_expression(folder / name, **words(name), block_rows=block_rows)
-    read = read_expression(folder / name, **words(name))
+    lazy = open_expression(folder / name, **options_for(name), block_rows=block_rows)
+    read = read_expression(folder / name, **options_for(name))
     assert lazy.matrix.dtype == read.matrix.dtype == np.float64
     assert sp.issparse(lazy.matrix._meta) == sp.issparse(read.matrix) == name.startswith("sparse")
     np.testing.assert_array_equal(in_memory(lazy.matrix), COUNTS)
@@ -81,7 +81,7 @@ def test_values_and_names_are_those_of_the_file(folder, name, block_rows):
 
 @pytest.mark.parametrize("name", KINDS)
 def test_tasks_are_small_and_open_the_file_themselves(folder, name):
-    lazy = open_expression(folder / name, **words(name), block_rows=20)
+    lazy = open_expression(folder / name, **options_for(name), block_rows=20)
     for task in dict(lazy.matrix.__dask_graph__()).values():
         assert len(pickle.dumps(task)) < 1000
 
@@ -91,9 +91,9 @@ def test_layers_and_names_from_var(folder, name):
     lazy = open_expression(folder / name, layer="double", gene_names="symbol", block_rows=40)
     np.testing.assert_array_equal(in_memory(lazy.matrix), 2 * COUNTS)
     assert lazy.genes.tolist() == GENES
-    for wrong, said in (({"layer": "raw"}, "its layers are double"), ({"gene_names": "id"}, "it has symbol")):
+    for wrong, message in (({"layer": "raw"}, "its layers are double"), ({"gene_names": "id"}, "it has symbol")):
         for read in (open_expression, read_expression):
-            with pytest.raises(InputError, match=said):
+            with pytest.raises(InputError, match=message):
                 read(folder / name, **wrong)
 
 
@@ -107,13 +107,13 @@ def test_bare_arrays_are_numbered(folder, tmp_path):
 
 
 @pytest.mark.parametrize("stored", [np.int16, np.float16, np.float32, np.int64])
-def test_precision_is_that_of_memory(tmp_path, stored):
+def test_precision_equals_that_in_memory(tmp_path, stored):
     np.save(tmp_path / "array.npy", COUNTS.astype(stored))
     frame = pd.DataFrame(COUNTS.astype(stored), index=SAMPLES, columns=[f"g{at}" for at in range(300)])
     frame.to_parquet(tmp_path / "table.parquet")
     for name in ("array.npy", "table.parquet"):
-        lazy = open_expression(tmp_path / name, **words(name), block_rows=40)
-        assert lazy.matrix.dtype == read_expression(tmp_path / name, **words(name)).matrix.dtype
+        lazy = open_expression(tmp_path / name, **options_for(name), block_rows=40)
+        assert lazy.matrix.dtype == read_expression(tmp_path / name, **options_for(name)).matrix.dtype
         assert lazy.matrix.blocks[0, 0].compute(scheduler="sync").dtype == lazy.matrix.dtype
 
 
@@ -125,13 +125,13 @@ def test_chunks_are_joined_but_not_cut(tmp_path, monkeypatch):
         assert open_expression(path).matrix.chunks[0] == heights
 
 
-def test_row_groups_that_are_too_large_are_noticed(folder, monkeypatch):
+def test_row_groups_that_are_too_large_are_detected(folder, monkeypatch):
     monkeypatch.setattr("netbic.readers.lazy._LARGE_GROUP", 8 * 300 * 8 - 1)
     with pytest.warns(UserWarning, match="a row group holds 0.0 GB, which is read as a whole: netbic convert"):
         open_expression(folder / "table.parquet", samples_in_rows=True)
 
 
-PREPARATIONS = [
+PREPROCESSING = [
     {},
     {"log1p": True},
     {"cpm": True, "log1p": True},
@@ -143,8 +143,8 @@ PREPARATIONS = [
 
 
 @pytest.mark.parametrize("name", ["dense.h5ad", "sparse.zarr"])
-@pytest.mark.parametrize("steps", PREPARATIONS, ids=str)
-def test_preparation_is_that_of_memory(folder, name, steps):
+@pytest.mark.parametrize("steps", PREPROCESSING, ids=str)
+def test_preprocessing_equals_that_in_memory(folder, name, steps):
     lazy = prepare(open_expression(folder / name, gene_names="symbol", block_rows=25), **steps)
     read = prepare(read_expression(folder / name, gene_names="symbol"), **steps)
     assert lazy.steps == read.steps
@@ -156,7 +156,7 @@ def test_preparation_is_that_of_memory(folder, name, steps):
 
 
 @pytest.mark.parametrize(
-    ("change", "steps", "said"),
+    ("change", "steps", "message"),
     [
         (lambda X: X - 5, {"log1p": True}, "log1p needs values of at least 0, the smallest is -5"),
         (lambda X: X * (np.arange(90) != 31)[:, None], {"cpm": True}, "sample 'sample_31' has a sum of zero"),
@@ -165,9 +165,9 @@ def test_preparation_is_that_of_memory(folder, name, steps):
         (lambda X: np.where(X[60, 3] == X, np.inf, X), {}, "a value is infinite"),
     ],
 )
-def test_what_cannot_be_prepared(tmp_path, change, steps, said):
+def test_data_that_cannot_be_preprocessed(tmp_path, change, steps, message):
     np.save(tmp_path / "X.npy", change(COUNTS))
-    with pytest.raises(InputError, match=said) as caught:
+    with pytest.raises(InputError, match=message) as caught:
         prepare(open_expression(tmp_path / "X.npy", block_rows=25), **steps)
     assert "\n" not in str(caught.value)
 
@@ -177,7 +177,7 @@ FITS = [{}, {"log1p": True}, {"cpm": True, "log1p": True, "n_variable": 200}, {"
 
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("steps", FITS, ids=str)
-def test_modules_are_those_of_memory(folder, name, steps, tmp_path):
+def test_modules_equal_those_in_memory(folder, name, steps, tmp_path):
     network = tmp_path / "network.tsv"
     edges = sp.coo_array(sp.triu(STUDY.network.weights))
     labels = [str(at) for at in range(300)] if name.endswith("npy") else [f"{gene}|{k}" for k, gene in enumerate(GENES)]
@@ -185,7 +185,7 @@ def test_modules_are_those_of_memory(folder, name, steps, tmp_path):
     network.write_text("source\ttarget\n" + "\n".join(lines))
     models = []
     for more in ({"lazy": True, "block_rows": 24}, {}):
-        study = open_study(folder / name, network, **words(name), **steps, **more)
+        study = open_study(folder / name, network, **options_for(name), **steps, **more)
         model = netbic.SparseGraphSVD(3, n_rows=20, n_columns=30, column_graph=study.graph, tol=1e-10)
         for _ in model.iter_fit(study.X, names=study.names):
             pass
@@ -198,7 +198,7 @@ def test_modules_are_those_of_memory(folder, name, steps, tmp_path):
     assert lazy.passes_ > 0
 
 
-def test_the_fingerprint_knows_the_data_and_not_the_blocks(folder, tmp_path):
+def test_the_fingerprint_depends_on_the_data_and_not_on_the_blocks(folder, tmp_path):
     def of(path, **more):
         return open_study(path, lazy=True, **more).fingerprint()["expression"]
 
@@ -217,7 +217,7 @@ def test_the_fingerprint_knows_the_data_and_not_the_blocks(folder, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "message"),
     [
         ("a.npy", b"not an array", "cannot be read as .npy"),
         ("a.h5ad", b"not HDF5", "cannot be read as .h5ad"),
@@ -228,16 +228,16 @@ def test_the_fingerprint_knows_the_data_and_not_the_blocks(folder, tmp_path):
         ("empty.h5ad", b"", "is empty"),
     ],
 )
-def test_what_cannot_be_opened(tmp_path, name, content, said):
+def test_unreadable_files(tmp_path, name, content, message):
     if content is not None:
         (tmp_path / name).write_bytes(content)
-    with pytest.raises(InputError, match=said) as caught:
+    with pytest.raises(InputError, match=message) as caught:
         open_expression(tmp_path / name)
     assert "\n" not in str(caught.value)
     assert str(tmp_path) in str(caught.value)
 
 
-def test_stores_that_hold_something_else(tmp_path):
+def test_stores_with_other_content(tmp_path):
     (tmp_path / "nothing.zarr").mkdir()
     with pytest.raises(InputError, match="cannot be read as"):
         open_expression(tmp_path / "nothing.zarr")
@@ -255,25 +255,25 @@ def test_stores_that_hold_something_else(tmp_path):
         file["obs"], file["var"] = (np.zeros(size, dtype=[("index", "S3")]) for size in (2, 3))
     with pytest.raises(InputError, match="was written by an old AnnData"):
         open_expression(tmp_path / "old.h5ad")
-    np.save(tmp_path / "words.npy", np.array([["a", "b"]]))
+    np.save(tmp_path / "text.npy", np.array([["a", "b"]]))
     with pytest.raises(InputError, match="not numbers"):
-        open_expression(tmp_path / "words.npy")
+        open_expression(tmp_path / "text.npy")
     with pytest.raises(InputError, match="`samples_in_rows` is for tables only"):
-        open_expression(tmp_path / "words.npy", samples_in_rows=True)
+        open_expression(tmp_path / "text.npy", samples_in_rows=True)
     with pytest.raises(InputError, match="block_rows=0"):
-        open_expression(tmp_path / "words.npy", block_rows=0)
+        open_expression(tmp_path / "text.npy", block_rows=0)
 
 
 @pytest.mark.parametrize("name", ["array.npy", "table.parquet"])
 def test_a_file_that_a_worker_does_not_see_is_named(folder, tmp_path, name):
     shutil.copy(folder / name, tmp_path / name)
-    lazy = open_expression(tmp_path / name, **words(name), block_rows=40)
+    lazy = open_expression(tmp_path / name, **options_for(name), block_rows=40)
     (tmp_path / name).unlink()
     with pytest.raises(BlockError, match=f"block 0.*{name} does not exist here: all workers need it"):
         prepare(lazy)
 
 
-FRUGAL = """
+MEMORY_SCRIPT = """
 import sys
 import netbic.io, pandas, pyarrow.parquet, h5py, zarr, dask.array
 from netbic.outofcore import executors
@@ -289,7 +289,7 @@ print((peak() - before) / 1024)
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is told by Linux only")
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs the memory statistics of Linux")
 @pytest.mark.parametrize("kind", ["npy", "zarr", "h5ad"])
 def test_memory_stays_far_below_the_matrix(tmp_path, kind):
     path = tmp_path / f"large.{kind}"
@@ -302,8 +302,8 @@ def test_memory_stays_far_below_the_matrix(tmp_path, kind):
         zarr.create_array(str(path), data=values, chunks=(2000, 400))
     if kind == "h5ad":
         anndata.AnnData(np.asarray(values)).write_h5ad(path)
-    command = [sys.executable, "-c", FRUGAL, str(path)]
-    environment = os.environ | {"LOKY_MAX_CPU_COUNT": "2"}  # threads, each with blocks of its own
+    command = [sys.executable, "-c", MEMORY_SCRIPT, str(path)]
+    environment = os.environ | {"LOKY_MAX_CPU_COUNT": "2"}  # threads, each with its own blocks
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr
     assert float(done.stdout) < 150  # MB; the matrix has 320

@@ -1,4 +1,4 @@
-"""Whatever a gene, sample, node or set is called: every reader refuses the name, with its place, or gives it back."""
+"""Readers refuse a name of a gene, sample, node or set, with its place, or return it unchanged."""
 
 import contextlib
 import re
@@ -11,14 +11,13 @@ import pandas as pd
 import pytest
 import scipy.io
 import scipy.sparse as sp
-from click.testing import CliRunner
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 import netbic
-from netbic.cli import main
 from netbic.io import InputError, read_expression, read_gene_sets, read_network, read_table, write_table
 from netbic.readers.names import read_id_map
+from support.commands import run
 
 SURROGATE = re.compile("[\ud800-\udfff]")
 HOSTILE = [
@@ -69,13 +68,13 @@ def frame(gene="g0", sample="s0"):
     return pd.DataFrame(VALUES, index=pd.Index(genes, dtype=object), columns=pd.Index(samples, dtype=object))
 
 
-def names_read(read, path, *words):
-    """What a reader gives; None if it refuses in one line that names the file."""
+def names_read(read, path, *arguments):
+    """What a reader returns; None if it refuses in one line that names the file."""
     problem = None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # anndata's, on names that occur twice
-            return read(path, *words)
+            return read(path, *arguments)
     except InputError as caught:
         problem = str(caught)
     assert "\n" not in problem
@@ -84,7 +83,7 @@ def names_read(read, path, *words):
 
 
 def as_written(name, read):
-    """Whether a name has come back, but for blanks around it (and a byte-order mark, which may begin a file)."""
+    """Whether a name was returned, except for blanks around it (and a byte-order mark, which may start a file)."""
     plain = name.strip().removeprefix("\ufeff").strip()
     return read is None or plain in {str(one).strip().removeprefix("\ufeff").strip() for one in read}
 
@@ -176,12 +175,12 @@ LINES = {"10x", "sif", "gmt"}  # without quotes: a tab or a line break ends the 
 @pytest.mark.parametrize("kind", READERS)
 @settings(max_examples=40)
 @given(name=st.text(max_size=6))
-def test_readers_refuse_a_name_or_give_it_back(folder, kind, name):
+def test_readers_refuse_a_name_or_return_it_unchanged(folder, kind, name):
     check_reader(folder, kind, name)
 
 
 @pytest.mark.parametrize("kind", READERS)
-def test_readers_refuse_hostile_names_or_give_them_back(folder, kind):
+def test_readers_refuse_hostile_names_or_return_them_unchanged(folder, kind):
     for name in HOSTILE:
         check_reader(folder, kind, name)
 
@@ -199,7 +198,7 @@ def is_one_field(name):
 @pytest.mark.filterwarnings("ignore:Writing zarr v2")
 @pytest.mark.parametrize("suffix", [".h5ad", ".zarr"])
 @pytest.mark.parametrize("name", ["a\rb", "a\x9fb", "a\tb", "a\nb", '"', "NA", "=1", "🧬", " a ", "\u202e"])
-def test_stores_refuse_a_name_or_give_it_back(tmp_path, suffix, name):
+def test_stores_refuse_a_name_or_return_it_unchanged(tmp_path, suffix, name):
     path = tmp_path / f"cells{suffix}"
     data = anndata.AnnData(frame(gene=name).T)
     data.write_h5ad(path) if suffix == ".h5ad" else data.write_zarr(path)
@@ -212,8 +211,8 @@ def test_stores_refuse_a_name_or_give_it_back(tmp_path, suffix, name):
 def test_the_refusal_names_the_place(tmp_path, character):
     table = frame().rename(index={"g2": f"GENE{character}2"})
     table.to_parquet(tmp_path / "table.parquet")
-    said = r"table\.parquet: the name of gene 3, 'GENE.*2', holds the control character '.*': rename it"
-    with pytest.raises(InputError, match=said):
+    message = r"table\.parquet: the name of gene 3, 'GENE.*2', holds the control character '.*': rename it"
+    with pytest.raises(InputError, match=message):
         read_expression(tmp_path / "table.parquet")
     with pytest.raises(InputError, match=r"the name of (sample|column) 3"):
         read_expression(tmp_path / "table.parquet", samples_in_rows=True)
@@ -244,7 +243,7 @@ def test_string_info_and_gene_sets_are_checked(tmp_path):
         ('gene\ts1\ts2\nA\t1\t2\n"C""\t3\t4\n', 3),
     ],
 )
-def test_line_breaks_in_quotes_are_called_so(tmp_path, text, line):
+def test_line_breaks_in_quotes_are_reported(tmp_path, text, line):
     for name, read in (("table.tsv", read_expression), ("table.sif", read_network), ("net.tsv", read_network)):
         (tmp_path / name).write_text(text)
         with pytest.raises(InputError, match=rf"{name}, line {line}: a quoted field does not end on its line"):
@@ -254,7 +253,7 @@ def test_line_breaks_in_quotes_are_called_so(tmp_path, text, line):
 
 
 # ----------------------------------------------------------------------------------------------------------------
-# Names that come through Python
+# Names given in Python
 # ----------------------------------------------------------------------------------------------------------------
 
 
@@ -263,7 +262,7 @@ def fitted(name):
 
 
 def round_trip(path, table):
-    """What a table reads back as; None if it was refused, and then nothing was written."""
+    """The table as it is read back; None if it was refused and nothing was written."""
     path.unlink(missing_ok=True)
     problem = None
     try:
@@ -283,7 +282,7 @@ def round_trip(path, table):
 @example(name="\ud800")
 @example(name="GENE\r0")
 @example(name="a\0")
-def test_writers_refuse_a_name_or_give_it_back(folder, name):
+def test_writers_refuse_a_name_or_preserve_it(folder, name):
     if pd.__version__ >= "3":
         assume(not SURROGATE.search(name))  # the strings of pandas 3 cannot hold one
     model = fitted(name)
@@ -333,8 +332,8 @@ def test_enrichment_of_hostile_names(tmp_path, name):
 @pytest.mark.parametrize("name", ["GENE\r0", "GENE\0", "GENE\x01", "GENE\udc80"])
 def test_a_report_of_hostile_names_is_refused(tmp_path, name):
     netbic.save(fitted(name), tmp_path)
-    said = r"the name of gene 1, 'GENE.*', holds the (control )?character '.*': rename it"
-    with pytest.raises(InputError, match=said):
+    message = r"the name of gene 1, 'GENE.*', holds the (control )?character '.*': rename it"
+    with pytest.raises(InputError, match=message):
         netbic.report.write_report(tmp_path)
     assert not (tmp_path / "report.html").exists()
 
@@ -344,17 +343,17 @@ def test_tabs_and_line_feeds_survive_a_fit(tmp_path):
     data = pd.DataFrame(np.random.default_rng(0).normal(8, 1, (20, 12)), genes, [f"s\t{k}" for k in range(12)])
     data.to_parquet(tmp_path / "data.parquet")
     pd.DataFrame({"source": genes[:-1], "target": genes[1:]}).to_parquet(tmp_path / "net.parquet")
-    words = ["fit", "data.parquet", "--graph", "net.parquet", "--out", "out", "--modules", "2", "--no-report"]
-    assert run(tmp_path, *words, "--genes", "6", "--samples", "5").exit_code == 0
-    assert run(tmp_path, "score", "out", "data.parquet", "--out", "scores.tsv").exit_code == 0
+    arguments = ["fit", "data.parquet", "--graph", "net.parquet", "--out", "out", "--modules", "2", "--no-report"]
+    assert run_in(tmp_path, *arguments, "--genes", "6", "--samples", "5").exit_code == 0
+    assert run_in(tmp_path, "score", "out", "data.parquet", "--out", "scores.tsv").exit_code == 0
     members, model = read_table(tmp_path / "out" / "modules.tsv"), netbic.load(tmp_path / "out")
     pd.testing.assert_frame_equal(members, netbic.io.modules_table(model))
     assert read_table(tmp_path / "scores.tsv")["sample"].tolist() == data.columns.tolist()
 
 
-def run(folder, *words):
+def run_in(folder, *arguments):
     with contextlib.chdir(folder):
-        return CliRunner().invoke(main, words)
+        return run(*arguments)
 
 
 def test_tables_of_ordinary_names_are_written_as_before(tmp_path):

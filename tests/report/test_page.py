@@ -1,4 +1,4 @@
-"""The report as a file: true to the fit, complete in itself, and closed to names that would like to be markup."""
+"""The report as an HTML file: its content, no external resources, and names that contain markup."""
 
 import base64
 import hashlib
@@ -11,14 +11,13 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 from PIL import Image
 
 import netbic
-import reports
-from netbic.cli import main
 from netbic.report import charts, contents, heatmaps
 from netbic.report.network import subnetwork
+from support import report_folders
+from support.commands import run, run_successfully
 
 
 class Page(HTMLParser):
@@ -48,7 +47,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    return reports.ordinary(tmp_path_factory.mktemp("ordinary"))
+    return report_folders.ordinary(tmp_path_factory.mktemp("ordinary"))
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +57,7 @@ def page(folder):
 
 @pytest.fixture(scope="module")
 def hostile_page(tmp_path_factory):
-    folder = reports.hostile(tmp_path_factory.mktemp("hostile"))
+    folder = report_folders.hostile(tmp_path_factory.mktemp("hostile"))
     return Page((folder / "report.html").read_text())
 
 
@@ -83,7 +82,7 @@ def test_only_scripts_and_styles_of_the_page_may_run(page):
         assert allowed == " ".join(f"'sha256-{digest}'" for digest in digests)
 
 
-def test_no_element_carries_code_or_style(page, hostile_page):
+def test_no_element_has_inline_code_or_style(page, hostile_page):
     for _, attributes in page.elements + hostile_page.elements:
         assert not [name for name in attributes if name.startswith("on") or name == "style"]
 
@@ -93,19 +92,19 @@ def test_hostile_names_are_text(page, hostile_page):
     assert count == {tag: sum(name == tag for name, _ in hostile_page.elements) for tag in count}
     assert all(image["src"].startswith("data:image/png;") for image in hostile_page.all("img"))
     shown = hostile_page.texts["bdi"]
-    for name in reports.HOSTILE:
+    for name in report_folders.HOSTILE:
         least = 3 if "\t" not in name else 2  # as a gene, as a sample and as a gene set, which cannot hold a tab
-        assert shown.count(reports.written_out(name)) >= least, name
+        assert shown.count(report_folders.as_displayed(name)) >= least, name
     turns = re.compile("[\u202a-\u202e\u2066-\u2069]")
     texts = [text for tag, parts in hostile_page.texts.items() if tag not in ("script", "style") for text in parts]
     assert not any(turns.search(text) for text in texts)
-    told = [
+    values_shown = [
         value or "" for _, values in hostile_page.elements for name, value in values.items() if name != "data-value"
     ]
-    assert not any(turns.search(value) for value in told)  # a download of the table holds names as they are
+    assert not any(turns.search(value) for value in values_shown)  # a download of the table holds names as they are
     data = json.loads(hostile_page.texts["script"][0])
-    assert set(reports.HOSTILE) <= set(data["genes"].values())
-    assert set(reports.HOSTILE) <= set(data["samples"].values())
+    assert set(report_folders.HOSTILE) <= set(data["genes"].values())
+    assert set(report_folders.HOSTILE) <= set(data["samples"].values())
 
 
 def test_the_table_holds_the_summary(folder, page):
@@ -151,10 +150,10 @@ def test_heatmaps_hold_the_centred_values_in_the_order_of_weights(folder):
 
 def test_heatmaps_of_sparse_and_incomplete_data(tmp_path):
     X = netbic.simulate.paper(0.02, random_state=0).X
-    holes = X.copy()
-    holes[3, 5] = np.nan
-    model = netbic.SparseGraphSVD(1, n_rows=60, n_columns=100, missing="ignore").fit(holes)
-    netbic.report.write_heatmaps(tmp_path, model, holes)
+    incomplete = X.copy()
+    incomplete[3, 5] = np.nan
+    model = netbic.SparseGraphSVD(1, n_rows=60, n_columns=100, missing="ignore").fit(incomplete)
+    netbic.report.write_heatmaps(tmp_path, model, incomplete)
     (heatmap,) = heatmaps.read_heatmaps(tmp_path)
     missing = np.argwhere(heatmap.values == -128)
     assert [(heatmap.genes[gene], heatmap.samples[sample]) for gene, sample in missing] in ([], [(5, 3)])
@@ -200,12 +199,12 @@ def test_a_star_is_hub_driven_and_a_ring_is_not(folder):
         )
 
 
-def test_a_folder_without_the_rest_still_has_a_report_that_says_so(folder, tmp_path):
+def test_a_folder_without_optional_files_has_a_report_that_lists_them(folder, tmp_path):
     shutil.copytree(folder / "model", tmp_path / "bare")
     page = Page(netbic.report.write_report(tmp_path / "bare").read_text())
-    said = " ".join(page.texts["li"])
+    text = " ".join(page.texts["li"])
     for missing in ("heatmaps.npz", "edges.tsv", "gene_sets.tsv", "alignment.json"):
-        assert missing in said
+        assert missing in text
     assert len(page.all("details")) == 3 * 4
     assert page.all("circle")
 
@@ -229,47 +228,48 @@ def test_a_model_without_network_names_or_modules_to_compare_has_a_report(tmp_pa
 def test_the_same_fit_writes_the_same_page_also_after_an_interruption(folder, tmp_path, monkeypatch):
     files = (folder.parent / "expression.parquet", "--graph", folder.parent / "network.parquet")
     sizes = ("--modules", 4, "--genes", 40, "--samples", 30)
-    words = ["fit", *files, "--gene-sets", folder.parent / "sets.gmt", *sizes, "--out", tmp_path / "out", "--resume"]
+    sets = ("--gene-sets", folder.parent / "sets.gmt")
+    arguments = ["fit", *files, *sets, *sizes, "--out", tmp_path / "out", "--resume"]
     with monkeypatch.context() as patch:
         patch.setattr(netbic.report, "write_report", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
-        assert CliRunner().invoke(main, list(map(str, words))).exit_code == 1
+        assert run(*arguments).exit_code == 1
     assert not (tmp_path / "out" / "report.html").exists()
     assert json.loads((tmp_path / "out" / "run.json").read_text())["state"] == "running"
-    reports.run(*words)
+    run_successfully(*arguments)
     before = (tmp_path / "out" / "report.html").read_bytes()
     assert before == (folder / "report.html").read_bytes()
-    reports.run("report", tmp_path / "out")
+    run_successfully("report", tmp_path / "out")
     assert (tmp_path / "out" / "report.html").read_bytes() == before
 
 
-def test_new_gene_sets_come_into_a_new_report(folder, tmp_path):
+def test_new_gene_sets_appear_in_a_new_report(folder, tmp_path):
     shutil.copytree(folder, tmp_path / "out")
     sets = netbic.io.read_gene_sets(folder.parent / "sets.gmt")
     (tmp_path / "new.gmt").write_text("\t".join(["brand-new", "", *next(iter(sets.values()))]))
-    reports.run("enrich", tmp_path / "out", "--gene-sets", tmp_path / "new.gmt")
-    done = reports.run("report", tmp_path / "out", "--out", tmp_path / "other.html")
+    run_successfully("enrich", tmp_path / "out", "--gene-sets", tmp_path / "new.gmt")
+    done = run_successfully("report", tmp_path / "out", "--out", tmp_path / "other.html")
     assert done.output.strip() == str(tmp_path / "other.html")
     names = Page((tmp_path / "other.html").read_text()).texts["bdi"]
     assert "brand-new" in names
     assert "planted" not in names
 
 
-def test_a_fit_without_the_libraries_says_how_to_get_them_and_goes_on(folder, tmp_path, monkeypatch):
+def test_a_fit_without_the_libraries_explains_how_to_install_them_and_continues(folder, tmp_path, monkeypatch):
     monkeypatch.setattr("netbic.report.page.find_spec", lambda name: None if name == "altair" else name)
     monkeypatch.setitem(__import__("sys").modules, "altair", None)
-    done = reports.run("fit", folder.parent / "expression.parquet", "--modules", 1, "--out", tmp_path / "out")
+    done = run_successfully("fit", folder.parent / "expression.parquet", "--modules", 1, "--out", tmp_path / "out")
     assert 'pip install "netbic[report]"' in done.output
     assert not (tmp_path / "out" / "report.html").exists()
-    failed = CliRunner().invoke(main, ["report", str(tmp_path / "out")])
+    failed = run("report", str(tmp_path / "out"))
     assert failed.exit_code == 1
     assert 'a report needs altair: pip install "netbic[report]"' in failed.output
 
 
 def test_no_report_and_force(folder, tmp_path):
-    words = ("fit", folder.parent / "expression.parquet", "--modules", 1, "--out", tmp_path, "--force")
-    reports.run(*words)
+    arguments = ("fit", folder.parent / "expression.parquet", "--modules", 1, "--out", tmp_path, "--force")
+    run_successfully(*arguments)
     assert (tmp_path / "report.html").exists()
-    reports.run(*words, "--no-report")
+    run_successfully(*arguments, "--no-report")
     assert not (tmp_path / "report.html").exists()
     assert (tmp_path / "heatmaps.npz").exists()
 
@@ -322,7 +322,7 @@ def test_tables_of_another_fit_are_left_out(folder, tmp_path):
     assert any("edges.tsv" in line for line in gathered.missing)
 
 
-def test_foreign_tables_are_named(folder, tmp_path):
+def test_tables_of_other_programs_are_named(folder, tmp_path):
     copy = shutil.copytree(folder, tmp_path / "copy")
     (copy / "gene_sets.tsv").write_text("a\tb\n1\t2\n")
     with pytest.raises(netbic.InputError, match=r"gene_sets.tsv.*has no column"):
@@ -333,45 +333,45 @@ def test_foreign_tables_are_named(folder, tmp_path):
         contents.gather(copy)
 
 
-def test_a_folder_that_is_not_there(folder, tmp_path):
-    done = CliRunner().invoke(main, ["report", str(folder), "--out", str(tmp_path / "no" / "page.html")])
+def test_a_report_in_a_missing_folder(folder, tmp_path):
+    done = run("report", str(folder), "--out", str(tmp_path / "no" / "page.html"))
     assert done.exit_code == 1
     assert "page.html" in done.output
     assert "its folder does not exist" in done.output
 
 
-def test_settings_show_what_the_defaults_came_to(folder):
+def test_settings_show_the_values_of_defaults(folder):
     shown = dict(contents.gather(folder).settings())
     assert {"genes", "samples", "smoothness"} <= set(shown)
 
 
 def test_resume_adds_gene_sets_and_report_to_a_finished_fit(folder, tmp_path, monkeypatch):
     data = folder.parent / "expression.parquet", "--graph", folder.parent / "network.parquet"
-    words = ("fit", *data, "--modules", 4, "--genes", 40, "--samples", 30, "--out", tmp_path / "out")
-    reports.run(*words, "--no-report")
+    arguments = ("fit", *data, "--modules", 4, "--genes", 40, "--samples", 30, "--out", tmp_path / "out")
+    run_successfully(*arguments, "--no-report")
     monkeypatch.setattr(netbic.SparseGraphSVD, "iter_fit", None)  # nothing is fitted from here on
-    done = reports.run(*words, "--resume", "--gene-sets", folder.parent / "sets.gmt")
+    done = run_successfully(*arguments, "--resume", "--gene-sets", folder.parent / "sets.gmt")
     assert "already finished: the modules are unchanged" in done.output
     assert "gene_sets.tsv" in done.output
-    for path in folder.rglob("*"):  # as if they had been asked for from the beginning
+    for path in folder.rglob("*"):  # as if they had been requested from the beginning
         if path.is_file():
             assert path.read_bytes() == (tmp_path / "out" / path.relative_to(folder)).read_bytes(), path
-    again = reports.run(*words, "--resume", "--gene-sets", folder.parent / "sets.gmt")
+    again = run_successfully(*arguments, "--resume", "--gene-sets", folder.parent / "sets.gmt")
     assert "nothing to do" in again.output
     (tmp_path / "out" / "report.html").unlink()
-    reports.run(*words, "--resume")
+    run_successfully(*arguments, "--resume")
     assert (tmp_path / "out" / "report.html").read_bytes() == (folder / "report.html").read_bytes()
 
 
 @pytest.mark.parametrize("level", [1e-6, 0.6])
 def test_the_level_of_enrich_is_that_of_the_report(folder, tmp_path, level):
     copy = shutil.copytree(folder, tmp_path / "copy")
-    reports.run("enrich", copy, "--level", level)
+    run_successfully("enrich", copy, "--level", level)
     edges = netbic.io.read_table(copy / "edges.tsv")
     gathered = contents.gather(copy)
     assert gathered.levels == {"edges": level, "gene_sets": 0.05}  # the gene sets are still those of the fit
     explained = edges["q_value"].le(level) & edges["degree_q_value"].gt(level)
-    assert [module._degrees_explain_it() for module in gathered.modules] == (explained & judged(gathered)).tolist()
+    assert [module._degrees_explain_it() for module in gathered.modules] == (explained & comparable(gathered)).tolist()
     more = edges["degree_q_value"].le(level)
     drawn = charts._folds(gathered.table, level).set_index("module")["kind"]
     assert (drawn == f"more than expected from the degrees (q ≤ {level:g})").equals(more[drawn.index].rename("kind"))
@@ -381,16 +381,16 @@ def test_the_level_of_enrich_is_that_of_the_report(folder, tmp_path, level):
 def test_the_options_of_enrich_are_among_the_settings(folder, tmp_path):
     copy = shutil.copytree(folder, tmp_path / "copy")
     assert contents.gather(copy).tests() == [("level", "0.05")]
-    reports.run("enrich", copy, "--level", 0.01)
+    run_successfully("enrich", copy, "--level", 0.01)
     assert contents.gather(copy).tests() == [("level, edges", "0.01"), ("level, gene sets", "0.05")]
     sets = ("--gene-sets", folder.parent / "sets.gmt")
-    reports.run("enrich", copy, *sets, "--level", 0.01, "--by-sign", "--collapse", 0.5)
+    run_successfully("enrich", copy, *sets, "--level", 0.01, "--by-sign", "--collapse", 0.5)
     assert contents.gather(copy).tests() == [("level", "0.01"), ("by_sign", "yes"), ("collapse", "0.5")]
 
 
 def test_a_module_without_gene_sets_says_whether_they_were_tested(folder, tmp_path):
     copy = shutil.copytree(folder, tmp_path / "copy")
-    reports.run("enrich", copy, "--gene-sets", folder.parent / "sets.gmt", "--level", 0)
+    run_successfully("enrich", copy, "--gene-sets", folder.parent / "sets.gmt", "--level", 0)
     none_enriched = netbic.report.write_report(copy).read_text()
     assert "No gene set is enriched in this module (q ≤ 0)." in none_enriched
     assert "Gene sets were not tested" not in none_enriched
@@ -416,25 +416,25 @@ def test_the_axes_of_the_edges_are_wider_than_a_single_value():
     assert scale["domain"][0] < 19 < 21 < scale["domain"][1]
 
 
-def judged(gathered):
+def comparable(gathered):
     return np.array([module.comparable for module in gathered.modules])
 
 
 @pytest.mark.parametrize("content", ["{", "[1]", '{"edges": 3, "gene_sets": {"level": "low"}}'])
-def test_a_damaged_record_of_levels_counts_as_none(folder, tmp_path, content):
+def test_a_damaged_record_of_levels_is_ignored(folder, tmp_path, content):
     copy = shutil.copytree(folder, tmp_path / "copy")
     (copy / "enrichment.json").write_text(content)
     assert contents.gather(copy).levels == {"edges": 0.05, "gene_sets": 0.05}
-    reports.run("enrich", copy, "--level", 0.01)
+    run_successfully("enrich", copy, "--level", 0.01)
     assert contents.gather(copy).levels == {"edges": 0.01, "gene_sets": 0.05}
 
 
-def test_a_bad_file_of_gene_sets_leaves_all_as_it_was(folder, tmp_path):
+def test_a_bad_file_of_gene_sets_changes_nothing(folder, tmp_path):
     copy = shutil.copytree(folder, tmp_path / "copy")
     before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in copy.rglob("*") if path.is_file()}
     for text in ("no genes here\n", "strange\t\tNOBODY\tKNOWS\tTHEM\n"):
         (tmp_path / "bad.gmt").write_text(text)
-        done = CliRunner().invoke(main, ["enrich", str(copy), "--gene-sets", str(tmp_path / "bad.gmt")])
+        done = run("enrich", str(copy), "--gene-sets", str(tmp_path / "bad.gmt"))
         assert done.exit_code == 1
         after = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in copy.rglob("*") if path.is_file()}
         assert after == before

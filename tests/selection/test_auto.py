@@ -7,16 +7,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from click.testing import CliRunner
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import netbic
 from netbic import AdaptiveSupport, SparseGraphSVD
-from netbic.cli import main
 from netbic.selection import AutoSVD, choose_settings
 from netbic.simulate import cohort, paper
+from support.commands import run
 
 QUICK = {"n_rewired": 3, "most": 4, "random_state": 0, "n_jobs": 2}
 study = cohort(150, 600, n_modules=2, strength=1.5, random_state=0)
@@ -95,12 +94,12 @@ def test_chosen_parameters_can_be_fitted(smoothness):
 
 
 @pytest.mark.parametrize(
-    ("words", "why"),
+    ("parameters", "why"),
     [({"graph_term": "laplacian"}, "graph_term='laplacian'"), ({"solver": "monotone"}, "solver='monotone'")],
 )
-def test_models_without_adaptive_sizes_get_default_sizes(words, why):
+def test_models_without_adaptive_sizes_get_default_sizes(parameters, why):
     toy = paper(0.02, random_state=0)
-    model = SparseGraphSVD(column_graph=toy.column_graph, **words)
+    model = SparseGraphSVD(column_graph=toy.column_graph, **parameters)
     chosen = choose_settings(model, toy.X, **QUICK | {"most": 1})
     assert not chosen.identified
     assert why in chosen.reasons[0]
@@ -116,8 +115,8 @@ def test_few_samples():
 def test_the_number_of_threads_does_not_matter():
     graph = cohort(80, 300, n_modules=1, random_state=0).network.weights
     model = SparseGraphSVD(column_graph=graph)
-    words = QUICK | {"most": 2, "n_permutations": 19}
-    one, two = (choose_settings(model, low_rank(), **words | {"n_jobs": jobs}) for jobs in (1, 2))
+    options = QUICK | {"most": 2, "n_permutations": 19}
+    one, two = (choose_settings(model, low_rank(), **options | {"n_jobs": jobs}) for jobs in (1, 2))
     assert one == two
 
 
@@ -170,8 +169,8 @@ def test_a_fitted_search_can_be_used_like_its_model(tmp_path):
         assert list(netbic.enrichment.write_enrichment(name, path, random_state=0))
     for file in (tmp_path / "model").iterdir():
         if file.suffix != ".npz":  # zip archives hold the time
-            said = file.read_bytes().replace(b"/model/", b"/auto/")
-            assert file.name == "model.json" or said == (tmp_path / "auto" / file.name).read_bytes()
+            content = file.read_bytes().replace(b"/model/", b"/auto/")
+            assert file.name == "model.json" or content == (tmp_path / "auto" / file.name).read_bytes()
     np.testing.assert_array_equal(netbic.load(tmp_path / "auto").components_, model.components_)
     sets = {"some": X.columns[:50], "others": X.columns[50:]}
     for answer in (
@@ -205,8 +204,8 @@ def files(tmp_path_factory):
 
 def automatic(files, out, *more):
     expression, network = files / "expression.tsv.gz", files / "network.sif"
-    words = ["fit", str(expression), "--graph", str(network), "--out", str(out), "--auto", "--modules", "3", *more]
-    return CliRunner().invoke(main, words)
+    arguments = ["fit", str(expression), "--graph", str(network), "--out", str(out), "--auto", "--modules", "3", *more]
+    return run(*arguments)
 
 
 def test_the_command_prints_the_choice_and_resumes_with_it(files, tmp_path, monkeypatch):
@@ -225,7 +224,7 @@ def test_the_command_prints_the_choice_and_resumes_with_it(files, tmp_path, monk
         patch.setattr("netbic.storage.runs.save_state", killed)
         assert automatic(files, tmp_path / "cut").exit_code == 1
     with monkeypatch.context() as patch:
-        patch.setattr("netbic.selection.choose_settings", killed)  # what was chosen is not sought again
+        patch.setattr("netbic.selection.choose_settings", killed)  # the choice is not repeated
         again = automatic(files, tmp_path / "cut", "--resume")
     assert again.exit_code == 0, again.output
     names = [path.relative_to(tmp_path / "out") for path in (tmp_path / "out").rglob("*") if path.is_file()]

@@ -8,13 +8,13 @@ from netbic.selection import expected_false, pcer_threshold, threshold_for
 from netbic.selection.error_bounds import ASSUMPTIONS, r_concave_tail
 
 
-def test_numbers_worked_out_by_hand():
+def test_numbers_calculated_by_hand():
     # 20 of 88: 400 / 88 / .6, and 400 / 88 * 4 * (.2 + .01) / 1.02
     assert expected_false(0.8, 20, 88, 50, "none") == pytest.approx(400 / 88 / 0.6)
     assert expected_false(0.8, 20, 88, 50) == pytest.approx(3.743316, abs=1e-6)  # as R's stabs prints it
     # 2 of 9 at .75: 4 / 9 / (2 * (.5 - .01))
     assert expected_false(0.75, 2, 9, 50) == pytest.approx(4 / 9 / 0.98)
-    # Frequencies among 2 B = 10 halves are tenths: .71 asks for .8
+    # Frequencies among 2 B = 10 halves are tenths: .71 requires .8
     assert expected_false(0.71, 3, 100, 5) == expected_false(0.8, 3, 100, 5)
     # No more than q / tau can reach tau at all
     assert expected_false(0.6, 90, 100, 50, "none") == pytest.approx(150)
@@ -83,7 +83,7 @@ def test_no_r_concave_distribution_has_a_heavier_tail(mean, at_least, highest, p
 
 @pytest.mark.parametrize("shared", [0.0, 0.9])
 def test_random_selections_respect_the_bounds(shared):
-    """Halves that select by lot; `shared`: how much the lots of different pairs (of the same data) are alike."""
+    """Halves that select at random; `shared`: how similar the selections of different pairs (of the same data) are."""
     generator, p, q, n_pairs = np.random.default_rng(1), 100, 20, 25
     kept = {0.6: [], 0.75: [], 0.9: []}
     for _ in range(300):
@@ -98,7 +98,7 @@ def test_random_selections_respect_the_bounds(shared):
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         (lambda: expected_false(0.5, 1, 10, 5), "threshold=0.5: a share of the halves above 0.5"),
         (lambda: expected_false(1.1, 1, 10, 5), "threshold=1.1"),
@@ -107,6 +107,6 @@ def test_random_selections_respect_the_bounds(shared):
         (lambda: pcer_threshold(0.0, 1, 10), "pcer=0.0"),
     ],
 )
-def test_bad_input(call, said):
-    with pytest.raises(ValueError, match=said):
+def test_bad_input(call, message):
+    with pytest.raises(ValueError, match=message):
         call()

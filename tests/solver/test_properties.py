@@ -1,4 +1,4 @@
-"""What must hold for every matrix, graph, term, sign mode, penalty and solver."""
+"""Properties that hold for every matrix, graph, term, sign mode, penalty and solver."""
 
 import warnings
 
@@ -10,11 +10,11 @@ from scipy.optimize import linear_sum_assignment
 
 from netbic import L0, SCAD, AdaptiveLasso, KeepSoft, SparseGraphSVD
 from netbic.solver import IncompatibleSolver
-from properties.problems import matrices, penalty_with_objective, random_graph, signs, terms
+from support.problems import matrices, penalty_with_objective, random_graph, signs, terms
 
 
 def quiet_fit(X, **keywords):
-    """Fit without the warnings that random problems rightly raise."""
+    """Fit without the warnings that random problems cause."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return SparseGraphSVD(**keywords).fit(X)
@@ -57,7 +57,7 @@ def test_objective_never_falls_in_more_problems(problem, term, sign, solver):
 
 @settings(max_examples=200)
 @given(matrices(), terms, signs, st.sampled_from(["auto", "monotone", "aisp"]))
-def test_module_is_what_it_claims(problem, term, sign, solver):
+def test_a_module_has_the_stated_properties(problem, term, sign, solver):
     X, generator = problem
     keywords = random_settings(X, generator)
     model = quiet_fit(X, graph_term=term, signs=sign, solver=solver, n_components=1, center=None, **keywords)
@@ -80,7 +80,7 @@ def test_module_is_what_it_claims(problem, term, sign, solver):
 @settings(max_examples=150)
 @given(matrices(), terms, signs)
 def test_final_objective_is_the_formula(problem, term, sign):
-    """F as the design writes it, from scratch."""
+    """The objective F, calculated from its definition."""
     X, generator = problem
     keywords = random_settings(X, generator)
     model = quiet_fit(
@@ -100,15 +100,15 @@ def test_final_objective_is_the_formula(problem, term, sign):
 
 @settings(max_examples=100)
 @given(matrices(n=st.integers(6, 25), p=st.integers(6, 25)), st.integers(1, 6), st.integers(1, 6), terms)
-def test_exactly_k_are_kept_or_all_with_a_positive_score(problem, k_rows, k_columns, term):
+def test_exactly_k_entries_or_all_with_a_positive_score_are_kept(problem, k_rows, k_columns, term):
     X, generator = problem
     graph = random_graph(X.shape[1], generator)
     keywords = {"n_components": 1, "n_rows": k_rows, "n_columns": k_columns, "center": None, "graph_term": term}
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = SparseGraphSVD(column_graph=graph, **keywords).fit(X)
     short = model.rows_[0].sum() < k_rows or model.columns_[0].sum() < k_columns
-    assert short == any(" fewer than " in str(warning.message) for warning in said)
+    assert short == any(" fewer than " in str(warning.message) for warning in caught)
     assert model.rows_[0].sum() <= k_rows
     assert model.columns_[0].sum() <= k_columns
 
@@ -135,7 +135,7 @@ def test_scaling_x_scales_d_and_nothing_else(problem, term, sign, factor):
         "graph_term": term,
         "signs": sign,
     }
-    # A power of two keeps every bit, so that ties fall the same way.
+    # A power of two changes no digit, so that ties are broken in the same way.
     factor = 2.0 ** round(np.log2(factor))
     one, other = quiet_fit(X, **keywords), quiet_fit(factor * X, **keywords)
     np.testing.assert_allclose(other.singular_values_, factor * one.singular_values_, rtol=1e-9)
@@ -145,7 +145,7 @@ def test_scaling_x_scales_d_and_nothing_else(problem, term, sign, factor):
 
 @settings(max_examples=60)
 @given(st.integers(0, 2**32 - 1), terms, signs)
-def test_permuting_rows_and_columns_permutes_the_answer(seed, term, sign):
+def test_permuting_rows_and_columns_permutes_the_result(seed, term, sign):
     generator = np.random.default_rng(seed)
     X = generator.standard_normal((20, 30))
     rows, columns = generator.permutation(20), generator.permutation(30)
@@ -178,14 +178,14 @@ def test_flipping_a_row_flips_its_entry(seed, term):
 
 @settings(max_examples=40)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["hotelling", "projection", "schur"]))
-def test_dense_modules_are_the_svd_whatever_the_deflation(seed, deflation):
+def test_dense_modules_are_the_svd_for_every_deflation(seed, deflation):
     X = np.random.default_rng(seed).standard_normal((12, 9)) * np.linspace(1, 4, 9)
     model = quiet_fit(X, n_components=3, center=None, deflation=deflation, tol=1e-12, max_iter=20000)
     np.testing.assert_allclose(model.singular_values_, np.linalg.svd(X, compute_uv=False)[:3], rtol=1e-7)
 
 
 def test_no_module_is_found_twice():
-    """Deflation takes a planted module out: three planted modules are matched one to one."""
+    """Deflation removes a planted module: three planted modules are matched one to one."""
     generator = np.random.default_rng(5)
     U, V = np.zeros((40, 3)), np.zeros((60, 3))
     for k in range(3):

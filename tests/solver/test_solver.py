@@ -1,4 +1,4 @@
-"""The solver's parts, one fact each."""
+"""Parts of the solver: half steps, shifts, starts, deflation, annealing."""
 
 import warnings
 
@@ -16,8 +16,8 @@ from netbic.solver.half_step import candidate, half_step
 from netbic.solver.restarts import ModuleProblem, Settings
 from netbic.solver.search import Module, deflation_terms
 from netbic.solver.starts import Direction, Starts, exact_direction
-from properties.problems import matrices, penalty_with_objective, random_graph, signs, terms
-from writing import written_out
+from support.operator_entries import entries_of
+from support.problems import matrices, penalty_with_objective, random_graph, signs, terms
 
 PATH = Graph(np.diag(np.ones(5), 1) + np.diag(np.ones(5), -1))
 FAR_EDGE = Graph(np.array([[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]], dtype=float))
@@ -38,7 +38,7 @@ def test_a_node_chosen_for_its_neighbours_alone_is_positive(zero):
 
 
 @pytest.mark.parametrize("solver", ["auto", "monotone"])
-def test_supports_of_equal_objective_do_not_take_turns(solver):
+def test_supports_of_equal_objective_do_not_alternate(solver):
     side = Side(L0(1), FAR_EDGE.term("adjacency"), sigma=1.0)
     old = side.smooth(Vector.of(np.array([0.0, 1.0, 0, 0])))
     assert half_step(side, np.array([1.0, 1, 0, 0]), old, old, solver, feasible=True).support.tolist() == [1]
@@ -69,7 +69,7 @@ def test_the_full_shift_never_lowers_the_objective_by_itself(problem, term, sign
 
 
 def test_without_the_shift_f_falls_on_a_star():
-    """All weight on the hub one step, on the leaves the next: no edge inside the support, F = 0."""
+    """All weight alternates between the hub and the leaves: no edge inside the support, F = 0."""
     star = Graph(np.array([[0.0, 1, 1, 1, 1]] + [[1.0, 0, 0, 0, 0]] * 4))
     side = Side(L0(3), star.term("adjacency"), sigma=1.0)
     z = np.zeros(5)
@@ -97,7 +97,7 @@ def test_auto_takes_the_papers_steps_where_they_do_not_lower_f():
     assert agreed >= 10
 
 
-def test_which_shifts_the_solvers_try():
+def test_shifts_that_the_solvers_try():
     assert list(Side(L0(2), PATH.term("normalized"), 1.0).shifts("monotone")) == [1.0]
     assert list(Side(L0(2), PATH.term("normalized_laplacian"), 1.0).shifts("auto")) == [0.0, 0.25, 0.5, 1.0, 2.0]
     assert list(Side(L0(2), PATH.term("laplacian"), 1.0).shifts("aisp")) == [2.0]
@@ -113,7 +113,7 @@ def test_restarts_are_ranked_by_f_and_any_module_beats_none():
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_a_start_of_the_wrong_sign_is_turned(sign):
+def test_a_start_of_the_wrong_sign_is_flipped(sign):
     a, b = np.array([1.0, 2, 3]), np.array([1.0, -1, 2, 0.5])
     X = np.outer(a, b)
     rows, columns = Side(L0(2, nonnegative=True)), Side(L0(3))
@@ -124,7 +124,7 @@ def test_a_start_of_the_wrong_sign_is_turned(sign):
 
 
 def test_nonnegative_sides_are_never_flipped():
-    """Signed terms can drag both vectors to one sign where d < 0; then there is no module, not a negative one."""
+    """Signed terms can give both vectors signs with d < 0; then there is no module, not a negative one."""
     complete = Graph(np.ones((4, 4)) - np.eye(4)).term("adjacency")
     sides = [Side(L0(2, nonnegative=True), complete, 5.0, signed=True) for _ in range(2)]
     start = Vector.of(np.ones(4)), Vector.of(np.ones(4))
@@ -157,13 +157,13 @@ def test_deflation_is_the_formula(how, shape):
         "projection": (np.eye(shape[0]) - np.outer(u, u)) @ X @ (np.eye(shape[1]) - np.outer(v, v)),
         "schur": X - np.outer(X @ v, X.T @ u) / d,
     }[how]
-    np.testing.assert_allclose(written_out(operator), expected, atol=1e-12)
+    np.testing.assert_allclose(entries_of(operator), expected, atol=1e-12)
     assert operator.squared_norm == pytest.approx(np.sum(expected**2))
 
 
 @pytest.mark.parametrize("shape", [(30, 50), (50, 30), (400, 500)])
 @pytest.mark.parametrize("exact", [True, False])
-def test_starts_follow_the_matrix_as_modules_are_taken_out(shape, exact):
+def test_starts_follow_the_deflated_matrix(shape, exact):
     generator = np.random.default_rng(1)
     X = generator.standard_normal(shape) + 3 * np.outer(np.linspace(0, 1, shape[0]), np.linspace(1, 0, shape[1]))
     operator = corrected(X)
@@ -184,7 +184,7 @@ def test_starts_follow_the_matrix_as_modules_are_taken_out(shape, exact):
 
 
 def test_starts_by_passes_over_a_matrix_with_two_long_sides(monkeypatch):
-    """Without a Gram matrix: a few passes a module, with all that earlier ones have taught."""
+    """Without a Gram matrix: a few passes per module, using the results of earlier ones."""
     monkeypatch.setattr("netbic.solver.starts._GRAM_SIZE", 10)
     monkeypatch.setattr("netbic.solver.starts._EXACT_WORK", 0)
     generator = np.random.default_rng(5)
@@ -212,8 +212,8 @@ def test_an_exhausted_matrix_of_some_size_ends_the_search():
                 SparseGraphSVD(30, n_rows=1, n_columns=1, center=None).fit(data)
 
 
-def test_starts_of_a_spent_matrix_are_found_by_products():
-    """Rounding in the Gram matrix must not be taken for signal."""
+def test_starts_of_an_exhausted_matrix_are_found_by_products():
+    """Rounding errors in the Gram matrix must not be mistaken for signal."""
     a, b = np.random.default_rng(2).standard_normal((2, 40))
     X = np.outer(a, b)
     operator = corrected(X)
@@ -225,7 +225,7 @@ def test_starts_of_a_spent_matrix_are_found_by_products():
     assert exact_direction(corrected(np.zeros((3, 4))), True) is None
 
 
-def test_an_oscillation_that_dies_away_is_not_a_cycle():
+def test_a_decaying_oscillation_is_not_a_cycle():
     outcomes = []
     for seed in range(30):
         toy = paper(0.05, n_rows=40, n_columns=40, n_row_support=20, n_column_support=20, random_state=seed)
@@ -253,41 +253,41 @@ def test_l1_ball_modules_obey_their_bound_on_integers():
         assert np.abs(state.v.values).sum() <= bounds[1] * (1 + 1e-9)
 
 
-def test_annealing_ends_at_the_sizes_asked_for():
+def test_annealing_ends_at_the_requested_sizes():
     toy = paper(0.04, random_state=0)
-    words = {
+    parameters = {
         "n_rows": 50,
         "n_columns": 50,
         "center": None,
         "row_graph": toy.row_graph,
         "column_graph": toy.column_graph,
     }
-    model = SparseGraphSVD(2, **words, annealing=6).fit(toy.X)
+    model = SparseGraphSVD(2, **parameters, annealing=6).fit(toy.X)
     assert model.get_shape(0) == model.get_shape(1) == (50, 50)
     assert model.converged_.all()
     for objectives in model.objectives_:
         assert (np.diff(objectives) >= -1e-12 * abs(objectives[-1])).all()
 
 
-def test_annealing_finds_what_a_cut_start_loses():
-    """30 x 120 in 300 x 2,000 where the leading pair hardly sees it."""
+def test_annealing_finds_modules_that_a_truncated_start_misses():
+    """30 x 120 in 300 x 2,000 where the leading pair hardly contains it."""
     reached = {0: [], 12: []}
     for seed in range(4):
         X, (_, genes), (_, graph) = problem(300, 0.0335, seed)
         for steps, scores in reached.items():
-            words = {"column_graph": graph, "column_smoothness": 1.0, "center": None, "annealing": steps}
+            parameters = {"column_graph": graph, "column_smoothness": 1.0, "center": None, "annealing": steps}
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the graph decides: that is the point
-                model = SparseGraphSVD(1, n_rows=30, n_columns=120, **words).fit(X)
+                model = SparseGraphSVD(1, n_rows=30, n_columns=120, **parameters).fit(X)
             scores.append(f1(model.columns_[0], genes))
     assert np.mean(reached[12]) > np.mean(reached[0]) + 0.05
     assert min(reached[12]) > 0.9
 
 
-def test_annealing_leaves_penalties_without_a_size_alone():
+def test_annealing_does_not_change_penalties_without_a_size():
     X = paper(0.03, random_state=0).X
-    words = {"row_penalty": L1Ball(5.0), "column_penalty": AdaptiveSupport(), "center": None}
-    plain, annealed = (SparseGraphSVD(1, **words, annealing=steps).fit(X) for steps in (0, 3))
+    parameters = {"row_penalty": L1Ball(5.0), "column_penalty": AdaptiveSupport(), "center": None}
+    plain, annealed = (SparseGraphSVD(1, **parameters, annealing=steps).fit(X) for steps in (0, 3))
     np.testing.assert_allclose(np.abs(annealed.components_), np.abs(plain.components_), atol=1e-4)
 
 

@@ -1,4 +1,4 @@
-"""An output folder: started, interrupted, resumed, finished, refused."""
+"""Output folders of fits: started, interrupted, resumed, finished, refused."""
 
 import json
 import os
@@ -8,24 +8,19 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import netbic
-from netbic.cli import main
 from netbic.files import locked
 from netbic.io import Run
+from support.commands import run
+from support.output_folders import contents
 
 RESULTS = ["modules.tsv", "summary.tsv", "edges.tsv", "alignment.json", "run.json"]
 RESULTS += ["heatmaps.npz", "enrichment.json"]
 RESULTS += [f"model/{name}" for name in ("model.json", "names.json", "arrays.npz", "column_graph.npz")]
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +31,7 @@ def files(tmp_path_factory):
     return folder
 
 
-def words(files, out, *more, modules=6):
+def arguments(files, out, *more, modules=6):
     data = [str(files / "expression.tsv.gz"), "--graph", str(files / "network.sif")]
     return [
         "fit",
@@ -55,7 +50,7 @@ def words(files, out, *more, modules=6):
 
 
 def fit(files, out, *more, modules=6):
-    return CliRunner().invoke(main, words(files, out, *more, modules=modules))
+    return run(*arguments(files, out, *more, modules=modules))
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +62,7 @@ def finished(files, tmp_path_factory):
 
 
 def interrupted(files, out, after):
-    """A folder as it is when a fit has been killed after so many modules."""
+    """The folder of a fit that was killed after a number of modules."""
     kept = Run.keep
 
     def keep(self, number, module):
@@ -80,7 +75,7 @@ def interrupted(files, out, after):
         assert fit(files, out).exit_code == 1
 
 
-def test_all_results_are_there_and_the_checkpoint_is_gone(finished):
+def test_all_results_exist_and_the_checkpoint_is_removed(finished):
     assert sorted(contents(finished)) == sorted(RESULTS)
 
 
@@ -111,18 +106,18 @@ def test_a_damaged_checkpoint_does_not_change_the_result(files, finished, tmp_pa
     assert contents(tmp_path / "out") == contents(finished)
 
 
-def test_a_module_of_another_run_is_not_taken(files, finished, tmp_path):
+def test_a_module_of_another_run_is_not_used(files, finished, tmp_path):
     interrupted(files, tmp_path / "out", 2)
     other = tmp_path / "other"
     interrupted(files, other, 1)
     content = json.loads((other / "run.json").read_text())
     content["settings"]["genes"] = 61
     (other / "run.json").write_text(json.dumps(content))
-    CliRunner().invoke(main, [*words(files, other, "--resume"), "--genes", "61"])
+    run(*arguments(files, other, "--resume"), "--genes", "61")
     assert not contents(other)["modules.tsv"].startswith(contents(finished)["modules.tsv"][:2000])
 
 
-def test_resume_on_a_missing_or_empty_folder_starts_afresh(files, finished, tmp_path):
+def test_resume_on_a_missing_or_empty_folder_starts_from_the_beginning(files, finished, tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "cut-short").mkdir()
     (tmp_path / "cut-short" / ".netbic-unfinished-run.json-77-abcd1234").write_bytes(b"{")
@@ -173,7 +168,7 @@ def test_force_removes_what_netbic_wrote_and_nothing_else(files, tmp_path):
     for _ in range(2):
         assert fit(files, tmp_path, "--force").exit_code == 0
         assert {name: contents(tmp_path)[name] for name in own} == own
-    (tmp_path / "run.json").write_text("{damaged")  # nothing says any more which files are netbic's
+    (tmp_path / "run.json").write_text("{damaged")  # no record says which files netbic wrote
     before = contents(tmp_path)
     assert fit(files, tmp_path, "--force").exit_code == 2
     assert contents(tmp_path) == before
@@ -188,7 +183,7 @@ def test_two_fits_do_not_share_a_folder(files, tmp_path):
     assert fit(files, tmp_path / "out", "--resume").exit_code == 0
 
 
-def test_finished_means_that_the_results_are_there(files, finished, tmp_path):
+def test_missing_results_of_a_finished_run_are_written_again(files, finished, tmp_path):
     assert fit(files, tmp_path / "out").exit_code == 0
     (tmp_path / "out" / "summary.tsv").unlink()
     assert fit(files, tmp_path / "out", "--resume").exit_code == 0
@@ -201,7 +196,7 @@ def test_the_bytes_do_not_depend_on_the_number_of_threads(files, tmp_path):
     assert contents(tmp_path / "1") == contents(tmp_path / "2")
 
 
-def test_force_begins_again(files, finished, tmp_path):
+def test_force_starts_again(files, finished, tmp_path):
     assert fit(files, tmp_path / "out", modules=2).exit_code == 0
     assert fit(files, tmp_path / "out", "--force").exit_code == 0
     assert contents(tmp_path / "out") == contents(finished)
@@ -217,8 +212,8 @@ def test_other_settings_or_data_are_refused_with_what_changed(files, tmp_path):
     assert done.exit_code == 2
     assert "modules: 6 then, 9 now; seed: 0 then, 7 now" in done.output
     (tmp_path / "net.sif").write_text((files / "network.sif").read_text().split("\n", 1)[1])
-    changed = [*words(files, tmp_path / "out", "--resume"), "--graph", str(tmp_path / "net.sif")]
-    done = CliRunner().invoke(main, changed)
+    changed = [*arguments(files, tmp_path / "out", "--resume"), "--graph", str(tmp_path / "net.sif")]
+    done = run(*changed)
     assert done.exit_code == 2
     assert "(network differs)" in done.output
 
@@ -240,12 +235,12 @@ def test_warnings_of_earlier_records_are_reported(files, finished, tmp_path):
     shutil.copytree(finished, tmp_path / "out")
     record = json.loads((tmp_path / "out" / "run.json").read_text())
     del record["warnings"]
-    (tmp_path / "out" / "run.json").write_text(json.dumps(record | {"remarks": ["as it was said earlier"]}))
+    (tmp_path / "out" / "run.json").write_text(json.dumps(record | {"remarks": ["a warning of an earlier version"]}))
     netbic.report.write_report(tmp_path / "out")
-    assert "as it was said earlier" in (tmp_path / "out" / "report.html").read_text()
+    assert "a warning of an earlier version" in (tmp_path / "out" / "report.html").read_text()
 
 
-def test_loading_an_unfinished_fit_says_how_to_finish_it(files, tmp_path):
+def test_loading_an_unfinished_fit_explains_how_to_finish_it(files, tmp_path):
     interrupted(files, tmp_path / "out", 2)
     with pytest.raises(netbic.InputError, match="not finished: resume it with netbic fit"):
         netbic.load(tmp_path / "out")
@@ -258,13 +253,14 @@ def _modules_kept(out):
 
 @pytest.mark.parametrize("kills", [4, pytest.param(20, marks=pytest.mark.nightly)])
 def test_kills_at_random_moments(files, finished, tmp_path, kills):
-    """SIGKILL while the fit runs, wherever it is; what is resumed ends with the same bytes."""
+    """SIGKILL at random moments of a fit; the resumed fit writes the same bytes."""
     command = [sys.executable, "-m", "netbic"]
     chance = random.Random(0)
     progress = 0
     for number in range(kills):
         out, wanted = tmp_path / f"out{number}", chance.randint(0, 3)
-        process = subprocess.Popen([*command, *words(files, out)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        fitting = [*command, *arguments(files, out)]
+        process = subprocess.Popen(fitting, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while process.poll() is None and not ((out / "run.json").exists() and _modules_kept(out) >= wanted):
             time.sleep(0.001)
         time.sleep(chance.uniform(0, 0.03))
@@ -274,10 +270,10 @@ def test_kills_at_random_moments(files, finished, tmp_path, kills):
         done = fit(files, out, "--resume")
         assert done.exit_code == 0, done.output
         assert contents(out) == contents(finished), number
-    assert progress >= 0.15 * kills  # otherwise the kills came too early or too late to mean anything
+    assert progress >= 0.15 * kills  # otherwise the kills came too early or too late
 
 
-def test_a_fit_that_cannot_write_says_so(files, tmp_path, monkeypatch):
+def test_a_fit_that_cannot_write_reports_it(files, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 

@@ -1,14 +1,12 @@
-"""Names are matched, what does not match is counted, and a mix-up of names is recognised."""
+"""Genes are matched by name, unmatched ones are counted, and mixed-up kinds of names are recognised."""
 
 import json
 
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 from netbic import Graph, tl
-from netbic.cli import main
 from netbic.io import (
     InputError,
     MatchingOptions,
@@ -19,12 +17,13 @@ from netbic.io import (
     open_study,
 )
 from netbic.study.matching import check_overlap
+from support.commands import run
 
 GENES = np.array(["TP53", "MDM2", "EGFR", "GRB2", "ACTB", "GAPDH"], dtype=object)
 NETWORK = Graph.from_edges(pd.DataFrame({"a": ["TP53", "MDM2", "EGFR", "SOS1"], "b": ["MDM2", "EGFR", "GRB2", "GRB2"]}))
 
 
-def test_the_account_adds_up():
+def test_the_counts_of_the_alignment_add_up():
     graph, summary = align(GENES, NETWORK, samples=["s1", "s2"])
     assert (summary.genes, summary.nodes, summary.matched) == (6, 5, 4)
     assert (summary.edges_in_graph, summary.edges_kept) == (4, 3)
@@ -33,8 +32,8 @@ def test_the_account_adds_up():
     assert graph.names.tolist() == GENES.tolist()
     assert json.loads(json.dumps(summary.to_dict()))["matched"] == 4
     text = "\n".join(summary.lines())
-    for said in ("4 of 6 genes (67%)", "3 of 4", "without a neighbour: 2 (33%)"):
-        assert said in text
+    for part in ("4 of 6 genes (67%)", "3 of 4", "without a neighbour: 2 (33%)"):
+        assert part in text
 
 
 def test_hubs_are_named_with_their_neighbours():
@@ -97,11 +96,11 @@ def test_few_matches_are_refused_but_a_small_network_is_not():
     assert align(genes, chain([f"g{k}" for k in range(10)]))[1].matched == 10
 
 
-def study(tmp_path, genes, nodes, **words):
+def study(tmp_path, genes, nodes, **options):
     table = pd.DataFrame(np.random.default_rng(0).normal(size=(len(genes), 5)), index=genes, columns=list("abcde"))
     table.to_csv(tmp_path / "expression.tsv", sep="\t")
     pd.DataFrame({"source": nodes[:-1], "target": nodes[1:]}).to_csv(tmp_path / "net.tsv", sep="\t", index=False)
-    return open_study(tmp_path / "expression.tsv", tmp_path / "net.tsv", **words)
+    return open_study(tmp_path / "expression.tsv", tmp_path / "net.tsv", **options)
 
 
 @pytest.mark.parametrize("versions", [(True, False), (False, True), (True, True)])
@@ -154,19 +153,19 @@ def test_nodes_without_names_are_the_genes_of_the_file(tmp_path):
 def test_the_command_line_prints_its_options_for_parameters(tmp_path):
     with pytest.raises(InputError, match=r"two-column table \(`id_map`\)$"):
         study(tmp_path, ["x", "y", "z"], ["p", "q", "r"])
-    done = CliRunner().invoke(main, ["align", str(tmp_path / "expression.tsv"), "--graph", str(tmp_path / "net.tsv")])
+    done = run("align", str(tmp_path / "expression.tsv"), "--graph", str(tmp_path / "net.tsv"))
     assert done.exit_code == 1
     assert done.output.strip().endswith("translate one into the other with a two-column table (--id-map)")
 
 
-def test_anndata_users_read_of_no_option_and_of_no_parameter_they_do_not_have():
+def test_errors_of_tl_name_only_parameters_of_tl():
     anndata = pytest.importorskip("anndata")
     adata = anndata.AnnData(np.eye(4), var=pd.DataFrame(index=["x", "y", "z", "w"]))
     with pytest.raises(InputError, match=r"with a two-column table$"):
         tl.modules(adata, chain(["p", "q", "r", "s"]))
 
 
-def test_options_and_keywords_say_the_same(tmp_path):
+def test_options_and_keywords_do_the_same(tmp_path):
     study(tmp_path, list(ENSEMBL), list(ENSEMBL))
     files = tmp_path / "expression.tsv", tmp_path / "net.tsv"
     options = StudyOptions(
@@ -187,5 +186,5 @@ def test_warnings_on_the_command_line_name_options_too(tmp_path):
     table["e"] *= 1e6
     table.to_csv(tmp_path / "expression.tsv", sep="\t")
     pd.DataFrame({"source": ENSEMBL[:-1], "target": ENSEMBL[1:]}).to_csv(tmp_path / "net.tsv", sep="\t", index=False)
-    done = CliRunner().invoke(main, ["align", str(tmp_path / "expression.tsv"), "--graph", str(tmp_path / "net.tsv")])
+    done = run("align", str(tmp_path / "expression.tsv"), "--graph", str(tmp_path / "net.tsv"))
     assert "if it is not a sample, leave it out (--skip-columns)" in done.stderr

@@ -1,4 +1,4 @@
-"""AnnData objects whose matrix is not in memory: the same modules and scores, and it never gets there."""
+"""AnnData objects whose matrix is not in memory give the same modules and scores without loading it completely."""
 
 import tracemalloc
 
@@ -12,12 +12,12 @@ import scipy.sparse as sp
 import netbic
 from netbic import tl
 from netbic.outofcore import blocks
-from zarr_stores import write_zarr
+from support.zarr_stores import write_zarr
 
 study = netbic.simulate.cohort(150, 600, n_modules=3, module_samples=30, random_state=1)
 values = study.expression.to_numpy()
 counts = np.where(values > 0.8, values, 0)
-WORDS = {"n_rows": 30, "n_columns": 60, "tol": 1e-10}
+PARAMETERS = {"n_rows": 30, "n_columns": 60, "tol": 1e-10}
 
 
 def cells(X):
@@ -49,12 +49,12 @@ def test_a_dask_matrix_or_layer(kind, mask):
     data.layers["twice"] = kind(2 * counts)
     for layer in (None, "twice"):
         for found in (data, lazy):
-            tl.modules(found, study.network, 3, layer=layer, mask_var=mask, **WORDS)
+            tl.modules(found, study.network, 3, layer=layer, mask_var=mask, **PARAMETERS)
         same(lazy, data)
     assert isinstance(lazy.X, da.Array)
 
 
-def test_integers_are_taken_in_the_same_precision():
+def test_integers_are_converted_to_the_same_precision():
     whole = np.round(counts * 3).astype(np.int16)
     data, lazy = cells(whole), cells(in_blocks(np.asarray, whole))
     for found in (data, lazy):
@@ -67,7 +67,7 @@ def test_integers_are_taken_in_the_same_precision():
 @pytest.mark.parametrize("center", ["columns", "both"])
 def test_new_cells_are_scored_block_by_block(kind, center):
     data = cells(kind(counts))
-    tl.modules(data, study.network, 3, center=center, scale=True, **WORDS)
+    tl.modules(data, study.network, 3, center=center, scale=True, **PARAMETERS)
     order = np.random.default_rng(0).permutation(600)[:550]  # other order, some genes missing
     new, lazy = cells(kind(counts))[:, order].copy(), cells(in_blocks(kind))[:, order].copy()
     for found in (new, lazy):
@@ -89,7 +89,7 @@ def test_objects_that_are_read_lazily(tmp_path, kind, store):
         write_zarr(data, path, version=int(store[-1]), chunks=(50, 600) if kind is np.asarray else None)
     lazy = anndata.experimental.read_lazy(path)
     for found in (data, lazy):
-        tl.modules(found, study.network, 3, mask_var="chosen", **WORDS)
+        tl.modules(found, study.network, 3, mask_var="chosen", **PARAMETERS)
     same(lazy, data)
     tl.score(lazy, data)
     np.testing.assert_allclose(lazy.obsm["X_netbic"], data.obsm["X_netbic"], atol=1e-8)
@@ -102,7 +102,7 @@ def test_backed_objects(tmp_path, kind, mode):
     data.write_h5ad(tmp_path / "cells.h5ad")
     backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed=mode)
     for found in (data, backed):
-        tl.modules(found, study.network, 3, **WORDS)
+        tl.modules(found, study.network, 3, **PARAMETERS)
     same(backed, data)
     tl.score(backed)
     for work in (tl.modules, tl.score):
@@ -113,19 +113,19 @@ def test_backed_objects(tmp_path, kind, mode):
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
-def test_pictures_take_the_rows_they_show(kind):
+def test_pictures_load_only_the_rows_they_show(kind):
     plt = pytest.importorskip("matplotlib.pyplot")
     data, lazy = cells(kind(counts)), cells(in_blocks(kind))
     shown = []
     for found in (data, lazy):
-        tl.modules(found, study.network, 2, **WORDS)
+        tl.modules(found, study.network, 2, **PARAMETERS)
         shown.append(np.asarray(netbic.pl.heatmap(found, modules=1).images[0].get_array()))
     np.testing.assert_allclose(*shown, atol=1e-6)
     plt.close("all")
 
 
 @pytest.fixture
-def visited():
+def recorded_blocks():
     """The study's values in 15 blocks of whole numbers, and which of them were loaded."""
     loaded = []
 
@@ -138,9 +138,9 @@ def visited():
     return X, whole, loaded
 
 
-def test_pictures_of_a_dask_array_load_the_blocks_of_their_rows(visited):
+def test_pictures_of_a_dask_array_load_the_blocks_of_their_rows(recorded_blocks):
     plt = pytest.importorskip("matplotlib.pyplot")
-    X, whole, loaded = visited
+    X, whole, loaded = recorded_blocks
     model = netbic.SparseGraphSVD(1, n_rows=4, n_columns=20).fit(whole)
     shown = [np.asarray(netbic.pl.heatmap(model, data, n_others=0).images[0].get_array()) for data in (whole, X)]
     np.testing.assert_array_equal(*shown)
@@ -148,8 +148,8 @@ def test_pictures_of_a_dask_array_load_the_blocks_of_their_rows(visited):
     plt.close("all")
 
 
-def test_heatmaps_of_a_report_load_the_blocks_of_members_once(visited, tmp_path):
-    X, whole, loaded = visited
+def test_heatmaps_of_a_report_load_the_blocks_of_members_once(recorded_blocks, tmp_path):
+    X, whole, loaded = recorded_blocks
     model = netbic.SparseGraphSVD(3, n_rows=4, n_columns=20).fit(whole)
     for name, data in (("memory", whole), ("blocks", X)):
         (tmp_path / name).mkdir()
@@ -161,8 +161,8 @@ def test_heatmaps_of_a_report_load_the_blocks_of_members_once(visited, tmp_path)
     assert sorted(loaded) == sorted(set(np.flatnonzero(model.rows_.any(axis=0)) // 10))
 
 
-def test_a_dask_array_goes_into_anndata_as_it_is(visited):
-    X, whole, loaded = visited
+def test_a_dask_array_is_stored_in_anndata_unchanged(recorded_blocks):
+    X, whole, loaded = recorded_blocks
     model = netbic.SparseGraphSVD(2, n_rows=30, n_columns=60).fit(whole)
     made = tl.to_anndata(model, X)
     assert made.X is X
@@ -170,8 +170,8 @@ def test_a_dask_array_goes_into_anndata_as_it_is(visited):
     np.testing.assert_allclose(made.obsm["X_netbic"], tl.to_anndata(model, whole).obsm["X_netbic"], atol=1e-10)
 
 
-def test_enrichment_wants_data_in_memory_and_loads_nothing(visited):
-    X, whole, loaded = visited
+def test_enrichment_requires_data_in_memory_and_loads_nothing(recorded_blocks):
+    X, whole, loaded = recorded_blocks
     model = netbic.SparseGraphSVD(1, n_rows=30, n_columns=60).fit(whole)
     for judge in (netbic.enrichment.coexpression, netbic.enrichment.held_out_edges):
         with pytest.raises(TypeError, match="X is a Dask array, but modules are judged on data in memory"):
@@ -180,9 +180,9 @@ def test_enrichment_wants_data_in_memory_and_loads_nothing(visited):
 
 
 def test_the_matrix_never_is_in_memory(monkeypatch):
-    """100 MB in blocks of 2 MB, of which a few are there at a time."""
+    """100 MB in blocks of 2 MB, of which a few are in memory at a time."""
     monkeypatch.setattr(blocks, "_HELD_SHARE", 0.0)
-    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "2")  # threads, each with blocks of its own
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "2")  # threads, each with its own blocks
 
     def made(block_info=None):
         first, last = block_info[None]["array-location"][0]
@@ -198,7 +198,7 @@ def test_the_matrix_never_is_in_memory(monkeypatch):
     assert most < 40e6
 
 
-def test_views_of_objects_on_disk_are_refused_at_once(tmp_path):
+def test_views_of_objects_on_disk_are_refused_before_reading(tmp_path):
     adata = anndata.AnnData(np.random.default_rng(0).standard_normal((30, 20)))
     adata.write_h5ad(tmp_path / "cells.h5ad")
     view = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")[:20]
