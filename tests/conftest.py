@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from outside import outside_folder
+from support.shared_data import shared_folder
 
 settings.register_profile("steady", derandomize=True, deadline=None, database=None, print_blob=True)
 settings.load_profile("steady")
@@ -13,7 +13,7 @@ settings.load_profile("steady")
 
 @pytest.fixture(scope="session")
 def real_data() -> Path:
-    folder = outside_folder("NETBIC_DATA")
+    folder = shared_folder("NETBIC_DATA")
     if folder is None:
         pytest.skip("needs the real data: set NETBIC_DATA to their folder")
     return folder

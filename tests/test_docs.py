@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import netbic
 from netbic.cli import main
 from netbic.methods import METHODS
+from support.commands import run
 
 ROOT = Path(__file__).parents[1]
 
@@ -48,7 +48,7 @@ def test_the_commands_of_a_page_run_in_their_order(page, tmp_path, monkeypatch):
     for words in shell_lines(page):
         if page == "README.md" and words[0] == "simulate":
             words += ["--samples", "120", "--genes", "400", "--modules", "2"]  # --auto takes half a minute on more
-        done = CliRunner().invoke(main, words)
+        done = run(*words)
         assert done.exit_code == 0, done.output
     found = netbic.io.read_table("cohort/modules/summary.tsv")
     assert len(found) == 5

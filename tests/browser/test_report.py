@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 import netbic
-import reports
+from support import report_folders
+from support.report_folders import TRAP, as_displayed
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 REQUIRED = os.environ.get("NETBIC_REQUIRE_BROWSER") == "1"
@@ -33,12 +34,12 @@ def browser():
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    return reports.ordinary(tmp_path_factory.mktemp("ordinary"))
+    return report_folders.ordinary(tmp_path_factory.mktemp("ordinary"))
 
 
 @pytest.fixture(scope="module")
 def hostile_folder(tmp_path_factory):
-    return reports.hostile(tmp_path_factory.mktemp("hostile"))
+    return report_folders.hostile(tmp_path_factory.mktemp("hostile"))
 
 
 @pytest.fixture
@@ -311,13 +312,13 @@ def test_paper_is_white_also_from_dark_windows(folder, opened):
 
 def test_hostile_names_are_shown_and_never_run(hostile_folder, opened):
     page = opened(hostile_folder)
-    assert f"<img src=x onerror={reports.TRAP}>'\"" in page.locator("h1").inner_text()
+    assert f"<img src=x onerror={TRAP}>'\"" in page.locator("h1").inner_text()
     page.get_by_role("button", name="Open all").click()
     shown = page.locator("bdi").evaluate_all("all => all.map((one) => one.textContent)")
-    assert set(map(reports.written_out, reports.HOSTILE)) <= set(shown)
-    for name in reports.HOSTILE:
+    assert set(map(as_displayed, report_folders.HOSTILE)) <= set(shown)
+    for name in report_folders.HOSTILE:
         page.locator("#find").fill(name)
-        assert page.locator("#found li bdi").first.evaluate("one => one.textContent") == reports.written_out(name)
+        assert page.locator("#found li bdi").first.evaluate("one => one.textContent") == as_displayed(name)
     drawn = page.locator("details.module").first.locator("circle")
     for at in range(min(drawn.count(), 20)):
         drawn.nth(at).hover(force=True)
@@ -327,7 +328,7 @@ def test_hostile_names_are_shown_and_never_run(hostile_folder, opened):
 
 def test_code_slipped_into_the_page_does_not_run(folder, tmp_path, browser):
     text = (folder / "report.html").read_text()
-    slipped = text.replace("<main>", f"<main><script>{reports.TRAP}</script><img src=x onerror='{reports.TRAP}'>")
+    slipped = text.replace("<main>", f"<main><script>{TRAP}</script><img src=x onerror='{TRAP}'>")
     (tmp_path / "report.html").write_text(slipped)
     page = browser.new_page()
     page.goto((tmp_path / "report.html").as_uri())

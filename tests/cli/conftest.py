@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from outputs import fit
+from support.output_folders import fit
 
 
 @pytest.fixture

@@ -17,12 +17,9 @@ import netbic
 from netbic.cli import main
 from netbic.cli.command import Command, preprocesses_data
 from netbic.cli.tune import Numbers
+from support.commands import run
 
 README = Path(__file__).parents[2] / "README.md"
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, list(arguments))
 
 
 def test_demo_shows_that_structure_helps():
@@ -341,7 +338,7 @@ def test_figure_1_by_one_command(tmp_path, monkeypatch):
 def test_words_about_gene_sets_need_gene_sets(tmp_path):
     toy = netbic.simulate.paper(0.03, random_state=0)
     netbic.save(netbic.SparseGraphSVD(1, n_rows=50, n_columns=50, column_graph=toy.column_graph).fit(toy.X), tmp_path)
-    done = CliRunner().invoke(main, ["enrich", str(tmp_path), "--by-sign"])
+    done = run("enrich", tmp_path, "--by-sign")
     assert done.exit_code == 2
     assert "need --gene-sets" in done.output
 

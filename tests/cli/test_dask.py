@@ -7,18 +7,13 @@ import sys
 import anndata
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from distributed import LocalCluster
 
 import netbic
-from netbic.cli import main
 from netbic.storage.runs import Run
+from support.commands import run
 
 WORDS = ("--modules", "3", "--genes", "60", "--samples", "40")
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,8 @@ from netbic.files import (
     atomic,
 )
 from netbic.files.locks import LOCK
-from outputs import TOY, FullDisk, contents, fit, run
+from support.commands import run
+from support.output_folders import TOY, FullDisk, contents, fit
 
 
 @pytest.mark.parametrize("kind", ["link", "dangling link", "pipe", "folder"])

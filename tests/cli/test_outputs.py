@@ -9,7 +9,8 @@ import pytest
 import netbic
 from netbic import InputError
 from netbic.files import RUN_FILES, WriteError, read_json, recorded_files
-from outputs import contents, fit, run
+from support.commands import run
+from support.output_folders import contents, fit
 
 
 @pytest.mark.parametrize("spelling", ["plain", "dots", "link to the folder", "link to the file", "hard link"])

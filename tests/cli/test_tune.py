@@ -1,4 +1,4 @@
-"""netbic tune: from files to a table of settings, gone on with after an interruption."""
+"""netbic tune: from files to a table of settings, resumed after an interruption."""
 
 import json
 import re
@@ -6,12 +6,11 @@ import subprocess
 import sys
 
 import pytest
-from click.testing import CliRunner
 
 import netbic
-from netbic.cli import main
 from netbic.io import read_table
 from netbic.simulate import cohort
+from support.commands import run
 
 study = cohort(100, 200, n_modules=1, strength=1.2, random_state=0)
 
@@ -23,26 +22,14 @@ def files(tmp_path_factory):
     return folder
 
 
-def run(files, out, *more):
-    words = ["tune", str(files / "expression.tsv.gz"), "--graph", str(files / "network.sif"), "--out", str(out)]
-    words += [
-        "--modules",
-        "1",
-        "--genes",
-        "20,60,150",
-        "--samples",
-        "40",
-        "--smoothness",
-        "0,0.1",
-        "--folds",
-        "3",
-        *more,
-    ]
-    return CliRunner().invoke(main, words)
+def tune(files, out, *more):
+    data = (files / "expression.tsv.gz", "--graph", files / "network.sif")
+    grid = ("--modules", 1, "--genes", "20,60,150", "--samples", 40, "--smoothness", "0,0.1")
+    return run("tune", *data, "--out", out, *grid, "--folds", 3, *more)
 
 
 def test_the_table_and_the_choice_are_those_of_the_function(files, tmp_path):
-    done = run(files, tmp_path)
+    done = tune(files, tmp_path)
     assert done.exit_code == 0, done.output
     table = read_table(tmp_path / "tuning.tsv")
     read = netbic.io.open_study(files / "expression.tsv.gz", files / "network.sif")
@@ -68,7 +55,7 @@ def test_a_tuning_in_a_new_process(files, tmp_path):
 
 
 def test_an_interrupted_tuning_goes_on(files, tmp_path, monkeypatch):
-    whole = run(files, tmp_path / "whole", "--json")
+    whole = tune(files, tmp_path / "whole", "--json")
     from netbic.storage import Checkpoint
 
     append, kept = Checkpoint.append, []
@@ -81,28 +68,28 @@ def test_an_interrupted_tuning_goes_on(files, tmp_path, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(Checkpoint, "append", interrupted)
-        cut = run(files, tmp_path / "cut")
+        cut = tune(files, tmp_path / "cut")
     assert cut.exit_code == 1
     assert "run the same command again to continue" in cut.output
     assert (tmp_path / "cut" / "tuning.checkpoint").read_text().count("\n") == 8
-    otherwise = run(files, tmp_path / "cut", "--seed", "1")
+    otherwise = tune(files, tmp_path / "cut", "--seed", "1")
     assert otherwise.exit_code == 1
     said = "seed differs): use the same options, choose another folder, or use --force to start again"
     assert said in otherwise.output
-    again = run(files, tmp_path / "cut", "--json")
+    again = tune(files, tmp_path / "cut", "--json")
     assert again.output == whole.output
     assert (tmp_path / "cut" / "tuning.tsv").read_bytes() == (tmp_path / "whole" / "tuning.tsv").read_bytes()
 
 
 def test_finished_results_are_not_overwritten(files, tmp_path):
-    assert run(files, tmp_path, "--quiet").output == ""
-    refused = run(files, tmp_path)
+    assert tune(files, tmp_path, "--quiet").output == ""
+    refused = tune(files, tmp_path)
     assert refused.exit_code == 2
     assert "already contains a finished tuning" in refused.output
     before = (tmp_path / "tuning.tsv").read_bytes()
-    assert run(files, tmp_path, "--force", "--genes", "60,9999").exit_code == 1
+    assert tune(files, tmp_path, "--force", "--genes", "60,9999").exit_code == 1
     assert (tmp_path / "tuning.tsv").read_bytes() == before
-    assert run(files, tmp_path, "--force", "--quiet").exit_code == 0
+    assert tune(files, tmp_path, "--force", "--quiet").exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -116,22 +103,21 @@ def test_finished_results_are_not_overwritten(files, tmp_path):
     ],
 )
 def test_bad_input(files, tmp_path, words, said):
-    done = run(files, tmp_path / "out", *words)
+    done = tune(files, tmp_path / "out", *words)
     assert done.exit_code in (1, 2)
     assert said in " ".join(done.output.split())
     assert "Traceback" not in done.output
 
 
 def test_smoothness_needs_a_network(files, tmp_path):
-    words = ["tune", str(files / "expression.tsv.gz"), "--smoothness", "0.1", "--out", str(tmp_path / "out")]
-    done = CliRunner().invoke(main, words)
+    done = run("tune", files / "expression.tsv.gz", "--smoothness", 0.1, "--out", tmp_path / "out")
     assert done.exit_code == 2
     assert "--smoothness needs a network" in done.output
 
 
 def test_a_cluster_of_this_machine_writes_the_same_table(files, tmp_path):
     pytest.importorskip("distributed")
-    done = [run(files, tmp_path / "here"), run(files, tmp_path / "there", "--dask", "local")]
+    done = [tune(files, tmp_path / "here"), tune(files, tmp_path / "there", "--dask", "local")]
     assert [each.exit_code for each in done] == [0, 0], done[1].output
     here, there = ((tmp_path / name / "tuning.tsv").read_bytes() for name in ("here", "there"))
     assert here == there
@@ -141,17 +127,17 @@ def test_a_cluster_that_is_not_there_is_named_in_one_line(files, tmp_path, monke
     pytest.importorskip("distributed")
     monkeypatch.setattr("netbic.cli.cluster._SECONDS", 1)
     for word, code, said in (("tcp://127.0.0.1:9", 1, "no Dask scheduler answered"), ("nowhere://1", 2, "unknown")):
-        done = run(files, tmp_path, "--dask", word)
+        done = tune(files, tmp_path, "--dask", word)
         assert done.exit_code == code
         assert f"--dask {word}: {said}" in done.output
         assert "Traceback" not in done.output
-    both = run(files, tmp_path, "--dask", "local", "--jobs", "2")
+    both = tune(files, tmp_path, "--dask", "local", "--jobs", "2")
     assert both.exit_code == 2
     assert "cannot be combined" in both.output
 
 
 def test_without_dask_the_remedy_is_said(files, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    done = run(files, tmp_path, "--dask", "local")
+    done = tune(files, tmp_path, "--dask", "local")
     assert done.exit_code == 1
     assert 'pip install "netbic[dask]"' in done.output

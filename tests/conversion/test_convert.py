@@ -11,12 +11,11 @@ import pandas as pd
 import pytest
 import scipy.io
 import scipy.sparse as sp
-from click.testing import CliRunner
 
 import netbic
-from netbic.cli import main
 from netbic.io import InputError, convert, open_expression, prepare, read_expression
 from netbic.outofcore import BlockError
+from support.commands import run
 
 generator = np.random.default_rng(1)
 VALUES = np.round(generator.normal(size=(57, 40)), 6) * (generator.random((57, 40)) < 0.6)  # samples by genes
@@ -266,11 +265,11 @@ def test_missing_values_are_kept_with_a_word(tmp_path):
 def test_the_command(tmp_path):
     text(tmp_path / "table.tsv")
     words = [str(tmp_path / "table.tsv"), str(tmp_path / "out.zarr")]
-    done = CliRunner().invoke(main, ["convert", *words, "--block-rows", "20", "--dtype", "float32"])
+    done = run("convert", *words, "--block-rows", "20", "--dtype", "float32")
     assert done.exit_code == 0, done.output
     assert "57 samples x 40 genes, dense float32, 3 blocks of 20" in done.output
-    assert CliRunner().invoke(main, ["convert", *words]).exit_code == 2
-    assert CliRunner().invoke(main, ["convert", *words, "--force", "--quiet"]).output == ""
+    assert run("convert", *words).exit_code == 2
+    assert run("convert", *words, "--force", "--quiet").output == ""
 
 
 FRUGAL = """

@@ -5,11 +5,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from click.testing import CliRunner
 from sklearn.metrics import roc_auc_score
 
 import netbic
-from netbic.cli import main
+from support.commands import run
 
 MATCHED = {  # genes and edges in common, as the data's own description has them
     ("coadread_rnaseq", "pathway_commons_v7"): (13_136, 260_230),
@@ -29,7 +28,7 @@ FURTHER = [pytest.param(*pair, marks=pytest.mark.nightly) for pair in MATCHED if
 def test_forty_modules_of_the_tumours(real_data, tmp_path, study, network):
     data = real_data / f"expr_tcga_{study}.parquet", real_data / f"network_{network}.parquet"
     words = ["fit", str(data[0]), "--graph", str(data[1]), "--out", str(tmp_path / "out")]
-    done = CliRunner().invoke(main, [*words, "--modules", "40", "--genes", "200", "--samples", "50"])
+    done = run(*words, "--modules", "40", "--genes", "200", "--samples", "50")
     assert done.exit_code == 0, done.output
     genes, edges = MATCHED[study, network]
     assert f"matched: {genes:,} of" in done.output

@@ -9,7 +9,7 @@ import netbic
 from netbic import SparseGraphSVD
 from netbic.operators import DenseOperator, Masked, Scaler, learn_from_observed
 from netbic.solver.starts import Starts
-from writing import written_out
+from support.operator_entries import entries_of
 
 GENERATOR = np.random.default_rng(0)
 X = GENERATOR.standard_normal((30, 20)) + 5
@@ -24,13 +24,13 @@ def test_masked_operator_is_the_filled_matrix(impute):
     generator = np.random.default_rng(1)
     for _ in range(3):
         expected = np.where(HOLES, 0.0 if impute else np.nanmean(current), current)
-        np.testing.assert_allclose(written_out(operator), expected, atol=1e-12)
-        np.testing.assert_allclose(written_out(operator.for_one_start()), expected, atol=1e-12)
+        np.testing.assert_allclose(entries_of(operator), expected, atol=1e-12)
+        np.testing.assert_allclose(entries_of(operator.for_one_start()), expected, atol=1e-12)
         assert operator.squared_norm == pytest.approx(np.sum(expected**2))
         a, b = generator.standard_normal(30), generator.standard_normal(20)
         a[3:], b[4:] = 0, 0
         predicted = operator.with_prediction(a, b)
-        np.testing.assert_allclose(written_out(predicted), expected + HOLES * np.outer(a, b), atol=1e-12)
+        np.testing.assert_allclose(entries_of(predicted), expected + HOLES * np.outer(a, b), atol=1e-12)
         operator = operator.minus(a, b, operator.matvec(np.arange(20), b))
         current = current - np.outer(a, b)
 
@@ -110,7 +110,7 @@ def test_sigma_is_relative_to_what_is_left_with_holes_too():
     starts = Starts(operator, exact=False)
     for _ in range(3):
         leading = starts.leading(operator)
-        assert leading.value == pytest.approx(np.linalg.norm(written_out(operator), 2))
+        assert leading.value == pytest.approx(np.linalg.norm(entries_of(operator), 2))
         left, right = np.where(np.arange(30) < 8, leading.vector[:30] if leading.on_rows else 1.0, 0.0), np.ones(20)
         product = operator.matvec(np.arange(20), right)
         starts.deflate(operator, left, right, product)

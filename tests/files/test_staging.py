@@ -9,7 +9,7 @@ import pytest
 import netbic
 from netbic import SparseGraphSVD
 from netbic.files import WriteError, add_files, atomic, remove_stale_scratch, scratch_folder
-from outputs import TOY, FullDisk, contents
+from support.output_folders import TOY, FullDisk, contents
 
 
 def test_a_scratch_folder_is_removed_only_when_its_process_has_ended(tmp_path):

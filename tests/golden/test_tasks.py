@@ -26,14 +26,14 @@ from netbic import L0, L1, SCAD, AdaptiveLasso, Graph, KeepSoft, L1Ball
 from netbic.estimators.projection import explained
 from netbic.operators import Masked, learn_from_observed
 from netbic.solver import Side
-from outside import outside_folder
+from support.shared_data import shared_folder
 
 LATER = r"input|cca|spc_orth1|s4vd.*"  # other models, and R's random numbers
 
 
 def golden_sets():
     paths = {path.stem: path for path in Path(__file__).parent.glob("*.npz")}
-    outside = outside_folder("NETBIC_GOLDEN")
+    outside = shared_folder("NETBIC_GOLDEN")
     paths |= {path.stem: path for path in sorted(outside.glob("*.npz"))} if outside else {}
     return [GoldenSet(path) for path in paths.values()]
 

@@ -9,7 +9,7 @@ import netbic.operators
 from netbic.operators import DataOperator, DenseOperator, Scaler, SparseOperator
 from netbic.operators.dense import _BLOCK_ENTRIES
 from netbic.outofcore import ChunkedOperator, RowBlocks
-from writing import written_out
+from support.operator_entries import entries_of
 
 GENERATOR = np.random.default_rng(0)
 COUNTS = GENERATOR.poisson(0.5, (30, 20)) * GENERATOR.uniform(1, 3, (30, 20)) + (np.arange(20) == 4) * 5.0
@@ -149,8 +149,8 @@ def test_preparation_is_the_arithmetic_it_says(make, center, scale):
     preparation = Scaler.learn(data, center, scale)
     operator = preparation.operator(data)
     expected = prepared_by_hand(COUNTS, center, scale)
-    np.testing.assert_allclose(written_out(operator), expected, atol=1e-10)
-    np.testing.assert_allclose(written_out(operator.for_one_start()), expected, atol=1e-10)
+    np.testing.assert_allclose(entries_of(operator), expected, atol=1e-10)
+    np.testing.assert_allclose(entries_of(operator.for_one_start()), expected, atol=1e-10)
     assert operator.squared_norm == pytest.approx(np.sum(expected**2))
     np.testing.assert_allclose(preparation.apply(COUNTS), expected, atol=1e-10)
     directions = np.random.default_rng(7).standard_normal((20, 3))
@@ -215,7 +215,7 @@ def test_corrections_add_up_and_keep_the_norm(make):
         a[kept:], b[kept:] = 0, 0
         operator = operator.minus(a, b, operator.matvec(np.arange(20), b))
         expected = expected - np.outer(a, b)
-    np.testing.assert_allclose(written_out(operator), expected, atol=1e-10)
+    np.testing.assert_allclose(entries_of(operator), expected, atol=1e-10)
     assert operator.squared_norm == pytest.approx(np.sum(expected**2))
 
 
@@ -229,7 +229,7 @@ def test_what_products_cannot_tell(make, center):
     sparse = (generator.uniform(size=30) < 0.1) * 3.0, (generator.uniform(size=20) < 0.1) * 2.0
     for left, right in ((generator.standard_normal(30), generator.standard_normal(20)), sparse):
         operator = operator.minus(left, right, operator.matvec(np.arange(20), right))
-    X = written_out(operator)
+    X = entries_of(operator)
     rows, columns = operator.squared_lengths()
     np.testing.assert_allclose(rows, (X**2).sum(axis=1), rtol=1e-12)
     np.testing.assert_allclose(columns, (X**2).sum(axis=0), rtol=1e-12)

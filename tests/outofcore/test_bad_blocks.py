@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 import netbic
 from netbic.outofcore import BlockError, blocks
-from problems_in_blocks import COUNTS, DENSE, assert_same, model, sparse_blocks
+from support.block_problems import COUNTS, DENSE, assert_same, model, sparse_blocks
 
 
 def in_blocks(X):

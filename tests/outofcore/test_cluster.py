@@ -15,7 +15,7 @@ from distributed import Client, LocalCluster
 from distributed.comm.core import CommClosedError
 
 from netbic.outofcore import BlockError, ClusterError, blocks, executors
-from problems_in_blocks import COUNTS, DENSE, assert_same, model, sparse_blocks
+from support.block_problems import COUNTS, DENSE, assert_same, model, sparse_blocks
 
 WORDS = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 60}
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import netbic
 from netbic.outofcore import ChunkedOperator, RowBlocks, blocks, executors
-from problems_in_blocks import COUNTS, DENSE, GRAPH, assert_same, model, sparse_blocks
+from support.block_problems import COUNTS, DENSE, GRAPH, assert_same, model, sparse_blocks
 
 WORDS = {
     "usual": {},

@@ -9,12 +9,11 @@ import pandas as pd
 import pytest
 import scipy.io
 import scipy.sparse as sp
-from click.testing import CliRunner
 
 import netbic
 from netbic import InputError
-from netbic.cli import main
 from netbic.io import align, open_study, prepare, read_expression, read_network
+from support.commands import run
 
 generator = np.random.default_rng(0)
 GENES = [f"GENE{k:03d}" for k in range(40)]
@@ -248,10 +247,6 @@ def test_entrez_numbers_in_networkx_are_names():
     netbic.tl.modules(adata, graph, 1, n_rows=4, n_columns=8)
     joined = adata.varp["netbic"].toarray() > 0
     assert {(a, b) for a, b in zip(*np.nonzero(joined), strict=True) if a < b} == {(k, k + 1) for k in range(39)}
-
-
-def run(*words):
-    return CliRunner().invoke(main, [str(word) for word in words])
 
 
 def test_new_samples_are_prepared_as_the_old_ones_were(tmp_path):

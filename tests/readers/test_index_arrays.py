@@ -19,7 +19,7 @@ import netbic
 from netbic.io import InputError, convert, open_expression, read_expression, read_network
 from netbic.readers import ExpressionOptions, hdf5
 from netbic.readers.lazy import row_source
-from zarr_stores import write_zarr
+from support.zarr_stores import write_zarr
 
 COUNTS = np.random.default_rng(0).poisson(0.8, (30, 40)).astype(np.float32)
 STORED = int((COUNTS != 0).sum())

@@ -20,7 +20,7 @@ import netbic
 from netbic.io import InputError, open_expression, open_study, prepare, read_expression
 from netbic.outofcore import BlockError
 from netbic.study.preprocessing import variances
-from zarr_stores import write_zarr
+from support.zarr_stores import write_zarr
 
 STUDY = netbic.simulate.cohort(90, 300, n_modules=2, random_state=3)
 COUNTS = np.random.default_rng(0).poisson(np.exp(STUDY.expression.to_numpy() / 2).clip(0, 50)).astype(np.float64)

@@ -11,14 +11,13 @@ import pandas as pd
 import pytest
 import scipy.io
 import scipy.sparse as sp
-from click.testing import CliRunner
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 import netbic
-from netbic.cli import main
 from netbic.io import InputError, read_expression, read_gene_sets, read_network, read_table, write_table
 from netbic.readers.names import read_id_map
+from support.commands import run
 
 SURROGATE = re.compile("[\ud800-\udfff]")
 HOSTILE = [
@@ -345,16 +344,16 @@ def test_tabs_and_line_feeds_survive_a_fit(tmp_path):
     data.to_parquet(tmp_path / "data.parquet")
     pd.DataFrame({"source": genes[:-1], "target": genes[1:]}).to_parquet(tmp_path / "net.parquet")
     words = ["fit", "data.parquet", "--graph", "net.parquet", "--out", "out", "--modules", "2", "--no-report"]
-    assert run(tmp_path, *words, "--genes", "6", "--samples", "5").exit_code == 0
-    assert run(tmp_path, "score", "out", "data.parquet", "--out", "scores.tsv").exit_code == 0
+    assert run_in(tmp_path, *words, "--genes", "6", "--samples", "5").exit_code == 0
+    assert run_in(tmp_path, "score", "out", "data.parquet", "--out", "scores.tsv").exit_code == 0
     members, model = read_table(tmp_path / "out" / "modules.tsv"), netbic.load(tmp_path / "out")
     pd.testing.assert_frame_equal(members, netbic.io.modules_table(model))
     assert read_table(tmp_path / "scores.tsv")["sample"].tolist() == data.columns.tolist()
 
 
-def run(folder, *words):
+def run_in(folder, *arguments):
     with contextlib.chdir(folder):
-        return CliRunner().invoke(main, words)
+        return run(*arguments)
 
 
 def test_tables_of_ordinary_names_are_written_as_before(tmp_path):

@@ -11,14 +11,13 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 from PIL import Image
 
 import netbic
-import reports
-from netbic.cli import main
 from netbic.report import charts, contents, heatmaps
 from netbic.report.network import subnetwork
+from support import report_folders
+from support.commands import run, run_successfully
 
 
 class Page(HTMLParser):
@@ -48,7 +47,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    return reports.ordinary(tmp_path_factory.mktemp("ordinary"))
+    return report_folders.ordinary(tmp_path_factory.mktemp("ordinary"))
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +57,7 @@ def page(folder):
 
 @pytest.fixture(scope="module")
 def hostile_page(tmp_path_factory):
-    folder = reports.hostile(tmp_path_factory.mktemp("hostile"))
+    folder = report_folders.hostile(tmp_path_factory.mktemp("hostile"))
     return Page((folder / "report.html").read_text())
 
 
@@ -93,9 +92,9 @@ def test_hostile_names_are_text(page, hostile_page):
     assert count == {tag: sum(name == tag for name, _ in hostile_page.elements) for tag in count}
     assert all(image["src"].startswith("data:image/png;") for image in hostile_page.all("img"))
     shown = hostile_page.texts["bdi"]
-    for name in reports.HOSTILE:
+    for name in report_folders.HOSTILE:
         least = 3 if "\t" not in name else 2  # as a gene, as a sample and as a gene set, which cannot hold a tab
-        assert shown.count(reports.written_out(name)) >= least, name
+        assert shown.count(report_folders.as_displayed(name)) >= least, name
     turns = re.compile("[\u202a-\u202e\u2066-\u2069]")
     texts = [text for tag, parts in hostile_page.texts.items() if tag not in ("script", "style") for text in parts]
     assert not any(turns.search(text) for text in texts)
@@ -104,8 +103,8 @@ def test_hostile_names_are_text(page, hostile_page):
     ]
     assert not any(turns.search(value) for value in told)  # a download of the table holds names as they are
     data = json.loads(hostile_page.texts["script"][0])
-    assert set(reports.HOSTILE) <= set(data["genes"].values())
-    assert set(reports.HOSTILE) <= set(data["samples"].values())
+    assert set(report_folders.HOSTILE) <= set(data["genes"].values())
+    assert set(report_folders.HOSTILE) <= set(data["samples"].values())
 
 
 def test_the_table_holds_the_summary(folder, page):
@@ -232,13 +231,13 @@ def test_the_same_fit_writes_the_same_page_also_after_an_interruption(folder, tm
     words = ["fit", *files, "--gene-sets", folder.parent / "sets.gmt", *sizes, "--out", tmp_path / "out", "--resume"]
     with monkeypatch.context() as patch:
         patch.setattr(netbic.report, "write_report", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
-        assert CliRunner().invoke(main, list(map(str, words))).exit_code == 1
+        assert run(*words).exit_code == 1
     assert not (tmp_path / "out" / "report.html").exists()
     assert json.loads((tmp_path / "out" / "run.json").read_text())["state"] == "running"
-    reports.run(*words)
+    run_successfully(*words)
     before = (tmp_path / "out" / "report.html").read_bytes()
     assert before == (folder / "report.html").read_bytes()
-    reports.run("report", tmp_path / "out")
+    run_successfully("report", tmp_path / "out")
     assert (tmp_path / "out" / "report.html").read_bytes() == before
 
 
@@ -246,8 +245,8 @@ def test_new_gene_sets_come_into_a_new_report(folder, tmp_path):
     shutil.copytree(folder, tmp_path / "out")
     sets = netbic.io.read_gene_sets(folder.parent / "sets.gmt")
     (tmp_path / "new.gmt").write_text("\t".join(["brand-new", "", *next(iter(sets.values()))]))
-    reports.run("enrich", tmp_path / "out", "--gene-sets", tmp_path / "new.gmt")
-    done = reports.run("report", tmp_path / "out", "--out", tmp_path / "other.html")
+    run_successfully("enrich", tmp_path / "out", "--gene-sets", tmp_path / "new.gmt")
+    done = run_successfully("report", tmp_path / "out", "--out", tmp_path / "other.html")
     assert done.output.strip() == str(tmp_path / "other.html")
     names = Page((tmp_path / "other.html").read_text()).texts["bdi"]
     assert "brand-new" in names
@@ -257,19 +256,19 @@ def test_new_gene_sets_come_into_a_new_report(folder, tmp_path):
 def test_a_fit_without_the_libraries_says_how_to_get_them_and_goes_on(folder, tmp_path, monkeypatch):
     monkeypatch.setattr("netbic.report.page.find_spec", lambda name: None if name == "altair" else name)
     monkeypatch.setitem(__import__("sys").modules, "altair", None)
-    done = reports.run("fit", folder.parent / "expression.parquet", "--modules", 1, "--out", tmp_path / "out")
+    done = run_successfully("fit", folder.parent / "expression.parquet", "--modules", 1, "--out", tmp_path / "out")
     assert 'pip install "netbic[report]"' in done.output
     assert not (tmp_path / "out" / "report.html").exists()
-    failed = CliRunner().invoke(main, ["report", str(tmp_path / "out")])
+    failed = run("report", str(tmp_path / "out"))
     assert failed.exit_code == 1
     assert 'a report needs altair: pip install "netbic[report]"' in failed.output
 
 
 def test_no_report_and_force(folder, tmp_path):
     words = ("fit", folder.parent / "expression.parquet", "--modules", 1, "--out", tmp_path, "--force")
-    reports.run(*words)
+    run_successfully(*words)
     assert (tmp_path / "report.html").exists()
-    reports.run(*words, "--no-report")
+    run_successfully(*words, "--no-report")
     assert not (tmp_path / "report.html").exists()
     assert (tmp_path / "heatmaps.npz").exists()
 
@@ -334,7 +333,7 @@ def test_foreign_tables_are_named(folder, tmp_path):
 
 
 def test_a_folder_that_is_not_there(folder, tmp_path):
-    done = CliRunner().invoke(main, ["report", str(folder), "--out", str(tmp_path / "no" / "page.html")])
+    done = run("report", str(folder), "--out", str(tmp_path / "no" / "page.html"))
     assert done.exit_code == 1
     assert "page.html" in done.output
     assert "its folder does not exist" in done.output
@@ -348,25 +347,25 @@ def test_settings_show_what_the_defaults_came_to(folder):
 def test_resume_adds_gene_sets_and_report_to_a_finished_fit(folder, tmp_path, monkeypatch):
     data = folder.parent / "expression.parquet", "--graph", folder.parent / "network.parquet"
     words = ("fit", *data, "--modules", 4, "--genes", 40, "--samples", 30, "--out", tmp_path / "out")
-    reports.run(*words, "--no-report")
+    run_successfully(*words, "--no-report")
     monkeypatch.setattr(netbic.SparseGraphSVD, "iter_fit", None)  # nothing is fitted from here on
-    done = reports.run(*words, "--resume", "--gene-sets", folder.parent / "sets.gmt")
+    done = run_successfully(*words, "--resume", "--gene-sets", folder.parent / "sets.gmt")
     assert "already finished: the modules are unchanged" in done.output
     assert "gene_sets.tsv" in done.output
     for path in folder.rglob("*"):  # as if they had been asked for from the beginning
         if path.is_file():
             assert path.read_bytes() == (tmp_path / "out" / path.relative_to(folder)).read_bytes(), path
-    again = reports.run(*words, "--resume", "--gene-sets", folder.parent / "sets.gmt")
+    again = run_successfully(*words, "--resume", "--gene-sets", folder.parent / "sets.gmt")
     assert "nothing to do" in again.output
     (tmp_path / "out" / "report.html").unlink()
-    reports.run(*words, "--resume")
+    run_successfully(*words, "--resume")
     assert (tmp_path / "out" / "report.html").read_bytes() == (folder / "report.html").read_bytes()
 
 
 @pytest.mark.parametrize("level", [1e-6, 0.6])
 def test_the_level_of_enrich_is_that_of_the_report(folder, tmp_path, level):
     copy = shutil.copytree(folder, tmp_path / "copy")
-    reports.run("enrich", copy, "--level", level)
+    run_successfully("enrich", copy, "--level", level)
     edges = netbic.io.read_table(copy / "edges.tsv")
     gathered = contents.gather(copy)
     assert gathered.levels == {"edges": level, "gene_sets": 0.05}  # the gene sets are still those of the fit
@@ -425,7 +424,7 @@ def test_a_damaged_record_of_levels_counts_as_none(folder, tmp_path, content):
     copy = shutil.copytree(folder, tmp_path / "copy")
     (copy / "enrichment.json").write_text(content)
     assert contents.gather(copy).levels == {"edges": 0.05, "gene_sets": 0.05}
-    reports.run("enrich", copy, "--level", 0.01)
+    run_successfully("enrich", copy, "--level", 0.01)
     assert contents.gather(copy).levels == {"edges": 0.01, "gene_sets": 0.05}
 
 
@@ -434,7 +433,7 @@ def test_a_bad_file_of_gene_sets_leaves_all_as_it_was(folder, tmp_path):
     before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in copy.rglob("*") if path.is_file()}
     for text in ("no genes here\n", "strange\t\tNOBODY\tKNOWS\tTHEM\n"):
         (tmp_path / "bad.gmt").write_text(text)
-        done = CliRunner().invoke(main, ["enrich", str(copy), "--gene-sets", str(tmp_path / "bad.gmt")])
+        done = run("enrich", str(copy), "--gene-sets", str(tmp_path / "bad.gmt"))
         assert done.exit_code == 1
         after = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in copy.rglob("*") if path.is_file()}
         assert after == before

@@ -7,16 +7,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from click.testing import CliRunner
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import netbic
 from netbic import AdaptiveSupport, SparseGraphSVD
-from netbic.cli import main
 from netbic.selection import AutoSVD, choose_settings
 from netbic.simulate import cohort, paper
+from support.commands import run
 
 QUICK = {"n_rewired": 3, "most": 4, "random_state": 0, "n_jobs": 2}
 study = cohort(150, 600, n_modules=2, strength=1.5, random_state=0)
@@ -206,7 +205,7 @@ def files(tmp_path_factory):
 def automatic(files, out, *more):
     expression, network = files / "expression.tsv.gz", files / "network.sif"
     words = ["fit", str(expression), "--graph", str(network), "--out", str(out), "--auto", "--modules", "3", *more]
-    return CliRunner().invoke(main, words)
+    return run(*words)
 
 
 def test_the_command_prints_the_choice_and_resumes_with_it(files, tmp_path, monkeypatch):

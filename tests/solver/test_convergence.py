@@ -12,7 +12,7 @@ import netbic
 from golden.peers import GoldenSet
 from netbic import Graph
 from netbic.simulate import paper
-from outside import outside_folder
+from support.shared_data import shared_folder
 
 pytestmark = pytest.mark.filterwarnings("ignore:the graph makes up")  # these graphs are meant to be too strong
 
@@ -58,7 +58,7 @@ def test_every_case_that_cycles_settles_under_auto(name, sigma, signs):
 
 
 def test_golden_limit_cycles_settle_under_auto():
-    folder = outside_folder("NETBIC_GOLDEN")
+    folder = shared_folder("NETBIC_GOLDEN")
     if folder is None:
         pytest.skip("needs the golden set lung200: set NETBIC_GOLDEN to its folder")
     golden = GoldenSet(Path(folder) / "lung200.npz")

@@ -6,12 +6,11 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from click.testing import CliRunner
 
 import netbic
 from netbic import L0, L1, SparseGraphSVD, selection
-from netbic.cli import main
 from netbic.solver import search
+from support.commands import run
 
 MANY = 10**9
 X = np.random.default_rng(0).standard_normal((8, 11))
@@ -71,7 +70,7 @@ def test_counting_needs_no_memory_for_what_is_not_tested():
 def test_a_billion_modules_by_command(tmp_path):
     np.save(tmp_path / "X.npy", X)
     words = ["--modules", str(MANY), "--genes", "4", "--samples", "3", "--no-report"]
-    done = CliRunner().invoke(main, ["fit", str(tmp_path / "X.npy"), "--out", str(tmp_path / "out"), *words])
+    done = run("fit", str(tmp_path / "X.npy"), "--out", str(tmp_path / "out"), *words)
     assert done.exit_code == 0, done.output
     assert "nothing but rounding error is left of X" in done.output
     assert netbic.load(tmp_path / "out").n_components_ < 500

@@ -10,7 +10,7 @@ from scipy.optimize import linear_sum_assignment
 
 from netbic import L0, SCAD, AdaptiveLasso, KeepSoft, SparseGraphSVD
 from netbic.solver import IncompatibleSolver
-from properties.problems import matrices, penalty_with_objective, random_graph, signs, terms
+from support.problems import matrices, penalty_with_objective, random_graph, signs, terms
 
 
 def quiet_fit(X, **keywords):

@@ -16,8 +16,8 @@ from netbic.solver.half_step import candidate, half_step
 from netbic.solver.restarts import ModuleProblem, Settings
 from netbic.solver.search import Module, deflation_terms
 from netbic.solver.starts import Direction, Starts, exact_direction
-from properties.problems import matrices, penalty_with_objective, random_graph, signs, terms
-from writing import written_out
+from support.operator_entries import entries_of
+from support.problems import matrices, penalty_with_objective, random_graph, signs, terms
 
 PATH = Graph(np.diag(np.ones(5), 1) + np.diag(np.ones(5), -1))
 FAR_EDGE = Graph(np.array([[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]], dtype=float))
@@ -157,7 +157,7 @@ def test_deflation_is_the_formula(how, shape):
         "projection": (np.eye(shape[0]) - np.outer(u, u)) @ X @ (np.eye(shape[1]) - np.outer(v, v)),
         "schur": X - np.outer(X @ v, X.T @ u) / d,
     }[how]
-    np.testing.assert_allclose(written_out(operator), expected, atol=1e-12)
+    np.testing.assert_allclose(entries_of(operator), expected, atol=1e-12)
     assert operator.squared_norm == pytest.approx(np.sum(expected**2))
 
 

@@ -12,12 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import netbic
-from netbic.cli import main
 from netbic.files import locked
 from netbic.io import Run
+from support.commands import run
 
 RESULTS = ["modules.tsv", "summary.tsv", "edges.tsv", "alignment.json", "run.json"]
 RESULTS += ["heatmaps.npz", "enrichment.json"]
@@ -55,7 +54,7 @@ def words(files, out, *more, modules=6):
 
 
 def fit(files, out, *more, modules=6):
-    return CliRunner().invoke(main, words(files, out, *more, modules=modules))
+    return run(*words(files, out, *more, modules=modules))
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +117,7 @@ def test_a_module_of_another_run_is_not_taken(files, finished, tmp_path):
     content = json.loads((other / "run.json").read_text())
     content["settings"]["genes"] = 61
     (other / "run.json").write_text(json.dumps(content))
-    CliRunner().invoke(main, [*words(files, other, "--resume"), "--genes", "61"])
+    run(*words(files, other, "--resume"), "--genes", "61")
     assert not contents(other)["modules.tsv"].startswith(contents(finished)["modules.tsv"][:2000])
 
 
@@ -218,7 +217,7 @@ def test_other_settings_or_data_are_refused_with_what_changed(files, tmp_path):
     assert "modules: 6 then, 9 now; seed: 0 then, 7 now" in done.output
     (tmp_path / "net.sif").write_text((files / "network.sif").read_text().split("\n", 1)[1])
     changed = [*words(files, tmp_path / "out", "--resume"), "--graph", str(tmp_path / "net.sif")]
-    done = CliRunner().invoke(main, changed)
+    done = run(*changed)
     assert done.exit_code == 2
     assert "(network differs)" in done.output
 

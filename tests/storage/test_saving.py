@@ -5,7 +5,7 @@ import pytest
 import netbic
 from netbic import InputError, SparseGraphSVD
 from netbic.files import RECORDS, WriteError, atomic
-from outputs import TOY, FullDisk, contents
+from support.output_folders import TOY, FullDisk, contents
 
 
 @pytest.mark.parametrize("name", ["model.json", *RECORDS["model.json"][:4]])

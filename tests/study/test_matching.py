@@ -5,10 +5,8 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 from netbic import Graph, tl
-from netbic.cli import main
 from netbic.io import (
     InputError,
     MatchingOptions,
@@ -19,6 +17,7 @@ from netbic.io import (
     open_study,
 )
 from netbic.study.matching import check_overlap
+from support.commands import run
 
 GENES = np.array(["TP53", "MDM2", "EGFR", "GRB2", "ACTB", "GAPDH"], dtype=object)
 NETWORK = Graph.from_edges(pd.DataFrame({"a": ["TP53", "MDM2", "EGFR", "SOS1"], "b": ["MDM2", "EGFR", "GRB2", "GRB2"]}))
@@ -154,7 +153,7 @@ def test_nodes_without_names_are_the_genes_of_the_file(tmp_path):
 def test_the_command_line_prints_its_options_for_parameters(tmp_path):
     with pytest.raises(InputError, match=r"two-column table \(`id_map`\)$"):
         study(tmp_path, ["x", "y", "z"], ["p", "q", "r"])
-    done = CliRunner().invoke(main, ["align", str(tmp_path / "expression.tsv"), "--graph", str(tmp_path / "net.tsv")])
+    done = run("align", str(tmp_path / "expression.tsv"), "--graph", str(tmp_path / "net.tsv"))
     assert done.exit_code == 1
     assert done.output.strip().endswith("translate one into the other with a two-column table (--id-map)")
 
@@ -187,5 +186,5 @@ def test_warnings_on_the_command_line_name_options_too(tmp_path):
     table["e"] *= 1e6
     table.to_csv(tmp_path / "expression.tsv", sep="\t")
     pd.DataFrame({"source": ENSEMBL[:-1], "target": ENSEMBL[1:]}).to_csv(tmp_path / "net.tsv", sep="\t", index=False)
-    done = CliRunner().invoke(main, ["align", str(tmp_path / "expression.tsv"), "--graph", str(tmp_path / "net.tsv")])
+    done = run("align", str(tmp_path / "expression.tsv"), "--graph", str(tmp_path / "net.tsv"))
     assert "if it is not a sample, leave it out (--skip-columns)" in done.stderr

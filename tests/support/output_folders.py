@@ -1,19 +1,13 @@
-"""A small study as files, commands run on it, and disks that fill up."""
+"""Fits written to output folders, the contents of folders, and full disks."""
 
 import errno
 import os
 from pathlib import Path
 
-from click.testing import CliRunner
-
 import netbic
-from netbic.cli import main
+from support.commands import run
 
 TOY = netbic.simulate.paper(0.02, random_state=0)
-
-
-def run(*words):
-    return CliRunner().invoke(main, [str(word) for word in words])
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -24,12 +18,12 @@ SIZES = ("--modules", 2, "--genes", 8, "--samples", 6)
 
 
 def fit(cohort, out, *more):
-    words = ("fit", cohort / "expression.tsv", "--graph", cohort / "edges.tsv", *SIZES, "--out", out)
-    return run(*words, *(more or ["--no-report"]))
+    arguments = ("fit", cohort / "expression.tsv", "--graph", cohort / "edges.tsv", *SIZES, "--out", out)
+    return run(*arguments, *(more or ["--no-report"]))
 
 
 class FullDisk:
-    """From the n-th file on, nothing more can be written."""
+    """A disk that is full after a number of files."""
 
     def __init__(self, after: int) -> None:
         self.left = after

@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 
-def outside_folder(variable: str) -> Path | None:
-    """The folder an environment variable names, or None; an error where data are required but not there."""
+def shared_folder(variable: str) -> Path | None:
+    """The folder that an environment variable names, or None; an error if data are required but missing."""
     folder = os.environ.get(variable)
     if folder and Path(folder).is_dir():
         return Path(folder)

@@ -1,16 +1,15 @@
-"""Folders of fits to report on: one of an ordinary cohort, one full of names that would like to be markup."""
+"""Folders of fits for reports: one with ordinary names, one with names that contain markup and scripts."""
 
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from click.testing import CliRunner
 
 import netbic
-from netbic.cli import main
+from support.commands import run_successfully
 
-# What names of genes, samples, gene sets and files must never do is call this.
+# No name of a gene, a sample, a gene set or a file may make a page execute this.
 TRAP = "window.trapped=1"
 HOSTILE = [
     f"<script>{TRAP}</script>",
@@ -33,15 +32,9 @@ HOSTILE = [
 ]
 
 
-def written_out(name: str) -> str:
-    """A name as a page shows it: what turns letters round is seen."""
+def as_displayed(name: str) -> str:
+    """A name as a page shows it: characters that reverse the text direction are written as escapes."""
     return name.replace("\u202e", "\\u202e").replace("\u202c", "\\u202c")
-
-
-def run(*words):
-    done = CliRunner().invoke(main, [str(word) for word in words])
-    assert done.exit_code == 0, done.output
-    return done
 
 
 def ordinary(folder: Path) -> Path:
@@ -76,5 +69,5 @@ def fitted(study, folder: Path, file: str, sets: list[str]) -> Path:
     lines = ["\t".join([name, name, *members[at % len(members)]]) for at, name in enumerate(sets)]
     (folder / "sets.gmt").write_text("\n".join(lines), encoding="utf-8")
     files = (folder / file, "--graph", folder / "network.parquet", "--gene-sets", folder / "sets.gmt")
-    run("fit", *files, "--modules", 4, "--genes", 40, "--samples", 30, "--out", folder / "out")
+    run_successfully("fit", *files, "--modules", 4, "--genes", 40, "--samples", 30, "--out", folder / "out")
     return folder / "out"

@@ -1,4 +1,4 @@
-"""Matrices with planted modules, and fits that must agree."""
+"""Matrices with planted modules, the same in blocks, and the comparison of two fits."""
 
 import dask.array as da
 import numpy as np
@@ -17,9 +17,9 @@ LINKS[:20, :20] |= np.triu(GENERATOR.uniform(size=(20, 20)) < 0.5, 1)
 GRAPH = netbic.Graph(sp.csr_array(LINKS + LINKS.T, dtype=float))
 
 
-def model(**words):
-    """Two modules of 30 rows and 20 columns, unless said otherwise."""
-    return netbic.SparseGraphSVD(**({"n_components": 2, "n_rows": 30, "n_columns": 20} | words))
+def model(**parameters):
+    """Two modules of 30 rows and 20 columns, unless the parameters differ."""
+    return netbic.SparseGraphSVD(**({"n_components": 2, "n_rows": 30, "n_columns": 20} | parameters))
 
 
 def sparse_blocks(X, chunks, kind=sp.csr_array):

@@ -1,9 +1,9 @@
-"""An operator as the matrix it stands for."""
+"""The matrix that an operator represents."""
 
 import numpy as np
 
 
-def written_out(operator):
+def entries_of(operator):
     """All entries, by products with unit vectors from either side."""
     n, p = operator.shape
     by_columns = np.column_stack([operator.matvec(np.array([j]), np.ones(1)) for j in range(p)])
