@@ -47,14 +47,14 @@ def opened(browser):
     """Opens a report as a reader would; at the end nothing may have been complained of, requested or violated."""
     contexts, complaints = [], []
 
-    def open_report(folder, width=1200, **words):
-        context = browser.new_context(viewport={"width": width, "height": 900}, reduced_motion="reduce", **words)
+    def open_report(folder, width=1200, **options):
+        context = browser.new_context(viewport={"width": width, "height": 900}, reduced_motion="reduce", **options)
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("request", lambda request: complaints.append(request.url) if outside(request.url) else None)
-        if words.get("java_script_enabled", True):
+        if options.get("java_script_enabled", True):
             page.add_init_script(
                 "addEventListener('securitypolicyviolation', (event) => console.log(event.violatedDirective))"
             )
@@ -178,9 +178,9 @@ def test_hovering_the_network_shows_name_and_weight(folder, opened):
     at = int(circle.get_attribute("data-at"))
     own = members[(members["module"] == 1) & (members["axis"] == "gene")].iloc[at]
     circle.hover(force=True)
-    said = tip(page)
-    assert own["name"] in said
-    assert f"{abs(own['weight']):#.3g}" in said
+    text = tip(page)
+    assert own["name"] in text
+    assert f"{abs(own['weight']):#.3g}" in text
     assert page.locator("details[open] .touched").get_attribute("d").startswith("M")
 
 
@@ -192,9 +192,9 @@ def test_the_network_is_reached_by_keyboard(folder, opened):
     page.locator("details[open] .network svg").focus()
     for at in sorted(drawn)[:3]:  # heaviest first
         page.keyboard.press("ArrowRight")
-        said = tip(page)
-        assert own["name"][at] in said
-        assert f"{abs(own['weight'][at]):#.3g}" in said
+        text = tip(page)
+        assert own["name"][at] in text
+        assert f"{abs(own['weight'][at]):#.3g}" in text
         assert page.locator("circle.reached").get_attribute("data-at") == str(at)
     page.keyboard.press("ArrowLeft")
     assert own["name"][sorted(drawn)[1]] in tip(page)
@@ -223,11 +223,11 @@ def test_hovering_the_heatmap_shows_gene_sample_and_value(folder, opened):
     n_genes, n_samples = heatmap.values.shape
     row, col = n_genes - 1, 2
     page.mouse.move(box["x"] + (col + 0.5) * box["width"] / n_samples, box["y"] + (row + 0.5) * box["height"] / n_genes)
-    said = tip(page)
-    assert genes[heatmap.genes[row]] in said
-    assert samples[heatmap.samples[col]] in said
+    text = tip(page)
+    assert genes[heatmap.genes[row]] in text
+    assert samples[heatmap.samples[col]] in text
     value = heatmap.values[row, col] * heatmap.limit / 127
-    assert f"{abs(value):#.3g}".rstrip(".") in said
+    assert f"{abs(value):#.3g}".rstrip(".") in text
 
 
 @pytest.mark.parametrize("width", [400, 1600])
