@@ -78,7 +78,7 @@ def test_no_number_may_be_infinite_or_undefined(command, option, kind, value):
 
 
 @pytest.mark.parametrize(
-    "words",
+    "arguments",
     [
         ["simulate", "out", "--strength", "nan"],
         ["fit", "data.tsv", "--out", "out", "--smoothness", "nan"],
@@ -90,10 +90,10 @@ def test_no_number_may_be_infinite_or_undefined(command, option, kind, value):
     ],
     ids=" ".join,
 )
-def test_such_numbers_are_wrong_use_and_nothing_is_written(tmp_path, monkeypatch, words):
+def test_such_numbers_are_wrong_use_and_nothing_is_written(tmp_path, monkeypatch, arguments):
     monkeypatch.chdir(tmp_path)
     Path("data.tsv").write_text("gene\ts1\ts2\nA\t1\t2\nB\t3\t4\n")
-    done = run(*words)
+    done = run(*arguments)
     assert done.exit_code == 2, done.output
     assert re.search("not a finite number|expected numbers of at least 0", done.output)
     assert [path.name for path in tmp_path.iterdir()] == ["data.tsv"]
@@ -162,30 +162,30 @@ def test_what_simulate_writes_is_what_fit_finds(files, tmp_path):
 
 
 def test_fit_says_what_matched_and_what_was_found(files, tmp_path):
-    said = fit(files, tmp_path / "out").output
+    output = fit(files, tmp_path / "out").output
     for part in ("150 samples x 600 genes", "matched: 599 of 600 genes", "3 modules", "module 0: 40 samples"):
-        assert part in said
+        assert part in output
     assert fit(files, tmp_path / "quiet", "--quiet").output == ""
     facts = json.loads(fit(files, tmp_path / "json", "--json").stdout)
     assert [module["n_genes"] for module in facts["modules"]] == [60, 60, 60]
-    account = json.loads((tmp_path / "out" / "alignment.json").read_text())
-    assert account["matched"] == 599
+    alignment = json.loads((tmp_path / "out" / "alignment.json").read_text())
+    assert alignment["matched"] == 599
 
 
 def test_align_says_the_same(files, tmp_path):
     data = (str(files / "expression.tsv.gz"), "--graph", str(files / "network.sif"))
     printed = run("align", *data).output
     assert printed.splitlines() == fit(files, tmp_path / "out").output.splitlines()[: len(printed.splitlines())]
-    account = json.loads(run("align", *data, "--json").stdout)
+    alignment = json.loads(run("align", *data, "--json").stdout)
     fit(files, tmp_path / "again")
-    assert account == json.loads((tmp_path / "again" / "alignment.json").read_text())
+    assert alignment == json.loads((tmp_path / "again" / "alignment.json").read_text())
 
 
 def test_preparation_is_on_record(files, tmp_path):
     done = fit(files, tmp_path / "out", "--top-genes", "300", "--matched-only", "--zscore")
     assert done.exit_code == 0, done.output
-    account = json.loads((tmp_path / "out" / "alignment.json").read_text())
-    assert [step["step"] for step in account["steps"]] == ["only genes of the network", "most variable"]
+    alignment = json.loads((tmp_path / "out" / "alignment.json").read_text())
+    assert [step["step"] for step in alignment["steps"]] == ["only genes of the network", "most variable"]
     model = netbic.load(tmp_path / "out")
     assert model.scale
     assert model.components_.shape == (3, 300)
@@ -193,12 +193,12 @@ def test_preparation_is_on_record(files, tmp_path):
 
 @pytest.mark.parametrize("name", ["sgSVD*", "L0SVD", "PMD", "ALSVD"])
 def test_any_method_of_the_literature(files, tmp_path, name):
-    words = ("--smoothness", "0.05") if name == "sgSVD*" else ()
-    done = fit(files, tmp_path / "out", "--method", name, *words)
+    arguments = ("--smoothness", "0.05") if name == "sgSVD*" else ()
+    done = fit(files, tmp_path / "out", "--method", name, *arguments)
     assert done.exit_code == 0, done.output
     expression = netbic.io.read_expression(files / "expression.tsv.gz").frame()
     graph = netbic.io.read_network(files / "network.sif").graph
-    sigma = 0.05 if words else 0.0
+    sigma = 0.05 if arguments else 0.0
     model = netbic.method(
         name, 3, n_rows=40, n_columns=60, column_graph=graph, column_sigma=sigma, center="columns", random_state=0
     )
@@ -232,7 +232,7 @@ def test_warnings_are_one_line_each_and_kept(files, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("more", "code", "said"),
+    ("more", "code", "message"),
     [
         (["--genes", "601"], 2, "--genes 601 but the data have 600 genes: choose 1 to 600"),
         (["--samples", "0"], 2, "Invalid value for '--samples'"),
@@ -246,20 +246,20 @@ def test_warnings_are_one_line_each_and_kept(files, tmp_path):
         (["--nonsense"], 2, "No such option"),
     ],
 )
-def test_wrong_use_and_failure_have_their_exit_codes(files, tmp_path, more, code, said):
+def test_wrong_use_and_failure_have_their_exit_codes(files, tmp_path, more, code, message):
     done = fit(files, tmp_path / "out", *more)
     assert done.exit_code == code, done.output
-    assert said in done.output
+    assert message in done.output
     assert "Traceback" not in done.output
     assert not (tmp_path / "out").exists()
 
 
 def test_options_are_checked_before_the_data_are_read(tmp_path):
     (tmp_path / "data.tsv").write_text("not a table")
-    for more, said in (("--method", "sgSVX"), "unknown --method"), (("--smoothness", "1"), "needs a network"):
+    for more, message in (("--method", "sgSVX"), "unknown --method"), (("--smoothness", "1"), "needs a network"):
         done = run("fit", str(tmp_path / "data.tsv"), "--out", str(tmp_path / "out"), *more)
         assert done.exit_code == 2
-        assert said in done.output
+        assert message in done.output
 
 
 def test_debug_shows_where_an_error_comes_from(files, tmp_path):
@@ -270,12 +270,12 @@ def test_debug_shows_where_an_error_comes_from(files, tmp_path):
 def test_missing_values_are_refused_with_a_remedy_or_ignored(tmp_path):
     table = netbic.simulate.cohort(150, 600, n_modules=2, random_state=1).expression.T
     table.iloc[3, 5] = np.nan
-    table.to_csv(tmp_path / "holes.tsv", sep="\t")
-    words = ("fit", str(tmp_path / "holes.tsv"), "--modules", "1", "--out", str(tmp_path / "out"))
-    done = run(*words)
+    table.to_csv(tmp_path / "incomplete.tsv", sep="\t")
+    arguments = ("fit", str(tmp_path / "incomplete.tsv"), "--modules", "1", "--out", str(tmp_path / "out"))
+    done = run(*arguments)
     assert done.exit_code == 1
     assert "missing" in done.output
-    assert run(*words, "--force", "--missing", "ignore").exit_code == 0
+    assert run(*arguments, "--force", "--missing", "ignore").exit_code == 0
 
 
 def test_an_extra_that_is_not_there_answers_with_the_pip_line(files, tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ import netbic
 from netbic.storage.runs import Run
 from support.commands import run
 
-WORDS = ("--modules", "3", "--genes", "60", "--samples", "40")
+SIZES = ("--modules", "3", "--genes", "60", "--samples", "40")
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def files(tmp_path_factory):
 
 
 def fit(files, out, *more):
-    return run("fit", files / "expression.h5ad", "--graph", files / "network.sif", *WORDS, "--out", out, *more)
+    return run("fit", files / "expression.h5ad", "--graph", files / "network.sif", *SIZES, "--out", out, *more)
 
 
 def tables(folder):
@@ -102,7 +102,7 @@ def test_an_interrupted_fit_goes_on_on_another_cluster(files, address, tmp_path,
 
 
 @pytest.mark.parametrize(
-    ("more", "code", "said"),
+    ("more", "code", "message"),
     [
         (("--dask", "tcp://127.0.0.1:9"), 1, "--dask tcp://127.0.0.1:9: no Dask scheduler answered within 1 seconds"),
         (("--dask", "foo://a:1"), 2, "--dask foo://a:1: unknown address scheme 'foo'"),
@@ -116,11 +116,11 @@ def test_an_interrupted_fit_goes_on_on_another_cluster(files, address, tmp_path,
         (("--dask", "local", "--missing", "impute"), 2, "--dask does not support missing entries"),
     ],
 )
-def test_what_dask_cannot_do_is_one_line(files, tmp_path, more, code, said, monkeypatch):
+def test_what_dask_cannot_do_is_one_line(files, tmp_path, more, code, message, monkeypatch):
     monkeypatch.setattr("netbic.cli.cluster._SECONDS", 1)
     done = fit(files, tmp_path / "out", *more)
     assert done.exit_code == code
-    assert said in done.output
+    assert message in done.output
     assert len([line for line in done.output.splitlines() if line.startswith("Error")]) == 1
     assert "Traceback" not in done.output
 
@@ -129,8 +129,8 @@ def test_workers_that_die_while_they_start(files, tmp_path, monkeypatch):
     monkeypatch.setattr("netbic.cli.cluster._IGNORE_CTRL_C", "import os; os._exit(3)")
     done = fit(files, tmp_path / "out", "--dask", "local", "--dask-workers", 2)
     assert done.exit_code == 1
-    said = "Error: --dask local: the 2 Dask workers could not be started (Nanny failed to start), probably because"
-    assert done.output.startswith(said)
+    message = "Error: --dask local: the 2 Dask workers could not be started (Nanny failed to start), probably because"
+    assert done.output.startswith(message)
     assert "try again, or use fewer workers (--dask-workers)" in done.output
     assert len(done.output.splitlines()) == 1
     assert not (tmp_path / "out").exists()
@@ -138,7 +138,7 @@ def test_workers_that_die_while_they_start(files, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("problem", [OSError(24, "Too many open files"), TimeoutError(), RuntimeError("No.")])
 def test_a_cluster_that_cannot_be_made(files, tmp_path, monkeypatch, problem):
-    def refuse(**words):
+    def refuse(**options):
         raise problem
 
     monkeypatch.setattr("distributed.LocalCluster", refuse)

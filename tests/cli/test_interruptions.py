@@ -49,12 +49,12 @@ with scratch_folder(Path(sys.argv[1]), "out.zarr") as scratch:
 
 def test_a_store_that_was_being_replaced_is_restored(cohort, tmp_path):
     """A kill between the two steps that put a new store in the place of an old one."""
-    words = ("convert", cohort / "expression.tsv", tmp_path / "out.zarr")
-    assert run(*words).exit_code == 0
+    arguments = ("convert", cohort / "expression.tsv", tmp_path / "out.zarr")
+    assert run(*arguments).exit_code == 0
     before = contents(tmp_path / "out.zarr")
     subprocess.run([sys.executable, "-c", _REPLACING, str(tmp_path)], check=False, timeout=60)
     assert not (tmp_path / "out.zarr").exists()
-    assert run(*words).exit_code == 2  # it is there again, and not replaced without --force
+    assert run(*arguments).exit_code == 2  # it is there again, and not replaced without --force
     assert contents(tmp_path / "out.zarr") == before
     assert not list(tmp_path.glob(".netbic-*"))
 
@@ -101,7 +101,7 @@ def test_files_of_the_user_that_look_temporary_stay(cohort, tmp_path):
 
 def test_temporary_files_of_a_finished_tuning_or_fit_are_removed(cohort, results, tmp_path):
     out = tmp_path / "tuning"
-    words = (
+    arguments = (
         "tune",
         cohort / "expression.tsv",
         "--modules",
@@ -115,12 +115,12 @@ def test_temporary_files_of_a_finished_tuning_or_fit_are_removed(cohort, results
         "--out",
         out,
     )
-    assert run(*words).exit_code == 0
+    assert run(*arguments).exit_code == 0
     before = contents(out)
     (out / LOCK).touch()
     (out / ".netbic-unfinished-tuning.json-77-abcd1234").touch()
     (out / "tuning.checkpoint").touch()
-    assert run(*words).exit_code == 2
+    assert run(*arguments).exit_code == 2
     assert contents(out) == before
     before = contents(results)
     (results / LOCK).touch()
@@ -139,8 +139,8 @@ def test_a_folder_is_locked_while_settings_are_chosen(cohort, tmp_path, monkeypa
         raise KeyboardInterrupt
 
     monkeypatch.setattr(netbic.selection, "choose_settings", choosing)
-    words = ("fit", cohort / "expression.tsv", "--modules", 2, "--auto", "--no-report", "--out", tmp_path / "out")
-    assert run(*words).exit_code == 1
+    arguments = ("fit", cohort / "expression.tsv", "--modules", 2, "--auto", "--no-report", "--out", tmp_path / "out")
+    assert run(*arguments).exit_code == 1
     assert [answer.exit_code for answer in answers] != [0]
     assert not list((tmp_path / "out").glob(".netbic-*"))
 
@@ -173,7 +173,7 @@ def test_a_disk_that_fills_up_leaves_the_earlier_results_whole(cohort, results, 
 @pytest.mark.parametrize("command", ["enrich", "report", "save", "tune", "simulate"])
 def test_a_full_disk_changes_nothing(cohort, results, tmp_path, monkeypatch, command):
     tuning = ("tune", cohort / "expression.tsv", "--modules", 1, "--genes", "5,8", "--samples", 6, "--folds", 2)
-    words = {
+    arguments = {
         "enrich": ("enrich", results, "--gene-sets", cohort / "sets.gmt"),
         "report": ("report", results),
         "tune": (*tuning, "--out", tmp_path / "tuning", "--force"),
@@ -185,7 +185,7 @@ def test_a_full_disk_changes_nothing(cohort, results, tmp_path, monkeypatch, com
         if command == "save":
             netbic.save(model, tmp_path / "saved")
         else:
-            done = run(*words[command])
+            done = run(*arguments[command])
             if done.exit_code:
                 raise OSError(done.output)
 

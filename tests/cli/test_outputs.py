@@ -98,8 +98,8 @@ def test_force_replaces_an_earlier_fit_and_leaves_the_rest(cohort, results):
 def test_a_file_that_came_later_is_not_replaced(cohort, results):
     assert fit(cohort, results, "--force", "--no-report").exit_code == 0
     (results / "report.html").write_bytes(b"my own page")
-    for words in (["report", results], ["report", results, "--out", results / "report.html", "--force"]):
-        done = run(*words)
+    for arguments in (["report", results], ["report", results, "--out", results / "report.html", "--force"]):
+        done = run(*arguments)
         assert done.exit_code == 2
         assert "report.html" in done.output
     assert fit(cohort, results, "--force").exit_code == 2
@@ -109,8 +109,8 @@ def test_a_file_that_came_later_is_not_replaced(cohort, results):
         assert run("report", results).exit_code == 0
 
 
-@pytest.mark.parametrize(("name", "said"), [("model", "is in the way"), ("fit.checkpoint", "(fit.checkpoint)")])
-def test_links_in_place_of_folders_are_not_followed(cohort, tmp_path, name, said):
+@pytest.mark.parametrize(("name", "message"), [("model", "is in the way"), ("fit.checkpoint", "(fit.checkpoint)")])
+def test_links_in_place_of_folders_are_not_followed(cohort, tmp_path, name, message):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "arrays.npz").write_bytes(b"mine")
@@ -118,7 +118,7 @@ def test_links_in_place_of_folders_are_not_followed(cohort, tmp_path, name, said
     (tmp_path / "results" / name).symlink_to(elsewhere)
     done = fit(cohort, tmp_path / "results", "--force")
     assert done.exit_code == 2
-    assert said in done.output
+    assert message in done.output
     assert contents(elsewhere) == {"arrays.npz": b"mine"}
 
 
@@ -160,34 +160,35 @@ def test_devices_pipes_and_folders_are_no_files_to_write(cohort, results, tmp_pa
 def test_a_link_is_replaced_and_not_what_it_points_to(cohort, results, tmp_path):
     (tmp_path / "precious.tsv").write_bytes(b"mine")
     (tmp_path / "scores.tsv").symlink_to(tmp_path / "precious.tsv")
-    words = ("score", results, cohort / "expression.tsv", "--out", tmp_path / "scores.tsv")
-    assert run(*words).exit_code == 2
-    assert run(*words, "--force").exit_code == 0
+    arguments = ("score", results, cohort / "expression.tsv", "--out", tmp_path / "scores.tsv")
+    assert run(*arguments).exit_code == 2
+    assert run(*arguments, "--force").exit_code == 0
     assert (tmp_path / "precious.tsv").read_bytes() == b"mine"
 
 
 @pytest.mark.parametrize("name", ["expression.tsv.gz", "network.sif", "truth.tsv", "simulation.json"])
 def test_a_simulation_replaces_only_a_simulation(tmp_path, name):
-    words = ("simulate", tmp_path / "made", "--samples", 40, "--genes", 200, "--modules", 1)
-    assert run(*words).exit_code == 0
-    assert run(*words).exit_code == 2
-    assert run(*words, "--force").exit_code == 0
+    arguments = ("simulate", tmp_path / "made", "--samples", 40, "--genes", 200, "--modules", 1)
+    assert run(*arguments).exit_code == 0
+    assert run(*arguments).exit_code == 2
+    assert run(*arguments, "--force").exit_code == 0
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / name).write_bytes(b"mine")
-    assert run("simulate", tmp_path / "own", *words[2:], "--force").exit_code == 2
+    assert run("simulate", tmp_path / "own", *arguments[2:], "--force").exit_code == 2
     assert contents(tmp_path / "own") == {name: b"mine"}
 
 
 @pytest.mark.parametrize("name", ["tuning.tsv", "tuning.json", "tuning.checkpoint"])
 def test_a_tuning_replaces_only_a_tuning(cohort, tmp_path, name):
     out = tmp_path / "out"
-    words = ("tune", cohort / "expression.tsv", "--modules", 1, "--genes", "5,8", "--samples", 6, "--folds", 2, "--out")
-    assert run(*words, out).exit_code == 0
-    assert run(*words, out).exit_code == 2
-    assert run(*words, out, "--force").exit_code == 0
+    grid = ("--modules", 1, "--genes", "5,8", "--samples", 6, "--folds", 2)
+    arguments = ("tune", cohort / "expression.tsv", *grid, "--out")
+    assert run(*arguments, out).exit_code == 0
+    assert run(*arguments, out).exit_code == 2
+    assert run(*arguments, out, "--force").exit_code == 0
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / name).write_bytes(b"mine\n")
-    done = run(*words, tmp_path / "own", "--force")
+    done = run(*arguments, tmp_path / "own", "--force")
     assert done.exit_code in (1, 2)
     assert name in done.output
     assert contents(tmp_path / "own") == {name: b"mine\n"}
@@ -202,15 +203,15 @@ def test_a_reproduction_replaces_only_a_reproduction(tmp_path):
 
 
 def test_a_store_with_files_of_the_users_is_not_replaced(cohort, tmp_path):
-    words = ("convert", cohort / "expression.tsv", tmp_path / "out.zarr")
-    assert run(*words).exit_code == 0
-    assert run(*words).exit_code == 2
+    arguments = ("convert", cohort / "expression.tsv", tmp_path / "out.zarr")
+    assert run(*arguments).exit_code == 0
+    assert run(*arguments).exit_code == 2
     (tmp_path / "out.zarr" / "obs" / "notes.txt").write_bytes(b"mine")
-    done = run(*words, "--force")
+    done = run(*arguments, "--force")
     assert done.exit_code == 2
     assert "obs/notes.txt" in done.output
     (tmp_path / "out.zarr" / "obs" / "notes.txt").unlink()
-    assert run(*words, "--force").exit_code == 0
+    assert run(*arguments, "--force").exit_code == 0
 
 
 def test_a_store_inside_what_is_read_is_refused(cohort, tmp_path):
@@ -275,8 +276,8 @@ def test_a_record_that_somebody_changed_is_no_record(cohort, results, name):
     content = read_json(results / "run.json") | {name.split(" ")[0]: CHANGES[name]}
     (results / "run.json").write_text(json.dumps(content))
     score = ["score", results, cohort / "expression.tsv"]
-    for words in (["report", results], ["enrich", results, "--gene-sets", cohort / "sets.gmt"], score):
-        done = run(*words)
+    for arguments in (["report", results], ["enrich", results, "--gene-sets", cohort / "sets.gmt"], score):
+        done = run(*arguments)
         assert "this is a bug" not in done.output
         assert "Traceback" not in done.output
     if " " not in name:
@@ -317,7 +318,7 @@ def test_a_pipe_in_a_store_is_refused(cohort, tmp_path, name):
 
 def test_a_file_in_the_place_of_a_folder_is_named(cohort, tmp_path):
     (tmp_path / "file").write_bytes(b"mine")
-    for words in (["simulate", tmp_path / "file"], ["simulate", tmp_path / "file" / "below"]):
-        done = run(*words, "--samples", 40, "--genes", 200, "--modules", 1)
+    for arguments in (["simulate", tmp_path / "file"], ["simulate", tmp_path / "file" / "below"]):
+        done = run(*arguments, "--samples", 40, "--genes", 200, "--modules", 1)
         assert done.exit_code == 2
         assert "is a file: name a folder" in done.output

@@ -72,10 +72,10 @@ def test_an_interrupted_tuning_goes_on(files, tmp_path, monkeypatch):
     assert cut.exit_code == 1
     assert "run the same command again to continue" in cut.output
     assert (tmp_path / "cut" / "tuning.checkpoint").read_text().count("\n") == 8
-    otherwise = tune(files, tmp_path / "cut", "--seed", "1")
-    assert otherwise.exit_code == 1
-    said = "seed differs): use the same options, choose another folder, or use --force to start again"
-    assert said in otherwise.output
+    other_seed = tune(files, tmp_path / "cut", "--seed", "1")
+    assert other_seed.exit_code == 1
+    message = "seed differs): use the same options, choose another folder, or use --force to start again"
+    assert message in other_seed.output
     again = tune(files, tmp_path / "cut", "--json")
     assert again.output == whole.output
     assert (tmp_path / "cut" / "tuning.tsv").read_bytes() == (tmp_path / "whole" / "tuning.tsv").read_bytes()
@@ -93,7 +93,7 @@ def test_finished_results_are_not_overwritten(files, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "message"),
     [
         (["--genes", "20,many"], "'20,many' is not a list of numbers"),
         (["--genes", "0"], "expected numbers of at least 1"),
@@ -102,10 +102,10 @@ def test_finished_results_are_not_overwritten(files, tmp_path):
         (["--smoothness", "-1"], "expected numbers of at least 0"),
     ],
 )
-def test_bad_input(files, tmp_path, words, said):
-    done = tune(files, tmp_path / "out", *words)
+def test_bad_input(files, tmp_path, arguments, message):
+    done = tune(files, tmp_path / "out", *arguments)
     assert done.exit_code in (1, 2)
-    assert said in " ".join(done.output.split())
+    assert message in " ".join(done.output.split())
     assert "Traceback" not in done.output
 
 
@@ -126,10 +126,11 @@ def test_a_cluster_of_this_machine_writes_the_same_table(files, tmp_path):
 def test_a_cluster_that_is_not_there_is_named_in_one_line(files, tmp_path, monkeypatch):
     pytest.importorskip("distributed")
     monkeypatch.setattr("netbic.cli.cluster._SECONDS", 1)
-    for word, code, said in (("tcp://127.0.0.1:9", 1, "no Dask scheduler answered"), ("nowhere://1", 2, "unknown")):
-        done = tune(files, tmp_path, "--dask", word)
+    addresses = (("tcp://127.0.0.1:9", 1, "no Dask scheduler answered"), ("nowhere://1", 2, "unknown"))
+    for address, code, message in addresses:
+        done = tune(files, tmp_path, "--dask", address)
         assert done.exit_code == code
-        assert f"--dask {word}: {said}" in done.output
+        assert f"--dask {address}: {message}" in done.output
         assert "Traceback" not in done.output
     both = tune(files, tmp_path, "--dask", "local", "--jobs", "2")
     assert both.exit_code == 2
