@@ -23,8 +23,8 @@ SAMPLES, GENES = [f"s{k}" for k in range(57)], [f"g{k}" for k in range(40)]
 TABLE = pd.DataFrame(VALUES.T, index=pd.Index(GENES, name="gene"), columns=SAMPLES)
 
 
-def text(path, **words):
-    TABLE.to_csv(path, sep="\t", **words)
+def text(path, **options):
+    TABLE.to_csv(path, sep="\t", **options)
 
 
 def text_of_samples(path):
@@ -76,10 +76,10 @@ FORMS = {
 @pytest.mark.parametrize("block_rows", [None, 13])
 def test_every_form_becomes_the_same_store(tmp_path, name, block_rows, monkeypatch):
     monkeypatch.setattr("netbic.conversion.external_transpose._BATCH", 1 << 10)  # so that there are several pieces
-    write, words = FORMS[name]
+    write, options = FORMS[name]
     write(tmp_path / name)
-    read = read_expression(tmp_path / name, **words)
-    made = convert(tmp_path / name, tmp_path / "out.zarr", block_rows=block_rows, **words)
+    read = read_expression(tmp_path / name, **options)
+    made = convert(tmp_path / name, tmp_path / "out.zarr", block_rows=block_rows, **options)
     assert made.matrix.chunks[0] == ((57,) if block_rows is None else (13, 13, 13, 13, 5))
     for again in (made, read_expression(tmp_path / "out.zarr"), open_expression(tmp_path / "out.zarr")):
         assert again.samples.tolist() == SAMPLES
@@ -113,14 +113,14 @@ def test_a_text_in_many_pieces_and_its_faults(tmp_path, monkeypatch):
     made = convert(tmp_path / "table.tsv", tmp_path / "out.zarr")
     np.testing.assert_array_equal(made.matrix.compute(), VALUES)
     lines = (tmp_path / "table.tsv").read_text().splitlines()
-    for spoil, said in (
+    for spoil, message in (
         (lambda line: line.replace("\t", "\tx", 1), "is not a number"),
         (lambda line: line + "\t1", "has 59 fields"),
     ):
         spoilt = [*lines]
         spoilt[38] = spoil(spoilt[38])
         (tmp_path / "bad.tsv").write_text("\n".join(spoilt))
-        with pytest.raises(InputError, match=rf"line 39.*{said}"):
+        with pytest.raises(InputError, match=rf"line 39.*{message}"):
             convert(tmp_path / "bad.tsv", tmp_path / "bad.zarr")
         assert not (tmp_path / "bad.zarr").exists()
 
@@ -146,13 +146,13 @@ def test_very_wide_tables_are_read_as_others_are(tmp_path, case, monkeypatch):
 @pytest.mark.parametrize("content", ["gene\ta\tb\nx\t1\tz\n", "gene\ta\tb\nx\t1\t2\t3\ny\t1\t2\n"])
 def test_faults_of_very_wide_tables(tmp_path, content, monkeypatch):
     (tmp_path / "table.txt").write_text(content)
-    said = []
+    messages = []
     for columns in (1000, 1):
         monkeypatch.setattr("netbic.readers.tables._WIDE", columns)
         with pytest.raises(InputError) as caught:
             read_expression(tmp_path / "table.txt")
-        said.append(str(caught.value))
-    assert said[0] == said[1]
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
 
 
 def test_precision_can_be_chosen(tmp_path):
@@ -238,7 +238,7 @@ def test_blocks_of_zeros_are_no_damage(tmp_path):
 
 
 def test_damaged_10x_folders_are_one_line(tmp_path):
-    for number, (spoil, said) in enumerate(
+    for number, (spoil, message) in enumerate(
         [
             (lambda text: text.replace("general", "symmetric"), "is symmetric"),
             (lambda text: text + "1 x 1\n", "cannot be read as a MatrixMarket file"),
@@ -250,7 +250,7 @@ def test_damaged_10x_folders_are_one_line(tmp_path):
         tenx(folder)
         content = gzip.decompress((folder / "matrix.mtx.gz").read_bytes()).decode()
         (folder / "matrix.mtx.gz").write_bytes(gzip.compress(spoil(content).encode()))
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=message):
             convert(folder, tmp_path / "out.zarr")
         assert not (tmp_path / "out.zarr").exists()
 
@@ -264,12 +264,12 @@ def test_missing_values_are_kept_with_a_word(tmp_path):
 
 def test_the_command(tmp_path):
     text(tmp_path / "table.tsv")
-    words = [str(tmp_path / "table.tsv"), str(tmp_path / "out.zarr")]
-    done = run("convert", *words, "--block-rows", "20", "--dtype", "float32")
+    arguments = [str(tmp_path / "table.tsv"), str(tmp_path / "out.zarr")]
+    done = run("convert", *arguments, "--block-rows", "20", "--dtype", "float32")
     assert done.exit_code == 0, done.output
     assert "57 samples x 40 genes, dense float32, 3 blocks of 20" in done.output
-    assert run("convert", *words).exit_code == 2
-    assert run("convert", *words, "--force", "--quiet").output == ""
+    assert run("convert", *arguments).exit_code == 2
+    assert run("convert", *arguments, "--force", "--quiet").output == ""
 
 
 FRUGAL = """
@@ -286,7 +286,7 @@ print((peak() - before) / 1024)
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is told by Linux only")
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs the memory statistics of Linux")
 def test_memory_stays_far_below_the_table(tmp_path):
     """Genes in rows, 480 MB as text and as single-precision numbers."""
     line = "\t".join(["0.5"] * 30_000)
@@ -294,8 +294,8 @@ def test_memory_stays_far_below_the_table(tmp_path):
         file.write("gene\t" + "\t".join(f"s{k}" for k in range(30_000)) + "\n")
         for gene in range(4000):
             file.write(f"g{gene}\t{line}\n")
-    words = [str(tmp_path / "table.tsv"), str(tmp_path / "out.zarr")]
-    done = subprocess.run([sys.executable, "-c", FRUGAL, *words], capture_output=True, text=True, check=False)
+    arguments = [str(tmp_path / "table.tsv"), str(tmp_path / "out.zarr")]
+    done = subprocess.run([sys.executable, "-c", FRUGAL, *arguments], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
     assert 0 < float(done.stdout) < 200  # MB
