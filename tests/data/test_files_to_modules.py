@@ -27,8 +27,8 @@ FURTHER = [pytest.param(*pair, marks=pytest.mark.nightly) for pair in MATCHED if
 @pytest.mark.parametrize(("study", "network"), [*USUAL, *FURTHER])
 def test_forty_modules_of_the_tumours(real_data, tmp_path, study, network):
     data = real_data / f"expr_tcga_{study}.parquet", real_data / f"network_{network}.parquet"
-    words = ["fit", str(data[0]), "--graph", str(data[1]), "--out", str(tmp_path / "out")]
-    done = run(*words, "--modules", "40", "--genes", "200", "--samples", "50")
+    arguments = ["fit", str(data[0]), "--graph", str(data[1]), "--out", str(tmp_path / "out")]
+    done = run(*arguments, "--modules", "40", "--genes", "200", "--samples", "50")
     assert done.exit_code == 0, done.output
     genes, edges = MATCHED[study, network]
     assert f"matched: {genes:,} of" in done.output
