@@ -216,7 +216,7 @@ def test_large_modules_are_drawn_quickly():
 
 
 @pytest.mark.parametrize(
-    ("modules", "said"),
+    ("modules", "message"),
     [
         ((np.arange(30) < 6).astype(int)[None, :], "zeros and ones"),
         ([0, 1, 2], "list of single members"),
@@ -225,8 +225,8 @@ def test_large_modules_are_drawn_quickly():
         (None, "modules is a NoneType"),
     ],
 )
-def test_invalid_modules(modules, said):
-    with pytest.raises(ValueError, match=said):
+def test_invalid_modules(modules, message):
+    with pytest.raises(ValueError, match=message):
         edges(modules, graph_and_names())
 
 
@@ -259,9 +259,9 @@ def test_held_out_edges_are_enriched_for_the_true_graph_but_not_for_a_rewired_on
         ({"graph": None}, "no graph"),
         ({"share": 1e-7}, "less than one edge"),
     )
-    for words, said in (*cases, ({"null": "magic"}, "is not known"), ({"n_draws": 0}, "n_draws=0")):
-        with pytest.raises(ValueError, match=said):
-            held_out_edges(model, study.expression, **({"graph": study.network} | words))
+    for options, message in (*cases, ({"null": "magic"}, "is not known"), ({"n_draws": 0}, "n_draws=0")):
+        with pytest.raises(ValueError, match=message):
+            held_out_edges(model, study.expression, **({"graph": study.network} | options))
 
 
 def test_held_out_edges_of_a_sparse_matrix_are_those_of_the_dense_one():

@@ -96,7 +96,7 @@ def test_shuffled_labels_find_nothing():
 
 
 @pytest.mark.parametrize(
-    ("modules", "words", "said"),
+    ("modules", "options", "message"),
     [
         ([MODULE], {"gene_sets": {"mouse": ["Trp53", "Mdm2"]}}, r"none of the genes of the 1 gene sets.*'Trp53'.*'g0'"),
         ([MODULE], {"min_size": 300}, "none of 31 gene sets has 300 to 500 genes"),
@@ -109,9 +109,9 @@ def test_shuffled_labels_find_nothing():
         ([MODULE], {"names": [*GENES, "g0"]}, "'g0' occurs more than once"),
     ],
 )
-def test_bad_input(modules, words, said):
-    with pytest.raises(InputError, match=said):
-        gene_sets(modules, **({"gene_sets": SETS, "names": GENES} | words))
+def test_bad_input(modules, options, message):
+    with pytest.raises(InputError, match=message):
+        gene_sets(modules, **({"gene_sets": SETS, "names": GENES} | options))
 
 
 def test_modules_of_size_zero_and_one():
