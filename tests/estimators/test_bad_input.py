@@ -18,7 +18,7 @@ def path_graph(size):
 
 
 @pytest.mark.parametrize(
-    ("keywords", "error", "words"),
+    ("parameters", "error", "message"),
     [
         ({"n_columns": 21}, ValueError, "n_columns=21 but X has 20 columns: choose 1 to 20"),
         ({"n_rows": 31}, ValueError, "n_rows=31 but X has 30 rows: choose 1 to 30"),
@@ -55,13 +55,13 @@ def path_graph(size):
         ({"missing": "x"}, ValueError, "missing='x' is not known"),
     ],
 )
-def test_bad_words(keywords, error, words):
-    with pytest.raises(error, match=words):
-        SparseGraphSVD(**keywords).fit(X)
+def test_bad_words(parameters, error, message):
+    with pytest.raises(error, match=message):
+        SparseGraphSVD(**parameters).fit(X)
 
 
 @pytest.mark.parametrize(
-    ("data", "words"),
+    ("data", "message"),
     [
         (
             np.where(np.arange(20) == 3, np.nan, X),
@@ -74,8 +74,8 @@ def test_bad_words(keywords, error, words):
         (np.full((3, 3), "a"), "could not convert"),
     ],
 )
-def test_bad_matrices(data, words):
-    with pytest.raises(ValueError, match=words):
+def test_bad_matrices(data, message):
+    with pytest.raises(ValueError, match=message):
         SparseGraphSVD().fit(data)
 
 

@@ -183,7 +183,7 @@ def test_a_size_without_resized_is_named_under_annealing():
 
 @pytest.mark.parametrize("penalty", [Resizable(50), WithK(50)], ids=["resized", "a field k"])
 def test_a_size_anneals_as_that_of_netbic_does(penalty):
-    mine, ours = (model(asked, annealing=3).fit(toy.X) for asked in (penalty, L0(50)))
+    mine, ours = (model(column_penalty, annealing=3).fit(toy.X) for column_penalty in (penalty, L0(50)))
     np.testing.assert_array_equal(mine.components_, ours.components_)
 
 

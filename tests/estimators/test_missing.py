@@ -13,24 +13,24 @@ from support.operator_entries import entries_of
 
 GENERATOR = np.random.default_rng(0)
 X = GENERATOR.standard_normal((30, 20)) + 5
-HOLES = GENERATOR.random((30, 20)) < 0.2
-HOLED = np.where(HOLES, np.nan, X)
+MISSING = GENERATOR.random((30, 20)) < 0.2
+INCOMPLETE = np.where(MISSING, np.nan, X)
 
 
 @pytest.mark.parametrize("impute", [False, True])
 def test_masked_operator_is_the_filled_matrix(impute):
-    current = HOLED.copy()
-    operator = Masked(HOLED.copy(), impute)
+    current = INCOMPLETE.copy()
+    operator = Masked(INCOMPLETE.copy(), impute)
     generator = np.random.default_rng(1)
     for _ in range(3):
-        expected = np.where(HOLES, 0.0 if impute else np.nanmean(current), current)
+        expected = np.where(MISSING, 0.0 if impute else np.nanmean(current), current)
         np.testing.assert_allclose(entries_of(operator), expected, atol=1e-12)
         np.testing.assert_allclose(entries_of(operator.for_one_start()), expected, atol=1e-12)
         assert operator.squared_norm == pytest.approx(np.sum(expected**2))
         a, b = generator.standard_normal(30), generator.standard_normal(20)
         a[3:], b[4:] = 0, 0
         predicted = operator.with_prediction(a, b)
-        np.testing.assert_allclose(entries_of(predicted), expected + HOLES * np.outer(a, b), atol=1e-12)
+        np.testing.assert_allclose(entries_of(predicted), expected + MISSING * np.outer(a, b), atol=1e-12)
         operator = operator.minus(a, b, operator.matvec(np.arange(20), b))
         current = current - np.outer(a, b)
 
@@ -40,11 +40,11 @@ def test_preparation_from_observed_entries(center):
     complete = Scaler.learn(DenseOperator(X), center, True)
     same = learn_from_observed(X, center, True)
     np.testing.assert_allclose(same.apply(X), complete.apply(X), atol=1e-12)
-    holed = learn_from_observed(HOLED, center, True).apply(HOLED)
-    np.testing.assert_array_equal(np.isnan(holed), HOLES)
+    incomplete = learn_from_observed(INCOMPLETE, center, True).apply(INCOMPLETE)
+    np.testing.assert_array_equal(np.isnan(incomplete), MISSING)
     if center == "columns":
-        np.testing.assert_allclose(np.nanmean(holed, axis=0), 0, atol=1e-12)
-        np.testing.assert_allclose(np.nanstd(holed, axis=0), 1)
+        np.testing.assert_allclose(np.nanmean(incomplete, axis=0), 0, atol=1e-12)
+        np.testing.assert_allclose(np.nanstd(incomplete, axis=0), 1)
 
 
 @pytest.mark.parametrize("missing", ["ignore", "impute"])
@@ -58,7 +58,7 @@ def test_nothing_missing_changes_nothing(missing):
 @pytest.mark.filterwarnings("ignore:the graph makes up")
 @pytest.mark.parametrize("missing", ["ignore", "impute"])
 def test_holes_cost_little(missing):
-    """30 % holes at random in the paper's simulation (gamma .03).
+    """30 % of the entries missing at random in the paper's simulation (gamma .03).
 
     With the graph they cost at most .03 of sensitivity. Without, hardly more than what they must cost: complete data
     with as much more noise as there is less data.
@@ -67,24 +67,24 @@ def test_holes_cost_little(missing):
     for seed in range(40):
         toy = netbic.simulate.paper(0.03, random_state=seed)
         noisier = netbic.simulate.paper(0.03 / np.sqrt(0.7), random_state=seed)
-        holed = np.where(np.random.default_rng([seed, 1]).random(toy.X.shape) < 0.3, np.nan, toy.X)
+        incomplete = np.where(np.random.default_rng([seed, 1]).random(toy.X.shape) < 0.3, np.nan, toy.X)
         graphs = {"row_graph": toy.row_graph, "column_graph": toy.column_graph, "row_sigma": 0.1, "column_sigma": 0.1}
         for name, keywords, reference in (("sgSVD*", graphs, toy.X), ("L0SVD", {}, noisier.X)):
             model = netbic.method(name, n_rows=50, n_columns=50, missing=missing, solver="auto", **keywords)
-            found = [model.fit(data).columns_[0][:50].mean() for data in (reference, holed)]
+            found = [model.fit(data).columns_[0][:50].mean() for data in (reference, incomplete)]
             lost[name].append(found[0] - found[1])
     assert np.mean(lost["sgSVD*"]) <= 0.03
     assert np.mean(lost["L0SVD"]) <= 0.015
 
 
 def test_imputation_recovers_a_low_rank_matrix():
-    """Where the modules are all there is, their prediction of the holes is right; the observed mean is not."""
+    """Without noise, the modules predict the missing entries correctly; the observed mean does not."""
     generator = np.random.default_rng(2)
     truth = 3 * np.outer(generator.standard_normal(40), generator.standard_normal(30))
-    holed = np.where(generator.random(truth.shape) < 0.3, np.nan, truth)
+    incomplete = np.where(generator.random(truth.shape) < 0.3, np.nan, truth)
     errors = {}
     for missing in ("ignore", "impute"):
-        model = SparseGraphSVD(1, center=None, missing=missing).fit(holed)
+        model = SparseGraphSVD(1, center=None, missing=missing).fit(incomplete)
         guess = model.singular_values_[0] * np.outer(model.left_vectors_[:, 0], model.components_[0])
         errors[missing] = np.linalg.norm(guess - truth) / np.linalg.norm(truth)
     assert errors["impute"] < 1e-3
@@ -97,16 +97,17 @@ def test_later_modules_shrink_under_every_deflation(missing, deflation):
     generator = np.random.default_rng(3)
     data = 3 * np.outer(generator.standard_normal(40), generator.standard_normal(30))
     data += 0.5 * generator.standard_normal(data.shape)
-    holed = np.where(generator.random(data.shape) < 0.3, np.nan, data)
-    model = SparseGraphSVD(5, n_rows=20, n_columns=15, missing=missing, deflation=deflation, center=None).fit(holed)
+    incomplete = np.where(generator.random(data.shape) < 0.3, np.nan, data)
+    model = SparseGraphSVD(5, n_rows=20, n_columns=15, missing=missing, deflation=deflation, center=None)
+    model.fit(incomplete)
     assert model.converged_.all()
     assert model.singular_values_[0] > 2 * model.singular_values_[1:].max()
-    assert 0 < model.score(holed) <= 1
+    assert 0 < model.score(incomplete) <= 1
 
 
 def test_sigma_is_relative_to_what_is_left_with_holes_too():
     """The second module's sigma follows the leading singular value of the matrix it is sought in."""
-    operator = Masked(HOLED - 5, impute=False)
+    operator = Masked(INCOMPLETE - 5, impute=False)
     starts = Starts(operator, exact=False)
     for _ in range(3):
         leading = starts.leading(operator)
@@ -119,39 +120,39 @@ def test_sigma_is_relative_to_what_is_left_with_holes_too():
 
 def test_imputation_that_does_not_settle_says_so():
     generator = np.random.default_rng(4)
-    holed = np.where(generator.random((40, 30)) < 0.7, np.nan, generator.standard_normal((40, 30)))
+    incomplete = np.where(generator.random((40, 30)) < 0.7, np.nan, generator.standard_normal((40, 30)))
     with pytest.warns(ConvergenceWarning, match="did not converge"):
-        model = SparseGraphSVD(2, missing="impute", max_iter=5, center=None).fit(holed)
+        model = SparseGraphSVD(2, missing="impute", max_iter=5, center=None).fit(incomplete)
     assert not model.converged_.all()
 
 
 def test_rows_without_an_entry_score_zero():
-    model = SparseGraphSVD(2, n_columns=8, missing="ignore", center="both").fit(HOLED)
-    nothing = HOLED.copy()
+    model = SparseGraphSVD(2, n_columns=8, missing="ignore", center="both").fit(INCOMPLETE)
+    nothing = INCOMPLETE.copy()
     nothing[3] = np.nan
     assert model.transform(nothing)[3].tolist() == [0, 0]
 
 
 def test_scores_come_from_what_is_observed():
-    model = SparseGraphSVD(2, n_columns=8, missing="ignore").fit(HOLED)
+    model = SparseGraphSVD(2, n_columns=8, missing="ignore").fit(INCOMPLETE)
     full = model.transform(X)
     few = X.copy()
     unused = np.flatnonzero(~model.columns_.any(axis=0))
     few[:, unused] = np.nan
     np.testing.assert_allclose(model.transform(few), full, atol=1e-10)
-    assert 0 < model.score(HOLED) < 1
+    assert 0 < model.score(INCOMPLETE) < 1
 
 
 def test_bad_input():
-    empty = HOLED.copy()
+    empty = INCOMPLETE.copy()
     empty[:, 7] = np.nan
     with pytest.raises(ValueError, match=r"column 7 of X has no observed entry \(1 in all\): drop it"):
         SparseGraphSVD(missing="ignore").fit(empty)
     with pytest.raises(ValueError, match="infinity"):
-        SparseGraphSVD(missing="ignore").fit(np.where(HOLES, np.inf, X))
+        SparseGraphSVD(missing="ignore").fit(np.where(MISSING, np.inf, X))
     with pytest.raises(ValueError, match="X is sparse and contains NaN"):
-        SparseGraphSVD(missing="ignore").fit(sp.csr_array(HOLED))
+        SparseGraphSVD(missing="ignore").fit(sp.csr_array(INCOMPLETE))
     with pytest.raises(ValueError, match="X is sparse and contains NaN"):
-        SparseGraphSVD(missing="ignore").fit(sp.csr_array(X)).transform(sp.csr_array(HOLED))
+        SparseGraphSVD(missing="ignore").fit(sp.csr_array(X)).transform(sp.csr_array(INCOMPLETE))
     with pytest.raises(ValueError, match="use missing='ignore' or missing='impute'"):
-        SparseGraphSVD().fit(HOLED)
+        SparseGraphSVD().fit(INCOMPLETE)

@@ -269,14 +269,14 @@ def test_numbers_out_of_range_are_refused(scale, kind):
 @pytest.mark.parametrize("largest", [1e-120, 1e140])
 def test_the_range_of_numbers_is_said_and_kept(largest):
     scaled = X / np.abs(X).max()
-    holes = np.where(np.arange(20) == np.arange(30)[:, None], np.nan, scaled)
+    incomplete = np.where(np.arange(20) == np.arange(30)[:, None], np.nan, scaled)
     inside = largest * (2.0 if largest < 1 else 0.5)
-    for data in (scaled, holes, sp.csr_array(scaled)):
+    for data in (scaled, incomplete, sp.csr_array(scaled)):
         usual, other = (SparseGraphSVD(missing="ignore").fit(data * by) for by in (1.0, inside))
         np.testing.assert_allclose(other.components_, usual.components_, atol=1e-9)
     outside = largest * (0.5 if largest < 1 else 2.0)
     with pytest.raises(ValueError, match=r"has to lie between 1e-120 and 1e\+140"):
-        SparseGraphSVD(missing="ignore").fit(holes * outside)
+        SparseGraphSVD(missing="ignore").fit(incomplete * outside)
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1e20, 1e36])
@@ -381,18 +381,18 @@ def test_grid_search_over_smoothness():
     assert scores[0] < scores.max()
 
 
-@pytest.mark.parametrize("kind", ["dense", "float32", "sparse", "holes"])
+@pytest.mark.parametrize("kind", ["dense", "float32", "sparse", "missing"])
 def test_a_prepared_matrix_serves_many_models_and_gives_the_modules_of_fit(kind):
     generator = np.random.default_rng(0)
     data = generator.standard_normal((40, 350)) + 2
-    words = {"n_components": 3, "missing": "ignore" if kind == "holes" else "error"}
-    if kind == "holes":
+    parameters = {"n_components": 3, "missing": "ignore" if kind == "missing" else "error"}
+    if kind == "missing":
         data[generator.random(data.shape) < 0.05] = np.nan
     data = {"float32": data.astype(np.float32), "sparse": sp.csr_array(data)}.get(kind, data)
-    prepared = SparseGraphSVD(**words).prepared(data)
+    prepared = SparseGraphSVD(**parameters).prepared(data)
     with one_blas_thread():
         for size in (20, 60, 20):
-            model = SparseGraphSVD(n_columns=size, n_rows=10, **words)
+            model = SparseGraphSVD(n_columns=size, n_rows=10, **parameters)
             modules = model.modules_of(prepared)
             fitted = model.fit(data)
             found = np.array([module.v.full() for module in modules]).astype(fitted.components_.dtype)
