@@ -61,8 +61,8 @@ def _counts() -> np.ndarray:
     return np.random.default_rng(0).poisson(0.8, (N, P)).astype(np.float32)
 
 
-def _names(word: str, size: int) -> list[str]:
-    return [f"{word}{number}" for number in range(size)]
+def _names(prefix: str, size: int) -> list[str]:
+    return [f"{prefix}{number}" for number in range(size)]
 
 
 def _anndata(matrix: object) -> object:
@@ -152,10 +152,10 @@ def _write_model(folder: Path) -> None:
 # ----------------------------------------------------------------------------------------------------------------
 
 
-def _read_matrix(path: Path, **words: object) -> None:
+def _read_matrix(path: Path, **options: object) -> None:
     """All at once and block by block; what is read must be fit to compute with."""
     problems = []
-    for read in (lambda: read_expression(path, **words).matrix, lambda: _by_blocks(path, **words)):
+    for read in (lambda: read_expression(path, **options).matrix, lambda: _by_blocks(path, **options)):
         try:
             matrix = read()
             assert matrix.shape[0] > 1
@@ -169,10 +169,10 @@ def _read_matrix(path: Path, **words: object) -> None:
         raise problems[0]
 
 
-def _by_blocks(path: Path, **words: object) -> object:
+def _by_blocks(path: Path, **options: object) -> object:
     if path.suffix == ".h5ad" and "csc" in path.name:
         return np.array([values.sum() for _, _, values in stored_columns(describe(path), 50)])
-    source = row_source(path, ExpressionOptions(**words))
+    source = row_source(path, ExpressionOptions(**options))
     parts = [source.rows(first, min(first + 7, source.shape[0])) for first in range(0, source.shape[0], 7)]
     return sp.vstack(parts) if source.is_sparse else np.vstack(parts)
 
@@ -320,18 +320,18 @@ class Result(NamedTuple):
     """What became of one damaged file."""
 
     outcome: str
-    said: str
+    message: str
 
 
 def intact(name: str, folder: Path) -> list[Path]:
     """Write the intact files of a format (in a process of its own: threads of libraries do not survive a fork)."""
-    result = _in_child(lambda: FORMATS[name].write(folder), folder / "said")
-    assert result.outcome == "read", result.said
-    files = sorted(path for path in folder.iterdir() if path.name != "said")
+    result = _in_child(lambda: FORMATS[name].write(folder), folder / "output")
+    assert result.outcome == "read", result.message
+    files = sorted(path for path in folder.iterdir() if path.name != "output")
     for path in files:
-        result = _in_child(lambda path=path: FORMATS[name].read(path), folder / "said")
-        assert result.outcome == "read", result.said
-    (folder / "said").unlink()
+        result = _in_child(lambda path=path: FORMATS[name].read(path), folder / "output")
+        assert result.outcome == "read", result.message
+    (folder / "output").unlink()
     return files
 
 
@@ -352,42 +352,42 @@ def damaged(name: str, files: list[Path], seed: list[int], scratch: Path) -> Res
         kind.read(path)
 
     try:
-        return _in_child(work, scratch / "said")
+        return _in_child(work, scratch / "output")
     finally:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-def _in_child(work: Callable[[], None], said: Path) -> Result:
+def _in_child(work: Callable[[], None], output: Path) -> Result:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    said.write_text("")
+    output.write_text("")
     child = os.fork()
     if not child:
-        os._exit(_told(work, said))
+        os._exit(_exit_code_of(work, output))
     _, status, usage = os.wait4(child, 0)
-    words = said.read_text(errors="replace")
+    message = output.read_text(errors="replace")
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
-        return Result("hang", words) if number == signal.SIGALRM else Result("signal", signal.Signals(number).name)
+        return Result("hang", message) if number == signal.SIGALRM else Result("signal", signal.Signals(number).name)
     if usage.ru_maxrss * 1024 > before + MEMORY:
-        return Result("memory", f"{usage.ru_maxrss / 1e6:.1f} GB {words}")
-    return Result(("read", "refused", "traceback")[os.WEXITSTATUS(status)], words)
+        return Result("memory", f"{usage.ru_maxrss / 1e6:.1f} GB {message}")
+    return Result(("read", "refused", "traceback")[os.WEXITSTATUS(status)], message)
 
 
-def _told(work: Callable[[], None], said: Path) -> int:
-    """Do it in this process: 0 if it is done, 1 for InputError, 2 for any other; `said` has the words."""
+def _exit_code_of(work: Callable[[], None], output: Path) -> int:
+    """Do the work in this process: 0 if it succeeds, 1 for InputError, 2 for other errors; messages go to `output`."""
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, SECONDS)
     warnings.simplefilter("ignore")
-    with said.open("w") as file:
+    with output.open("w") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
         try:
             work()
         except InputError as problem:
-            said.write_text(str(problem))
+            output.write_text(str(problem))
             return 1
         except BaseException:
-            said.write_text(traceback.format_exc())
+            output.write_text(traceback.format_exc())
             return 2
     return 0
 
@@ -405,7 +405,7 @@ def run(name: str, numbers: range, seed: int) -> tuple[Counter[str], list[str]]:
             counts[result.outcome] += 1
             if result.outcome not in FINE:
                 again = f"{Path(__file__).name} --format {name} --seed {seed} --only {number}"
-                failures.append(f"{result.outcome}: python tests/fuzz/{again}\n{result.said[-1500:]}")
+                failures.append(f"{result.outcome}: python tests/fuzz/{again}\n{result.message[-1500:]}")
     return counts, failures
 
 
@@ -416,13 +416,13 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--format", action="append", choices=list(FORMATS), help="default: all")
     parser.add_argument("--only", type=int, help="the number of one file, to repeat it")
-    asked = parser.parse_args()
-    numbers = range(asked.files) if asked.only is None else range(asked.only, asked.only + 1)
-    print(f"seed {asked.seed}, files {numbers.start} to {numbers.stop - 1}")
+    arguments = parser.parse_args()
+    numbers = range(arguments.files) if arguments.only is None else range(arguments.only, arguments.only + 1)
+    print(f"seed {arguments.seed}, files {numbers.start} to {numbers.stop - 1}")
     print(f"{'format':10}" + "".join(f"{outcome:>11}" for outcome in OUTCOMES), flush=True)
     failures = []
-    for name in asked.format or FORMATS:
-        counts, failed = run(name, numbers, asked.seed)
+    for name in arguments.format or FORMATS:
+        counts, failed = run(name, numbers, arguments.seed)
         failures += failed
         print(f"{name:10}" + "".join(f"{counts[outcome]:>11}" for outcome in OUTCOMES))
         print("".join(f"{failure}\n" for failure in failed), end="", flush=True)
