@@ -55,15 +55,15 @@ def run(X, rows, columns, start, stop, most):
     raise AssertionError("a vector became empty")
 
 
-def both_settle(tol):
+def both_converged(tol):
     return lambda new, old: change(new.u, old.u) <= tol and change(new.v, old.v) <= tol
 
 
-def v_settles_in_l1(tol):
+def v_converged_in_l1(tol):
     return lambda new, old: change(new.v, old.v, 1) <= tol
 
 
-def d_settles(tol):
+def d_converged(tol):
     return lambda new, old: abs(new.d - old.d) <= tol
 
 

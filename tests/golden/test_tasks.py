@@ -11,15 +11,15 @@ from golden.peers import (
     GoldenSet,
     assert_pairs,
     best_of,
-    both_settle,
+    both_converged,
     change,
     columns_first,
-    d_settles,
+    d_converged,
     layers,
     leading,
     plain,
     run,
-    v_settles_in_l1,
+    v_converged_in_l1,
     vector,
 )
 from netbic import L0, L1, SCAD, AdaptiveLasso, Graph, KeepSoft, L1Ball
@@ -43,7 +43,7 @@ SETS = golden_sets()
 
 def cases(pattern):
     """Parametrise over (set, task) for every task whose whole name matches."""
-    found = [(s, task) for s in SETS for task in s.tasks if re.fullmatch(pattern, task) and not unsettled(s, task)]
+    found = [(s, task) for s in SETS for task in s.tasks if re.fullmatch(pattern, task) and not not_converged(s, task)]
     return pytest.mark.parametrize(("golden", "task"), found, ids=[f"{s.name}-{task}" for s, task in found])
 
 
@@ -51,7 +51,7 @@ def number_in(task, pattern):
     return float(re.search(pattern, task).group(1))
 
 
-def unsettled(golden, task):
+def not_converged(golden, task):
     """Whether a literal Algorithm 1 was cut off before it settled: then there is no answer to compare with."""
     return bool(re.match("two_l1sgstar|alg1", task)) and not golden.get(task, "converged").all()
 
@@ -59,7 +59,7 @@ def unsettled(golden, task):
 def test_every_task_is_tested():
     tested = "|".join([LATER, *PATTERNS])
     missed = [(s, task) for s in SETS for task in s.tasks if not re.fullmatch(tested, task)]
-    assert all(unsettled(*case) for case in missed)
+    assert all(not_converged(*case) for case in missed)
 
 
 @cases("svd")
@@ -88,7 +88,7 @@ def test_pmd(golden, task):
     def fit(residual, number):
         v = vector(starts[:, number])
         u = vector(residual @ v.full())
-        return run(residual, plain(rows), plain(columns), (u, v), v_settles_in_l1(1e-7), most)
+        return run(residual, plain(rows), plain(columns), (u, v), v_converged_in_l1(1e-7), most)
 
     states, _ = layers(X, starts.shape[1], fit)
     if golden.has(task, "pve"):
@@ -104,15 +104,15 @@ def test_pmd(golden, task):
 def test_pmd_with_missing_values(golden, task):
     (n, p), settings = golden.X.shape, golden.settings
     X = np.where(golden.get(task, "is_na"), np.nan, golden.X)
-    preparation = learn_from_observed(X, "grand", False)
-    assert preparation.offsets[0] == pytest.approx(float(golden.get(task, "meanx")), abs=1e-12)
-    operator = Masked(preparation.apply(X), impute=False)
+    scaler = learn_from_observed(X, "grand", False)
+    assert scaler.offsets[0] == pytest.approx(float(golden.get(task, "meanx")), abs=1e-12)
+    operator = Masked(scaler.apply(X), impute=False)
     sides = plain(L1Ball(settings["sumabs"] * np.sqrt(n))), plain(L1Ball(settings["sumabs"] * np.sqrt(p)))
     states = []
     for v_init in golden.get(task, "v_init").T:
         v = vector(v_init)
         u = vector(operator.matvec(v.support, v.values))
-        state, _ = run(operator, *sides, (u, v), v_settles_in_l1(1e-7), 500)
+        state, _ = run(operator, *sides, (u, v), v_converged_in_l1(1e-7), 500)
         states.append(state)
         left, right = state.d * state.u.full(), state.v.full()
         operator = operator.minus(left, right, operator.matvec(state.v.support, state.v.values))
@@ -125,7 +125,7 @@ def test_pmd_nonnegative(golden, task):
     columns = L1Ball(golden.settings["sumabsv"], nonnegative=True)
     v = vector(golden.get(task, "v_init"))
     start = vector(golden.X @ v.full()), v
-    state, _ = run(golden.X, plain(rows), plain(columns), start, v_settles_in_l1(1e-7), 500)
+    state, _ = run(golden.X, plain(rows), plain(columns), start, v_converged_in_l1(1e-7), 500)
     assert_pairs([state], golden.get(task, "u"), golden.get(task, "v"), golden.get(task, "d"), 1e-6, signs_known=True)
 
 
@@ -136,7 +136,7 @@ def test_ssvd(golden, task):
 
     def fit(residual, number):
         known = penalty.for_matrix(float(np.sum(residual**2)), residual.size)
-        return columns_first(residual, plain(known), plain(known), leading(residual), both_settle(tol), 100)
+        return columns_first(residual, plain(known), plain(known), leading(residual), both_converged(tol), 100)
 
     states, paths = layers(golden.X, int(number_in(task, r"rank(\d)")), fit)
     assert_pairs(states, golden.get(task, "u"), golden.get(task, "v"), golden.get(task, "d"), 1e-10)
@@ -146,7 +146,7 @@ def test_ssvd(golden, task):
 @cases("irlba_ssvd_k1")
 def test_irlba_ssvd(golden, task):
     k = golden.settings["irlba_n"]
-    state, _ = run(golden.X, plain(), plain(KeepSoft(k)), leading(golden.X), both_settle(1e-12), 1000)
+    state, _ = run(golden.X, plain(), plain(KeepSoft(k)), leading(golden.X), both_converged(1e-12), 1000)
     assert_pairs([state], golden.get(task, "u"), golden.get(task, "v"), golden.get(task, "d"), 5e-5)
     z = np.abs(golden.X.T @ state.u.full())
     np.testing.assert_allclose(np.sort(z)[-k - 1], golden.get(task, "lambda"), rtol=5e-5)
@@ -157,7 +157,7 @@ def test_l0svd(golden, task):
     k_u, k_v = golden.settings["ku"], golden.settings["kv"]
     v = vector(golden.get(task, "v0"))
     start = vector(golden.X @ v.full()), v
-    state, _ = run(golden.X, plain(L0(k_u)), plain(L0(k_v)), start, d_settles(number_in(task, "err(.*)")), 1000)
+    state, _ = run(golden.X, plain(L0(k_u)), plain(L0(k_v)), start, d_converged(number_in(task, "err(.*)")), 1000)
     assert_pairs([state], golden.get(task, "u"), golden.get(task, "v"), golden.get(task, "d"), 1e-10, signs_known=True)
 
 
@@ -166,7 +166,7 @@ def test_five_starts(golden, task):
     penalty = {"l0svd": L0, "soft_k": KeepSoft, "scad_k": SCAD}[task.removesuffix("_5starts")]
     rows, columns = plain(penalty(golden.settings["ku"])), plain(penalty(golden.settings["kv"]))
     starts = golden.get(task, "U0"), golden.get(task, "V0")
-    state = best_of(golden.X, rows, columns, *starts, both_settle(1e-4))
+    state = best_of(golden.X, rows, columns, *starts, both_converged(1e-4))
     assert_pairs([state], golden.get(task, "u"), golden.get(task, "v"), golden.get(task, "d"), 1e-10, signs_known=True)
 
 
@@ -187,7 +187,7 @@ def agsvd(golden, task):
     columns = Side(L0(golden.settings["kv"]), Graph(golden.A_v).term("adjacency"), sigma)
 
     def fit(residual, number):
-        return run(residual, rows, columns, leading(residual), both_settle(1e-4), 1000)
+        return run(residual, rows, columns, leading(residual), both_converged(1e-4), 1000)
 
     return layers(golden.X, golden.settings["K"], fit)
 
@@ -216,7 +216,7 @@ def test_snsvd(golden, task):
     np.testing.assert_allclose(term.matrix.toarray(), golden.get(task, "W"), atol=1e-14)
     rows = Side(L0(golden.settings["ku"]), term, golden.settings["delta"], signed=True)
     starts = golden.get(task, "U0"), golden.get(task, "V0")
-    state = best_of(golden.X, rows, plain(L0(golden.settings["kv"])), *starts, both_settle(1e-4))
+    state = best_of(golden.X, rows, plain(L0(golden.settings["kv"])), *starts, both_converged(1e-4))
     assert_pairs([state], golden.get(task, "u"), golden.get(task, "v"), golden.get(task, "d"), 1e-10, signs_known=True)
 
 
@@ -235,7 +235,7 @@ def test_two_sided(golden, task):
     )
     start = vector(golden.get(task, "u_init")), vector(golden.get(task, "v_init"))
     tol = 1e-13 if kind in ("two_l1sgstar", "alg1") else 1e-4
-    state, path = run(golden.X, rows, columns, start, both_settle(tol), 1000)
+    state, path = run(golden.X, rows, columns, start, both_converged(tol), 1000)
     if not golden.get(task, "converged").all():
         # The peer ran into a limit cycle; so must we, and "auto" must not (tests/properties/test_convergence.py).
         assert len(path) == 1000
