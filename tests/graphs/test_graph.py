@@ -85,7 +85,7 @@ def test_loops_and_repeats_are_dropped_and_said():
 
 
 @pytest.mark.parametrize(
-    ("weights", "words"),
+    ("weights", "message"),
     [
         (np.array([[0, np.nan], [np.nan, 0]]), "NaN or infinity"),
         (np.array([[0, np.inf], [np.inf, 0]]), "NaN or infinity"),
@@ -95,8 +95,8 @@ def test_loops_and_repeats_are_dropped_and_said():
         (np.array([["a", "b"], ["c", "d"]]), "cannot be made from"),
     ],
 )
-def test_bad_weights_are_refused(weights, words):
-    with pytest.raises(ValueError, match=words):
+def test_bad_weights_are_refused(weights, message):
+    with pytest.raises(ValueError, match=message):
         Graph(weights)
 
 
@@ -311,11 +311,11 @@ def test_weights_of_any_scale_mean_the_same(term, solver):
     X = generator.standard_normal((30, 90))
     X[:12, :15] += 2
     A = np.triu((generator.random((90, 90)) < 0.1) | np.pad(np.ones((15, 15), dtype=bool), (0, 75)), 1)
-    words = {"n_rows": 10, "n_columns": 12, "graph_term": term, "solver": solver}
-    usual = SparseGraphSVD(2, column_graph=A | A.T, **words).fit(X)
+    parameters = {"n_rows": 10, "n_columns": 12, "graph_term": term, "solver": solver}
+    usual = SparseGraphSVD(2, column_graph=A | A.T, **parameters).fit(X)
     assert (np.abs(usual.graph_share_) > 1e-3).all()
     for scale in SCALES:
-        other = SparseGraphSVD(2, column_graph=(A | A.T) * scale, **words).fit(X)
+        other = SparseGraphSVD(2, column_graph=(A | A.T) * scale, **parameters).fit(X)
         np.testing.assert_allclose(other.components_, usual.components_, atol=1e-9)
         np.testing.assert_allclose(other.graph_share_, usual.graph_share_, atol=1e-9)
 
@@ -330,6 +330,6 @@ def test_usual_weights_are_not_rescaled():
 def test_weights_whose_sums_overflow_need_a_relative_smoothness():
     graph = np.full((20, 20), 1.7e308)
     np.fill_diagonal(graph, 0)
-    words = {"graph_term": "adjacency", "smoothness_scale": "absolute", "column_smoothness": 1.0}
+    parameters = {"graph_term": "adjacency", "smoothness_scale": "absolute", "column_smoothness": 1.0}
     with pytest.raises(ValueError, match="add up to more than numbers can hold: rescale them"):
-        SparseGraphSVD(1, column_graph=graph, **words).fit(np.eye(20))
+        SparseGraphSVD(1, column_graph=graph, **parameters).fit(np.eye(20))
