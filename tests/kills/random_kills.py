@@ -47,7 +47,7 @@ class Job:
     """A command to be killed, and how it is resumed."""
 
     name: str
-    words: list[str]
+    arguments: list[str]
     again: list[str] = field(default_factory=list)  # options that are added when it is repeated
     before: list[list[str]] = field(default_factory=list)  # commands that have been run in the folder
     user_files: bool = True  # whether the output folder contains files of the user
@@ -107,7 +107,7 @@ def write_inputs(folder: Path) -> None:
     (folder / "sets.gmt").write_text("one\tset one\t" + "\t".join(genes[:12]) + "\n")
 
 
-def started(words: list[str], folder: Path) -> int:
+def started(arguments: list[str], folder: Path) -> int:
     """Run a command of netbic in a child process; its number."""
     child = os.fork()
     if child:
@@ -119,7 +119,7 @@ def started(words: list[str], folder: Path) -> int:
         output = os.open("../output.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.dup2(output, 1)
         os.dup2(output, 2)
-        main(words, prog_name="netbic")
+        main(arguments, prog_name="netbic")
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else 1
     except BaseException:
@@ -168,12 +168,12 @@ class Bench:
             for name, content in USER_FILES.items():
                 (folder / "out" / name).parent.mkdir(parents=True, exist_ok=True)
                 (folder / "out" / name).write_bytes(content)
-        for words in job.before:
-            assert ended(started(words, folder)) == 0, (folder.parent / "output.txt").read_text()
+        for arguments in job.before:
+            assert ended(started(arguments, folder)) == 0, (folder.parent / "output.txt").read_text()
         self.template[job.name] = folder
         whole = self.copy(job)
         begun = time.monotonic()
-        assert ended(started(job.words, whole)) == 0, (whole.parent / "output.txt").read_text()
+        assert ended(started(job.arguments, whole)) == 0, (whole.parent / "output.txt").read_text()
         self.seconds[job.name] = time.monotonic() - begun
         self.expected[job.name] = contents(whole)
         shutil.rmtree(whole.parent)
@@ -188,7 +188,7 @@ class Bench:
         """Kill a job, check its folder, repeat it and compare; yields problems."""
         folder = self.copy(job)
         before = contents(folder)
-        code = ended(started(job.words, folder), (share * self.seconds[job.name], number))
+        code = ended(started(job.arguments, folder), (share * self.seconds[job.name], number))
         left = contents(folder)
         own = [name for name in before if name in USER_FILES or "/" not in name or name.split("/", 1)[-1] in USER_FILES]
         if any(left.get(name) != before[name] for name in own):
@@ -205,9 +205,9 @@ class Bench:
 
     def repeated(self, job: Job, folder: Path, begun: bool) -> Iterator[str]:
         """Resume a job (one that was killed before it wrote anything is repeated), and compare."""
-        resumed = [word for word in job.words if word != "--force"] + job.again
-        words = resumed if job.again and begun else job.words
-        code = ended(started(words, folder))
+        resumed = [argument for argument in job.arguments if argument != "--force"] + job.again
+        arguments = resumed if job.again and begun else job.arguments
+        code = ended(started(arguments, folder))
         finished = code == 2 and contents(folder) == self.expected[job.name]  # it was done, and refuses to do it again
         if code != 0 and not finished:
             yield f"repeated, it ends with {code}: {(folder.parent / 'output.txt').read_text()[-300:]}"
@@ -243,9 +243,9 @@ if __name__ == "__main__":
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--without", action="append", default=[], help="leave a command out")
-    asked = parser.parse_args()
-    print(f"{asked.kills} kills, seed {asked.seed}")
-    wrong = run(asked.kills, asked.seed, lambda job: job.name not in asked.without)
+    options = parser.parse_args()
+    print(f"{options.kills} kills, seed {options.seed}")
+    wrong = run(options.kills, options.seed, lambda job: job.name not in options.without)
     print(*wrong, sep="\n")
     print(f"{len(wrong)} failures")
     sys.exit(bool(wrong))
