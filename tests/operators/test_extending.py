@@ -42,7 +42,7 @@ def test_the_page_runs():
 
 @every_operator
 @pytest.mark.parametrize(
-    "words",
+    "parameters",
     [
         {},
         {"center": "both", "scale": True},
@@ -51,10 +51,10 @@ def test_the_page_runs():
         {"n_init": 3, "random_state": 0, "n_jobs": 2, "deflation": "projection"},
         {"column_graph": GRAPH, "solver": "monotone"},
     ],
-    ids=lambda words: ", ".join(words),
+    ids=lambda parameters: ", ".join(parameters),
 )
-def test_a_fit_finds_what_it_finds_in_the_dense_matrix(make, words):
-    model, dense = (netbic.SparseGraphSVD(2, n_rows=12, n_columns=15, **words) for _ in range(2))
+def test_a_fit_finds_what_it_finds_in_the_dense_matrix(make, parameters):
+    model, dense = (netbic.SparseGraphSVD(2, n_rows=12, n_columns=15, **parameters) for _ in range(2))
     model.fit(make(A, B))
     dense.fit(X)
     np.testing.assert_array_equal(model.rows_, dense.rows_)
@@ -68,10 +68,10 @@ def test_a_fit_finds_what_it_finds_in_the_dense_matrix(make, words):
 
 @every_operator
 def test_sizes_and_signs_that_penalties_choose(make):
-    words = {"column_penalty": netbic.AdaptiveSupport(clip=None), "row_penalty": netbic.L0(12, nonnegative=True)}
+    parameters = {"column_penalty": netbic.AdaptiveSupport(clip=None), "row_penalty": netbic.L0(12, nonnegative=True)}
     toy = netbic.simulate.paper(0.02, random_state=0).X
     data = make(toy, np.eye(toy.shape[1])), toy
-    found, expected = (netbic.SparseGraphSVD(1, center=None, **words).fit(one) for one in data)
+    found, expected = (netbic.SparseGraphSVD(1, center=None, **parameters).fit(one) for one in data)
     np.testing.assert_array_equal(found.columns_, expected.columns_)
     np.testing.assert_array_equal(found.rows_, expected.rows_)
 
@@ -95,17 +95,17 @@ def test_names_and_single_modules(make):
     np.testing.assert_array_equal(found[1].v.support, np.flatnonzero(model.columns_[1]))
 
 
-@pytest.mark.parametrize("ask", [n_modules, stability, consensus, graph_value])
-@pytest.mark.parametrize("words", [{}, {"n_jobs": "dask"}])
-def test_what_needs_rows_of_x_says_so(ask, words):
+@pytest.mark.parametrize("function", [n_modules, stability, consensus, graph_value])
+@pytest.mark.parametrize("options", [{}, {"n_jobs": "dask"}])
+def test_what_needs_rows_of_x_says_so(function, options):
     model = netbic.SparseGraphSVD(1, n_rows=12, n_columns=15, column_graph=GRAPH)
     (make, _) = operators_of_the_page()
     with pytest.raises(
         TypeError, match=r"^X is a ProductOperator, but .* data in memory: give X\.toarray\(\) if it fits"
     ):
-        ask(model, make(A, B), **words)
+        function(model, make(A, B), **options)
     with pytest.raises(TypeError, match=r"^X is a ProductOperator, but .* data in memory"):
-        tune(model, make(A, B), {"n_rows": [5, 10]}, **words)
+        tune(model, make(A, B), {"n_rows": [5, 10]}, **options)
     with pytest.raises(TypeError, match=r"^X is a ProductOperator, which offers products only"):
         netbic.pl.heatmap(model.fit(make(A, B)), make(A, B))
 

@@ -58,7 +58,7 @@ every_operator = pytest.mark.parametrize("make", OPERATORS.values(), ids=OPERATO
 every_data_operator = pytest.mark.parametrize("make", SUMMARISED.values(), ids=SUMMARISED)
 
 
-def prepared_by_hand(X, center, scale):
+def scaled_by_hand(X, center, scale):
     deviations = X.std(axis=0) if scale else 1.0
     offset = {
         None: 0.0,
@@ -146,18 +146,18 @@ def test_column_squares_in_blocks():
 @pytest.mark.parametrize("center", [None, "columns", "rows", "both", "grand"])
 def test_preparation_is_the_arithmetic_it_says(make, center, scale):
     data = make(COUNTS)
-    preparation = Scaler.learn(data, center, scale)
-    operator = preparation.operator(data)
-    expected = prepared_by_hand(COUNTS, center, scale)
+    scaler = Scaler.learn(data, center, scale)
+    operator = scaler.operator(data)
+    expected = scaled_by_hand(COUNTS, center, scale)
     np.testing.assert_allclose(entries_of(operator), expected, atol=1e-10)
     np.testing.assert_allclose(entries_of(operator.for_one_start()), expected, atol=1e-10)
     assert operator.squared_norm == pytest.approx(np.sum(expected**2))
-    np.testing.assert_allclose(preparation.apply(COUNTS), expected, atol=1e-10)
+    np.testing.assert_allclose(scaler.apply(COUNTS), expected, atol=1e-10)
     directions = np.random.default_rng(7).standard_normal((20, 3))
     for X in (COUNTS, sp.csr_array(COUNTS)):
-        np.testing.assert_allclose(preparation.project(X, directions), expected @ directions, atol=1e-9)
+        np.testing.assert_allclose(scaler.project(X, directions), expected @ directions, atol=1e-9)
     if center not in ("rows", "both"):
-        np.testing.assert_allclose(preparation.undo(expected), COUNTS, atol=1e-10)
+        np.testing.assert_allclose(scaler.undo(expected), COUNTS, atol=1e-10)
 
 
 @every_data_operator
@@ -167,7 +167,7 @@ def test_preparation_is_the_arithmetic_it_says(make, center, scale):
 def test_gram(make, dtype, on_rows, center):
     data = make(COUNTS)
     operator = Scaler.learn(data, center, center == "both").operator(data)
-    Y = 4.0 * prepared_by_hand(COUNTS, center, center == "both")
+    Y = 4.0 * scaled_by_hand(COUNTS, center, center == "both")
     expected = Y @ Y.T if on_rows else Y.T @ Y
     gram = operator.gram(on_rows, 4.0, dtype)
     assert gram.dtype == dtype
@@ -182,7 +182,7 @@ def test_gram_of_data_that_are_almost_centred(on_rows, center):
     for dtype in (np.float64, np.float32):
         data = DenseOperator(X.astype(dtype))
         gram = Scaler.learn(data, center, False).operator(data).gram(on_rows, 1.0, dtype)
-        Y = prepared_by_hand(X, center, False)
+        Y = scaled_by_hand(X, center, False)
         expected = Y @ Y.T if on_rows else Y.T @ Y
         np.testing.assert_allclose(np.triu(gram), np.triu(expected), atol=1e-10 if dtype == np.float64 else 1e-4)
 
@@ -192,9 +192,9 @@ def test_gram_of_data_that_are_almost_centred(on_rows, center):
 def test_constant_columns_are_not_blown_up_by_scaling(make, dtype):
     X = COUNTS.astype(dtype)
     X[:, 3] = 0.1
-    preparation = Scaler.learn(make(X), "columns", True)
-    assert preparation.factors[3] == 1
-    assert np.abs(preparation.apply(X)[:, 3]).max() < 1e-6
+    scaler = Scaler.learn(make(X), "columns", True)
+    assert scaler.factors[3] == 1
+    assert np.abs(scaler.apply(X)[:, 3]).max() < 1e-6
 
 
 @every_data_operator
