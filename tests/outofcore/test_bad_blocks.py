@@ -34,12 +34,12 @@ def test_pieces_of_rows_that_are_too_large_together(monkeypatch):
         model().fit(da.from_array(DENSE, chunks=(70, 50)))
 
 
-@pytest.mark.parametrize(("value", "word"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")])
+@pytest.mark.parametrize(("value", "name"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")])
 @pytest.mark.parametrize("missing", ["error", "ignore"])
-def test_entries_that_are_not_finite_are_named(value, word, missing):
+def test_entries_that_are_not_finite_are_named(value, name, missing):
     X = DENSE.copy()
     X[150, 7] = X[250, 3] = value
-    where = rf"X contains {word}: row 150, column 7, in block 2 \(rows 140 to 209\)"
+    where = rf"X contains {name}: row 150, column 7, in block 2 \(rows 140 to 209\)"
     with pytest.raises(ValueError, match=where):
         model(missing=missing).fit(in_blocks(X))
     with pytest.raises(ValueError, match=where):

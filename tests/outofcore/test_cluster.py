@@ -17,20 +17,20 @@ from distributed.comm.core import CommClosedError
 from netbic.outofcore import BlockError, ClusterError, blocks, executors
 from support.block_problems import COUNTS, DENSE, assert_same, model, sparse_blocks
 
-WORDS = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 60}
+CLUSTER = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 60}
 
 
 @pytest.fixture(scope="module")
 def client():
     """A cluster whose workers come back when they are killed."""
-    with LocalCluster(**WORDS) as cluster, Client(cluster) as client:
+    with LocalCluster(**CLUSTER) as cluster, Client(cluster) as client:
         yield client
 
 
 @pytest.fixture
 def mortal():
     """A cluster of its own for a test that kills workers: one killed just after it was restarted may stay away."""
-    with LocalCluster(**WORDS) as cluster, Client(cluster) as client:
+    with LocalCluster(**CLUSTER) as cluster, Client(cluster) as client:
         yield client
 
 
@@ -74,10 +74,10 @@ def test_dense_and_sparse(client):
 
 
 def test_threads_and_workers_agree_to_the_last_bit(client, monkeypatch):
-    X, words = da.from_array(DENSE, chunks=(13, -1)), {"scale": True, "n_components": 3}
-    with_workers = model(**words).fit(X)
+    X, parameters = da.from_array(DENSE, chunks=(13, -1)), {"scale": True, "n_components": 3}
+    with_workers = model(**parameters).fit(X)
     monkeypatch.setattr(blocks, "current_executor", executors.ThreadExecutor)
-    assert_same(model(**words).fit(X), with_workers, tolerance=0)
+    assert_same(model(**parameters).fit(X), with_workers, tolerance=0)
 
 
 def test_streamed(client, streamed):
@@ -188,20 +188,20 @@ def test_the_cluster_goes_away_and_another_one_goes_on():
     """What was found stays, and a new cluster finds the rest to the last bit."""
     X = da.from_array(DENSE, chunks=(70, -1))
     whole = list(model(n_components=3).iter_fit(X))
-    with LocalCluster(**WORDS) as cluster, Client(cluster):
+    with LocalCluster(**CLUSTER) as cluster, Client(cluster):
         search = model(n_components=3).iter_fit(X)
         found = [next(search)]
         cluster.close()
         with pytest.raises(ClusterError, match=r"cluster .* (went away|is gone)"):
             next(search)
-    with LocalCluster(**WORDS) as cluster, Client(cluster):
+    with LocalCluster(**CLUSTER) as cluster, Client(cluster):
         rest = list(model(n_components=3).iter_fit(X, known=found))
     for one, other in zip(whole, found + rest, strict=True):
         np.testing.assert_allclose(one.v.full(), other.v.full(), atol=1e-12)
 
 
 @pytest.mark.parametrize(
-    ("asked", "use"),
+    ("method", "use"),
     [
         ("run", executors.ClusterExecutor),
         ("scheduler_info", lambda client: executors.ClusterExecutor(client).memory),
@@ -211,17 +211,17 @@ def test_the_cluster_goes_away_and_another_one_goes_on():
     ],
 )
 @pytest.mark.parametrize("problem", [CommClosedError("closed"), TimeoutError(), OSError("timed out")])
-def test_a_scheduler_that_does_not_answer(client, monkeypatch, asked, use, problem):
-    def silent(*arguments, **words):
+def test_a_scheduler_that_does_not_answer(client, monkeypatch, method, use, problem):
+    def silent(*arguments, **options):
         raise problem
 
-    monkeypatch.setattr(client, asked, silent)
+    monkeypatch.setattr(client, method, silent)
     with pytest.raises(ClusterError, match=r"the Dask cluster tcp://\S+ went away, .*: start it again"):
         use(client)
 
 
 def test_results_of_a_scheduler_that_has_gone(client, monkeypatch):
-    def silent(*arguments, **words):
+    def silent(*arguments, **options):
         raise CommClosedError("closed")
 
     monkeypatch.setattr(client, "get", silent)
@@ -233,7 +233,7 @@ def test_a_cluster_without_workers(monkeypatch):
     monkeypatch.setattr(executors, "NO_WORKER_TIMEOUT", 0.5)
     monkeypatch.setattr(executors, "_POLLING", 0.1)
     X = da.from_array(DENSE, chunks=(70, -1))
-    alone = LocalCluster(**(WORDS | {"n_workers": 0}))
+    alone = LocalCluster(**(CLUSTER | {"n_workers": 0}))
     with alone, Client(alone), pytest.raises(ClusterError, match="no worker"):
         model().fit(X)
 
@@ -248,7 +248,7 @@ def test_tight_memory(tmp_path):
         if number == 3:
             block[:100, :50] += 3
         store[1_000 * number : 1_000 * (number + 1)] = block
-    with LocalCluster(**WORDS, memory_limit="330MB") as cluster, Client(cluster) as client:
+    with LocalCluster(**CLUSTER, memory_limit="330MB") as cluster, Client(cluster) as client:
         before = pids(client)
         fitted = model(n_components=1, n_rows=100, n_columns=50).fit(da.from_zarr(path))
         assert pids(client) == before
@@ -321,7 +321,7 @@ def test_a_fit_within_a_task(client):
 
 
 def test_what_another_cluster_holds(client):
-    with LocalCluster(**WORDS) as other, Client(other, set_as_default=False) as elsewhere:
+    with LocalCluster(**CLUSTER) as other, Client(other, set_as_default=False) as elsewhere:
         X = elsewhere.persist(da.from_array(DENSE, chunks=(70, -1)))
         assert_same(model().fit(DENSE), model().fit(X))
 
@@ -349,5 +349,5 @@ def test_an_asynchronous_client(client, monkeypatch):
 
 
 def test_memory_of_workers_without_a_limit(client):
-    with LocalCluster(**WORDS, memory_limit=0) as other, Client(other) as elsewhere:
+    with LocalCluster(**CLUSTER, memory_limit=0) as other, Client(other) as elsewhere:
         assert executors.ClusterExecutor(elsewhere).memory <= 1.5 * executors.free_memory()

@@ -14,7 +14,7 @@ import netbic
 from netbic.outofcore import ChunkedOperator, RowBlocks, blocks, executors
 from support.block_problems import COUNTS, DENSE, GRAPH, assert_same, model, sparse_blocks
 
-WORDS = {
+PARAMETERS = {
     "usual": {},
     "scaled": {"scale": True},
     "centred both ways": {"center": "both"},
@@ -33,24 +33,24 @@ WORDS = {
     "non-negative": {"n_columns": None, "column_penalty": netbic.L0(20, nonnegative=True)},
     "annealed": {"annealing": 3},
 }
-every_word = pytest.mark.parametrize("words", WORDS.values(), ids=WORDS)
+all_parameters = pytest.mark.parametrize("parameters", PARAMETERS.values(), ids=PARAMETERS)
 
 
-@every_word
-def test_dense_blocks(words):
-    assert_same(model(**words).fit(DENSE), model(**words).fit(da.from_array(DENSE, chunks=(70, -1))))
+@all_parameters
+def test_dense_blocks(parameters):
+    assert_same(model(**parameters).fit(DENSE), model(**parameters).fit(da.from_array(DENSE, chunks=(70, -1))))
 
 
-@every_word
-def test_sparse_blocks(words):
-    assert_same(model(**words).fit(sp.csr_array(COUNTS)), model(**words).fit(sparse_blocks(COUNTS, 70)))
+@all_parameters
+def test_sparse_blocks(parameters):
+    assert_same(model(**parameters).fit(sp.csr_array(COUNTS)), model(**parameters).fit(sparse_blocks(COUNTS, 70)))
 
 
-@every_word
-def test_more_columns_than_rows(words):
-    words = {name: value for name, value in words.items() if name != "column_graph" and name != "column_smoothness"}
+@all_parameters
+def test_more_columns_than_rows(parameters):
+    parameters = {name: parameters[name] for name in parameters.keys() - {"column_graph", "column_smoothness"}}
     X = np.ascontiguousarray(DENSE.T)
-    assert_same(model(**words).fit(X), model(**words).fit(da.from_array(X, chunks=(25, -1))))
+    assert_same(model(**parameters).fit(X), model(**parameters).fit(da.from_array(X, chunks=(25, -1))))
 
 
 @settings(max_examples=25, deadline=None)
@@ -62,8 +62,8 @@ def test_any_heights(cuts):
 
 
 def test_a_penalty_that_chooses_its_size():
-    words = {"n_components": 1, "n_columns": None, "column_penalty": netbic.AdaptiveSupport(clip=None)}
-    one, other = model(**words).fit(DENSE), model(**words).fit(da.from_array(DENSE, chunks=(70, -1)))
+    parameters = {"n_components": 1, "n_columns": None, "column_penalty": netbic.AdaptiveSupport(clip=None)}
+    one, other = model(**parameters).fit(DENSE), model(**parameters).fit(da.from_array(DENSE, chunks=(70, -1)))
     assert_same(one, other)
     np.testing.assert_allclose(one.posteriors_["columns"], other.posteriors_["columns"], atol=1e-10)
 
@@ -180,10 +180,10 @@ def test_no_digit_depends_on_what_was_multiplied_before():
 
 
 def test_known_modules_are_gone_on_from_to_the_last_bit():
-    X, words = da.from_array(DENSE, chunks=(70, -1)), {"n_components": 4}
-    whole = list(model(**words).iter_fit(X))
-    going_on = model(**words)
-    rest = list(going_on.iter_fit(X, known=whole[:2]))
+    X, parameters = da.from_array(DENSE, chunks=(70, -1)), {"n_components": 4}
+    whole = list(model(**parameters).iter_fit(X))
+    resumed = model(**parameters)
+    rest = list(resumed.iter_fit(X, known=whole[:2]))
     assert len(rest) == 2
     for one, other in zip(whole[2:], rest, strict=True):
         np.testing.assert_array_equal(one.v.full(), other.v.full())
@@ -232,21 +232,21 @@ def test_passes_are_told(capsys):
     assert model().fit(DENSE).passes_ is None
 
 
-@pytest.mark.parametrize("words", [{}, {"center": "both"}, {"scale": True}])
-def test_dense_and_sparse_blocks_side_by_side(words):
+@pytest.mark.parametrize("parameters", [{}, {"center": "both"}, {"scale": True}])
+def test_dense_and_sparse_blocks_side_by_side(parameters):
     X = np.ascontiguousarray(COUNTS.T)
     mixed = da.concatenate([da.from_array(X[:50], chunks=(25, -1)), sparse_blocks(X[50:], 40)])
-    assert_same(model(**words).fit(X), model(**words).fit(mixed))
+    assert_same(model(**parameters).fit(X), model(**parameters).fit(mixed))
 
 
 @pytest.mark.parametrize("height", [20, 100])
 def test_starts_are_those_of_memory_however_many_blocks(height):
     """Too large for exact starts, and so faint that another start finds other modules."""
     study = netbic.simulate.cohort(600, 1000, n_modules=4, strength=0.5, random_state=0)
-    X, words = study.expression.to_numpy(), {"n_components": 3, "n_rows": 60, "n_columns": 50}
-    assert_same(model(**words).fit(X), model(**words).fit(da.from_array(X, chunks=(height, -1))))
+    X, parameters = study.expression.to_numpy(), {"n_components": 3, "n_rows": 60, "n_columns": 50}
+    assert_same(model(**parameters).fit(X), model(**parameters).fit(da.from_array(X, chunks=(height, -1))))
     tall = np.ascontiguousarray(X.T)
-    assert_same(model(**words).fit(tall), model(**words).fit(da.from_array(tall, chunks=(height, -1))))
+    assert_same(model(**parameters).fit(tall), model(**parameters).fit(da.from_array(tall, chunks=(height, -1))))
 
 
 def test_what_all_blocks_need_is_made_once(streamed):
