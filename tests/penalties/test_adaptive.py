@@ -69,13 +69,13 @@ def test_scale_and_signs_of_scores_do_not_matter(factor):
 def test_a_graph_is_used_where_it_tells_members_apart():
     generator = np.random.default_rng(5)
     z = two_groups(4, members=100, others=400, mean=4.0)
-    told = np.append(np.full(100, 2.0), np.zeros(400)) + generator.standard_normal(500)
+    informative = np.append(np.full(100, 2.0), np.zeros(400)) + generator.standard_normal(500)
     truth = np.arange(500) < 100
-    guided, plain = (AdaptiveSupport().choose(z, x) for x in (told, None))
+    guided, plain = (AdaptiveSupport().choose(z, x) for x in (informative, None))
     right = [np.mean((choice.posterior > 0.5) == truth) for choice in (guided, plain)]
     assert right[0] > right[1] + 0.02
     assert plain.sigma == 0
-    misled = [AdaptiveSupport().choose(z, generator.permutation(told)).sigma for _ in range(40)]
+    misled = [AdaptiveSupport().choose(z, generator.permutation(informative)).sigma for _ in range(40)]
     assert np.mean(np.array(misled) > 0) < 0.1
 
 
@@ -97,10 +97,10 @@ def test_reach_of_noise_is_the_length_of_the_largest(size, kept):
 )
 def test_sizes_are_found(gamma, kind, least):
     found = np.array([one_run(100, gamma, kind, 500 + seed) for seed in range(8)], dtype=float)
-    right, reached, told, _, converged = found.mean(axis=0)
+    right, reached, with_true_sizes, _, converged = found.mean(axis=0)
     assert right == 1
     assert converged == 1
-    assert reached > max(least, told - 0.03)
+    assert reached > max(least, with_true_sizes - 0.03)
 
 
 def test_a_choice_that_would_cycle_is_carried_to_the_end():
@@ -139,12 +139,12 @@ def test_one_axis_may_be_told_its_size():
 def test_all_kinds_of_matrices_are_taken():
     toy = paper(0.03, random_state=3)
     truth = toy.v != 0
-    holes = np.where(np.random.default_rng(0).random(toy.X.shape) < 0.1, np.nan, toy.X)
+    incomplete = np.where(np.random.default_rng(0).random(toy.X.shape) < 0.1, np.nan, toy.X)
     plain = SparseGraphSVD(1, **ADAPTIVE)
     assert f1(plain.fit(sp.csr_array(toy.X)).columns_[0], truth) > 0.95
     assert f1(plain.fit(toy.X.astype(np.float32)).columns_[0], truth) > 0.95
-    assert f1(plain.set_params(missing="ignore").fit(holes).columns_[0], truth) > 0.95
-    assert f1(plain.set_params(missing="impute").fit(holes).columns_[0], truth) > 0.95
+    assert f1(plain.set_params(missing="ignore").fit(incomplete).columns_[0], truth) > 0.95
+    assert f1(plain.set_params(missing="impute").fit(incomplete).columns_[0], truth) > 0.95
 
 
 def test_far_entries_are_drawn_in():
@@ -174,16 +174,16 @@ def test_winsorising_leaves_the_bulk_alone():
 
 
 def test_noise_is_doubted():
-    doubted = 0
+    n_reported = 0
     for seed in range(20):
         X = np.random.default_rng(seed).standard_normal((100, 100))
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             model = SparseGraphSVD(1, **ADAPTIVE).fit(X)
         warned = bool((model.choices_["diagnostic"] != "").any())
-        doubted += warned
+        n_reported += warned
         assert warned == any("do not identify" in str(w.message) for w in caught)
-    assert doubted >= 18
+    assert n_reported >= 18
 
 
 def test_doubts():
@@ -200,12 +200,12 @@ def test_doubts():
 
 def test_choices_survive_the_disk_and_a_restart(tmp_path):
     toy = paper(0.03, random_state=5)
-    words = ADAPTIVE | {"row_graph": toy.row_graph, "n_components": 3}
+    parameters = ADAPTIVE | {"row_graph": toy.row_graph, "n_components": 3}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the second and third modules are noise
-        model = SparseGraphSVD(**words).fit(toy.X)
-        found = list(SparseGraphSVD(**words).iter_fit(toy.X))
-        again = SparseGraphSVD(**words)
+        model = SparseGraphSVD(**parameters).fit(toy.X)
+        found = list(SparseGraphSVD(**parameters).iter_fit(toy.X))
+        again = SparseGraphSVD(**parameters)
         list(again.iter_fit(toy.X, known=found[:2]))
     netbic.save(model, tmp_path)
     for other in (netbic.load(tmp_path), again):
@@ -225,7 +225,7 @@ toy = paper(0.03, random_state=0)
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("parameters", "message"),
     [
         ({"column_graph": toy.column_graph, "column_smoothness": 0.2}, "column_smoothness=0.2 but .* chooses it"),
         ({"column_graph": toy.column_graph, "signs": "signed"}, "signs='signed'"),
@@ -236,9 +236,9 @@ toy = paper(0.03, random_state=0)
         ({"solver": "monotone"}, "it has no objective"),
     ],
 )
-def test_bad_input(words, said):
-    with pytest.raises(ValueError, match=said):
-        SparseGraphSVD(1, **ADAPTIVE | words).fit(toy.X)
+def test_bad_input(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        SparseGraphSVD(1, **ADAPTIVE | parameters).fit(toy.X)
 
 
 def test_an_axis_too_short_for_two_groups():
@@ -247,8 +247,8 @@ def test_an_axis_too_short_for_two_groups():
 
 
 def test_a_graph_can_be_left_out():
-    words = {"column_graph": toy.column_graph, "column_smoothness": 0}
-    without, none = (SparseGraphSVD(1, **ADAPTIVE | extra).fit(toy.X) for extra in (words, {}))
+    parameters = {"column_graph": toy.column_graph, "column_smoothness": 0}
+    without, none = (SparseGraphSVD(1, **ADAPTIVE | extra).fit(toy.X) for extra in (parameters, {}))
     np.testing.assert_array_equal(without.components_, none.components_)
 
 
@@ -293,7 +293,7 @@ def test_quiet_columns_are_no_members():
     X = toy.X.copy()
     X[:, 75:] *= 0.02
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that noise differs is said, and tested below
+        warnings.simplefilter("ignore")  # the warning about unequal noise is tested below
         model = SparseGraphSVD(1, **ADAPTIVE).fit(X)
     assert model.columns_[0, 75:].sum() <= 2
 
@@ -312,7 +312,7 @@ def test_unequal_noise_is_doubted_or_scaled():
 
 @pytest.mark.parametrize("missing", ["ignore", "impute"])
 def test_noise_with_holes_is_doubted(missing):
-    doubted = 0
+    n_reported = 0
     for seed in range(10):
         generator = np.random.default_rng(seed)
         X = generator.standard_normal((40, 60))
@@ -320,8 +320,8 @@ def test_noise_with_holes_is_doubted(missing):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model = SparseGraphSVD(1, **ADAPTIVE | {"missing": missing}).fit(X)
-        doubted += bool((model.choices_["diagnostic"] != "").any())
-    assert doubted >= 9
+        n_reported += bool((model.choices_["diagnostic"] != "").any())
+    assert n_reported >= 9
 
 
 def counted(monkeypatch):
@@ -341,16 +341,16 @@ def restless():
 
 
 @pytest.mark.parametrize(
-    ("words", "solves"), [({}, 2), ({"annealing": 4}, 6), ({"n_init": 3}, 6), ({"annealing": 2, "n_init": 2}, 8)]
+    ("parameters", "solves"), [({}, 2), ({"annealing": 4}, 6), ({"n_init": 3}, 6), ({"annealing": 2, "n_init": 2}, 8)]
 )
-def test_sizes_that_never_settle_are_kept_after_a_while(monkeypatch, words, solves):
+def test_sizes_that_never_settle_are_kept_after_a_while(monkeypatch, parameters, solves):
     monkeypatch.setattr(solving, "MAX_CHOOSING_ROUNDS", 30)
     made = counted(monkeypatch)
-    X, asked = restless()
+    X, sizes = restless()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model = SparseGraphSVD(1, **asked, **words, random_state=0).fit(X)
-    starts = words.get("n_init", 1)
+        model = SparseGraphSVD(1, **sizes, **parameters, random_state=0).fit(X)
+    starts = parameters.get("n_init", 1)
     assert 30 < len(made) <= 30 * starts + 2 * solves  # a solve chooses once at least, and is looked at once more
     assert not model.converged_[0]
     assert any("did not converge (" in str(warning.message) for warning in caught)
@@ -360,8 +360,8 @@ def test_what_is_kept_is_called_unsettled(monkeypatch):
     monkeypatch.setattr(solving, "MAX_CHOOSING_ROUNDS", 5)
     toy = paper(0.05, random_state=3)
     graphs = {"row_graph": toy.row_graph, "column_graph": toy.column_graph}
-    said = "did not converge .it kept changing its size for 400 iterations"
-    with pytest.warns(ConvergenceWarning, match=said):
+    message = "did not converge .it kept changing its size for 400 iterations"
+    with pytest.warns(ConvergenceWarning, match=message):
         model = SparseGraphSVD(1, **ADAPTIVE, **graphs).fit(toy.X)
     assert not model.converged_[0]
     assert model.choices_["size"].tolist() == [model.rows_.sum(), model.columns_.sum()]
@@ -384,8 +384,8 @@ def test_imputing_has_a_limit_of_rounds(monkeypatch):
     """Every solution differs from the one before: each is allowed all rounds, but not all of them together."""
     counts, iterated = [], solving._iterate
 
-    def counting(*arguments, **words):
-        solution = iterated(*arguments, **words)
+    def counting(*arguments, **parameters):
+        solution = iterated(*arguments, **parameters)
         counts.append(len(solution.objectives))
         return solution
 
@@ -393,9 +393,9 @@ def test_imputing_has_a_limit_of_rounds(monkeypatch):
     generator = np.random.default_rng(0)
     X = generator.standard_normal((12, 15))
     X[generator.random(X.shape) < 0.3] = np.nan
-    words = {"n_rows": 4, "n_columns": 5, "missing": "impute", "tol": 0.0, "max_iter": 30}
+    parameters = {"n_rows": 4, "n_columns": 5, "missing": "impute", "tol": 0.0, "max_iter": 30}
     with pytest.warns(ConvergenceWarning, match="reached max_iter=30"):
-        SparseGraphSVD(1, **words).fit(X)
+        SparseGraphSVD(1, **parameters).fit(X)
     assert sum(counts) <= 30 + 11 * 30
 
 

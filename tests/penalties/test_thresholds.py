@@ -172,7 +172,7 @@ def test_supports_are_sorted_and_values_positive(penalty):
 
 
 @pytest.mark.parametrize(
-    ("penalty", "error", "words"),
+    ("penalty", "error", "message"),
     [
         (L0(11), ValueError, "L0.*k=11.* but X has 10 columns: choose k from 1 to 10"),
         (L0(0), ValueError, "choose k from 1 to 10"),
@@ -191,8 +191,8 @@ def test_supports_are_sorted_and_values_positive(penalty):
         (AdaptiveLasso(-1.0), ValueError, "gamma must be"),
     ],
 )
-def test_bad_penalties_say_what_is_wrong(penalty, error, words):
-    with pytest.raises(error, match=words):
+def test_bad_penalties_say_what_is_wrong(penalty, error, message):
+    with pytest.raises(error, match=message):
         penalty.check(10, "column")
 
 
