@@ -68,10 +68,10 @@ def test_text_stays_text_in_vector_files(pictures, name):
         ax.figure.savefig(file, format="svg")
     low, high = sorted(ax.get_ylim())
     ticks = zip(ax.get_yticks(), ax.get_yticklabels(), strict=True)
-    words = [label.get_text() for place, label in ticks if low <= place <= high]
-    words = [html.escape(word, quote=False) for word in (*words, ax.get_title(loc="left"), ax.get_xlabel())]
+    texts = [label.get_text() for place, label in ticks if low <= place <= high]
+    texts = [html.escape(text, quote=False) for text in (*texts, ax.get_title(loc="left"), ax.get_xlabel())]
     drawn = file.getvalue().decode()
-    assert not [word for word in words if "$" not in word and word and f">{word}<" not in drawn]
+    assert not [text for text in texts if "$" not in text and text and f">{text}<" not in drawn]
     assert ("<image" in drawn) == (name in ("heatmap", "tuning", "network", "enrichment"))  # cells and colour bars
 
 
@@ -87,9 +87,9 @@ def test_hostile_names_are_shortened_and_never_parsed(study):
         pl.heatmap(model, X.to_numpy()), pl.loadings(model), pl.network(model), pl.recovery(table), pl.enrichment(terms)
     ):  # fmt: skip
         ax.figure.savefig(io.BytesIO(), format="svg")  # every warning is an error here
-    said = [label.get_text() for label in pl.loadings(model).get_yticklabels()]
-    assert {"$\\frac{", "a$b$c", "two lines", "right to left", "<script>", "_a", "100%"} <= set(said)
-    assert max(map(len, said)) <= 24
+    labels = [label.get_text() for label in pl.loadings(model).get_yticklabels()]
+    assert {"$\\frac{", "a$b$c", "two lines", "right to left", "<script>", "_a", "100%"} <= set(labels)
+    assert max(map(len, labels)) <= 24
 
 
 def test_names_are_cut_in_the_middle():

@@ -27,8 +27,8 @@ def test_loadings_are_the_heaviest_members_by_name(study, model, axis):
     assert all(same_color(*pair) for pair in zip(ax.collections[1].get_facecolors(), expected, strict=True))
     low, high = ax.get_ylim()
     assert low > 7 > 0 > high  # heaviest on top
-    size, word = (50, "genes") if axis == "columns" else (30, "samples")
-    assert ax.get_title(loc="left") == f"Module 1: 8 of {size} {word}"
+    size, noun = (50, "genes") if axis == "columns" else (30, "samples")
+    assert ax.get_title(loc="left") == f"Module 1: 8 of {size} {noun}"
 
 
 def test_loadings_of_a_small_module_and_of_unnamed_data():
@@ -67,8 +67,8 @@ def test_modules_that_did_not_converge_are_named(study):
     assert 0 < failed.size < 9
     ax = pl.convergence(model)
     assert ax.get_title(loc="left") == f"{9 - failed.size} of 9 modules converged"
-    said = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert said == [f"module {k}: not converged" for k in failed]
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert labels == [f"module {k}: not converged" for k in failed]
     for k in range(9):
         line = ax.lines[k]
         assert (line.get_marker() == "x") == same_color(line.get_color(), ALARM) == (k in failed)

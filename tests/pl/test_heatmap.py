@@ -58,13 +58,13 @@ def test_values_are_those_the_model_saw(kind, center, scale):
 
 
 @pytest.mark.parametrize(
-    ("center", "scale", "told"),
+    ("center", "scale", "label"),
     [("columns", True, "z-score"), ("columns", False, "centred value"), (None, False, "value")],
 )
-def test_the_colour_bar_says_what_is_drawn(study, center, scale, told):
+def test_the_colour_bar_says_what_is_drawn(study, center, scale, label):
     X = study.expression
     model = netbic.SparseGraphSVD(1, n_rows=6, n_columns=8, center=center, scale=scale).fit(X)
-    assert pl.heatmap(model, X).images[0].colorbar.ax.get_ylabel() == told
+    assert pl.heatmap(model, X).images[0].colorbar.ax.get_ylabel() == label
 
 
 def test_a_sparse_matrix_is_not_made_dense():
@@ -87,9 +87,9 @@ def test_missing_entries_are_grey(study):
     X[3, 5] = np.nan
     model = netbic.SparseGraphSVD(1, missing="ignore").fit(X)
     drawn = pl.heatmap(model, X).images[0]
-    hole = np.argwhere(np.ma.getmaskarray(drawn.get_array()))
-    assert len(hole) == 1
-    r, g, b, _ = drawn.to_rgba(drawn.get_array())[tuple(hole[0])]
+    missing = np.argwhere(np.ma.getmaskarray(drawn.get_array()))
+    assert len(missing) == 1
+    r, g, b, _ = drawn.to_rgba(drawn.get_array())[tuple(missing[0])]
     assert r == g == b == pytest.approx(0.85)
 
 

@@ -63,9 +63,9 @@ def test_the_heaviest_and_the_hubs_are_named(study, model):
     degrees = (study.network.align(study.expression.columns).weights[members][:, members] != 0).sum(axis=1)
     names = study.expression.columns[members]
     hub = names[int(np.argmax(degrees))]
-    said = [text.get_text() for text in written(ax)]
-    assert len(said) == 6
-    assert {*names[:3], hub} <= set(said)
+    labels = [text.get_text() for text in written(ax)]
+    assert len(labels) == 6
+    assert {*names[:3], hub} <= set(labels)
     assert not written(pl.network(model, 0, n_labels=0))
 
 

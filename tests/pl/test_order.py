@@ -29,11 +29,11 @@ def test_all_memberships_are_kept(weights):
     np.testing.assert_array_equal(order.weight, np.abs(weights).max(axis=0)[order.members])
 
 
-@pytest.mark.parametrize(("asked", "got"), [(0, 0), (3, 3), (50, 8)])
-def test_others_belong_to_no_module(asked, got):
+@pytest.mark.parametrize(("n_others", "n_found"), [(0, 0), (3, 3), (50, 8)])
+def test_others_belong_to_no_module(n_others, n_found):
     weights = np.zeros((2, 12))
     weights[0, [1, 3]], weights[1, [3, 5, 7]] = 1, 2
-    order = module_order(weights, asked)
+    order = module_order(weights, n_others)
     others = order.members[order.bounds[-1] :]
-    assert len(set(others)) == got
+    assert len(set(others)) == n_found
     assert not weights[:, others].any()
