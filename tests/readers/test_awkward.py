@@ -1,4 +1,4 @@
-"""Files as they really come: each of these once gave a wrong answer without a word."""
+"""Files as they really come: each of these once gave a wrong answer without a warning."""
 
 import itertools
 
@@ -21,8 +21,8 @@ TABLE = pd.DataFrame(generator.normal(8, 1, (40, 12)).round(3), index=GENES, col
 EDGES = pd.DataFrame({"a": GENES[:-1], "b": GENES[1:]})
 
 
-def written(tmp_path, table, name="table.tsv", **words):
-    table.to_csv(tmp_path / name, sep="\t", **words)
+def written(tmp_path, table, name="table.tsv", **options):
+    table.to_csv(tmp_path / name, sep="\t", **options)
     return tmp_path / name
 
 
@@ -181,15 +181,15 @@ def test_matched_only_does_not_hide_a_mix_up(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("gene\ts1\ts2\nA\t1\t2\t\nB\t3\t4\t\n", "a separator too many at the end"),
         ("A\t1\t2\nB\t3\t4\nC\t5\t6\n", "the first line holds numbers"),
     ],
 )
-def test_headers_that_do_not_fit(tmp_path, text, said):
+def test_headers_that_do_not_fit(tmp_path, text, message):
     (tmp_path / "table.tsv").write_text(text)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         read_expression(tmp_path / "table.tsv")
 
 
@@ -217,9 +217,9 @@ def test_counts_per_million_count_all_genes_and_skip_holes(tmp_path):
 
 def test_words_that_do_not_apply_are_refused(tmp_path):
     path = written(tmp_path, TABLE)
-    for words in ({"layer": "x"}, {"gene_names": "x"}):
+    for options in ({"layer": "x"}, {"gene_names": "x"}):
         with pytest.raises(InputError, match=r"is for \.h5ad files"):
-            read_expression(path, **words)
+            read_expression(path, **options)
     sp.save_npz(tmp_path / "net.npz", sp.csr_array(np.eye(3)[::-1]))
     with pytest.raises(InputError, match="has neither relations"):
         read_network(tmp_path / "net.npz", relations=["binds"])
@@ -253,8 +253,8 @@ def test_new_samples_are_prepared_as_the_old_ones_were(tmp_path):
     counts = pd.DataFrame(generator.poisson(20, (40, 12)), index=GENES, columns=TABLE.columns)
     path = written(tmp_path, counts)
     net = network(tmp_path, EDGES.to_csv(sep="\t", index=False, header=False))
-    words = ("--cpm", "--log1p", "--top-genes", 30, "--modules", 2, "--genes", 10, "--samples", 4)
-    assert run("fit", path, "--graph", net, "--out", tmp_path / "out", *words).exit_code == 0
+    arguments = ("--cpm", "--log1p", "--top-genes", 30, "--modules", 2, "--genes", 10, "--samples", 4)
+    assert run("fit", path, "--graph", net, "--out", tmp_path / "out", *arguments).exit_code == 0
     done = run("score", tmp_path / "out", path, "--out", tmp_path / "scores.tsv")
     assert done.exit_code == 0, done.output
     model = netbic.load(tmp_path / "out")
@@ -270,12 +270,12 @@ def test_new_samples_are_prepared_as_the_old_ones_were(tmp_path):
 def test_scores_on_a_saved_model_and_of_files_that_look_otherwise(tmp_path):
     model = netbic.SparseGraphSVD(2, n_rows=4, n_columns=10).fit(TABLE.T)
     netbic.save(model, tmp_path / "saved")
-    for words, path in (
+    for arguments, path in (
         ((), written(tmp_path, TABLE)),
         (("--samples-in-rows",), written(tmp_path, TABLE.T, "turned.tsv", index_label="sample")),
         (("--skip-columns", "length"), written(tmp_path, TABLE.assign(length=1000.0), "longer.tsv")),
     ):
-        done = run("score", tmp_path / "saved", path, "--out", tmp_path / "scores.tsv", "--force", *words)
+        done = run("score", tmp_path / "saved", path, "--out", tmp_path / "scores.tsv", "--force", *arguments)
         assert done.exit_code == 0, done.output
         assert "has no record of how its data were read and preprocessed: the file is not preprocessed" in done.stderr
         scores = netbic.io.read_table(tmp_path / "scores.tsv")
@@ -284,22 +284,22 @@ def test_scores_on_a_saved_model_and_of_files_that_look_otherwise(tmp_path):
 
 
 def test_holes_in_new_samples_are_named_with_a_remedy_that_exists(tmp_path):
-    holes = written(tmp_path, TABLE.where(TABLE.iloc[3, 5] != TABLE))
+    incomplete = written(tmp_path, TABLE.where(TABLE.iloc[3, 5] != TABLE))
     assert run("fit", written(tmp_path, TABLE, "whole.tsv"), "--out", tmp_path / "out", "--no-report").exit_code == 0
-    done = run("score", tmp_path / "out", holes)
+    done = run("score", tmp_path / "out", incomplete)
     assert done.exit_code == 1
     assert "the first: gene 'GENE003', sample 's5'" in done.output
     assert "fit with --missing ignore" in done.output
     remedied = "--out", tmp_path / "again", "--no-report", "--missing", "ignore"
     assert run("fit", tmp_path / "whole.tsv", *remedied).exit_code == 0
-    assert run("score", tmp_path / "again", holes).exit_code == 0
+    assert run("score", tmp_path / "again", incomplete).exit_code == 0
 
 
 def test_a_method_with_a_graph_needs_its_sigma(tmp_path):
     path, net = written(tmp_path, TABLE), network(tmp_path, EDGES.to_csv(sep="\t", index=False, header=False))
-    words = ("fit", path, "--graph", net, "--out", tmp_path / "out", "--modules", 1)
-    done = run(*words, "--method", "sgSVD*")
+    arguments = ("fit", path, "--graph", net, "--out", tmp_path / "out", "--modules", 1)
+    done = run(*arguments, "--method", "sgSVD*")
     assert done.exit_code == 2
     assert "needs --smoothness" in done.output
-    assert run(*words, "--method", "ALSVD").exit_code == 0
+    assert run(*arguments, "--method", "ALSVD").exit_code == 0
     assert isinstance(netbic.load(tmp_path / "out").column_penalty, netbic.AdaptiveLasso)  # chooses its own size

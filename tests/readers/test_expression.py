@@ -83,9 +83,9 @@ def test_h5ad_and_its_layers(tmp_path, kind):
     doubled = read_expression(tmp_path / "cells.h5ad", layer="double", gene_names="other")
     np.testing.assert_array_equal(np.asarray(doubled.frame()), 2 * VALUES.T)
     assert doubled.genes[0] == "ENSG0"
-    for words, said in (({"layer": "raw"}, "its layers are double"), ({"gene_names": "symbol"}, "it has other")):
-        with pytest.raises(InputError, match=said):
-            read_expression(tmp_path / "cells.h5ad", **words)
+    for options, message in (({"layer": "raw"}, "its layers are double"), ({"gene_names": "symbol"}, "it has other")):
+        with pytest.raises(InputError, match=message):
+            read_expression(tmp_path / "cells.h5ad", **options)
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -102,14 +102,14 @@ def test_a_10x_folder(tmp_path, packed):
 
 
 def test_columns_that_hold_no_expression_can_be_skipped(tmp_path):
-    with_words = TABLE.copy()
-    with_words.insert(0, "function", ["guardian", "ubiquitin", "receptor", "factor"])
-    with_words.to_csv(tmp_path / "table.tsv", sep="\t")
+    annotated = TABLE.copy()
+    annotated.insert(0, "function", ["guardian", "ubiquitin", "receptor", "factor"])
+    annotated.to_csv(tmp_path / "table.tsv", sep="\t")
     with pytest.raises(InputError, match=r"line 2, column 2 \(function\): 'guardian' is not a number"):
         read_expression(tmp_path / "table.tsv")
     agrees(read_expression(tmp_path / "table.tsv", skip_columns=["function"]))
-    with pytest.raises(InputError, match="no column 'words' to skip"):
-        read_expression(tmp_path / "table.tsv", skip_columns=["words"])
+    with pytest.raises(InputError, match="no column 'notes' to skip"):
+        read_expression(tmp_path / "table.tsv", skip_columns=["notes"])
 
 
 def test_a_single_name_may_be_given_instead_of_a_list(tmp_path):
@@ -153,10 +153,10 @@ BAD = {
 
 @pytest.mark.parametrize("case", BAD)
 def test_a_bad_table_says_what_and_where(tmp_path, case):
-    content, said = BAD[case]
+    content, expected = BAD[case]
     path = tmp_path / "table.tsv"
     path.write_bytes(content)
-    with pytest.raises(InputError, match=said) as caught:
+    with pytest.raises(InputError, match=expected) as caught:
         read_expression(path)
     message = str(caught.value)
     assert message.startswith(str(path))
@@ -164,7 +164,7 @@ def test_a_bad_table_says_what_and_where(tmp_path, case):
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("cells.h5ad", "is empty"),
         ("table.parquet", "is empty"),
@@ -172,10 +172,10 @@ def test_a_bad_table_says_what_and_where(tmp_path, case):
         (".", "a folder without"),
     ],
 )
-def test_files_that_are_none(tmp_path, name, said):
+def test_files_that_are_none(tmp_path, name, message):
     if name.endswith(("h5ad", "parquet")):
         (tmp_path / name).touch()
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         read_expression(tmp_path / name)
 
 

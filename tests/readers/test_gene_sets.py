@@ -17,7 +17,7 @@ def test_gmt(tmp_path, packed):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("GO:1\tx\tA\n\tdescription\tB\n", "line 2: the set has no name"),
         ("GO:1 x A B\n", "line 1: the set 'GO:1 x A B' has no genes.*tabs"),
@@ -27,9 +27,9 @@ def test_gmt(tmp_path, packed):
         ("", "is empty"),
     ],
 )
-def test_bad_gmt(tmp_path, text, said):
+def test_bad_gmt(tmp_path, text, message):
     (tmp_path / "sets.gmt").write_text(text)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         read_gene_sets(tmp_path / "sets.gmt")
 
 

@@ -36,21 +36,21 @@ def templates(tmp_path_factory):
 @pytest.fixture
 def untried(monkeypatch):
     """No other process, where that is not the point."""
-    monkeypatch.setattr(hdf5, "_probed", lambda *words: "")
+    monkeypatch.setattr(hdf5, "_probed", lambda *arguments: "")
 
 
 def copied(template, folder):
     return Path((shutil.copytree if template.is_dir() else shutil.copy)(template, folder / template.name))
 
 
-def written(path, matrix, **words):
+def written(path, matrix, **options):
     """An AnnData object on disk."""
     names = {"obs": [f"cell{k}" for k in range(30)], "var": [f"gene{k}" for k in range(40)]}
     data = anndata.AnnData(matrix, **{axis: pd.DataFrame(index=index) for axis, index in names.items()})
     data.layers["double"] = data.X * 2
     data.var["symbol"] = pd.Categorical([f"symbol{k}" for k in range(39)] + [None])
     data.var["nullable"] = pd.array([f"n{k}" for k in range(39)] + [None], dtype="string")
-    data.write_h5ad(path, **words) if path.suffix == ".h5ad" else write_zarr(data, path, version=3)
+    data.write_h5ad(path, **options) if path.suffix == ".h5ad" else write_zarr(data, path, version=3)
     return path
 
 
@@ -86,20 +86,20 @@ FAULTS = [
 
 
 @pytest.mark.parametrize("suffix", [".h5ad", ".zarr"])
-@pytest.mark.parametrize(("part", "entries", "said"), FAULTS)
+@pytest.mark.parametrize(("part", "entries", "message"), FAULTS)
 @pytest.mark.filterwarnings("ignore:Consolidated metadata")
 @pytest.mark.usefixtures("untried")
-def test_a_broken_csr_matrix_on_disk(tmp_path, templates, suffix, part, entries, said):
+def test_a_broken_csr_matrix_on_disk(tmp_path, templates, suffix, part, entries, message):
     path = copied(templates[suffix], tmp_path)
     change(path, part, **entries)
     for read in (read_expression, by_blocks):
-        with pytest.raises(InputError, match=said) as caught:
+        with pytest.raises(InputError, match=message) as caught:
             read(path)
         assert str(path) in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("part", "entries", "said"),
+    ("part", "entries", "message"),
     [
         ("indices", {"at_3": 30}, "X/indices holds 30 but X has 30 rows"),
         ("indptr", {"at_5": 10**9}, "X/indptr decreases, from 1,000,000,000"),
@@ -107,11 +107,11 @@ def test_a_broken_csr_matrix_on_disk(tmp_path, templates, suffix, part, entries,
     ],
 )
 @pytest.mark.usefixtures("untried")
-def test_a_broken_csc_matrix_on_disk(tmp_path, part, entries, said):
+def test_a_broken_csc_matrix_on_disk(tmp_path, part, entries, message):
     path = written(tmp_path / "cells.h5ad", sp.csc_matrix(COUNTS))
     change(path, part, **entries)
     for read in (read_expression, lambda path: convert(path, tmp_path / "made.zarr")):
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=message):
             read(path)
 
 
@@ -182,7 +182,7 @@ def test_tables_of_anndata_before_0_7(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("script", "said"),
+    ("script", "message"),
     [
         ("print('ready', flush=True); import os; os.kill(os.getpid(), 11)", "cannot read it without crashing"),
         ("print('ready', flush=True); import time; time.sleep(60)", "does not finish reading it"),
@@ -190,12 +190,12 @@ def test_tables_of_anndata_before_0_7(tmp_path):
     ],
 )
 @pytest.mark.parametrize("read", [read_expression, open_expression])
-def test_what_ends_the_other_process_is_refused(tmp_path, templates, monkeypatch, script, said, read):
+def test_what_ends_the_other_process_is_refused(tmp_path, templates, monkeypatch, script, message, read):
     path = copied(templates[".h5ad"], tmp_path)
     (tmp_path / "trial.py").write_text(script)
     monkeypatch.setattr(hdf5, "_SCRIPT", tmp_path / "trial.py")
     monkeypatch.setattr(hdf5, "_SECONDS", 0.3)
-    with pytest.raises(InputError, match=f"cells.h5ad: .*{said}"):
+    with pytest.raises(InputError, match=f"cells.h5ad: .*{message}"):
         read(path)
 
 
@@ -229,9 +229,9 @@ def test_a_dataset_that_is_promised_and_absent(tmp_path, templates):
 
 @pytest.mark.parametrize("version", [2, 3])
 def test_a_zarr_array_that_is_promised_and_absent(tmp_path, version):
-    words = {"dtype": "f4", "zarr_format": version}
-    zarr.create_array(str(tmp_path / "large.zarr"), shape=(10**9, 10**6), chunks=(10**5, 10**6), **words)
-    zarr.create_array(str(tmp_path / "cut.zarr"), shape=(10**7, 2), chunks=(1, 1), **words)
+    options = {"dtype": "f4", "zarr_format": version}
+    zarr.create_array(str(tmp_path / "large.zarr"), shape=(10**9, 10**6), chunks=(10**5, 10**6), **options)
+    zarr.create_array(str(tmp_path / "cut.zarr"), shape=(10**7, 2), chunks=(1, 1), **options)
     with pytest.raises(InputError, match="the array is 4,000,000,000,000,000 bytes by its header"):
         read_expression(tmp_path / "large.zarr")
     with pytest.raises(InputError, match="20,000,000 chunks by its header, nearly all of which are absent"):
@@ -239,8 +239,8 @@ def test_a_zarr_array_that_is_promised_and_absent(tmp_path, version):
 
 
 def test_pickled_chunks_are_not_opened(tmp_path):
-    words = {"shape": (3, 3), "dtype": "f8", "zarr_format": 2, "compressors": None}
-    zarr.create_array(str(tmp_path / "pickled.zarr"), **words)[:] = 1.0
+    options = {"shape": (3, 3), "dtype": "f8", "zarr_format": 2, "compressors": None}
+    zarr.create_array(str(tmp_path / "pickled.zarr"), **options)[:] = 1.0
     header = json.loads((tmp_path / "pickled.zarr" / ".zarray").read_text())
     (tmp_path / "pickled.zarr" / ".zarray").write_text(json.dumps(header | {"compressor": {"id": "pickle"}}))
     for read in (read_expression, open_expression):
@@ -260,9 +260,9 @@ def test_a_matrix_larger_than_memory(templates, monkeypatch):
 def test_an_empty_npy_array(tmp_path, shape):
     np.save(tmp_path / "empty.npy", np.empty((0, 0)))
     header = (tmp_path / "empty.npy").read_bytes()
-    words = f"'shape': {shape}, }}".encode()
+    shape_entry = f"'shape': {shape}, }}".encode()
     at = header.index(b"'shape'")
-    (tmp_path / "empty.npy").write_bytes(header[:at] + words + header[at + len(words) : -1] + b"\n")
+    (tmp_path / "empty.npy").write_bytes(header[:at] + shape_entry + header[at + len(shape_entry) : -1] + b"\n")
     with pytest.raises(InputError, match=r"empty\.npy"):
         read_expression(tmp_path / "empty.npy")
 
@@ -292,7 +292,7 @@ WILD_POINTERS = np.array([0, 10**9, *range(3, 11), 18], dtype=np.int64)
 
 
 @pytest.mark.parametrize(
-    ("kind", "changes", "said"),
+    ("kind", "changes", "message"),
     [
         ("csr", {"indptr": WILD_POINTERS}, "the pointer array of the matrix decreases, from 1,000,000,000"),
         ("csr", {"indptr": -np.arange(11)}, "the pointer array of the matrix decreases, from 0 to -1"),
@@ -312,9 +312,9 @@ WILD_POINTERS = np.array([0, 10**9, *range(3, 11), 18], dtype=np.int64)
         ("csr", {"indices": np.array([None] * 18)}, "cannot be read as a sparse matrix"),
     ],
 )
-def test_a_broken_graph_file(tmp_path, kind, changes, said):
+def test_a_broken_graph_file(tmp_path, kind, changes, message):
     path = saved(tmp_path / "graph.npz", kind, **changes)
-    with pytest.raises(InputError, match=f"graph.npz: .*{said}"):
+    with pytest.raises(InputError, match=f"graph.npz: .*{message}"):
         read_network(path)
 
 

@@ -49,7 +49,7 @@ def folder(tmp_path_factory):
     return folder
 
 
-def words(name):
+def options_for(name):
     return {"samples_in_rows": True} if name.endswith("parquet") else {}
 
 
@@ -65,8 +65,8 @@ def in_memory(matrix):
 @pytest.mark.parametrize("name", [*KINDS, "dense-shards.zarr", "sparse-shards.zarr"])
 @pytest.mark.parametrize("block_rows", [None, 17])
 def test_values_and_names_are_those_of_the_file(folder, name, block_rows):
-    lazy = open_expression(folder / name, **words(name), block_rows=block_rows)
-    read = read_expression(folder / name, **words(name))
+    lazy = open_expression(folder / name, **options_for(name), block_rows=block_rows)
+    read = read_expression(folder / name, **options_for(name))
     assert lazy.matrix.dtype == read.matrix.dtype == np.float64
     assert sp.issparse(lazy.matrix._meta) == sp.issparse(read.matrix) == name.startswith("sparse")
     np.testing.assert_array_equal(in_memory(lazy.matrix), COUNTS)
@@ -81,7 +81,7 @@ def test_values_and_names_are_those_of_the_file(folder, name, block_rows):
 
 @pytest.mark.parametrize("name", KINDS)
 def test_tasks_are_small_and_open_the_file_themselves(folder, name):
-    lazy = open_expression(folder / name, **words(name), block_rows=20)
+    lazy = open_expression(folder / name, **options_for(name), block_rows=20)
     for task in dict(lazy.matrix.__dask_graph__()).values():
         assert len(pickle.dumps(task)) < 1000
 
@@ -91,9 +91,9 @@ def test_layers_and_names_from_var(folder, name):
     lazy = open_expression(folder / name, layer="double", gene_names="symbol", block_rows=40)
     np.testing.assert_array_equal(in_memory(lazy.matrix), 2 * COUNTS)
     assert lazy.genes.tolist() == GENES
-    for wrong, said in (({"layer": "raw"}, "its layers are double"), ({"gene_names": "id"}, "it has symbol")):
+    for wrong, message in (({"layer": "raw"}, "its layers are double"), ({"gene_names": "id"}, "it has symbol")):
         for read in (open_expression, read_expression):
-            with pytest.raises(InputError, match=said):
+            with pytest.raises(InputError, match=message):
                 read(folder / name, **wrong)
 
 
@@ -112,8 +112,8 @@ def test_precision_is_that_of_memory(tmp_path, stored):
     frame = pd.DataFrame(COUNTS.astype(stored), index=SAMPLES, columns=[f"g{at}" for at in range(300)])
     frame.to_parquet(tmp_path / "table.parquet")
     for name in ("array.npy", "table.parquet"):
-        lazy = open_expression(tmp_path / name, **words(name), block_rows=40)
-        assert lazy.matrix.dtype == read_expression(tmp_path / name, **words(name)).matrix.dtype
+        lazy = open_expression(tmp_path / name, **options_for(name), block_rows=40)
+        assert lazy.matrix.dtype == read_expression(tmp_path / name, **options_for(name)).matrix.dtype
         assert lazy.matrix.blocks[0, 0].compute(scheduler="sync").dtype == lazy.matrix.dtype
 
 
@@ -156,7 +156,7 @@ def test_preparation_is_that_of_memory(folder, name, steps):
 
 
 @pytest.mark.parametrize(
-    ("change", "steps", "said"),
+    ("change", "steps", "message"),
     [
         (lambda X: X - 5, {"log1p": True}, "log1p needs values of at least 0, the smallest is -5"),
         (lambda X: X * (np.arange(90) != 31)[:, None], {"cpm": True}, "sample 'sample_31' has a sum of zero"),
@@ -165,9 +165,9 @@ def test_preparation_is_that_of_memory(folder, name, steps):
         (lambda X: np.where(X[60, 3] == X, np.inf, X), {}, "a value is infinite"),
     ],
 )
-def test_what_cannot_be_prepared(tmp_path, change, steps, said):
+def test_what_cannot_be_prepared(tmp_path, change, steps, message):
     np.save(tmp_path / "X.npy", change(COUNTS))
-    with pytest.raises(InputError, match=said) as caught:
+    with pytest.raises(InputError, match=message) as caught:
         prepare(open_expression(tmp_path / "X.npy", block_rows=25), **steps)
     assert "\n" not in str(caught.value)
 
@@ -185,7 +185,7 @@ def test_modules_are_those_of_memory(folder, name, steps, tmp_path):
     network.write_text("source\ttarget\n" + "\n".join(lines))
     models = []
     for more in ({"lazy": True, "block_rows": 24}, {}):
-        study = open_study(folder / name, network, **words(name), **steps, **more)
+        study = open_study(folder / name, network, **options_for(name), **steps, **more)
         model = netbic.SparseGraphSVD(3, n_rows=20, n_columns=30, column_graph=study.graph, tol=1e-10)
         for _ in model.iter_fit(study.X, names=study.names):
             pass
@@ -217,7 +217,7 @@ def test_the_fingerprint_knows_the_data_and_not_the_blocks(folder, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "message"),
     [
         ("a.npy", b"not an array", "cannot be read as .npy"),
         ("a.h5ad", b"not HDF5", "cannot be read as .h5ad"),
@@ -228,10 +228,10 @@ def test_the_fingerprint_knows_the_data_and_not_the_blocks(folder, tmp_path):
         ("empty.h5ad", b"", "is empty"),
     ],
 )
-def test_what_cannot_be_opened(tmp_path, name, content, said):
+def test_what_cannot_be_opened(tmp_path, name, content, message):
     if content is not None:
         (tmp_path / name).write_bytes(content)
-    with pytest.raises(InputError, match=said) as caught:
+    with pytest.raises(InputError, match=message) as caught:
         open_expression(tmp_path / name)
     assert "\n" not in str(caught.value)
     assert str(tmp_path) in str(caught.value)
@@ -255,19 +255,19 @@ def test_stores_that_hold_something_else(tmp_path):
         file["obs"], file["var"] = (np.zeros(size, dtype=[("index", "S3")]) for size in (2, 3))
     with pytest.raises(InputError, match="was written by an old AnnData"):
         open_expression(tmp_path / "old.h5ad")
-    np.save(tmp_path / "words.npy", np.array([["a", "b"]]))
+    np.save(tmp_path / "text.npy", np.array([["a", "b"]]))
     with pytest.raises(InputError, match="not numbers"):
-        open_expression(tmp_path / "words.npy")
+        open_expression(tmp_path / "text.npy")
     with pytest.raises(InputError, match="`samples_in_rows` is for tables only"):
-        open_expression(tmp_path / "words.npy", samples_in_rows=True)
+        open_expression(tmp_path / "text.npy", samples_in_rows=True)
     with pytest.raises(InputError, match="block_rows=0"):
-        open_expression(tmp_path / "words.npy", block_rows=0)
+        open_expression(tmp_path / "text.npy", block_rows=0)
 
 
 @pytest.mark.parametrize("name", ["array.npy", "table.parquet"])
 def test_a_file_that_a_worker_does_not_see_is_named(folder, tmp_path, name):
     shutil.copy(folder / name, tmp_path / name)
-    lazy = open_expression(tmp_path / name, **words(name), block_rows=40)
+    lazy = open_expression(tmp_path / name, **options_for(name), block_rows=40)
     (tmp_path / name).unlink()
     with pytest.raises(BlockError, match=f"block 0.*{name} does not exist here: all workers need it"):
         prepare(lazy)
@@ -289,7 +289,7 @@ print((peak() - before) / 1024)
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is told by Linux only")
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs the memory statistics of Linux")
 @pytest.mark.parametrize("kind", ["npy", "zarr", "h5ad"])
 def test_memory_stays_far_below_the_matrix(tmp_path, kind):
     path = tmp_path / f"large.{kind}"

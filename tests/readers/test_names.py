@@ -68,13 +68,13 @@ def frame(gene="g0", sample="s0"):
     return pd.DataFrame(VALUES, index=pd.Index(genes, dtype=object), columns=pd.Index(samples, dtype=object))
 
 
-def names_read(read, path, *words):
+def names_read(read, path, *arguments):
     """What a reader gives; None if it refuses in one line that names the file."""
     problem = None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # anndata's, on names that occur twice
-            return read(path, *words)
+            return read(path, *arguments)
     except InputError as caught:
         problem = str(caught)
     assert "\n" not in problem
@@ -211,8 +211,8 @@ def test_stores_refuse_a_name_or_give_it_back(tmp_path, suffix, name):
 def test_the_refusal_names_the_place(tmp_path, character):
     table = frame().rename(index={"g2": f"GENE{character}2"})
     table.to_parquet(tmp_path / "table.parquet")
-    said = r"table\.parquet: the name of gene 3, 'GENE.*2', holds the control character '.*': rename it"
-    with pytest.raises(InputError, match=said):
+    message = r"table\.parquet: the name of gene 3, 'GENE.*2', holds the control character '.*': rename it"
+    with pytest.raises(InputError, match=message):
         read_expression(tmp_path / "table.parquet")
     with pytest.raises(InputError, match=r"the name of (sample|column) 3"):
         read_expression(tmp_path / "table.parquet", samples_in_rows=True)
@@ -332,8 +332,8 @@ def test_enrichment_of_hostile_names(tmp_path, name):
 @pytest.mark.parametrize("name", ["GENE\r0", "GENE\0", "GENE\x01", "GENE\udc80"])
 def test_a_report_of_hostile_names_is_refused(tmp_path, name):
     netbic.save(fitted(name), tmp_path)
-    said = r"the name of gene 1, 'GENE.*', holds the (control )?character '.*': rename it"
-    with pytest.raises(InputError, match=said):
+    message = r"the name of gene 1, 'GENE.*', holds the (control )?character '.*': rename it"
+    with pytest.raises(InputError, match=message):
         netbic.report.write_report(tmp_path)
     assert not (tmp_path / "report.html").exists()
 
@@ -343,8 +343,8 @@ def test_tabs_and_line_feeds_survive_a_fit(tmp_path):
     data = pd.DataFrame(np.random.default_rng(0).normal(8, 1, (20, 12)), genes, [f"s\t{k}" for k in range(12)])
     data.to_parquet(tmp_path / "data.parquet")
     pd.DataFrame({"source": genes[:-1], "target": genes[1:]}).to_parquet(tmp_path / "net.parquet")
-    words = ["fit", "data.parquet", "--graph", "net.parquet", "--out", "out", "--modules", "2", "--no-report"]
-    assert run_in(tmp_path, *words, "--genes", "6", "--samples", "5").exit_code == 0
+    arguments = ["fit", "data.parquet", "--graph", "net.parquet", "--out", "out", "--modules", "2", "--no-report"]
+    assert run_in(tmp_path, *arguments, "--genes", "6", "--samples", "5").exit_code == 0
     assert run_in(tmp_path, "score", "out", "data.parquet", "--out", "scores.tsv").exit_code == 0
     members, model = read_table(tmp_path / "out" / "modules.tsv"), netbic.load(tmp_path / "out")
     pd.testing.assert_frame_equal(members, netbic.io.modules_table(model))

@@ -169,9 +169,9 @@ BAD = {
 
 @pytest.mark.parametrize("case", BAD)
 def test_a_bad_network_says_what_and_where(tmp_path, case):
-    name, text, said = BAD[case]
+    name, text, message = BAD[case]
     (tmp_path / name).write_text(text)
-    with pytest.raises(InputError, match=said) as caught:
+    with pytest.raises(InputError, match=message) as caught:
         read_network(tmp_path / name)
     assert str(caught.value).startswith(str(tmp_path / name))
     assert "\n" not in str(caught.value)

@@ -188,16 +188,16 @@ print(int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text(
 
 
 # The peak that getrusage gives a new process includes the memory of the one that started it: VmHWM does not.
-@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="needs Linux's account of memory")
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="needs the memory statistics of Linux")
 def test_a_real_bomb_takes_little_memory(tmp_path):
     part = gzip.compress(b"G1\t0\t0\t0\n" * 1_000_000)  # gzip files may be put one behind the other
     with (tmp_path / "bomb.tsv.gz").open("wb") as file:
         file.write(gzip.compress(b"gene\ts1\ts2\ts3\n") + part * 400)
     assert (tmp_path / "bomb.tsv.gz").stat().st_size < 10_000_000  # and 3.6 GB when unpacked
-    words = [sys.executable, "-c", BOMB]
-    done = subprocess.run(words, capture_output=True, text=True, check=True, cwd=tmp_path)
-    said, megabytes = done.stdout.splitlines()
-    assert "unpack to 2" in said
+    command = [sys.executable, "-c", BOMB]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    message, megabytes = done.stdout.splitlines()
+    assert "unpack to 2" in message
     assert float(megabytes) < 1000
 
 
