@@ -98,10 +98,10 @@ def test_hostile_names_are_text(page, hostile_page):
     turns = re.compile("[\u202a-\u202e\u2066-\u2069]")
     texts = [text for tag, parts in hostile_page.texts.items() if tag not in ("script", "style") for text in parts]
     assert not any(turns.search(text) for text in texts)
-    told = [
+    values_shown = [
         value or "" for _, values in hostile_page.elements for name, value in values.items() if name != "data-value"
     ]
-    assert not any(turns.search(value) for value in told)  # a download of the table holds names as they are
+    assert not any(turns.search(value) for value in values_shown)  # a download of the table holds names as they are
     data = json.loads(hostile_page.texts["script"][0])
     assert set(report_folders.HOSTILE) <= set(data["genes"].values())
     assert set(report_folders.HOSTILE) <= set(data["samples"].values())
@@ -150,10 +150,10 @@ def test_heatmaps_hold_the_centred_values_in_the_order_of_weights(folder):
 
 def test_heatmaps_of_sparse_and_incomplete_data(tmp_path):
     X = netbic.simulate.paper(0.02, random_state=0).X
-    holes = X.copy()
-    holes[3, 5] = np.nan
-    model = netbic.SparseGraphSVD(1, n_rows=60, n_columns=100, missing="ignore").fit(holes)
-    netbic.report.write_heatmaps(tmp_path, model, holes)
+    incomplete = X.copy()
+    incomplete[3, 5] = np.nan
+    model = netbic.SparseGraphSVD(1, n_rows=60, n_columns=100, missing="ignore").fit(incomplete)
+    netbic.report.write_heatmaps(tmp_path, model, incomplete)
     (heatmap,) = heatmaps.read_heatmaps(tmp_path)
     missing = np.argwhere(heatmap.values == -128)
     assert [(heatmap.genes[gene], heatmap.samples[sample]) for gene, sample in missing] in ([], [(5, 3)])
@@ -202,9 +202,9 @@ def test_a_star_is_hub_driven_and_a_ring_is_not(folder):
 def test_a_folder_without_the_rest_still_has_a_report_that_says_so(folder, tmp_path):
     shutil.copytree(folder / "model", tmp_path / "bare")
     page = Page(netbic.report.write_report(tmp_path / "bare").read_text())
-    said = " ".join(page.texts["li"])
+    text = " ".join(page.texts["li"])
     for missing in ("heatmaps.npz", "edges.tsv", "gene_sets.tsv", "alignment.json"):
-        assert missing in said
+        assert missing in text
     assert len(page.all("details")) == 3 * 4
     assert page.all("circle")
 
@@ -228,13 +228,14 @@ def test_a_model_without_network_names_or_modules_to_compare_has_a_report(tmp_pa
 def test_the_same_fit_writes_the_same_page_also_after_an_interruption(folder, tmp_path, monkeypatch):
     files = (folder.parent / "expression.parquet", "--graph", folder.parent / "network.parquet")
     sizes = ("--modules", 4, "--genes", 40, "--samples", 30)
-    words = ["fit", *files, "--gene-sets", folder.parent / "sets.gmt", *sizes, "--out", tmp_path / "out", "--resume"]
+    sets = ("--gene-sets", folder.parent / "sets.gmt")
+    arguments = ["fit", *files, *sets, *sizes, "--out", tmp_path / "out", "--resume"]
     with monkeypatch.context() as patch:
         patch.setattr(netbic.report, "write_report", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
-        assert run(*words).exit_code == 1
+        assert run(*arguments).exit_code == 1
     assert not (tmp_path / "out" / "report.html").exists()
     assert json.loads((tmp_path / "out" / "run.json").read_text())["state"] == "running"
-    run_successfully(*words)
+    run_successfully(*arguments)
     before = (tmp_path / "out" / "report.html").read_bytes()
     assert before == (folder / "report.html").read_bytes()
     run_successfully("report", tmp_path / "out")
@@ -265,10 +266,10 @@ def test_a_fit_without_the_libraries_says_how_to_get_them_and_goes_on(folder, tm
 
 
 def test_no_report_and_force(folder, tmp_path):
-    words = ("fit", folder.parent / "expression.parquet", "--modules", 1, "--out", tmp_path, "--force")
-    run_successfully(*words)
+    arguments = ("fit", folder.parent / "expression.parquet", "--modules", 1, "--out", tmp_path, "--force")
+    run_successfully(*arguments)
     assert (tmp_path / "report.html").exists()
-    run_successfully(*words, "--no-report")
+    run_successfully(*arguments, "--no-report")
     assert not (tmp_path / "report.html").exists()
     assert (tmp_path / "heatmaps.npz").exists()
 
@@ -346,19 +347,19 @@ def test_settings_show_what_the_defaults_came_to(folder):
 
 def test_resume_adds_gene_sets_and_report_to_a_finished_fit(folder, tmp_path, monkeypatch):
     data = folder.parent / "expression.parquet", "--graph", folder.parent / "network.parquet"
-    words = ("fit", *data, "--modules", 4, "--genes", 40, "--samples", 30, "--out", tmp_path / "out")
-    run_successfully(*words, "--no-report")
+    arguments = ("fit", *data, "--modules", 4, "--genes", 40, "--samples", 30, "--out", tmp_path / "out")
+    run_successfully(*arguments, "--no-report")
     monkeypatch.setattr(netbic.SparseGraphSVD, "iter_fit", None)  # nothing is fitted from here on
-    done = run_successfully(*words, "--resume", "--gene-sets", folder.parent / "sets.gmt")
+    done = run_successfully(*arguments, "--resume", "--gene-sets", folder.parent / "sets.gmt")
     assert "already finished: the modules are unchanged" in done.output
     assert "gene_sets.tsv" in done.output
     for path in folder.rglob("*"):  # as if they had been asked for from the beginning
         if path.is_file():
             assert path.read_bytes() == (tmp_path / "out" / path.relative_to(folder)).read_bytes(), path
-    again = run_successfully(*words, "--resume", "--gene-sets", folder.parent / "sets.gmt")
+    again = run_successfully(*arguments, "--resume", "--gene-sets", folder.parent / "sets.gmt")
     assert "nothing to do" in again.output
     (tmp_path / "out" / "report.html").unlink()
-    run_successfully(*words, "--resume")
+    run_successfully(*arguments, "--resume")
     assert (tmp_path / "out" / "report.html").read_bytes() == (folder / "report.html").read_bytes()
 
 
