@@ -73,8 +73,8 @@ def test_forty_modules_at_the_papers_size(real_data, name):
 
 def test_everything_is_written(real_data, tmp_path):
     sizes = Sizes(modules=3, genes=50, samples=30)
-    words = {"datasets": ["CGP (excerpt)"], "networks": ["Pathway Commons"], "sizes": sizes, "replicates": 2}
-    experiments.reproduce(experiments.PARTS, tmp_path, real_data, **words)
+    options = {"datasets": ["CGP (excerpt)"], "networks": ["Pathway Commons"], "sizes": sizes, "replicates": 2}
+    experiments.reproduce(experiments.PARTS, tmp_path, real_data, **options)
     names = {path.name for path in tmp_path.iterdir()}
     assert {"README.md", "table1.tsv", "sigma.tsv", "wilcoxon.tsv", "modules.tsv", "figure1_controls.tsv"} <= names
     assert {f"figure{k}.{kind}" for k in (1, 2) for kind in ("png", "svg")} <= names
