@@ -94,12 +94,12 @@ def test_chosen_parameters_can_be_fitted(smoothness):
 
 
 @pytest.mark.parametrize(
-    ("words", "why"),
+    ("parameters", "why"),
     [({"graph_term": "laplacian"}, "graph_term='laplacian'"), ({"solver": "monotone"}, "solver='monotone'")],
 )
-def test_models_without_adaptive_sizes_get_default_sizes(words, why):
+def test_models_without_adaptive_sizes_get_default_sizes(parameters, why):
     toy = paper(0.02, random_state=0)
-    model = SparseGraphSVD(column_graph=toy.column_graph, **words)
+    model = SparseGraphSVD(column_graph=toy.column_graph, **parameters)
     chosen = choose_settings(model, toy.X, **QUICK | {"most": 1})
     assert not chosen.identified
     assert why in chosen.reasons[0]
@@ -115,8 +115,8 @@ def test_few_samples():
 def test_the_number_of_threads_does_not_matter():
     graph = cohort(80, 300, n_modules=1, random_state=0).network.weights
     model = SparseGraphSVD(column_graph=graph)
-    words = QUICK | {"most": 2, "n_permutations": 19}
-    one, two = (choose_settings(model, low_rank(), **words | {"n_jobs": jobs}) for jobs in (1, 2))
+    options = QUICK | {"most": 2, "n_permutations": 19}
+    one, two = (choose_settings(model, low_rank(), **options | {"n_jobs": jobs}) for jobs in (1, 2))
     assert one == two
 
 
@@ -169,8 +169,8 @@ def test_a_fitted_search_can_be_used_like_its_model(tmp_path):
         assert list(netbic.enrichment.write_enrichment(name, path, random_state=0))
     for file in (tmp_path / "model").iterdir():
         if file.suffix != ".npz":  # zip archives hold the time
-            said = file.read_bytes().replace(b"/model/", b"/auto/")
-            assert file.name == "model.json" or said == (tmp_path / "auto" / file.name).read_bytes()
+            message = file.read_bytes().replace(b"/model/", b"/auto/")
+            assert file.name == "model.json" or message == (tmp_path / "auto" / file.name).read_bytes()
     np.testing.assert_array_equal(netbic.load(tmp_path / "auto").components_, model.components_)
     sets = {"some": X.columns[:50], "others": X.columns[50:]}
     for answer in (
@@ -204,8 +204,8 @@ def files(tmp_path_factory):
 
 def automatic(files, out, *more):
     expression, network = files / "expression.tsv.gz", files / "network.sif"
-    words = ["fit", str(expression), "--graph", str(network), "--out", str(out), "--auto", "--modules", "3", *more]
-    return run(*words)
+    arguments = ["fit", str(expression), "--graph", str(network), "--out", str(out), "--auto", "--modules", "3", *more]
+    return run(*arguments)
 
 
 def test_the_command_prints_the_choice_and_resumes_with_it(files, tmp_path, monkeypatch):

@@ -40,13 +40,13 @@ def test_shares_add_up():
 
 def test_starts_differ():
     noise = np.random.default_rng(0).standard_normal((80, 90))
-    words = {"n_components": 1, "n_rows": 10, "n_columns": 10, "n_init": 1}
+    parameters = {"n_components": 1, "n_rows": 10, "n_columns": 10, "n_init": 1}
     values = {
-        round(float(_FromRandomStarts(**words, random_state=seed).fit(noise).singular_values_[0]), 9)
+        round(float(_FromRandomStarts(**parameters, random_state=seed).fit(noise).singular_values_[0]), 9)
         for seed in range(6)
     }
     assert len(values) > 3
-    same = [_FromRandomStarts(**words, random_state=5).fit(noise).components_ for _ in range(2)]
+    same = [_FromRandomStarts(**parameters, random_state=5).fit(noise).components_ for _ in range(2)]
     np.testing.assert_array_equal(*same)
 
 
@@ -61,7 +61,7 @@ def test_each_distinct_module_is_listed_once():
     np.testing.assert_allclose(table["similarity"], 1)
 
 
-@pytest.mark.parametrize("words", [{"n_starts": 0}, {"n_pairs": 0}])
-def test_bad_input(words):
+@pytest.mark.parametrize("options", [{"n_starts": 0}, {"n_pairs": 0}])
+def test_bad_input(options):
     with pytest.raises(ValueError, match="at least 1"):
-        consensus(model, study.expression, **words)
+        consensus(model, study.expression, **options)

@@ -98,7 +98,7 @@ def test_random_selections_respect_the_bounds(shared):
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         (lambda: expected_false(0.5, 1, 10, 5), "threshold=0.5: a share of the halves above 0.5"),
         (lambda: expected_false(1.1, 1, 10, 5), "threshold=1.1"),
@@ -107,6 +107,6 @@ def test_random_selections_respect_the_bounds(shared):
         (lambda: pcer_threshold(0.0, 1, 10), "pcer=0.0"),
     ],
 )
-def test_bad_input(call, said):
-    with pytest.raises(ValueError, match=said):
+def test_bad_input(call, message):
+    with pytest.raises(ValueError, match=message):
         call()

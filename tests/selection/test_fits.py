@@ -32,7 +32,7 @@ study = cohort(80, 200, n_modules=2, strength=1.2, random_state=0)
 X = study.expression
 named = netbic.SparseGraphSVD(2, n_rows=16, n_columns=30, column_graph=study.network)
 plain = netbic.SparseGraphSVD(2, n_rows=16, n_columns=30)
-WORDS = "threads_per_worker=1, dashboard_address=':0', silence_logs='CRITICAL'"
+CLUSTER = "threads_per_worker=1, dashboard_address=':0', silence_logs='CRITICAL'"
 GRID = {"n_rows": [8, 16, 32], "n_columns": [30, 60]}
 
 
@@ -40,8 +40,8 @@ GRID = {"n_rows": [8, 16, 32], "n_columns": [30, 60]}
 def two_workers():
     from distributed import Client, LocalCluster
 
-    words = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": "CRITICAL"}
-    with LocalCluster(**words) as cluster, Client(cluster) as client:
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": "CRITICAL"}
+    with LocalCluster(**options) as cluster, Client(cluster) as client:
         yield client
 
 
@@ -64,23 +64,25 @@ def same(one, other):
     return same(vars(one), vars(other)) if hasattr(one, "__dataclass_fields__") else one == other
 
 
-ASKED = {
-    "n_modules": lambda **words: n_modules(plain, X, most=3, random_state=0, **words),
-    "dense modules": lambda **words: n_modules(netbic.SparseGraphSVD(), X, most=2, random_state=0, **words),
-    "stability": lambda **words: stability(named, X, n_pairs=6, random_state=0, **words),
-    "stability, sparse": lambda **words: stability(plain, sp.csr_array(X), n_pairs=3, random_state=0, **words),
-    "consensus": lambda **words: consensus(named, X, n_starts=5, n_pairs=3, random_state=0, **words),
-    "graph_value": lambda **words: graph_value(named, X, n_rewired=3, n_repeats=1, random_state=0, **words),
-    "tune": lambda **words: tune(named, X, GRID, n_folds=3, random_state=0, **words).cv_results_,
-    "tune, sparse": lambda **words: tune(plain, sp.csr_array(X), GRID, n_folds=2, random_state=0, **words).cv_results_,
-    "tune, wold": lambda **words: tune(plain, X, GRID, criterion="wold", n_folds=2, random_state=0, **words).table,
-    "choose_settings": lambda **words: choose_settings(named, X, most=3, n_rewired=3, random_state=0, **words),
+FUNCTIONS = {
+    "n_modules": lambda **options: n_modules(plain, X, most=3, random_state=0, **options),
+    "dense modules": lambda **options: n_modules(netbic.SparseGraphSVD(), X, most=2, random_state=0, **options),
+    "stability": lambda **options: stability(named, X, n_pairs=6, random_state=0, **options),
+    "stability, sparse": lambda **options: stability(plain, sp.csr_array(X), n_pairs=3, random_state=0, **options),
+    "consensus": lambda **options: consensus(named, X, n_starts=5, n_pairs=3, random_state=0, **options),
+    "graph_value": lambda **options: graph_value(named, X, n_rewired=3, n_repeats=1, random_state=0, **options),
+    "tune": lambda **options: tune(named, X, GRID, n_folds=3, random_state=0, **options).cv_results_,
+    "tune, sparse": lambda **options: (
+        tune(plain, sp.csr_array(X), GRID, n_folds=2, random_state=0, **options).cv_results_
+    ),
+    "tune, wold": lambda **options: tune(plain, X, GRID, criterion="wold", n_folds=2, random_state=0, **options).table,
+    "choose_settings": lambda **options: choose_settings(named, X, most=3, n_rewired=3, random_state=0, **options),
 }
 
 
-@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_cluster_comes_to_the_same_numbers(client, name):
-    assert same(ASKED[name](), ASKED[name](n_jobs="dask"))
+    assert same(FUNCTIONS[name](), FUNCTIONS[name](n_jobs="dask"))
 
 
 def test_a_model_that_chooses_its_settings_may_ask_a_cluster(client):
@@ -103,22 +105,22 @@ def test_a_worker_that_dies_costs_no_number(name, monkeypatch):
 
     monkeypatch.setattr(ClusterExecutor, "gather", collect_after_a_kill)
     with two_workers() as client:
-        found = ASKED[name](n_jobs="dask")
+        found = FUNCTIONS[name](n_jobs="dask")
     assert killed
-    assert same(ASKED[name](), found)
+    assert same(FUNCTIONS[name](), found)
 
 
 def test_a_cluster_that_goes_away_leaves_the_checkpoint(tmp_path, client):
     kept = tmp_path / "tuning.jsonl"
-    words = {"n_folds": 3, "random_state": 0, "checkpoint": kept}
+    options = {"n_folds": 3, "random_state": 0, "checkpoint": kept}
     with two_workers() as leaving, pytest.raises(ClusterError, match="start it again"):
-        tune(named, X, GRID, **words, n_jobs="dask", progress=lambda done, _: done == 2 and leaving.cluster.close())
+        tune(named, X, GRID, **options, n_jobs="dask", progress=lambda done, _: done == 2 and leaving.cluster.close())
     n_kept = len(kept.read_text().splitlines()) - 1
     assert 2 <= n_kept < 18
-    told = []
-    again = tune(named, X, GRID, **words, n_jobs="dask", progress=lambda done, _: told.append(done))
-    assert told == list(range(n_kept + 1, 19))
-    assert same(ASKED["tune"](), again.cv_results_)
+    progress = []
+    again = tune(named, X, GRID, **options, n_jobs="dask", progress=lambda done, _: progress.append(done))
+    assert progress == list(range(n_kept + 1, 19))
+    assert same(FUNCTIONS["tune"](), again.cv_results_)
 
 
 def test_fits_that_no_worker_survives_are_given_up_with_the_likely_cause():
@@ -141,7 +143,7 @@ def test_data_travel_once_and_jobs_are_small(client, monkeypatch):
     monkeypatch.setattr(ClusterExecutor, "map", lambda self, *tasks: sent.append(tasks) or each(self, *tasks))
     for name in ("stability", "graph_value", "tune"):
         sent.clear()
-        ASKED[name](n_jobs="dask")
+        FUNCTIONS[name](n_jobs="dask")
         assert len(sent) == (4 if name == "stability" else 2)  # halves of samples, then of features
         for (_, data), (function, fits, _, jobs) in zip(sent[::2], sent[1::2], strict=True):
             (packed,) = data
@@ -168,11 +170,11 @@ def settings():
 
 
 def test_fits_elsewhere_are_quiet_and_have_one_thread(client):
-    def told(data, job):  # a nested function travels by value: workers cannot import this file
+    def settings_of_worker(data, job):  # a nested function travels by value: workers cannot import this file
         pools = {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
         return warnings.filters[0][0], pools
 
-    found = list(DaskExecutor(ClusterExecutor(client)).map(told, None, range(4)))
+    found = list(DaskExecutor(ClusterExecutor(client)).map(settings_of_worker, None, range(4)))
     assert found == [("ignore", {1})] * 4
 
 
@@ -203,14 +205,14 @@ def test_other_words_are_refused(n_jobs):
         stability(plain, X, n_jobs=n_jobs)
 
 
-@pytest.mark.parametrize("ask", [n_modules, stability, consensus, graph_value, tune, choose_settings])
-def test_dask_arrays_are_refused_with_the_remedy(ask):
+@pytest.mark.parametrize("function", [n_modules, stability, consensus, graph_value, tune, choose_settings])
+def test_dask_arrays_are_refused_with_the_remedy(function):
     with pytest.raises(TypeError, match=r"Dask array.*X\.compute\(\) if it fits.*most variable columns"):
-        ask(named, da.from_array(X.to_numpy()))
+        function(named, da.from_array(X.to_numpy()))
 
 
 def test_the_example_of_the_page_runs(capsys):
     page = (Path(__file__).parents[2] / "docs/settings.md").read_text().split("## On a cluster")[1]
-    code = re.search(r"```python\n(.*?)```", page, re.DOTALL)[1].replace("threads_per_worker=1", WORDS)
+    code = re.search(r"```python\n(.*?)```", page, re.DOTALL)[1].replace("threads_per_worker=1", CLUSTER)
     exec(code, {"__name__": "__main__"})
     assert "2 modules stand out" in capsys.readouterr().out

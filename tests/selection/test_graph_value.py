@@ -33,8 +33,8 @@ def test_the_true_graph_helps_and_others_do_not():
 
 def test_modules_correlated_with_degree_are_reported():
     toy = netbic.simulate.paper(0.06, random_state=0)
-    words = {"n_rows": 50, "n_columns": 50, "center": None, "column_smoothness": 1.0, "graph_term": "adjacency"}
-    value = graph_value(SparseGraphSVD(1, column_graph=toy.column_graph, **words), toy.X, **QUICK)
+    parameters = {"n_rows": 50, "n_columns": 50, "center": None, "column_smoothness": 1.0, "graph_term": "adjacency"}
+    value = graph_value(SparseGraphSVD(1, column_graph=toy.column_graph, **parameters), toy.X, **QUICK)
     assert value.degree["tracks"].all()
 
 
@@ -78,7 +78,7 @@ def test_a_graph_of_the_samples_is_restricted_to_the_fold():
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("options", "message"),
     [
         ({"n_rewired": 2}, "at least 3 are needed"),
         ({"n_folds": 160}, "160 folds of 300 samples: choose 2 to 150"),
@@ -86,9 +86,9 @@ def test_a_graph_of_the_samples_is_restricted_to_the_fold():
         ({"n_repeats": 0}, "n_repeats=0"),
     ],
 )
-def test_bad_input(words, said):
-    with pytest.raises(ValueError, match=said):
-        graph_value(model, study.expression, **words)
+def test_bad_input(options, message):
+    with pytest.raises(ValueError, match=message):
+        graph_value(model, study.expression, **options)
 
 
 def test_a_model_without_a_graph():
@@ -114,10 +114,10 @@ def test_a_named_graph_of_the_samples_is_matched_by_name():
     names = np.array([f"s{i}" for i in range(100)], dtype=object)
     order = np.random.default_rng(0).permutation(100)
     frame = pd.DataFrame(toy.X, index=names)
-    words = {"n_rows": 50, "n_columns": 50, "column_graph": toy.column_graph}
+    parameters = {"n_rows": 50, "n_columns": 50, "column_graph": toy.column_graph}
     weights = toy.row_graph.weights
-    by_name = SparseGraphSVD(1, **words, row_graph=Graph(weights[order][:, order], names[order]))
-    by_position = SparseGraphSVD(1, **words, row_graph=Graph(weights))
+    by_name = SparseGraphSVD(1, **parameters, row_graph=Graph(weights[order][:, order], names[order]))
+    by_position = SparseGraphSVD(1, **parameters, row_graph=Graph(weights))
     one, other = (
         graph_value(each, X, **QUICK | {"n_rewired": 3}) for each, X in ((by_name, frame), (by_position, toy.X))
     )

@@ -68,7 +68,7 @@ def test_other_penalties():
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("options", "message"),
     [
         ({"n_permutations": 10}, r"n_permutations=10: no p-value can be below 0.091, .*: use at least 19"),
         ({"level": 2.0}, "level=2.0"),
@@ -76,10 +76,10 @@ def test_other_penalties():
         ({"X": np.full((100, 100), np.nan)}, "missing values"),
     ],
 )
-def test_bad_input(words, said):
-    words = {"X": planted(0.03, 0)} | words
-    with pytest.raises(ValueError, match=said):
-        n_modules(model, **words)
+def test_bad_input(options, message):
+    options = {"X": planted(0.03, 0)} | options
+    with pytest.raises(ValueError, match=message):
+        n_modules(model, **options)
 
 
 def test_q_values_are_benjamini_and_hochbergs():

@@ -175,8 +175,8 @@ def test_missing_entries(missing):
     X[generator.random(X.shape) < 0.05] = np.nan
     X[:98, 60] = np.nan  # in one half at most one entry, in the other perhaps none
     X[70, 2:] = np.nan
-    holed = SparseGraphSVD(1, n_rows=50, n_columns=50, missing=missing, max_iter=50)
-    found = stability(holed, X, n_pairs=5, random_state=0)
+    tolerant = SparseGraphSVD(1, n_rows=50, n_columns=50, missing=missing, max_iter=50)
+    found = stability(tolerant, X, n_pairs=5, random_state=0)
     assert found.columns.frequency.iloc[:50, 0].mean() > 0.8
     assert found.columns.frequency.iloc[60, 0] < 0.5
     assert np.isfinite(found.refit(X).components_).all()
@@ -297,8 +297,8 @@ def test_modules_without_stable_members_are_dropped():
 def test_nonnegative_sides_stay_nonnegative():
     X = np.abs(np.random.default_rng(0).standard_normal((40, 30)))
     X[:10, :8] += 2
-    words = {"row_penalty": L0(10, nonnegative=True), "column_penalty": L0(8, nonnegative=True)}
-    stable = stability(SparseGraphSVD(1, **words), X, n_pairs=5, random_state=0).refit(X)
+    parameters = {"row_penalty": L0(10, nonnegative=True), "column_penalty": L0(8, nonnegative=True)}
+    stable = stability(SparseGraphSVD(1, **parameters), X, n_pairs=5, random_state=0).refit(X)
     assert (stable.components_ >= 0).all()
     assert (stable.left_vectors_ >= 0).all()
 
@@ -309,7 +309,7 @@ def test_nonnegative_sides_stay_nonnegative():
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("options", "message"),
     [
         ({"n_pairs": 0}, "n_pairs=0: at least 1"),
         ({"threshold": 0.5}, "threshold=0.5"),
@@ -324,9 +324,9 @@ def test_nonnegative_sides_stay_nonnegative():
         ({"X": np.where(np.eye(100) > 0, np.nan, toy.X)}, "missing='ignore'"),
     ],
 )
-def test_bad_input(words, said):
-    with pytest.raises(ValueError, match=said):
-        stability(**{"model": model, "X": toy.X} | words)
+def test_bad_input(options, message):
+    with pytest.raises(ValueError, match=message):
+        stability(**{"model": model, "X": toy.X} | options)
 
 
 def test_other_data_than_the_modules_were_found_in():

@@ -51,18 +51,18 @@ def share(Y, vectors):
 @pytest.mark.parametrize("kind", ["frame", "sparse", "float32"])
 def test_held_out_scores_are_those_of_plain_fits(cohort, kind):
     X, network = cohort.expression, cohort.network
-    words = {"n_components": 3, "n_columns": 40, "column_smoothness": 0.1}
+    parameters = {"n_components": 3, "n_columns": 40, "column_smoothness": 0.1}
     grid = {"n_rows": [10, 30]}
     given, graph = X, network
     if kind == "sparse":
         given, graph = sp.csr_array(X.to_numpy()), Graph(network.weights)
     if kind == "float32":
         given = X.astype(np.float32)
-    tuning = tune(SparseGraphSVD(column_graph=graph, **words), given, grid, random_state=1)
+    tuning = tune(SparseGraphSVD(column_graph=graph, **parameters), given, grid, random_state=1)
     (rows, out_rows), (columns, out_columns) = held(X, 1, 2)
     values = X.to_numpy() if kind != "float32" else given.to_numpy()
     weights = network.weights[columns][:, columns]
-    own = SparseGraphSVD(column_graph=weights, **words | {"n_rows": round(30 * 0.8), "n_columns": round(40 * 0.8)})
+    own = SparseGraphSVD(column_graph=weights, **parameters | {"n_rows": round(30 * 0.8), "n_columns": round(40 * 0.8)})
     own.fit(values[np.ix_(rows, columns)])
     samples = values[np.ix_(out_rows, columns)]
     features = values[np.ix_(rows, out_columns)]
@@ -167,9 +167,9 @@ def test_missing_entries_are_ignored():
     few[3, 4] = np.nan
     many = np.where(generator.random(X.shape) < 0.2, np.nan, X)
     model = SparseGraphSVD(1, center=None, missing="ignore")
-    whole, one, holes = (tune(model, data, SIZES, random_state=0) for data in (X, few, many))
+    whole, one, many_missing = (tune(model, data, SIZES, random_state=0) for data in (X, few, many))
     np.testing.assert_allclose(one.cv_results_["mean_test_score"], whole.cv_results_["mean_test_score"], rtol=0.01)
-    assert holes.best_params_ == {"n_rows": 50, "n_columns": 50}
+    assert many_missing.best_params_ == {"n_rows": 50, "n_columns": 50}
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -269,9 +269,9 @@ def test_dense_data_do_not_identify_the_size():
     dense = np.outer(generator.standard_normal(80), generator.standard_normal(200)) + generator.standard_normal(
         (80, 200)
     )
-    said = tune(SparseGraphSVD(1), dense, {"n_columns": [10, 40, 100, 200]}, random_state=0).verdict
-    assert "The data do not identify n_columns" in said
-    assert "all 200 columns" in said
+    verdict = tune(SparseGraphSVD(1), dense, {"n_columns": [10, 40, 100, 200]}, random_state=0).verdict
+    assert "The data do not identify n_columns" in verdict
+    assert "all 200 columns" in verdict
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -405,7 +405,7 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path):
     kept = tmp_path / "tuning.jsonl"
     tune(plain, toy.X, {"n_rows": [50]}, checkpoint=kept, random_state=0)
     before = kept.read_bytes()
-    for words, said in (
+    for options, message in (
         ({"X": toy.X + 1}, "X differs"),
         ({"grid": {"n_rows": [40]}}, "model and grid differs"),
         ({"model": SparseGraphSVD(2)}, "model and grid differs"),
@@ -413,9 +413,16 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path):
         ({"random_state": 1}, "seed differs"),
         ({"criterion": "wold"}, "criterion: 'held_out' then, 'wold' now"),
     ):
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=message):
             tune(
-                **{"model": plain, "X": toy.X, "grid": {"n_rows": [50]}, "random_state": 0, "checkpoint": kept} | words
+                **{
+                    "model": plain,
+                    "X": toy.X,
+                    "grid": {"n_rows": [50]},
+                    "random_state": 0,
+                    "checkpoint": kept,
+                    **options,
+                }
             )
     assert kept.read_bytes() == before
     for content in (b"gene\tsample\n", b"no line at all", b"\xff\xfe", b"{}\n"):
@@ -442,12 +449,12 @@ def test_random_starts_are_seeded():
 # Bad input
 # ---------------------------------------------------------------------------------------------------------------------
 
-HOLED = toy.X.copy()
-HOLED[0, 0] = np.nan
+INCOMPLETE = toy.X.copy()
+INCOMPLETE[0, 0] = np.nan
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("options", "message"),
     [
         ({"n_folds": 60}, "60 folds of 100 samples: choose 2 to 50"),
         ({"n_folds": 1}, "1 folds of 100 samples"),
@@ -467,23 +474,23 @@ HOLED[0, 0] = np.nan
         ({"grid": {"n_rows": 5}}, r"grid\['n_rows'\]=5: a list of values is needed"),
         ({"grid": {"graph_term": "normalized"}}, "a list of values is needed"),
         ({"grid": 5}, "a dict of lists is needed"),
-        ({"X": HOLED}, "missing='ignore'"),
+        ({"X": INCOMPLETE}, "missing='ignore'"),
         ({"X": np.zeros((100, 100))}, "does not vary"),
         ({"criterion": "aic"}, "criterion='aic' is not known: choose one of 'held_out'"),
         ({"rule": "two_se"}, "rule='two_se' is not known"),
         ({"n_jobs": 0}, "n_jobs=0"),
         ({"X": sp.csr_array(toy.X), "criterion": "gabriel"}, "needs a dense X"),
-        ({"X": HOLED, "model": SparseGraphSVD(missing="ignore"), "criterion": "bic"}, "without missing values"),
+        ({"X": INCOMPLETE, "model": SparseGraphSVD(missing="ignore"), "criterion": "bic"}, "without missing values"),
         ({"model": SparseGraphSVD(100), "criterion": "bic"}, "n_components=100"),
     ],
 )
-def test_bad_input_is_found_before_anything_is_fitted(words, said, monkeypatch):
+def test_bad_input_is_found_before_anything_is_fitted(options, message, monkeypatch):
     def unexpected(*_):
         raise AssertionError("fitted")
 
     monkeypatch.setattr(SparseGraphSVD, "modules_of", unexpected)
-    with pytest.raises(ValueError, match=said):
-        tune(**{"model": plain, "X": toy.X, "grid": {"n_rows": [50]}} | words)
+    with pytest.raises(ValueError, match=message):
+        tune(**{"model": plain, "X": toy.X, "grid": {"n_rows": [50]}} | options)
 
 
 def test_a_constant_fold_is_named():
