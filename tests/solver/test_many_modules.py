@@ -14,12 +14,12 @@ from support.commands import run
 
 MANY = 10**9
 X = np.random.default_rng(0).standard_normal((8, 11))
-HOLES = np.where(np.random.default_rng(1).random(X.shape) < 0.1, np.nan, X)
+INCOMPLETE = np.where(np.random.default_rng(1).random(X.shape) < 0.1, np.nan, X)
 ROUNDING = "nothing but rounding error is left of X"
 
 
 @pytest.mark.parametrize(
-    ("data", "words", "why"),
+    ("data", "parameters", "why"),
     [
         (X, {}, ROUNDING),
         (X, {"n_rows": 3, "n_columns": 4}, ROUNDING),
@@ -33,18 +33,18 @@ ROUNDING = "nothing but rounding error is left of X"
             "keeps no (row|column)",
         ),
         (sp.csr_array(np.where(np.abs(X) > 1, X, 0)), {"n_rows": 3, "n_columns": 4}, ROUNDING),
-        (HOLES, {"n_rows": 3, "n_columns": 4, "missing": "ignore"}, ROUNDING),
+        (INCOMPLETE, {"n_rows": 3, "n_columns": 4, "missing": "ignore"}, ROUNDING),
     ],
 )
-def test_the_search_ends(data, words, why):
+def test_the_search_ends(data, parameters, why):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model = SparseGraphSVD(MANY, center=None, **words).fit(data)
+        model = SparseGraphSVD(MANY, center=None, **parameters).fit(data)
     assert re.search(f"of {MANY} modules: .*{why}", str(caught[0].message))
     assert 1 <= model.n_components_ < 1000
     # What the tail of a search finds below this is what its own subtractions have left.
     assert model.singular_values_[-1] > 1e-9 * model.singular_values_[0]
-    if why == ROUNDING and "deflation" not in words and data is not HOLES:
+    if why == ROUNDING and "deflation" not in parameters and data is not INCOMPLETE:
         rest = data - (model.left_vectors_ * model.singular_values_) @ model.components_
         assert np.linalg.norm(rest) < 1e-6 * np.linalg.norm(X)
 
@@ -69,8 +69,8 @@ def test_counting_needs_no_memory_for_what_is_not_tested():
 
 def test_a_billion_modules_by_command(tmp_path):
     np.save(tmp_path / "X.npy", X)
-    words = ["--modules", str(MANY), "--genes", "4", "--samples", "3", "--no-report"]
-    done = run("fit", str(tmp_path / "X.npy"), "--out", str(tmp_path / "out"), *words)
+    arguments = ["--modules", str(MANY), "--genes", "4", "--samples", "3", "--no-report"]
+    done = run("fit", str(tmp_path / "X.npy"), "--out", str(tmp_path / "out"), *arguments)
     assert done.exit_code == 0, done.output
     assert "nothing but rounding error is left of X" in done.output
     assert netbic.load(tmp_path / "out").n_components_ < 500

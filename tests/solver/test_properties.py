@@ -104,11 +104,11 @@ def test_exactly_k_are_kept_or_all_with_a_positive_score(problem, k_rows, k_colu
     X, generator = problem
     graph = random_graph(X.shape[1], generator)
     keywords = {"n_components": 1, "n_rows": k_rows, "n_columns": k_columns, "center": None, "graph_term": term}
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = SparseGraphSVD(column_graph=graph, **keywords).fit(X)
     short = model.rows_[0].sum() < k_rows or model.columns_[0].sum() < k_columns
-    assert short == any(" fewer than " in str(warning.message) for warning in said)
+    assert short == any(" fewer than " in str(warning.message) for warning in caught)
     assert model.rows_[0].sum() <= k_rows
     assert model.columns_[0].sum() <= k_columns
 

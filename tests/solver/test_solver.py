@@ -255,14 +255,14 @@ def test_l1_ball_modules_obey_their_bound_on_integers():
 
 def test_annealing_ends_at_the_sizes_asked_for():
     toy = paper(0.04, random_state=0)
-    words = {
+    parameters = {
         "n_rows": 50,
         "n_columns": 50,
         "center": None,
         "row_graph": toy.row_graph,
         "column_graph": toy.column_graph,
     }
-    model = SparseGraphSVD(2, **words, annealing=6).fit(toy.X)
+    model = SparseGraphSVD(2, **parameters, annealing=6).fit(toy.X)
     assert model.get_shape(0) == model.get_shape(1) == (50, 50)
     assert model.converged_.all()
     for objectives in model.objectives_:
@@ -275,10 +275,10 @@ def test_annealing_finds_what_a_cut_start_loses():
     for seed in range(4):
         X, (_, genes), (_, graph) = problem(300, 0.0335, seed)
         for steps, scores in reached.items():
-            words = {"column_graph": graph, "column_smoothness": 1.0, "center": None, "annealing": steps}
+            parameters = {"column_graph": graph, "column_smoothness": 1.0, "center": None, "annealing": steps}
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the graph decides: that is the point
-                model = SparseGraphSVD(1, n_rows=30, n_columns=120, **words).fit(X)
+                model = SparseGraphSVD(1, n_rows=30, n_columns=120, **parameters).fit(X)
             scores.append(f1(model.columns_[0], genes))
     assert np.mean(reached[12]) > np.mean(reached[0]) + 0.05
     assert min(reached[12]) > 0.9
@@ -286,8 +286,8 @@ def test_annealing_finds_what_a_cut_start_loses():
 
 def test_annealing_leaves_penalties_without_a_size_alone():
     X = paper(0.03, random_state=0).X
-    words = {"row_penalty": L1Ball(5.0), "column_penalty": AdaptiveSupport(), "center": None}
-    plain, annealed = (SparseGraphSVD(1, **words, annealing=steps).fit(X) for steps in (0, 3))
+    parameters = {"row_penalty": L1Ball(5.0), "column_penalty": AdaptiveSupport(), "center": None}
+    plain, annealed = (SparseGraphSVD(1, **parameters, annealing=steps).fit(X) for steps in (0, 3))
     np.testing.assert_allclose(np.abs(annealed.components_), np.abs(plain.components_), atol=1e-4)
 
 
