@@ -83,10 +83,10 @@ ARRAYS = {
 
 @pytest.mark.parametrize("case", ARRAYS)
 def test_arrays_that_cannot_be_those_of_a_model(models, tmp_path, case):
-    name, change, said = ARRAYS[case]
+    name, change, message = ARRAYS[case]
     netbic.save(models["adaptive" if "posteriors" in name or "choices" in name else "plain"], tmp_path)
     rewritten(tmp_path, "arrays.npz", array(name, change))
-    with pytest.raises(InputError, match=said) as caught:
+    with pytest.raises(InputError, match=message) as caught:
         netbic.load(tmp_path)
     assert "\n" not in str(caught.value)
     assert str(tmp_path) in str(caught.value)
@@ -125,8 +125,8 @@ HEADERS = {
     "a digest that is none": (lambda header: header | {"files": header["files"] | {"arrays.npz": "00"}}, "digest"),
     "a digest as a number": (lambda header: header | {"files": header["files"] | {"arrays.npz": 7}}, "digest"),
     "no arrays listed": (lambda header: header | {"files": {}}, "no digest of arrays.npz"),
-    "an unknown word": (settings(center="__import__"), "center='__import__' is not known"),
-    "a word as a list": (settings(solver=["auto"]), "solver="),
+    "an unknown value": (settings(center="__import__"), "center='__import__' is not known"),
+    "a list instead of a string": (settings(solver=["auto"]), "solver="),
     "an unknown setting": (settings(colour="red"), r"does not know \(colour\)"),
     "a size beyond the data": (settings(n_columns=10**6), "n_columns=1000000"),
     "a size as text": (settings(n_rows="many"), "n_rows='many'"),
@@ -141,10 +141,10 @@ HEADERS = {
 
 @pytest.mark.parametrize("case", HEADERS)
 def test_headers_that_cannot_be_those_of_a_model(models, tmp_path, case):
-    change, said = HEADERS[case]
+    change, message = HEADERS[case]
     netbic.save(models["plain"], tmp_path)
     rewritten(tmp_path, "model.json", change)
-    with pytest.raises(InputError, match=said) as caught:
+    with pytest.raises(InputError, match=message) as caught:
         netbic.load(tmp_path)
     assert "\n" not in str(caught.value)
 
@@ -161,10 +161,10 @@ NAMES = {
 
 @pytest.mark.parametrize("case", NAMES)
 def test_names_that_cannot_be_those_of_a_model(models, tmp_path, case):
-    change, said = NAMES[case]
+    change, message = NAMES[case]
     netbic.save(models["plain"], tmp_path)
     rewritten(tmp_path, "names.json", change)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         netbic.load(tmp_path)
 
 

@@ -9,15 +9,15 @@ from netbic.simulate import cohort
 
 study = cohort(150, 700, n_modules=4, module_genes=60, module_samples=30, random_state=3)
 expression = study.expression.to_numpy()
-holes = np.where(np.random.default_rng(0).random(expression.shape) < 0.1, np.nan, expression)
+incomplete = np.where(np.random.default_rng(0).random(expression.shape) < 0.1, np.nan, expression)
 graph = {"column_graph": study.network.weights}
 
 CASES = {
     "dense": (expression, graph),
     "single precision": (expression.astype(np.float32), graph),
     "sparse": (sp.csr_array(np.where(np.abs(expression) > 1.5, expression, 0)), graph),
-    "holes ignored": (holes, {"missing": "ignore"}),
-    "holes imputed": (holes, {"missing": "impute"}),
+    "missing entries ignored": (incomplete, {"missing": "ignore"}),
+    "missing entries imputed": (incomplete, {"missing": "impute"}),
     "projection": (expression, {"deflation": "projection"}),
     "schur": (expression, {"deflation": "schur"}),
     "restarts": (expression, graph | {"n_init": 4, "random_state": 0}),
@@ -28,8 +28,8 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_modules_after_known_ones_come_out_the_same(case):
-    X, words = CASES[case]
-    whole = SparseGraphSVD(5, **({"n_rows": 20, "n_columns": 60} | words))
+    X, parameters = CASES[case]
+    whole = SparseGraphSVD(5, **({"n_rows": 20, "n_columns": 60} | parameters))
     modules = list(whole.iter_fit(X))
     for number in (1, 3, 5):
         rest = SparseGraphSVD(**whole.get_params())

@@ -35,7 +35,7 @@ def files(tmp_path_factory):
     return folder
 
 
-def words(files, out, *more, modules=6):
+def arguments(files, out, *more, modules=6):
     data = [str(files / "expression.tsv.gz"), "--graph", str(files / "network.sif")]
     return [
         "fit",
@@ -54,7 +54,7 @@ def words(files, out, *more, modules=6):
 
 
 def fit(files, out, *more, modules=6):
-    return run(*words(files, out, *more, modules=modules))
+    return run(*arguments(files, out, *more, modules=modules))
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +117,7 @@ def test_a_module_of_another_run_is_not_taken(files, finished, tmp_path):
     content = json.loads((other / "run.json").read_text())
     content["settings"]["genes"] = 61
     (other / "run.json").write_text(json.dumps(content))
-    run(*words(files, other, "--resume"), "--genes", "61")
+    run(*arguments(files, other, "--resume"), "--genes", "61")
     assert not contents(other)["modules.tsv"].startswith(contents(finished)["modules.tsv"][:2000])
 
 
@@ -216,7 +216,7 @@ def test_other_settings_or_data_are_refused_with_what_changed(files, tmp_path):
     assert done.exit_code == 2
     assert "modules: 6 then, 9 now; seed: 0 then, 7 now" in done.output
     (tmp_path / "net.sif").write_text((files / "network.sif").read_text().split("\n", 1)[1])
-    changed = [*words(files, tmp_path / "out", "--resume"), "--graph", str(tmp_path / "net.sif")]
+    changed = [*arguments(files, tmp_path / "out", "--resume"), "--graph", str(tmp_path / "net.sif")]
     done = run(*changed)
     assert done.exit_code == 2
     assert "(network differs)" in done.output
@@ -239,9 +239,9 @@ def test_warnings_of_earlier_records_are_reported(files, finished, tmp_path):
     shutil.copytree(finished, tmp_path / "out")
     record = json.loads((tmp_path / "out" / "run.json").read_text())
     del record["warnings"]
-    (tmp_path / "out" / "run.json").write_text(json.dumps(record | {"remarks": ["as it was said earlier"]}))
+    (tmp_path / "out" / "run.json").write_text(json.dumps(record | {"remarks": ["a warning of an earlier version"]}))
     netbic.report.write_report(tmp_path / "out")
-    assert "as it was said earlier" in (tmp_path / "out" / "report.html").read_text()
+    assert "a warning of an earlier version" in (tmp_path / "out" / "report.html").read_text()
 
 
 def test_loading_an_unfinished_fit_says_how_to_finish_it(files, tmp_path):
@@ -263,7 +263,8 @@ def test_kills_at_random_moments(files, finished, tmp_path, kills):
     progress = 0
     for number in range(kills):
         out, wanted = tmp_path / f"out{number}", chance.randint(0, 3)
-        process = subprocess.Popen([*command, *words(files, out)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        fitting = [*command, *arguments(files, out)]
+        process = subprocess.Popen(fitting, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while process.poll() is None and not ((out / "run.json").exists() and _modules_kept(out) >= wanted):
             time.sleep(0.001)
         time.sleep(chance.uniform(0, 0.03))
