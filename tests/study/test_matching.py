@@ -32,8 +32,8 @@ def test_the_account_adds_up():
     assert graph.names.tolist() == GENES.tolist()
     assert json.loads(json.dumps(summary.to_dict()))["matched"] == 4
     text = "\n".join(summary.lines())
-    for said in ("4 of 6 genes (67%)", "3 of 4", "without a neighbour: 2 (33%)"):
-        assert said in text
+    for part in ("4 of 6 genes (67%)", "3 of 4", "without a neighbour: 2 (33%)"):
+        assert part in text
 
 
 def test_hubs_are_named_with_their_neighbours():
@@ -96,11 +96,11 @@ def test_few_matches_are_refused_but_a_small_network_is_not():
     assert align(genes, chain([f"g{k}" for k in range(10)]))[1].matched == 10
 
 
-def study(tmp_path, genes, nodes, **words):
+def study(tmp_path, genes, nodes, **options):
     table = pd.DataFrame(np.random.default_rng(0).normal(size=(len(genes), 5)), index=genes, columns=list("abcde"))
     table.to_csv(tmp_path / "expression.tsv", sep="\t")
     pd.DataFrame({"source": nodes[:-1], "target": nodes[1:]}).to_csv(tmp_path / "net.tsv", sep="\t", index=False)
-    return open_study(tmp_path / "expression.tsv", tmp_path / "net.tsv", **words)
+    return open_study(tmp_path / "expression.tsv", tmp_path / "net.tsv", **options)
 
 
 @pytest.mark.parametrize("versions", [(True, False), (False, True), (True, True)])

@@ -1,4 +1,4 @@
-"""Each step of the preparation does what plain numpy would, dense and sparse, and is on record."""
+"""Each preprocessing step equals plain numpy, for dense and sparse matrices, and is recorded."""
 
 import numpy as np
 import pytest
@@ -68,16 +68,16 @@ def test_nameless_genes_are_dropped(kind):
 
 
 def test_missing_values_do_not_disturb():
-    holes = COUNTS.copy()
-    holes[0, 0] = holes[2, 5] = np.nan
-    prepared = prepare(expression(genes=list("abcdefgh"), values=holes), log1p=True, n_variable=4)
+    incomplete = COUNTS.copy()
+    incomplete[0, 0] = incomplete[2, 5] = np.nan
+    prepared = prepare(expression(genes=list("abcdefgh"), values=incomplete), log1p=True, n_variable=4)
     assert "f" not in prepared.expression.genes  # 3, 3, NaN, 3 ... is constant
-    spread = np.nanvar(np.log1p(holes), axis=0)
+    spread = np.nanvar(np.log1p(incomplete), axis=0)
     assert set(prepared.expression.genes) == {"abcdefgh"[at] for at in np.argsort(-spread)[:4]}
 
 
 @pytest.mark.parametrize(
-    ("values", "words", "said"),
+    ("values", "options", "message"),
     [
         (COUNTS - 5, {"log1p": True}, "log1p needs values of at least 0"),
         (COUNTS * (np.arange(6) != 2)[:, None], {"cpm": True}, "sample 's2' has a sum of zero"),
@@ -88,6 +88,6 @@ def test_missing_values_do_not_disturb():
         (COUNTS, {"n_variable": -1}, "`n_variable=-1`: at least 2 genes are needed"),
     ],
 )
-def test_what_cannot_be_prepared(kind, values, words, said):
-    with pytest.raises(InputError, match=said):
-        prepare(expression(kind, values=values), **words)
+def test_what_cannot_be_prepared(kind, values, options, message):
+    with pytest.raises(InputError, match=message):
+        prepare(expression(kind, values=values), **options)

@@ -1,4 +1,4 @@
-"""Scores of integers, of sparse matrices with holes, and of matrices that do not fit their names."""
+"""Scores of integers, of sparse matrices with missing entries, and of matrices that do not fit their names."""
 
 import numpy as np
 import pytest
@@ -21,10 +21,10 @@ def test_integers_are_scored_as_the_same_floats(form):
 
 
 def test_holes_in_sparse_matrices_are_refused():
-    holes = counts.astype(float)
-    holes[3, 4] = np.nan
+    incomplete = counts.astype(float)
+    incomplete[3, 4] = np.nan
     with pytest.raises(InputError, match="sparse and contains NaN"):
-        scores_by_name(model, sp.csr_array(holes), names)
+        scores_by_name(model, sp.csr_array(incomplete), names)
 
 
 def test_each_column_needs_a_name():
