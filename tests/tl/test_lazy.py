@@ -17,7 +17,7 @@ from support.zarr_stores import write_zarr
 study = netbic.simulate.cohort(150, 600, n_modules=3, module_samples=30, random_state=1)
 values = study.expression.to_numpy()
 counts = np.where(values > 0.8, values, 0)
-WORDS = {"n_rows": 30, "n_columns": 60, "tol": 1e-10}
+PARAMETERS = {"n_rows": 30, "n_columns": 60, "tol": 1e-10}
 
 
 def cells(X):
@@ -49,7 +49,7 @@ def test_a_dask_matrix_or_layer(kind, mask):
     data.layers["twice"] = kind(2 * counts)
     for layer in (None, "twice"):
         for found in (data, lazy):
-            tl.modules(found, study.network, 3, layer=layer, mask_var=mask, **WORDS)
+            tl.modules(found, study.network, 3, layer=layer, mask_var=mask, **PARAMETERS)
         same(lazy, data)
     assert isinstance(lazy.X, da.Array)
 
@@ -67,7 +67,7 @@ def test_integers_are_taken_in_the_same_precision():
 @pytest.mark.parametrize("center", ["columns", "both"])
 def test_new_cells_are_scored_block_by_block(kind, center):
     data = cells(kind(counts))
-    tl.modules(data, study.network, 3, center=center, scale=True, **WORDS)
+    tl.modules(data, study.network, 3, center=center, scale=True, **PARAMETERS)
     order = np.random.default_rng(0).permutation(600)[:550]  # other order, some genes missing
     new, lazy = cells(kind(counts))[:, order].copy(), cells(in_blocks(kind))[:, order].copy()
     for found in (new, lazy):
@@ -89,7 +89,7 @@ def test_objects_that_are_read_lazily(tmp_path, kind, store):
         write_zarr(data, path, version=int(store[-1]), chunks=(50, 600) if kind is np.asarray else None)
     lazy = anndata.experimental.read_lazy(path)
     for found in (data, lazy):
-        tl.modules(found, study.network, 3, mask_var="chosen", **WORDS)
+        tl.modules(found, study.network, 3, mask_var="chosen", **PARAMETERS)
     same(lazy, data)
     tl.score(lazy, data)
     np.testing.assert_allclose(lazy.obsm["X_netbic"], data.obsm["X_netbic"], atol=1e-8)
@@ -102,7 +102,7 @@ def test_backed_objects(tmp_path, kind, mode):
     data.write_h5ad(tmp_path / "cells.h5ad")
     backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed=mode)
     for found in (data, backed):
-        tl.modules(found, study.network, 3, **WORDS)
+        tl.modules(found, study.network, 3, **PARAMETERS)
     same(backed, data)
     tl.score(backed)
     for work in (tl.modules, tl.score):
@@ -118,7 +118,7 @@ def test_pictures_take_the_rows_they_show(kind):
     data, lazy = cells(kind(counts)), cells(in_blocks(kind))
     shown = []
     for found in (data, lazy):
-        tl.modules(found, study.network, 2, **WORDS)
+        tl.modules(found, study.network, 2, **PARAMETERS)
         shown.append(np.asarray(netbic.pl.heatmap(found, modules=1).images[0].get_array()))
     np.testing.assert_allclose(*shown, atol=1e-6)
     plt.close("all")

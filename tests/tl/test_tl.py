@@ -17,7 +17,7 @@ from netbic import InputError, SparseGraphSVD, tl
 study = netbic.simulate.cohort(150, 600, n_modules=3, module_samples=30, random_state=1)
 values = study.expression.to_numpy()
 counts = np.where(values > 0.8, values, 0)
-WORDS = {"n_rows": 30, "n_columns": 60}
+PARAMETERS = {"n_rows": 30, "n_columns": 60}
 
 
 def cells(kind=np.asarray, X=values):
@@ -32,8 +32,8 @@ def cells(kind=np.asarray, X=values):
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix, sp.csc_matrix, sp.csr_array])
 def test_the_modules_are_the_estimators(kind):
     data = cells(kind, counts)
-    assert tl.modules(data, study.network, 3, **WORDS) is None
-    model = SparseGraphSVD(3, column_graph=study.network.weights, **WORDS).fit(sp.csr_array(counts))
+    assert tl.modules(data, study.network, 3, **PARAMETERS) is None
+    model = SparseGraphSVD(3, column_graph=study.network.weights, **PARAMETERS).fit(sp.csr_array(counts))
     assert np.array_equal(data.varm["netbic_members"], model.columns_.T)
     assert np.array_equal(data.obsm["netbic_members"], model.rows_.T)
     np.testing.assert_allclose(data.varm["netbic"], model.components_.T, atol=1e-10)
@@ -55,7 +55,7 @@ def test_a_sparse_matrix_is_never_made_dense():
 
 def test_results_survive_a_file(tmp_path):
     data = cells(sp.csr_matrix, counts)
-    tl.modules(data, study.network, 3, scale=True, **WORDS)
+    tl.modules(data, study.network, 3, scale=True, **PARAMETERS)
     data.write_h5ad(tmp_path / "cells.h5ad")
     again = anndata.read_h5ad(tmp_path / "cells.h5ad")
     one, other = tl.from_anndata(data), tl.from_anndata(again)
@@ -71,7 +71,7 @@ def test_results_survive_a_file(tmp_path):
 
 
 def test_a_model_goes_to_anndata_and_back():
-    model = SparseGraphSVD(2, column_graph=study.network, **WORDS).fit(study.expression)
+    model = SparseGraphSVD(2, column_graph=study.network, **PARAMETERS).fit(study.expression)
     again = tl.from_anndata(tl.to_anndata(model, study.expression))
     assert np.array_equal(again.components_, model.components_)
     assert np.array_equal(again.transform(values), model.transform(study.expression))
@@ -81,9 +81,9 @@ def test_a_model_goes_to_anndata_and_back():
 @pytest.mark.parametrize("mask", ["chosen", np.arange(600) % 3 != 0])
 def test_only_some_genes(mask):
     data = cells()
-    tl.modules(data, study.network, 2, mask_var=mask, key_added="part", **WORDS)
+    tl.modules(data, study.network, 2, mask_var=mask, key_added="part", **PARAMETERS)
     chosen = study.expression.loc[:, np.arange(600) % 3 != 0]
-    model = SparseGraphSVD(2, column_graph=study.network, **WORDS).fit(chosen)
+    model = SparseGraphSVD(2, column_graph=study.network, **PARAMETERS).fit(chosen)
     members = data.varm["part_members"]
     assert not members[::3].any()
     np.testing.assert_array_equal(members[np.arange(600) % 3 != 0], model.columns_.T)
@@ -92,8 +92,8 @@ def test_only_some_genes(mask):
 
 def test_layers_and_copies():
     data = cells()
-    tl.modules(data, None, 1, **WORDS)
-    copied = tl.modules(data, None, 1, layer="twice", copy=True, **WORDS)
+    tl.modules(data, None, 1, **PARAMETERS)
+    copied = tl.modules(data, None, 1, layer="twice", copy=True, **PARAMETERS)
     assert copied is not data
     np.testing.assert_allclose(
         copied.uns["netbic"]["singular_values"], 2 * data.uns["netbic"]["singular_values"], rtol=1e-10
@@ -104,9 +104,9 @@ def test_backed_data(tmp_path):
     for kind, name in ((np.asarray, "dense"), (sp.csr_matrix, "sparse")):
         data = cells(kind, counts)
         data.write_h5ad(tmp_path / f"{name}.h5ad")
-        tl.modules(data, study.network, 1, **WORDS)
+        tl.modules(data, study.network, 1, **PARAMETERS)
         backed = anndata.read_h5ad(tmp_path / f"{name}.h5ad", backed="r")
-        tl.modules(backed, study.network, 1, **WORDS)
+        tl.modules(backed, study.network, 1, **PARAMETERS)
         assert np.array_equal(backed.varm["netbic_members"], data.varm["netbic_members"])
         np.testing.assert_allclose(backed.varm["netbic"], data.varm["netbic"], atol=1e-10)
         with pytest.raises(InputError, match="to_memory"):
@@ -115,7 +115,7 @@ def test_backed_data(tmp_path):
 
 def test_new_cells_are_scored_by_the_names_of_their_genes():
     data = cells()
-    tl.modules(data, study.network, 3, **WORDS)
+    tl.modules(data, study.network, 3, **PARAMETERS)
     shuffled = np.random.default_rng(0).permutation(600)
     new = cells()[:40, shuffled].copy()
     tl.score(new, data)
@@ -126,7 +126,7 @@ def test_new_cells_are_scored_by_the_names_of_their_genes():
 
 def test_missing_genes_count_as_average():
     data = cells()
-    tl.modules(data, None, 2, **WORDS)
+    tl.modules(data, None, 2, **PARAMETERS)
     gone = np.flatnonzero(data.varm["netbic_members"].any(axis=1))[:7]
     fewer = cells()[:, np.setdiff1d(np.arange(600), gone)].copy()
     with pytest.warns(UserWarning, match="7 of .* genes of the modules are missing"):
@@ -139,20 +139,20 @@ def test_missing_genes_count_as_average():
 
 def test_networkx_graphs_and_positional_matrices():
     by_position, by_name = cells(), cells()
-    tl.modules(by_position, study.network.weights, 1, mask_var="chosen", **WORDS)
+    tl.modules(by_position, study.network.weights, 1, mask_var="chosen", **PARAMETERS)
     names = dict(enumerate(study.expression.columns))
     tl.modules(
         by_name,
         nx.relabel_nodes(nx.from_scipy_sparse_array(study.network.weights), names),
         1,
         mask_var="chosen",
-        **WORDS,
+        **PARAMETERS,
     )
     assert np.array_equal(by_position.varm["netbic"], by_name.varm["netbic"])
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         (lambda data: tl.modules(data, layer="raw"), "layer='raw' does not exist \\(there are: twice\\)"),
         (lambda data: tl.modules(data, mask_var="hvg"), "mask_var='hvg' is not a column of var"),
@@ -164,8 +164,8 @@ def test_networkx_graphs_and_positional_matrices():
         (lambda data: tl.from_anndata(data, "x"), "run tl.modules"),
     ],
 )
-def test_wrong_use_says_what_to_do(call, said):
-    with pytest.raises(InputError, match=said):
+def test_wrong_use_says_what_to_do(call, message):
+    with pytest.raises(InputError, match=message):
         call(cells())
 
 
@@ -203,7 +203,7 @@ def test_other_things_than_anndata():
 
 def test_new_cells_are_scored_in_the_layer_the_modules_come_from():
     data = cells()
-    tl.modules(data, None, 2, layer="twice", **WORDS)
+    tl.modules(data, None, 2, layer="twice", **PARAMETERS)
     before = data.obsm["X_netbic"].copy()
     tl.score(data)
     np.testing.assert_allclose(data.obsm["X_netbic"], before, atol=1e-9)
@@ -211,7 +211,7 @@ def test_new_cells_are_scored_in_the_layer_the_modules_come_from():
 
 def test_stored_modules_survive_another_order_of_genes():
     data = cells()
-    tl.modules(data, study.network, 2, mask_var="chosen", **WORDS)
+    tl.modules(data, study.network, 2, mask_var="chosen", **PARAMETERS)
     turned = data[:, np.random.default_rng(0).permutation(600)].copy()
     model, again = tl.from_anndata(data), tl.from_anndata(turned)
     names, weights = pd.Index(again.names_["columns"]), model.components_
@@ -222,18 +222,18 @@ def test_stored_modules_survive_another_order_of_genes():
 
 def test_an_earlier_graph_does_not_linger():
     data = cells()
-    tl.modules(data, study.network, 1, **WORDS)
-    account = json.loads(data.uns["netbic"]["alignment"])
-    assert account["edges_kept"] == study.network.n_edges
-    tl.modules(data, None, 1, **WORDS)
+    tl.modules(data, study.network, 1, **PARAMETERS)
+    alignment = json.loads(data.uns["netbic"]["alignment"])
+    assert alignment["edges_kept"] == study.network.n_edges
+    tl.modules(data, None, 1, **PARAMETERS)
     assert "netbic" not in data.varp
     assert tl.from_anndata(data).column_graph is None
 
 
 def test_missing_values_are_scored_as_they_were_fitted():
-    holes = np.where(np.random.default_rng(0).random(values.shape) < 0.05, np.nan, values)
-    data = cells(X=holes)
-    tl.modules(data, None, 2, missing="ignore", **WORDS)
+    incomplete = np.where(np.random.default_rng(0).random(values.shape) < 0.05, np.nan, values)
+    data = cells(X=incomplete)
+    tl.modules(data, None, 2, missing="ignore", **PARAMETERS)
     before = data.obsm["X_netbic"].copy()
     tl.score(data)
     np.testing.assert_allclose(data.obsm["X_netbic"], before, atol=1e-9)
@@ -242,7 +242,7 @@ def test_missing_values_are_scored_as_they_were_fitted():
 
 @pytest.mark.parametrize("center", ["columns", "both", "rows"])
 def test_sparse_and_dense_cells_have_the_same_scores(center):
-    model = SparseGraphSVD(2, center=center, scale=True, **WORDS).fit(study.expression.iloc[:100])
+    model = SparseGraphSVD(2, center=center, scale=True, **PARAMETERS).fit(study.expression.iloc[:100])
     genes = study.expression.columns[5:]  # five are missing
     new = counts[100:, 5:]
     with pytest.warns(UserWarning, match="set to their mean") if model.columns_[:, :5].any() else nullcontext():
@@ -252,7 +252,7 @@ def test_sparse_and_dense_cells_have_the_same_scores(center):
 
 def test_genes_of_one_name_are_refused():
     data = cells()
-    tl.modules(data, None, 1, **WORDS)
+    tl.modules(data, None, 1, **PARAMETERS)
     twice = data[:5].copy()
     twice.var_names = ["a", *twice.var_names[2:], "a"]
     with pytest.raises(InputError, match="'a' occurs more than once"):
