@@ -18,7 +18,7 @@ X[:6, :4] += 3
 MASKED = np.ma.masked_array(X, mask=np.zeros(X.shape, dtype=bool))
 MASKED[2, 3] = 1e6
 MASKED[[2, 7], [3, 5]] = np.ma.masked
-HOLES = np.where(MASKED.mask, np.nan, X)
+INCOMPLETE = np.where(MASKED.mask, np.nan, X)
 PATH = np.diag(np.ones(7), 1) + np.diag(np.ones(7), -1)
 
 
@@ -78,7 +78,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("case", FAULTS)
 def test_a_broken_sparse_matrix_is_refused(case):
-    matrix, said = FAULTS[case]
+    matrix, message = FAULTS[case]
     for use in (
         model().fit,
         model().fit(X).transform,
@@ -87,14 +87,14 @@ def test_a_broken_sparse_matrix_is_refused(case):
         lambda matrix: netbic.pl.heatmap(model().fit(X), matrix),
         lambda matrix: netbic.enrichment.coexpression([[0, 1]], matrix),
     ):
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match=message):
             use(matrix)
 
 
 @pytest.mark.parametrize("case", FAULTS)
 def test_a_broken_graph_is_refused(case):
-    matrix, said = FAULTS[case]
-    with pytest.raises(ValueError, match=said.replace("X", "the graph")):
+    matrix, message = FAULTS[case]
+    with pytest.raises(ValueError, match=message.replace("X", "the graph")):
         netbic.Graph(matrix)
 
 
@@ -187,7 +187,7 @@ def _complex_igraph():
 
 
 @pytest.mark.parametrize(
-    ("graph", "said"),
+    ("graph", "message"),
     [
         (PATH + 1j, "the graph holds complex128"),
         (sp.csr_array(PATH * 1j), "the graph holds complex128"),
@@ -199,8 +199,8 @@ def _complex_igraph():
         (pd.DataFrame([["a", "b", 1j]]), "edge 0 has weight 1j, a complex"),
     ],
 )
-def test_complex_weights_are_refused(graph, said):
-    with pytest.raises(ValueError, match=said):
+def test_complex_weights_are_refused(graph, message):
+    with pytest.raises(ValueError, match=message):
         netbic.Graph.of(graph)
 
 
@@ -211,16 +211,17 @@ def test_complex_weights_are_refused(graph, said):
 
 @pytest.mark.parametrize("data", [MASKED, list(MASKED), MASKED.astype(np.float32), MASKED.astype(np.int64)])
 def test_masked_entries_are_missing_values(data):
-    holes = HOLES.astype(getattr(data, "dtype", np.float64) if getattr(data, "dtype", None) == np.float32 else float)
+    single = getattr(data, "dtype", None) == np.float32
+    incomplete = INCOMPLETE.astype(np.float32 if single else np.float64)
     for missing in ("ignore", "impute"):
-        fitted, expected = model(missing=missing).fit(data), model(missing=missing).fit(holes)
+        fitted, expected = model(missing=missing).fit(data), model(missing=missing).fit(incomplete)
         np.testing.assert_array_equal(fitted.components_, expected.components_)
-        np.testing.assert_array_equal(fitted.transform(data), expected.transform(holes))
-        assert fitted.score(data) == expected.score(holes)
+        np.testing.assert_array_equal(fitted.transform(data), expected.transform(incomplete))
+        assert fitted.score(data) == expected.score(incomplete)
 
 
 def test_masked_entries_are_counted_where_none_may_be_missing():
-    fitted, said = model().fit(X), "X is a masked array and 2 of its entries are masked"
+    fitted, message = model().fit(X), "X is a masked array and 2 of its entries are masked"
     for use in (
         model().fit,
         model().prepared,
@@ -238,32 +239,32 @@ def test_masked_entries_are_counted_where_none_may_be_missing():
         lambda X: netbic.enrichment.held_out_edges(model(column_graph=PATH), X, share=0.5),
         lambda X: netbic.tl.modules(anndata.AnnData(X), n_components=1, n_rows=4, n_columns=3),
     ):
-        with pytest.raises(ValueError, match=rf"{said}|contains NaN"):
+        with pytest.raises(ValueError, match=rf"{message}|contains NaN"):
             use(MASKED)
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         model().fit(MASKED)
 
 
 def test_a_mask_is_never_ignored():
-    fitted = model(missing="ignore").fit(HOLES)
+    fitted = model(missing="ignore").fit(INCOMPLETE)
     same = np.testing.assert_array_equal
-    same(netbic.io.scores_by_name(fitted, MASKED, range(8)), netbic.io.scores_by_name(fitted, HOLES, range(8)))
+    same(netbic.io.scores_by_name(fitted, MASKED, range(8)), netbic.io.scores_by_name(fitted, INCOMPLETE, range(8)))
     correlation = netbic.enrichment.coexpression
-    assert correlation([[0, 3]], MASKED, random_state=0).equals(correlation([[0, 3]], HOLES, random_state=0))
-    same(*(netbic.pl.source.data_of(fitted, data).matrix for data in (MASKED, HOLES)))
-    same(*(netbic.tl.to_anndata(fitted, data).X for data in (MASKED, HOLES)))
-    assert np.isnan(fitted.inverse_transform(np.ma.masked_less(fitted.transform(HOLES), 0.1))).any()
-    for data in (MASKED, HOLES):
+    assert correlation([[0, 3]], MASKED, random_state=0).equals(correlation([[0, 3]], INCOMPLETE, random_state=0))
+    same(*(netbic.pl.source.data_of(fitted, data).matrix for data in (MASKED, INCOMPLETE)))
+    same(*(netbic.tl.to_anndata(fitted, data).X for data in (MASKED, INCOMPLETE)))
+    assert np.isnan(fitted.inverse_transform(np.ma.masked_less(fitted.transform(INCOMPLETE), 0.1))).any()
+    for data in (MASKED, INCOMPLETE):
         with pytest.raises(ValueError, match="NaN"):
             fitted.get_submatrix(0, data)
 
 
 def test_heatmaps_of_masked_arrays(tmp_path):
-    fitted = model(missing="ignore").fit(HOLES)
-    for name, data in (("masked", MASKED), ("holes", HOLES)):
+    fitted = model(missing="ignore").fit(INCOMPLETE)
+    for name, data in (("masked", MASKED), ("incomplete", INCOMPLETE)):
         (tmp_path / name).mkdir()
         netbic.report.write_heatmaps(tmp_path / name, fitted, data)
-    one, other = (netbic.report.heatmaps.read_heatmaps(tmp_path / name) for name in ("masked", "holes"))
+    one, other = (netbic.report.heatmaps.read_heatmaps(tmp_path / name) for name in ("masked", "incomplete"))
     assert all((a.values == b.values).all() and a.limit == b.limit for a, b in zip(one, other, strict=True))
 
 

@@ -31,9 +31,9 @@ def test_the_readme_examples_run(capsys, tmp_path, monkeypatch):
     assert netbic.load("model").n_components_ == 10
     scope["model"].set_params(n_components=2)
     exec(code[2], scope)
-    said = capsys.readouterr().out
-    assert "unseen samples" in said
-    assert "stand out" in said
+    output = capsys.readouterr().out
+    assert "unseen samples" in output
+    assert "stand out" in output
 
 
 def shell_lines(page):
@@ -45,10 +45,10 @@ def shell_lines(page):
 @pytest.mark.parametrize("page", ["README.md", "docs/files.md", "docs/report.md"])
 def test_the_commands_of_a_page_run_in_their_order(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for words in shell_lines(page):
-        if page == "README.md" and words[0] == "simulate":
-            words += ["--samples", "120", "--genes", "400", "--modules", "2"]  # --auto takes half a minute on more
-        done = run(*words)
+    for arguments in shell_lines(page):
+        if page == "README.md" and arguments[0] == "simulate":
+            arguments += ["--samples", "120", "--genes", "400", "--modules", "2"]  # --auto takes half a minute on more
+        done = run(*arguments)
         assert done.exit_code == 0, done.output
     found = netbic.io.read_table("cohort/modules/summary.tsv")
     assert len(found) == 5
