@@ -1,4 +1,4 @@
-"""Sparse matrices with broken index arrays, complex numbers and masked arrays, given to everything that takes data."""
+"""Sparse matrices with invalid index arrays, complex numbers and masked arrays in every function that takes data."""
 
 import anndata
 import dask.array as da
@@ -100,7 +100,7 @@ def test_a_broken_graph_is_refused(case):
 
 @pytest.mark.parametrize("name", ["csr", "csc", "coo", "bsr", "dia", "lil", "dok"])
 @pytest.mark.parametrize("flavour", ["array", "matrix"])
-def test_intact_matrices_are_let_through(name, flavour):
+def test_intact_matrices_are_accepted(name, flavour):
     matrix = getattr(sp, f"{name}_{flavour}")(X)
     assert sparse_problem(matrix) is None
     assert checked(matrix) is matrix
@@ -108,7 +108,7 @@ def test_intact_matrices_are_let_through(name, flavour):
     assert sparse_problem(empty) is None
 
 
-def test_entries_after_the_last_pointer_are_no_entries():
+def test_entries_after_the_last_pointer_are_ignored():
     parts = np.append(sp.csr_array(X).data, 1.0), np.append(sp.csr_array(X).indices, 10**6), sp.csr_array(X).indptr
     matrix = sp.csr_array(X)
     matrix.data, matrix.indices = parts[:2]

@@ -1,4 +1,4 @@
-"""What the pages say is true: code runs, names exist, commands are there."""
+"""The code and the commands of the documentation run."""
 
 import re
 import shlex

@@ -1,4 +1,4 @@
-"""The documentation site leaves nothing out: pages, commands, public names, links. `make docs` builds it."""
+"""The documentation site is complete: pages, commands, public names, links. `make docs` builds it."""
 
 import importlib
 import inspect
@@ -79,7 +79,7 @@ def test_every_public_name_of_a_package_is_listed(package):
     assert {name for name in listed if not hasattr(module, name)} == set(), "no longer there"
 
 
-def test_every_promise_names_tests_that_are_there():
+def test_every_promise_names_existing_tests():
     names = re.findall(r"`((?:tests/[\w/]+\.py)?(?:::\w+)?)`", (DOCS / "promises.md").read_text())
     path = None
     for name in names:
@@ -101,7 +101,7 @@ def anchors(page):
 
 
 @pytest.mark.parametrize("page", TEXTS, ids=lambda page: str(page.relative_to(ROOT)))
-def test_no_relative_link_is_dead(page):
+def test_no_relative_link_is_broken(page):
     for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
         if target.startswith(("http://", "https://")):
             continue

@@ -1,4 +1,4 @@
-"""Errors carry their parameters, also through a pickle, as from a worker of a cluster."""
+"""Errors keep their parameters, also through a pickle, as from a worker of a cluster."""
 
 import pickle
 

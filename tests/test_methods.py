@@ -1,4 +1,4 @@
-"""The literature's names."""
+"""Methods by their names in the literature."""
 
 import warnings
 
@@ -52,7 +52,7 @@ def test_the_paper_convention():
     assert netbic.method("L0SVD", solver="auto", center="columns").get_params()["center"] == "columns"
 
 
-def test_names_that_mean_the_same():
+def test_synonyms_of_methods():
     for short, long in (("sgSVD*", "L0-sgSVD*"), ("sgSVD", "L0-sgSVD")):
         assert METHODS[short] is METHODS[long]
 
@@ -75,7 +75,7 @@ def test_pmd_tuned_to_k_is_pmd_for_the_bounds_it_reports():
     np.testing.assert_allclose(pmd.components_, tuned.components_, atol=1e-9)
 
 
-def test_a_penalty_takes_the_methods_place():
+def test_a_penalty_replaces_that_of_the_method():
     with pytest.warns(UserWarning, match="the graph makes up"):
         model = netbic.method("L1-sgSVD*", row_penalty=L1(0.05), column_penalty=L1(0.05), **GRAPHS).fit(TOY.X)
     assert model.n_components_ == 1

@@ -1,4 +1,4 @@
-"""Packages import one way and by their public faces, stay small, and `import netbic` stays light."""
+"""Packages import in one order and only public names, files are short, and `import netbic` is fast."""
 
 import ast
 import re
@@ -60,7 +60,7 @@ def face(package: str) -> set[str]:
 
 
 @pytest.mark.parametrize("path", FILES, ids=IDS)
-def test_imports_point_one_way_and_to_public_faces(path):
+def test_imports_follow_the_order_of_packages_and_use_public_names(path):
     own = package_of(path)
     if own == "__init__":
         return

@@ -50,7 +50,7 @@ def test_every_python_of_the_classifiers_is_tested_and_installed():
     assert PROJECT["requires-python"] == f">={named[0]}"
 
 
-def test_the_tests_with_the_lowest_dependencies_are_there():
+def test_the_tests_with_the_lowest_dependencies_exist():
     one_line = MAKEFILE.replace("\\\n", "")
     paths = re.search(r"^LOWEST_TESTS := \$\(addprefix tests/,(.*)\)$", one_line, re.MULTILINE)[1].split()
     assert [path for path in paths if not (ROOT / "tests" / path).exists()] == []

@@ -1,4 +1,4 @@
-"""The report in a real Chromium: what a reader does with it, and what nobody must be able to do with it."""
+"""The report in Chromium: sorting, searching, charts, downloads, printing, and names that contain markup."""
 
 import os
 import shutil
@@ -103,7 +103,7 @@ def painted(page, selector):
     )
 
 
-def test_the_table_sorts_both_ways_and_says_so(folder, opened):
+def test_the_table_sorts_both_ways_and_shows_the_order(folder, opened):
     page = opened(folder)
     for name in ("graph_share", "degree_fold_change"):
         header(page, name).get_by_role("button").click()
@@ -146,7 +146,7 @@ def test_the_search_finds_all_modules_of_a_gene(folder, opened):
     assert module.locator("bdi").get_by_text(gene, exact=True).first.is_visible()
 
 
-def test_the_search_says_when_there_is_nothing(folder, opened):
+def test_the_search_reports_when_nothing_is_found(folder, opened):
     page = opened(folder)
     page.locator("#find").fill("no such gene")
     assert "No module contains" in page.locator("#found").inner_text()
@@ -154,7 +154,7 @@ def test_the_search_says_when_there_is_nothing(folder, opened):
     assert page.locator("#found").inner_text() == ""
 
 
-def test_charts_are_painted_and_answer_the_mouse(folder, opened):
+def test_charts_are_drawn_and_respond_to_the_mouse(folder, opened):
     page = opened(folder)
     page.locator(".chart canvas").nth(3).wait_for()
     for name in ("variance", "shared", "evidence", "convergence"):
@@ -232,7 +232,7 @@ def test_hovering_the_heatmap_shows_gene_sample_and_value(folder, opened):
 
 @pytest.mark.parametrize("width", [400, 1600])
 @pytest.mark.parametrize("name", ["folder", "hostile_folder"])
-def test_nothing_sticks_out_of_narrow_or_wide_windows(name, width, opened, request):
+def test_nothing_overflows_narrow_or_wide_windows(name, width, opened, request):
     page = opened(request.getfixturevalue(name), width)
     page.get_by_role("button", name="Open all").click()
     page.locator("details.all").evaluate_all("all => all.forEach((one) => { one.open = true; })")
@@ -245,7 +245,7 @@ def test_nothing_sticks_out_of_narrow_or_wide_windows(name, width, opened, reque
         assert box["width"] > 0.15 * width
 
 
-def test_dark_is_dark_and_charts_follow(folder, opened):
+def test_the_dark_theme_applies_to_charts_too(folder, opened):
     page = opened(folder, color_scheme="dark")
     ink, paper = "getComputedStyle(document.body).color", "getComputedStyle(document.body).backgroundColor"
 
@@ -259,7 +259,7 @@ def test_dark_is_dark_and_charts_follow(folder, opened):
     assert page.locator("#chart-variance canvas").count() == 1
 
 
-def test_downloads_hold_what_is_shown(folder, opened, tmp_path):
+def test_downloads_contain_what_is_shown(folder, opened, tmp_path):
     page, members = opened(folder), netbic.io.read_table(folder / "modules.tsv")
     wanted = {"Download this table (TSV)": "modules-table.tsv", "Download all members (TSV)": "members.tsv"}
     for label, name in wanted.items():
@@ -279,7 +279,7 @@ def test_downloads_hold_what_is_shown(folder, opened, tmp_path):
     assert set(pd.read_csv(tmp_path / "own.tsv", sep="\t")["module"]) == {2}
 
 
-def test_without_javascript_tables_pictures_and_members_are_there(folder, opened):
+def test_without_javascript_tables_pictures_and_members_are_shown(folder, opened):
     page, members = opened(folder, java_script_enabled=False), netbic.io.read_table(folder / "modules.tsv")
     assert page.locator(".sortable tbody tr").count() == 4
     assert not page.locator("#find").is_visible()
@@ -300,7 +300,7 @@ def test_printing_opens_all_modules_and_closes_them_again(folder, opened):
     assert page.locator("details.module[open]").count() == 0
 
 
-def test_paper_is_white_also_from_dark_windows(folder, opened):
+def test_printed_pages_are_white_in_the_dark_theme_too(folder, opened):
     for scheme, printed in (("dark", ".charts .still"), ("light", ".charts .chart")):
         page = opened(folder, color_scheme=scheme)
         page.locator(".chart canvas").nth(3).wait_for()
@@ -310,7 +310,7 @@ def test_paper_is_white_also_from_dark_windows(folder, opened):
         assert page.locator(".charts .still:visible, .charts .chart:visible").count() == 4
 
 
-def test_hostile_names_are_shown_and_never_run(hostile_folder, opened):
+def test_hostile_names_are_shown_and_never_executed(hostile_folder, opened):
     page = opened(hostile_folder)
     assert f"<img src=x onerror={TRAP}>'\"" in page.locator("h1").inner_text()
     page.get_by_role("button", name="Open all").click()
@@ -326,7 +326,7 @@ def test_hostile_names_are_shown_and_never_run(hostile_folder, opened):
     assert page.evaluate("document.scripts.length") == 3
 
 
-def test_code_slipped_into_the_page_does_not_run(folder, tmp_path, browser):
+def test_code_inserted_into_the_page_does_not_run(folder, tmp_path, browser):
     text = (folder / "report.html").read_text()
     slipped = text.replace("<main>", f"<main><script>{TRAP}</script><img src=x onerror='{TRAP}'>")
     (tmp_path / "report.html").write_text(slipped)

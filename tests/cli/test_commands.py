@@ -1,4 +1,4 @@
-"""The command line as a user meets it."""
+"""Commands, their help, output and exit codes."""
 
 import json
 import re
@@ -38,7 +38,7 @@ def test_demo_is_the_same_every_time():
     assert run(*small).output == run(*small).output
 
 
-def test_impossible_demo_says_what_to_do():
+def test_an_impossible_demo_explains_what_to_do():
     done = run("demo", "--samples", "100", "--modules", "8")
     assert done.exit_code == 1
     assert "choose fewer or smaller modules, or more samples and genes" in done.output
@@ -90,7 +90,7 @@ def test_no_number_may_be_infinite_or_undefined(command, option, kind, value):
     ],
     ids=" ".join,
 )
-def test_such_numbers_are_wrong_use_and_nothing_is_written(tmp_path, monkeypatch, arguments):
+def test_such_numbers_are_usage_errors_and_nothing_is_written(tmp_path, monkeypatch, arguments):
     monkeypatch.chdir(tmp_path)
     Path("data.tsv").write_text("gene\ts1\ts2\nA\t1\t2\nB\t3\t4\n")
     done = run(*arguments)
@@ -161,7 +161,7 @@ def test_what_simulate_writes_is_what_fit_finds(files, tmp_path):
     assert netbic.simulate.recovery(*masks)["f1"].mean() > 0.7
 
 
-def test_fit_says_what_matched_and_what_was_found(files, tmp_path):
+def test_fit_reports_matched_genes_and_modules(files, tmp_path):
     output = fit(files, tmp_path / "out").output
     for part in ("150 samples x 600 genes", "matched: 599 of 600 genes", "3 modules", "module 0: 40 samples"):
         assert part in output
@@ -172,7 +172,7 @@ def test_fit_says_what_matched_and_what_was_found(files, tmp_path):
     assert alignment["matched"] == 599
 
 
-def test_align_says_the_same(files, tmp_path):
+def test_align_reports_the_same(files, tmp_path):
     data = (str(files / "expression.tsv.gz"), "--graph", str(files / "network.sif"))
     printed = run("align", *data).output
     assert printed.splitlines() == fit(files, tmp_path / "out").output.splitlines()[: len(printed.splitlines())]
@@ -181,7 +181,7 @@ def test_align_says_the_same(files, tmp_path):
     assert alignment == json.loads((tmp_path / "again" / "alignment.json").read_text())
 
 
-def test_preparation_is_on_record(files, tmp_path):
+def test_preprocessing_is_recorded(files, tmp_path):
     done = fit(files, tmp_path / "out", "--top-genes", "300", "--matched-only", "--zscore")
     assert done.exit_code == 0, done.output
     alignment = json.loads((tmp_path / "out" / "alignment.json").read_text())
@@ -246,7 +246,7 @@ def test_warnings_are_one_line_each_and_kept(files, tmp_path):
         (["--nonsense"], 2, "No such option"),
     ],
 )
-def test_wrong_use_and_failure_have_their_exit_codes(files, tmp_path, more, code, message):
+def test_usage_errors_and_failures_have_different_exit_codes(files, tmp_path, more, code, message):
     done = fit(files, tmp_path / "out", *more)
     assert done.exit_code == code, done.output
     assert message in done.output
@@ -278,7 +278,7 @@ def test_missing_values_are_refused_with_a_remedy_or_ignored(tmp_path):
     assert run(*arguments, "--force", "--missing", "ignore").exit_code == 0
 
 
-def test_an_extra_that_is_not_there_answers_with_the_pip_line(files, tmp_path, monkeypatch):
+def test_a_missing_extra_is_reported_with_the_pip_command(files, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "h5py", None)  # comes with anndata
     (tmp_path / "cells.h5ad").write_text("x")
     done = run("align", str(tmp_path / "cells.h5ad"), "--graph", str(files / "network.sif"))
@@ -335,7 +335,7 @@ def test_figure_1_by_one_command(tmp_path, monkeypatch):
     assert "--data" in done.output
 
 
-def test_words_about_gene_sets_need_gene_sets(tmp_path):
+def test_options_about_gene_sets_need_gene_sets(tmp_path):
     toy = netbic.simulate.paper(0.03, random_state=0)
     netbic.save(netbic.SparseGraphSVD(1, n_rows=50, n_columns=50, column_graph=toy.column_graph).fit(toy.X), tmp_path)
     done = run("enrich", tmp_path, "--by-sign")

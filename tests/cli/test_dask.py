@@ -1,4 +1,4 @@
-"""netbic fit --dask: what the same command finds in memory, whatever happens to the cluster."""
+"""`netbic fit --dask` writes the same tables as in memory and reports problems of the cluster in one line."""
 
 import json
 import subprocess
@@ -70,7 +70,7 @@ def test_a_cluster_of_this_machine(files, tmp_path):
     assert "distributed" not in done.output
 
 
-def test_an_interrupted_fit_goes_on_on_another_cluster(files, address, tmp_path, monkeypatch):
+def test_an_interrupted_fit_is_resumed_on_another_cluster(files, address, tmp_path, monkeypatch):
     whole = fit(files, tmp_path / "whole", "--dask", address, "--block-rows", 40, "--no-report")
     assert whole.exit_code == 0, whole.output
     keep = Run.keep
@@ -116,7 +116,7 @@ def test_an_interrupted_fit_goes_on_on_another_cluster(files, address, tmp_path,
         (("--dask", "local", "--missing", "impute"), 2, "--dask does not support missing entries"),
     ],
 )
-def test_what_dask_cannot_do_is_one_line(files, tmp_path, more, code, message, monkeypatch):
+def test_unsupported_options_with_dask_are_one_line_errors(files, tmp_path, more, code, message, monkeypatch):
     monkeypatch.setattr("netbic.cli.cluster._SECONDS", 1)
     done = fit(files, tmp_path / "out", *more)
     assert done.exit_code == code
@@ -125,7 +125,7 @@ def test_what_dask_cannot_do_is_one_line(files, tmp_path, more, code, message, m
     assert "Traceback" not in done.output
 
 
-def test_workers_that_die_while_they_start(files, tmp_path, monkeypatch):
+def test_workers_that_fail_while_they_start(files, tmp_path, monkeypatch):
     monkeypatch.setattr("netbic.cli.cluster._IGNORE_CTRL_C", "import os; os._exit(3)")
     done = fit(files, tmp_path / "out", "--dask", "local", "--dask-workers", 2)
     assert done.exit_code == 1
@@ -137,7 +137,7 @@ def test_workers_that_die_while_they_start(files, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("problem", [OSError(24, "Too many open files"), TimeoutError(), RuntimeError("No.")])
-def test_a_cluster_that_cannot_be_made(files, tmp_path, monkeypatch, problem):
+def test_a_cluster_that_cannot_be_started(files, tmp_path, monkeypatch, problem):
     def refuse(**options):
         raise problem
 
@@ -165,7 +165,7 @@ def test_a_missing_value_is_named(address, tmp_path):
     assert "a value is missing (gene '3', sample 'sample_41', the first one)" in done.output
 
 
-def test_where_nothing_has_been_kept_nothing_is_said_to_be(address, tmp_path):
+def test_errors_mention_kept_modules_only_if_there_are_any(address, tmp_path):
     np.save(tmp_path / "X.npy", np.random.default_rng(0).normal(size=(60, 30)))
     netbic.io.convert(tmp_path / "X.npy", tmp_path / "X.zarr", block_rows=20)
     (tmp_path / "X.zarr" / "X" / "1.0").write_bytes(b"damaged")
@@ -177,7 +177,7 @@ def test_where_nothing_has_been_kept_nothing_is_said_to_be(address, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_without_dask_the_pip_line():
+def test_without_dask_the_pip_command_is_shown():
     code = (
         "import sys; sys.modules['distributed'] = None\n"
         "from click.testing import CliRunner; from netbic.cli import main\n"

@@ -1,4 +1,4 @@
-"""Kills, signals, locks and full disks: earlier results stay, and nothing is left behind."""
+"""Kills, signals, locks and full disks leave earlier results unchanged and no temporary files."""
 
 import errno
 import os
@@ -80,7 +80,7 @@ main()
 """
 
 
-def test_files_of_the_user_that_look_temporary_stay(cohort, tmp_path):
+def test_user_files_that_look_temporary_are_not_removed(cohort, tmp_path):
     out = tmp_path / "out"
     (out / "model").mkdir(parents=True)
     own = {
@@ -145,7 +145,7 @@ def test_a_folder_is_locked_while_settings_are_chosen(cohort, tmp_path, monkeypa
     assert not list((tmp_path / "out").glob(".netbic-*"))
 
 
-def test_a_disk_that_fills_up_leaves_the_earlier_results_whole(cohort, results, monkeypatch):
+def test_a_disk_that_fills_up_leaves_the_earlier_results_complete(cohort, results, monkeypatch):
     before = contents(results)
     for after in range(100):
         with monkeypatch.context() as patch:

@@ -1,4 +1,4 @@
-"""No file of the user's is replaced or removed, whatever is asked for."""
+"""Files of the user are never replaced or removed."""
 
 import json
 import os
@@ -135,7 +135,7 @@ def test_a_record_cannot_claim_files_that_are_not_results(cohort, results, tmp_p
     assert (results / "notes.txt").read_bytes() == b"mine"
 
 
-def test_named_files_are_replaced_only_if_asked_for(cohort, results, tmp_path):
+def test_named_files_are_replaced_only_with_force(cohort, results, tmp_path):
     notes = tmp_path / "important.txt"
     for command in (["score", results, cohort / "expression.tsv"], ["report", results]):
         notes.write_bytes(b"years of work")
@@ -147,7 +147,7 @@ def test_named_files_are_replaced_only_if_asked_for(cohort, results, tmp_path):
         assert notes.read_bytes() != b"years of work"
 
 
-def test_devices_pipes_and_folders_are_no_files_to_write(cohort, results, tmp_path):
+def test_devices_pipes_and_folders_are_refused_as_output_files(cohort, results, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
     for target in (tmp_path / "pipe", tmp_path / "folder", "/dev/null"):
@@ -222,7 +222,7 @@ def test_a_store_inside_what_is_read_is_refused(cohort, tmp_path):
         assert "is an input" in done.output
 
 
-def test_what_appears_at_a_target_meanwhile_is_not_replaced(cohort, results, tmp_path, monkeypatch):
+def test_files_that_appear_at_a_target_meanwhile_are_not_replaced(cohort, results, tmp_path, monkeypatch):
     target = tmp_path / "out.zarr"
 
     def meanwhile(percent):
@@ -243,7 +243,7 @@ def test_what_appears_at_a_target_meanwhile_is_not_replaced(cohort, results, tmp
     assert (tmp_path / "scores.tsv").read_bytes() == b"mine"
 
 
-def test_a_folder_in_a_files_place_leaves_the_earlier_results(cohort, results):
+def test_a_folder_instead_of_a_file_leaves_the_earlier_results(cohort, results):
     (results / "summary.tsv").unlink()
     (results / "summary.tsv").mkdir()
     before = contents(results)
@@ -251,7 +251,7 @@ def test_a_folder_in_a_files_place_leaves_the_earlier_results(cohort, results):
     assert contents(results) == before
 
 
-def test_a_report_elsewhere_needs_no_right_to_write_into_the_results(results, tmp_path, monkeypatch):
+def test_a_report_in_another_folder_needs_no_write_permission_for_the_results(results, tmp_path, monkeypatch):
     def forbidden(folder):
         raise WriteError(folder, "read-only")
 
@@ -272,7 +272,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_a_record_that_somebody_changed_is_no_record(cohort, results, name):
+def test_an_edited_record_is_not_trusted(cohort, results, name):
     content = read_json(results / "run.json") | {name.split(" ")[0]: CHANGES[name]}
     (results / "run.json").write_text(json.dumps(content))
     score = ["score", results, cohort / "expression.tsv"]
@@ -293,13 +293,13 @@ def test_a_report_of_changed_files_is_one_line(results, name):
     assert "this is a bug" not in done.output
 
 
-def test_results_without_a_list_of_files_are_said_to_be_old(cohort, results):
+def test_results_without_a_list_of_files_are_reported_as_old(cohort, results):
     content = {name: value for name, value in read_json(results / "run.json").items() if name != "files"}
     (results / "run.json").write_text(json.dumps(content))
     assert "results of an older netbic" in fit(cohort, results, "--force").output
 
 
-def test_a_report_inside_the_model_goes_with_it(cohort, results):
+def test_a_report_inside_the_model_is_removed_with_it(cohort, results):
     assert run("report", results / "model").exit_code == 0
     assert fit(cohort, results, "--force", "--no-report").exit_code == 0
     assert not (results / "model" / "report.html").exists()
@@ -316,7 +316,7 @@ def test_a_pipe_in_a_store_is_refused(cohort, tmp_path, name):
     assert "is not a regular file" in done.output
 
 
-def test_a_file_in_the_place_of_a_folder_is_named(cohort, tmp_path):
+def test_a_file_instead_of_a_folder_is_named(cohort, tmp_path):
     (tmp_path / "file").write_bytes(b"mine")
     for arguments in (["simulate", tmp_path / "file"], ["simulate", tmp_path / "file" / "below"]):
         done = run(*arguments, "--samples", 40, "--genes", 200, "--modules", 1)

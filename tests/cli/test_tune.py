@@ -1,4 +1,4 @@
-"""netbic tune: from files to a table of settings, resumed after an interruption."""
+"""`netbic tune`: tables of settings from files, resumed after an interruption."""
 
 import json
 import re
@@ -54,7 +54,7 @@ def test_a_tuning_in_a_new_process(files, tmp_path):
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["tuning.json", "tuning.tsv"]
 
 
-def test_an_interrupted_tuning_goes_on(files, tmp_path, monkeypatch):
+def test_an_interrupted_tune_command_is_resumed(files, tmp_path, monkeypatch):
     whole = tune(files, tmp_path / "whole", "--json")
     from netbic.storage import Checkpoint
 
@@ -123,7 +123,7 @@ def test_a_cluster_of_this_machine_writes_the_same_table(files, tmp_path):
     assert here == there
 
 
-def test_a_cluster_that_is_not_there_is_named_in_one_line(files, tmp_path, monkeypatch):
+def test_an_unreachable_cluster_is_a_one_line_error(files, tmp_path, monkeypatch):
     pytest.importorskip("distributed")
     monkeypatch.setattr("netbic.cli.cluster._SECONDS", 1)
     addresses = (("tcp://127.0.0.1:9", 1, "no Dask scheduler answered"), ("nowhere://1", 2, "unknown"))
@@ -137,7 +137,7 @@ def test_a_cluster_that_is_not_there_is_named_in_one_line(files, tmp_path, monke
     assert "cannot be combined" in both.output
 
 
-def test_without_dask_the_remedy_is_said(files, tmp_path, monkeypatch):
+def test_without_dask_tune_names_the_remedy(files, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     done = tune(files, tmp_path, "--dask", "local")
     assert done.exit_code == 1

@@ -1,4 +1,4 @@
-"""netbic convert: the same numbers in blocks of samples, from every form, in bounded memory, whole or not at all."""
+"""`netbic convert` writes the same numbers in blocks of samples from every format, in bounded memory."""
 
 import gzip
 import subprocess
@@ -102,7 +102,7 @@ def test_anndata_reads_it(tmp_path, name):
     np.testing.assert_array_equal(data.X.toarray() if sp.issparse(data.X) else data.X, VALUES)
 
 
-def test_a_text_in_many_pieces_and_its_faults(tmp_path, monkeypatch):
+def test_a_text_file_read_in_chunks_and_its_errors(tmp_path, monkeypatch):
     """Pieces are cut at line ends, and an error names the line of the file."""
     pieces = netbic.readers.text.text_pieces
     monkeypatch.setattr(
@@ -136,7 +136,7 @@ WIDE = {
 
 
 @pytest.mark.parametrize("case", WIDE)
-def test_very_wide_tables_are_read_as_others_are(tmp_path, case, monkeypatch):
+def test_very_wide_tables_are_read_like_others(tmp_path, case, monkeypatch):
     (tmp_path / "table.txt").write_bytes(WIDE[case].encode())
     usual = read_expression(tmp_path / "table.txt").frame()
     monkeypatch.setattr("netbic.readers.tables._WIDE", 1)
@@ -144,7 +144,7 @@ def test_very_wide_tables_are_read_as_others_are(tmp_path, case, monkeypatch):
 
 
 @pytest.mark.parametrize("content", ["gene\ta\tb\nx\t1\tz\n", "gene\ta\tb\nx\t1\t2\t3\ny\t1\t2\n"])
-def test_faults_of_very_wide_tables(tmp_path, content, monkeypatch):
+def test_errors_in_very_wide_tables(tmp_path, content, monkeypatch):
     (tmp_path / "table.txt").write_text(content)
     messages = []
     for columns in (1000, 1):
@@ -162,7 +162,7 @@ def test_precision_can_be_chosen(tmp_path):
     np.testing.assert_array_equal(made.matrix.compute(), VALUES.astype(np.float32))
 
 
-def test_a_store_is_replaced_only_if_asked_for_and_only_a_store(tmp_path):
+def test_a_store_is_replaced_only_with_force_and_other_folders_never(tmp_path):
     text(tmp_path / "table.tsv")
     convert(tmp_path / "table.tsv", tmp_path / "out.zarr")
     with pytest.raises(InputError, match="exists: choose another name, or `force=True`"):
@@ -194,7 +194,7 @@ def test_a_store_is_replaced_only_if_asked_for_and_only_a_store(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["table.tsv", "csr.h5ad"])
-def test_a_damaged_store_is_noticed(tmp_path, name):
+def test_a_damaged_store_is_detected(tmp_path, name):
     """Zarr reads chunks that are not there as zeros."""
     FORMS[name][0](tmp_path / name)
     convert(tmp_path / name, tmp_path / "out.zarr", block_rows=20)
@@ -210,7 +210,7 @@ def test_a_damaged_store_is_noticed(tmp_path, name):
 
 
 @pytest.mark.parametrize("gone", ["1.0", "data/1", "indices/1", "indptr/0"])
-def test_a_chunk_that_goes_away_later_is_noticed_by_the_rows_that_need_it(tmp_path, gone, monkeypatch):
+def test_a_chunk_that_is_deleted_later_is_detected_by_the_rows_that_need_it(tmp_path, gone, monkeypatch):
     monkeypatch.setattr("netbic.conversion.to_zarr._ENTRIES", 600)
     name = "table.tsv" if gone == "1.0" else "csr.h5ad"
     FORMS[name][0](tmp_path / name)
@@ -224,20 +224,20 @@ def test_a_chunk_that_goes_away_later_is_noticed_by_the_rows_that_need_it(tmp_pa
 
 
 @pytest.mark.parametrize("name", ["table.tsv", "table.parquet"])
-def test_a_table_without_lines_is_one_line(tmp_path, name):
+def test_a_table_without_lines_is_a_one_line_error(tmp_path, name):
     none = TABLE.iloc[:0]
     none.to_parquet(tmp_path / name) if name.endswith("parquet") else none.to_csv(tmp_path / name, sep="\t")
     with pytest.raises(InputError, match=rf"{name}: contains only a header"):
         convert(tmp_path / name, tmp_path / "out.zarr")
 
 
-def test_blocks_of_zeros_are_no_damage(tmp_path):
+def test_blocks_of_zeros_are_not_damage(tmp_path):
     np.save(tmp_path / "X.npy", np.vstack([np.zeros((20, 40)), VALUES]))
     made = convert(tmp_path / "X.npy", tmp_path / "out.zarr", block_rows=20)
     np.testing.assert_array_equal(made.matrix[:20].compute(), 0)
 
 
-def test_damaged_10x_folders_are_one_line(tmp_path):
+def test_damaged_10x_folders_are_one_line_errors(tmp_path):
     for number, (spoil, message) in enumerate(
         [
             (lambda text: text.replace("general", "symmetric"), "is symmetric"),
@@ -255,7 +255,7 @@ def test_damaged_10x_folders_are_one_line(tmp_path):
         assert not (tmp_path / "out.zarr").exists()
 
 
-def test_missing_values_are_kept_with_a_word(tmp_path):
+def test_missing_values_are_kept_with_a_warning(tmp_path):
     (tmp_path / "table.tsv").write_text("g\ta\tb\tc\nx\t1\tNA\t3\ny\t\t5\t6\n")
     with pytest.warns(UserWarning, match="2 values are missing: fits that read data in blocks need complete data"):
         convert(tmp_path / "table.tsv", tmp_path / "out.zarr")

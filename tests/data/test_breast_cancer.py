@@ -1,4 +1,4 @@
-"""Real expression and a real network, where they are at hand."""
+"""Modules of real expression data with a real network, if the data are available."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""From the real files to named modules, by the commands a user types."""
+"""From files of real data to named modules, with the commands of a user."""
 
 import anndata
 import numpy as np
@@ -43,7 +43,7 @@ def test_forty_modules_of_the_tumours(real_data, tmp_path, study, network):
     assert set(first["name"][first["axis"] == "sample"]) <= set(expression.columns)
 
 
-def test_modules_of_blood_cells_tell_types_and_stimulation_apart(real_data):
+def test_modules_of_blood_cells_separate_types_and_stimulation(real_data):
     counts = pd.read_parquet(real_data / "small_pbmc_kang_counts.parquet")
     cells = pd.read_csv(real_data / "small_pbmc_kang_cells.tsv", sep="\t", index_col=0).loc[counts.columns]
     X = sp.csr_matrix(counts.to_numpy().T.astype(np.float32))

@@ -1,4 +1,4 @@
-"""What SparseGraphSVD says to input it cannot use, and to data with little or nothing in them."""
+"""Errors and warnings of SparseGraphSVD for invalid input and for data without signal."""
 
 import warnings
 
@@ -55,7 +55,7 @@ def path_graph(size):
         ({"missing": "x"}, ValueError, "missing='x' is not known"),
     ],
 )
-def test_bad_words(parameters, error, message):
+def test_bad_parameters(parameters, error, message):
     with pytest.raises(error, match=message):
         SparseGraphSVD(**parameters).fit(X)
 
@@ -95,7 +95,7 @@ def test_nothing_to_find(data):
     np.testing.assert_allclose(model.inverse_transform(model.transform(data)), data)
 
 
-def test_fewer_modules_than_asked_for():
+def test_fewer_modules_than_requested():
     data = np.outer(np.arange(1.0, 7), np.arange(1.0, 6)) + np.outer(np.ones(6), [1.0, -1, 1, -1, 1])
     with pytest.warns(UserWarning, match="found 2 of 4 modules"):
         model = SparseGraphSVD(4, center=None).fit(data)
@@ -111,14 +111,14 @@ def test_an_l1_penalty_that_leaves_nothing():
     assert model.n_components_ == 0
 
 
-def test_unconverged_modules_are_said():
+def test_unconverged_modules_cause_a_warning():
     noisy = np.random.default_rng(1).standard_normal((40, 40))
     with pytest.warns(ConvergenceWarning, match=r"modules 0, 1 did not converge \(module 0 reached max_iter=2\)"):
         model = SparseGraphSVD(2, n_rows=5, n_columns=5, max_iter=2, tol=1e-12).fit(noisy)
     assert not model.converged_.any()
 
 
-def test_a_graph_without_edges_is_ignored_with_a_word():
+def test_a_graph_without_edges_is_ignored_with_a_warning():
     with pytest.warns(UserWarning, match="the column graph has no edge between the columns of X: it is ignored"):
         model = SparseGraphSVD(1, n_columns=5, column_graph=sp.csr_array((20, 20))).fit(X)
     np.testing.assert_array_equal(model.components_, SparseGraphSVD(1, n_columns=5).fit(X).components_)
@@ -131,7 +131,7 @@ def test_names_that_do_not_match():
         SparseGraphSVD(column_graph=graph).fit(frame)
 
 
-def test_few_matches_are_said():
+def test_few_matches_cause_a_warning():
     frame = pd.DataFrame(np.random.default_rng(0).standard_normal((10, 100)), columns=[f"g{i}" for i in range(100)])
     graph = pd.DataFrame({"source": ["g1", "g2", "x"], "target": ["g2", "x", "y"]})
     with pytest.warns(UserWarning, match="only 2 of 100 columns are nodes of the column graph"):

@@ -1,4 +1,4 @@
-"""The penalties of docs/extending.md work with every feature, and what a penalty lacks is named in one sentence."""
+"""The penalties of docs/extending.md work with every feature, and errors name what a penalty lacks."""
 
 import re
 import sys
@@ -182,7 +182,7 @@ def test_a_size_without_resized_is_named_under_annealing():
 
 
 @pytest.mark.parametrize("penalty", [Resizable(50), WithK(50)], ids=["resized", "a field k"])
-def test_a_size_anneals_as_that_of_netbic_does(penalty):
+def test_a_user_defined_size_anneals_like_l0(penalty):
     mine, ours = (model(column_penalty, annealing=3).fit(toy.X) for column_penalty in (penalty, L0(50)))
     np.testing.assert_array_equal(mine.components_, ours.components_)
 
@@ -195,7 +195,7 @@ def test_what_a_penalty_must_implement_is_named():
         model(lazy(0.07)).fit(toy.X)
 
 
-def test_a_penalty_of_ones_own_may_choose_its_size(tmp_path):
+def test_a_user_defined_penalty_may_choose_its_size(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that its choice is not reliable, where it is not
         fitted = SparseGraphSVD(1, row_penalty=Half(), column_penalty=Half(), center=None).fit(toy.X)

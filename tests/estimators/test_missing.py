@@ -1,4 +1,4 @@
-"""Missing entries: against arithmetic on the filled matrix, and against the complete one."""
+"""Missing entries, compared with plain numpy on the filled matrix and with complete data."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def test_masked_operator_is_the_filled_matrix(impute):
 
 
 @pytest.mark.parametrize("center", [None, "columns", "rows", "both", "grand"])
-def test_preparation_from_observed_entries(center):
+def test_scaling_from_observed_entries(center):
     complete = Scaler.learn(DenseOperator(X), center, True)
     same = learn_from_observed(X, center, True)
     np.testing.assert_allclose(same.apply(X), complete.apply(X), atol=1e-12)
@@ -57,7 +57,7 @@ def test_nothing_missing_changes_nothing(missing):
 
 @pytest.mark.filterwarnings("ignore:the graph makes up")
 @pytest.mark.parametrize("missing", ["ignore", "impute"])
-def test_holes_cost_little(missing):
+def test_missing_entries_reduce_recovery_only_slightly(missing):
     """30 % of the entries missing at random in the paper's simulation (gamma .03).
 
     With the graph they cost at most .03 of sensitivity. Without, hardly more than what they must cost: complete data
@@ -105,7 +105,7 @@ def test_later_modules_shrink_under_every_deflation(missing, deflation):
     assert 0 < model.score(incomplete) <= 1
 
 
-def test_sigma_is_relative_to_what_is_left_with_holes_too():
+def test_sigma_is_relative_to_the_residual_with_missing_entries_too():
     """The second module's sigma follows the leading singular value of the matrix it is sought in."""
     operator = Masked(INCOMPLETE - 5, impute=False)
     starts = Starts(operator, exact=False)
@@ -118,7 +118,7 @@ def test_sigma_is_relative_to_what_is_left_with_holes_too():
         operator = operator.minus(left, right, product)
 
 
-def test_imputation_that_does_not_settle_says_so():
+def test_imputation_that_does_not_converge_causes_a_warning():
     generator = np.random.default_rng(4)
     incomplete = np.where(generator.random((40, 30)) < 0.7, np.nan, generator.standard_normal((40, 30)))
     with pytest.warns(ConvergenceWarning, match="did not converge"):
@@ -133,7 +133,7 @@ def test_rows_without_an_entry_score_zero():
     assert model.transform(nothing)[3].tolist() == [0, 0]
 
 
-def test_scores_come_from_what_is_observed():
+def test_scores_use_only_observed_entries():
     model = SparseGraphSVD(2, n_columns=8, missing="ignore").fit(INCOMPLETE)
     full = model.transform(X)
     few = X.copy()

@@ -1,4 +1,4 @@
-"""SparseGraphSVD as a scikit-learn estimator, on good input and on bad."""
+"""SparseGraphSVD as a scikit-learn estimator."""
 
 import copy
 import pickle
@@ -170,7 +170,7 @@ def test_sparse_input_gives_the_dense_answer(form, center):
     assert sparse.score(form(counts)) == pytest.approx(dense.score(counts))
 
 
-def test_sparse_input_is_never_written_to():
+def test_sparse_input_is_never_modified():
     counts = sp.csr_array(np.random.default_rng(0).poisson(0.3, (60, 80)).astype(float))
     unsorted = sp.csr_array((counts.data[::-1].copy(), counts.indices[::-1].copy(), counts.indptr), shape=counts.shape)
     before = unsorted.indices.copy(), unsorted.data.copy()
@@ -191,7 +191,7 @@ def test_more_modules_than_columns(deflation):
         assert (model.explained_variance_ratio_ >= 0).all()
 
 
-def test_a_module_that_stands_alone_leaves_an_empty_layer():
+def test_disjoint_modules_are_found_in_order_under_projection():
     data = np.diag(np.arange(20.0, 0, -1))
     model = SparseGraphSVD(5, n_rows=1, n_columns=1, center=None, deflation="projection").fit(data)
     assert model.singular_values_.tolist() == [20, 19, 18, 17, 16]
@@ -231,7 +231,7 @@ def test_single_precision_at_any_scale(scale, form, center):
         np.testing.assert_array_equal(scaled.columns_, plain.columns_)
 
 
-def test_numpy_words_and_generators_are_welcome():
+def test_numpy_scalars_and_generators_are_accepted():
     model = SparseGraphSVD(1, n_columns=4, scale=np.True_, n_init=3, random_state=np.random.default_rng(0)).fit(X)
     assert model.n_components_ == 1
 
@@ -267,7 +267,7 @@ def test_numbers_out_of_range_are_refused(scale, kind):
 
 
 @pytest.mark.parametrize("largest", [1e-120, 1e140])
-def test_the_range_of_numbers_is_said_and_kept(largest):
+def test_numbers_outside_the_supported_range_are_refused(largest):
     scaled = X / np.abs(X).max()
     incomplete = np.where(np.arange(20) == np.arange(30)[:, None], np.nan, scaled)
     inside = largest * (2.0 if largest < 1 else 0.5)
@@ -287,13 +287,13 @@ def test_scores_of_single_precision_data_of_any_scale(scale):
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1e100])
-def test_numbers_of_any_other_size_are_fine(scale):
+def test_numbers_of_any_other_magnitude_are_accepted(scale):
     one, other = (SparseGraphSVD(2, n_rows=5, n_columns=4).fit(data) for data in (X, X * scale))
     np.testing.assert_array_equal(other.columns_, one.columns_)
     np.testing.assert_allclose(other.singular_values_, scale * one.singular_values_, rtol=1e-5)
 
 
-def test_input_is_never_written_to(tmp_path):
+def test_input_is_never_modified(tmp_path):
     before = X.copy()
     for data in (X, np.asfortranarray(X), pd.DataFrame(X, columns=[f"g{i}" for i in range(20)])):
         SparseGraphSVD(2, n_columns=5, scale=True).fit(data).transform(data)
@@ -308,7 +308,7 @@ def test_input_is_never_written_to(tmp_path):
         )
 
 
-def test_restarts_never_lower_the_objective_and_jobs_do_not_matter():
+def test_restarts_never_lower_the_objective_and_n_jobs_does_not_matter():
     one = SparseGraphSVD(2, n_rows=5, n_columns=4).fit(X)
     many = [SparseGraphSVD(2, n_rows=5, n_columns=4, n_init=8, random_state=3, n_jobs=jobs).fit(X) for jobs in (1, 2)]
     assert many[0].objectives_[0][-1] >= one.objectives_[0][-1]
@@ -316,7 +316,7 @@ def test_restarts_never_lower_the_objective_and_jobs_do_not_matter():
     np.testing.assert_array_equal(many[0].left_vectors_, many[1].left_vectors_)
 
 
-def test_nonnegative_sides_never_die_of_a_wrong_sign():
+def test_nonnegative_vectors_do_not_vanish_because_of_a_wrong_sign():
     for data in (X, -X):
         both = SparseGraphSVD(
             1,
@@ -382,7 +382,7 @@ def test_grid_search_over_smoothness():
 
 
 @pytest.mark.parametrize("kind", ["dense", "float32", "sparse", "missing"])
-def test_a_prepared_matrix_serves_many_models_and_gives_the_modules_of_fit(kind):
+def test_a_prepared_matrix_gives_many_models_the_same_modules_as_fit(kind):
     generator = np.random.default_rng(0)
     data = generator.standard_normal((40, 350)) + 2
     parameters = {"n_components": 3, "missing": "ignore" if kind == "missing" else "error"}

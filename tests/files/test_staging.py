@@ -1,4 +1,4 @@
-"""Results are staged in scratch folders and take their places together."""
+"""Results are written to scratch folders and moved to their places together."""
 
 import signal
 import subprocess

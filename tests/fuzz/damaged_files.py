@@ -1,4 +1,4 @@
-"""Damage files of every format at random and read them: whatever is in a file, netbic answers with data or InputError.
+"""Damage files of every format at random and read them: netbic returns data or raises InputError.
 
     python tests/fuzz/damaged_files.py --files 2000 --seed 0 [--format h5ad ...]
 

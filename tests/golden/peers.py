@@ -1,4 +1,4 @@
-"""The R peers' stopping rules and orders of updates, on top of netbic's rounds."""
+"""Stopping rules and update orders of the R packages, based on netbic's iterations."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Every deterministic golden task, replayed from its stored start, under its own name."""
+"""Every deterministic golden task, repeated from its stored start."""
 
 import re
 from pathlib import Path

@@ -72,7 +72,7 @@ def test_names_of_mixed_kinds():
     assert Graph.from_edges(pd.DataFrame({"a": ["x", 1], "b": [1, 2]})).n_edges == 2
 
 
-def test_loops_and_repeats_are_dropped_and_said():
+def test_self_loops_and_repeated_edges_are_dropped_with_a_warning():
     table = pd.DataFrame({"a": ["x", "y", "x", "z"], "b": ["y", "x", "y", "z"], "weight": [1.0, 3.0, 2.0, 1.0]})
     with pytest.warns(UserWarning, match="dropped 1 self-loops; dropped 2 repeated edges, keeping the largest weight"):
         graph = Graph.from_edges(table)
@@ -117,7 +117,7 @@ def test_bad_edge_tables_are_refused():
         Graph(A, names=["a", "a", "b", "c"])
 
 
-def test_terms_are_what_they_say():
+def test_graph_terms_equal_their_definitions():
     graph = Graph(A)
     degrees = A.sum(axis=1)
     roots = np.where(degrees > 0, np.sqrt(degrees), 1)
@@ -188,7 +188,7 @@ def test_integer_names_are_positions():
         match(graph, 3, None, "column")
 
 
-def test_small_asymmetries_beside_large_weights_are_seen():
+def test_small_asymmetries_beside_large_weights_are_detected():
     W = np.zeros((4, 4))
     W[0, 1] = W[1, 0] = W[2, 3] = W[3, 2] = 1e12
     W[0, 2] = 1.0
@@ -239,7 +239,7 @@ def test_matching_by_size():
     assert match(named, 4, np.array(list("abcd"), dtype=object), "column") is named
 
 
-def test_clones_share_and_pickles_keep():
+def test_clones_share_a_graph_and_pickles_preserve_it():
     graph = Graph(A, names=list("abcd"))
     assert copy.deepcopy(graph) is graph
     again = pickle.loads(pickle.dumps(graph))
@@ -263,7 +263,7 @@ def test_rewiring_keeps_degrees_and_mixes():
     np.testing.assert_array_equal(rewired.weights.toarray(), graph.rewire(0).weights.toarray())
 
 
-def test_rewiring_carries_weights_along():
+def test_rewiring_preserves_weights():
     graph = Graph(random_graph(40, 3).weights * 2.5)
     assert sorted(graph.rewire(1).edges()[2]) == sorted(graph.edges()[2])
 
@@ -306,7 +306,7 @@ SCALES = [1e-310, 1e-200, 1e-20, 1e20, 1e200, 1.7e308]
 
 @pytest.mark.parametrize("term", TERMS)
 @pytest.mark.parametrize("solver", ["auto", "monotone", "aisp"])
-def test_weights_of_any_scale_mean_the_same(term, solver):
+def test_weights_of_any_scale_give_the_same_result(term, solver):
     generator = np.random.default_rng(0)
     X = generator.standard_normal((30, 90))
     X[:12, :15] += 2

@@ -1,4 +1,4 @@
-"""The operator that docs/extending.md writes serves everywhere, or is refused in one sentence."""
+"""The operator of docs/extending.md works with every function or is refused in one sentence."""
 
 import re
 from pathlib import Path
@@ -53,7 +53,7 @@ def test_the_page_runs():
     ],
     ids=lambda parameters: ", ".join(parameters),
 )
-def test_a_fit_finds_what_it_finds_in_the_dense_matrix(make, parameters):
+def test_a_fit_equals_that_of_the_dense_matrix(make, parameters):
     model, dense = (netbic.SparseGraphSVD(2, n_rows=12, n_columns=15, **parameters) for _ in range(2))
     model.fit(make(A, B))
     dense.fit(X)
@@ -97,7 +97,7 @@ def test_names_and_single_modules(make):
 
 @pytest.mark.parametrize("function", [n_modules, stability, consensus, graph_value])
 @pytest.mark.parametrize("options", [{}, {"n_jobs": "dask"}])
-def test_what_needs_rows_of_x_says_so(function, options):
+def test_functions_that_need_rows_of_x_are_refused(function, options):
     model = netbic.SparseGraphSVD(1, n_rows=12, n_columns=15, column_graph=GRAPH)
     (make, _) = operators_of_the_page()
     with pytest.raises(
@@ -111,7 +111,7 @@ def test_what_needs_rows_of_x_says_so(function, options):
 
 
 @pytest.mark.parametrize("missing", ["ignore", "impute"])
-def test_what_needs_entries_of_x_says_so(missing):
+def test_options_that_need_entries_of_x_are_refused(missing):
     (make, _) = operators_of_the_page()
     with pytest.raises(ValueError, match=f"missing='{missing}' needs the entries of X, but X is a ProductOperator"):
         netbic.SparseGraphSVD(1, missing=missing).fit(make(A, B))
@@ -131,7 +131,7 @@ def test_values_out_of_range_are_refused():
         netbic.SparseGraphSVD(1).fit(make(A, B)).transform(make(A, B[:60]))
 
 
-def test_a_class_that_is_no_operator_is_refused():
+def test_a_class_that_is_not_an_operator_is_refused():
     with pytest.raises(TypeError, match=r"abstract class .*rmatvec"):
         type("Half", (DataOperator,), {"matvec": lambda self, support, values: values})((3, 3))
     with pytest.raises(ValueError, match=r"shape=\(3,\): a pair of integers is needed"):

@@ -1,4 +1,4 @@
-"""Every operator against plain numpy, in one parametrised test each."""
+"""Every operator, compared with plain numpy."""
 
 import dask.array as da
 import numpy as np
@@ -144,7 +144,7 @@ def test_column_squares_in_blocks():
 @every_data_operator
 @pytest.mark.parametrize("scale", [False, True])
 @pytest.mark.parametrize("center", [None, "columns", "rows", "both", "grand"])
-def test_preparation_is_the_arithmetic_it_says(make, center, scale):
+def test_scaling_equals_plain_arithmetic(make, center, scale):
     data = make(COUNTS)
     scaler = Scaler.learn(data, center, scale)
     operator = scaler.operator(data)
@@ -189,7 +189,7 @@ def test_gram_of_data_that_are_almost_centred(on_rows, center):
 
 @every_data_operator
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_constant_columns_are_not_blown_up_by_scaling(make, dtype):
+def test_constant_columns_are_not_inflated_by_scaling(make, dtype):
     X = COUNTS.astype(dtype)
     X[:, 3] = 0.1
     scaler = Scaler.learn(make(X), "columns", True)
@@ -221,7 +221,7 @@ def test_corrections_add_up_and_keep_the_norm(make):
 
 @every_data_operator
 @pytest.mark.parametrize("center", [None, "both"])
-def test_what_products_cannot_tell(make, center):
+def test_quantities_that_are_not_products(make, center):
     """Squared lengths, the largest entry, many products and X'X w, after corrections and layers of both kinds."""
     data = make(COUNTS)
     operator = Scaler.learn(data, center, scale=True).operator(data)

@@ -1,4 +1,4 @@
-"""What a Dask array must not be, in one clear line each."""
+"""Dask arrays that cannot be used are refused in one line."""
 
 import dask.array as da
 import numpy as np
@@ -21,14 +21,14 @@ def test_unknown_heights():
         model().fit(X[X[:, 0] > 0])
 
 
-def test_pieces_of_rows_are_put_together_with_a_word():
+def test_column_chunks_are_merged_with_a_warning():
     pieces = da.from_array(DENSE, chunks=(70, 50))
     with pytest.warns(UserWarning, match=r"cut into 3 chunks along its columns.*rechunk"):
         fitted = model().fit(pieces)
     assert_same(model().fit(DENSE), fitted)
 
 
-def test_pieces_of_rows_that_are_too_large_together(monkeypatch):
+def test_column_chunks_that_are_too_large_together(monkeypatch):
     monkeypatch.setattr(blocks, "_JOINED_BYTES", 1000)
     with pytest.raises(ValueError, match=r"3 chunks along its columns.*write it again.*to_zarr"):
         model().fit(da.from_array(DENSE, chunks=(70, 50)))
@@ -53,7 +53,7 @@ def test_nan_in_a_sparse_block():
         model().fit(sparse_blocks(X, 70))
 
 
-def test_sums_that_overflow_are_no_faults():
+def test_sums_that_overflow_are_not_errors():
     X = (DENSE * 1e37).astype(np.float32)
     summary = blocks.RowBlocks(in_blocks(X)).summary
     assert summary.fault is None
@@ -109,7 +109,7 @@ def test_a_block_of_another_size():
         model().fit(X)
 
 
-def test_medians_are_not_to_be_had():
+def test_penalties_that_need_medians_are_refused():
     with pytest.raises(ValueError, match=r"AdaptiveSupport\(clip=None\)"):
         model(n_columns=None, column_penalty=netbic.AdaptiveSupport()).fit(in_blocks(DENSE))
 
@@ -125,7 +125,7 @@ def test_nothing_but_zeros():
     assert fitted.n_components_ == 0
 
 
-def test_sparse_and_far_from_zero_is_not_made_dense():
+def test_sparse_blocks_far_from_zero_are_not_made_dense():
     X = sp.csr_array(COUNTS)
     assert_same(model(center="both").fit(X), model(center="both").fit(sparse_blocks(COUNTS, 70)))
 

@@ -1,4 +1,4 @@
-"""The same modules from the workers of a Dask cluster, whatever befalls them."""
+"""A Dask cluster gives the same modules as threads, also when workers are killed."""
 
 import gc
 import importlib
@@ -89,7 +89,7 @@ def test_more_columns_than_rows(client):
     assert_same(model().fit(X), model().fit(da.from_array(X, chunks=(25, -1))))
 
 
-def test_what_is_in_the_workers_memory_already(client):
+def test_data_in_the_memory_of_workers(client):
     X = da.from_array(DENSE, chunks=(70, -1)).persist()
     assert_same(model().fit(DENSE), model().fit(X))
     assert_same(model().fit(2 * DENSE), model().fit(2 * X))
@@ -125,7 +125,7 @@ def test_every_worker_is_killed(mortal, streamed):
     assert not set(before.values()) & set(pids(mortal).values())
 
 
-def test_a_block_that_fails_now_and_then(client, streamed, tmp_path):
+def test_a_block_that_fails_sometimes(client, streamed, tmp_path):
     """A disk with moods: every block fails the first time it is asked for."""
 
     def moody(block, block_info=None):
@@ -140,7 +140,7 @@ def test_a_block_that_fails_now_and_then(client, streamed, tmp_path):
 
 
 @pytest.mark.parametrize("share", [0.0, 0.4])
-def test_a_block_that_fails_for_good(client, monkeypatch, share):
+def test_a_block_that_always_fails(client, monkeypatch, share):
     monkeypatch.setattr(blocks, "_HELD_SHARE", share)
 
     def fail(block, block_info=None):
@@ -184,7 +184,7 @@ def test_nothing_on_the_workers(client, monkeypatch):
         model().fit(da.from_array(DENSE, chunks=(70, -1)))
 
 
-def test_the_cluster_goes_away_and_another_one_goes_on():
+def test_the_cluster_is_lost_and_another_one_resumes():
     """What was found stays, and a new cluster finds the rest to the last bit."""
     X = da.from_array(DENSE, chunks=(70, -1))
     whole = list(model(n_components=3).iter_fit(X))
@@ -220,7 +220,7 @@ def test_a_scheduler_that_does_not_answer(client, monkeypatch, method, use, prob
         use(client)
 
 
-def test_results_of_a_scheduler_that_has_gone(client, monkeypatch):
+def test_results_of_a_scheduler_that_was_lost(client, monkeypatch):
     def silent(*arguments, **options):
         raise CommClosedError("closed")
 
@@ -238,7 +238,7 @@ def test_a_cluster_without_workers(monkeypatch):
         model().fit(X)
 
 
-def test_tight_memory(tmp_path):
+def test_workers_with_little_memory(tmp_path):
     """A matrix of 400 MB, workers that may have 660 MB together, of which more than half is gone for programs."""
     path = tmp_path / "X.zarr"
     store = zarr.create_array(path, shape=(20_000, 5_000), chunks=(1_000, 5_000), dtype="float32", compressors=None)
@@ -296,7 +296,7 @@ def test_nothing_stays_on_the_workers(mortal):
         assert tasks_left(mortal) == 0
 
 
-def test_interrupted_work_is_not_gone_on_with(mortal, streamed):
+def test_interrupted_work_is_cancelled(mortal, streamed):
     ended = threading.Event()
 
     def interrupt():  # again if need be: an interrupt that hits a finaliser is lost
@@ -320,7 +320,7 @@ def test_a_fit_within_a_task(client):
     assert_same(model().fit(DENSE), fitted)
 
 
-def test_what_another_cluster_holds(client):
+def test_data_on_another_cluster(client):
     with LocalCluster(**CLUSTER) as other, Client(other, set_as_default=False) as elsewhere:
         X = elsewhere.persist(da.from_array(DENSE, chunks=(70, -1)))
         assert_same(model().fit(DENSE), model().fit(X))

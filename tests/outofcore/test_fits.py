@@ -1,4 +1,4 @@
-"""A Dask array gives the modules that the same matrix in memory gives."""
+"""A Dask array gives the same modules as the matrix in memory."""
 
 import functools
 import tracemalloc
@@ -98,14 +98,14 @@ def streamed(monkeypatch):
     monkeypatch.setattr(blocks, "_HELD_SHARE", 0.0)
 
 
-def test_kept_or_streamed_is_the_same_to_the_last_bit(monkeypatch):
+def test_blocks_in_memory_and_streamed_blocks_give_identical_results(monkeypatch):
     X = da.from_array(DENSE, chunks=(70, -1))
     held = model().fit(X)
     monkeypatch.setattr(blocks, "_HELD_SHARE", 0.0)
     assert_same(held, model().fit(X), tolerance=0)
 
 
-def test_little_memory_changes_no_digit(monkeypatch):
+def test_little_memory_does_not_change_the_results(monkeypatch):
     X = da.from_array(DENSE, chunks=(70, -1))
     packed = model().fit(X)
     monkeypatch.setattr(executors, "_CACHE_SHARE", 0.0)
@@ -115,7 +115,7 @@ def test_little_memory_changes_no_digit(monkeypatch):
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 15, 16, 17, 19, 64, 65, 70])
-def test_brackets_are_those_of_a_cluster(count):
+def test_the_tree_reduction_has_the_order_of_a_cluster(count):
     """Groups of four, then groups of these: written out level by level."""
     parts = [str(number) for number in range(count)]
 
@@ -167,7 +167,7 @@ def test_blocks_without_active_rows_are_not_touched(streamed):
     assert len(loads) == 9
 
 
-def test_no_digit_depends_on_what_was_multiplied_before():
+def test_results_do_not_depend_on_earlier_products():
     X = da.from_array(DENSE, chunks=(70, -1))
     used, generator = ChunkedOperator(RowBlocks(X)), np.random.default_rng(1)
     for _ in range(40):
@@ -179,7 +179,7 @@ def test_no_digit_depends_on_what_was_multiplied_before():
             np.testing.assert_array_equal(used.rmatvec(other, values), fresh.rmatvec(other, values))
 
 
-def test_known_modules_are_gone_on_from_to_the_last_bit():
+def test_resuming_from_known_modules_gives_identical_results():
     X, parameters = da.from_array(DENSE, chunks=(70, -1)), {"n_components": 4}
     whole = list(model(**parameters).iter_fit(X))
     resumed = model(**parameters)
@@ -226,7 +226,7 @@ def test_entries_of_a_module():
     np.testing.assert_array_equal(fitted.get_submatrix(1, X), fitted.get_submatrix(1, DENSE))
 
 
-def test_passes_are_told(capsys):
+def test_passes_are_printed(capsys):
     model(verbose=1).fit(da.from_array(DENSE, chunks=(70, -1)))
     assert "passes so far" in capsys.readouterr().out
     assert model().fit(DENSE).passes_ is None
@@ -240,7 +240,7 @@ def test_dense_and_sparse_blocks_side_by_side(parameters):
 
 
 @pytest.mark.parametrize("height", [20, 100])
-def test_starts_are_those_of_memory_however_many_blocks(height):
+def test_starts_equal_those_in_memory_for_any_number_of_blocks(height):
     """Too large for exact starts, and so faint that another start finds other modules."""
     study = netbic.simulate.cohort(600, 1000, n_modules=4, strength=0.5, random_state=0)
     X, parameters = study.expression.to_numpy(), {"n_components": 3, "n_rows": 60, "n_columns": 50}
@@ -249,7 +249,7 @@ def test_starts_are_those_of_memory_however_many_blocks(height):
     assert_same(model(**parameters).fit(tall), model(**parameters).fit(da.from_array(tall, chunks=(height, -1))))
 
 
-def test_what_all_blocks_need_is_made_once(streamed):
+def test_data_that_all_blocks_need_are_computed_once(streamed):
     loads = []
     X = counted(da.from_array(DENSE, chunks=(60, -1)), loads)
     fitted = model().fit(X - X.mean(axis=0))
@@ -257,7 +257,7 @@ def test_what_all_blocks_need_is_made_once(streamed):
     assert_same(model().fit(DENSE), fitted)
 
 
-def test_nothing_is_loaded_before_words_are_checked():
+def test_parameters_are_checked_before_anything_is_loaded():
     loads = []
     X = counted(da.from_array(DENSE, chunks=(60, -1)), loads)
     with pytest.raises(ValueError, match="n_rows=1000"):

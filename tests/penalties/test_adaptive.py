@@ -1,4 +1,4 @@
-"""A penalty that chooses its own size: right where the data tell, the same for any scale and order, honest."""
+"""A penalty that chooses its size: recovery, invariance to scale and order, and diagnostics."""
 
 import importlib
 import warnings
@@ -38,7 +38,7 @@ def test_the_mixture_finds_the_groups_it_was_made_of():
     assert found.slope == 0
 
 
-def test_posteriors_are_bayes_rule():
+def test_posteriors_follow_bayes_rule():
     z = two_groups(1)
     found = fit_mixture(z, None)
     inside = found.posterior.sum()
@@ -66,7 +66,7 @@ def test_scale_and_signs_of_scores_do_not_matter(factor):
     assert one.sigma > 0
 
 
-def test_a_graph_is_used_where_it_tells_members_apart():
+def test_a_graph_is_used_if_it_separates_members_from_others():
     generator = np.random.default_rng(5)
     z = two_groups(4, members=100, others=400, mean=4.0)
     informative = np.append(np.full(100, 2.0), np.zeros(400)) + generator.standard_normal(500)
@@ -87,7 +87,7 @@ def test_one_sided_members_are_positive():
 
 
 @pytest.mark.parametrize(("size", "kept"), [(100, 100), (100, 50), (300, 30), (2000, 120), (50, 5)])
-def test_reach_of_noise_is_the_length_of_the_largest(size, kept):
+def test_expected_noise_norm_is_that_of_the_largest_entries(size, kept):
     draws = np.sort(np.random.default_rng(0).standard_normal((2000, size)) ** 2, axis=1)[:, -kept:].sum(axis=1)
     assert expected_noise_norm(size, kept) == pytest.approx(np.sqrt(draws.mean()), rel=0.03)
 
@@ -103,7 +103,7 @@ def test_sizes_are_found(gamma, kind, least):
     assert reached > max(least, with_true_sizes - 0.03)
 
 
-def test_a_choice_that_would_cycle_is_carried_to_the_end():
+def test_a_choice_that_would_cycle_converges():
     """Half of these run into cycles while sizes and weights are chosen afresh in every round."""
     for seed in range(12):
         toy = paper(0.05, random_state=seed)
@@ -113,7 +113,7 @@ def test_a_choice_that_would_cycle_is_carried_to_the_end():
         assert model.choices_["size"].tolist() == [model.rows_.sum(), model.columns_.sum()]
 
 
-def test_how_the_data_are_written_does_not_matter():
+def test_order_scale_and_sign_of_the_data_do_not_matter():
     toy = paper(0.04, random_state=1)
     generator = np.random.default_rng(0)
     rows, columns = generator.permutation(100), generator.permutation(100)
@@ -127,7 +127,7 @@ def test_how_the_data_are_written_does_not_matter():
     np.testing.assert_allclose(moved.choices_["sigma"], 8 * whole.choices_["sigma"], rtol=1e-4)
 
 
-def test_one_axis_may_be_told_its_size():
+def test_the_size_of_one_axis_may_be_given():
     toy = paper(0.03, random_state=2)
     model = SparseGraphSVD(1, n_rows=50, column_penalty=AdaptiveSupport(), center=None).fit(toy.X)
     assert model.posteriors_["rows"] is None
@@ -136,7 +136,7 @@ def test_one_axis_may_be_told_its_size():
     assert abs(model.choices_["size"][0] - 50) <= 5
 
 
-def test_all_kinds_of_matrices_are_taken():
+def test_all_kinds_of_matrices_are_accepted():
     toy = paper(0.03, random_state=3)
     truth = toy.v != 0
     incomplete = np.where(np.random.default_rng(0).random(toy.X.shape) < 0.1, np.nan, toy.X)
@@ -147,7 +147,7 @@ def test_all_kinds_of_matrices_are_taken():
     assert f1(plain.set_params(missing="impute").fit(incomplete).columns_[0], truth) > 0.95
 
 
-def test_far_entries_are_drawn_in():
+def test_outliers_are_clipped():
     toy = paper(0.03, random_state=4)
     X = toy.X.copy()
     X[70, 80] = 5.0
@@ -173,7 +173,7 @@ def test_winsorising_leaves_the_bulk_alone():
     assert np.isnan(winsorised(np.where(X > 2, np.nan, X))).sum() == (X > 2).sum()
 
 
-def test_noise_is_doubted():
+def test_noise_causes_a_warning():
     n_reported = 0
     for seed in range(20):
         X = np.random.default_rng(seed).standard_normal((100, 100))
@@ -186,7 +186,7 @@ def test_noise_is_doubted():
     assert n_reported >= 18
 
 
-def test_doubts():
+def test_diagnostics_of_choices():
     assert Choice(np.full(10, 0.99), 0, 1).diagnostic == "saturated"
     assert Choice(np.append([0.9, 0.9], np.zeros(8)), 0, 1).diagnostic == "collapsed"
     clear = np.append(np.ones(5), np.zeros(5))
@@ -198,7 +198,7 @@ def test_doubts():
     assert Choice(np.array([0.1, 0.3, 0.2]), 0, 1).support.tolist() == [1, 2]
 
 
-def test_choices_survive_the_disk_and_a_restart(tmp_path):
+def test_choices_are_preserved_by_saving_and_resuming(tmp_path):
     toy = paper(0.03, random_state=5)
     parameters = ADAPTIVE | {"row_graph": toy.row_graph, "n_components": 3}
     with warnings.catch_warnings():
@@ -278,7 +278,7 @@ def test_modules_of_equal_strength_are_not_mixed_up(with_graph):
         assert netbic.simulate.recovery(model.rows_, study.samples)["f1"].min() > 0.95
 
 
-def test_what_does_not_vary_is_no_candidate():
+def test_constant_columns_are_not_candidates():
     toy = paper(0.03, random_state=0)
     X = toy.X.copy()
     X[:, ::3] = 2.0
@@ -288,7 +288,7 @@ def test_what_does_not_vary_is_no_candidate():
     assert np.isnan(model.posteriors_["columns"][0, ::3]).all()
 
 
-def test_quiet_columns_are_no_members():
+def test_columns_of_low_variance_are_not_members():
     toy = paper(0.03, random_state=0)
     X = toy.X.copy()
     X[:, 75:] *= 0.02
@@ -298,7 +298,7 @@ def test_quiet_columns_are_no_members():
     assert model.columns_[0, 75:].sum() <= 2
 
 
-def test_unequal_noise_is_doubted_or_scaled():
+def test_unequal_noise_has_a_diagnostic_or_is_scaled():
     generator, toy = np.random.default_rng(1), paper(0.02, random_state=1)
     factors = np.exp(0.5 * generator.standard_normal(100))
     X = np.outer(toy.u, toy.v) + 0.02 * factors * generator.standard_normal((100, 100))
@@ -311,7 +311,7 @@ def test_unequal_noise_is_doubted_or_scaled():
 
 
 @pytest.mark.parametrize("missing", ["ignore", "impute"])
-def test_noise_with_holes_is_doubted(missing):
+def test_noise_with_missing_entries_has_a_diagnostic(missing):
     n_reported = 0
     for seed in range(10):
         generator = np.random.default_rng(seed)
@@ -343,7 +343,7 @@ def restless():
 @pytest.mark.parametrize(
     ("parameters", "solves"), [({}, 2), ({"annealing": 4}, 6), ({"n_init": 3}, 6), ({"annealing": 2, "n_init": 2}, 8)]
 )
-def test_sizes_that_never_settle_are_kept_after_a_while(monkeypatch, parameters, solves):
+def test_sizes_that_never_converge_are_kept_after_a_limit(monkeypatch, parameters, solves):
     monkeypatch.setattr(solving, "MAX_CHOOSING_ROUNDS", 30)
     made = counted(monkeypatch)
     X, sizes = restless()
@@ -356,7 +356,7 @@ def test_sizes_that_never_settle_are_kept_after_a_while(monkeypatch, parameters,
     assert any("did not converge (" in str(warning.message) for warning in caught)
 
 
-def test_what_is_kept_is_called_unsettled(monkeypatch):
+def test_sizes_kept_after_a_limit_are_not_converged(monkeypatch):
     monkeypatch.setattr(solving, "MAX_CHOOSING_ROUNDS", 5)
     toy = paper(0.05, random_state=3)
     graphs = {"row_graph": toy.row_graph, "column_graph": toy.column_graph}
@@ -367,7 +367,7 @@ def test_what_is_kept_is_called_unsettled(monkeypatch):
     assert model.choices_["size"].tolist() == [model.rows_.sum(), model.columns_.sum()]
 
 
-def test_imputing_does_not_choose_for_ever(monkeypatch):
+def test_imputation_chooses_sizes_in_a_limited_number_of_iterations(monkeypatch):
     """Left alone, this takes 295 rounds in which both sizes are chosen; three times those of a start are allowed."""
     monkeypatch.setattr(solving, "MAX_CHOOSING_ROUNDS", 15)
     made = counted(monkeypatch)
@@ -380,7 +380,7 @@ def test_imputing_does_not_choose_for_ever(monkeypatch):
     assert 60 < len(made) <= 2 * (15 + 3 * 15) + 12
 
 
-def test_imputing_has_a_limit_of_rounds(monkeypatch):
+def test_imputation_has_a_limit_of_iterations(monkeypatch):
     """Every solution differs from the one before: each is allowed all rounds, but not all of them together."""
     counts, iterated = [], solving._iterate
 
@@ -399,7 +399,7 @@ def test_imputing_has_a_limit_of_rounds(monkeypatch):
     assert sum(counts) <= 30 + 11 * 30
 
 
-def test_the_noise_of_a_small_module_does_not_explode():
+def test_the_noise_estimate_of_a_small_module_stays_bounded():
     """Left alone, it was squared in every round, and the sizes never settled."""
     generator = np.random.default_rng(8)
     X = generator.standard_normal((40, 60))
@@ -411,7 +411,7 @@ def test_the_noise_of_a_small_module_does_not_explode():
     assert (model.choices_["noise"] < 2).all()
 
 
-def test_noise_beyond_all_scores_is_not_believed():
+def test_an_overestimated_noise_level_is_ignored():
     """Taken for an entry's own noise it would be squared by every half step, until numbers end."""
     z = np.random.default_rng(0).standard_normal(20)
     old = Vector(20, np.array([3, 7]), np.array([0.8, 0.6]))

@@ -1,4 +1,4 @@
-"""Thresholds against mathematics: brute force, random competitors, general case against special case."""
+"""Thresholds, compared with brute force, random competitors and special cases."""
 
 from itertools import combinations
 
@@ -191,7 +191,7 @@ def test_supports_are_sorted_and_values_positive(penalty):
         (AdaptiveLasso(-1.0), ValueError, "gamma must be"),
     ],
 )
-def test_bad_penalties_say_what_is_wrong(penalty, error, message):
+def test_errors_of_bad_penalties_name_the_problem(penalty, error, message):
     with pytest.raises(error, match=message):
         penalty.check(10, "column")
 

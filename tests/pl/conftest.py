@@ -1,4 +1,4 @@
-"""One small study, fitted once, for all pictures."""
+"""A small study, fitted once, for all pictures."""
 
 import matplotlib
 import pytest

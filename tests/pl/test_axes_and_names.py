@@ -1,4 +1,4 @@
-"""What holds for all pictures: axes in and out, text that stays text, names of any kind, a light import."""
+"""Properties of all pictures: given axes, text in vector files, names, lazy import of matplotlib."""
 
 import html
 import io
@@ -100,14 +100,14 @@ def test_names_are_cut_in_the_middle():
     assert label_text("\N{DNA DOUBLE HELIX}!") == "\N{WHITE SQUARE}!"
 
 
-def test_what_is_kept_apart_is_the_best_that_fits():
+def test_labels_kept_apart_have_the_highest_priorities():
     places, priority = np.array([0.0, 4.0, 10.0, 11.0, 30.0]), np.array([1.0, 3.0, 2.0, 9.0, 0.0])
     assert apart(places, priority, 5.0).tolist() == [1, 3, 4]
     assert apart(places, priority, 0.0).tolist() == [0, 1, 2, 3, 4]
     assert apart(np.empty(0), np.empty(0), 1.0).size == 0
 
 
-def test_anndata_serves_as_the_model_everywhere(study, model):
+def test_anndata_objects_can_replace_the_model_everywhere(study, model):
     pytest.importorskip("anndata")
     adata = netbic.tl.to_anndata(model, study.expression, "mine")
     with pytest.raises(netbic.InputError, match=r"no modules 'netbic' \(there are: mine\)"):
@@ -121,7 +121,7 @@ def test_anndata_serves_as_the_model_everywhere(study, model):
             np.testing.assert_allclose(one.get_ydata(), other.get_ydata())
 
 
-def test_matplotlib_is_asked_for_when_it_is_needed(model, monkeypatch):
+def test_matplotlib_is_imported_only_when_needed(model, monkeypatch):
     code = "import sys, netbic; netbic.pl.heatmap; print('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "False"
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)

@@ -97,7 +97,7 @@ def test_singular_values_with_the_null_and_the_stop(model, count):
     assert ax.get_ylim()[0] == 0
 
 
-def test_singular_values_where_all_stand_out(model, count):
+def test_singular_values_that_are_all_significant(model, count):
     all_of_them = ModuleCount(2, count.table[:2], True)
     ax = pl.singular_values(model, all_of_them)
     assert "_stop" not in [line.get_label() for line in ax.lines]
@@ -107,7 +107,7 @@ def test_singular_values_where_all_stand_out(model, count):
         pl.singular_values(model, 3)
 
 
-def test_a_single_round_shows_nothing_of_where_it_would_end(study):
+def test_a_single_iteration_shows_no_gap_to_the_last_objective(study):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = netbic.SparseGraphSVD(1, n_rows=30, n_columns=50, max_iter=1).fit(study.expression)

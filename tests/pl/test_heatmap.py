@@ -1,4 +1,4 @@
-"""What the heatmap shows: values, colours, order, names, overlaps."""
+"""Values, colours, order, names and overlaps of the heatmap."""
 
 import numpy as np
 import pandas as pd
@@ -49,7 +49,7 @@ def test_colours_are_symmetric_and_robust(study, model):
 @pytest.mark.parametrize("center", [None, "columns", "rows", "both", "grand"])
 @pytest.mark.parametrize("scale", [False, True])
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array, sp.csc_matrix, pd.DataFrame])
-def test_values_are_those_the_model_saw(kind, center, scale):
+def test_values_are_those_the_model_was_fitted_to(kind, center, scale):
     X = np.random.default_rng(0).normal(3, 1, (20, 30))
     model = netbic.SparseGraphSVD(1, n_rows=6, n_columns=8, center=center, scale=scale).fit(X)
     rows, columns = np.array([3, 1, 7]), np.array([9, 2, 0, 4])
@@ -61,7 +61,7 @@ def test_values_are_those_the_model_saw(kind, center, scale):
     ("center", "scale", "label"),
     [("columns", True, "z-score"), ("columns", False, "centred value"), (None, False, "value")],
 )
-def test_the_colour_bar_says_what_is_drawn(study, center, scale, label):
+def test_the_colour_bar_names_what_is_drawn(study, center, scale, label):
     X = study.expression
     model = netbic.SparseGraphSVD(1, n_rows=6, n_columns=8, center=center, scale=scale).fit(X)
     assert pl.heatmap(model, X).images[0].colorbar.ax.get_ylabel() == label
@@ -119,7 +119,7 @@ def test_strips_lie_along_the_data(study, model):
     assert ax.get_ylim() == (data[2], above[3])
 
 
-def test_blocks_outline_what_each_module_has_for_its_own(study, model):
+def test_outlines_enclose_the_members_drawn_for_each_module(study, model):
     ax = pl.heatmap(model, study.expression)
     rows, columns = module_order(model.left_vectors_.T), module_order(model.components_)
     for k, box in enumerate(ax.patches):
@@ -153,7 +153,7 @@ def test_names_never_cover_each_other_and_the_heaviest_come_first(study, model, 
     assert labels(ax.xaxis) == names[ax.get_xticks().astype(int)].tolist()
 
 
-def test_others_are_for_contrast(study, model):
+def test_others_are_drawn_for_contrast(study, model):
     ax = pl.heatmap(model, study.expression, modules=[1], n_others=7)
     assert image(ax).shape == (37, 57)
     assert (np.asarray(ax.images[1].get_array())[0, -7:] == 0.95).all()

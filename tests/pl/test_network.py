@@ -1,4 +1,4 @@
-"""The subnetwork: layout, colours, sizes, labels."""
+"""Layout, colours, sizes and labels of the subnetwork."""
 
 import numpy as np
 import pytest
@@ -82,7 +82,7 @@ def test_labels_cover_neither_each_other_nor_named_nodes(model, size):
             assert text is other or not (box.x0 < x < box.x1 and box.y0 < y < box.y1)
 
 
-def test_members_without_an_edge_stand_below(model):
+def test_members_without_an_edge_are_drawn_below(model):
     ax = pl.network(model, 0, graph=sp.csr_array(([1.0, 1.0], ([0, 1], [1, 0])), shape=(700, 700)))
     assert [text.get_text() for text in ax.texts if "without" in text.get_text()] == [
         f"{50 - 2 * model.columns_[0, :2].all()} without an edge in the module"
@@ -108,7 +108,7 @@ def test_a_graph_may_be_given(study, model):
         pl.network(model, "1")
 
 
-def test_of_a_vast_module_the_heaviest_are_drawn(study):
+def test_only_the_heaviest_members_of_a_large_module_are_drawn(study):
     dense = netbic.SparseGraphSVD(1, column_graph=study.network).fit(study.expression)
     ax = pl.network(dense)
     assert ax.get_title(loc="left").startswith("Module 0: 500 of 700 genes, ")
@@ -125,7 +125,7 @@ def ring(n):
     return sp.csr_array(np.roll(np.eye(n), 1, axis=1) + np.roll(np.eye(n), -1, axis=1))
 
 
-def test_a_ring_is_drawn_round():
+def test_a_ring_is_drawn_as_a_circle():
     radii = np.linalg.norm((places := layout(ring(12)).positions) - places.mean(axis=0), axis=1)
     assert np.ptp(radii) < 0.01 * radii.mean()
 
@@ -146,7 +146,7 @@ def test_stress_is_lower_than_that_of_classical_scaling():
     assert stress(layout(graph).positions[main]) < 0.8 * stress(_principal(wanted))
 
 
-def test_components_keep_out_of_each_others_way():
+def test_components_do_not_overlap():
     graph = sp.block_diag([ring(9), ring(5), ring(4), ring(3)], format="csr")
     places = layout(graph).positions
     boxes = [(part.min(axis=0), part.max(axis=0)) for part in np.split(places, [9, 14, 18])]
@@ -155,7 +155,7 @@ def test_components_keep_out_of_each_others_way():
             assert ((high < other_low) | (other_high < low)).any()
 
 
-def test_nodes_that_all_know_each_other_have_room():
+def test_nodes_of_a_complete_graph_do_not_overlap():
     for n in (5, 20, 80):
         places = layout(sp.csr_array(np.ones((n, n)) - np.eye(n))).positions
         apart = np.linalg.norm(places[:, None] - places[None], axis=2) + 1e9 * np.eye(n)

@@ -1,4 +1,4 @@
-"""The order of a heatmap against its definition."""
+"""The order of rows and columns of a heatmap, compared with its definition."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Stability and tuning."""
+"""Pictures of stability and tuning."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def test_stability_sorts_frequencies_and_counts_the_stable(stable, axis):
     assert ax.get_title(loc="left").startswith(f"Module 1: {n_stable} stable {noun} (at most ")
 
 
-def test_stability_tells_members_from_others(stable):
+def test_stability_separates_members_from_others(stable):
     inside, outside = pl.stability(stable, 0).collections
     frequency, member = stable.columns.frequency[0].to_numpy(), stable.reference.columns_[0]
     for dots, mask in ((inside, member), (outside, ~member)):
@@ -51,7 +51,7 @@ def test_stability_without_a_threshold_or_an_axis(study, stable):
         pl.stability(stable.columns)
 
 
-def test_a_tuning_surface_has_every_score_in_its_place(tuned):
+def test_a_tuning_surface_shows_every_score_at_its_position(tuned):
     ax = pl.tuning(tuned)
     cells = np.ma.filled(ax.images[0].get_array(), np.nan)
     assert cells.shape == (2, 3 + 1 + 3)
@@ -96,7 +96,7 @@ def test_a_single_setting_is_a_curve(study):
     assert set(level.get_ydata()) == {table["score"].max() - standard_error_of_difference(found.cv_results_)}
 
 
-def test_two_settings_that_are_no_numbers(study):
+def test_two_settings_that_are_not_numbers(study):
     grid = {"signs": ["absolute", "signed"], "n_columns": [50, None]}
     found = netbic.selection.tune(
         netbic.SparseGraphSVD(1, n_rows=30), study.expression, grid, n_folds=3, random_state=0

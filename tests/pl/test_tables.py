@@ -32,7 +32,7 @@ def test_repeated_runs_are_means_with_standard_errors():
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["b", "a"]
 
 
-def test_a_given_spread_and_given_colours_are_drawn():
+def test_given_error_bars_and_colours_are_drawn():
     table = pd.DataFrame({"x": [1, 2, 1, 2], "method": list("ssgg"), "value": [0.5, 0.6, 0.7, 0.8], "sd": [1, 2, 3, 4]})
     ax = pl.recovery(table, spread="sd", colours={"g": "black"})
     np.testing.assert_allclose([np.ptp(bar[:, 1]) / 2 for bar in ax.containers[1][2][0].get_segments()], [3, 4])
@@ -40,7 +40,7 @@ def test_a_given_spread_and_given_colours_are_drawn():
     assert not same_color(ax.containers[0][0].get_color(), "black")
 
 
-def test_a_column_that_is_not_there_is_named():
+def test_a_missing_column_is_named():
     with pytest.raises(netbic.InputError, match=r"no column 'x' \(there are: noise, method, seed, f1\)"):
         pl.recovery(curves())
     with pytest.raises(netbic.InputError, match="no rows"):
@@ -74,7 +74,7 @@ def test_terms_are_the_modules_best_in_turn_and_read_from_the_top(terms):
     assert low > high
 
 
-def test_insignificant_terms_are_drawn_only_where_there_are_no_others(terms):
+def test_insignificant_terms_are_drawn_only_if_there_are_no_significant_ones(terms):
     names = [label.get_text() for label in pl.enrichment(terms, n_terms=20).get_yticklabels()]
     significant = set(terms.loc[terms["q_value"] <= 0.05, "term"])
     assert set(names) == significant
@@ -85,7 +85,7 @@ def test_insignificant_terms_are_drawn_only_where_there_are_no_others(terms):
     assert ax.get_title(loc="left") == "no term is significant at 0.05"
 
 
-def test_signs_have_columns_of_their_own_and_zero_is_not_infinite(terms):
+def test_signs_have_separate_columns_and_zero_is_not_infinite(terms):
     table = pd.concat([terms.assign(sign=1), terms.assign(sign=-1)], ignore_index=True)
     table.loc[0, "q_value"] = 0.0
     ax = pl.enrichment(table)

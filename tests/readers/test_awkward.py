@@ -1,4 +1,4 @@
-"""Files as they really come: each of these once gave a wrong answer without a warning."""
+"""Unusual real files: each of these once gave a wrong answer without a warning."""
 
 import itertools
 
@@ -43,7 +43,7 @@ def test_names_with_spaces_do_not_make_spaces_the_separator(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["table.tsv", "table.parquet"])
-def test_columns_that_annotate_genes_are_no_samples(tmp_path, name):
+def test_columns_that_annotate_genes_are_not_samples(tmp_path, name):
     table = TABLE.rename_axis("Hugo_Symbol")
     table.insert(0, "Entrez_Gene_Id", np.arange(40) * 1000)
     table.insert(1, "Description", "a gene")
@@ -56,7 +56,7 @@ def test_columns_that_annotate_genes_are_no_samples(tmp_path, name):
     assert prepare(read).steps == [{"step": "columns left out", "named": ["Entrez_Gene_Id", "Description"]}]
 
 
-def test_a_sample_far_beyond_the_others_is_remarked(tmp_path):
+def test_a_sample_with_much_larger_values_causes_a_warning(tmp_path):
     table = TABLE.copy()
     table.insert(0, "probe_number", np.arange(40) * 100_000)
     with pytest.warns(UserWarning, match="sample 'probe_number' are .* times as large as usual"):
@@ -70,7 +70,7 @@ def test_gct(tmp_path):
     assert read_expression(tmp_path / "table.gct").shape == (12, 40)
 
 
-def test_missing_names_are_no_name(tmp_path):
+def test_missing_names_are_not_names(tmp_path):
     genes = [*GENES[:30], *["NA"] * 5, "nan", "", "null", *GENES[30:32]]
     prepared = prepare(read_expression(written(tmp_path, TABLE.set_axis(genes, axis=0))))
     assert prepared.expression.shape == (12, 32)
@@ -85,7 +85,7 @@ def test_missing_names_are_no_name(tmp_path):
     assert study.expression.genes.tolist() == names
 
 
-def test_an_id_map_prefers_what_the_network_knows(tmp_path):
+def test_an_id_map_prefers_names_of_the_network(tmp_path):
     lines = [f"{gene}.3\tENST{k}\tUNKNOWN{k}\n{gene}.3\tENST{k}\tNODE{k}\n" for k, gene in enumerate(GENES)]
     ensembl = [f"ENSG{k:011d}" for k in range(40)]
     text = "".join(lines)
@@ -119,7 +119,7 @@ COLUMNS = {
 
 
 @pytest.mark.parametrize("case", COLUMNS)
-def test_the_ends_are_where_the_header_says(tmp_path, case):
+def test_the_header_names_the_columns_of_both_ends(tmp_path, case):
     table = COLUMNS[case]
     table.to_csv(tmp_path / "net.csv", index=False)
     graph, summary = read_network(tmp_path / "net.csv")
@@ -128,20 +128,20 @@ def test_the_ends_are_where_the_header_says(tmp_path, case):
     assert summary.weighted == ("weight" in table)
 
 
-def test_the_ends_can_be_named(tmp_path):
+def test_the_columns_of_both_ends_can_be_chosen(tmp_path):
     pd.DataFrame({"x": EDGES["a"], "y": 1, "z": EDGES["b"]}).to_csv(tmp_path / "net.csv", index=False)
     assert set(read_network(tmp_path / "net.csv", source="x", target="z").graph.names) == set(GENES)
     with pytest.raises(InputError, match="has no column 'q': its columns are 'x', 'y', 'z'"):
         read_network(tmp_path / "net.csv", source="q", target="z")
 
 
-def test_one_regulator_of_many_is_no_relation(tmp_path):
+def test_a_regulator_of_many_genes_is_not_a_relation(tmp_path):
     text = "".join(f"{gene}\tMYC\tactivates\n" for gene in GENES[:20]) + "MYC\tMAX\tbinds\n"
     assert "MYC" in read_network(network(tmp_path, text)).graph.names
 
 
 @pytest.mark.parametrize("header", ["PARTICIPANT_A\tINTERACTION_TYPE\tPARTICIPANT_B\tSOURCE\tPMID\n", ""])
-def test_an_extended_sif_has_three_columns_that_count(tmp_path, header):
+def test_only_the_first_three_columns_of_an_extended_sif_are_used(tmp_path, header):
     text = header + "".join(f"{a}\tbinds\t{b}\tReactome\t1234{k}\n" for k, (a, b) in enumerate(EDGES.to_numpy()))
     assert set(read_network(network(tmp_path, text, "net.sif")).graph.names) == set(GENES)
 
@@ -168,7 +168,7 @@ def test_nullable_columns(tmp_path):
     )
 
 
-def test_a_network_none_of_whose_edges_is_left_is_refused():
+def test_a_network_without_remaining_edges_is_refused():
     with pytest.raises(InputError, match="no edge connects two of them"):
         align(np.array(GENES, dtype=object), netbic.Graph.from_edges(pd.DataFrame({"a": GENES[:4], "b": list("wxyz")})))
 
@@ -205,7 +205,7 @@ def test_blanks_around_missing_values(tmp_path):
     assert read_expression(tmp_path / "table.tsv").missing_entries().startswith("1 value is missing")
 
 
-def test_counts_per_million_count_all_genes_and_skip_holes(tmp_path):
+def test_counts_per_million_use_all_genes_and_skip_missing_entries(tmp_path):
     counts = pd.DataFrame({"s1": [1.0, 2, 7], "s2": [4.0, 4, 2], "s3": [5.0, np.nan, 5]}, index=["a", "a", "b"])
     prepared = prepare(read_expression(written(tmp_path, counts)), cpm=True)
     frame = prepared.expression.frame()
@@ -215,7 +215,7 @@ def test_counts_per_million_count_all_genes_and_skip_holes(tmp_path):
     assert averaged["a"].tolist() == [1.5, 4, 5]
 
 
-def test_words_that_do_not_apply_are_refused(tmp_path):
+def test_options_that_do_not_apply_are_refused(tmp_path):
     path = written(tmp_path, TABLE)
     for options in ({"layer": "x"}, {"gene_names": "x"}):
         with pytest.raises(InputError, match=r"is for \.h5ad files"):
@@ -228,7 +228,7 @@ def test_words_that_do_not_apply_are_refused(tmp_path):
         read_network(tmp_path / "net.npz", names=tmp_path / "names.txt")
 
 
-def test_antibodies_are_no_genes(tmp_path):
+def test_antibodies_are_not_genes(tmp_path):
     scipy.io.mmwrite(tmp_path / "matrix.mtx", sp.coo_matrix(np.ones((3, 2))))
     (tmp_path / "barcodes.tsv").write_text("c1\nc2\n")
     kinds = ["Gene Expression", "Gene Expression", "Antibody Capture"]
@@ -249,7 +249,7 @@ def test_entrez_numbers_in_networkx_are_names():
     assert {(a, b) for a, b in zip(*np.nonzero(joined), strict=True) if a < b} == {(k, k + 1) for k in range(39)}
 
 
-def test_new_samples_are_prepared_as_the_old_ones_were(tmp_path):
+def test_new_samples_are_preprocessed_like_the_training_samples(tmp_path):
     counts = pd.DataFrame(generator.poisson(20, (40, 12)), index=GENES, columns=TABLE.columns)
     path = written(tmp_path, counts)
     net = network(tmp_path, EDGES.to_csv(sep="\t", index=False, header=False))
@@ -267,7 +267,7 @@ def test_new_samples_are_prepared_as_the_old_ones_were(tmp_path):
     assert float(few.splitlines()[1].split("\t")[1]) == pytest.approx(scores["module_0"][3])
 
 
-def test_scores_on_a_saved_model_and_of_files_that_look_otherwise(tmp_path):
+def test_scores_with_a_saved_model_and_of_other_file_layouts(tmp_path):
     model = netbic.SparseGraphSVD(2, n_rows=4, n_columns=10).fit(TABLE.T)
     netbic.save(model, tmp_path / "saved")
     for arguments, path in (
@@ -283,7 +283,7 @@ def test_scores_on_a_saved_model_and_of_files_that_look_otherwise(tmp_path):
         np.testing.assert_allclose(scores[["module_0", "module_1"]], model.transform(TABLE.T), atol=1e-9)
 
 
-def test_holes_in_new_samples_are_named_with_a_remedy_that_exists(tmp_path):
+def test_missing_entries_in_new_samples_are_reported_with_a_working_remedy(tmp_path):
     incomplete = written(tmp_path, TABLE.where(TABLE.iloc[3, 5] != TABLE))
     assert run("fit", written(tmp_path, TABLE, "whole.tsv"), "--out", tmp_path / "out", "--no-report").exit_code == 0
     done = run("score", tmp_path / "out", incomplete)

@@ -1,4 +1,4 @@
-"""Expression matrices come out of every format alike, and a bad file gets one line that says what and where."""
+"""Expression matrices are the same in every format, and errors name the problem and the place."""
 
 import gzip
 
@@ -152,7 +152,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_a_bad_table_says_what_and_where(tmp_path, case):
+def test_errors_in_a_table_name_the_problem_and_the_place(tmp_path, case):
     content, expected = BAD[case]
     path = tmp_path / "table.tsv"
     path.write_bytes(content)
@@ -172,7 +172,7 @@ def test_a_bad_table_says_what_and_where(tmp_path, case):
         (".", "a folder without"),
     ],
 )
-def test_files_that_are_none(tmp_path, name, message):
+def test_files_that_do_not_exist_or_are_empty(tmp_path, name, message):
     if name.endswith(("h5ad", "parquet")):
         (tmp_path / name).touch()
     with pytest.raises(InputError, match=message):
@@ -180,7 +180,7 @@ def test_files_that_are_none(tmp_path, name, message):
 
 
 @pytest.mark.parametrize("name", ["cells.h5ad", "table.parquet"])
-def test_files_of_another_kind_than_their_name_says(tmp_path, name):
+def test_files_whose_content_does_not_match_their_extension(tmp_path, name):
     (tmp_path / name).write_text(TEXT)
     with pytest.raises(InputError, match="cannot be read as"):
         read_expression(tmp_path / name)

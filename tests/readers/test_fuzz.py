@@ -1,4 +1,4 @@
-"""Whatever is in a file, a reader answers with data or with netbic's own error."""
+"""Readers return data or raise InputError, whatever a file contains."""
 
 import gzip
 import warnings

@@ -40,7 +40,7 @@ def test_the_real_gene_ontology(real_data):
     assert sets.names["GO:0006915"] == "apoptotic process"
 
 
-def test_addresses_are_no_names(tmp_path):
+def test_web_addresses_are_not_names(tmp_path):
     path = tmp_path / "msigdb.gmt"
     path.write_text("HALLMARK_A\thttps://example.org/A\tTP53\nB\tna\tATM\nC\tNAD metabolism\tATM\nD\t\tATM\n")
     names = read_gene_sets(path).names

@@ -1,4 +1,4 @@
-"""Files whose arrays do not make a matrix are refused in one line that names the array; intact ones are read."""
+"""Files with invalid arrays are refused in one line that names the array; intact files are read."""
 
 import hashlib
 import json
@@ -190,7 +190,7 @@ def test_tables_of_anndata_before_0_7(tmp_path):
     ],
 )
 @pytest.mark.parametrize("read", [read_expression, open_expression])
-def test_what_ends_the_other_process_is_refused(tmp_path, templates, monkeypatch, script, message, read):
+def test_files_that_crash_the_other_process_are_refused(tmp_path, templates, monkeypatch, script, message, read):
     path = copied(templates[".h5ad"], tmp_path)
     (tmp_path / "trial.py").write_text(script)
     monkeypatch.setattr(hdf5, "_SCRIPT", tmp_path / "trial.py")
@@ -200,7 +200,7 @@ def test_what_ends_the_other_process_is_refused(tmp_path, templates, monkeypatch
 
 
 @pytest.mark.parametrize("executable", ["", "/nowhere/python"])
-def test_without_another_process_the_file_is_read_all_the_same(tmp_path, templates, monkeypatch, executable):
+def test_without_another_process_the_file_is_still_read(tmp_path, templates, monkeypatch, executable):
     path = copied(templates[".h5ad"], tmp_path)
     monkeypatch.setattr(hdf5.sys, "executable", executable)
     assert read_expression(path).shape == (30, 40)
@@ -218,7 +218,7 @@ def test_a_file_that_changes_is_tried_again(tmp_path, templates):
     assert hdf5._probed.cache_info().misses == probed + 1
 
 
-def test_a_dataset_that_is_promised_and_absent(tmp_path, templates):
+def test_a_dataset_that_is_declared_but_missing(tmp_path, templates):
     path = copied(templates[".h5ad"], tmp_path)
     with h5py.File(path, "r+") as file:
         del file["X"]
@@ -228,7 +228,7 @@ def test_a_dataset_that_is_promised_and_absent(tmp_path, templates):
 
 
 @pytest.mark.parametrize("version", [2, 3])
-def test_a_zarr_array_that_is_promised_and_absent(tmp_path, version):
+def test_a_zarr_array_that_is_declared_but_missing(tmp_path, version):
     options = {"dtype": "f4", "zarr_format": version}
     zarr.create_array(str(tmp_path / "large.zarr"), shape=(10**9, 10**6), chunks=(10**5, 10**6), **options)
     zarr.create_array(str(tmp_path / "cut.zarr"), shape=(10**7, 2), chunks=(1, 1), **options)
@@ -342,7 +342,7 @@ def test_a_model_whose_graph_is_broken(tmp_path):
 
 
 @pytest.mark.parametrize("version", [2, 3])
-def test_a_chunk_of_strings_that_promises_too_many(tmp_path, version):
+def test_a_chunk_that_declares_too_many_strings(tmp_path, version):
     names = {"obs": [f"cell{k}" for k in range(3)], "var": ["a", "b"]}
     data = anndata.AnnData(np.eye(3)[:, :2], **{axis: pd.DataFrame(index=index) for axis, index in names.items()})
     path = write_zarr(data, tmp_path / "cells.zarr", version)
@@ -358,7 +358,7 @@ def test_a_chunk_of_strings_that_promises_too_many(tmp_path, version):
             read(path)
 
 
-def test_a_shard_of_strings_that_promises_too_many(tmp_path):
+def test_a_shard_that_declares_too_many_strings(tmp_path):
     path, names = tmp_path / "cells.zarr", np.array([f"cell{k}" for k in range(5)], dtype=object)
     root = zarr.open_group(path, mode="w", zarr_format=3)
     for frame, size in (("obs", 5), ("var", 2)):

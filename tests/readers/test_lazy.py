@@ -1,4 +1,4 @@
-"""A matrix that stays in its file gives what the same matrix gives in memory, and is never read whole."""
+"""A matrix read in blocks gives the same results as in memory and is never read completely."""
 
 import os
 import pickle
@@ -107,7 +107,7 @@ def test_bare_arrays_are_numbered(folder, tmp_path):
 
 
 @pytest.mark.parametrize("stored", [np.int16, np.float16, np.float32, np.int64])
-def test_precision_is_that_of_memory(tmp_path, stored):
+def test_precision_equals_that_in_memory(tmp_path, stored):
     np.save(tmp_path / "array.npy", COUNTS.astype(stored))
     frame = pd.DataFrame(COUNTS.astype(stored), index=SAMPLES, columns=[f"g{at}" for at in range(300)])
     frame.to_parquet(tmp_path / "table.parquet")
@@ -125,7 +125,7 @@ def test_chunks_are_joined_but_not_cut(tmp_path, monkeypatch):
         assert open_expression(path).matrix.chunks[0] == heights
 
 
-def test_row_groups_that_are_too_large_are_noticed(folder, monkeypatch):
+def test_row_groups_that_are_too_large_are_detected(folder, monkeypatch):
     monkeypatch.setattr("netbic.readers.lazy._LARGE_GROUP", 8 * 300 * 8 - 1)
     with pytest.warns(UserWarning, match="a row group holds 0.0 GB, which is read as a whole: netbic convert"):
         open_expression(folder / "table.parquet", samples_in_rows=True)
@@ -144,7 +144,7 @@ PREPARATIONS = [
 
 @pytest.mark.parametrize("name", ["dense.h5ad", "sparse.zarr"])
 @pytest.mark.parametrize("steps", PREPARATIONS, ids=str)
-def test_preparation_is_that_of_memory(folder, name, steps):
+def test_preprocessing_equals_that_in_memory(folder, name, steps):
     lazy = prepare(open_expression(folder / name, gene_names="symbol", block_rows=25), **steps)
     read = prepare(read_expression(folder / name, gene_names="symbol"), **steps)
     assert lazy.steps == read.steps
@@ -165,7 +165,7 @@ def test_preparation_is_that_of_memory(folder, name, steps):
         (lambda X: np.where(X[60, 3] == X, np.inf, X), {}, "a value is infinite"),
     ],
 )
-def test_what_cannot_be_prepared(tmp_path, change, steps, message):
+def test_data_that_cannot_be_preprocessed(tmp_path, change, steps, message):
     np.save(tmp_path / "X.npy", change(COUNTS))
     with pytest.raises(InputError, match=message) as caught:
         prepare(open_expression(tmp_path / "X.npy", block_rows=25), **steps)
@@ -177,7 +177,7 @@ FITS = [{}, {"log1p": True}, {"cpm": True, "log1p": True, "n_variable": 200}, {"
 
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("steps", FITS, ids=str)
-def test_modules_are_those_of_memory(folder, name, steps, tmp_path):
+def test_modules_equal_those_in_memory(folder, name, steps, tmp_path):
     network = tmp_path / "network.tsv"
     edges = sp.coo_array(sp.triu(STUDY.network.weights))
     labels = [str(at) for at in range(300)] if name.endswith("npy") else [f"{gene}|{k}" for k, gene in enumerate(GENES)]
@@ -198,7 +198,7 @@ def test_modules_are_those_of_memory(folder, name, steps, tmp_path):
     assert lazy.passes_ > 0
 
 
-def test_the_fingerprint_knows_the_data_and_not_the_blocks(folder, tmp_path):
+def test_the_fingerprint_depends_on_the_data_and_not_on_the_blocks(folder, tmp_path):
     def of(path, **more):
         return open_study(path, lazy=True, **more).fingerprint()["expression"]
 
@@ -228,7 +228,7 @@ def test_the_fingerprint_knows_the_data_and_not_the_blocks(folder, tmp_path):
         ("empty.h5ad", b"", "is empty"),
     ],
 )
-def test_what_cannot_be_opened(tmp_path, name, content, message):
+def test_unreadable_files(tmp_path, name, content, message):
     if content is not None:
         (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError, match=message) as caught:

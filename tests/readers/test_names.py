@@ -1,4 +1,4 @@
-"""Whatever a gene, sample, node or set is called: every reader refuses the name, with its place, or gives it back."""
+"""Readers refuse a name of a gene, sample, node or set, with its place, or return it unchanged."""
 
 import contextlib
 import re
@@ -175,12 +175,12 @@ LINES = {"10x", "sif", "gmt"}  # without quotes: a tab or a line break ends the 
 @pytest.mark.parametrize("kind", READERS)
 @settings(max_examples=40)
 @given(name=st.text(max_size=6))
-def test_readers_refuse_a_name_or_give_it_back(folder, kind, name):
+def test_readers_refuse_a_name_or_return_it_unchanged(folder, kind, name):
     check_reader(folder, kind, name)
 
 
 @pytest.mark.parametrize("kind", READERS)
-def test_readers_refuse_hostile_names_or_give_them_back(folder, kind):
+def test_readers_refuse_hostile_names_or_return_them_unchanged(folder, kind):
     for name in HOSTILE:
         check_reader(folder, kind, name)
 
@@ -198,7 +198,7 @@ def is_one_field(name):
 @pytest.mark.filterwarnings("ignore:Writing zarr v2")
 @pytest.mark.parametrize("suffix", [".h5ad", ".zarr"])
 @pytest.mark.parametrize("name", ["a\rb", "a\x9fb", "a\tb", "a\nb", '"', "NA", "=1", "🧬", " a ", "\u202e"])
-def test_stores_refuse_a_name_or_give_it_back(tmp_path, suffix, name):
+def test_stores_refuse_a_name_or_return_it_unchanged(tmp_path, suffix, name):
     path = tmp_path / f"cells{suffix}"
     data = anndata.AnnData(frame(gene=name).T)
     data.write_h5ad(path) if suffix == ".h5ad" else data.write_zarr(path)
@@ -243,7 +243,7 @@ def test_string_info_and_gene_sets_are_checked(tmp_path):
         ('gene\ts1\ts2\nA\t1\t2\n"C""\t3\t4\n', 3),
     ],
 )
-def test_line_breaks_in_quotes_are_called_so(tmp_path, text, line):
+def test_line_breaks_in_quotes_are_reported(tmp_path, text, line):
     for name, read in (("table.tsv", read_expression), ("table.sif", read_network), ("net.tsv", read_network)):
         (tmp_path / name).write_text(text)
         with pytest.raises(InputError, match=rf"{name}, line {line}: a quoted field does not end on its line"):
@@ -282,7 +282,7 @@ def round_trip(path, table):
 @example(name="\ud800")
 @example(name="GENE\r0")
 @example(name="a\0")
-def test_writers_refuse_a_name_or_give_it_back(folder, name):
+def test_writers_refuse_a_name_or_preserve_it(folder, name):
     if pd.__version__ >= "3":
         assume(not SURROGATE.search(name))  # the strings of pandas 3 cannot hold one
     model = fitted(name)

@@ -1,4 +1,4 @@
-"""Networks come out of every format alike, with a true summary of what was dropped."""
+"""Networks are the same in every format, with a summary of what was dropped."""
 
 import gzip
 
@@ -58,7 +58,7 @@ def test_text_networks(tmp_path, case, packed):
     assert named_edges(read_network(path).graph) == set(map(frozenset, EDGES))
 
 
-def test_the_account_counts_what_is_dropped(tmp_path):
+def test_the_summary_counts_what_is_dropped(tmp_path):
     (tmp_path / "net.tsv").write_text(lines(A, B) + lines(B, A) + "TP53\tTP53\nTP53\tCHEBI:1\n")
     summary = read_network(tmp_path / "net.tsv").summary
     assert (summary.edges_in_file, summary.duplicates, summary.self_loops) == (10, 4, 1)
@@ -112,7 +112,7 @@ def test_string_links_and_info(tmp_path):
 
 
 @pytest.mark.parametrize("writer", ["networkx", "igraph"])
-def test_graphml_as_others_write_it(tmp_path, writer):
+def test_graphml_as_other_programs_write_it(tmp_path, writer):
     path = tmp_path / "net.graphml"
     if writer == "networkx":
         graph = nx.Graph()
@@ -168,7 +168,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_a_bad_network_says_what_and_where(tmp_path, case):
+def test_errors_in_a_network_name_the_problem_and_the_place(tmp_path, case):
     name, text, message = BAD[case]
     (tmp_path / name).write_text(text)
     with pytest.raises(InputError, match=message) as caught:
@@ -177,13 +177,13 @@ def test_a_bad_network_says_what_and_where(tmp_path, case):
     assert "\n" not in str(caught.value)
 
 
-def test_short_names_are_not_taken_for_a_header(tmp_path):
+def test_short_names_are_not_mistaken_for_a_header(tmp_path):
     (tmp_path / "net.tsv").write_text("A\tB\nB\tC\n")
     assert read_network(tmp_path / "net.tsv").graph.n_edges == 2
     assert read_network(tmp_path / "net.tsv", header=True).graph.n_edges == 1
 
 
-def test_scores_that_are_not_there(tmp_path):
+def test_scores_and_relations_that_do_not_exist(tmp_path):
     (tmp_path / "net.tsv").write_text(lines(A, B))
     with pytest.raises(InputError, match="no column of scores"):
         read_network(tmp_path / "net.tsv", min_score=1)

@@ -1,4 +1,4 @@
-"""A small file that unpacks to very much is refused while it is unpacked; what is no regular file, before opening."""
+"""Decompression bombs are refused while they are unpacked, and special files before they are opened."""
 
 import gzip
 import io
@@ -55,7 +55,7 @@ def test_graphml_and_10x_matrices_have_the_same_limits(tmp_path, small_limits):
         read_expression(tmp_path)
 
 
-def test_a_file_that_turns_out_otherwise_than_it_began(tmp_path, monkeypatch):
+def test_a_file_whose_compression_ratio_changes_later(tmp_path, monkeypatch):
     monkeypatch.setattr(unpacking, "ALWAYS_ALLOWED", 20_000)
     monkeypatch.setattr(unpacking, "BEGINNING", 1 << 13)
     monkeypatch.setattr(unpacking, "PIECE", 1 << 12)
@@ -68,7 +68,7 @@ def test_a_file_that_turns_out_otherwise_than_it_began(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["table.tsv", "table.tsv.gz"])
-def test_what_does_not_fit_into_memory_is_refused(tmp_path, monkeypatch, name):
+def test_data_larger_than_memory_are_refused(tmp_path, monkeypatch, name):
     monkeypatch.setattr(unpacking, "ALWAYS_ALLOWED", 1000)
     monkeypatch.setattr(unpacking, "free_memory", lambda: 300_000.0)
     content = np.random.default_rng(0).integers(65, 91, 200_000).astype(np.uint8).tobytes()
@@ -79,7 +79,7 @@ def test_what_does_not_fit_into_memory_is_refused(tmp_path, monkeypatch, name):
     assert len(in_pieces(path)) >= 1  # piece by piece, memory does not matter
 
 
-def test_zeros_are_noticed_in_the_first_piece(tmp_path, monkeypatch):
+def test_zeros_are_detected_in_the_first_chunk(tmp_path, monkeypatch):
     path = packed(tmp_path / "zeros.gz", b"gene\ts1\n" + bytes(10_000_000))
     taken = []
     monkeypatch.setattr(unpacking.Unpacked, "_check", lambda self: taken.append(self._given))
@@ -90,7 +90,7 @@ def test_zeros_are_noticed_in_the_first_piece(tmp_path, monkeypatch):
         assert max(taken) < 5_000_000
 
 
-def test_archives_are_judged_by_what_they_declare(monkeypatch):
+def test_archives_are_checked_by_their_declared_sizes(monkeypatch):
     zeros = io.BytesIO()
     with zipfile.ZipFile(zeros, "w", zipfile.ZIP_DEFLATED) as archive:
         for member in range(3):
@@ -115,13 +115,13 @@ def test_pipes_and_devices_are_refused_before_they_are_opened(tmp_path, read):
 
 @pytest.mark.parametrize("encoding", ["utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be"])
 @pytest.mark.parametrize("read", [read_bytes, in_pieces])
-def test_encodings_are_called_by_their_names(tmp_path, encoding, read):
+def test_other_encodings_are_named(tmp_path, encoding, read):
     (tmp_path / "table.tsv").write_bytes("\ufeffgene\ts1\ts2\nA\t1\t2\n".encode(encoding))
     with pytest.raises(InputError, match=f"is encoded as {encoding[:6].upper()}: save it as UTF-8"):
         read(tmp_path / "table.tsv")
 
 
-def test_legitimate_text_passes(tmp_path):
+def test_ordinary_compressed_text_is_accepted(tmp_path):
     assert text.read_bytes(packed(tmp_path / "table.tsv.gz", ZEROS)) == ZEROS
     assert b"".join(piece for _, piece in in_pieces(tmp_path / "table.tsv.gz")) == ZEROS
 
@@ -147,7 +147,7 @@ def converted(path):
 
 
 @pytest.mark.parametrize("read", [read_expression, read_network, opened_lazily, converted])
-def test_parquet_is_judged_by_its_metadata(tmp_path, monkeypatch, read):
+def test_parquet_files_are_checked_by_their_metadata(tmp_path, monkeypatch, read):
     path = constant_table(tmp_path / "table.parquet")
     narrow(monkeypatch)
     monkeypatch.setattr(parquet.pd, "read_parquet", None)
@@ -189,7 +189,7 @@ print(int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text(
 
 # The peak that getrusage gives a new process includes the memory of the one that started it: VmHWM does not.
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="needs the memory statistics of Linux")
-def test_a_real_bomb_takes_little_memory(tmp_path):
+def test_a_decompression_bomb_takes_little_memory(tmp_path):
     part = gzip.compress(b"G1\t0\t0\t0\n" * 1_000_000)  # gzip files may be put one behind the other
     with (tmp_path / "bomb.tsv.gz").open("wb") as file:
         file.write(gzip.compress(b"gene\ts1\ts2\ts3\n") + part * 400)
@@ -201,7 +201,7 @@ def test_a_real_bomb_takes_little_memory(tmp_path):
     assert float(megabytes) < 1000
 
 
-def test_sparse_counts_are_no_bomb(tmp_path, monkeypatch):
+def test_sparse_counts_are_not_refused_as_a_decompression_bomb(tmp_path, monkeypatch):
     generator = np.random.default_rng(0)
     counts = np.where(generator.random((200, 400)) < 0.97, 0, generator.integers(1, 9, (200, 400)))
     table = pd.DataFrame(counts).rename(columns=str).rename(index="g{}".format)

@@ -1,4 +1,4 @@
-"""The report as a file: true to the fit, complete in itself, and closed to names that would like to be markup."""
+"""The report as an HTML file: its content, no external resources, and names that contain markup."""
 
 import base64
 import hashlib
@@ -82,7 +82,7 @@ def test_only_scripts_and_styles_of_the_page_may_run(page):
         assert allowed == " ".join(f"'sha256-{digest}'" for digest in digests)
 
 
-def test_no_element_carries_code_or_style(page, hostile_page):
+def test_no_element_has_inline_code_or_style(page, hostile_page):
     for _, attributes in page.elements + hostile_page.elements:
         assert not [name for name in attributes if name.startswith("on") or name == "style"]
 
@@ -199,7 +199,7 @@ def test_a_star_is_hub_driven_and_a_ring_is_not(folder):
         )
 
 
-def test_a_folder_without_the_rest_still_has_a_report_that_says_so(folder, tmp_path):
+def test_a_folder_without_optional_files_has_a_report_that_lists_them(folder, tmp_path):
     shutil.copytree(folder / "model", tmp_path / "bare")
     page = Page(netbic.report.write_report(tmp_path / "bare").read_text())
     text = " ".join(page.texts["li"])
@@ -242,7 +242,7 @@ def test_the_same_fit_writes_the_same_page_also_after_an_interruption(folder, tm
     assert (tmp_path / "out" / "report.html").read_bytes() == before
 
 
-def test_new_gene_sets_come_into_a_new_report(folder, tmp_path):
+def test_new_gene_sets_appear_in_a_new_report(folder, tmp_path):
     shutil.copytree(folder, tmp_path / "out")
     sets = netbic.io.read_gene_sets(folder.parent / "sets.gmt")
     (tmp_path / "new.gmt").write_text("\t".join(["brand-new", "", *next(iter(sets.values()))]))
@@ -254,7 +254,7 @@ def test_new_gene_sets_come_into_a_new_report(folder, tmp_path):
     assert "planted" not in names
 
 
-def test_a_fit_without_the_libraries_says_how_to_get_them_and_goes_on(folder, tmp_path, monkeypatch):
+def test_a_fit_without_the_libraries_explains_how_to_install_them_and_continues(folder, tmp_path, monkeypatch):
     monkeypatch.setattr("netbic.report.page.find_spec", lambda name: None if name == "altair" else name)
     monkeypatch.setitem(__import__("sys").modules, "altair", None)
     done = run_successfully("fit", folder.parent / "expression.parquet", "--modules", 1, "--out", tmp_path / "out")
@@ -322,7 +322,7 @@ def test_tables_of_another_fit_are_left_out(folder, tmp_path):
     assert any("edges.tsv" in line for line in gathered.missing)
 
 
-def test_foreign_tables_are_named(folder, tmp_path):
+def test_tables_of_other_programs_are_named(folder, tmp_path):
     copy = shutil.copytree(folder, tmp_path / "copy")
     (copy / "gene_sets.tsv").write_text("a\tb\n1\t2\n")
     with pytest.raises(netbic.InputError, match=r"gene_sets.tsv.*has no column"):
@@ -333,14 +333,14 @@ def test_foreign_tables_are_named(folder, tmp_path):
         contents.gather(copy)
 
 
-def test_a_folder_that_is_not_there(folder, tmp_path):
+def test_a_report_in_a_missing_folder(folder, tmp_path):
     done = run("report", str(folder), "--out", str(tmp_path / "no" / "page.html"))
     assert done.exit_code == 1
     assert "page.html" in done.output
     assert "its folder does not exist" in done.output
 
 
-def test_settings_show_what_the_defaults_came_to(folder):
+def test_settings_show_the_values_of_defaults(folder):
     shown = dict(contents.gather(folder).settings())
     assert {"genes", "samples", "smoothness"} <= set(shown)
 
@@ -421,7 +421,7 @@ def judged(gathered):
 
 
 @pytest.mark.parametrize("content", ["{", "[1]", '{"edges": 3, "gene_sets": {"level": "low"}}'])
-def test_a_damaged_record_of_levels_counts_as_none(folder, tmp_path, content):
+def test_a_damaged_record_of_levels_is_ignored(folder, tmp_path, content):
     copy = shutil.copytree(folder, tmp_path / "copy")
     (copy / "enrichment.json").write_text(content)
     assert contents.gather(copy).levels == {"edges": 0.05, "gene_sets": 0.05}
@@ -429,7 +429,7 @@ def test_a_damaged_record_of_levels_counts_as_none(folder, tmp_path, content):
     assert contents.gather(copy).levels == {"edges": 0.01, "gene_sets": 0.05}
 
 
-def test_a_bad_file_of_gene_sets_leaves_all_as_it_was(folder, tmp_path):
+def test_a_bad_file_of_gene_sets_changes_nothing(folder, tmp_path):
     copy = shutil.copytree(folder, tmp_path / "copy")
     before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in copy.rglob("*") if path.is_file()}
     for text in ("no genes here\n", "strange\t\tNOBODY\tKNOWS\tTHEM\n"):

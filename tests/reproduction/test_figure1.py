@@ -43,7 +43,7 @@ def test_sensitivities_agree_with_the_reference(replicates):
     assert (wide["sgSVD*"] > wide["L0SVD"]).all()
 
 
-def test_controls_show_what_the_graph_does_alone():
+def test_controls_show_the_effect_of_the_graph_alone():
     table = controls(30).set_index(["control", "method"])
     assert 0.78 < table.loc[("no signal", "sgSVD*"), "in_block"] < 0.95
     assert table.loc[("no signal", "L0SVD"), "in_block"] == pytest.approx(0.5, abs=0.03)
@@ -55,7 +55,7 @@ def test_controls_show_what_the_graph_does_alone():
     assert np.isnan(table.loc[("no signal", "sgSVD*"), "sensitivity"])
 
 
-def test_without_a_graph_it_makes_no_difference_where_the_signal_sits():
+def test_without_a_graph_the_position_of_the_signal_does_not_matter():
     toy = paper(0.03, random_state=0)
     there, here = off_the_block(toy), as_published(toy)
     assert there.truth.tolist() == here.truth.tolist()[::-1]

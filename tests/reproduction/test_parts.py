@@ -1,4 +1,4 @@
-"""Table 1 and Figure 2 on the real data: the paper's ordering, and what it does not tell."""
+"""Table 1 and Figure 2 on the real data: the paper's order of methods, and the effect of degrees."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def test_the_papers_ordering_on_breast_tumours(breast):
     assert ranks["sgSVD*", "L0SVD"] < 0.01
 
 
-def test_much_of_that_gain_is_degree(breast):
+def test_much_of_the_gain_is_explained_by_degree(breast):
     summary = summarise(breast).set_index("method")
     gain = summary.loc["sgSVD*", "log fold_change"] - summary.loc["L0SVD", "log fold_change"]
     with_rewired = summary.loc["sgSVD*", "log rewired_fold_change"] - summary.loc["L0SVD", "log fold_change"]
@@ -53,7 +53,7 @@ def test_the_summary_counts_what_the_table_holds(breast):
     assert row["terms, 0.01"] == own["terms_0.01"].sum()
 
 
-def test_random_modules_have_next_to_no_terms(real_data):
+def test_random_modules_have_almost_no_terms(real_data):
     study = load_study(real_data, "BRCA (Agilent)", "Pathway Commons")
     counts = random_modules(study, read_gene_sets(real_data / "go_bp_human.gmt.gz"), Sizes())
     assert counts["terms_0.001"] == 0
@@ -90,7 +90,7 @@ def test_everything_is_written(real_data, tmp_path):
     assert "## Table 1" not in again
 
 
-def test_data_that_are_not_there(tmp_path):
+def test_missing_data_and_unknown_parts_are_reported(tmp_path):
     with pytest.raises(InputError, match="Table 1 and Figure 2 need real data"):
         experiments.reproduce(["table1"], tmp_path / "out")
     with pytest.raises(InputError, match=r"expr_tcga_brca_agilent2012.parquet does not exist"):

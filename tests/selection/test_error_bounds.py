@@ -8,7 +8,7 @@ from netbic.selection import expected_false, pcer_threshold, threshold_for
 from netbic.selection.error_bounds import ASSUMPTIONS, r_concave_tail
 
 
-def test_numbers_worked_out_by_hand():
+def test_numbers_calculated_by_hand():
     # 20 of 88: 400 / 88 / .6, and 400 / 88 * 4 * (.2 + .01) / 1.02
     assert expected_false(0.8, 20, 88, 50, "none") == pytest.approx(400 / 88 / 0.6)
     assert expected_false(0.8, 20, 88, 50) == pytest.approx(3.743316, abs=1e-6)  # as R's stabs prints it

@@ -1,4 +1,4 @@
-"""Fits on the workers of a Dask cluster are those made here, whatever happens to the workers."""
+"""Fits on the workers of a Dask cluster equal local fits, also when workers are killed."""
 
 import operator
 import os
@@ -81,11 +81,11 @@ FUNCTIONS = {
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_cluster_comes_to_the_same_numbers(client, name):
+def test_a_cluster_gives_the_same_results(client, name):
     assert same(FUNCTIONS[name](), FUNCTIONS[name](n_jobs="dask"))
 
 
-def test_a_model_that_chooses_its_settings_may_ask_a_cluster(client):
+def test_a_model_that_chooses_its_settings_may_use_a_cluster(client):
     here, there = (AutoSVD(plain, most=2, random_state=0, n_jobs=jobs).fit(X) for jobs in (None, "dask"))
     assert same(here.best_estimator_, there.best_estimator_)
     assert here.reasons_ == there.reasons_
@@ -94,7 +94,7 @@ def test_a_model_that_chooses_its_settings_may_ask_a_cluster(client):
 @pytest.mark.parametrize(
     "name", ["tune", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("n_modules", "stability"))]
 )
-def test_a_worker_that_dies_costs_no_number(name, monkeypatch):
+def test_a_killed_worker_does_not_change_the_results(name, monkeypatch):
     collect, killed = ClusterExecutor.gather, []
 
     def collect_after_a_kill(self, handles):
@@ -110,7 +110,7 @@ def test_a_worker_that_dies_costs_no_number(name, monkeypatch):
     assert same(FUNCTIONS[name](), found)
 
 
-def test_a_cluster_that_goes_away_leaves_the_checkpoint(tmp_path, client):
+def test_the_checkpoint_remains_when_a_cluster_is_lost(tmp_path, client):
     kept = tmp_path / "tuning.jsonl"
     options = {"n_folds": 3, "random_state": 0, "checkpoint": kept}
     with two_workers() as leaving, pytest.raises(ClusterError, match="start it again"):
@@ -123,7 +123,7 @@ def test_a_cluster_that_goes_away_leaves_the_checkpoint(tmp_path, client):
     assert same(FUNCTIONS["tune"](), again.cv_results_)
 
 
-def test_fits_that_no_worker_survives_are_given_up_with_the_likely_cause():
+def test_fits_that_kill_every_worker_fail_with_the_likely_cause():
     def die(data, job):
         os._exit(1)
 
@@ -133,7 +133,7 @@ def test_fits_that_no_worker_survives_are_given_up_with_the_likely_cause():
                 list(DaskExecutor(ClusterExecutor(client)).map(die, None, [1], in_order))
 
 
-def test_large_data_are_sent_without_a_remark(client):
+def test_large_data_are_sent_without_a_warning(client):
     large = np.zeros((1500, 1500))  # Dask warns of graphs of tasks beyond ten megabytes
     assert next(DaskExecutor(ClusterExecutor(client)).map(np.take, large, [0])) == 0
 
@@ -151,12 +151,12 @@ def test_data_travel_once_and_jobs_are_small(client, monkeypatch):
             assert max(len(pickle.dumps((function, *job))) for job in zip(fits, jobs, strict=True)) < 500
 
 
-def test_the_error_of_a_fit_comes_back_as_it_was(client):
+def test_the_error_of_a_fit_is_raised_unchanged(client):
     with pytest.raises(ZeroDivisionError):
         list(DaskExecutor(ClusterExecutor(client)).map(operator.truediv, 1, [2, 1, 0, 4]))
 
 
-def test_what_a_worker_cannot_read_is_said(client, monkeypatch):
+def test_an_error_names_what_a_worker_cannot_import(client, monkeypatch):
     at_home = ModuleType("at_home")
     exec("from netbic import SparseGraphSVD\nclass Mine(SparseGraphSVD): pass", at_home.__dict__)
     monkeypatch.setitem(sys.modules, "at_home", at_home)
@@ -169,7 +169,7 @@ def settings():
     return list(warnings.filters), pools
 
 
-def test_fits_elsewhere_are_quiet_and_have_one_thread(client):
+def test_fits_on_workers_show_no_warnings_and_use_one_thread(client):
     def settings_of_worker(data, job):  # a nested function travels by value: workers cannot import this file
         pools = {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
         return warnings.filters[0][0], pools
@@ -178,7 +178,7 @@ def test_fits_elsewhere_are_quiet_and_have_one_thread(client):
     assert found == [("ignore", {1})] * 4
 
 
-def test_threads_that_overlap_leave_settings_as_they_were():
+def test_overlapping_threads_restore_the_settings():
     before = settings()
     inside, leave = threading.Event(), threading.Event()
 
@@ -200,7 +200,7 @@ def test_threads_that_overlap_leave_settings_as_they_were():
 
 
 @pytest.mark.parametrize("n_jobs", [0, 1.5, "dusk"])
-def test_other_words_are_refused(n_jobs):
+def test_other_values_of_n_jobs_are_refused(n_jobs):
     with pytest.raises(ValueError, match=f"n_jobs={n_jobs!r}: a number of threads is needed"):
         stability(plain, X, n_jobs=n_jobs)
 

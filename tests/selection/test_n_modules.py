@@ -1,4 +1,4 @@
-"""The number of modules: planted ones are counted, there are none in noise, threads make no difference."""
+"""The number of modules: planted modules are counted, noise has none, threads make no difference."""
 
 import numpy as np
 import pandas as pd

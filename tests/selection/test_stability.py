@@ -1,4 +1,4 @@
-"""Stability: frequencies are those of plain fits to halves, the bound holds, and stable modules are singular pairs."""
+"""Stability: frequencies equal those of separate fits to halves, and the error bound holds."""
 
 import anndata
 import numpy as np

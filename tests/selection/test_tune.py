@@ -188,7 +188,7 @@ def test_planted_sizes_are_found(criterion, runs):
     assert np.mean(hits) > 0.6, right
 
 
-def test_bic_keeps_too_few():
+def test_bic_chooses_too_small_sizes():
     grid = {"n_rows": [10, 30, 50, 70], "n_columns": [10, 30, 50, 70]}
     X = netbic.simulate.paper(0.05, random_state=0).X
     chosen = tune(plain, X, grid, criterion="bic").best_params_
@@ -505,7 +505,7 @@ def test_a_constant_fold_is_named():
         tune(SparseGraphSVD(1), X, {"n_rows": [5]}, random_state=flat[0])
 
 
-def test_other_estimators_are_sent_to_scikit_learn():
+def test_users_of_other_estimators_are_referred_to_scikit_learn():
     with pytest.raises(TypeError, match="GridSearchCV"):
         tune(GridSearchCV(plain, {}), toy.X)
 

@@ -1,4 +1,4 @@
-"""Tiny problems against all supports."""
+"""Tiny problems, compared with all possible supports."""
 
 import warnings
 from itertools import combinations

@@ -28,7 +28,7 @@ def fit(X, solver, name="sgSVD*", **keywords):
     return netbic.method(name, 1, solver=solver, **keywords).fit(X)
 
 
-def test_star_cycles_under_aisp_and_settles_under_auto():
+def test_star_cycles_under_aisp_and_converges_under_auto():
     X, graph = star_problem()
     keywords = {"n_rows": 9, "n_columns": 3, "column_graph": graph, "column_sigma": 20.0}
     with pytest.warns(ConvergenceWarning, match=r"did not converge \(module 0 ran into a cycle\): use solver='auto'"):
@@ -42,7 +42,7 @@ def test_star_cycles_under_aisp_and_settles_under_auto():
 @pytest.mark.parametrize("name", ["sgSVD*", "sgSVD"])
 @pytest.mark.parametrize("sigma", [0.1, 0.4])
 @pytest.mark.parametrize("signs", ["same", "random"])
-def test_every_case_that_cycles_settles_under_auto(name, sigma, signs):
+def test_every_case_that_cycles_converges_under_auto(name, sigma, signs):
     cycled = 0
     for seed in range(25):
         toy = paper(0.05, signs=signs, random_state=seed)
@@ -57,7 +57,7 @@ def test_every_case_that_cycles_settles_under_auto(name, sigma, signs):
         assert cycled, "none of these runs cycles under aisp any more: the test has lost its subject"
 
 
-def test_golden_limit_cycles_settle_under_auto():
+def test_golden_limit_cycles_converge_under_auto():
     folder = shared_folder("NETBIC_GOLDEN")
     if folder is None:
         pytest.skip("needs the golden set lung200: set NETBIC_GOLDEN to its folder")

@@ -1,4 +1,4 @@
-"""However many modules are asked for, the search ends when nothing is left, and says so."""
+"""The search ends when no signal remains, for any requested number of modules, with a warning."""
 
 import re
 import warnings
@@ -49,13 +49,13 @@ def test_the_search_ends(data, parameters, why):
         assert np.linalg.norm(rest) < 1e-6 * np.linalg.norm(X)
 
 
-def test_a_size_of_one_entry_does_not_go_on_for_all_of_them(monkeypatch):
+def test_the_search_for_modules_of_one_entry_is_limited(monkeypatch):
     monkeypatch.setattr(search, "MAX_MODULES", 20)
     with pytest.warns(UserWarning, match=f"found 20 of {MANY} modules: no more than 20 are searched for"):
         assert SparseGraphSVD(MANY, n_rows=1, n_columns=1).fit(X).n_components_ == 20
 
 
-def test_counting_needs_no_memory_for_what_is_not_tested():
+def test_counting_modules_needs_no_memory_for_untested_ones():
     planted = np.random.default_rng(2).standard_normal((30, 20))
     planted[:10, :8] += 4
     model = SparseGraphSVD(n_rows=10, n_columns=8)
@@ -67,7 +67,7 @@ def test_counting_needs_no_memory_for_what_is_not_tested():
     assert chosen.best_estimator_.n_components_ <= 5
 
 
-def test_a_billion_modules_by_command(tmp_path):
+def test_a_command_that_requests_a_billion_modules(tmp_path):
     np.save(tmp_path / "X.npy", X)
     arguments = ["--modules", str(MANY), "--genes", "4", "--samples", "3", "--no-report"]
     done = run("fit", str(tmp_path / "X.npy"), "--out", str(tmp_path / "out"), *arguments)

@@ -1,4 +1,4 @@
-"""What must hold for every matrix, graph, term, sign mode, penalty and solver."""
+"""Properties that hold for every matrix, graph, term, sign mode, penalty and solver."""
 
 import warnings
 
@@ -57,7 +57,7 @@ def test_objective_never_falls_in_more_problems(problem, term, sign, solver):
 
 @settings(max_examples=200)
 @given(matrices(), terms, signs, st.sampled_from(["auto", "monotone", "aisp"]))
-def test_module_is_what_it_claims(problem, term, sign, solver):
+def test_a_module_has_the_stated_properties(problem, term, sign, solver):
     X, generator = problem
     keywords = random_settings(X, generator)
     model = quiet_fit(X, graph_term=term, signs=sign, solver=solver, n_components=1, center=None, **keywords)
@@ -100,7 +100,7 @@ def test_final_objective_is_the_formula(problem, term, sign):
 
 @settings(max_examples=100)
 @given(matrices(n=st.integers(6, 25), p=st.integers(6, 25)), st.integers(1, 6), st.integers(1, 6), terms)
-def test_exactly_k_are_kept_or_all_with_a_positive_score(problem, k_rows, k_columns, term):
+def test_exactly_k_entries_or_all_with_a_positive_score_are_kept(problem, k_rows, k_columns, term):
     X, generator = problem
     graph = random_graph(X.shape[1], generator)
     keywords = {"n_components": 1, "n_rows": k_rows, "n_columns": k_columns, "center": None, "graph_term": term}

@@ -1,4 +1,4 @@
-"""The solver's parts, one fact each."""
+"""Parts of the solver: half steps, shifts, starts, deflation, annealing."""
 
 import warnings
 
@@ -38,7 +38,7 @@ def test_a_node_chosen_for_its_neighbours_alone_is_positive(zero):
 
 
 @pytest.mark.parametrize("solver", ["auto", "monotone"])
-def test_supports_of_equal_objective_do_not_take_turns(solver):
+def test_supports_of_equal_objective_do_not_alternate(solver):
     side = Side(L0(1), FAR_EDGE.term("adjacency"), sigma=1.0)
     old = side.smooth(Vector.of(np.array([0.0, 1.0, 0, 0])))
     assert half_step(side, np.array([1.0, 1, 0, 0]), old, old, solver, feasible=True).support.tolist() == [1]
@@ -97,7 +97,7 @@ def test_auto_takes_the_papers_steps_where_they_do_not_lower_f():
     assert agreed >= 10
 
 
-def test_which_shifts_the_solvers_try():
+def test_shifts_that_the_solvers_try():
     assert list(Side(L0(2), PATH.term("normalized"), 1.0).shifts("monotone")) == [1.0]
     assert list(Side(L0(2), PATH.term("normalized_laplacian"), 1.0).shifts("auto")) == [0.0, 0.25, 0.5, 1.0, 2.0]
     assert list(Side(L0(2), PATH.term("laplacian"), 1.0).shifts("aisp")) == [2.0]
@@ -113,7 +113,7 @@ def test_restarts_are_ranked_by_f_and_any_module_beats_none():
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_a_start_of_the_wrong_sign_is_turned(sign):
+def test_a_start_of_the_wrong_sign_is_flipped(sign):
     a, b = np.array([1.0, 2, 3]), np.array([1.0, -1, 2, 0.5])
     X = np.outer(a, b)
     rows, columns = Side(L0(2, nonnegative=True)), Side(L0(3))
@@ -163,7 +163,7 @@ def test_deflation_is_the_formula(how, shape):
 
 @pytest.mark.parametrize("shape", [(30, 50), (50, 30), (400, 500)])
 @pytest.mark.parametrize("exact", [True, False])
-def test_starts_follow_the_matrix_as_modules_are_taken_out(shape, exact):
+def test_starts_follow_the_deflated_matrix(shape, exact):
     generator = np.random.default_rng(1)
     X = generator.standard_normal(shape) + 3 * np.outer(np.linspace(0, 1, shape[0]), np.linspace(1, 0, shape[1]))
     operator = corrected(X)
@@ -212,7 +212,7 @@ def test_an_exhausted_matrix_of_some_size_ends_the_search():
                 SparseGraphSVD(30, n_rows=1, n_columns=1, center=None).fit(data)
 
 
-def test_starts_of_a_spent_matrix_are_found_by_products():
+def test_starts_of_an_exhausted_matrix_are_found_by_products():
     """Rounding in the Gram matrix must not be taken for signal."""
     a, b = np.random.default_rng(2).standard_normal((2, 40))
     X = np.outer(a, b)
@@ -225,7 +225,7 @@ def test_starts_of_a_spent_matrix_are_found_by_products():
     assert exact_direction(corrected(np.zeros((3, 4))), True) is None
 
 
-def test_an_oscillation_that_dies_away_is_not_a_cycle():
+def test_a_decaying_oscillation_is_not_a_cycle():
     outcomes = []
     for seed in range(30):
         toy = paper(0.05, n_rows=40, n_columns=40, n_row_support=20, n_column_support=20, random_state=seed)
@@ -253,7 +253,7 @@ def test_l1_ball_modules_obey_their_bound_on_integers():
         assert np.abs(state.v.values).sum() <= bounds[1] * (1 + 1e-9)
 
 
-def test_annealing_ends_at_the_sizes_asked_for():
+def test_annealing_ends_at_the_requested_sizes():
     toy = paper(0.04, random_state=0)
     parameters = {
         "n_rows": 50,
@@ -269,7 +269,7 @@ def test_annealing_ends_at_the_sizes_asked_for():
         assert (np.diff(objectives) >= -1e-12 * abs(objectives[-1])).all()
 
 
-def test_annealing_finds_what_a_cut_start_loses():
+def test_annealing_finds_modules_that_a_truncated_start_misses():
     """30 x 120 in 300 x 2,000 where the leading pair hardly sees it."""
     reached = {0: [], 12: []}
     for seed in range(4):
@@ -284,7 +284,7 @@ def test_annealing_finds_what_a_cut_start_loses():
     assert min(reached[12]) > 0.9
 
 
-def test_annealing_leaves_penalties_without_a_size_alone():
+def test_annealing_does_not_change_penalties_without_a_size():
     X = paper(0.03, random_state=0).X
     parameters = {"row_penalty": L1Ball(5.0), "column_penalty": AdaptiveSupport(), "center": None}
     plain, annealed = (SparseGraphSVD(1, **parameters, annealing=steps).fit(X) for steps in (0, 3))

@@ -69,7 +69,7 @@ def test_another_task_is_refused_and_what_differs_is_named(path):
     assert read_header(path, "tuning")["settings"] == {"folds": 4, "seed": 1}
 
 
-def test_another_version_is_another_task(path, monkeypatch):
+def test_a_checkpoint_of_another_version_is_another_task(path, monkeypatch):
     monkeypatch.setattr("netbic.storage.checkpoint.__version__", "99.0")
     with pytest.raises(CheckpointMismatch, match=r"netbic: .* then, 99\.0 now"):
         entries(path)

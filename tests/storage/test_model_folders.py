@@ -1,4 +1,4 @@
-"""A model folder that somebody has changed is refused in one line; nothing but its own files is opened."""
+"""An edited model folder is refused in one line, and only files of a model are opened."""
 
 import hashlib
 import io
@@ -82,7 +82,7 @@ ARRAYS = {
 
 
 @pytest.mark.parametrize("case", ARRAYS)
-def test_arrays_that_cannot_be_those_of_a_model(models, tmp_path, case):
+def test_arrays_that_do_not_fit_the_model_are_refused(models, tmp_path, case):
     name, change, message = ARRAYS[case]
     netbic.save(models["adaptive" if "posteriors" in name or "choices" in name else "plain"], tmp_path)
     rewritten(tmp_path, "arrays.npz", array(name, change))
@@ -92,7 +92,7 @@ def test_arrays_that_cannot_be_those_of_a_model(models, tmp_path, case):
     assert str(tmp_path) in str(caught.value)
 
 
-def test_rows_that_are_gone_are_noticed_without_names(tmp_path):
+def test_missing_rows_are_detected_without_names(tmp_path):
     netbic.save(SparseGraphSVD(1).fit(TOY.X), tmp_path)
     rewritten(tmp_path, "arrays.npz", array("left_vectors", lambda vectors: vectors[:10]))
     with pytest.raises(InputError, match="left_vectors contains a vector of length"):
@@ -107,7 +107,7 @@ def test_an_array_that_is_missing(models, tmp_path, name):
         netbic.load(tmp_path)
 
 
-def test_arrays_that_no_model_has_are_not_read(models, tmp_path):
+def test_unknown_arrays_are_not_read(models, tmp_path):
     netbic.save(models["plain"], tmp_path)
     rewritten(tmp_path, "arrays.npz", lambda arrays: arrays | {"more": np.zeros(3)})
     assert not hasattr(netbic.load(tmp_path), "more_")
@@ -140,7 +140,7 @@ HEADERS = {
 
 
 @pytest.mark.parametrize("case", HEADERS)
-def test_headers_that_cannot_be_those_of_a_model(models, tmp_path, case):
+def test_invalid_model_headers_are_refused(models, tmp_path, case):
     change, message = HEADERS[case]
     netbic.save(models["plain"], tmp_path)
     rewritten(tmp_path, "model.json", change)
@@ -160,7 +160,7 @@ NAMES = {
 
 
 @pytest.mark.parametrize("case", NAMES)
-def test_names_that_cannot_be_those_of_a_model(models, tmp_path, case):
+def test_names_that_do_not_fit_the_model_are_refused(models, tmp_path, case):
     change, message = NAMES[case]
     netbic.save(models["plain"], tmp_path)
     rewritten(tmp_path, "names.json", change)
@@ -195,7 +195,7 @@ GRAPHS = {
 
 
 @pytest.mark.parametrize("case", GRAPHS)
-def test_graphs_that_cannot_be_those_of_a_model(models, tmp_path, case):
+def test_graphs_that_do_not_fit_the_model_are_refused(models, tmp_path, case):
     netbic.save(models["plain"], tmp_path)
     rewritten(tmp_path, "column_graph.npz", GRAPHS[case])
     with pytest.raises(InputError, match=str(tmp_path)):
@@ -217,7 +217,7 @@ def test_only_files_of_known_names_are_opened(models, tmp_path, listed, monkeypa
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
 @pytest.mark.parametrize("name", ["model.json", "arrays.npz", "names.json"])
-def test_a_pipe_or_device_in_a_files_place_is_not_read(models, tmp_path, name, kind):
+def test_a_pipe_or_device_instead_of_a_file_is_not_read(models, tmp_path, name, kind):
     netbic.save(models["plain"], tmp_path)
     (tmp_path / name).unlink()
     {
@@ -240,7 +240,7 @@ def test_a_pipe_or_device_in_a_files_place_is_not_read(models, tmp_path, name, k
     assert "regular file" in answers[0] or "cannot be read" in answers[0]
 
 
-def test_links_to_regular_files_are_fine(models, tmp_path):
+def test_links_to_regular_files_are_accepted(models, tmp_path):
     netbic.save(models["plain"], tmp_path / "model")
     (tmp_path / "linked").mkdir()
     for path in (tmp_path / "model").iterdir():
@@ -248,7 +248,7 @@ def test_links_to_regular_files_are_fine(models, tmp_path):
     assert netbic.load(tmp_path / "linked").n_components_ == 2
 
 
-def test_a_save_that_was_killed_says_so(models, tmp_path, monkeypatch):
+def test_a_killed_save_is_reported(models, tmp_path, monkeypatch):
     netbic.save(models["plain"], tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     real, calls = os.replace, []

@@ -1,4 +1,4 @@
-"""A search that goes on from known modules comes to the same numbers, to the last bit."""
+"""A search resumed from known modules gives identical results."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_modules_after_known_ones_come_out_the_same(case):
+def test_the_modules_after_known_ones_are_identical(case):
     X, parameters = CASES[case]
     whole = SparseGraphSVD(5, **({"n_rows": 20, "n_columns": 60} | parameters))
     modules = list(whole.iter_fit(X))
@@ -41,7 +41,7 @@ def test_the_modules_after_known_ones_come_out_the_same(case):
             assert mine.tobytes() == theirs.tobytes()
 
 
-def test_an_iteration_broken_off_leaves_the_estimator_unfitted():
+def test_an_interrupted_iteration_leaves_the_estimator_unfitted():
     model = SparseGraphSVD(3, n_columns=60)
     next(model.iter_fit(expression))
     assert not hasattr(model, "components_")

@@ -1,4 +1,4 @@
-"""An output folder: started, interrupted, resumed, finished, refused."""
+"""Output folders of fits: started, interrupted, resumed, finished, refused."""
 
 import json
 import os
@@ -79,7 +79,7 @@ def interrupted(files, out, after):
         assert fit(files, out).exit_code == 1
 
 
-def test_all_results_are_there_and_the_checkpoint_is_gone(finished):
+def test_all_results_exist_and_the_checkpoint_is_removed(finished):
     assert sorted(contents(finished)) == sorted(RESULTS)
 
 
@@ -110,7 +110,7 @@ def test_a_damaged_checkpoint_does_not_change_the_result(files, finished, tmp_pa
     assert contents(tmp_path / "out") == contents(finished)
 
 
-def test_a_module_of_another_run_is_not_taken(files, finished, tmp_path):
+def test_a_module_of_another_run_is_not_used(files, finished, tmp_path):
     interrupted(files, tmp_path / "out", 2)
     other = tmp_path / "other"
     interrupted(files, other, 1)
@@ -121,7 +121,7 @@ def test_a_module_of_another_run_is_not_taken(files, finished, tmp_path):
     assert not contents(other)["modules.tsv"].startswith(contents(finished)["modules.tsv"][:2000])
 
 
-def test_resume_on_a_missing_or_empty_folder_starts_afresh(files, finished, tmp_path):
+def test_resume_on_a_missing_or_empty_folder_starts_from_the_beginning(files, finished, tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "cut-short").mkdir()
     (tmp_path / "cut-short" / ".netbic-unfinished-run.json-77-abcd1234").write_bytes(b"{")
@@ -187,7 +187,7 @@ def test_two_fits_do_not_share_a_folder(files, tmp_path):
     assert fit(files, tmp_path / "out", "--resume").exit_code == 0
 
 
-def test_finished_means_that_the_results_are_there(files, finished, tmp_path):
+def test_missing_results_of_a_finished_run_are_written_again(files, finished, tmp_path):
     assert fit(files, tmp_path / "out").exit_code == 0
     (tmp_path / "out" / "summary.tsv").unlink()
     assert fit(files, tmp_path / "out", "--resume").exit_code == 0
@@ -200,7 +200,7 @@ def test_the_bytes_do_not_depend_on_the_number_of_threads(files, tmp_path):
     assert contents(tmp_path / "1") == contents(tmp_path / "2")
 
 
-def test_force_begins_again(files, finished, tmp_path):
+def test_force_starts_again(files, finished, tmp_path):
     assert fit(files, tmp_path / "out", modules=2).exit_code == 0
     assert fit(files, tmp_path / "out", "--force").exit_code == 0
     assert contents(tmp_path / "out") == contents(finished)
@@ -277,7 +277,7 @@ def test_kills_at_random_moments(files, finished, tmp_path, kills):
     assert progress >= 0.15 * kills  # otherwise the kills came too early or too late to mean anything
 
 
-def test_a_fit_that_cannot_write_says_so(files, tmp_path, monkeypatch):
+def test_a_fit_that_cannot_write_reports_it(files, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 

@@ -1,4 +1,4 @@
-"""`netbic.save` replaces a saved model and nothing else."""
+"""`netbic.save` replaces only saved models."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def test_a_saved_model_replaces_only_a_saved_model(tmp_path, name):
         netbic.save(model, tmp_path / "own" / name)
 
 
-def test_a_saved_model_without_a_graph_leaves_no_graph_of_the_one_before(tmp_path):
+def test_a_saved_model_without_a_graph_removes_the_earlier_graph(tmp_path):
     netbic.save(SparseGraphSVD(1, n_columns=20, column_graph=TOY.column_graph).fit(TOY.X), tmp_path)
     assert (tmp_path / "column_graph.npz").exists()
     netbic.save(SparseGraphSVD(1, n_columns=20).fit(TOY.X), tmp_path)
@@ -40,7 +40,7 @@ def test_a_report_of_a_saved_model_is_replaced_by_the_next(tmp_path):
     assert netbic.load(tmp_path).n_components_ == 1
 
 
-def test_a_save_onto_a_disk_that_fills_up_leaves_the_model_before(tmp_path, monkeypatch):
+def test_saving_to_a_disk_that_fills_up_leaves_the_earlier_model(tmp_path, monkeypatch):
     one, other = (SparseGraphSVD(1, n_columns=size).fit(TOY.X) for size in (20, 30))
     netbic.save(one, tmp_path)
     before = contents(tmp_path)

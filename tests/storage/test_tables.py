@@ -1,4 +1,4 @@
-"""A model that is written and loaded is the same model."""
+"""A model that is saved and loaded, or converted to tables and back, is the same model."""
 
 import json
 
@@ -72,14 +72,14 @@ def test_nothing_is_pickled(tmp_path):
     assert {path.suffix for path in tmp_path.iterdir()} == {".npz", ".json"}
 
 
-def test_what_json_cannot_hold_is_described(tmp_path):
+def test_values_that_json_cannot_store_are_described(tmp_path):
     model = SparseGraphSVD(1, n_columns=20, random_state=np.random.default_rng(0)).fit(study.expression)
     netbic.save(model, tmp_path)
     assert netbic.load(tmp_path).random_state is None
     assert "Generator" in (tmp_path / "model.json").read_text()
 
 
-def test_a_model_of_a_later_format_says_so(tmp_path):
+def test_a_model_of_a_later_format_is_refused(tmp_path):
     netbic.save(MODELS["an array"][0].fit(study.expression.to_numpy()), tmp_path)
     content = json.loads((tmp_path / "model.json").read_text())
     (tmp_path / "model.json").write_text(json.dumps(content | {"format": 99, "netbic": "9.0"}))
@@ -134,7 +134,7 @@ def test_names_that_look_like_missing_values_survive(tmp_path):
 
 
 @pytest.mark.parametrize("center", ["columns", "both"])
-def test_a_model_goes_to_tables_and_back(center):
+def test_a_model_survives_a_round_trip_through_tables(center):
     model = SparseGraphSVD(3, n_rows=30, n_columns=60, scale=True, center=center).fit(study.expression)
     again = netbic.io.from_frames(netbic.io.to_frames(model))
     for name in FITTED:
@@ -164,7 +164,7 @@ def test_names_stay_text(tmp_path):
         netbic.save(SparseGraphSVD(1).fit(dated), tmp_path / "dated")
 
 
-def test_a_class_of_ones_own_comes_back_as_what_it_is_made_from(tmp_path):
+def test_a_user_defined_subclass_is_loaded_as_its_base_class(tmp_path):
     class Own(SparseGraphSVD):
         pass
 
@@ -177,7 +177,7 @@ def test_a_class_of_ones_own_comes_back_as_what_it_is_made_from(tmp_path):
 
 
 @pytest.mark.parametrize("named", ["names", "no names", "samples that occur twice"])
-def test_graphs_and_choices_go_to_tables_and_back(named):
+def test_graphs_and_choices_survive_a_round_trip_through_tables(named):
     toy = netbic.simulate.paper(0.03, random_state=0)
     samples = [f"s{i // 2 if named == 'samples that occur twice' else i}" for i in range(100)]
     X = toy.X if named == "no names" else pd.DataFrame(toy.X, index=samples, columns=[f"g{i}" for i in range(100)])
@@ -207,7 +207,7 @@ def test_posteriors_and_choices_of_different_models_are_refused():
         netbic.io.from_frames(tables._replace(choices=pd.concat([tables.choices, tables.choices])))
 
 
-def test_stable_modules_go_to_tables_and_back():
+def test_stable_modules_survive_a_round_trip_through_tables():
     toy = netbic.simulate.paper(0.02, random_state=0)
     model = SparseGraphSVD(1, n_rows=60, n_columns=60, center=None)
     stable = netbic.selection.stability(model, toy.X, n_pairs=3, random_state=0).refit(toy.X)

@@ -1,4 +1,4 @@
-"""Names are matched, what does not match is counted, and a mix-up of names is recognised."""
+"""Genes are matched by name, unmatched ones are counted, and mixed-up kinds of names are recognised."""
 
 import json
 
@@ -23,7 +23,7 @@ GENES = np.array(["TP53", "MDM2", "EGFR", "GRB2", "ACTB", "GAPDH"], dtype=object
 NETWORK = Graph.from_edges(pd.DataFrame({"a": ["TP53", "MDM2", "EGFR", "SOS1"], "b": ["MDM2", "EGFR", "GRB2", "GRB2"]}))
 
 
-def test_the_account_adds_up():
+def test_the_counts_of_the_alignment_add_up():
     graph, summary = align(GENES, NETWORK, samples=["s1", "s2"])
     assert (summary.genes, summary.nodes, summary.matched) == (6, 5, 4)
     assert (summary.edges_in_graph, summary.edges_kept) == (4, 3)
@@ -158,14 +158,14 @@ def test_the_command_line_prints_its_options_for_parameters(tmp_path):
     assert done.output.strip().endswith("translate one into the other with a two-column table (--id-map)")
 
 
-def test_anndata_users_read_of_no_option_and_of_no_parameter_they_do_not_have():
+def test_errors_of_tl_name_only_parameters_of_tl():
     anndata = pytest.importorskip("anndata")
     adata = anndata.AnnData(np.eye(4), var=pd.DataFrame(index=["x", "y", "z", "w"]))
     with pytest.raises(InputError, match=r"with a two-column table$"):
         tl.modules(adata, chain(["p", "q", "r", "s"]))
 
 
-def test_options_and_keywords_say_the_same(tmp_path):
+def test_options_and_keywords_do_the_same(tmp_path):
     study(tmp_path, list(ENSEMBL), list(ENSEMBL))
     files = tmp_path / "expression.tsv", tmp_path / "net.tsv"
     options = StudyOptions(

@@ -67,7 +67,7 @@ def test_nameless_genes_are_dropped(kind):
     assert prepared.steps[0] == {"step": "drop nameless", "genes": 2}
 
 
-def test_missing_values_do_not_disturb():
+def test_missing_values_are_ignored_in_every_step():
     incomplete = COUNTS.copy()
     incomplete[0, 0] = incomplete[2, 5] = np.nan
     prepared = prepare(expression(genes=list("abcdefgh"), values=incomplete), log1p=True, n_variable=4)
@@ -88,6 +88,6 @@ def test_missing_values_do_not_disturb():
         (COUNTS, {"n_variable": -1}, "`n_variable=-1`: at least 2 genes are needed"),
     ],
 )
-def test_what_cannot_be_prepared(kind, values, options, message):
+def test_data_that_cannot_be_preprocessed(kind, values, options, message):
     with pytest.raises(InputError, match=message):
         prepare(expression(kind, values=values), **options)

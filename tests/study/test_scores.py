@@ -1,4 +1,4 @@
-"""Scores of integers, of sparse matrices with missing entries, and of matrices that do not fit their names."""
+"""Scores of integers, of sparse matrices with missing entries, and of matrices that do not match their names."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def test_integers_are_scored_as_the_same_floats(form):
     np.testing.assert_allclose(scores_by_name(model, form(part), kept), scores_by_name(model, form(part * 1.0), kept))
 
 
-def test_holes_in_sparse_matrices_are_refused():
+def test_missing_entries_in_sparse_matrices_are_refused():
     incomplete = counts.astype(float)
     incomplete[3, 4] = np.nan
     with pytest.raises(InputError, match="sparse and contains NaN"):

@@ -1,4 +1,4 @@
-"""AnnData objects as Zarr stores of one version of the format, whatever the default of anndata is."""
+"""AnnData objects as Zarr stores of a given version of the format."""
 
 import warnings
 

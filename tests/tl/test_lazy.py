@@ -1,4 +1,4 @@
-"""AnnData objects whose matrix is not in memory: the same modules and scores, and it never gets there."""
+"""AnnData objects whose matrix is not in memory give the same modules and scores without loading it completely."""
 
 import tracemalloc
 
@@ -54,7 +54,7 @@ def test_a_dask_matrix_or_layer(kind, mask):
     assert isinstance(lazy.X, da.Array)
 
 
-def test_integers_are_taken_in_the_same_precision():
+def test_integers_are_converted_to_the_same_precision():
     whole = np.round(counts * 3).astype(np.int16)
     data, lazy = cells(whole), cells(in_blocks(np.asarray, whole))
     for found in (data, lazy):
@@ -113,7 +113,7 @@ def test_backed_objects(tmp_path, kind, mode):
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
-def test_pictures_take_the_rows_they_show(kind):
+def test_pictures_load_only_the_rows_they_show(kind):
     plt = pytest.importorskip("matplotlib.pyplot")
     data, lazy = cells(kind(counts)), cells(in_blocks(kind))
     shown = []
@@ -161,7 +161,7 @@ def test_heatmaps_of_a_report_load_the_blocks_of_members_once(visited, tmp_path)
     assert sorted(loaded) == sorted(set(np.flatnonzero(model.rows_.any(axis=0)) // 10))
 
 
-def test_a_dask_array_goes_into_anndata_as_it_is(visited):
+def test_a_dask_array_is_stored_in_anndata_unchanged(visited):
     X, whole, loaded = visited
     model = netbic.SparseGraphSVD(2, n_rows=30, n_columns=60).fit(whole)
     made = tl.to_anndata(model, X)
@@ -170,7 +170,7 @@ def test_a_dask_array_goes_into_anndata_as_it_is(visited):
     np.testing.assert_allclose(made.obsm["X_netbic"], tl.to_anndata(model, whole).obsm["X_netbic"], atol=1e-10)
 
 
-def test_enrichment_wants_data_in_memory_and_loads_nothing(visited):
+def test_enrichment_requires_data_in_memory_and_loads_nothing(visited):
     X, whole, loaded = visited
     model = netbic.SparseGraphSVD(1, n_rows=30, n_columns=60).fit(whole)
     for judge in (netbic.enrichment.coexpression, netbic.enrichment.held_out_edges):
@@ -198,7 +198,7 @@ def test_the_matrix_never_is_in_memory(monkeypatch):
     assert most < 40e6
 
 
-def test_views_of_objects_on_disk_are_refused_at_once(tmp_path):
+def test_views_of_objects_on_disk_are_refused_before_reading(tmp_path):
     adata = anndata.AnnData(np.random.default_rng(0).standard_normal((30, 20)))
     adata.write_h5ad(tmp_path / "cells.h5ad")
     view = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")[:20]

@@ -1,4 +1,4 @@
-"""AnnData in, AnnData out: the same modules as the estimator's, kept through .h5ad, sparse all the way."""
+"""AnnData objects: the same modules as the estimator, preserved in .h5ad files, sparse matrices stay sparse."""
 
 import json
 import tracemalloc
@@ -70,7 +70,7 @@ def test_results_survive_a_file(tmp_path):
     np.testing.assert_array_equal(refit.components_, one.components_)
 
 
-def test_a_model_goes_to_anndata_and_back():
+def test_a_model_survives_a_round_trip_through_anndata():
     model = SparseGraphSVD(2, column_graph=study.network, **PARAMETERS).fit(study.expression)
     again = tl.from_anndata(tl.to_anndata(model, study.expression))
     assert np.array_equal(again.components_, model.components_)
@@ -164,7 +164,7 @@ def test_networkx_graphs_and_positional_matrices():
         (lambda data: tl.from_anndata(data, "x"), "run tl.modules"),
     ],
 )
-def test_wrong_use_says_what_to_do(call, message):
+def test_usage_errors_explain_what_to_do(call, message):
     with pytest.raises(InputError, match=message):
         call(cells())
 
@@ -187,12 +187,12 @@ def test_wrong_use_says_what_to_do(call, message):
         lambda data: netbic.selection.AutoSVD().fit(data),
     ],
 )
-def test_where_a_matrix_is_needed_anndata_is_sent_to_tl(call):
+def test_functions_of_matrices_refer_anndata_users_to_tl(call):
     with pytest.raises(TypeError, match=r"X is an AnnData object: use netbic\.tl .*adata\.to_df\(\)"):
         call(cells())
 
 
-def test_other_things_than_anndata():
+def test_objects_other_than_anndata_are_refused():
     with pytest.raises(TypeError, match="expected an AnnData object, got ndarray"):
         tl.modules(values)
     data = cells()
@@ -220,7 +220,7 @@ def test_stored_modules_survive_another_order_of_genes():
         tl.from_anndata(data[:, :300].copy())
 
 
-def test_an_earlier_graph_does_not_linger():
+def test_an_earlier_graph_is_removed():
     data = cells()
     tl.modules(data, study.network, 1, **PARAMETERS)
     alignment = json.loads(data.uns["netbic"]["alignment"])
@@ -250,7 +250,7 @@ def test_sparse_and_dense_cells_have_the_same_scores(center):
     np.testing.assert_allclose(sparse, dense, atol=1e-9)
 
 
-def test_genes_of_one_name_are_refused():
+def test_duplicate_gene_names_are_refused():
     data = cells()
     tl.modules(data, None, 1, **PARAMETERS)
     twice = data[:5].copy()
@@ -259,7 +259,7 @@ def test_genes_of_one_name_are_refused():
         tl.score(twice, data)
 
 
-def test_what_a_penalty_chose_and_the_samples_graph_survive():
+def test_choices_and_the_graph_of_samples_are_preserved():
     toy = netbic.simulate.paper(0.03, random_state=0)
     names = [f"s{i}" for i in range(100)], [f"g{i}" for i in range(100)]
     frame = pd.DataFrame(toy.X, index=names[0], columns=names[1])
