@@ -26,7 +26,7 @@ def browser():
 
     assert CHROMIUM, "NETBIC_REQUIRE_BROWSER=1 but there is no chromium: apt-get install chromium"
     with sync_playwright() as playwright:
-        # In containers there is often no sandbox to be had; the pages are our own files.
+        # Containers often have no sandbox; the pages are our own files.
         started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield started
         started.close()
@@ -44,7 +44,7 @@ def hostile_folder(tmp_path_factory):
 
 @pytest.fixture
 def opened(browser):
-    """Opens a report as a reader would; at the end nothing may have been complained of, requested or violated."""
+    """Opens a report; at the end there may be no error message, no request and no policy violation."""
     contexts, complaints = [], []
 
     def open_report(folder, width=1200, **options):
@@ -87,7 +87,7 @@ def tip(page):
 
 
 def go_to_module(page, number):
-    """As a reader does, from the table; ready when its pictures answer the mouse."""
+    """Open a module from the table and wait until its pictures respond to the mouse."""
     page.locator(f'.sortable a[href="#module-{number}"]').click()
     page.locator(f"#module-{number}").wait_for()
     page.wait_for_function(f"!document.querySelector('#module-{number} circle title')")
