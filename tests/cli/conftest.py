@@ -9,7 +9,7 @@ from support.output_folders import fit
 
 @pytest.fixture
 def cohort(tmp_path):
-    """Expression, a network and gene sets, as a user has them."""
+    """Files of expression, a network and gene sets."""
     folder = tmp_path / "cohort"
     folder.mkdir()
     generator = np.random.default_rng(0)

@@ -48,13 +48,13 @@ with scratch_folder(Path(sys.argv[1]), "out.zarr") as scratch:
 
 
 def test_a_store_that_was_being_replaced_is_restored(cohort, tmp_path):
-    """A kill between the two steps that put a new store in the place of an old one."""
+    """A kill between the two steps that replace an old store by a new one."""
     arguments = ("convert", cohort / "expression.tsv", tmp_path / "out.zarr")
     assert run(*arguments).exit_code == 0
     before = contents(tmp_path / "out.zarr")
     subprocess.run([sys.executable, "-c", _REPLACING, str(tmp_path)], check=False, timeout=60)
     assert not (tmp_path / "out.zarr").exists()
-    assert run(*arguments).exit_code == 2  # it is there again, and not replaced without --force
+    assert run(*arguments).exit_code == 2  # it exists again and is not replaced without --force
     assert contents(tmp_path / "out.zarr") == before
     assert not list(tmp_path.glob(".netbic-*"))
 

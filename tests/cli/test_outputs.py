@@ -92,7 +92,7 @@ def test_force_replaces_an_earlier_fit_and_leaves_the_rest(cohort, results):
     assert fit(cohort, results, "--force", "--no-report").exit_code == 0
     left = contents(results)
     assert left["notes.txt"] == b"mine"
-    assert not {"gene_sets.tsv", "report.html"} & set(left)  # of the earlier fit, which has gone
+    assert not {"gene_sets.tsv", "report.html"} & set(left)  # of the earlier fit, which was replaced
 
 
 def test_a_file_that_came_later_is_not_replaced(cohort, results):
