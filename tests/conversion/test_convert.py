@@ -75,7 +75,7 @@ FORMS = {
 @pytest.mark.parametrize("name", FORMS)
 @pytest.mark.parametrize("block_rows", [None, 13])
 def test_every_form_becomes_the_same_store(tmp_path, name, block_rows, monkeypatch):
-    monkeypatch.setattr("netbic.conversion.external_transpose._BATCH", 1 << 10)  # so that there are several pieces
+    monkeypatch.setattr("netbic.conversion.external_transpose._BATCH", 1 << 10)  # so that there are several chunks
     write, options = FORMS[name]
     write(tmp_path / name)
     read = read_expression(tmp_path / name, **options)
@@ -103,7 +103,7 @@ def test_anndata_reads_it(tmp_path, name):
 
 
 def test_a_text_file_read_in_chunks_and_its_errors(tmp_path, monkeypatch):
-    """Pieces are cut at line ends, and an error names the line of the file."""
+    """Chunks end at line ends, and an error names the line of the file."""
     pieces = netbic.readers.text.text_pieces
     monkeypatch.setattr(
         "netbic.conversion.external_transpose.text_pieces", lambda path, progress: pieces(path, 700, progress)
@@ -113,13 +113,13 @@ def test_a_text_file_read_in_chunks_and_its_errors(tmp_path, monkeypatch):
     made = convert(tmp_path / "table.tsv", tmp_path / "out.zarr")
     np.testing.assert_array_equal(made.matrix.compute(), VALUES)
     lines = (tmp_path / "table.tsv").read_text().splitlines()
-    for spoil, message in (
+    for damage, message in (
         (lambda line: line.replace("\t", "\tx", 1), "is not a number"),
         (lambda line: line + "\t1", "has 59 fields"),
     ):
-        spoilt = [*lines]
-        spoilt[38] = spoil(spoilt[38])
-        (tmp_path / "bad.tsv").write_text("\n".join(spoilt))
+        damaged = [*lines]
+        damaged[38] = damage(damaged[38])
+        (tmp_path / "bad.tsv").write_text("\n".join(damaged))
         with pytest.raises(InputError, match=rf"line 39.*{message}"):
             convert(tmp_path / "bad.tsv", tmp_path / "bad.zarr")
         assert not (tmp_path / "bad.zarr").exists()
@@ -195,7 +195,7 @@ def test_a_store_is_replaced_only_with_force_and_other_folders_never(tmp_path):
 
 @pytest.mark.parametrize("name", ["table.tsv", "csr.h5ad"])
 def test_a_damaged_store_is_detected(tmp_path, name):
-    """Zarr reads chunks that are not there as zeros."""
+    """Zarr reads missing chunks as zeros."""
     FORMS[name][0](tmp_path / name)
     convert(tmp_path / name, tmp_path / "out.zarr", block_rows=20)
     chunk = tmp_path / "out.zarr" / "X" / ("1.0" if name == "table.tsv" else "data/0")
@@ -238,7 +238,7 @@ def test_blocks_of_zeros_are_not_damage(tmp_path):
 
 
 def test_damaged_10x_folders_are_one_line_errors(tmp_path):
-    for number, (spoil, message) in enumerate(
+    for number, (damage, message) in enumerate(
         [
             (lambda text: text.replace("general", "symmetric"), "is symmetric"),
             (lambda text: text + "1 x 1\n", "cannot be read as a MatrixMarket file"),
@@ -249,7 +249,7 @@ def test_damaged_10x_folders_are_one_line_errors(tmp_path):
         folder = tmp_path / str(number)
         tenx(folder)
         content = gzip.decompress((folder / "matrix.mtx.gz").read_bytes()).decode()
-        (folder / "matrix.mtx.gz").write_bytes(gzip.compress(spoil(content).encode()))
+        (folder / "matrix.mtx.gz").write_bytes(gzip.compress(damage(content).encode()))
         with pytest.raises(InputError, match=message):
             convert(folder, tmp_path / "out.zarr")
         assert not (tmp_path / "out.zarr").exists()
@@ -272,7 +272,7 @@ def test_the_command(tmp_path):
     assert run("convert", *arguments, "--force", "--quiet").output == ""
 
 
-FRUGAL = """
+MEMORY_SCRIPT = """
 import sys
 import netbic.io, pandas, zarr, dask.array, pyarrow.csv, pyarrow.parquet, numcodecs
 netbic.conversion.to_zarr.BLOCK_BYTES = 8_000_000
@@ -295,7 +295,9 @@ def test_memory_stays_far_below_the_table(tmp_path):
         for gene in range(4000):
             file.write(f"g{gene}\t{line}\n")
     arguments = [str(tmp_path / "table.tsv"), str(tmp_path / "out.zarr")]
-    done = subprocess.run([sys.executable, "-c", FRUGAL, *arguments], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", MEMORY_SCRIPT, *arguments], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
 
     assert 0 < float(done.stdout) < 200  # MB
