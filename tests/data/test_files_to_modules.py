@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score
 import netbic
 from support.commands import run
 
-MATCHED = {  # genes and edges in common, as the data's own description has them
+MATCHED = {  # genes and edges in common, from the description of the data
     ("coadread_rnaseq", "pathway_commons_v7"): (13_136, 260_230),
     ("coadread_rnaseq", "biogrid_3.4.133"): (14_386, 208_667),
     ("brca_rnaseq", "pathway_commons_v7"): (10_688, 185_289),
