@@ -51,7 +51,7 @@ def test_modules_may_be_indices_masks_names_or_a_model():
 
 
 def test_a_models_graph_is_matched_by_name():
-    """Whatever the order of the edge table's nodes, and with genes that it lacks."""
+    """For any order of the nodes in the edge table, and with genes that it lacks."""
     graph = graph_and_names()
     frame = pd.DataFrame(np.random.default_rng(1).standard_normal((10, 31)), columns=[*graph.names, "extra"])
     frame = frame[frame.columns[np.random.default_rng(2).permutation(31)]]
@@ -84,7 +84,7 @@ def test_small_modules_and_empty_graphs_under_every_null(null):
 
 
 def heavy_tailed(n=3000, seed=0):
-    """A graph with hubs, as biological networks have them."""
+    """A graph with hubs, like biological networks."""
     generator = np.random.default_rng(seed)
     weights = np.minimum(generator.pareto(1.2, n) + 0.3, 200)
     ends = generator.choice(n, size=(40_000, 2), p=weights / weights.sum())
