@@ -197,7 +197,7 @@ def test_what_a_penalty_must_implement_is_named():
 
 def test_a_user_defined_penalty_may_choose_its_size(tmp_path):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that its choice is not reliable, where it is not
+        warnings.simplefilter("ignore")  # the warning that its choice is not reliable
         fitted = SparseGraphSVD(1, row_penalty=Half(), column_penalty=Half(), center=None).fit(toy.X)
     assert fitted.choices_["size"].tolist() == [fitted.rows_.sum(), fitted.columns_.sum()]
     assert fitted.columns_[0][toy.v != 0].mean() > 0.5

@@ -106,7 +106,7 @@ def test_later_modules_shrink_under_every_deflation(missing, deflation):
 
 
 def test_sigma_is_relative_to_the_residual_with_missing_entries_too():
-    """The second module's sigma follows the leading singular value of the matrix it is sought in."""
+    """The sigma of the second module is relative to the leading singular value of the deflated matrix."""
     operator = Masked(INCOMPLETE - 5, impute=False)
     starts = Starts(operator, exact=False)
     for _ in range(3):

@@ -184,7 +184,7 @@ def test_more_modules_than_columns(deflation):
     data = np.random.default_rng(0).standard_normal((60, 20))
     for X in (data, sp.csr_array(data)):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # under "schur" every module lowers the rank: 20 are all there are
+            warnings.simplefilter("ignore")  # under "schur" every module lowers the rank: there are at most 20
             model = SparseGraphSVD(25, n_rows=10, n_columns=5, deflation=deflation).fit(X)
         assert model.n_components_ == (20 if deflation == "schur" else 25)
         assert model.explained_variance_ratio_.sum() == pytest.approx(model.score(X))
@@ -201,7 +201,7 @@ def test_disjoint_modules_are_found_in_order_under_projection():
 @pytest.mark.parametrize("low_memory", [False, True])
 @pytest.mark.parametrize("mean", [0.0, 30.0])
 def test_memory_of_a_dense_fit(dtype, low_memory, mean):
-    """At most 2.5 times X beyond X itself, 1.4 times with low_memory, centred copies included."""
+    """At most 2.5 times the memory of X in addition to X, 1.4 times with low_memory, including centred copies."""
     data = (np.random.default_rng(0).standard_normal((300, 6000)) + mean).astype(dtype)
     model = SparseGraphSVD(3, n_rows=20, n_columns=50, low_memory=low_memory).fit(data)
     tracemalloc.start()
@@ -223,7 +223,7 @@ def test_sparse_data_far_from_zero_give_the_dense_answer():
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
 @pytest.mark.parametrize("center", ["columns", "both"])
 def test_single_precision_at_any_scale(scale, form, center):
-    """Squares leave the range of single precision long before the data do."""
+    """Squares overflow single precision long before the data do."""
     data = np.random.default_rng(0).standard_normal((60, 40)).astype(np.float32) + 1
     for shape in (data, data.T.copy()):
         plain = SparseGraphSVD(3, n_rows=10, n_columns=8, center=center).fit(shape.astype(np.float64))
@@ -354,7 +354,7 @@ def test_names_match_the_graph_to_the_columns():
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# scikit-learn's world
+# Compatibility with scikit-learn
 # --------------------------------------------------------------------------------------------------------------------
 
 
