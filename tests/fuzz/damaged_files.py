@@ -2,9 +2,9 @@
 
     python tests/fuzz/damaged_files.py --files 2000 --seed 0 [--format h5ad ...]
 
-Every file is damaged and read in a forked process of its own, so that a crash, a hang or a giant allocation is counted
-and the rest goes on. Prints a table of outcomes, and for every failure the command that repeats it. Exit status 1 if
-there is any failure.
+Every file is damaged and read in a separate forked process, so that a crash, a hang or a giant allocation is counted
+and the others are still read. Prints a table of outcomes, and for every failure the command that repeats it. Exit
+status 1 if there is any failure.
 """
 
 import argparse
@@ -40,16 +40,16 @@ FINE = ("read", "refused")
 SECONDS = 20
 MEMORY = 1 << 30  # bytes beyond those of the process that forks
 N, P = 30, 24
-_LETTERS = b"0123456789 \t\n.,-+eE%\"'{}[]abcXYZ\x00\xff"  # more likely to pass for what was there
-_WILD = (-5, -1, 1_794, 2**31 - 1, -(2**31), 2**40, 2**62, -(2**63))
+_LETTERS = b"0123456789 \t\n.,-+eE%\"'{}[]abcXYZ\x00\xff"  # more likely to look like valid content
+_INVALID = (-5, -1, 1_794, 2**31 - 1, -(2**31), 2**40, 2**62, -(2**63))
 
 
 class Format(NamedTuple):
-    """How files of a kind are written, damaged from within, and read."""
+    """How files of a format are written, damaged inside, and read."""
 
     write: Callable[[Path], None]
     read: Callable[[Path], None]
-    spoil: Callable[[Path, np.random.Generator], None] | None = None
+    damage_inside: Callable[[Path, np.random.Generator], None] | None = None
 
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ def _write_model(folder: Path) -> None:
 
 
 def _read_matrix(path: Path, **options: object) -> None:
-    """All at once and block by block; what is read must be fit to compute with."""
+    """Completely and in blocks; the values that are read must be usable."""
     problems = []
     for read in (lambda: read_expression(path, **options).matrix, lambda: _by_blocks(path, **options)):
         try:
@@ -220,25 +220,27 @@ def _change_bytes(path: Path, generator: np.random.Generator) -> None:
     path.write_bytes(data)
 
 
-def _wild(array: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """An array of integers in which some are what they must not be, or one that is too long or too short."""
+def _with_invalid(array: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    """An array of integers with invalid values or of a wrong length."""
     array = array.copy()
     if generator.random() < 0.2:
         return array[: generator.integers(array.size)] if generator.random() < 0.5 else np.append(array, array[-1:])
     limits = np.iinfo(array.dtype)
     for _ in range(generator.integers(1, 4)):
-        wild = _WILD[generator.integers(len(_WILD))] if generator.random() < 0.6 else int(generator.integers(60))
-        array[generator.integers(array.size)] = min(max(wild, limits.min), limits.max)
+        invalid = (
+            _INVALID[generator.integers(len(_INVALID))] if generator.random() < 0.6 else int(generator.integers(60))
+        )
+        array[generator.integers(array.size)] = min(max(invalid, limits.min), limits.max)
     return array
 
 
-def _spoil_group(group: object, generator: np.random.Generator) -> None:
-    """Wild integers in the index arrays of a sparse matrix, or a shape that is not its own."""
+def _damage_group(group: object, generator: np.random.Generator) -> None:
+    """Invalid integers in the index arrays of a sparse matrix, or a wrong shape."""
     if generator.random() < 0.15:
         group.attrs["shape"] = [int(generator.integers(60)), [P, 10**12][generator.integers(2)]]
         return
     name = ("indices", "indptr")[generator.integers(2)]
-    array = _wild(group[name][:], generator)
+    array = _with_invalid(group[name][:], generator)
     if array.size == group[name].shape[0]:
         group[name][:] = array
     else:
@@ -249,39 +251,39 @@ def _spoil_group(group: object, generator: np.random.Generator) -> None:
             group.create_dataset(name, data=array)
 
 
-def _spoil_h5ad(path: Path, generator: np.random.Generator) -> None:
+def _damage_h5ad(path: Path, generator: np.random.Generator) -> None:
     import h5py
 
     with h5py.File(path, "r+") as file:
         if "dense" not in path.name:
-            _spoil_group(file["X"], generator)
+            _damage_group(file["X"], generator)
         else:
             file["X"][generator.integers(N), generator.integers(P)] = [np.nan, np.inf, 1e38][generator.integers(3)]
 
 
-def _spoil_zarr(path: Path, generator: np.random.Generator) -> None:
+def _damage_zarr(path: Path, generator: np.random.Generator) -> None:
     import zarr
 
     root = zarr.open(str(path), mode="r+", use_consolidated=False)
     if "dense" not in path.name:
-        _spoil_group(root["X"], generator)
+        _damage_group(root["X"], generator)
     else:
         root["X"][int(generator.integers(N)), int(generator.integers(P))] = np.inf
 
 
-def _spoil_npz(path: Path, generator: np.random.Generator) -> None:
+def _damage_npz(path: Path, generator: np.random.Generator) -> None:
     with np.load(path) as file:
         arrays = dict(file)
     names = [name for name in arrays if arrays[name].ndim == 1 and arrays[name].dtype.kind == "i"]
     name = names[generator.integers(len(names))]
-    arrays[name] = _wild(arrays[name], generator)
+    arrays[name] = _with_invalid(arrays[name], generator)
     np.savez(path, **arrays)
 
 
-def _spoil_model(path: Path, generator: np.random.Generator) -> None:
-    """Damage the graph, or any file, and have the digests agree with it."""
+def _damage_model(path: Path, generator: np.random.Generator) -> None:
+    """Damage the graph, or any file, and update the digests."""
     if generator.random() < 0.5:
-        _spoil_npz(path / "column_graph.npz", generator)
+        _damage_npz(path / "column_graph.npz", generator)
     else:
         _change_bytes(_one_of(path, generator), generator)
     with suppress(ValueError, KeyError, TypeError, OSError):  # model.json itself is damaged
@@ -292,7 +294,7 @@ def _spoil_model(path: Path, generator: np.random.Generator) -> None:
 
 
 def _one_of(path: Path, generator: np.random.Generator) -> Path:
-    """The file itself, or one of a folder's."""
+    """The file itself, or one of the files of a folder."""
     if path.is_file():
         return path
     files = sorted(found for found in path.rglob("*") if found.is_file())
@@ -300,14 +302,14 @@ def _one_of(path: Path, generator: np.random.Generator) -> Path:
 
 
 FORMATS = {
-    "h5ad": Format(_write_h5ad, _read_matrix, _spoil_h5ad),
-    "zarr": Format(_write_zarr, _read_matrix, _spoil_zarr),
+    "h5ad": Format(_write_h5ad, _read_matrix, _damage_h5ad),
+    "zarr": Format(_write_zarr, _read_matrix, _damage_zarr),
     "parquet": Format(_write_parquet, _read_table),
     "edges": Format(_write_edges, _read_network),
-    "npz": Format(_write_npz, _read_network, _spoil_npz),
+    "npz": Format(_write_npz, _read_network, _damage_npz),
     "npy": Format(_write_npy, _read_matrix),
     "10x": Format(_write_10x, _read_10x),
-    "model": Format(_write_model, _read_model, _spoil_model),
+    "model": Format(_write_model, _read_model, _damage_model),
 }
 
 
@@ -317,14 +319,14 @@ FORMATS = {
 
 
 class Result(NamedTuple):
-    """What became of one damaged file."""
+    """The outcome of reading one damaged file."""
 
     outcome: str
     message: str
 
 
 def intact(name: str, folder: Path) -> list[Path]:
-    """Write the intact files of a format (in a process of its own: threads of libraries do not survive a fork)."""
+    """Write the intact files of a format (in a separate process: threads of libraries do not survive a fork)."""
     result = _in_child(lambda: FORMATS[name].write(folder), folder / "output")
     assert result.outcome == "read", result.message
     files = sorted(path for path in folder.iterdir() if path.name != "output")
@@ -345,8 +347,8 @@ def damaged(name: str, files: list[Path], seed: list[int], scratch: Path) -> Res
     kind = FORMATS[name]
 
     def work() -> None:
-        if kind.spoil is not None and generator.random() < 0.35:
-            kind.spoil(path, generator)
+        if kind.damage_inside is not None and generator.random() < 0.35:
+            kind.damage_inside(path, generator)
         else:
             _change_bytes(_one_of(path, generator), generator)
         kind.read(path)
@@ -410,7 +412,7 @@ def run(name: str, numbers: range, seed: int) -> tuple[Counter[str], list[str]]:
 
 
 def main() -> int:
-    """Run what was asked for; 1 if anything failed."""
+    """Run the requested files; 1 if anything failed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--files", type=int, default=2000, help="damaged files per format")
     parser.add_argument("--seed", type=int, default=0)
