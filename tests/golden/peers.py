@@ -42,7 +42,7 @@ def change(new: Vector, old: Vector, order: int = 2) -> float:
 
 
 def run(X, rows, columns, start, stop, most):
-    """Rounds of the plain iteration until `stop(new, old)`; the last state and all states on the way."""
+    """Iterations without safeguards until `stop(new, old)`; the last state and all states before it."""
     u, v = start
     old = State(u, v, np.nan, np.nan)
     path = []
@@ -68,7 +68,7 @@ def d_converged(tol):
 
 
 def columns_first(X, rows, columns, start, stop, most):
-    """The same with v updated before u: netbic's rounds on the transpose."""
+    """The same with v updated before u: netbic's iterations on the transpose."""
     u, v = start
     state, path = run(X.T, columns, rows, (v, u), lambda new, old: stop(swap(new), swap(old)), most)
     return swap(state), [swap(state) for state in path]
@@ -79,7 +79,7 @@ def swap(state: State) -> State:
 
 
 def layers(X, n_layers, fit):
-    """Layer after layer on X - sum of d uv'; `fit(residual, number)` answers (state, path)."""
+    """Layer after layer on X - sum of d uv'; `fit(residual, number)` returns (state, path)."""
     residual, states, paths = X.copy(), [], []
     for number in range(n_layers):
         state, path = fit(residual, number)

@@ -52,7 +52,7 @@ def number_in(task, pattern):
 
 
 def not_converged(golden, task):
-    """Whether a literal Algorithm 1 was cut off before it settled: then there is no answer to compare with."""
+    """Whether a literal Algorithm 1 stopped before it converged: then there is no result to compare with."""
     return bool(re.match("two_l1sgstar|alg1", task)) and not golden.get(task, "converged").all()
 
 
@@ -237,7 +237,7 @@ def test_two_sided(golden, task):
     tol = 1e-13 if kind in ("two_l1sgstar", "alg1") else 1e-4
     state, path = run(golden.X, rows, columns, start, both_converged(tol), 1000)
     if not golden.get(task, "converged").all():
-        # The peer ran into a limit cycle; so must we, and "auto" must not (tests/properties/test_convergence.py).
+        # The peer ran into a limit cycle; so must we, and "auto" must not (tests/solver/test_convergence.py).
         assert len(path) == 1000
         assert change(path[-1].v, path[-2].v) > 1e-4
         assert change(path[-1].v, path[-3].v) < 1e-10
