@@ -33,7 +33,7 @@ LIBRARIES = ["estimators", "enrichment", "io", "report", "selection"]
 LIBRARIES = [*(f"netbic.{name}" for name in LIBRARIES), "altair", "dask.array", "jinja2", "matplotlib", "PIL", "zarr"]
 SIGNALS = (signal.SIGTERM, signal.SIGKILL, signal.SIGINT)
 USER_FILES = {"notes.txt": b"mine", "checkpoint/epoch1.ckpt": b"mine too", "model/weights.pt": b"and mine"}
-PATIENCE = 300.0  # seconds after which a command counts as hanging
+TIMEOUT = 300.0  # seconds after which a command counts as hanging
 Contents = dict[str, bytes]
 
 
@@ -135,23 +135,23 @@ def started(arguments: list[str], folder: Path) -> int:
 
 def ended(child: int, kill: tuple[float, int] | None = None) -> int:
     """Wait for a child, and kill it meanwhile; returns its exit code, negative for a signal."""
-    begun, left = time.monotonic(), kill
+    start, left = time.monotonic(), kill
     while True:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
             return os.waitstatus_to_exitcode(status)
-        spent = time.monotonic() - begun
+        spent = time.monotonic() - start
         if left is not None and spent >= left[0]:
             os.kill(child, left[1])
             left = None
-        if spent > PATIENCE:
+        if spent > TIMEOUT:
             os.kill(child, signal.SIGKILL)
-            raise TimeoutError(f"a command did not end within {PATIENCE:.0f} s")
+            raise TimeoutError(f"a command did not end within {TIMEOUT:.0f} s")
         time.sleep(0.001)
 
 
 class Bench:
-    """The template folders of all jobs, how long each takes, and what it ends with."""
+    """The template folders of all jobs, their run times and their results."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -172,14 +172,14 @@ class Bench:
             assert ended(started(arguments, folder)) == 0, (folder.parent / "output.txt").read_text()
         self.template[job.name] = folder
         whole = self.copy(job)
-        begun = time.monotonic()
+        start = time.monotonic()
         assert ended(started(job.arguments, whole)) == 0, (whole.parent / "output.txt").read_text()
-        self.seconds[job.name] = time.monotonic() - begun
+        self.seconds[job.name] = time.monotonic() - start
         self.expected[job.name] = contents(whole)
         shutil.rmtree(whole.parent)
 
     def copy(self, job: Job) -> Path:
-        """A fresh folder to run a job in."""
+        """A new folder to run a job in."""
         folder = Path(tempfile.mkdtemp(dir=self.root)) / "study"
         shutil.copytree(self.template[job.name], folder)
         return folder
@@ -198,15 +198,17 @@ class Bench:
             yield f"a traceback: {output[-300:]}"
         if number != signal.SIGKILL:
             yield from (f"left behind: {name}" for name in left if ".netbic-" in name)
-            if code not in (0, 1) and not (code == -number and left == before):  # it may come before Python listens
+            if code not in (0, 1) and not (
+                code == -number and left == before
+            ):  # it may arrive before Python handles signals
                 yield f"exit code {code}"
-        yield from self.repeated(job, folder, begun=left.get("out/run.json") != before.get("out/run.json"))
+        yield from self.repeated(job, folder, had_started=left.get("out/run.json") != before.get("out/run.json"))
         shutil.rmtree(folder.parent)
 
-    def repeated(self, job: Job, folder: Path, begun: bool) -> Iterator[str]:
+    def repeated(self, job: Job, folder: Path, had_started: bool) -> Iterator[str]:
         """Resume a job (one that was killed before it wrote anything is repeated), and compare."""
         resumed = [argument for argument in job.arguments if argument != "--force"] + job.again
-        arguments = resumed if job.again and begun else job.arguments
+        arguments = resumed if job.again and had_started else job.arguments
         code = ended(started(arguments, folder))
         finished = code == 2 and contents(folder) == self.expected[job.name]  # it was done, and refuses to do it again
         if code != 0 and not finished:
