@@ -177,7 +177,7 @@ def test_gram(make, dtype, on_rows, center):
 @pytest.mark.parametrize("on_rows", [True, False])
 @pytest.mark.parametrize("center", ["columns", "both"])
 def test_gram_of_data_that_are_almost_centred(on_rows, center):
-    """Small offsets are taken off the Gram matrix instead of the data."""
+    """Small offsets are subtracted from the Gram matrix instead of the data."""
     X = np.random.default_rng(9).standard_normal((30, 20)) + 0.05
     for dtype in (np.float64, np.float32):
         data = DenseOperator(X.astype(dtype))
