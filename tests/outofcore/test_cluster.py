@@ -22,14 +22,14 @@ CLUSTER = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "
 
 @pytest.fixture(scope="module")
 def client():
-    """A cluster whose workers come back when they are killed."""
+    """A cluster whose workers are restarted when they are killed."""
     with LocalCluster(**CLUSTER) as cluster, Client(cluster) as client:
         yield client
 
 
 @pytest.fixture
-def mortal():
-    """A cluster of its own for a test that kills workers: one killed just after it was restarted may stay away."""
+def cluster_to_kill():
+    """A separate cluster for tests that kill workers: one killed just after its restart may not be restarted."""
     with LocalCluster(**CLUSTER) as cluster, Client(cluster) as client:
         yield client
 
@@ -41,7 +41,7 @@ def streamed(monkeypatch):
 
 
 def slow(X, seconds=0.02):
-    """Blocks that take their time."""
+    """Blocks that load slowly."""
 
     def wait(block):
         time.sleep(seconds)
@@ -103,11 +103,11 @@ def test_scores(client):
 
 
 @pytest.mark.parametrize("run", [0, 1, *(pytest.param(run, marks=pytest.mark.nightly) for run in range(2, 10))])
-def test_a_worker_is_killed(mortal, monkeypatch, run):
-    """At a random moment, blocks being kept in half of the runs and streamed in the others."""
+def test_a_worker_is_killed(cluster_to_kill, monkeypatch, run):
+    """At a random moment; blocks are held in memory in half of the runs and streamed in the others."""
     monkeypatch.setattr(blocks, "_HELD_SHARE", 0.0 if run % 2 else 0.4)
     generator = np.random.default_rng(run)
-    victim = int(generator.choice(list(pids(mortal).values())))
+    victim = int(generator.choice(list(pids(cluster_to_kill).values())))
     thread = kill_later([victim], generator, longest=1.2)
     fitted = model().fit(slow(da.from_array(DENSE, chunks=(70, -1))))
     thread.join()
@@ -115,27 +115,27 @@ def test_a_worker_is_killed(mortal, monkeypatch, run):
     assert_same(model().fit(da.from_array(DENSE, chunks=(70, -1))), fitted, tolerance=0)
 
 
-def test_every_worker_is_killed(mortal, streamed):
-    before = pids(mortal)
+def test_every_worker_is_killed(cluster_to_kill, streamed):
+    before = pids(cluster_to_kill)
     thread = kill_later(list(before.values()), np.random.default_rng(0), longest=1.0)
     fitted = model().fit(slow(da.from_array(DENSE, chunks=(40, -1))))
     thread.join()
     assert_same(model().fit(DENSE), fitted)
-    mortal.wait_for_workers(2, timeout=60)
-    assert not set(before.values()) & set(pids(mortal).values())
+    cluster_to_kill.wait_for_workers(2, timeout=60)
+    assert not set(before.values()) & set(pids(cluster_to_kill).values())
 
 
 def test_a_block_that_fails_sometimes(client, streamed, tmp_path):
-    """A disk with moods: every block fails the first time it is asked for."""
+    """An unreliable disk: every block fails the first time it is loaded."""
 
-    def moody(block, block_info=None):
+    def fail_first_time(block, block_info=None):
         mark = tmp_path / str(block_info[0]["chunk-location"][0])
         if not mark.exists():
             mark.touch()
             raise OSError("not now")
         return block
 
-    X = da.from_array(DENSE, chunks=(70, -1)).map_blocks(moody, dtype=float, meta=np.empty((0, 0)))
+    X = da.from_array(DENSE, chunks=(70, -1)).map_blocks(fail_first_time, dtype=float, meta=np.empty((0, 0)))
     assert_same(model().fit(DENSE), model().fit(X))
 
 
@@ -153,7 +153,7 @@ def test_a_block_that_always_fails(client, monkeypatch, share):
         model().fit(X)
 
 
-def test_a_block_that_kills_its_worker(mortal, streamed):
+def test_a_block_that_kills_its_worker(cluster_to_kill, streamed):
     def die(block, block_info=None):
         if block_info[0]["chunk-location"][0] == 2:
             os._exit(1)
@@ -185,7 +185,7 @@ def test_nothing_on_the_workers(client, monkeypatch):
 
 
 def test_the_cluster_is_lost_and_another_one_resumes():
-    """What was found stays, and a new cluster finds the rest to the last bit."""
+    """The modules found before remain, and a new cluster finds the others with identical results."""
     X = da.from_array(DENSE, chunks=(70, -1))
     whole = list(model(n_components=3).iter_fit(X))
     with LocalCluster(**CLUSTER) as cluster, Client(cluster):
@@ -212,19 +212,19 @@ def test_the_cluster_is_lost_and_another_one_resumes():
 )
 @pytest.mark.parametrize("problem", [CommClosedError("closed"), TimeoutError(), OSError("timed out")])
 def test_a_scheduler_that_does_not_answer(client, monkeypatch, method, use, problem):
-    def silent(*arguments, **options):
+    def no_answer(*arguments, **options):
         raise problem
 
-    monkeypatch.setattr(client, method, silent)
+    monkeypatch.setattr(client, method, no_answer)
     with pytest.raises(ClusterError, match=r"the Dask cluster tcp://\S+ went away, .*: start it again"):
         use(client)
 
 
 def test_results_of_a_scheduler_that_was_lost(client, monkeypatch):
-    def silent(*arguments, **options):
+    def no_answer(*arguments, **options):
         raise CommClosedError("closed")
 
-    monkeypatch.setattr(client, "get", silent)
+    monkeypatch.setattr(client, "get", no_answer)
     with pytest.raises(ClusterError, match="went away"):
         executors.ClusterExecutor(client).compute({"a": 1}, ["a"])
 
@@ -239,7 +239,7 @@ def test_a_cluster_without_workers(monkeypatch):
 
 
 def test_workers_with_little_memory(tmp_path):
-    """A matrix of 400 MB, workers that may have 660 MB together, of which more than half is gone for programs."""
+    """A matrix of 400 MB, workers with 660 MB together, of which programs use more than half."""
     path = tmp_path / "X.zarr"
     store = zarr.create_array(path, shape=(20_000, 5_000), chunks=(1_000, 5_000), dtype="float32", compressors=None)
     noise = np.random.default_rng(0).standard_normal((1_000, 5_000), dtype=np.float32)
@@ -257,7 +257,7 @@ def test_workers_with_little_memory(tmp_path):
 
 
 def test_a_block_that_workers_cannot_make(client, streamed, monkeypatch, tmp_path):
-    """It needs a module that is here and not there."""
+    """It needs a Python module that exists only on this machine."""
     (tmp_path / "only_here.py").write_text("def same(block):\n    return block\n")
     monkeypatch.syspath_prepend(tmp_path)
     only_here = importlib.import_module("only_here")
@@ -267,7 +267,7 @@ def test_a_block_that_workers_cannot_make(client, streamed, monkeypatch, tmp_pat
 
 
 def tasks_left(client):
-    """Tasks that the scheduler knows of, once it has had time to forget."""
+    """Tasks that the scheduler still has after it had time to release them."""
     for _ in range(50):
         gc.collect()
         left = client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks))
@@ -286,17 +286,17 @@ def fail_at(number):
     return fail
 
 
-def test_nothing_stays_on_the_workers(mortal):
+def test_nothing_stays_on_the_workers(cluster_to_kill):
     X = da.from_array(DENSE, chunks=(70, -1))
     model().fit(X)
-    assert tasks_left(mortal) == 0
+    assert tasks_left(cluster_to_kill) == 0
     for _ in range(2):
         with pytest.raises(BlockError):
             model().fit(X.map_blocks(fail_at(3), dtype=float, meta=np.empty((0, 0))))
-        assert tasks_left(mortal) == 0
+        assert tasks_left(cluster_to_kill) == 0
 
 
-def test_interrupted_work_is_cancelled(mortal, streamed):
+def test_interrupted_work_is_cancelled(cluster_to_kill, streamed):
     ended = threading.Event()
 
     def interrupt():  # again if need be: an interrupt that hits a finaliser is lost
@@ -311,18 +311,18 @@ def test_interrupted_work_is_cancelled(mortal, streamed):
     finally:
         ended.set()
     thread.join()
-    assert tasks_left(mortal) == 0
+    assert tasks_left(cluster_to_kill) == 0
 
 
 def test_a_fit_within_a_task(client):
-    """A worker that waited for itself would wait for ever."""
+    """A worker that waits for itself would never finish."""
     fitted = client.submit(lambda: model().fit(da.from_array(DENSE, chunks=(70, -1)))).result(timeout=60)
     assert_same(model().fit(DENSE), fitted)
 
 
 def test_data_on_another_cluster(client):
-    with LocalCluster(**CLUSTER) as other, Client(other, set_as_default=False) as elsewhere:
-        X = elsewhere.persist(da.from_array(DENSE, chunks=(70, -1)))
+    with LocalCluster(**CLUSTER) as other, Client(other, set_as_default=False) as other_client:
+        X = other_client.persist(da.from_array(DENSE, chunks=(70, -1)))
         assert_same(model().fit(DENSE), model().fit(X))
 
 
@@ -349,5 +349,5 @@ def test_an_asynchronous_client(client, monkeypatch):
 
 
 def test_memory_of_workers_without_a_limit(client):
-    with LocalCluster(**CLUSTER, memory_limit=0) as other, Client(other) as elsewhere:
-        assert executors.ClusterExecutor(elsewhere).memory <= 1.5 * executors.free_memory()
+    with LocalCluster(**CLUSTER, memory_limit=0) as other, Client(other) as other_client:
+        assert executors.ClusterExecutor(other_client).memory <= 1.5 * executors.free_memory()

@@ -116,7 +116,7 @@ def test_little_memory_does_not_change_the_results(monkeypatch):
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 15, 16, 17, 19, 64, 65, 70])
 def test_the_tree_reduction_has_the_order_of_a_cluster(count):
-    """Groups of four, then groups of these: written out level by level."""
+    """Groups of four, then groups of these, level by level."""
     parts = [str(number) for number in range(count)]
 
     def combine(one, other):
@@ -129,7 +129,7 @@ def test_the_tree_reduction_has_the_order_of_a_cluster(count):
 
 
 def counted(X, loads):
-    """The array, each of whose blocks leaves a mark when it is loaded."""
+    """The array; loading a block is recorded."""
 
     def mark(block):
         loads.append(len(block))
@@ -199,7 +199,7 @@ def test_scores(center):
 
 
 def test_a_sparse_matrix_stays_sparse():
-    """Written out it would take 8 GB."""
+    """As a dense array it would take 8 GB."""
 
     def block(number):
         rng = np.random.default_rng(number)
@@ -241,7 +241,7 @@ def test_dense_and_sparse_blocks_side_by_side(parameters):
 
 @pytest.mark.parametrize("height", [20, 100])
 def test_starts_equal_those_in_memory_for_any_number_of_blocks(height):
-    """Too large for exact starts, and so faint that another start finds other modules."""
+    """Too large for exact starts, with a signal so weak that another start finds other modules."""
     study = netbic.simulate.cohort(600, 1000, n_modules=4, strength=0.5, random_state=0)
     X, parameters = study.expression.to_numpy(), {"n_components": 3, "n_rows": 60, "n_columns": 50}
     assert_same(model(**parameters).fit(X), model(**parameters).fit(da.from_array(X, chunks=(height, -1))))
