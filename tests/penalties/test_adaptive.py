@@ -104,7 +104,7 @@ def test_sizes_are_found(gamma, kind, least):
 
 
 def test_a_choice_that_would_cycle_converges():
-    """Half of these run into cycles while sizes and weights are chosen afresh in every round."""
+    """Half of these run into cycles while sizes and weights are chosen again in every iteration."""
     for seed in range(12):
         toy = paper(0.05, random_state=seed)
         graphs = {"row_graph": toy.row_graph, "column_graph": toy.column_graph}
@@ -268,7 +268,7 @@ def test_sizes_mix_with_other_penalties():
 
 @pytest.mark.parametrize("with_graph", [False, True])
 def test_modules_of_equal_strength_are_not_mixed_up(with_graph):
-    """Overlapping modules of one strength: the leading singular pair is a mixture of them."""
+    """Overlapping modules of equal strength: the leading singular pair is a mixture of them."""
     for seed in (2, 3):
         study = netbic.simulate.cohort(300, 1500, n_modules=4, strength=1.5, random_state=seed)
         graph = {"column_graph": study.network} if with_graph else {}
@@ -324,15 +324,15 @@ def test_noise_with_missing_entries_has_a_diagnostic(missing):
     assert n_reported >= 9
 
 
-def counted(monkeypatch):
-    """Half steps in which a size is chosen, as they are made."""
+def choosing_steps(monkeypatch):
+    """A list of the half steps in which a size was chosen."""
     made, step = [], half_step.adaptive_step
     monkeypatch.setattr(half_step, "adaptive_step", lambda *arguments: made.append(1) or step(*arguments))
     return made
 
 
-def restless():
-    """Noise whose sizes never settle, and a penalty on the other axis that has no objective either."""
+def never_converging():
+    """Noise whose sizes never converge, and penalties without an objective on both axes."""
     generator = np.random.default_rng(6)
     X = generator.standard_normal((25, 28))
     edges = np.triu(generator.random((28, 28)) < 0.2, 1).astype(float)
@@ -345,13 +345,13 @@ def restless():
 )
 def test_sizes_that_never_converge_are_kept_after_a_limit(monkeypatch, parameters, solves):
     monkeypatch.setattr(solving, "MAX_CHOOSING_ROUNDS", 30)
-    made = counted(monkeypatch)
-    X, sizes = restless()
+    made = choosing_steps(monkeypatch)
+    X, sizes = never_converging()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = SparseGraphSVD(1, **sizes, **parameters, random_state=0).fit(X)
     starts = parameters.get("n_init", 1)
-    assert 30 < len(made) <= 30 * starts + 2 * solves  # a solve chooses once at least, and is looked at once more
+    assert 30 < len(made) <= 30 * starts + 2 * solves  # a solve chooses at least once, and is checked once more
     assert not model.converged_[0]
     assert any("did not converge (" in str(warning.message) for warning in caught)
 
@@ -368,9 +368,9 @@ def test_sizes_kept_after_a_limit_are_not_converged(monkeypatch):
 
 
 def test_imputation_chooses_sizes_in_a_limited_number_of_iterations(monkeypatch):
-    """Left alone, this takes 295 rounds in which both sizes are chosen; three times those of a start are allowed."""
+    """Without a limit, both sizes are chosen in 295 iterations; three times those of one start are allowed."""
     monkeypatch.setattr(solving, "MAX_CHOOSING_ROUNDS", 15)
-    made = counted(monkeypatch)
+    made = choosing_steps(monkeypatch)
     generator = np.random.default_rng(5)
     X = generator.standard_normal((40, 60))
     X[generator.random(X.shape) < 0.4] = np.nan
@@ -381,7 +381,7 @@ def test_imputation_chooses_sizes_in_a_limited_number_of_iterations(monkeypatch)
 
 
 def test_imputation_has_a_limit_of_iterations(monkeypatch):
-    """Every solution differs from the one before: each is allowed all rounds, but not all of them together."""
+    """Every solution differs from the one before: the limit holds for each, and another one for all of them."""
     counts, iterated = [], solving._iterate
 
     def counting(*arguments, **parameters):
@@ -400,7 +400,7 @@ def test_imputation_has_a_limit_of_iterations(monkeypatch):
 
 
 def test_the_noise_estimate_of_a_small_module_stays_bounded():
-    """Left alone, it was squared in every round, and the sizes never settled."""
+    """Without a bound it was squared in every iteration, and the sizes never converged."""
     generator = np.random.default_rng(8)
     X = generator.standard_normal((40, 60))
     X[generator.random(X.shape) < 0.4] = np.nan
@@ -412,7 +412,7 @@ def test_the_noise_estimate_of_a_small_module_stays_bounded():
 
 
 def test_an_overestimated_noise_level_is_ignored():
-    """Taken for an entry's own noise it would be squared by every half step, until numbers end."""
+    """Used as the noise of an entry, it would be squared in every half step until it overflows."""
     z = np.random.default_rng(0).standard_normal(20)
     old = Vector(20, np.array([3, 7]), np.array([0.8, 0.6]))
     other = Vector(30, np.array([2, 11]), np.array([0.8, 0.6]), choice=Choice(np.ones(30), 0, 1e95))
