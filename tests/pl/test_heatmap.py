@@ -34,7 +34,7 @@ def test_it_draws_the_centred_data_in_the_modules_order(study, model):
 def test_colours_are_symmetric_and_robust(study, model):
     X = study.expression.copy()
     member = model.columns_[0].argmax(), model.rows_[0].argmax()
-    X.iloc[member[1], member[0]] = 1e6  # one wild entry must not wash the picture out
+    X.iloc[member[1], member[0]] = 1e6  # one outlier must not make all other colours pale
     drawn = pl.heatmap(model, X).images[0]
     low, high = drawn.get_clim()
     assert low == -high
@@ -68,7 +68,7 @@ def test_the_colour_bar_names_what_is_drawn(study, center, scale, label):
 
 
 def test_a_sparse_matrix_is_not_made_dense():
-    """Dense it would take 160 GB."""
+    """As a dense matrix it would take 160 GB."""
     rng = np.random.default_rng(0)
     block = sp.coo_array(rng.normal(size=(30, 20)))
     X = sp.csr_array((block.data, (block.row, block.col)), shape=(200_000, 100_000))
@@ -201,7 +201,7 @@ def test_bad_input_is_named(study, model):
 
 @pytest.mark.parametrize("center", ["rows", "both"])
 def test_rows_are_centred_as_the_model_did_it(study, center):
-    """Over what is observed of the model's own columns, whatever else a table holds."""
+    """Means of the observed entries in the columns of the model, ignoring other columns of a table."""
     X = study.expression.copy()
     X.iloc[3, 5] = X.iloc[7, 11] = np.nan
     model = netbic.SparseGraphSVD(1, n_rows=30, n_columns=50, center=center, missing="ignore").fit(X)
