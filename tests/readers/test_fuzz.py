@@ -24,7 +24,7 @@ FIELDS = st.one_of(
 
 @st.composite
 def tables(draw):
-    """Almost a table: mostly equal lines, joined by any separator, now and then spoilt."""
+    """Almost a table: lines that are mostly equal, with any separator, sometimes damaged."""
     width = draw(st.integers(1, 5))
     rows = draw(st.lists(st.lists(FIELDS, min_size=width, max_size=width), max_size=6))
     if draw(st.booleans()) and rows:
@@ -45,8 +45,8 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("fuzz")
 
 
-def answers(reader, *paths):
-    """What the reader says; None if it refuses, in one line that names the file."""
+def result_of(reader, *paths):
+    """What the reader returns; None if it refuses, in one line that names the file."""
     problem = None
     try:
         return reader(*paths)
@@ -65,7 +65,7 @@ def answers(reader, *paths):
 def test_expression(folder, suffix, content):
     path = folder / f"fuzz{suffix}"
     path.write_bytes(content)
-    expression = answers(read_expression, path)
+    expression = result_of(read_expression, path)
     if expression is not None:
         assert expression.matrix.shape == (len(expression.samples), len(expression.genes))
         assert not np.isinf(expression.matrix).any()
@@ -79,7 +79,7 @@ def test_expression(folder, suffix, content):
 def test_networks(folder, suffix, content):
     path = folder / f"fuzz{suffix}"
     path.write_bytes(content)
-    network = answers(read_network, path)
+    network = result_of(read_network, path)
     if network is not None:
         assert network.graph.n_edges > 0
         assert (network.graph.weights.data > 0).all()
@@ -96,13 +96,13 @@ def test_tables_that_pandas_wrote(folder, columns):
     frame = pd.DataFrame({f"{name}{k}": pd.Series(values, dtype=object) for k, (name, values) in enumerate(columns)})
     for change in (lambda table: table, lambda table: table.convert_dtypes(), lambda table: table.astype("category")):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # pandas' own, and remarks on odd samples
+            warnings.simplefilter("ignore")  # of pandas, and about unusual samples
             try:
                 change(frame).to_parquet(folder / "frame.parquet")
             except (pa.ArrowException, OverflowError):
                 continue  # columns of mixed types cannot be written
-            answers(read_expression, folder / "frame.parquet")
-        answers(read_network, folder / "frame.parquet")
+            result_of(read_expression, folder / "frame.parquet")
+        result_of(read_network, folder / "frame.parquet")
 
 
 @settings(max_examples=300)
@@ -110,8 +110,8 @@ def test_tables_that_pandas_wrote(folder, columns):
 def test_gene_sets_and_id_maps(folder, content):
     path = folder / "fuzz.gmt"
     path.write_bytes(content)
-    answers(read_gene_sets, path)
-    answers(lambda path: read_id_map(path, {"TP53", "MDM2"}), path)
+    result_of(read_gene_sets, path)
+    result_of(lambda path: read_id_map(path, {"TP53", "MDM2"}), path)
 
 
 @settings(max_examples=200)
@@ -122,7 +122,7 @@ def test_10x_folders(folder, content):
     (cells / "matrix.mtx").write_bytes(b"%%MatrixMarket matrix coordinate integer general\n" + content[0])
     (cells / "barcodes.tsv").write_bytes(content[1])
     (cells / "features.tsv").write_bytes(content[2])
-    answers(read_expression, cells)
+    result_of(read_expression, cells)
 
 
 @settings(max_examples=150)
@@ -131,4 +131,4 @@ def test_studies(folder, one, other):
     paths = folder / "study.tsv", folder / "study.sif"
     for path, content in zip(paths, (one, other), strict=True):
         path.write_bytes(content)
-    answers(lambda *paths: open_study(*paths, log1p=True, cpm=True, n_variable=2), *paths)
+    result_of(lambda *paths: open_study(*paths, log1p=True, cpm=True, n_variable=2), *paths)

@@ -28,14 +28,14 @@ PATH = sp.diags_array([np.full(9, 2.0), np.full(9, 2.0)], offsets=[-1, 1], shape
 
 @pytest.fixture(scope="module")
 def templates(tmp_path_factory):
-    """A CSR matrix in either form, to be copied and changed."""
+    """A CSR matrix in both formats, to be copied and changed."""
     folder = tmp_path_factory.mktemp("intact")
     return {suffix: written(folder / f"cells{suffix}", sp.csr_matrix(COUNTS)) for suffix in (".h5ad", ".zarr")}
 
 
 @pytest.fixture
-def untried(monkeypatch):
-    """No other process, where that is not the point."""
+def without_probe(monkeypatch):
+    """No other process, for tests of other things."""
     monkeypatch.setattr(hdf5, "_probed", lambda *arguments: "")
 
 
@@ -88,7 +88,7 @@ FAULTS = [
 @pytest.mark.parametrize("suffix", [".h5ad", ".zarr"])
 @pytest.mark.parametrize(("part", "entries", "message"), FAULTS)
 @pytest.mark.filterwarnings("ignore:Consolidated metadata")
-@pytest.mark.usefixtures("untried")
+@pytest.mark.usefixtures("without_probe")
 def test_a_broken_csr_matrix_on_disk(tmp_path, templates, suffix, part, entries, message):
     path = copied(templates[suffix], tmp_path)
     change(path, part, **entries)
@@ -106,7 +106,7 @@ def test_a_broken_csr_matrix_on_disk(tmp_path, templates, suffix, part, entries,
         ("indptr", {"whole": np.zeros(31, dtype=np.int64)}, "X/indptr has 31 entries but X has 40 columns"),
     ],
 )
-@pytest.mark.usefixtures("untried")
+@pytest.mark.usefixtures("without_probe")
 def test_a_broken_csc_matrix_on_disk(tmp_path, part, entries, message):
     path = written(tmp_path / "cells.h5ad", sp.csc_matrix(COUNTS))
     change(path, part, **entries)
@@ -168,7 +168,7 @@ def test_tables_of_anndata_before_0_7(tmp_path):
         for frame, size in (("obs", 30), ("var", 40)):
             file[frame] = np.array([(f"{frame}{k}".encode(),) for k in range(size)], dtype=[("index", "S6")])
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # anndata's own remarks on old files
+        warnings.simplefilter("ignore")  # warnings of anndata about old files
         found = read_expression(path)
     np.testing.assert_array_equal(found.frame().to_numpy(), COUNTS)
     assert found.samples[:2].tolist() == ["obs0", "obs1"]
@@ -177,7 +177,7 @@ def test_tables_of_anndata_before_0_7(tmp_path):
 
 
 # ----------------------------------------------------------------------------------------------------------------
-# HDF5 files that end a process, and promises that no memory could keep
+# HDF5 files that crash a process, and declared sizes beyond any memory
 # ----------------------------------------------------------------------------------------------------------------
 
 
@@ -288,13 +288,13 @@ def saved(path, kind="csr", **changes):
     return path
 
 
-WILD_POINTERS = np.array([0, 10**9, *range(3, 11), 18], dtype=np.int64)
+INVALID_POINTERS = np.array([0, 10**9, *range(3, 11), 18], dtype=np.int64)
 
 
 @pytest.mark.parametrize(
     ("kind", "changes", "message"),
     [
-        ("csr", {"indptr": WILD_POINTERS}, "the pointer array of the matrix decreases, from 1,000,000,000"),
+        ("csr", {"indptr": INVALID_POINTERS}, "the pointer array of the matrix decreases, from 1,000,000,000"),
         ("csr", {"indptr": -np.arange(11)}, "the pointer array of the matrix decreases, from 0 to -1"),
         ("csr", {"indices": np.full(18, 10)}, "the index array of the matrix holds 10 but the matrix has 10 columns"),
         ("csc", {"indices": np.full(18, -1)}, "the index array of the matrix holds -1 but the matrix has 10 rows"),

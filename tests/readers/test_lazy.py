@@ -131,7 +131,7 @@ def test_row_groups_that_are_too_large_are_detected(folder, monkeypatch):
         open_expression(folder / "table.parquet", samples_in_rows=True)
 
 
-PREPARATIONS = [
+PREPROCESSING = [
     {},
     {"log1p": True},
     {"cpm": True, "log1p": True},
@@ -143,7 +143,7 @@ PREPARATIONS = [
 
 
 @pytest.mark.parametrize("name", ["dense.h5ad", "sparse.zarr"])
-@pytest.mark.parametrize("steps", PREPARATIONS, ids=str)
+@pytest.mark.parametrize("steps", PREPROCESSING, ids=str)
 def test_preprocessing_equals_that_in_memory(folder, name, steps):
     lazy = prepare(open_expression(folder / name, gene_names="symbol", block_rows=25), **steps)
     read = prepare(read_expression(folder / name, gene_names="symbol"), **steps)
@@ -273,7 +273,7 @@ def test_a_file_that_a_worker_does_not_see_is_named(folder, tmp_path, name):
         prepare(lazy)
 
 
-FRUGAL = """
+MEMORY_SCRIPT = """
 import sys
 import netbic.io, pandas, pyarrow.parquet, h5py, zarr, dask.array
 from netbic.outofcore import executors
@@ -302,8 +302,8 @@ def test_memory_stays_far_below_the_matrix(tmp_path, kind):
         zarr.create_array(str(path), data=values, chunks=(2000, 400))
     if kind == "h5ad":
         anndata.AnnData(np.asarray(values)).write_h5ad(path)
-    command = [sys.executable, "-c", FRUGAL, str(path)]
-    environment = os.environ | {"LOKY_MAX_CPU_COUNT": "2"}  # threads, each with blocks of its own
+    command = [sys.executable, "-c", MEMORY_SCRIPT, str(path)]
+    environment = os.environ | {"LOKY_MAX_CPU_COUNT": "2"}  # threads, each with its own blocks
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr
     assert float(done.stdout) < 150  # MB; the matrix has 320

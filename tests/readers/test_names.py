@@ -69,7 +69,7 @@ def frame(gene="g0", sample="s0"):
 
 
 def names_read(read, path, *arguments):
-    """What a reader gives; None if it refuses in one line that names the file."""
+    """What a reader returns; None if it refuses in one line that names the file."""
     problem = None
     try:
         with warnings.catch_warnings():
@@ -83,7 +83,7 @@ def names_read(read, path, *arguments):
 
 
 def as_written(name, read):
-    """Whether a name has come back, but for blanks around it (and a byte-order mark, which may begin a file)."""
+    """Whether a name was returned, except for blanks around it (and a byte-order mark, which may start a file)."""
     plain = name.strip().removeprefix("\ufeff").strip()
     return read is None or plain in {str(one).strip().removeprefix("\ufeff").strip() for one in read}
 
@@ -253,7 +253,7 @@ def test_line_breaks_in_quotes_are_reported(tmp_path, text, line):
 
 
 # ----------------------------------------------------------------------------------------------------------------
-# Names that come through Python
+# Names given in Python
 # ----------------------------------------------------------------------------------------------------------------
 
 
@@ -262,7 +262,7 @@ def fitted(name):
 
 
 def round_trip(path, table):
-    """What a table reads back as; None if it was refused, and then nothing was written."""
+    """The table as it is read back; None if it was refused and nothing was written."""
     path.unlink(missing_ok=True)
     problem = None
     try:

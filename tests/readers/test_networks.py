@@ -106,7 +106,7 @@ def test_string_links_and_info(tmp_path):
     )
     graph, summary = read_network(links, min_score=700, string_info=info)
     assert named_edges(graph) == {frozenset(EDGES[k]) for k in (0, 2, 3)}
-    assert set(graph.weights.data) == {1.0}  # the score chooses, it does not weigh
+    assert set(graph.weights.data) == {1.0}  # the score selects edges, it is not a weight
     assert (summary.filtered, summary.duplicates) == (2, 3)
     assert weight(read_network(links, string_info=info, weighted=True).graph, "TP53", "MDM2") == 900
 

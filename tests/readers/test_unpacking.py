@@ -76,7 +76,7 @@ def test_data_larger_than_memory_are_refused(tmp_path, monkeypatch, name):
     path.write_bytes(gzip.compress(content) if name.endswith("gz") else content)
     with pytest.raises(InputError, match="of the 300 kB of memory that are free: netbic convert"):
         read_bytes(path)
-    assert len(in_pieces(path)) >= 1  # piece by piece, memory does not matter
+    assert len(in_pieces(path)) >= 1  # in chunks, memory does not matter
 
 
 def test_zeros_are_detected_in_the_first_chunk(tmp_path, monkeypatch):
@@ -190,7 +190,7 @@ print(int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text(
 # The peak that getrusage gives a new process includes the memory of the one that started it: VmHWM does not.
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="needs the memory statistics of Linux")
 def test_a_decompression_bomb_takes_little_memory(tmp_path):
-    part = gzip.compress(b"G1\t0\t0\t0\n" * 1_000_000)  # gzip files may be put one behind the other
+    part = gzip.compress(b"G1\t0\t0\t0\n" * 1_000_000)  # gzip files may be concatenated
     with (tmp_path / "bomb.tsv.gz").open("wb") as file:
         file.write(gzip.compress(b"gene\ts1\ts2\ts3\n") + part * 400)
     assert (tmp_path / "bomb.tsv.gz").stat().st_size < 10_000_000  # and 3.6 GB when unpacked
@@ -215,7 +215,7 @@ def test_sparse_counts_are_not_refused_as_a_decompression_bomb(tmp_path, monkeyp
 
 
 def test_a_parquet_file_whose_schema_does_not_fit_its_columns_does_not_end_the_process(tmp_path):
-    """A column that is optional is declared as required: pyarrow's own reading of its metadata would abort."""
+    """An optional column is declared as required: pyarrow would abort when it reads the metadata."""
     path = tmp_path / "net.parquet"
     pd.DataFrame({"source": ["a", "b"], "target": ["b", "c"]}).to_parquet(path)
     optional = b"\x25\x02\x18\x06source"  # in the footer: repetition type, and the name with its length
