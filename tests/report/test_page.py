@@ -353,7 +353,7 @@ def test_resume_adds_gene_sets_and_report_to_a_finished_fit(folder, tmp_path, mo
     done = run_successfully(*arguments, "--resume", "--gene-sets", folder.parent / "sets.gmt")
     assert "already finished: the modules are unchanged" in done.output
     assert "gene_sets.tsv" in done.output
-    for path in folder.rglob("*"):  # as if they had been asked for from the beginning
+    for path in folder.rglob("*"):  # as if they had been requested from the beginning
         if path.is_file():
             assert path.read_bytes() == (tmp_path / "out" / path.relative_to(folder)).read_bytes(), path
     again = run_successfully(*arguments, "--resume", "--gene-sets", folder.parent / "sets.gmt")
@@ -371,7 +371,9 @@ def test_the_level_of_enrich_is_that_of_the_report(folder, tmp_path, level):
     gathered = contents.gather(copy)
     assert gathered.levels == {"edges": level, "gene_sets": 0.05}  # the gene sets are still those of the fit
     explained = edges["q_value"].le(level) & edges["degree_q_value"].gt(level)
-    assert [module._degrees_explain_it() for module in gathered.modules] == (explained & judged(gathered)).tolist()
+    assert [module._degrees_explain_it() for module in gathered.modules] == (
+        explained & comparable(gathered)
+    ).tolist()
     more = edges["degree_q_value"].le(level)
     drawn = charts._folds(gathered.table, level).set_index("module")["kind"]
     assert (drawn == f"more than expected from the degrees (q ≤ {level:g})").equals(more[drawn.index].rename("kind"))
@@ -381,16 +383,16 @@ def test_the_level_of_enrich_is_that_of_the_report(folder, tmp_path, level):
 def test_the_options_of_enrich_are_among_the_settings(folder, tmp_path):
     copy = shutil.copytree(folder, tmp_path / "copy")
     assert contents.gather(copy).tests() == [("level", "0.05")]
-    reports.run("enrich", copy, "--level", 0.01)
+    run_successfully("enrich", copy, "--level", 0.01)
     assert contents.gather(copy).tests() == [("level, edges", "0.01"), ("level, gene sets", "0.05")]
     sets = ("--gene-sets", folder.parent / "sets.gmt")
-    reports.run("enrich", copy, *sets, "--level", 0.01, "--by-sign", "--collapse", 0.5)
+    run_successfully("enrich", copy, *sets, "--level", 0.01, "--by-sign", "--collapse", 0.5)
     assert contents.gather(copy).tests() == [("level", "0.01"), ("by_sign", "yes"), ("collapse", "0.5")]
 
 
 def test_a_module_without_gene_sets_says_whether_they_were_tested(folder, tmp_path):
     copy = shutil.copytree(folder, tmp_path / "copy")
-    reports.run("enrich", copy, "--gene-sets", folder.parent / "sets.gmt", "--level", 0)
+    run_successfully("enrich", copy, "--gene-sets", folder.parent / "sets.gmt", "--level", 0)
     none_enriched = netbic.report.write_report(copy).read_text()
     assert "No gene set is enriched in this module (q ≤ 0)." in none_enriched
     assert "Gene sets were not tested" not in none_enriched
@@ -416,7 +418,7 @@ def test_the_axes_of_the_edges_are_wider_than_a_single_value():
     assert scale["domain"][0] < 19 < 21 < scale["domain"][1]
 
 
-def judged(gathered):
+def comparable(gathered):
     return np.array([module.comparable for module in gathered.modules])
 
 
