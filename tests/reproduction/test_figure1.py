@@ -48,7 +48,7 @@ def test_controls_show_the_effect_of_the_graph_alone():
     assert 0.78 < table.loc[("no signal", "sgSVD*"), "in_block"] < 0.95
     assert table.loc[("no signal", "L0SVD"), "in_block"] == pytest.approx(0.5, abs=0.03)
     assert table.loc[("signal off the dense block", "sgSVD*"), "in_block"] == pytest.approx(0.78, abs=0.04)
-    assert table.loc[("graphs permuted", "sgSVD*"), "in_block"] > 0.7  # it follows the graph wherever that points
+    assert table.loc[("graphs permuted", "sgSVD*"), "in_block"] > 0.7  # it follows the graph even if that is wrong
     assert (
         table.loc[("graphs permuted", "sgSVD*"), "sensitivity"] < table.loc[("graphs permuted", "L0SVD"), "sensitivity"]
     )

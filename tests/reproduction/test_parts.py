@@ -111,7 +111,7 @@ def test_degree_aware_p_values_are_calibrated_on_pathway_commons(real_data):
     generator = np.random.default_rng(0)
     chances = graph.degrees / graph.degrees.sum()
     sets = [generator.choice(graph.n_nodes, 200, replace=False, p=chances) for _ in range(300)]
-    assert (edges(sets, graph)["p_value"] < 0.05).mean() > 0.95  # the paper's test takes hubs for modules
+    assert (edges(sets, graph)["p_value"] < 0.05).mean() > 0.95  # in the paper's test, hubs look like modules
     p_values = edges(sets, graph, null="degree", random_state=1, n_draws=99)["p_value"]
     assert (p_values <= 0.05).mean() <= 0.08
     assert kstest(p_values, "uniform").statistic < 0.12
