@@ -224,7 +224,7 @@ def test_the_command_prints_the_choice_and_resumes_with_it(files, tmp_path, monk
         patch.setattr("netbic.storage.runs.save_state", killed)
         assert automatic(files, tmp_path / "cut").exit_code == 1
     with monkeypatch.context() as patch:
-        patch.setattr("netbic.selection.choose_settings", killed)  # what was chosen is not sought again
+        patch.setattr("netbic.selection.choose_settings", killed)  # the choice is not repeated
         again = automatic(files, tmp_path / "cut", "--resume")
     assert again.exit_code == 0, again.output
     names = [path.relative_to(tmp_path / "out") for path in (tmp_path / "out").rglob("*") if path.is_file()]

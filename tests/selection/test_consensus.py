@@ -33,7 +33,7 @@ def test_the_result_does_not_depend_on_the_number_of_threads():
 
 
 def test_shares_add_up():
-    """Each start has as many modules as it was asked for, and each of them is counted once."""
+    """Each start has the requested number of modules, and each of them is counted once."""
     found = consensus(model, study.expression, **QUICK)
     assert found.table["starts"].sum() * 6 == pytest.approx(3 * 6)
 

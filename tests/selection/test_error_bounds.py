@@ -14,7 +14,7 @@ def test_numbers_calculated_by_hand():
     assert expected_false(0.8, 20, 88, 50) == pytest.approx(3.743316, abs=1e-6)  # as R's stabs prints it
     # 2 of 9 at .75: 4 / 9 / (2 * (.5 - .01))
     assert expected_false(0.75, 2, 9, 50) == pytest.approx(4 / 9 / 0.98)
-    # Frequencies among 2 B = 10 halves are tenths: .71 asks for .8
+    # Frequencies among 2 B = 10 halves are tenths: .71 requires .8
     assert expected_false(0.71, 3, 100, 5) == expected_false(0.8, 3, 100, 5)
     # No more than q / tau can reach tau at all
     assert expected_false(0.6, 90, 100, 50, "none") == pytest.approx(150)
@@ -83,7 +83,7 @@ def test_no_r_concave_distribution_has_a_heavier_tail(mean, at_least, highest, p
 
 @pytest.mark.parametrize("shared", [0.0, 0.9])
 def test_random_selections_respect_the_bounds(shared):
-    """Halves that select by lot; `shared`: how much the lots of different pairs (of the same data) are alike."""
+    """Halves that select at random; `shared`: how similar the selections of different pairs (of the same data) are."""
     generator, p, q, n_pairs = np.random.default_rng(1), 100, 20, 25
     kept = {0.6: [], 0.75: [], 0.9: []}
     for _ in range(300):

@@ -98,7 +98,7 @@ def test_a_killed_worker_does_not_change_the_results(name, monkeypatch):
     collect, killed = ClusterExecutor.gather, []
 
     def collect_after_a_kill(self, handles):
-        if not killed:  # all fits are on their way
+        if not killed:  # all fits have been submitted
             killed.append(next(iter(client.run(os.getpid).values())))
             os.kill(killed[0], signal.SIGKILL)
         return collect(self, handles)
@@ -157,11 +157,11 @@ def test_the_error_of_a_fit_is_raised_unchanged(client):
 
 
 def test_an_error_names_what_a_worker_cannot_import(client, monkeypatch):
-    at_home = ModuleType("at_home")
-    exec("from netbic import SparseGraphSVD\nclass Mine(SparseGraphSVD): pass", at_home.__dict__)
-    monkeypatch.setitem(sys.modules, "at_home", at_home)
-    with pytest.raises(ClusterError, match="No module named 'at_home'; give workers that module"):
-        stability(at_home.Mine(2, n_rows=16), X, n_jobs="dask")
+    local_module = ModuleType("local_module")
+    exec("from netbic import SparseGraphSVD\nclass Mine(SparseGraphSVD): pass", local_module.__dict__)
+    monkeypatch.setitem(sys.modules, "local_module", local_module)
+    with pytest.raises(ClusterError, match="No module named 'local_module'; give workers that module"):
+        stability(local_module.Mine(2, n_rows=16), X, n_jobs="dask")
 
 
 def settings():
@@ -170,7 +170,7 @@ def settings():
 
 
 def test_fits_on_workers_show_no_warnings_and_use_one_thread(client):
-    def settings_of_worker(data, job):  # a nested function travels by value: workers cannot import this file
+    def settings_of_worker(data, job):  # a nested function is sent by value: workers cannot import this file
         pools = {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
         return warnings.filters[0][0], pools
 

@@ -90,7 +90,7 @@ def test_penalties_shrink_with_their_axis():
 
 
 def test_frequencies_are_those_of_plain_fits_to_disjoint_halves():
-    """Whatever halves are drawn: one pair is two fits, and the two halves together are all the data."""
+    """For any halves: one pair is two fits, and the two halves together are all the data."""
     seen = []
     original = SparseGraphSVD.fit
 

@@ -360,7 +360,7 @@ def test_the_default_grid(cohort):
 
 
 class Stop:
-    """Interrupts after so many fits, as Ctrl-C does."""
+    """Interrupts after a number of fits, like Ctrl-C."""
 
     def __init__(self, after):
         self.after, self.calls = after, []
@@ -511,7 +511,7 @@ def test_users_of_other_estimators_are_referred_to_scikit_learn():
 
 
 def test_warnings_of_trial_fits_are_not_shown():
-    """With two rounds at most no fit settles: only the last, to all of X, says so."""
+    """With at most two iterations no fit converges: only the last, to all of X, causes a warning."""
     with pytest.warns(ConvergenceWarning) as caught:
         tune(SparseGraphSVD(1, max_iter=2, tol=0.0, n_rows=50), toy.X, {"n_columns": [5, 50]}, random_state=0)
     assert len(caught) == 1
