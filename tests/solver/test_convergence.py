@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:the graph makes up")  # these gr
 
 
 def star_problem():
-    """All weight on the hub one round, on the leaves the next."""
+    """All weight alternates between the hub and the leaves."""
     graph = Graph.of(nx.star_graph(8))
     X = np.eye(9) + 0.01 * np.random.default_rng(0).standard_normal((9, 9))
     return X, graph

@@ -42,7 +42,7 @@ def test_the_search_ends(data, parameters, why):
         model = SparseGraphSVD(MANY, center=None, **parameters).fit(data)
     assert re.search(f"of {MANY} modules: .*{why}", str(caught[0].message))
     assert 1 <= model.n_components_ < 1000
-    # What the tail of a search finds below this is what its own subtractions have left.
+    # Modules below this are rounding errors of earlier deflations.
     assert model.singular_values_[-1] > 1e-9 * model.singular_values_[0]
     if why == ROUNDING and "deflation" not in parameters and data is not INCOMPLETE:
         rest = data - (model.left_vectors_ * model.singular_values_) @ model.components_

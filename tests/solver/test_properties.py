@@ -14,7 +14,7 @@ from support.problems import matrices, penalty_with_objective, random_graph, sig
 
 
 def quiet_fit(X, **keywords):
-    """Fit without the warnings that random problems rightly raise."""
+    """Fit without the warnings that random problems cause."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return SparseGraphSVD(**keywords).fit(X)
@@ -80,7 +80,7 @@ def test_a_module_has_the_stated_properties(problem, term, sign, solver):
 @settings(max_examples=150)
 @given(matrices(), terms, signs)
 def test_final_objective_is_the_formula(problem, term, sign):
-    """F as the design writes it, from scratch."""
+    """The objective F, calculated from its definition."""
     X, generator = problem
     keywords = random_settings(X, generator)
     model = quiet_fit(
@@ -135,7 +135,7 @@ def test_scaling_x_scales_d_and_nothing_else(problem, term, sign, factor):
         "graph_term": term,
         "signs": sign,
     }
-    # A power of two keeps every bit, so that ties fall the same way.
+    # A power of two changes no digit, so that ties are broken in the same way.
     factor = 2.0 ** round(np.log2(factor))
     one, other = quiet_fit(X, **keywords), quiet_fit(factor * X, **keywords)
     np.testing.assert_allclose(other.singular_values_, factor * one.singular_values_, rtol=1e-9)
@@ -185,7 +185,7 @@ def test_dense_modules_are_the_svd_whatever_the_deflation(seed, deflation):
 
 
 def test_no_module_is_found_twice():
-    """Deflation takes a planted module out: three planted modules are matched one to one."""
+    """Deflation removes a planted module: three planted modules are matched one to one."""
     generator = np.random.default_rng(5)
     U, V = np.zeros((40, 3)), np.zeros((60, 3))
     for k in range(3):

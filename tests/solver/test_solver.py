@@ -69,7 +69,7 @@ def test_the_full_shift_never_lowers_the_objective_by_itself(problem, term, sign
 
 
 def test_without_the_shift_f_falls_on_a_star():
-    """All weight on the hub one step, on the leaves the next: no edge inside the support, F = 0."""
+    """All weight alternates between the hub and the leaves: no edge inside the support, F = 0."""
     star = Graph(np.array([[0.0, 1, 1, 1, 1]] + [[1.0, 0, 0, 0, 0]] * 4))
     side = Side(L0(3), star.term("adjacency"), sigma=1.0)
     z = np.zeros(5)
@@ -124,7 +124,7 @@ def test_a_start_of_the_wrong_sign_is_flipped(sign):
 
 
 def test_nonnegative_sides_are_never_flipped():
-    """Signed terms can drag both vectors to one sign where d < 0; then there is no module, not a negative one."""
+    """Signed terms can give both vectors signs with d < 0; then there is no module, not a negative one."""
     complete = Graph(np.ones((4, 4)) - np.eye(4)).term("adjacency")
     sides = [Side(L0(2, nonnegative=True), complete, 5.0, signed=True) for _ in range(2)]
     start = Vector.of(np.ones(4)), Vector.of(np.ones(4))
@@ -184,7 +184,7 @@ def test_starts_follow_the_deflated_matrix(shape, exact):
 
 
 def test_starts_by_passes_over_a_matrix_with_two_long_sides(monkeypatch):
-    """Without a Gram matrix: a few passes a module, with all that earlier ones have taught."""
+    """Without a Gram matrix: a few passes per module, using the results of earlier ones."""
     monkeypatch.setattr("netbic.solver.starts._GRAM_SIZE", 10)
     monkeypatch.setattr("netbic.solver.starts._EXACT_WORK", 0)
     generator = np.random.default_rng(5)
@@ -213,7 +213,7 @@ def test_an_exhausted_matrix_of_some_size_ends_the_search():
 
 
 def test_starts_of_an_exhausted_matrix_are_found_by_products():
-    """Rounding in the Gram matrix must not be taken for signal."""
+    """Rounding errors in the Gram matrix must not be mistaken for signal."""
     a, b = np.random.default_rng(2).standard_normal((2, 40))
     X = np.outer(a, b)
     operator = corrected(X)
@@ -270,7 +270,7 @@ def test_annealing_ends_at_the_requested_sizes():
 
 
 def test_annealing_finds_modules_that_a_truncated_start_misses():
-    """30 x 120 in 300 x 2,000 where the leading pair hardly sees it."""
+    """30 x 120 in 300 x 2,000 where the leading pair hardly contains it."""
     reached = {0: [], 12: []}
     for seed in range(4):
         X, (_, genes), (_, graph) = problem(300, 0.0335, seed)
