@@ -33,7 +33,7 @@ def packed(arrays):
 
 
 def rewritten(folder, name, change):
-    """Change a part of the model and recompute its digest, as somebody who means it would."""
+    """Change a part of the model and recompute its digest, like a deliberate manipulation."""
     if name.endswith(".npz"):
         with np.load(folder / name) as file:
             content = packed(change(dict(file)))
@@ -184,7 +184,7 @@ def test_json_that_is_nested_too_deeply(models, tmp_path, name):
 GRAPHS = {
     "an index out of bounds": array("indices", put(10**6)),
     "a negative index": array("indices", put(-5)),
-    "a wild pointer": array("indptr", lambda a: np.append(a[:-1], 10**9)),
+    "an invalid pointer": array("indptr", lambda a: np.append(a[:-1], 10**9)),
     "pointers that fall": array("indptr", lambda a: a[::-1].copy()),
     "another size": array("size", lambda a: a * 10**6),
     "a negative size": array("size", lambda a: -a),

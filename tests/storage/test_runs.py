@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,14 +16,11 @@ import netbic
 from netbic.files import locked
 from netbic.io import Run
 from support.commands import run
+from support.output_folders import contents
 
 RESULTS = ["modules.tsv", "summary.tsv", "edges.tsv", "alignment.json", "run.json"]
 RESULTS += ["heatmaps.npz", "enrichment.json"]
 RESULTS += [f"model/{name}" for name in ("model.json", "names.json", "arrays.npz", "column_graph.npz")]
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +62,7 @@ def finished(files, tmp_path_factory):
 
 
 def interrupted(files, out, after):
-    """A folder as it is when a fit has been killed after so many modules."""
+    """The folder of a fit that was killed after a number of modules."""
     kept = Run.keep
 
     def keep(self, number, module):
@@ -172,7 +168,7 @@ def test_force_removes_what_netbic_wrote_and_nothing_else(files, tmp_path):
     for _ in range(2):
         assert fit(files, tmp_path, "--force").exit_code == 0
         assert {name: contents(tmp_path)[name] for name in own} == own
-    (tmp_path / "run.json").write_text("{damaged")  # nothing says any more which files are netbic's
+    (tmp_path / "run.json").write_text("{damaged")  # no record says which files netbic wrote
     before = contents(tmp_path)
     assert fit(files, tmp_path, "--force").exit_code == 2
     assert contents(tmp_path) == before
@@ -257,7 +253,7 @@ def _modules_kept(out):
 
 @pytest.mark.parametrize("kills", [4, pytest.param(20, marks=pytest.mark.nightly)])
 def test_kills_at_random_moments(files, finished, tmp_path, kills):
-    """SIGKILL while the fit runs, wherever it is; what is resumed ends with the same bytes."""
+    """SIGKILL at random moments of a fit; the resumed fit writes the same bytes."""
     command = [sys.executable, "-m", "netbic"]
     chance = random.Random(0)
     progress = 0
@@ -274,7 +270,7 @@ def test_kills_at_random_moments(files, finished, tmp_path, kills):
         done = fit(files, out, "--resume")
         assert done.exit_code == 0, done.output
         assert contents(out) == contents(finished), number
-    assert progress >= 0.15 * kills  # otherwise the kills came too early or too late to mean anything
+    assert progress >= 0.15 * kills  # otherwise the kills came too early or too late
 
 
 def test_a_fit_that_cannot_write_reports_it(files, tmp_path, monkeypatch):

@@ -35,7 +35,7 @@ def test_a_report_of_a_saved_model_is_replaced_by_the_next(tmp_path):
     for _ in range(2):
         netbic.report.write_report(tmp_path)
     netbic.save(model, tmp_path)
-    assert not (tmp_path / "report.html").exists()  # it was about the model before
+    assert not (tmp_path / "report.html").exists()  # it described the earlier model
     netbic.report.write_report(tmp_path)
     assert netbic.load(tmp_path).n_components_ == 1
 
@@ -52,4 +52,4 @@ def test_saving_to_a_disk_that_fills_up_leaves_the_earlier_model(tmp_path, monke
                 break
             except WriteError:
                 assert contents(tmp_path) == before, after
-    assert after == 4  # two parts, the record to be, and the record that claims them
+    assert after == 4  # two parts, the new record, and the record that lists them

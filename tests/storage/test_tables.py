@@ -88,7 +88,7 @@ def test_a_model_of_a_later_format_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("spoil", "message"),
+    ("damage", "message"),
     [
         (lambda folder: (folder / "model.json").write_text("{"), "cannot be read"),
         (lambda folder: (folder / "model.json").write_text("[1]"), "is not a model"),
@@ -100,9 +100,9 @@ def test_a_model_of_a_later_format_is_refused(tmp_path):
         (lambda folder: (folder / "model.json").write_text('{"format": 1, "settings": {}}'), "lacks 'files'"),
     ],
 )
-def test_a_damaged_model_is_not_loaded(tmp_path, spoil, message):
+def test_a_damaged_model_is_not_loaded(tmp_path, damage, message):
     netbic.save(MODELS["an array"][0].fit(study.expression.to_numpy()), tmp_path)
-    spoil(tmp_path)
+    damage(tmp_path)
     with pytest.raises(InputError, match=message):
         netbic.load(tmp_path)
 
