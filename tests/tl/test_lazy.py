@@ -125,7 +125,7 @@ def test_pictures_load_only_the_rows_they_show(kind):
 
 
 @pytest.fixture
-def visited():
+def recorded_blocks():
     """The study's values in 15 blocks of whole numbers, and which of them were loaded."""
     loaded = []
 
@@ -138,9 +138,9 @@ def visited():
     return X, whole, loaded
 
 
-def test_pictures_of_a_dask_array_load_the_blocks_of_their_rows(visited):
+def test_pictures_of_a_dask_array_load_the_blocks_of_their_rows(recorded_blocks):
     plt = pytest.importorskip("matplotlib.pyplot")
-    X, whole, loaded = visited
+    X, whole, loaded = recorded_blocks
     model = netbic.SparseGraphSVD(1, n_rows=4, n_columns=20).fit(whole)
     shown = [np.asarray(netbic.pl.heatmap(model, data, n_others=0).images[0].get_array()) for data in (whole, X)]
     np.testing.assert_array_equal(*shown)
@@ -148,8 +148,8 @@ def test_pictures_of_a_dask_array_load_the_blocks_of_their_rows(visited):
     plt.close("all")
 
 
-def test_heatmaps_of_a_report_load_the_blocks_of_members_once(visited, tmp_path):
-    X, whole, loaded = visited
+def test_heatmaps_of_a_report_load_the_blocks_of_members_once(recorded_blocks, tmp_path):
+    X, whole, loaded = recorded_blocks
     model = netbic.SparseGraphSVD(3, n_rows=4, n_columns=20).fit(whole)
     for name, data in (("memory", whole), ("blocks", X)):
         (tmp_path / name).mkdir()
@@ -161,8 +161,8 @@ def test_heatmaps_of_a_report_load_the_blocks_of_members_once(visited, tmp_path)
     assert sorted(loaded) == sorted(set(np.flatnonzero(model.rows_.any(axis=0)) // 10))
 
 
-def test_a_dask_array_is_stored_in_anndata_unchanged(visited):
-    X, whole, loaded = visited
+def test_a_dask_array_is_stored_in_anndata_unchanged(recorded_blocks):
+    X, whole, loaded = recorded_blocks
     model = netbic.SparseGraphSVD(2, n_rows=30, n_columns=60).fit(whole)
     made = tl.to_anndata(model, X)
     assert made.X is X
@@ -170,8 +170,8 @@ def test_a_dask_array_is_stored_in_anndata_unchanged(visited):
     np.testing.assert_allclose(made.obsm["X_netbic"], tl.to_anndata(model, whole).obsm["X_netbic"], atol=1e-10)
 
 
-def test_enrichment_requires_data_in_memory_and_loads_nothing(visited):
-    X, whole, loaded = visited
+def test_enrichment_requires_data_in_memory_and_loads_nothing(recorded_blocks):
+    X, whole, loaded = recorded_blocks
     model = netbic.SparseGraphSVD(1, n_rows=30, n_columns=60).fit(whole)
     for judge in (netbic.enrichment.coexpression, netbic.enrichment.held_out_edges):
         with pytest.raises(TypeError, match="X is a Dask array, but modules are judged on data in memory"):
@@ -180,9 +180,9 @@ def test_enrichment_requires_data_in_memory_and_loads_nothing(visited):
 
 
 def test_the_matrix_never_is_in_memory(monkeypatch):
-    """100 MB in blocks of 2 MB, of which a few are there at a time."""
+    """100 MB in blocks of 2 MB, of which a few are in memory at a time."""
     monkeypatch.setattr(blocks, "_HELD_SHARE", 0.0)
-    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "2")  # threads, each with blocks of its own
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "2")  # threads, each with its own blocks
 
     def made(block_info=None):
         first, last = block_info[None]["array-location"][0]
