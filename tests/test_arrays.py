@@ -27,7 +27,7 @@ def model(**keywords):
 
 
 def broken(kind, part, value, place=1):
-    """A sparse matrix one of whose arrays holds a value it must not."""
+    """A sparse matrix with an invalid value in one of its arrays."""
     matrix = kind(X)
     if part in ("row", "col"):
         coords = [matrix.row.copy(), matrix.col.copy()]
@@ -56,7 +56,7 @@ FAULTS = {
     "csr index": (broken(sp.csr_array, "indices", 1794), "the index array of X holds 1,794 but X has 8 columns"),
     "csr matrix": (broken(sp.csr_matrix, "indices", 8), "the index array of X holds 8 but X has 8 columns"),
     "csr negative": (broken(sp.csr_array, "indices", -5), "the index array of X holds -5 but X has 8 columns"),
-    "csr wild pointer": (
+    "csr invalid pointer": (
         broken(sp.csr_array, "indptr", 10**9),
         "the pointer array of X decreases, from 1,000,000,000 to",
     ),

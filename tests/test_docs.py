@@ -23,7 +23,7 @@ def test_the_readme_examples_run(capsys, tmp_path, monkeypatch):
     assert len(scope["genes"]) == 60
     assert len(scope["samples"]) == 40
     assert "fold_change" in capsys.readouterr().out
-    # The second example is about files: give it files.
+    # The second example needs files.
     monkeypatch.chdir(tmp_path)
     netbic.io.write_cohort(netbic.simulate.cohort(120, 400, n_modules=2, random_state=0), tmp_path / "cohort")
     exec(code[1], scope)

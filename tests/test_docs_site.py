@@ -95,7 +95,7 @@ def prose(page):
 
 
 def anchors(page):
-    """The targets of a page's headings, as both GitHub and the site make them."""
+    """The targets of a page's headings, as both GitHub and the site generate them."""
     headings = re.findall(r"^#+ (.*)$", prose(page), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 

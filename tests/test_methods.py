@@ -19,7 +19,7 @@ def test_every_method_finds_the_planted_module(name):
     keywords = GRAPHS if METHODS[name].uses_graph else {}
     sizes = {} if name == "SVD" else {"n_rows": 50, "n_columns": 50}
     with warnings.catch_warnings():
-        if METHODS[name].signs == "signed":  # random signs are what the signed term cannot deal with: it may cycle
+        if METHODS[name].signs == "signed":  # the signed term may cycle with random signs
             warnings.simplefilter("ignore")
         model = netbic.method(name, **sizes, **keywords).fit(TOY.X)
     if name == "SVD":

@@ -43,8 +43,8 @@ def imports(path: Path):
             yield from ((node.module, alias.name) for alias in node.names)
 
 
-def face(package: str) -> set[str]:
-    """Names that a package's front file binds, its submodules not counted."""
+def public_names(package: str) -> set[str]:
+    """Names that the __init__.py of a package defines, without its submodules."""
     home = SOURCE / package / "__init__.py"
     tree = ast.parse((home if home.is_file() else SOURCE / f"{package}.py").read_text())
     names = set()
@@ -72,7 +72,7 @@ def test_imports_follow_the_order_of_packages_and_use_public_names(path):
         assert ORDER.index(package) <= ORDER.index(own), f"{own} comes before {package}"
         if package != own:
             assert "." not in inside, f"{module} is an inside of {package}"
-            assert not inside or name in face(package), f"{package} does not offer {name}"
+            assert not inside or name in public_names(package), f"{package} does not offer {name}"
 
 
 @pytest.mark.parametrize("path", FILES, ids=IDS)
