@@ -198,9 +198,8 @@ class Bench:
             yield f"a traceback: {output[-300:]}"
         if number != signal.SIGKILL:
             yield from (f"left behind: {name}" for name in left if ".netbic-" in name)
-            if code not in (0, 1) and not (
-                code == -number and left == before
-            ):  # it may arrive before Python handles signals
+            unhandled = code == -number and left == before  # it may arrive before Python handles signals
+            if code not in (0, 1) and not unhandled:
                 yield f"exit code {code}"
         yield from self.repeated(job, folder, had_started=left.get("out/run.json") != before.get("out/run.json"))
         shutil.rmtree(folder.parent)

@@ -371,9 +371,7 @@ def test_the_level_of_enrich_is_that_of_the_report(folder, tmp_path, level):
     gathered = contents.gather(copy)
     assert gathered.levels == {"edges": level, "gene_sets": 0.05}  # the gene sets are still those of the fit
     explained = edges["q_value"].le(level) & edges["degree_q_value"].gt(level)
-    assert [module._degrees_explain_it() for module in gathered.modules] == (
-        explained & comparable(gathered)
-    ).tolist()
+    assert [module._degrees_explain_it() for module in gathered.modules] == (explained & comparable(gathered)).tolist()
     more = edges["degree_q_value"].le(level)
     drawn = charts._folds(gathered.table, level).set_index("module")["kind"]
     assert (drawn == f"more than expected from the degrees (q ≤ {level:g})").equals(more[drawn.index].rename("kind"))

@@ -169,8 +169,8 @@ def test_a_fitted_search_can_be_used_like_its_model(tmp_path):
         assert list(netbic.enrichment.write_enrichment(name, path, random_state=0))
     for file in (tmp_path / "model").iterdir():
         if file.suffix != ".npz":  # zip archives hold the time
-            message = file.read_bytes().replace(b"/model/", b"/auto/")
-            assert file.name == "model.json" or message == (tmp_path / "auto" / file.name).read_bytes()
+            content = file.read_bytes().replace(b"/model/", b"/auto/")
+            assert file.name == "model.json" or content == (tmp_path / "auto" / file.name).read_bytes()
     np.testing.assert_array_equal(netbic.load(tmp_path / "auto").components_, model.components_)
     sets = {"some": X.columns[:50], "others": X.columns[50:]}
     for answer in (

@@ -405,6 +405,7 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path):
     kept = tmp_path / "tuning.jsonl"
     tune(plain, toy.X, {"n_rows": [50]}, checkpoint=kept, random_state=0)
     before = kept.read_bytes()
+    defaults = {"model": plain, "X": toy.X, "grid": {"n_rows": [50]}, "random_state": 0, "checkpoint": kept}
     for options, message in (
         ({"X": toy.X + 1}, "X differs"),
         ({"grid": {"n_rows": [40]}}, "model and grid differs"),
@@ -414,16 +415,7 @@ def test_a_checkpoint_of_something_else_is_refused(tmp_path):
         ({"criterion": "wold"}, "criterion: 'held_out' then, 'wold' now"),
     ):
         with pytest.raises(InputError, match=message):
-            tune(
-                **{
-                    "model": plain,
-                    "X": toy.X,
-                    "grid": {"n_rows": [50]},
-                    "random_state": 0,
-                    "checkpoint": kept,
-                    **options,
-                }
-            )
+            tune(**defaults | options)
     assert kept.read_bytes() == before
     for content in (b"gene\tsample\n", b"no line at all", b"\xff\xfe", b"{}\n"):
         kept.write_bytes(content)
