@@ -14,7 +14,7 @@ def test_parameters_survive_a_pickle(error):
     assert (type(again), str(again), again.parameters) == (error, "give `id_map`", ("id_map",))
 
 
-def test_an_error_in_a_file_says_where_on_one_line():
+def test_an_error_in_a_file_names_the_place_in_one_line():
     problem = unusable("a\nb.tsv", "is wrong", "use `layer`", line=3, column="2 (x)", parameters=["layer"])
     assert str(problem) == "a b.tsv, line 3, column 2 (x): is wrong: use `layer`"
     assert problem.parameters == ("layer",)

@@ -28,7 +28,7 @@ def test_the_makefile_lists_every_target():
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
-def test_a_workflow_runs_nothing_but_make_targets(workflow):
+def test_a_workflow_runs_only_make_targets(workflow):
     jobs = yaml.safe_load(workflow.read_text())["jobs"].values()
     commands = [step["run"] for job in jobs for step in job.get("steps", []) if "run" in step]
     assert {command for command in commands if not re.fullmatch(r"make [\w-]+", command)} == set()

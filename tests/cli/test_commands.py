@@ -134,7 +134,7 @@ def test_every_command_and_option_is_documented(name):
     assert f"netbic {name} " in main.help
 
 
-def test_packages_that_commands_use_load_by_themselves():
+def test_packages_that_commands_use_are_loaded_lazily():
     used = set()
     for path in Path(netbic.__file__).parent.glob("cli/*.py"):
         used |= set(re.findall(r"(?<!from )(?<![\w.])netbic\.([a-z]\w+)\.", path.read_text()))

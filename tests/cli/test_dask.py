@@ -189,6 +189,6 @@ def test_without_dask_the_pip_command_is_shown():
     assert '--dask needs distributed: pip install "netbic[dask]"' in done.stdout
 
 
-def test_summary_as_json_is_nothing_but_json(files, address, tmp_path):
+def test_summary_as_json_is_only_json(files, address, tmp_path):
     done = fit(files, tmp_path / "out", "--dask", address, "--json", "--no-report")
     assert [module["n_genes"] for module in json.loads(done.stdout)["modules"]] == [60, 60, 60]

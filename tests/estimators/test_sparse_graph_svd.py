@@ -157,7 +157,7 @@ def test_precision_is_kept(dtype):
 
 @pytest.mark.parametrize("form", [sp.csr_array, sp.csr_matrix, sp.csc_array, sp.coo_array])
 @pytest.mark.parametrize("center", [None, "columns", "both"])
-def test_sparse_input_gives_the_dense_answer(form, center):
+def test_sparse_input_gives_the_result_of_dense_input(form, center):
     counts = np.random.default_rng(0).poisson(0.3, (60, 80)).astype(float)
     graph = path_graph(80)
     keywords = {"n_rows": 12, "n_columns": 10, "column_graph": graph, "center": center, "scale": True, "tol": 1e-10}
@@ -211,7 +211,7 @@ def test_memory_of_a_dense_fit(dtype, low_memory, mean):
     assert most / data.nbytes <= (1.4 if low_memory else 2.5)
 
 
-def test_sparse_data_far_from_zero_give_the_dense_answer():
+def test_sparse_data_far_from_zero_give_the_result_of_dense_data():
     data = np.random.default_rng(0).standard_normal((60, 20)) + 1e5
     dense, sparse = (SparseGraphSVD(3, n_rows=20, n_columns=6, tol=1e-8).fit(X) for X in (data, sp.csr_array(data)))
     np.testing.assert_array_equal(sparse.columns_, dense.columns_)
@@ -236,7 +236,7 @@ def test_numpy_scalars_and_generators_are_accepted():
     assert model.n_components_ == 1
 
 
-def test_low_memory_gives_the_same_answer():
+def test_low_memory_gives_the_same_result():
     graph = path_graph(20)
     for data in (X, np.asfortranarray(X)):
         keywords = {"n_rows": 6, "n_columns": 5, "column_graph": graph, "tol": 1e-10}

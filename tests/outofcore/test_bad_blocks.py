@@ -119,7 +119,7 @@ def test_numbers_out_of_range():
         model().fit(in_blocks(DENSE * 1e200))
 
 
-def test_nothing_but_zeros():
+def test_only_zeros():
     with pytest.warns(UserWarning, match="found 0 of 2|no module|nothing"):
         fitted = model().fit(da.zeros((300, 120), chunks=(70, -1)))
     assert fitted.n_components_ == 0

@@ -85,7 +85,7 @@ def test_other_sparse_kinds(kind):
     assert_same(model().fit(COUNTS), model().fit(sparse_blocks(COUNTS, 70, kind)))
 
 
-def test_whole_numbers_and_mixed_blocks():
+def test_integers_and_mixed_blocks():
     X = COUNTS.astype(np.int32)
     assert_same(model().fit(X), model().fit(da.from_array(X, chunks=(70, -1))))
     mixed = da.concatenate([da.from_array(COUNTS[:100], chunks=50), sparse_blocks(COUNTS[100:], 60)])
@@ -151,7 +151,7 @@ def test_kept_blocks_are_loaded_once():
     assert len(loads) == 5
 
 
-def test_blocks_without_active_rows_are_not_touched(streamed):
+def test_blocks_without_active_rows_are_not_loaded(streamed):
     loads = []
     operator = ChunkedOperator(RowBlocks(counted(da.from_array(DENSE, chunks=(50, -1)), loads)))
     rows = np.array([3, 7, 210])

@@ -151,8 +151,8 @@ def test_outliers_are_clipped():
     toy = paper(0.03, random_state=4)
     X = toy.X.copy()
     X[70, 80] = 5.0
-    drawn_in = SparseGraphSVD(1, **ADAPTIVE).fit(X)
-    assert f1(drawn_in.columns_[0], toy.v != 0) > 0.95
+    clipped = SparseGraphSVD(1, **ADAPTIVE).fit(X)
+    assert f1(clipped.columns_[0], toy.v != 0) > 0.95
     as_it_is = {axis: AdaptiveSupport(clip=None) for axis in ("row_penalty", "column_penalty")}
     with pytest.warns(UserWarning, match="do not identify"):
         alone = SparseGraphSVD(1, **ADAPTIVE | as_it_is).fit(X)
@@ -160,16 +160,16 @@ def test_outliers_are_clipped():
     assert alone.columns_.sum() < 10
 
 
-def test_winsorising_leaves_the_bulk_alone():
+def test_winsorising_does_not_change_the_other_entries():
     X = np.random.default_rng(0).standard_normal((200, 5))
     X[3, 2] = 50.0
     X[:, 4] = np.where(np.arange(200) < 120, 0.0, X[:, 4])
-    drawn_in = winsorised(X)
+    clipped = winsorised(X)
     mad = 1.4826 * np.median(np.abs(X - np.median(X, axis=0)), axis=0)
-    assert drawn_in[3, 2] == pytest.approx(np.median(X[:, 2]) + 3 * mad[2])
-    assert (drawn_in[:, 4] == X[:, 4]).all()
+    assert clipped[3, 2] == pytest.approx(np.median(X[:, 2]) + 3 * mad[2])
+    assert (clipped[:, 4] == X[:, 4]).all()
     inside = np.abs(X - np.median(X, axis=0)) <= 3 * mad
-    assert (drawn_in[inside] == X[inside]).all()
+    assert (clipped[inside] == X[inside]).all()
     assert np.isnan(winsorised(np.where(X > 2, np.nan, X))).sum() == (X > 2).sum()
 
 

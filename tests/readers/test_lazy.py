@@ -237,7 +237,7 @@ def test_unreadable_files(tmp_path, name, content, message):
     assert str(tmp_path) in str(caught.value)
 
 
-def test_stores_that_hold_something_else(tmp_path):
+def test_stores_with_other_content(tmp_path):
     (tmp_path / "nothing.zarr").mkdir()
     with pytest.raises(InputError, match="cannot be read as"):
         open_expression(tmp_path / "nothing.zarr")

@@ -31,7 +31,7 @@ def random_layers(n_modules, seed):
     return Layers(generator.standard_normal((60, n_modules)), generator.standard_normal((n_modules, 80)))
 
 
-def test_modules_are_matched_whatever_their_order_and_signs():
+def test_modules_are_matched_in_any_order_and_with_any_signs():
     some = random_layers(4, 0)
     order = np.array([2, 0, 3, 1])
     others = Layers(-some.left[:, order], -5 * some.right[order])

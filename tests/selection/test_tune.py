@@ -82,7 +82,7 @@ def test_a_sparse_matrix_is_never_made_dense():
 
 
 @pytest.mark.parametrize("center", ["columns", "rows", "both", "grand"])
-def test_features_are_prepared_by_themselves(center):
+def test_features_are_scaled_separately_in_each_fold(center):
     generator = np.random.default_rng(0)
     X = 3 + generator.standard_normal((30, 40)) * generator.uniform(0.5, 2, 40)
     model = SparseGraphSVD(2, n_rows=10, center=center, scale=True)

@@ -145,7 +145,7 @@ def test_scaling_x_scales_d_and_nothing_else(problem, term, sign, factor):
 
 @settings(max_examples=60)
 @given(st.integers(0, 2**32 - 1), terms, signs)
-def test_permuting_rows_and_columns_permutes_the_answer(seed, term, sign):
+def test_permuting_rows_and_columns_permutes_the_result(seed, term, sign):
     generator = np.random.default_rng(seed)
     X = generator.standard_normal((20, 30))
     rows, columns = generator.permutation(20), generator.permutation(30)
@@ -178,7 +178,7 @@ def test_flipping_a_row_flips_its_entry(seed, term):
 
 @settings(max_examples=40)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["hotelling", "projection", "schur"]))
-def test_dense_modules_are_the_svd_whatever_the_deflation(seed, deflation):
+def test_dense_modules_are_the_svd_for_every_deflation(seed, deflation):
     X = np.random.default_rng(seed).standard_normal((12, 9)) * np.linspace(1, 4, 9)
     model = quiet_fit(X, n_components=3, center=None, deflation=deflation, tol=1e-12, max_iter=20000)
     np.testing.assert_allclose(model.singular_values_, np.linalg.svd(X, compute_uv=False)[:3], rtol=1e-7)

@@ -240,7 +240,7 @@ def test_warnings_of_earlier_records_are_reported(files, finished, tmp_path):
     assert "a warning of an earlier version" in (tmp_path / "out" / "report.html").read_text()
 
 
-def test_loading_an_unfinished_fit_says_how_to_finish_it(files, tmp_path):
+def test_loading_an_unfinished_fit_explains_how_to_finish_it(files, tmp_path):
     interrupted(files, tmp_path / "out", 2)
     with pytest.raises(netbic.InputError, match="not finished: resume it with netbic fit"):
         netbic.load(tmp_path / "out")

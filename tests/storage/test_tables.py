@@ -107,7 +107,7 @@ def test_a_damaged_model_is_not_loaded(tmp_path, damage, message):
         netbic.load(tmp_path)
 
 
-def test_tables_hold_what_the_model_holds(tmp_path):
+def test_tables_contain_the_content_of_the_model(tmp_path):
     model = MODELS["with a graph"][0].fit(study.expression)
     table = modules_table(model)
     assert table.columns.tolist() == ["module", "axis", "name", "weight"]
