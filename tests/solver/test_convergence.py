@@ -31,7 +31,7 @@ def fit(X, solver, name="sgSVD*", **keywords):
 def test_star_cycles_under_aisp_and_converges_under_auto():
     X, graph = star_problem()
     keywords = {"n_rows": 9, "n_columns": 3, "column_graph": graph, "column_sigma": 20.0}
-    with pytest.warns(ConvergenceWarning, match=r"did not converge \(module 0 ran into a cycle\): use solver='auto'"):
+    with pytest.warns(ConvergenceWarning, match=r"did not converge \(it ran into a cycle\): use solver='auto'"):
         plain = fit(X, "aisp", **keywords)
     assert not plain.converged_[0]
     assert plain.n_iter_ < 100
