@@ -303,7 +303,8 @@ def test_memory_stays_far_below_the_matrix(tmp_path, kind):
     if kind == "h5ad":
         anndata.AnnData(np.asarray(values)).write_h5ad(path)
     command = [sys.executable, "-c", MEMORY_SCRIPT, str(path)]
-    environment = os.environ | {"LOKY_MAX_CPU_COUNT": "2"}  # threads, each with its own blocks
+    # Threads of netbic and of Zarr, each with a block.
+    environment = os.environ | {"LOKY_MAX_CPU_COUNT": "2", "ZARR_THREADING__MAX_WORKERS": "2"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr
     assert float(done.stdout) < 150  # MB; the matrix has 320
