@@ -294,8 +294,11 @@ def progress_bar(what: str, total: int, done: int, silent: bool) -> Iterator[Cal
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     console = Console(stderr=True)
+    if silent or not console.is_terminal:  # earlier versions of rich print an empty line even if disabled
+        yield lambda number: None
+        return
     columns = TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=console, transient=True, disable=silent or not console.is_terminal) as progress:
+    with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(what, total=total, completed=done)
         yield lambda number: progress.update(task, completed=number)
 
