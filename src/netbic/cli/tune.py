@@ -232,8 +232,8 @@ def _tuned(study: Study, checkpoint: Path, asked: TuningOptions, silent: bool) -
     parameters = asked.parameters() | {"checkpoint": checkpoint}
     try:
         with client_of(asked.dask), progress_bar("fits", asked.n_fits(grid), 0, silent) as update:
-            progress = lambda done, total: update(done)  # noqa: E731
-            return netbic.selection.tune(model, study.X, grid, progress=progress, **parameters)
+            parameters["progress"] = lambda done, total: update(done)
+            return netbic.selection.tune(model, study.X, grid, **parameters)
     except netbic.storage.CheckpointMismatch as problem:
         remedy = "use the same options, choose another folder, or use --force to start again"
         raise click.ClickException(in_genes(f"{problem.problem}: {remedy}")) from None

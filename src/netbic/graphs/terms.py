@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import Final, Literal
 
@@ -35,7 +36,7 @@ def _times_power_of_two(weights: sp.csr_array, exponent: int) -> sp.csr_array:
     return sp.csr_array((data, weights.indices, weights.indptr), shape=weights.shape)
 
 
-class GraphTerm:
+class GraphTerm(ABC):
     """The symmetric matrix M = S A S + E whose quadratic form (sigma / 2) w'Mw the objective rewards.
 
     A holds the edge weights, S and E are diagonal. Subclasses define S and E, and bounds of the spectrum of M.
@@ -79,9 +80,9 @@ class GraphTerm:
         return 1.0
 
     @property
+    @abstractmethod
     def shift_bound(self) -> float:
         """Upper bound of -lambda_min(M): M plus this times I is positive semidefinite."""
-        raise NotImplementedError
 
     def product(self, support: Indices, values: Floats) -> Floats:
         """M w for a vector w that is zero outside `support`; reads only these rows of A."""

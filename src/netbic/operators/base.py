@@ -112,7 +112,7 @@ class DataOperator(ABC):
         return self.submatrix(np.arange(self.shape[0]), np.arange(self.shape[1]))
 
     # ------------------------------------------------------------------------------------------------------------
-    # Caches
+    # Caches: optional, so that by default nothing is done
     # ------------------------------------------------------------------------------------------------------------
 
     def for_one_start(self) -> DataOperator:
