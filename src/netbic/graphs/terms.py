@@ -63,7 +63,8 @@ class GraphTerm(ABC):
         self.largest_diagonal = 0.0 if self.diagonal is None else float(np.abs(self.diagonal).max(initial=0.0))
 
     def _describe(self) -> None:
-        """Set `factors` and `diagonal`."""
+        """Set `factors` and `diagonal`; by default M = A."""
+        self.factors = self.diagonal = None
 
     @cached_property
     def matrix(self) -> sp.csr_array:
