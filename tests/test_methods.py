@@ -46,6 +46,7 @@ def test_the_paper_convention():
             graph_term="adjacency",
             center=None,
             solver="aisp",
+            deflation="hotelling",
         ).get_params()
     )
     assert netbic.method("sgSVD", **GRAPHS).signs == "signed"

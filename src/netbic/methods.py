@@ -64,8 +64,8 @@ def method(
 ) -> SparseGraphSVD:
     """Return an unfitted estimator for a method by its published name, in the paper's convention.
 
-    The convention is: adjacency term, absolute sigma, no centring, `solver="aisp"`. It can be overridden by any keyword
-    of :class:`SparseGraphSVD`.
+    The convention is: adjacency term, absolute sigma, no centring, `solver="aisp"`, `deflation="hotelling"`. It can be
+    overridden by any keyword of :class:`SparseGraphSVD`.
 
     Parameters
     ----------
@@ -107,6 +107,7 @@ def method(
         "signs": chosen.signs,
         "center": None,
         "solver": "aisp",
+        "deflation": "hotelling",
     }
     for axis, k, graph, sigma in (
         ("row", n_rows, row_graph, row_sigma),

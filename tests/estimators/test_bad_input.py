@@ -47,11 +47,19 @@ def path_graph(size):
         ({"column_penalty": "l1"}, TypeError, "column_penalty='l1' is not a penalty"),
         ({"row_penalty": L0(31)}, ValueError, "but X has 30 rows: choose k from 1 to 30"),
         ({"solver": "fast"}, ValueError, "solver='fast' is not known: choose one of 'auto', 'aisp', 'monotone'"),
-        ({"graph_term": "x"}, ValueError, "graph_term='x' is not known: choose one of 'adjacency', 'laplacian'"),
+        (
+            {"graph_term": "x"},
+            ValueError,
+            "graph_term='x' is not known: choose one of 'modularity', 'adjacency'",
+        ),
         ({"signs": "both"}, ValueError, "signs='both' is not known: choose one of 'absolute', 'signed'"),
         ({"center": True}, ValueError, "center=True is not known: choose one of None, 'columns'"),
-        ({"deflation": "x"}, ValueError, "deflation='x' is not known: choose one of 'hotelling'"),
-        ({"smoothness_scale": "x"}, ValueError, "smoothness_scale='x' is not known: choose one of 'relative'"),
+        ({"deflation": "x"}, ValueError, "deflation='x' is not known: choose one of None, 'on_repeat', 'hotelling'"),
+        (
+            {"smoothness_scale": "x"},
+            ValueError,
+            "smoothness_scale='x' is not known: choose one of 'module'",
+        ),
         ({"missing": "x"}, ValueError, "missing='x' is not known"),
     ],
 )

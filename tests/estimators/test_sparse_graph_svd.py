@@ -124,10 +124,11 @@ def test_graph_share_by_hand():
         1, n_rows=10, n_columns=6, column_graph=graph, column_smoothness=0.5, smoothness_scale="absolute"
     ).fit(X)
     w = np.abs(model.components_[0])
-    pull = 0.5 * w @ graph.term("normalized").matrix @ w
+    pull = 0.5 * abs(w @ graph.term("modularity").toarray() @ w)
     assert model.graph_share_[0] == pytest.approx(pull / (pull + model.singular_values_[0]))
+    heavy = {"column_smoothness": 3.0, "smoothness_scale": "relative", "graph_term": "normalized"}
     with pytest.warns(UserWarning, match=r"more than 30% of the scores of module 0 \(graph_share_\)"):
-        SparseGraphSVD(1, n_columns=6, column_graph=graph, column_smoothness=3.0).fit(X)
+        SparseGraphSVD(1, n_columns=6, column_graph=graph, **heavy).fit(X)
 
 
 def test_relative_smoothness_is_in_units_of_the_leading_singular_value():
@@ -136,12 +137,13 @@ def test_relative_smoothness_is_in_units_of_the_leading_singular_value():
     for term in netbic.graphs.TERMS:
         scale = graph.term(term).scale
         keywords = {"n_rows": 10, "n_columns": 6, "column_graph": graph, "graph_term": term}
-        relative = SparseGraphSVD(1, column_smoothness=0.3, **keywords).fit(X)
+        units = {"smoothness_scale": "relative"}
+        relative = SparseGraphSVD(1, column_smoothness=0.3, **keywords, **units).fit(X)
         sigma = 0.3 * leading / scale
         absolute = SparseGraphSVD(1, column_smoothness=sigma, smoothness_scale="absolute", **keywords).fit(X)
         np.testing.assert_allclose(relative.components_, absolute.components_, atol=1e-9)
-        default = SparseGraphSVD(1, **keywords).fit(X)
-        fifth = SparseGraphSVD(1, column_smoothness=0.2, **keywords).fit(X)
+        default = SparseGraphSVD(1, **keywords, **units).fit(X)
+        fifth = SparseGraphSVD(1, column_smoothness=0.2, **keywords, **units).fit(X)
         np.testing.assert_array_equal(default.components_, fifth.components_)
 
 

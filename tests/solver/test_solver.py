@@ -154,6 +154,7 @@ def test_deflation_is_the_formula(how, shape):
         operator = operator.minus(left, right, operator.matvec(support, right[support]))
     expected = {
         "hotelling": X - d * np.outer(u, v),
+        "on_repeat": X - d * np.outer(u, v),
         "projection": (np.eye(shape[0]) - np.outer(u, u)) @ X @ (np.eye(shape[1]) - np.outer(v, v)),
         "schur": X - np.outer(X @ v, X.T @ u) / d,
     }[how]
@@ -276,6 +277,7 @@ def test_annealing_finds_modules_that_a_truncated_start_misses():
         X, (_, genes), (_, graph) = problem(300, 0.0335, seed)
         for steps, scores in reached.items():
             parameters = {"column_graph": graph, "column_smoothness": 1.0, "center": None, "annealing": steps}
+            parameters |= {"graph_term": "normalized", "smoothness_scale": "relative"}
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the graph decides: that is the point
                 model = SparseGraphSVD(1, n_rows=30, n_columns=120, **parameters).fit(X)

@@ -1,6 +1,7 @@
 """SparseGraphSVD, the estimator, and the access of other packages to a fitted model."""
 
 from netbic.deprecation import earlier_names
+from netbic.estimators.diagnostics import DIAGNOSTIC_NUMBERS, diagnostics_from, leading_features, recurrent_features
 from netbic.estimators.estimator import SparseGraphSVD
 from netbic.estimators.fitted import (
     check_same_data,
@@ -12,7 +13,7 @@ from netbic.estimators.fitted import (
     unwrapped,
 )
 from netbic.estimators.inputs import axis_names, has_missing
-from netbic.estimators.parameters import AXES, DEFAULT_SMOOTHNESS, check_count, is_number
+from netbic.estimators.parameters import AXES, check_count, is_number, smoothness_of
 from netbic.estimators.projection import observed_scores, scoring, span
 from netbic.estimators.results import store_choices
 from netbic.estimators.search_input import SearchInput
@@ -21,23 +22,27 @@ from netbic.estimators.threads import one_blas_thread
 
 __all__ = [
     "AXES",
-    "DEFAULT_SMOOTHNESS",
+    "DIAGNOSTIC_NUMBERS",
     "SearchInput",
     "SparseGraphSVD",
     "StableModules",
     "axis_names",
     "check_count",
     "check_same_data",
+    "diagnostics_from",
     "fitted_model",
     "has_missing",
     "heaviest",
     "is_model",
     "is_number",
+    "leading_features",
     "matched_graph",
     "names_of",
     "observed_scores",
     "one_blas_thread",
+    "recurrent_features",
     "scoring",
+    "smoothness_of",
     "span",
     "store_choices",
     "unwrapped",

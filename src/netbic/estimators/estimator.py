@@ -55,13 +55,17 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     row_graph, column_graph : Graph, sparse or dense array, networkx or igraph graph, or edge DataFrame, optional
         Prior graph of the samples / features. Matched by name if both X and the graph have names, else by position.
     row_smoothness, column_smoothness : float, optional
-        Weight of the graph. None means 0.2 if a graph is given and 0 otherwise.
-    smoothness_scale : {"relative", "absolute"}, default="relative"
-        "relative": in units of the leading singular value of the residual of X (and of the scale of the graph term), so
-        that rescaling X or using another graph changes little. Sensible values are between 0 and about 0.5.
+        Weight of the graph. If a graph is given, None means 0.5 (0.2 unless `smoothness_scale="module"`); otherwise 0.
+    smoothness_scale : {"module", "relative", "absolute"}, default="module"
+        "module": in units of the d of the module without the graph (and of the scale of the graph term). With a
+        smoothness of 0.5 the graph at most doubles the weight that the data give to any group of features. Sensible
+        values are between 0 and 1 (exclusive).
+        "relative": in units of the leading singular value of the residual of X, which can be far larger than the d of
+        a sparse module. Sensible values are between 0 and about 0.2.
         "absolute": sigma as in the paper.
-    graph_term : {"normalized", "adjacency", "laplacian", "normalized_laplacian"}, default="normalized"
-        M = D^-1/2 A D^-1/2, A, -L or minus the normalised Laplacian.
+    graph_term : {"modularity", "normalized", "adjacency", "laplacian", "normalized_laplacian"}, default="modularity"
+        M = D_t^-1/2 (A - dd'/2m) D_t^-1/2 with D_t = D + tau I (more neighbours than the degrees d lead to expect are
+        rewarded), D^-1/2 A D^-1/2, A, -L or minus the normalised Laplacian.
     signs : {"absolute", "signed"}, default="absolute"
         Whether the graph term uses magnitudes (sgSVD*) or signed entries (sgSVD).
     center : {"columns", "rows", "both", "grand", None}, default="columns"
@@ -84,8 +88,12 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     tol : float, default=1e-6
         A module has converged when both vectors and the objective change by at most this much (relative) in an
         iteration (at least 1e-5 for float32 data).
-    deflation : {"hotelling", "projection", "schur"}, default="hotelling"
-        How a module is subtracted from X: X - d uv', (I - uu')X(I - vv'), or X - (Xv)(X'u)'/d.
+    deflation : {"on_repeat", "hotelling", "projection", "schur"}, optional
+        How a module is subtracted from X: X - d uv' ("hotelling"), (I - uu')X(I - vv') ("projection") or
+        X - (Xv)(X'u)'/d ("schur"). "on_repeat": as "hotelling"; if the scores Xv of a new module have a correlation of
+        at least 0.7 with those of an earlier one, these are regressed out of all features, and the search for this
+        module starts again. None: "on_repeat" if modules contain all samples, "hotelling" if `n_rows` or `row_penalty`
+        is given.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the random starts.
     n_jobs : int, optional
@@ -118,6 +126,17 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     explained_variance_ratio_ : ndarray of shape (n_components_,)
         Increase, by each module, of the share of variance explained by the features' vectors (adjusted for modules that
         are not orthogonal). If entries are missing, of the matrix with these entries filled.
+    diagnostics_ : DataFrame
+        What may be wrong with a module, a row per module: `graph_weight` (sigma times the largest eigenvalue of the
+        graph term, relative to d; from 1 on the graph alone can carry a set of features), `worst_rank` (worst rank, by
+        the data alone, of its 20 leading features; 20 is the best possible), `by_data_alone` (share of its features
+        that the data alone would choose), `recurrent` (how many of its ten leading features are among the ten leading
+        ones of half of the modules or more), `repeats` (the earlier module whose scores have a correlation of at least
+        0.7 with its own, or -1), and the largest absolute `correlation` with the scores of an earlier module, with the
+        `gene_overlap` and `sample_overlap` (Jaccard index) of these two.
+    regressed_out_ : bool ndarray of shape (n_components_, n_components_)
+        With `deflation="on_repeat"`, the modules (columns) whose scores were regressed out of X before each module
+        (rows) was found.
     choices_ : DataFrame
         The choices of an `AdaptiveSupport`, a row per module and axis: `module`, `axis`, `size`, `sigma`, `noise`
         (standard deviation), `strength` (d relative to the largest value expected from noise), `heteroscedasticity`
@@ -159,6 +178,8 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     converged_: Bools
     objectives_: list[Floats]
     graph_share_: Floats
+    diagnostics_: pd.DataFrame
+    regressed_out_: Bools
     explained_variance_ratio_: Floats
     choices_: pd.DataFrame
     posteriors_: dict[str, Floats | None]
@@ -180,8 +201,8 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         column_graph: Any = None,
         row_smoothness: float | None = None,
         column_smoothness: float | None = None,
-        smoothness_scale: str = "relative",
-        graph_term: str = "normalized",
+        smoothness_scale: str = "module",
+        graph_term: str = "modularity",
         signs: str = "absolute",
         center: str | None = "columns",
         scale: bool = False,
@@ -191,7 +212,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         annealing: int = 0,
         max_iter: int = 500,
         tol: float = 1e-6,
-        deflation: str = "hotelling",
+        deflation: str | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -390,8 +411,24 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         tol = self.tol if dtype == np.float64 else max(self.tol, 1e-5)  # products have six digits
         seed = seed_of_starts(self)
         # Plain strings to mypy; check_parameters has verified that they are known.
-        options: Any = (self.solver, self.n_init, self.max_iter, tol, self.deflation, seed, self.n_jobs, self.annealing)
+        options: Any = (
+            self.solver,
+            self.n_init,
+            self.max_iter,
+            tol,
+            self._deflation,
+            seed,
+            self.n_jobs,
+            self.annealing,
+        )
         return Settings(*options)
+
+    @property
+    def _deflation(self) -> str:
+        """How modules are subtracted: "on_repeat" by default, "hotelling" if modules contain only some samples."""
+        if self.deflation is not None:
+            return self.deflation
+        return "on_repeat" if self.n_rows is None and self.row_penalty is None else "hotelling"
 
     def _report(self, module: Module, number: int, X: Any) -> None:
         if self.verbose:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from netbic.estimators.estimator import SparseGraphSVD
 
 AXES: Final = ("row", "column")
-DEFAULT_SMOOTHNESS: Final = 0.2
+_DEFAULT_SMOOTHNESS: Final = {"module": 0.5, "relative": 0.2, "absolute": 0.2}  # by smoothness_scale
 _CHOICES: Final[dict[str, tuple[object, ...]]] = {
-    "smoothness_scale": ("relative", "absolute"),
+    "smoothness_scale": ("module", "relative", "absolute"),
     "graph_term": TERMS,
     "signs": ("absolute", "signed"),
     "center": CENTERS,
@@ -30,8 +30,13 @@ _CHOICES: Final[dict[str, tuple[object, ...]]] = {
     "low_memory": (False, True),
     "missing": ("error", "ignore", "impute"),
     "solver": SOLVERS,
-    "deflation": DEFLATIONS,
+    "deflation": (None, *DEFLATIONS),
 }
+
+
+def smoothness_of(given: float | None, scale: str) -> float:
+    """The weight of a graph: as given, or the default for its scale."""
+    return _DEFAULT_SMOOTHNESS[scale] if given is None else float(given)
 
 
 def is_number(value: object) -> bool:
@@ -97,7 +102,8 @@ class AxisOptions:
         """Check the parameters against an axis of this size; the axis for the solver, and the graph matched to it."""
         penalty = self._checked_penalty(size)
         smoothness, term, graph = self._matched(size, names, penalty)
-        return Axis(penalty, term, smoothness, self.smoothness_scale == "relative", self.signs == "signed"), graph
+        scale: Any = self.smoothness_scale  # a plain string to mypy; check_parameters has verified it
+        return Axis(penalty, term, smoothness, scale, self.signs == "signed"), graph
 
     def _checked_penalty(self, size: int) -> Penalty:
         axis, count, penalty = self.axis, self.n_kept, self.penalty
@@ -131,14 +137,14 @@ class AxisOptions:
                 raise ValueError(f"{axis}_smoothness={smoothness} needs a {axis}_graph: give one, or leave it at None")
             return 0.0, None, None
         graph = match(self.graph, size, names, axis)
-        relative = self.smoothness_scale == "relative" or penalty.chooses_size
+        relative = self.smoothness_scale != "absolute" or penalty.chooses_size
         term = graph.term(self.graph_term, relative=relative)
         if not np.isfinite(term.strengths).all():
             raise ValueError(
                 f"weights of the {axis} graph add up to more than numbers can hold: rescale them, e.g. to at most 1, "
-                "or use smoothness_scale='relative'"
+                "or use smoothness_scale='module'"
             )
         if term.is_empty:
             warnings.warn(f"the {axis} graph has no edge between the {axis}s of X: it is ignored", stacklevel=5)
             return 0.0, None, graph
-        return DEFAULT_SMOOTHNESS if smoothness is None else float(smoothness), term, graph
+        return smoothness_of(smoothness, self.smoothness_scale), term, graph

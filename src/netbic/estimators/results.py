@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import DTypeLike
 
+from netbic.arrays import Bools
+from netbic.estimators.diagnostics import diagnostics_table
 from netbic.estimators.projection import explained
 from netbic.operators import Corrected
 from netbic.penalties import Choice
@@ -37,7 +39,17 @@ def store_modules(model: SparseGraphSVD, operator: Corrected, modules: list[Modu
     model.graph_share_ = np.array([module.graph_share for module in modules])
     store_choices(model, [module.u.choice for module in modules], [module.v.choice for module in modules])
     products = operator.products([(module.v.support, module.v.values) for module in modules])
+    model.diagnostics_ = diagnostics_table(modules, products)
+    model.regressed_out_ = _regressed_out(modules)
     model.explained_variance_ratio_ = explained(right, products) / max(operator.squared_norm, np.finfo(float).tiny)
+
+
+def _regressed_out(modules: list[Module]) -> Bools:
+    """The modules (columns) that were regressed out before each module (rows) was found."""
+    table = np.zeros((len(modules), len(modules)), dtype=bool)
+    for number, module in enumerate(modules):
+        table[number, list(module.regressed_out)] = True
+    return table
 
 
 def store_choices(model: SparseGraphSVD, rows: Sequence[Choice | None], columns: Sequence[Choice | None]) -> None:

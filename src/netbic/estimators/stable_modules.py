@@ -67,10 +67,17 @@ class StableModules(SparseGraphSVD):
         self, residual: Corrected, reference: SparseGraphSVD, rows: Bools, columns: Bools, settings: Settings
     ) -> Iterator[tuple[int, Module]]:
         """Each module that has members, with its number; it is subtracted before the next one."""
-        for number in np.flatnonzero(rows.any(axis=1) & columns.any(axis=1)):
+        data, scores = residual, dict[int, Floats]()
+        for number in np.flatnonzero(rows.any(axis=1) & columns.any(axis=1)).tolist():
+            for earlier in np.flatnonzero(reference.regressed_out_[number]).tolist():
+                if earlier in scores:
+                    left = scores[earlier] / np.linalg.norm(scores[earlier])
+                    right = image(residual.rmatvec, left)
+                    residual = residual.minus(left, right, image(residual.matvec, right))
             sides = self._side("row", rows[number]), self._side("column", columns[number])
             module = _leading(residual, *sides, _towards(reference.components_[number], columns[number]), settings)
-            yield int(number), module
+            scores[number] = data.matvec(module.v.support, module.v.values)
+            yield number, module
             filled = residual.with_prediction(module.d * module.u.full(), module.v.full())
             for left, right in list(deflation_terms(filled, module, settings.deflation)):
                 residual = residual.minus(left, right, image(residual.matvec, right))

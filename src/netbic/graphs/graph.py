@@ -180,7 +180,7 @@ class Graph:
         upper = sp.triu(self.weights, k=1, format="coo")
         return upper.row.astype(np.intp), upper.col.astype(np.intp), upper.data
 
-    def term(self, name: str = "normalized", *, relative: bool = False) -> GraphTerm:
+    def term(self, name: str = "modularity", *, relative: bool = False) -> GraphTerm:
         """Return the graph term M of the model; computed once.
 
         Parameters
@@ -189,14 +189,15 @@ class Graph:
             One of `netbic.graphs.TERMS`.
         relative : bool
             Whether M is used relative to its scale. Weights far from 1 (below 1e-6, above 1e12) are then rescaled by a
-            power of two, so that the scale of the weights does not matter. Normalised terms do not depend on it.
+            power of two, so that the scale of the weights does not matter. The modularity and the normalised terms do
+            not depend on it.
         """
         check_choice("graph_term", name, TERMS)
-        normalized = name.startswith("normalized")
-        key = name, relative and not normalized
+        free = TERM_CLASSES[name].ignores_weight_scale
+        key = name, relative and not free
         if key not in self._terms:
-            rescaled = with_finite_sums if normalized else near_one
-            weights = rescaled(self.weights) if normalized or relative else self.weights
+            rescaled = with_finite_sums if free else near_one
+            weights = rescaled(self.weights) if free or relative else self.weights
             self._terms[key] = TERM_CLASSES[name](weights)
         return self._terms[key]
 

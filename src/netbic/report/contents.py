@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from netbic.enrichment import DEFAULT_LEVEL, enrichment_record
 from netbic.errors import InputError, unusable
-from netbic.estimators import DEFAULT_SMOOTHNESS, SparseGraphSVD, fitted_model, heaviest, matched_graph, names_of
+from netbic.estimators import SparseGraphSVD, fitted_model, heaviest, matched_graph, names_of, smoothness_of
 from netbic.files import finished_record, read_json, read_table
 from netbic.readers import NetworkSummary
 from netbic.report.heatmaps import Heatmap, picture, read_heatmaps
@@ -196,7 +196,7 @@ class Contents:
 
     def _defaults(self) -> dict[str, Any]:
         """Values that were used for options that were not given."""
-        smoothness = DEFAULT_SMOOTHNESS if self.model.column_smoothness is None else self.model.column_smoothness
+        smoothness = smoothness_of(self.model.column_smoothness, self.model.smoothness_scale)
         used: float | str | None = None if self.model.column_graph is None else smoothness
         if (self.model.choices_["axis"] == "columns").any():
             used = "chosen per module"

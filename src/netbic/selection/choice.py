@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from netbic.arrays import Floats
-from netbic.estimators import DEFAULT_SMOOTHNESS, SparseGraphSVD
+from netbic.estimators import SparseGraphSVD, smoothness_of
 from netbic.selection.grid import Parameters
 
 Results = dict[str, Any]  # as GridSearchCV.cv_results_
@@ -67,7 +67,7 @@ def choice(results: Results, models: list[SparseGraphSVD], rule: str) -> int:
 def _smoothness(model: SparseGraphSVD) -> float:
     """Smoothness on both axes together; the default where none is given."""
     axes = ((model.row_graph, model.row_smoothness), (model.column_graph, model.column_smoothness))
-    return float(sum((DEFAULT_SMOOTHNESS if given is None else given) for graph, given in axes if graph is not None))
+    return sum(smoothness_of(given, model.smoothness_scale) for graph, given in axes if graph is not None)
 
 
 def verdict(results: Results, index: int, shape: tuple[int, int], criterion: str) -> tuple[str, tuple[str, ...]]:

@@ -6,7 +6,7 @@ from netbic.solver.diagnostics import diagnostics
 from netbic.solver.half_step import Side, rounds
 from netbic.solver.restarts import ModuleProblem as ModuleProblem
 from netbic.solver.restarts import Settings
-from netbic.solver.search import DEFLATIONS, SOLVERS, Axis, Module, ModuleSearch
+from netbic.solver.search import DEFLATIONS, REPEATED, SOLVERS, Axis, Module, ModuleSearch, correlation
 from netbic.solver.search import deflation_terms as deflation_terms
 from netbic.solver.solve import IncompatibleSolver, Solution, solve
 from netbic.solver.starts import Direction as Direction
@@ -17,6 +17,7 @@ from netbic.solver.vectors import State, Vector
 
 __all__ = [
     "DEFLATIONS",
+    "REPEATED",
     "SOLVERS",
     "Axis",
     "IncompatibleSolver",
@@ -28,6 +29,7 @@ __all__ = [
     "Starts",
     "State",
     "Vector",
+    "correlation",
     "diagnostics",
     "rounds",
     "solve",

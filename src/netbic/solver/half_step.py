@@ -10,6 +10,8 @@ The half step for u, with z = Xv and w = |u| (Algorithms 1 and 2 of the paper; E
 
     c = |z| + su (M1 + shift I) w;    threshold c;    normalise;    take the signs of z, where sign(0) = +1.
 
+Entries with a negative c (a graph term may count against a node) are set to 0: with w >= 0 that is the maximiser.
+
 F cannot decrease if N = M1 + shift I is positive semidefinite: on the sphere shift |w|^2 is constant, and by convexity
 w'Nw >= 2 w0'Nw - w0'Nw0, with equality at the old point w0. So F is at least
 |z|'w + su w0'Nw - P(w) + const = c'w - P(w) + const, again with equality at w0. The thresholds with `has_objective`
@@ -45,7 +47,8 @@ _ROUNDING = 8 * float(np.finfo(np.float64).eps)
 class Side:
     """One axis of a half step: penalty, graph term, its weight sigma, and the treatment of signs.
 
-    `squares`, the squared norms of the rows (columns) of X, are given for penalties that choose their size.
+    `squares`, the squared norms of the rows (columns) of X, are given for penalties that choose their size. `share` is
+    a weight in units of the module's own d, from which sigma is computed when d is known (`module_scale`).
     """
 
     penalty: Penalty
@@ -53,6 +56,7 @@ class Side:
     sigma: float = 0.0
     signed: bool = False
     squares: Floats | None = None
+    share: float = 0.0
 
     @property
     def has_graph(self) -> bool:
@@ -75,6 +79,11 @@ class Side:
             return 0.0
         sigma = self.sigma if vector.choice is None else vector.choice.sigma
         return 0.5 * sigma * float(self.weights(vector.values) @ vector.smoothed[vector.support])
+
+    @property
+    def amplification(self) -> float:
+        """Upper bound sigma lambda_max(M) of what the graph adds to the norm of the scores of a set of entries."""
+        return 0.0 if self.term is None or not self.sigma else self.sigma * self.term.largest_eigenvalue
 
     def gain(self, vector: Vector) -> float:
         """The part of F that depends on this side only: graph part minus penalty."""
@@ -131,7 +140,7 @@ def rounds(
         z = operator.rmatvec(u.support, u.values)  # z = X'u
         v = half_step(columns, z, v, u, solver, feasible)
         d = float(z[v.support] @ v.values)
-        yield State(u, v, d, d + rows.gain(u) + columns.gain(v))
+        yield State(u, v, d, d + rows.gain(u) + columns.gain(v), z)
         if v.is_empty:
             return
         feasible = True
@@ -170,6 +179,8 @@ def candidate(side: Side, z: Floats, old: Vector, shift: float) -> Vector:
         scores += side.sigma * old.smoothed  # Eqs. 13 and 19, without the divisor, as in the algorithms
         if shift:
             scores[old.support] += side.sigma * shift * side.weights(old.values)
+        if folded and side.term is not None and side.term.correction is not None:
+            np.maximum(scores, 0.0, out=scores)  # never |c|: these nodes have fewer neighbours than expected
     return _thresholded(side, scores, z if folded else scores)
 
 

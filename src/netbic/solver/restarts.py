@@ -14,7 +14,7 @@ from netbic.solver.solve import Budget, Solution, is_stable, solve, with_fixed_s
 from netbic.solver.starts import Direction, Pair, largest_entry, paper_start, random_direction, sparse_start
 from netbic.solver.vectors import State
 
-Deflation = Literal["hotelling", "projection", "schur"]
+Deflation = Literal["on_repeat", "hotelling", "projection", "schur"]
 
 _IMPUTATION_ROUNDS = 10  # in units of max_iter, while missing entries are imputed
 
@@ -72,6 +72,11 @@ class ModuleProblem:
             solutions.append(self._from_start(largest_entry(self.operator), budget))
         return max(solutions, key=lambda solution: solution.rank)
 
+    def resume(self, state: State) -> Solution:
+        """Solve from the vectors of a module that satisfies the penalties."""
+        start = replace(state.u, smoothed=None), replace(state.v, smoothed=None)
+        return self._solve(start, feasible=True)
+
     def impute(self, solution: Solution) -> Solution:
         """Fill missing entries with the prediction of the module and solve again, until the module converges.
 
@@ -124,10 +129,10 @@ class ModuleProblem:
         sparse = None if dense else sparse_start(self.operator, self.rows, self.columns, direction)
         return sparse or paper_start(self.operator, direction)
 
-    def _solve(self, start: Pair, budget: Budget | None = None) -> Solution:
+    def _solve(self, start: Pair, budget: Budget | None = None, *, feasible: bool = False) -> Solution:
         solver, most, tol = self.settings.solver, self.settings.max_iter, self.settings.tol
         problem = self.operator, self.rows, self.columns
-        return solve(*problem, start, solver=solver, max_iter=most, tol=tol, budget=budget)
+        return solve(*problem, start, solver=solver, max_iter=most, tol=tol, budget=budget, feasible=feasible)
 
     def _from_start(self, start: Pair, budget: Budget) -> Solution:
         first = self._solve(self._anneal(start, budget), budget)

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Final, Literal
 
 import numpy as np
 
-from netbic.arrays import Floats
+from netbic.arrays import Floats, Indices
 from netbic.graphs import GraphTerm
 from netbic.operators import Corrected
 from netbic.penalties import Penalty
 from netbic.solver.half_step import Side
+from netbic.solver.module_scale import solve_with_graph
 from netbic.solver.restarts import Deflation, ModuleProblem, Settings
-from netbic.solver.solve import Outcome
+from netbic.solver.solve import Outcome, Solution
 from netbic.solver.starts import Direction, Starts, image
 from netbic.solver.vectors import State, Vector
 
 SOLVERS: Final = ("auto", "aisp", "monotone")
-DEFLATIONS: Final = ("hotelling", "projection", "schur")
+DEFLATIONS: Final = ("on_repeat", "hotelling", "projection", "schur")
+REPEATED: Final = 0.7  # absolute correlation of scores from which a module repeats an earlier one
 MAX_MODULES: Final = 10_000  # of one search; modules of one row and one column could be as many as entries of X
 _EPSILON = float(np.finfo(np.float64).eps)
+_LEADING = 20  # columns with the largest entries, whose ranks by the data alone are examined
+
+SmoothnessScale = Literal["module", "relative", "absolute"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +36,7 @@ class Axis:
     penalty: Penalty
     term: GraphTerm | None = None
     smoothness: float = 0.0
-    relative: bool = True
+    scale: SmoothnessScale = "relative"
     signed: bool = False
 
     def side(self, leading_value: float, squared_norm: float, n_entries: int, squares: Floats | None = None) -> Side:
@@ -39,15 +44,32 @@ class Axis:
 
         `squares` are the squared norms of the rows (columns) of the residual, for penalties that choose their size.
         """
-        sigma = self.smoothness
-        if self.relative and self.term is not None and sigma > 0:
-            sigma *= leading_value / self.term.scale
-        return Side(self.penalty.for_matrix(squared_norm, n_entries), self.term, sigma, self.signed, squares)
+        sigma, share = self.smoothness, 0.0
+        if self.term is not None and sigma > 0:
+            if self.scale == "relative" or self.penalty.chooses_size:
+                sigma *= leading_value / self.term.scale
+            elif self.scale == "module":
+                sigma, share = 0.0, sigma  # set by `solve_with_graph`, after a solve without the graph
+        return Side(self.penalty.for_matrix(squared_norm, n_entries), self.term, sigma, self.signed, squares, share)
 
 
 @dataclass(frozen=True)
 class Module:
-    """A pair (u, v) with d = u'Xv, and how its iteration ended."""
+    """A pair (u, v) with d = u'Xv, how its iteration ended, and the part of the graph in it.
+
+    Attributes
+    ----------
+    graph_share : float
+        Share of the graph in the scores of the kept entries (the larger one of both axes).
+    graph_weight : float
+        sigma lambda_max(M) / d (the larger one of both axes): from 1 on the graph alone can carry a set of entries.
+    worst_rank : int
+        The worst rank, by |X'u| alone, of the 20 columns with the largest entries in v; 20 is the best possible.
+    by_data_alone : float
+        Share of the columns that are among as many columns with the largest |X'u|.
+    regressed_out : tuple of int
+        Earlier modules whose scores were regressed out of X before this one was found (`deflation="on_repeat"`).
+    """
 
     u: Vector
     v: Vector
@@ -55,6 +77,10 @@ class Module:
     outcome: Outcome
     objectives: Floats
     graph_share: float
+    graph_weight: float = 0.0
+    worst_rank: int = 0
+    by_data_alone: float = 1.0
+    regressed_out: tuple[int, ...] = ()
 
 
 class ModuleSearch:
@@ -80,30 +106,70 @@ class ModuleSearch:
         if known:
             self._residual.prefetch(np.unique(np.concatenate([module.v.support for module in known])))
         self._rows, self._columns, self._settings = rows, columns, settings
-        self._noise = noise
+        self._noise, self._norm_error = noise, 0.0
         self._starts = starts or Starts(operator, exact=settings.solver == "aisp")
+        self._removed = Removed()
+        self._product: Floats | None = None  # of the residual and the last v, for "on_repeat"
 
     def __iter__(self) -> Iterator[Module]:
-        number, norm_error = 0, 0.0
-        while True:
-            if number == MAX_MODULES:
-                self.ended = f"no more than {MAX_MODULES:,} are searched for"
-                return
-            is_left = self._residual.squared_norm > norm_error
-            leading = self._starts.leading(self._residual) if is_left else None
-            if leading is None or leading.value <= self._noise:
-                self.ended = "nothing but rounding error is left of X"
-                return
-            self._residual.reset_cache()
-            module = self._known[number] if number < len(self._known) else self._next(leading, number)
+        for number in range(MAX_MODULES):
+            module = self._replayed(number) if number < len(self._known) else self._new(number)
             if module is None:
                 return
             yield module
-            norm_error += _EPSILON * self._residual.squared_norm  # rounding error of the difference of the two norms
             self._residual.reset_cache()
             for left, right in deflation_terms(self._filled(module), module, self._settings.deflation):
-                self._deflate(left, right)
-            number += 1
+                self._deflate(left, right, self._product)
+        self.ended = f"no more than {MAX_MODULES:,} are searched for"
+
+    def _replayed(self, number: int) -> Module | None:
+        """A known module, after the same steps as when it was found."""
+        module = self._known[number]
+        for repeated in (*module.regressed_out, None):
+            if self._leading() is None:
+                return None
+            if repeated is not None:
+                self._regress_out(repeated)
+        self._score(module)
+        return module
+
+    def _new(self, number: int) -> Module | None:
+        """The next module; with "on_repeat", one whose scores are not those of an earlier module, if there is one."""
+        regressed: tuple[int, ...] = ()
+        while True:
+            leading = self._leading()
+            module = None if leading is None else self._next(leading, number)
+            if module is None:
+                return None
+            repeated = self._score(module)
+            if repeated is None:
+                return replace(module, regressed_out=regressed)
+            self._regress_out(repeated)
+            regressed = (*regressed, repeated)
+
+    def _leading(self) -> Direction | None:
+        """The leading direction of the residual; None if nothing is left."""
+        is_left = self._residual.squared_norm > self._norm_error
+        leading = self._starts.leading(self._residual) if is_left else None
+        if leading is None or leading.value <= self._noise:
+            self.ended = "nothing but rounding error is left of X"
+            return None
+        self._residual.reset_cache()
+        return leading
+
+    def _score(self, module: Module) -> int | None:
+        """With "on_repeat", keep the scores of a module; the earlier module to be regressed out before a new search."""
+        if self._settings.deflation != "on_repeat":
+            return None
+        self._residual.reset_cache()
+        self._product = self._residual.matvec(module.v.support, module.v.values)
+        return self._removed.repeated(self._product, module.v)
+
+    def _regress_out(self, earlier: int) -> None:
+        """Replace the residual by what the scores of an earlier module do not explain."""
+        scores, self._product = self._removed.direction(earlier), None
+        self._residual.reset_cache()
+        self._deflate(scores, image(self._residual.rmatvec, scores))
 
     def _filled(self, module: Module) -> Corrected:
         """The matrix to deflate: missing entries that are imputed hold the prediction of the module."""
@@ -111,12 +177,18 @@ class ModuleSearch:
             return self._residual
         return self._residual.with_prediction(module.d * module.u.full(), module.v.full())
 
-    def _deflate(self, left: Floats, right: Floats) -> None:
-        product = image(self._residual.matvec, right)
+    def _deflate(self, left: Floats, right: Floats, product: Floats | None = None) -> None:
+        """Subtract a rank-one matrix; `product` is the residual times `right`, if it is known."""
+        # The rounding error of the difference of the two norms.
+        self._norm_error += _EPSILON * self._residual.squared_norm
+        if product is None:
+            product = image(self._residual.matvec, right)
         self._starts.deflate(self._residual, left, right, product)
         self._residual = self._residual.minus(left, right, product)
+        self._removed.add(left, right)
 
     def _next(self, leading: Direction, number: int) -> Module | None:
+        """The best module of the residual; None, with the reason in `ended`, if there is none."""
         squared_norm, n_entries = self._residual.squared_norm, self._residual.n_entries
         choosing = any(axis.penalty.chooses_size for axis in (self._rows, self._columns))
         row_squares, column_squares = self._residual.squared_lengths() if choosing else (None, None)
@@ -125,6 +197,8 @@ class ModuleSearch:
         columns = self._columns.side(leading.value, squared_norm, n_entries, column_squares)
         problem = ModuleProblem(self._residual, rows, columns, self._settings)
         solution = problem.best_of_starts(leading, number)
+        if rows.share or columns.share:
+            problem, solution = solve_with_graph(problem, solution, leading)
         if self._residual.imputes and not solution.state.is_empty:
             solution = problem.impute(solution)
         if solution.state.is_empty:
@@ -134,9 +208,74 @@ class ModuleSearch:
         if solution.state.d <= self._noise:
             self.ended = "the best remaining module explains nothing (d <= 0)"
             return None
-        state = _signed_by_convention(solution.state, rows, columns)
-        share = max(graph_share(rows, state.u, state.d), graph_share(columns, state.v, state.d))
-        return Module(state.u, state.v, state.d, solution.outcome, solution.objectives, share)
+        return _described(solution, problem.rows, problem.columns)
+
+
+class Removed:
+    """What has been subtracted from X so far, and the scores Xv of the modules found so far.
+
+    Scores refer to X itself: those of the residual plus the part that was subtracted.
+    """
+
+    def __init__(self) -> None:
+        self._layers: list[tuple[Floats, Floats]] = []
+        self._scores: list[Floats] = []
+        self._regressed: set[int] = set()
+
+    def add(self, left: Floats, right: Floats) -> None:
+        """One more rank-one matrix was subtracted."""
+        self._layers.append((left, right))
+
+    def repeated(self, product: Floats, v: Vector) -> int | None:
+        """The earlier module that a new one repeats and that has not been regressed out yet.
+
+        `product` is the residual times v. If there is no such module, the scores of the new one are kept.
+        """
+        scores = product + sum(float(right[v.support] @ v.values) * left for left, right in self._layers)
+        correlations = [abs(correlation(scores, earlier)) for earlier in self._scores]
+        for earlier in sorted(range(len(correlations)), key=lambda module: -correlations[module]):
+            if correlations[earlier] >= REPEATED and earlier not in self._regressed:
+                self._regressed.add(earlier)
+                return earlier
+        self._scores.append(scores)
+        return None
+
+    def direction(self, module: int) -> Floats:
+        """The scores of an earlier module, normalised."""
+        self._regressed.add(module)
+        scores = self._scores[module]
+        return scores / np.linalg.norm(scores)
+
+
+def correlation(one: Floats, other: Floats) -> float:
+    """Pearson correlation; 0 if one of the vectors is constant."""
+    one, other = one - one.mean(), other - other.mean()
+    norms = float(np.linalg.norm(one) * np.linalg.norm(other))
+    return float(one @ other) / norms if norms > 0 else 0.0
+
+
+def _described(solution: Solution, rows: Side, columns: Side) -> Module:
+    """A module with its sign fixed and the part of the graph in it."""
+    state = _signed_by_convention(solution.state, rows, columns)
+    share = max(graph_share(rows, state.u, state.d), graph_share(columns, state.v, state.d))
+    weight = max(graph_weight(rows, state.u, state.d), graph_weight(columns, state.v, state.d))
+    ranks = ranks_by_data(state)
+    leading = np.argsort(-np.abs(state.v.values), kind="stable")[:_LEADING]
+    worst, alone = int(ranks[leading].max()), float(np.mean(ranks <= ranks.size))
+    return Module(state.u, state.v, state.d, solution.outcome, solution.objectives, share, weight, worst, alone)
+
+
+def ranks_by_data(state: State) -> Indices:
+    """The rank of every kept column by its score |X'u| alone, from 1; ties get the best rank."""
+    scores = np.zeros(state.v.size) if state.column_scores is None else np.abs(state.column_scores)
+    ranks: Indices = 1 + scores.size - np.searchsorted(np.sort(scores), scores[state.v.support], side="right")
+    return ranks
+
+
+def graph_weight(side: Side, vector: Vector, d: float) -> float:
+    """How much the graph can amplify scores: sigma lambda_max(M) against d."""
+    sigma = side.sigma if vector.choice is None else vector.choice.sigma
+    return 0.0 if side.term is None or not sigma else sigma * side.term.largest_eigenvalue / d
 
 
 def graph_share(side: Side, vector: Vector, d: float) -> float:
@@ -148,10 +287,10 @@ def graph_share(side: Side, vector: Vector, d: float) -> float:
 def deflation_terms(operator: Corrected, module: Module, how: Deflation) -> Iterator[tuple[Floats, Floats]]:
     """The rank-one matrices to subtract, one after another, to remove a module.
 
-    hotelling: X - d uv'.  projection: (I - uu') X (I - vv').  schur: X - (Xv)(X'u)' / d.
+    hotelling and on_repeat: X - d uv'.  projection: (I - uu') X (I - vv').  schur: X - (Xv)(X'u)' / d.
     """
     u, v, d = module.u, module.v, module.d
-    if how == "hotelling":
+    if how in ("hotelling", "on_repeat"):
         yield d * u.full(), v.full()
         return
     left = operator.matvec(v.support, v.values)
@@ -169,4 +308,4 @@ def _signed_by_convention(state: State, rows: Side, columns: Side) -> State:
         return state
     if state.v.values[np.argmax(np.abs(state.v.values))] > 0:
         return state
-    return State(-state.u, -state.v, state.d, state.objective)
+    return State(-state.u, -state.v, state.d, state.objective, state.column_scores)

@@ -68,8 +68,11 @@ def solve(
     max_iter: int = 500,
     tol: float = 1e-6,
     budget: Budget | None = None,
+    feasible: bool = False,
 ) -> Solution:
     """Iterate from `start` until both vectors and F change by at most `tol` (relative).
+
+    From a `feasible` start, which satisfies the penalties, F does not decrease in the first round either.
 
     Penalties without an objective are iterated as by "aisp"; "monotone" raises an error. If penalties that choose their
     sizes run into a cycle, the sizes and weights of its last round are fixed and the iteration goes on to convergence.
@@ -81,7 +84,7 @@ def solve(
     choosing = rows.penalty.chooses_size or columns.penalty.chooses_size
     if choosing:
         most = min(max_iter, max(budget.choosing, 1))
-    found = _iterate(operator, rows, columns, State(*start, 0.0, -np.inf), solver, most, tol)
+    found = _iterate(operator, rows, columns, State(*start, 0.0, -np.inf), solver, most, tol, feasible=feasible)
     used = len(found.objectives)
     if choosing:
         budget.choosing -= used
@@ -168,8 +171,8 @@ def with_positive_d(state: State, rows: Side, columns: Side) -> State:
         return state
     d, objective = -state.d, state.objective - 2 * state.d
     if rows.penalty.nonnegative:
-        return State(state.u, -state.v, d, objective)
-    return State(-state.u, state.v, d, objective)
+        return State(state.u, -state.v, d, objective, state.column_scores)
+    return State(-state.u, state.v, d, objective, state.column_scores)
 
 
 class CycleDetector:

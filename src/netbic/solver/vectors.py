@@ -53,12 +53,13 @@ class Vector:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Both vectors after a round, d = u'Xv and the objective F."""
+    """Both vectors after a round, d = u'Xv, the objective F, and the product X'u from which v was made."""
 
     u: Vector
     v: Vector
     d: float
     objective: float
+    column_scores: Floats | None = None
 
     @property
     def is_empty(self) -> bool:

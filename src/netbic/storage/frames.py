@@ -10,7 +10,7 @@ import pandas as pd
 
 from netbic.arrays import Array
 from netbic.errors import InputError
-from netbic.estimators import SparseGraphSVD, fitted_model, names_of
+from netbic.estimators import DIAGNOSTIC_NUMBERS, SparseGraphSVD, fitted_model, names_of
 from netbic.graphs import Graph
 from netbic.storage.npz import Arrays
 from netbic.storage.state import CHOSEN_NUMBERS, ModelState, Names, fitted_state, model_from, settings_of
@@ -151,7 +151,8 @@ def _is_posterior(name: Hashable) -> bool:
 
 def _from_summary(summary: pd.DataFrame) -> Arrays:
     rounds = summary["rounds"].to_numpy(dtype=np.int64)
-    return {
+    known = set(DIAGNOSTIC_NUMBERS) <= set(summary.columns)
+    return ({"diagnostics": summary[list(DIAGNOSTIC_NUMBERS)].to_numpy(dtype=np.float64)} if known else {}) | {
         "singular_values": summary["singular_value"].to_numpy(copy=True),
         "explained_variance_ratio": summary["explained_variance_ratio"].to_numpy(copy=True),
         "graph_share": summary["graph_share"].to_numpy(copy=True),

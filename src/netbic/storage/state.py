@@ -12,7 +12,16 @@ from numpy.typing import ArrayLike
 from netbic import penalties
 from netbic.arrays import Array
 from netbic.errors import InputError
-from netbic.estimators import AXES, SparseGraphSVD, StableModules, fitted_model, matched_graph, store_choices
+from netbic.estimators import (
+    AXES,
+    DIAGNOSTIC_NUMBERS,
+    SparseGraphSVD,
+    StableModules,
+    diagnostics_from,
+    fitted_model,
+    matched_graph,
+    store_choices,
+)
 from netbic.files import JsonValue, Record
 from netbic.graphs import Graph
 from netbic.operators import Scaler
@@ -22,6 +31,7 @@ from netbic.storage.state_check import check_arrays, check_names
 
 _ARRAYS = ("left_vectors", "components", "singular_values", "explained_variance_ratio", "graph_share", "converged")
 CHOSEN_NUMBERS = ["sigma", "noise", "strength", "heteroscedasticity"]  # of a Choice, in addition to the posteriors
+_MODULE_NUMBERS = ("d", "graph_share", "graph_weight", "worst_rank", "by_data_alone")  # of a Module
 _GRAPHS = ("row_graph", "column_graph")
 Names: TypeAlias = "list[str | int] | None"
 _KINDS = {kind.__name__: kind for kind in (SparseGraphSVD, StableModules)}
@@ -67,6 +77,8 @@ def fitted_state(model: SparseGraphSVD) -> ModelState:
     arrays["objectives"] = np.concatenate([*model.objectives_, np.empty(0)])
     arrays["rounds"] = np.array([len(values) for values in model.objectives_], dtype=np.int64)
     arrays["offsets"] = model.scaler_.offsets
+    arrays["diagnostics"] = model.diagnostics_[list(DIAGNOSTIC_NUMBERS)].to_numpy(dtype=np.float64)
+    arrays["regressed_out"] = model.regressed_out_
     if model.scaler_.factors is not None:
         arrays["factors"] = model.scaler_.factors
     for axis, posteriors in model.posteriors_.items():
@@ -86,7 +98,8 @@ def module_arrays(module: Module) -> dict[str, ArrayLike]:
     """One module of an unfinished fit as arrays."""
     arrays: dict[str, ArrayLike] = {
         "sizes": [module.u.size, module.v.size],
-        "numbers": [module.d, module.graph_share],
+        "numbers": [getattr(module, number) for number in _MODULE_NUMBERS],
+        "regressed_out": np.array(module.regressed_out, dtype=np.int64),
         "objectives": module.objectives,
         "outcome": module.outcome,
     }
@@ -105,10 +118,12 @@ def module_from(arrays: Arrays) -> Module:
         known = f"{name}_posterior" in arrays
         choice = penalties.Choice(arrays[f"{name}_posterior"], *arrays[f"{name}_chosen"].tolist()) if known else None
         vectors.append(Vector(int(size), arrays[f"{name}_support"], arrays[f"{name}_values"], choice=choice))
-    d, graph_share = arrays["numbers"].tolist()
+    numbers: dict[str, Any] = dict(zip(_MODULE_NUMBERS, arrays["numbers"].tolist(), strict=True))
+    numbers["worst_rank"] = int(numbers["worst_rank"])
+    numbers["regressed_out"] = tuple(arrays["regressed_out"].tolist())
     outcome: Any = str(arrays["outcome"])
     u, v = vectors
-    return Module(u, v, d, outcome, arrays["objectives"], graph_share)
+    return Module(u, v, outcome=outcome, objectives=arrays["objectives"], **numbers)
 
 
 def _choices(model: SparseGraphSVD, arrays: Arrays, axis: str) -> Sequence[penalties.Choice | None]:
@@ -151,6 +166,9 @@ def model_from(state: ModelState) -> SparseGraphSVD:
     bounds = np.cumsum(state.arrays["rounds"])[:-1]
     model.objectives_ = np.split(state.arrays["objectives"], bounds) if model.n_components_ else []
     store_choices(model, *(_choices(model, state.arrays, axis) for axis in ("rows", "columns")))
+    model.diagnostics_ = diagnostics_from(state.arrays.get("diagnostics"), model.n_components_)
+    none = np.zeros((model.n_components_, model.n_components_), dtype=bool)  # as in models of earlier versions
+    model.regressed_out_ = state.arrays.get("regressed_out", none)
     model.n_iter_ = int(state.arrays["rounds"].max(initial=1))
     rows = model.center in ("rows", "both")
     model.scaler_ = Scaler(state.arrays["offsets"], state.arrays.get("factors"), rows)

@@ -41,6 +41,8 @@ ARRAYS: Final[dict[str, _Expected]] = {
     "rows_choices": _Expected("K4", finite=False, least=0.0, required=False),
     "columns_choices": _Expected("K4", finite=False, least=0.0, required=False),
     "kept": _Expected("K", "iu", least=0, required=False),
+    "diagnostics": _Expected("K8", finite=False, required=False),  # unknown for models of earlier versions
+    "regressed_out": _Expected("KK", "b", required=False),
 }
 
 
@@ -64,7 +66,7 @@ def _sizes(arrays: Mapping[str, Array]) -> Sizes:
     (rows, modules), columns = arrays["left_vectors"].shape, arrays["components"].shape[1]
     rounds = arrays["rounds"]
     whole = rounds.dtype.kind in "iu" and not (rounds < 0).any()
-    return {"n": rows, "K": modules, "p": columns, "R": int(rounds.sum()) if whole else -1, "4": 4}
+    return {"n": rows, "K": modules, "p": columns, "R": int(rounds.sum()) if whole else -1, "4": 4, "8": 8}
 
 
 def _problems(array: Array, expected: _Expected, sizes: Sizes) -> Iterator[str]:

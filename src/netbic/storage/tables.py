@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from netbic.estimators import SparseGraphSVD, fitted_model, heaviest, matched_graph, names_of
+from netbic.estimators import DIAGNOSTIC_NUMBERS, SparseGraphSVD, fitted_model, heaviest, matched_graph, names_of
 
 
 def modules_table(model: SparseGraphSVD) -> pd.DataFrame:
@@ -37,7 +37,7 @@ def modules_frame(model: SparseGraphSVD) -> pd.DataFrame:
 
 
 def summary_table(model: SparseGraphSVD) -> pd.DataFrame:
-    """A row per module: singular value, sizes, variance explained, graph share, rounds, edges inside, top genes."""
+    """A row per module: singular value, sizes, variance explained, edges inside, diagnostics, top genes."""
     return summary_frame(fitted_model(model))
 
 
@@ -56,6 +56,7 @@ def summary_frame(model: SparseGraphSVD) -> pd.DataFrame:
             "graph_share": model.graph_share_,
             "rounds": [len(trace) for trace in model.objectives_],
             "converged": model.converged_,
+            **{name: model.diagnostics_[name].to_numpy() for name in DIAGNOSTIC_NUMBERS},
             "top_genes": [", ".join(map(str, genes[heaviest(vector)[:5]])) for vector in model.components_],
         }
     )

@@ -1,0 +1,84 @@
+"""What may be wrong with the modules of a fitted model: a table with a row per module."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from netbic.arrays import Bools, Floats, Indices
+from netbic.solver import REPEATED, Module, correlation
+
+DIAGNOSTIC_NUMBERS: Final = (
+    "graph_weight",
+    "worst_rank",
+    "by_data_alone",
+    "recurrent",
+    "repeats",
+    "correlation",
+    "gene_overlap",
+    "sample_overlap",
+)
+_LEADING = 10  # features with the largest weights of a module
+_FEWEST = 4  # modules from which on it means something to lead half of them
+
+
+def diagnostics_table(modules: Sequence[Module], scores: Floats) -> pd.DataFrame:
+    """The table `diagnostics_` of a model; `scores` are the products Xv, a row per module."""
+    supports = [np.isin(np.arange(module.v.size), module.v.support) for module in modules]
+    samples = [np.isin(np.arange(module.u.size), module.u.support) for module in modules]
+    recurrent = recurrent_features([module.v.full() for module in modules])
+    rows = []
+    for number, module in enumerate(modules):
+        repeats, largest = most_similar(scores[number], scores[:number])
+        overlaps = (np.nan, np.nan)
+        if repeats >= 0:
+            overlaps = jaccard(supports[number], supports[repeats]), jaccard(samples[number], samples[repeats])
+        graph = module.graph_weight, module.worst_rank, module.by_data_alone
+        leading = int(np.isin(leading_features(module.v.full()), recurrent).sum())
+        earlier = repeats if largest >= REPEATED else -1
+        rows.append((number, *graph, leading, earlier, largest, *overlaps))
+    return pd.DataFrame(rows, columns=["module", *DIAGNOSTIC_NUMBERS])
+
+
+def diagnostics_from(numbers: Floats | None, n_modules: int) -> pd.DataFrame:
+    """The table from its columns as an array; unknown numbers (NaN) if there is none."""
+    if numbers is None:
+        numbers = np.full((n_modules, len(DIAGNOSTIC_NUMBERS)), np.nan)
+    table = pd.DataFrame(numbers, columns=list(DIAGNOSTIC_NUMBERS))
+    for name, unknown in (("worst_rank", 0), ("recurrent", 0), ("repeats", -1)):
+        table[name] = table[name].fillna(unknown).astype(np.int64)
+    table.insert(0, "module", np.arange(n_modules))
+    return table
+
+
+def leading_features(vector: Floats, count: int = _LEADING) -> Indices:
+    """Positions of the largest absolute entries of a vector that are not zero, largest first."""
+    order = np.argsort(-np.abs(vector), kind="stable")[:count]
+    kept: Indices = order[vector[order] != 0]
+    return kept
+
+
+def recurrent_features(vectors: Sequence[Floats]) -> Indices:
+    """Features among the ten leading ones of at least half of the modules (none if there are fewer than four)."""
+    if len(vectors) < _FEWEST:
+        return np.empty(0, dtype=np.intp)
+    counts = np.bincount(np.concatenate([leading_features(vector) for vector in vectors]))
+    return np.flatnonzero(2 * counts >= len(vectors))
+
+
+def most_similar(scores: Floats, earlier: Floats) -> tuple[int, float]:
+    """The earlier module with the largest absolute correlation of scores, and that correlation; (-1, 0) if none."""
+    if not len(earlier):
+        return -1, 0.0
+    correlations = [abs(correlation(scores, other)) for other in earlier]
+    best = int(np.argmax(correlations))
+    return best, correlations[best]
+
+
+def jaccard(one: Bools, other: Bools) -> float:
+    """Size of the intersection of two sets relative to that of their union."""
+    union = int(np.count_nonzero(one | other))
+    return int(np.count_nonzero(one & other)) / union if union else 0.0

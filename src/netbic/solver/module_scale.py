@@ -1,0 +1,73 @@
+r"""The weight of the graph in units of the module's own strength (`smoothness_scale="module"`).
+
+A module is first solved without the graph, which gives d0. Then sigma = share d0 / scale, where `scale` is that of the
+graph term, and the iteration continues from this module with the graph.
+
+How much can the graph amplify? At a fixed point w = c / |c| with c = |z| + sigma M w on the kept entries. Let C be a
+set of kept entries without edges to the others. The inner product of both sides with w_C, where the correction of the
+modularity adds nothing positive between C and the others, gives
+
+    |w_C|^2 |c| = w_C'|z_C| + sigma w_C'(Mw)_C <= |w_C| |z_C| + sigma lambda_C |w_C|^2,
+    |w_C| <= (|z_C| / |c|) / (1 - sigma lambda_C / |c|),
+
+with lambda_C the largest eigenvalue of M within C, at most that of M. So sigma is reduced until
+sigma lambda_max(M) <= share |c|: no set of entries gets more than 1 / (1 - share) times what the data give it.
+By F, |c| = d + sigma w'Mw.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from netbic.solver.half_step import Side
+from netbic.solver.restarts import ModuleProblem
+from netbic.solver.solve import Solution
+from netbic.solver.starts import Direction
+from netbic.solver.vectors import Vector
+
+_REDUCTIONS = 20  # of sigma at most; then the module without the graph is kept
+_MARGIN = 0.99  # factor of sigma beyond what is needed, so that few reductions are enough
+_ROUNDING = 1 + 1e-9
+
+
+def solve_with_graph(problem: ModuleProblem, plain: Solution, leading: Direction) -> tuple[ModuleProblem, Solution]:
+    """Continue from the solution without the graph with weights in units of its d; the problem with these weights."""
+    if plain.state.is_empty or plain.state.d <= 0:
+        return problem, plain
+    weighted = _with_sides(problem, *(_weighted(side, plain.state.d) for side in (problem.rows, problem.columns)))
+    solution = weighted.resume(plain.state)
+    if problem.settings.annealing:
+        annealed = weighted.from_direction(leading)
+        solution = max(solution, annealed, key=lambda one: one.rank)
+    for _ in range(_REDUCTIONS):
+        state = solution.state
+        if state.is_empty:
+            break
+        rows, columns = _reduced(weighted.rows, state.u, state.d), _reduced(weighted.columns, state.v, state.d)
+        if rows is weighted.rows and columns is weighted.columns:
+            return weighted, solution
+        weighted = _with_sides(problem, rows, columns)
+        solution = weighted.resume(state)
+    return problem, plain
+
+
+def _with_sides(problem: ModuleProblem, rows: Side, columns: Side) -> ModuleProblem:
+    return replace(problem, rows=rows, columns=columns)
+
+
+def _weighted(side: Side, d: float) -> Side:
+    """The side with its sigma for a module with this d, if it is in units of it."""
+    if side.term is None or not side.share:
+        return side
+    return replace(side, sigma=side.share * d / side.term.scale)
+
+
+def _reduced(side: Side, vector: Vector, d: float) -> Side:
+    """The side with a smaller sigma if the graph may amplify scores by more than its share allows."""
+    if not (side.share and side.amplification):
+        return side
+    norm = d + 2 * side.graph_gain(side.smooth(vector))  # |c| at a fixed point
+    allowed = side.share * norm
+    if side.amplification <= _ROUNDING * allowed:
+        return side
+    return replace(side, sigma=side.sigma * _MARGIN * max(allowed / side.amplification, 0.1))

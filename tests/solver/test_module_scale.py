@@ -1,0 +1,119 @@
+"""Smoothness in units of the module's own d: the weight, its proof, and what graphs cannot do to a module."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse.csgraph import connected_components
+
+from netbic import Graph, SparseGraphSVD
+from netbic.graphs import TERMS
+
+SIZE = 120
+
+
+def awkward_graph(generator, weighted=False):
+    """A sparse random graph with cliques, isolated pairs, stars and hubs."""
+    A = np.triu(generator.random((SIZE, SIZE)) < 0.02, 1)
+    nodes = generator.permutation(SIZE)
+    clique, pair, star = nodes[:6], nodes[6:8], nodes[8:20]
+    for alone in (clique, pair):
+        A[alone] = A[:, alone] = False
+        A[np.ix_(alone, alone)] = True
+    A[star[0], star[1:]] = True
+    A[nodes[20], generator.random(SIZE) < 0.5] = True
+    W = A * (generator.uniform(0.1, 5, A.shape) if weighted else 1.0)
+    W = np.maximum(W, W.T)
+    np.fill_diagonal(W, 0)
+    return Graph(W)
+
+
+def quiet_fit(X, **keywords):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return SparseGraphSVD(**keywords).fit(X)
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32 - 1), st.booleans())
+def test_spectrum_of_the_modularity(seed, weighted):
+    generator = np.random.default_rng(seed)
+    graph = awkward_graph(generator, weighted)
+    term = graph.term("modularity")
+    values = np.linalg.eigvalsh(term.toarray())
+    assert values[0] >= -1
+    assert values[-1] <= 1
+    assert term.largest_eigenvalue == pytest.approx(values[-1], abs=1e-8)
+    assert term.scale == max(term.largest_eigenvalue, 0.3)
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from(["modularity", "normalized", "adjacency"]))
+def test_no_set_of_genes_is_amplified_beyond_the_bound(seed, weighted, term):
+    """|w_C| <= (|z_C| / |c|) / (1 - rho) for every set C of members without edges to other members."""
+    generator = np.random.default_rng(seed)
+    rho = float(generator.choice([0.25, 0.5, 0.75]))
+    X = generator.standard_normal((40, SIZE))
+    graph = awkward_graph(generator, weighted)
+    keywords = {"column_graph": graph, "column_smoothness": rho, "graph_term": term, "center": None}
+    model = quiet_fit(X, n_components=1, n_columns=int(generator.integers(5, 40)), tol=1e-12, max_iter=5000, **keywords)
+    if not model.converged_[0]:
+        return
+    w, z = np.abs(model.components_[0]), np.abs(model.left_vectors_[:, 0] @ X)
+    M = graph.term(term).toarray()
+    sigma = model.diagnostics_["graph_weight"][0] * model.singular_values_[0] / graph.term(term).largest_eigenvalue
+    members = np.flatnonzero(w)
+    c = z + sigma * M @ w
+    norm = np.linalg.norm(c[members])
+    np.testing.assert_allclose(c[members] / norm, w[members], atol=1e-6)
+    assert sigma * graph.term(term).largest_eigenvalue <= rho * norm * (1 + 1e-6)
+    n_sets, labels = connected_components(graph.weights[members][:, members])
+    for number in range(n_sets):
+        C = members[labels == number]
+        assert np.linalg.norm(w[C]) <= np.linalg.norm(z[C]) / norm / (1 - rho) + 1e-6
+
+
+@pytest.mark.parametrize("term", TERMS)
+def test_the_weight_is_in_units_of_the_module_without_the_graph(term):
+    generator = np.random.default_rng(1)
+    X = generator.standard_normal((30, SIZE))
+    X[:12, :15] += 2
+    graph = awkward_graph(generator)
+    keywords = {"n_components": 1, "n_columns": 15, "center": None}
+    plain = quiet_fit(X, **keywords)
+    for rho in (0.1, 0.4):
+        model = quiet_fit(X, column_graph=graph, column_smoothness=rho, graph_term=term, **keywords)
+        sigma = rho * plain.singular_values_[0] / graph.term(term).scale
+        if term != "laplacian" and term != "normalized_laplacian":
+            used = model.diagnostics_["graph_weight"][0] * model.singular_values_[0]
+            assert 0.95 * sigma < used / graph.term(term).largest_eigenvalue <= sigma * (1 + 1e-9)
+            sigma = used / graph.term(term).largest_eigenvalue
+        absolute = {"smoothness_scale": "absolute", "column_smoothness": sigma}
+        other = quiet_fit(X, column_graph=graph, graph_term=term, **absolute, **keywords)
+        np.testing.assert_allclose(model.components_, other.components_, atol=1e-5)
+    half = quiet_fit(X, column_graph=graph, column_smoothness=0.5, graph_term=term, **keywords)
+    default = quiet_fit(X, column_graph=graph, graph_term=term, **keywords)
+    np.testing.assert_array_equal(default.components_, half.components_)
+
+
+def test_a_graph_without_structure_weighs_less():
+    generator = np.random.default_rng(2)
+    A = np.triu(generator.random((SIZE, SIZE)) < 0.3, 1)
+    rewired = Graph(A | A.T).rewire(0)
+    blocks = Graph(np.kron(np.eye(4), np.ones((30, 30))) - np.eye(SIZE))
+    assert rewired.term("modularity").largest_eigenvalue < 0.3
+    assert blocks.term("modularity").largest_eigenvalue == pytest.approx(29 / 58)
+
+
+def test_rows_and_columns_are_treated_alike():
+    generator = np.random.default_rng(4)
+    X = generator.standard_normal((SIZE, SIZE))
+    X[:20, :20] += 2.5
+    graph = awkward_graph(generator)
+    keywords = {"n_components": 1, "n_rows": 20, "n_columns": 20, "center": None, "tol": 1e-10}
+    rows = quiet_fit(X, row_graph=graph, **keywords)
+    columns = quiet_fit(X.T, column_graph=graph, **keywords)
+    np.testing.assert_array_equal(rows.rows_, columns.columns_)
+    np.testing.assert_allclose(rows.diagnostics_["graph_weight"], columns.diagnostics_["graph_weight"], rtol=1e-6)
