@@ -55,11 +55,12 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     row_graph, column_graph : Graph, sparse or dense array, networkx or igraph graph, or edge DataFrame, optional
         Prior graph of the samples / features. Matched by name if both X and the graph have names, else by position.
     row_smoothness, column_smoothness : float, optional
-        Weight of the graph. If a graph is given, None means 0.5 (0.2 unless `smoothness_scale="module"`); otherwise 0.
+        Weight of the graph. If a graph is given, None means 0.6 (0.2 unless `smoothness_scale="module"`); otherwise 0.
     smoothness_scale : {"module", "relative", "absolute"}, default="module"
         "module": in units of the d of the module without the graph (and of the scale of the graph term). With a
-        smoothness of 0.5 the graph at most doubles the weight that the data give to any group of features. Sensible
-        values are between 0 and 1 (exclusive).
+        smoothness of s < 1, the graph multiplies the weight that the data give to a group of features by at most
+        1 / (1 - s). It is reduced further for a module if one of its 20 leading features would not be among the first
+        60 by the data alone.
         "relative": in units of the leading singular value of the residual of X, which can be far larger than the d of
         a sparse module. Sensible values are between 0 and about 0.2.
         "absolute": sigma as in the paper.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from netbic.estimators.estimator import SparseGraphSVD
 
 AXES: Final = ("row", "column")
-_DEFAULT_SMOOTHNESS: Final = {"module": 0.5, "relative": 0.2, "absolute": 0.2}  # by smoothness_scale
+_DEFAULT_SMOOTHNESS: Final = {"module": 0.6, "relative": 0.2, "absolute": 0.2}  # by smoothness_scale
 _CHOICES: Final[dict[str, tuple[object, ...]]] = {
     "smoothness_scale": ("module", "relative", "absolute"),
     "graph_term": TERMS,

@@ -132,15 +132,15 @@ def rounds(
     """
     u, v = rows.smooth(u), columns.smooth(v)
     while True:
-        z = operator.matvec(v.support, v.values)  # line 3: z = Xv
-        u = half_step(rows, z, u, v, solver, feasible)
+        row_scores = operator.matvec(v.support, v.values)  # line 3: z = Xv
+        u = half_step(rows, row_scores, u, v, solver, feasible)
         if u.is_empty:
             yield State(u, v, 0.0, 0.0)
             return
         z = operator.rmatvec(u.support, u.values)  # z = X'u
         v = half_step(columns, z, v, u, solver, feasible)
         d = float(z[v.support] @ v.values)
-        yield State(u, v, d, d + rows.gain(u) + columns.gain(v), z)
+        yield State(u, v, d, d + rows.gain(u) + columns.gain(v), row_scores, z)
         if v.is_empty:
             return
         feasible = True

@@ -13,12 +13,19 @@ modularity adds nothing positive between C and the others, gives
 with lambda_C the largest eigenvalue of M within C, at most that of M. So sigma is reduced until
 sigma lambda_max(M) <= share |c|: no set of entries gets more than 1 / (1 - share) times what the data give it.
 By F, |c| = d + sigma w'Mw.
+
+Where many scores are nearly equal, a small bonus changes the order much. So sigma is also reduced until the 20 largest
+entries are among the 60 largest by |z| alone: no gene leads a module that the data rank far behind.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
+import numpy as np
+
+from netbic.arrays import Floats, Indices
 from netbic.solver.half_step import Side
 from netbic.solver.restarts import ModuleProblem
 from netbic.solver.solve import Solution
@@ -27,7 +34,11 @@ from netbic.solver.vectors import Vector
 
 _REDUCTIONS = 20  # of sigma at most; then the module without the graph is kept
 _MARGIN = 0.99  # factor of sigma beyond what is needed, so that few reductions are enough
+_STEP = 0.7  # factor of sigma if a leading entry has too bad a rank by the data alone
+_WORST = 3  # rank that a leading entry may have by the data alone, in units of the number of leading entries
 _ROUNDING = 1 + 1e-9
+
+LEADING: Final = 20  # number of largest entries of a vector that are examined
 
 
 def solve_with_graph(problem: ModuleProblem, plain: Solution, leading: Direction) -> tuple[ModuleProblem, Solution]:
@@ -43,7 +54,8 @@ def solve_with_graph(problem: ModuleProblem, plain: Solution, leading: Direction
         state = solution.state
         if state.is_empty:
             break
-        rows, columns = _reduced(weighted.rows, state.u, state.d), _reduced(weighted.columns, state.v, state.d)
+        rows = _reduced(weighted.rows, state.u, state.d, state.row_scores)
+        columns = _reduced(weighted.columns, state.v, state.d, state.column_scores)
         if rows is weighted.rows and columns is weighted.columns:
             return weighted, solution
         weighted = _with_sides(problem, rows, columns)
@@ -62,12 +74,34 @@ def _weighted(side: Side, d: float) -> Side:
     return replace(side, sigma=side.share * d / side.term.scale)
 
 
-def _reduced(side: Side, vector: Vector, d: float) -> Side:
-    """The side with a smaller sigma if the graph may amplify scores by more than its share allows."""
+def _reduced(side: Side, vector: Vector, d: float, scores: Floats | None) -> Side:
+    """The side with a smaller sigma if the graph amplifies, or may amplify, scores too much."""
     if not (side.share and side.amplification):
         return side
     norm = d + 2 * side.graph_gain(side.smooth(vector))  # |c| at a fixed point
     allowed = side.share * norm
     if side.amplification <= _ROUNDING * allowed:
-        return side
+        if worst_rank(vector, scores) <= _WORST * min(LEADING, vector.support.size):
+            return side
+        return replace(side, sigma=_STEP * side.sigma)
     return replace(side, sigma=side.sigma * _MARGIN * max(allowed / side.amplification, 0.1))
+
+
+def worst_rank(vector: Vector, scores: Floats | None) -> int:
+    """The worst rank, by |scores| alone, among the entries of a vector with the largest values; 20 is the best."""
+    if scores is None:
+        return 0
+    leading = np.argsort(-np.abs(vector.values), kind="stable")[:LEADING]
+    return int(_ranks(vector, scores)[leading].max(initial=0))
+
+
+def share_by_data(vector: Vector, scores: Floats | None) -> float:
+    """The share of entries that are among as many entries with the largest |scores|."""
+    return 1.0 if scores is None else float(np.mean(_ranks(vector, scores) <= vector.support.size))
+
+
+def _ranks(vector: Vector, scores: Floats) -> Indices:
+    """The rank of every kept entry by |scores|, from 1; ties get the best rank."""
+    sizes = np.abs(scores)
+    ranks: Indices = 1 + sizes.size - np.searchsorted(np.sort(sizes), sizes[vector.support], side="right")
+    return ranks

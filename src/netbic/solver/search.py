@@ -8,12 +8,12 @@ from typing import Final, Literal
 
 import numpy as np
 
-from netbic.arrays import Floats, Indices
+from netbic.arrays import Floats
 from netbic.graphs import GraphTerm
 from netbic.operators import Corrected
 from netbic.penalties import Penalty
 from netbic.solver.half_step import Side
-from netbic.solver.module_scale import solve_with_graph
+from netbic.solver.module_scale import share_by_data, solve_with_graph, worst_rank
 from netbic.solver.restarts import Deflation, ModuleProblem, Settings
 from netbic.solver.solve import Outcome, Solution
 from netbic.solver.starts import Direction, Starts, image
@@ -24,7 +24,6 @@ DEFLATIONS: Final = ("on_repeat", "hotelling", "projection", "schur")
 REPEATED: Final = 0.7  # absolute correlation of scores from which a module repeats an earlier one
 MAX_MODULES: Final = 10_000  # of one search; modules of one row and one column could be as many as entries of X
 _EPSILON = float(np.finfo(np.float64).eps)
-_LEADING = 20  # columns with the largest entries, whose ranks by the data alone are examined
 
 SmoothnessScale = Literal["module", "relative", "absolute"]
 
@@ -259,17 +258,8 @@ def _described(solution: Solution, rows: Side, columns: Side) -> Module:
     state = _signed_by_convention(solution.state, rows, columns)
     share = max(graph_share(rows, state.u, state.d), graph_share(columns, state.v, state.d))
     weight = max(graph_weight(rows, state.u, state.d), graph_weight(columns, state.v, state.d))
-    ranks = ranks_by_data(state)
-    leading = np.argsort(-np.abs(state.v.values), kind="stable")[:_LEADING]
-    worst, alone = int(ranks[leading].max()), float(np.mean(ranks <= ranks.size))
+    worst, alone = worst_rank(state.v, state.column_scores), share_by_data(state.v, state.column_scores)
     return Module(state.u, state.v, state.d, solution.outcome, solution.objectives, share, weight, worst, alone)
-
-
-def ranks_by_data(state: State) -> Indices:
-    """The rank of every kept column by its score |X'u| alone, from 1; ties get the best rank."""
-    scores = np.zeros(state.v.size) if state.column_scores is None else np.abs(state.column_scores)
-    ranks: Indices = 1 + scores.size - np.searchsorted(np.sort(scores), scores[state.v.support], side="right")
-    return ranks
 
 
 def graph_weight(side: Side, vector: Vector, d: float) -> float:
@@ -308,4 +298,4 @@ def _signed_by_convention(state: State, rows: Side, columns: Side) -> State:
         return state
     if state.v.values[np.argmax(np.abs(state.v.values))] > 0:
         return state
-    return State(-state.u, -state.v, state.d, state.objective, state.column_scores)
+    return replace(state, u=-state.u, v=-state.v)

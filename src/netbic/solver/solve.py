@@ -171,8 +171,8 @@ def with_positive_d(state: State, rows: Side, columns: Side) -> State:
         return state
     d, objective = -state.d, state.objective - 2 * state.d
     if rows.penalty.nonnegative:
-        return State(state.u, -state.v, d, objective, state.column_scores)
-    return State(-state.u, state.v, d, objective, state.column_scores)
+        return replace(state, v=-state.v, d=d, objective=objective)
+    return replace(state, u=-state.u, d=d, objective=objective)
 
 
 class CycleDetector:

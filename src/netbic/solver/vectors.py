@@ -53,12 +53,13 @@ class Vector:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Both vectors after a round, d = u'Xv, the objective F, and the product X'u from which v was made."""
+    """Both vectors after a round, d = u'Xv, the objective F, and the products Xv and X'u from which they were made."""
 
     u: Vector
     v: Vector
     d: float
     objective: float
+    row_scores: Floats | None = None
     column_scores: Floats | None = None
 
     @property
