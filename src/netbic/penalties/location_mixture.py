@@ -20,7 +20,7 @@ _SPLITS = {
     2: ((0.05,), (0.15,), (0.35,), (0.5,), (0.65,), (0.85,), (0.95,)),
     3: ((0.33, 0.67), (0.1, 0.9), (0.05, 0.6), (0.4, 0.95), (0.6, 0.9), (0.1, 0.4), (0.25, 0.75)),
 }
-_FIRST_ROUNDS, _ROUNDS, _CLOSE = 15, 300, 1e-4  # before starts are compared, in all, and the increase at which to stop
+_FIRST_ROUNDS, _ROUNDS, _CLOSE = 15, 200, 1e-3  # before starts are compared, in all, and the increase at which to stop
 _CONTINUED = 2  # starts that are continued
 _LARGEST_RATIO = 9.0  # of a group's variance to the pooled one: a group must not fit a few equal scores, or all of them
 _SMALLEST_VARIANCE = 1e-4  # pooled, relative to that of all scores

@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 
 from netbic.arrays import Floats
 
-_ITERATIONS = 100
+_ITERATIONS, _TOLERANCE = 100, 1e-7  # relative decrease of the loss at which to stop
 _LARGEST = 30.0  # argument of sinh, whose square must not overflow
 _HALF_LOG_2PI = 0.5 * float(np.log(2 * np.pi))
 
@@ -103,6 +103,7 @@ def _exponential_power_loss(parameters: Floats, scores: Floats) -> tuple[float, 
 
 def _largest_likelihood(loss: Loss, starts: Iterable[tuple[float, ...]], bounds: Bounds) -> float:
     """The best of several local maxima."""
-    options: Any = {"jac": True, "method": "L-BFGS-B", "bounds": bounds, "options": {"maxiter": _ITERATIONS}}
+    limits = {"maxiter": _ITERATIONS, "ftol": _TOLERANCE}
+    options: Any = {"jac": True, "method": "L-BFGS-B", "bounds": bounds, "options": limits}
     found = (minimize(loss, np.array(start), **options) for start in starts)
     return -min(float(result.fun) for result in found)
