@@ -35,7 +35,8 @@ class ScoreGroups:
     gain : float
         BIC of one normal group minus that of the best mixture; NaN if there are too few scores or if they are equal.
     margin : float
-        BIC of one group that is skewed, heavy-tailed or flat, minus that of the best mixture; NaN as above.
+        BIC of one group that is skewed, heavy-tailed or flat, minus that of the best mixture; NaN if the gain is below
+        10 already.
     """
 
     labels: Indices
@@ -103,10 +104,11 @@ def score_groups(scores: Floats) -> ScoreGroups:
     standard = (seen - middle) / spread
     fitted = _at_most(standard, _MOST_SCORES)
     best = max(_mixtures(fitted), key=lambda mixture: _criterion(mixture, fitted.size))
-    gain, margin = (_criterion(best, fitted.size) - other for other in _of_one_group(fitted))
+    gain = _criterion(best, fitted.size) - _normal_criterion(fitted)
+    margin = _criterion(best, fitted.size) - _unimodal_criterion(fitted) if gain >= GROUP_GAIN else np.nan
     found = _grouped(values, middle + spread * best.means, middle + spread * best.boundaries, gain, margin)
     enough = found.sizes.min() >= max(_FEWEST, _SMALLEST_SHARE * seen.size)
-    return found if enough and gain >= GROUP_GAIN and margin >= GROUP_MARGIN else _one_group(values, gain, margin)
+    return found if enough and margin >= GROUP_MARGIN else _one_group(values, gain, margin)
 
 
 def _mixtures(scores: Floats) -> list[LocationMixture]:
@@ -121,12 +123,15 @@ def _criterion(mixture: LocationMixture, n_scores: int) -> float:
     return 2 * mixture.likelihood - mixture.n_parameters * float(np.log(n_scores))
 
 
-def _of_one_group(scores: Floats) -> tuple[float, float]:
-    """Minus BIC of one normal distribution, and of the best other one."""
-    log_n = float(np.log(scores.size))
-    normal = -scores.size * (float(np.log(2 * np.pi * scores.var())) + 1) - 2 * log_n
-    others = 2 * max(sinh_arcsinh_likelihood(scores), exponential_power_likelihood(scores)) - 4 * log_n
-    return normal, others
+def _normal_criterion(scores: Floats) -> float:
+    """Minus BIC of one normal distribution."""
+    return -scores.size * (float(np.log(2 * np.pi * scores.var())) + 1) - 2 * float(np.log(scores.size))
+
+
+def _unimodal_criterion(scores: Floats) -> float:
+    """Minus BIC of the best distribution of one group that is not normal."""
+    likelihood = max(sinh_arcsinh_likelihood(scores), exponential_power_likelihood(scores))
+    return 2 * likelihood - 4 * float(np.log(scores.size))
 
 
 def _at_most(scores: Floats, most: int) -> Floats:
