@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy import special
 from scipy.optimize import brentq
 
 from netbic.arrays import Array, Floats
@@ -49,22 +50,37 @@ class LocationMixture:
 
     @property
     def boundaries(self) -> Floats:
-        """Scores at which two neighbouring groups are equally probable; between their locations in any case.
+        """Scores at which two neighbouring groups are equally probable, between their locations.
 
-        Between two locations the ratio of two normal densities is monotone, whatever their variances. Beyond the
-        outermost locations scores belong to the outermost groups, even if the other group has the larger variance.
+        Infinite if one of two neighbours is less probable than the other one everywhere between their locations.
         """
         return np.array([self._boundary(left) for left in range(self.means.size - 1)])
 
     def _boundary(self, left: int) -> float:
         def log_ratio(score: float) -> float:
-            logs = _log_densities(np.array([score]), *(part[None] for part in self._parameters))[0, :, 0]
-            return float(logs[left + 1] - logs[left])
+            return float(self._log_ratio(left, np.array([score]))[0])
 
         lower, upper = self.means[left : left + 2].tolist()
         if not log_ratio(lower) < 0:
-            return float(lower)
-        return float(brentq(log_ratio, lower, upper)) if log_ratio(upper) > 0 else float(upper)
+            return -np.inf
+        return float(brentq(log_ratio, lower, upper)) if log_ratio(upper) > 0 else np.inf
+
+    def probabilities(self, scores: Floats) -> Floats:
+        """Probability of each group (in columns) for each score; monotone in the score.
+
+        Between two locations the ratio of two normal densities is monotone, whatever their variances. Beyond the
+        outermost locations it is kept at its last value: scores there belong to the outermost groups, even if the other
+        group has the larger variance.
+        """
+        above = [special.expit(self._log_ratio(left, scores)) for left in range(self.means.size - 1)]
+        decreasing = np.minimum.accumulate([np.ones(scores.size), *above, np.zeros(scores.size)])
+        return np.asarray(-np.diff(decreasing, axis=0).T)
+
+    def _log_ratio(self, left: int, scores: Floats) -> Floats:
+        """Logarithm of the ratio of the densities of a group and the one below it, between their locations."""
+        inside = np.clip(scores, self.means[left], self.means[left + 1])
+        logs = _log_densities(inside, *(part[None] for part in self._parameters))[0]
+        return np.asarray(logs[left + 1] - logs[left])
 
     def valley(self) -> float:
         """Density in the valley between two neighbouring groups, relative to the lower peak; 1 if there is none.

@@ -32,6 +32,8 @@ class ScoreGroups:
     means, sizes, boundaries : ndarray
         Location and size of each group, in increasing order, and the scores that separate them. One group, and no
         boundary, if there are no groups.
+    probabilities : ndarray of shape (n_scores, n_groups)
+        Probability of each group; NaN for scores that are NaN.
     gain : float
         BIC of one normal group minus that of the best mixture; NaN if there are too few scores or if they are equal.
     margin : float
@@ -43,6 +45,7 @@ class ScoreGroups:
     means: Floats
     sizes: Indices
     boundaries: Floats
+    probabilities: Floats
     gain: float
     margin: float
 
@@ -54,18 +57,19 @@ class ScoreGroups:
     @property
     def up_above(self) -> float:
         """The score above which scores are up; NaN if none is."""
-        first = int(np.argmax(self._directions == 1)) if 1 in self._directions else 0
+        first = int(np.argmax(self.directions == 1)) if 1 in self.directions else 0
         return float(self.boundaries[first - 1]) if first else np.nan
 
     @property
     def down_below(self) -> float:
         """The score up to which scores are down; NaN if none is."""
-        n_down = int((self._directions == -1).sum())
+        n_down = int((self.directions == -1).sum())
         return float(self.boundaries[n_down - 1]) if n_down else np.nan
 
     @property
-    def _directions(self) -> Indices:
-        return _directions(self.sizes) if not self.is_gradient else np.zeros(1, dtype=np.intp)
+    def directions(self) -> Indices:
+        """-1, 0 or 1 for each group: below the bulk, the bulk itself, above it."""
+        return np.zeros(1, dtype=np.intp) if self.is_gradient else _directions(self.sizes)
 
 
 def score_groups(scores: Floats) -> ScoreGroups:
@@ -106,7 +110,7 @@ def score_groups(scores: Floats) -> ScoreGroups:
     best = max(_mixtures(fitted), key=lambda mixture: _criterion(mixture, fitted.size))
     gain = _criterion(best, fitted.size) - _normal_criterion(fitted)
     margin = _criterion(best, fitted.size) - _unimodal_criterion(fitted) if gain >= GROUP_GAIN else np.nan
-    found = _grouped(values, middle + spread * best.means, middle + spread * best.boundaries, gain, margin)
+    found = _grouped(values, middle, spread, best, gain, margin)
     enough = found.sizes.min() >= max(_FEWEST, _SMALLEST_SHARE * seen.size)
     return found if enough and margin >= GROUP_MARGIN else _one_group(values, gain, margin)
 
@@ -141,13 +145,18 @@ def _at_most(scores: Floats, most: int) -> Floats:
     return np.quantile(scores, (np.arange(most) + 0.5) / most)
 
 
-def _grouped(scores: Floats, means: Floats, boundaries: Floats, gain: float, margin: float) -> ScoreGroups:
-    """The groups between these boundaries."""
-    numbers = np.searchsorted(boundaries, scores)  # NaN would be in the last group
-    sizes = np.bincount(numbers[~np.isnan(scores)], minlength=means.size)
-    directions = _directions(sizes)
-    labels = np.where(np.isnan(scores), 0, directions[np.minimum(numbers, means.size - 1)])
-    return ScoreGroups(labels, means, sizes, boundaries, gain, margin)
+def _grouped(
+    scores: Floats, middle: float, spread: float, mixture: LocationMixture, gain: float, margin: float
+) -> ScoreGroups:
+    """The groups of a mixture that was fitted to (scores - middle) / spread."""
+    means, boundaries = middle + spread * mixture.means, middle + spread * mixture.boundaries
+    observed = ~np.isnan(scores)
+    numbers = np.searchsorted(boundaries, scores[observed])
+    sizes = np.bincount(numbers, minlength=means.size)
+    labels, probabilities = np.zeros(scores.size, dtype=np.intp), np.full((scores.size, means.size), np.nan)
+    labels[observed] = _directions(sizes)[numbers]
+    probabilities[observed] = mixture.probabilities((scores[observed] - middle) / spread)
+    return ScoreGroups(labels, means, sizes, boundaries, probabilities, gain, margin)
 
 
 def _directions(sizes: Indices) -> Indices:
@@ -161,6 +170,6 @@ def _directions(sizes: Indices) -> Indices:
 def _one_group(scores: Floats, gain: float, margin: float) -> ScoreGroups:
     observed = scores[~np.isnan(scores)]
     mean = float(observed.mean()) if observed.size else np.nan
-    return ScoreGroups(
-        np.zeros(scores.size, dtype=np.intp), np.array([mean]), np.array([observed.size]), np.empty(0), gain, margin
-    )
+    probabilities = np.where(np.isnan(scores), np.nan, 1.0)[:, None]
+    labels, sizes = np.zeros(scores.size, dtype=np.intp), np.array([observed.size])
+    return ScoreGroups(labels, np.array([mean]), sizes, np.empty(0), probabilities, gain, margin)
