@@ -20,7 +20,8 @@ def located_choice(scores: Floats) -> Choice | None:
     """The members of clear groups with free locations; None if there are no groups, or if the others are at zero.
 
     Members are all groups but the bulk (see `score_groups`); of two groups of similar size, the smaller one. Groups
-    with free locations have to describe the scores better, by BIC, than members at +-m and others at zero do.
+    with free locations have to describe the scores better, by BIC, than members at +-m and others at zero do. Between
+    members above and members below, the others have to be off zero by at least their standard deviation.
 
     Examples
     --------
@@ -34,11 +35,14 @@ def located_choice(scores: Floats) -> Choice | None:
     True
     """
     found = score_groups(scores)
-    if found.is_gradient or found.gain <= _gain_with_others_at_zero(scores):
+    if found.is_gradient:
         return None
     others = _others(found)
     posterior = 1 - found.probabilities[:, others]
     noise = float(np.std(scores[posterior <= 0.5]))
+    at_zero = found.means.size == 3 and abs(found.means[others]) < noise
+    if at_zero or found.gain <= _gain_with_others_at_zero(scores):
+        return None
     return Choice(posterior, 0.0, noise)
 
 
