@@ -9,6 +9,7 @@ from netbic.estimators.fitted import (
     heaviest,
     is_model,
     matched_graph,
+    module_scores,
     names_of,
     unwrapped,
 )
@@ -37,6 +38,7 @@ __all__ = [
     "is_number",
     "leading_features",
     "matched_graph",
+    "module_scores",
     "names_of",
     "observed_scores",
     "one_blas_thread",

@@ -90,20 +90,23 @@ class AxisOptions:
     smoothness_scale: str
     graph_term: str
     signs: str
+    centred: bool
 
     @classmethod
     def of(cls, model: SparseGraphSVD, axis: str) -> AxisOptions:
         """The parameters of a model that concern one axis."""
         names = f"n_{axis}s", f"{axis}_penalty", f"{axis}_graph", f"{axis}_smoothness"
         shared = "smoothness_scale", "graph_term", "signs"
-        return cls(axis, *(getattr(model, name) for name in (*names, *shared)))
+        centred = axis == "row" and model.center in ("columns", "both")  # then the scores Xv have mean zero
+        given: tuple[Any, ...] = (*(getattr(model, name) for name in (*names, *shared)), centred)
+        return cls(axis, *given)
 
     def build(self, size: int, names: Array | None) -> tuple[Axis, Graph | None]:
         """Check the parameters against an axis of this size; the axis for the solver, and the graph matched to it."""
         penalty = self._checked_penalty(size)
         smoothness, term, graph = self._matched(size, names, penalty)
         scale: Any = self.smoothness_scale  # a plain string to mypy; check_parameters has verified it
-        return Axis(penalty, term, smoothness, scale, self.signs == "signed"), graph
+        return Axis(penalty, term, smoothness, scale, self.signs == "signed", self.centred), graph
 
     def _checked_penalty(self, size: int) -> Penalty:
         axis, count, penalty = self.axis, self.n_kept, self.penalty

@@ -8,6 +8,7 @@ from scipy.linalg import orth, solve_triangular
 from netbic.arrays import Array, Floats
 
 _WELL_CONDITIONED = 1e-3  # smallest part of a v outside the span of earlier ones for which normal equations are safe
+_LEAST_OBSERVED = 0.1  # share of the squared entries of v without which a score is not computed
 _DEPENDENT = 1e-6  # a v closer than this to the span of earlier ones adds nothing
 
 
@@ -26,6 +27,16 @@ def observed_scores(scaled: Array, vectors: Array) -> Array:
         seen = ~np.isnan(entries)
         scores[row] = np.linalg.lstsq(vectors[:, seen].T, entries[seen], rcond=None)[0]
     return scores
+
+
+def scores_of_observed(scaled: Array, vectors: Floats) -> Floats:
+    """Xv from the observed entries of each row, a column per module: sum of x v, divided by that of v^2.
+
+    This is what imputation with the prediction of the module converges to. NaN if hardly any entry is observed.
+    """
+    seen = ~np.isnan(scaled)
+    products, observed = np.where(seen, scaled, 0.0) @ vectors.T, seen @ (vectors**2).T
+    return np.where(observed < _LEAST_OBSERVED, np.nan, products / np.maximum(observed, _LEAST_OBSERVED))
 
 
 def span(vectors: Floats) -> Floats:

@@ -5,6 +5,7 @@ from netbic.penalties.adaptive import AdaptiveSupport
 from netbic.penalties.base import DataDriven, Kept, Penalty
 from netbic.penalties.choice import DIAGNOSTICS as DIAGNOSTICS
 from netbic.penalties.choice import Choice, expected_noise_norm
+from netbic.penalties.score_groups import ScoreGroups, score_groups
 from netbic.penalties.thresholds import L0, L1, SCAD, AdaptiveLasso, ChosenByBIC, Dense, KeepSoft, L1Ball, largest
 
 __all__ = [
@@ -21,8 +22,10 @@ __all__ = [
     "Kept",
     "L1Ball",
     "Penalty",
+    "ScoreGroups",
     "expected_noise_norm",
     "largest",
+    "score_groups",
 ]
 
 __getattr__ = earlier_names("netbic.penalties", {"reach_of_noise": "netbic.penalties.expected_noise_norm"})

@@ -10,6 +10,7 @@ import numpy as np
 from netbic.arrays import Floats
 from netbic.penalties.base import DataDriven, Kept
 from netbic.penalties.choice import Choice
+from netbic.penalties.located import located_choice
 from netbic.penalties.mixture import fit_mixture
 
 
@@ -66,6 +67,13 @@ class AdaptiveSupport(DataDriven):
         sigma = best.slope * best.noise / best.mean if best.slope > 0 else 0.0
         posterior = np.where(scores > 0, best.posterior, 0.0) if self.nonnegative else best.posterior
         return Choice(posterior, sigma, float(np.sqrt(best.noise)))
+
+    def choose_groups(self, scores: Floats) -> Choice | None:
+        """Choose the members among centred scores, if these form clear groups."""
+        found = located_choice(scores)
+        if found is None or (self.nonnegative and (scores[found.support] <= 0).any()):
+            return None
+        return found
 
     def check(self, size: int, axis: str) -> None:
         """An axis needs five entries; gate and clip must be numbers."""

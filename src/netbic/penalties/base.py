@@ -122,6 +122,13 @@ class Penalty:
             f"{type(self).__name__} has no choose(scores, smoothed): a penalty that chooses its size needs it"
         )
 
+    def choose_groups(self, scores: Floats) -> Choice | None:
+        """Choose the members of a centred axis, by groups with free locations, for a penalty with `chooses_size`.
+
+        None if the scores do not form groups, or if the penalty does not look for them: then `choose` is used.
+        """
+        return None
+
     def check_graph(self, axis: str, smoothness: float | None, graph_term: str, signs: str) -> None:
         """Raise ValueError if the penalty cannot be combined with these parameters of a graph."""
 

@@ -9,6 +9,7 @@ from netbic.selection.consensus import Consensus, consensus
 from netbic.selection.error_bounds import expected_false, pcer_threshold, threshold_for
 from netbic.selection.graph_value import GraphValue, graph_value
 from netbic.selection.grid import default_grid
+from netbic.selection.groups import SampleGroups, group_summary, sample_groups
 from netbic.selection.n_modules import ModuleCount, n_modules
 from netbic.selection.stability import AxisStability, Stability, stability
 from netbic.selection.tune import Tuning, tune
@@ -20,6 +21,7 @@ __all__ = [
     "Consensus",
     "GraphValue",
     "ModuleCount",
+    "SampleGroups",
     "Stability",
     "StableModules",
     "Tuning",
@@ -28,8 +30,10 @@ __all__ = [
     "default_grid",
     "expected_false",
     "graph_value",
+    "group_summary",
     "n_modules",
     "pcer_threshold",
+    "sample_groups",
     "stability",
     "threshold_for",
     "tune",

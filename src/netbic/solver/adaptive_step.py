@@ -54,7 +54,7 @@ def _on_members(penalty: Penalty, choice: Choice, z: Floats, smoothed: Floats | 
     values = scores[support]
     if support.size:
         values = values / np.sqrt(values @ values)
-        strength = _strength(penalty, float(plain[support] @ values), support.size, z.size, other)
+        strength = strength_of(penalty, float(plain[support] @ values), support.size, z.size, other)
         choice = replace(choice, strength=strength)
     if not penalty.nonnegative:
         values = np.copysign(values, z[support] + 0.0)
@@ -80,7 +80,7 @@ def noise_scales(z: Floats, squares: Floats | None, length: int) -> Floats:
     return np.where(varies, np.exp(0.5 * kept * (logs - centre)), 0.0)
 
 
-def _strength(penalty: Penalty, d: float, kept: int, size: int, other: Vector) -> float:
+def strength_of(penalty: Penalty, d: float, kept: int, size: int, other: Vector) -> float:
     """d relative to the largest value expected from noise alone for modules of this size."""
     norms = expected_noise_norm(size, kept) + expected_noise_norm(other.size, other.support.size)
     by_noise = penalty.noise_without(d) * norms

@@ -12,6 +12,7 @@ from netbic.arrays import Floats
 from netbic.graphs import GraphTerm
 from netbic.operators import Corrected
 from netbic.penalties import Penalty
+from netbic.solver.free_locations import with_all_rows, with_groups
 from netbic.solver.half_step import Side
 from netbic.solver.module_scale import share_by_data, solve_with_graph, worst_rank
 from netbic.solver.restarts import Deflation, ModuleProblem, Settings
@@ -37,6 +38,7 @@ class Axis:
     smoothness: float = 0.0
     scale: SmoothnessScale = "relative"
     signed: bool = False
+    centred: bool = False  # whether the scores of this axis have mean zero, because the other axis is centred
 
     def side(self, leading_value: float, squared_norm: float, n_entries: int, squares: Floats | None = None) -> Side:
         """Set sigma and data-driven penalties for a residual with this leading singular value and squared norm.
@@ -68,6 +70,9 @@ class Module:
         Share of the columns that are among as many columns with the largest |X'u|.
     regressed_out : tuple of int
         Earlier modules whose scores were regressed out of X before this one was found (`deflation="on_repeat"`).
+    free_locations : bool
+        Whether the rows are groups among the scores of all rows. The scores of the other rows are not zero then, and
+        deflation subtracts them too.
     """
 
     u: Vector
@@ -80,6 +85,7 @@ class Module:
     worst_rank: int = 0
     by_data_alone: float = 1.0
     regressed_out: tuple[int, ...] = ()
+    free_locations: bool = False
 
 
 class ModuleSearch:
@@ -195,11 +201,8 @@ class ModuleSearch:
         rows = self._rows.side(leading.value, squared_norm, n_entries, row_squares)
         columns = self._columns.side(leading.value, squared_norm, n_entries, column_squares)
         problem = ModuleProblem(self._residual, rows, columns, self._settings)
-        solution = problem.best_of_starts(leading, number)
-        if rows.share or columns.share:
-            problem, solution = solve_with_graph(problem, solution, leading)
-        if self._residual.imputes and not solution.state.is_empty:
-            solution = problem.impute(solution)
+        groups = self._groups(problem, leading, number)
+        problem, solution = groups or self._solved(problem, leading, number)
         if solution.state.is_empty:
             axis, asked = ("row", self._rows) if solution.state.u.is_empty else ("column", self._columns)
             self.ended = f"the {axis} penalty {asked.penalty!r} keeps no {axis}"
@@ -207,7 +210,24 @@ class ModuleSearch:
         if solution.state.d <= self._noise:
             self.ended = "the best remaining module explains nothing (d <= 0)"
             return None
-        return _described(solution, problem.rows, problem.columns)
+        return _described(solution, problem.rows, problem.columns, free_locations=groups is not None)
+
+    def _solved(self, problem: ModuleProblem, leading: Direction, number: int) -> tuple[ModuleProblem, Solution]:
+        """The best solution, and the problem with the weights of the graph that it was found with."""
+        solution = problem.best_of_starts(leading, number)
+        if problem.rows.share or problem.columns.share:
+            problem, solution = solve_with_graph(problem, solution, leading)
+        if self._residual.imputes and not solution.state.is_empty:
+            solution = problem.impute(solution)
+        return problem, solution
+
+    def _groups(self, problem: ModuleProblem, leading: Direction, number: int) -> tuple[ModuleProblem, Solution] | None:
+        """The same with rows that are groups among the scores of all rows; None if there are no such groups."""
+        if not (self._rows.centred and self._rows.penalty.chooses_size):
+            return None
+        dense, solution = self._solved(with_all_rows(problem), leading, number)
+        grouped = with_groups(solution, dense, self._rows.penalty)
+        return None if grouped is None else (dense, grouped)
 
 
 class Removed:
@@ -253,13 +273,14 @@ def correlation(one: Floats, other: Floats) -> float:
     return float(one @ other) / norms if norms > 0 else 0.0
 
 
-def _described(solution: Solution, rows: Side, columns: Side) -> Module:
+def _described(solution: Solution, rows: Side, columns: Side, free_locations: bool) -> Module:
     """A module with its sign fixed and the part of the graph in it."""
     state = _signed_by_convention(solution.state, rows, columns)
     share = max(graph_share(rows, state.u, state.d), graph_share(columns, state.v, state.d))
     weight = max(graph_weight(rows, state.u, state.d), graph_weight(columns, state.v, state.d))
-    worst, alone = worst_rank(state.v, state.column_scores), share_by_data(state.v, state.column_scores)
-    return Module(state.u, state.v, state.d, solution.outcome, solution.objectives, share, weight, worst, alone)
+    numbers = share, weight, worst_rank(state.v, state.column_scores), share_by_data(state.v, state.column_scores)
+    found = Module(state.u, state.v, state.d, solution.outcome, solution.objectives, *numbers)
+    return replace(found, free_locations=free_locations)
 
 
 def graph_weight(side: Side, vector: Vector, d: float) -> float:
@@ -277,13 +298,17 @@ def graph_share(side: Side, vector: Vector, d: float) -> float:
 def deflation_terms(operator: Corrected, module: Module, how: Deflation) -> Iterator[tuple[Floats, Floats]]:
     """The rank-one matrices to subtract, one after another, to remove a module.
 
-    hotelling and on_repeat: X - d uv'.  projection: (I - uu') X (I - vv').  schur: X - (Xv)(X'u)' / d.
+    hotelling and on_repeat: X - d uv', or X - Xvv' with free locations.  projection: (I - uu') X (I - vv').
+    schur: X - (Xv)(X'u)' / d.
     """
     u, v, d = module.u, module.v, module.d
-    if how in ("hotelling", "on_repeat"):
+    if how in ("hotelling", "on_repeat") and not module.free_locations:
         yield d * u.full(), v.full()
         return
     left = operator.matvec(v.support, v.values)
+    if how in ("hotelling", "on_repeat"):
+        yield left, v.full()
+        return
     right = operator.rmatvec(u.support, u.values)
     if how == "schur":
         yield left / d, right

@@ -1,0 +1,166 @@
+"""Groups of samples: which samples a module is up or down in, if its scores form groups at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+import numpy as np
+import pandas as pd
+
+from netbic.arrays import Array, Floats
+from netbic.estimators import axis_names, fitted_model, module_scores
+from netbic.penalties import ScoreGroups, score_groups
+
+GROUP_NAMES: Final = {1: "up", -1: "down", 0: ""}
+_COLUMNS = ["module", "sample", "score", "group"]
+
+
+@dataclass(frozen=True)
+class SampleGroups:
+    """The groups of samples of every module.
+
+    Attributes
+    ----------
+    table : DataFrame
+        A row per module and sample: `module`, `sample`, `score` and `group`, as returned by `sample_groups`.
+    summary : DataFrame
+        A row per module, as returned by `group_summary`.
+
+    Examples
+    --------
+    >>> import netbic
+    >>> study = netbic.simulate.cohort(200, 500, n_modules=1, strength=2, random_state=0)
+    >>> model = netbic.SparseGraphSVD(1, n_columns=60).fit(study.expression)
+    >>> found = netbic.selection.SampleGroups.find(model, study.expression)
+    >>> found.summary["result"].tolist()
+    ['up in 24 and down in 16 of 200 samples']
+    """
+
+    table: pd.DataFrame
+    summary: pd.DataFrame
+
+    @classmethod
+    def find(cls, model: Any, X: Any, *, names: Sequence[Any] | None = None) -> Self:
+        """Find the groups of samples of a fitted model; the parameters are those of `sample_groups`."""
+        model = fitted_model(model)
+        samples, scores = _sample_names(X, names), module_scores(model, X)
+        groups = [score_groups(column) for column in scores.T]
+        tables = [_table(module, samples, scores[:, module], found) for module, found in enumerate(groups)]
+        summaries = [_summary(module, len(samples), found) for module, found in enumerate(groups)]
+        table = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=_COLUMNS)
+        return cls(table, pd.DataFrame(summaries, columns=list(_summary(0, 0, score_groups(np.empty(0))))))
+
+
+def sample_groups(model: Any, X: Any, *, names: Sequence[Any] | None = None) -> pd.DataFrame:
+    """Say which samples each module is up or down in, if its scores form groups.
+
+    The score of a sample is its Xv: the weighted sum of the module's features, after the centring and scaling of the
+    fit. Up means that features with positive weights are high; the largest weight of a module is positive. Scores are
+    described by one group or by two or three groups (normal distributions with free locations). Groups are reported if
+    they describe the scores clearly better (by the Bayesian information criterion) than one normal distribution, and
+    than one distribution that is skewed, heavy-tailed or flat. Otherwise the module is a gradient: no sample belongs to
+    a group, and the scores themselves should be used. This is common in tumours, for example.
+
+    "up" and "down" are relative to the bulk, which has no label: the group with at least 60 percent of the samples, or
+    else the middle one of three groups. Two groups of similar size have no bulk: one of them is up, the other one down.
+
+    Parameters
+    ----------
+    model : SparseGraphSVD or a fitted search such as AutoSVD
+    X : array, DataFrame, sparse matrix or Dask array of shape (n_samples, n_features)
+        The data of the fit, or other samples of the same features. Groups are those among the samples in X; to detect
+        them, about 100 samples are needed if groups are four standard deviations apart, 50 if they are six.
+    names : sequence, optional
+        Names of the samples. Default: the index of X, or 0, 1, ... if it has none.
+
+    Returns
+    -------
+    DataFrame
+        Columns `module`, `sample`, `score` and `group` ("up", "down" or ""), with all samples in the order of X for
+        every module. A score is NaN if too many of the module's entries are missing.
+
+    See Also
+    --------
+    group_summary : one row per module.
+
+    Examples
+    --------
+    >>> import netbic
+    >>> study = netbic.simulate.cohort(200, 500, n_modules=1, strength=2, random_state=0)
+    >>> model = netbic.SparseGraphSVD(1, n_columns=60).fit(study.expression)
+    >>> table = netbic.selection.sample_groups(model, study.expression)
+    >>> list(table.columns), len(table)
+    (['module', 'sample', 'score', 'group'], 200)
+    >>> bool(((table["group"] != "") == study.samples[0]).all())
+    True
+    """
+    return SampleGroups.find(model, X, names=names).table
+
+
+def group_summary(model: Any, X: Any, *, names: Sequence[Any] | None = None) -> pd.DataFrame:
+    """Summarise the groups of samples, a row per module.
+
+    Parameters
+    ----------
+    model, X, names : as for `sample_groups`
+
+    Returns
+    -------
+    DataFrame
+        `module`; `kind` ("groups" or "gradient"); `up`, `down` and `samples` (numbers of samples); `n_groups`;
+        `up_above` and `down_below` (scores beyond which samples are up or down, NaN if there are none); `bic_gain` and
+        `bic_margin` (gain in BIC of the best groups over one normal group, and over one group of any other shape:
+        groups need at least 10 and 6); `result`, the same in words.
+
+    Examples
+    --------
+    >>> import netbic
+    >>> study = netbic.simulate.cohort(200, 500, n_modules=1, strength=2, random_state=0)
+    >>> model = netbic.SparseGraphSVD(2, n_columns=60).fit(study.expression)
+    >>> netbic.selection.group_summary(model, study.expression)["kind"].tolist()
+    ['groups', 'gradient']
+    """
+    return SampleGroups.find(model, X, names=names).summary
+
+
+def _sample_names(X: Any, names: Sequence[Any] | None) -> Array:
+    n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
+    if names is None:
+        own = axis_names(X)[0]
+        return np.arange(n_samples) if own is None else own
+    if len(names) != n_samples:
+        raise ValueError(f"names has {len(names)} entries but X has {n_samples} samples: one name per sample is needed")
+    return np.asarray(pd.Index(names).to_numpy())
+
+
+def _table(module: int, samples: Array, scores: Floats, found: ScoreGroups) -> pd.DataFrame:
+    groups = [GROUP_NAMES[label] for label in found.labels.tolist()]
+    return pd.DataFrame({"module": module, "sample": samples, "score": scores, "group": groups}, columns=_COLUMNS)
+
+
+def _summary(module: int, n_samples: int, found: ScoreGroups) -> dict[str, Any]:
+    up, down = int((found.labels == 1).sum()), int((found.labels == -1).sum())
+    return {
+        "module": module,
+        "kind": "gradient" if found.is_gradient else "groups",
+        "up": up,
+        "down": down,
+        "samples": n_samples,
+        "n_groups": found.means.size,
+        "up_above": found.up_above,
+        "down_below": found.down_below,
+        "bic_gain": found.gain,
+        "bic_margin": found.margin,
+        "result": _in_words(up, down, n_samples, found),
+    }
+
+
+def _in_words(up: int, down: int, n_samples: int, found: ScoreGroups) -> str:
+    if np.isnan(found.gain):
+        return "too few different scores to find groups: use the scores"
+    if found.is_gradient:
+        return "gradient: use the scores"
+    parts = [f"{name} in {count}" for name, count in (("up", up), ("down", down)) if count]
+    return f"{' and '.join(parts)} of {n_samples} samples"
