@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import netbic
 from netbic import L0, SCAD, Graph, L1Ball, SparseGraphSVD
 from netbic.selection import StableModules, expected_false, stability
-from netbic.selection.complementary_pairs import _observed
+from netbic.selection.complementary_pairs import observed
 from netbic.selection.matching import MIN_SIMILARITY, Layers, jaccard, partners, similarity
 from netbic.selection.resampling import restrict
 from netbic.simulate import cohort, paper
@@ -184,7 +184,7 @@ def test_missing_entries(missing):
 
 def test_unobserved_rows_and_columns_of_a_half_are_means():
     part = np.array([[1.0, np.nan, 3.0], [np.nan, np.nan, np.nan], [3.0, np.nan, 5.0]])
-    np.testing.assert_array_equal(_observed(part), [[1, 3, 3], [2, 3, 4], [3, 3, 5]])
+    np.testing.assert_array_equal(observed(part), [[1, 3, 3], [2, 3, 4], [3, 3, 5]])
     assert np.isnan(part).sum() == 5
 
 

@@ -12,6 +12,7 @@ from netbic.selection.grid import default_grid
 from netbic.selection.n_modules import ModuleCount, n_modules
 from netbic.selection.stability import AxisStability, Stability, stability
 from netbic.selection.tune import Tuning, tune
+from netbic.selection.verdicts import Verdicts, verdicts
 
 __all__ = [
     "AutoSVD",
@@ -23,6 +24,7 @@ __all__ = [
     "Stability",
     "StableModules",
     "Tuning",
+    "Verdicts",
     "choose_settings",
     "consensus",
     "default_grid",
@@ -33,6 +35,7 @@ __all__ = [
     "stability",
     "threshold_for",
     "tune",
+    "verdicts",
 ]
 
 __getattr__ = earlier_names("netbic.selection", {"BegunOtherwise": "netbic.storage.CheckpointMismatch"})

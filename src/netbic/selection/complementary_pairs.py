@@ -9,14 +9,12 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.utils.validation import check_array
 
-from netbic.arrays import Floats, Indices, Matrix, checked
+from netbic.arrays import Floats, Indices, Matrix
 from netbic.estimators import SparseGraphSVD, has_missing
 from netbic.selection.fits import FitExecutor
 from netbic.selection.matching import MIN_SIMILARITY, Layers, jaccard, match_modules
-from netbic.selection.resampling import graphs_by_position, restrict
+from netbic.selection.resampling import by_position, restrict
 
 _FEWEST = 4  # two for each half: a single sample is 0 after centring
 
@@ -62,16 +60,11 @@ class ComplementaryPairs:
     @classmethod
     def of(cls, fitted: SparseGraphSVD, X: Matrix, axis: str) -> Self:
         """For the modules of a model fitted to X."""
-        values = check_array(
-            checked(X), accept_sparse="csr" if axis == "columns" else "csc", dtype=[np.float64, np.float32],
-            ensure_all_finite=False,
-        )  # fmt: skip
+        model, values = by_position(fitted, X, "csr" if axis == "columns" else "csc")
         halved, size = ("samples", values.shape[0]) if axis == "columns" else ("features", values.shape[1])
         if size < _FEWEST:
             raise ValueError(f"X has {size} {halved}: at least {_FEWEST} are needed, two for each half")
-        names = fitted.names_["rows"], fitted.names_["columns"]
-        graphs = graphs_by_position(fitted.get_params(deep=False), values.shape, names)
-        return cls(clone(fitted).set_params(n_jobs=None, verbose=0, **graphs), values, Layers.of(fitted), axis)
+        return cls(model, values, Layers.of(fitted), axis)
 
     @property
     def size(self) -> int:
@@ -99,7 +92,7 @@ class ComplementaryPairs:
         else:
             model = restrict(self.model, "column", kept, right.shape[1])
             known, part = Layers(left, right[:, kept]), self.X[:, kept]
-        return self._compared(known, model.set_params(random_state=random_state).fit(_observed(part)))
+        return self._compared(known, model.set_params(random_state=random_state).fit(observed(part)))
 
     def _compared(self, known: Layers, fitted: SparseGraphSVD) -> SelectionCounts:
         matches = match_modules(known, Layers.of(fitted))
@@ -113,7 +106,7 @@ class ComplementaryPairs:
         return SelectionCounts(counted.astype(np.int64), selected, found.astype(np.float64), overlap)
 
 
-def _observed(part: Matrix) -> Matrix:
+def observed(part: Matrix) -> Matrix:
     """A half in which every row and column has an observed entry: means, which carry no signal, where all are NaN."""
     if not has_missing(part):
         return part
