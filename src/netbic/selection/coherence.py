@@ -215,24 +215,3 @@ def _filled(part: Array) -> Array:
     if not has_missing(part):
         return part
     return np.where(np.isnan(part), np.nanmean(part, axis=0), part)
-
-
-def chosen_by_data(model: SparseGraphSVD, X: Matrix) -> Floats:
-    """Share of every module's genes that would be chosen without the graph: by |R'u|, R the residual it was found in.
-
-    All are if there is no graph.
-    """
-    if model.column_graph is None or model.column_smoothness == 0:
-        return np.ones(model.n_components_)
-    filled = X if is_sparse(X) else _filled(X)
-    operator = model.scaler_.operator(as_operator(filled, low_memory=True))
-    left, right, every = model.left_vectors_, model.components_, np.arange(X.shape[0])
-    shares = np.empty(model.n_components_)
-    for k in range(model.n_components_):
-        scores = operator.rmatvec(every, left[:, k].astype(np.float64))
-        if model.deflation == "hotelling":
-            scores -= (model.singular_values_[:k] * (left[:, :k].T @ left[:, k])) @ right[:k]
-        members = right[k] != 0
-        chosen = np.argsort(-np.abs(scores), kind="stable")[: members.sum()]
-        shares[k] = members[chosen].mean()
-    return shares

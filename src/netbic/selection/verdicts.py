@@ -13,21 +13,21 @@ from numpy.typing import ArrayLike
 
 from netbic.arrays import Bools, Floats, Indices, Matrix, RandomState
 from netbic.estimators import SparseGraphSVD, check_count, check_same_data, fitted_model, is_number
-from netbic.selection.coherence import Half, HalfMeasures, HeldOutCoherence, chosen_by_data, correlation
+from netbic.selection.coherence import Half, HalfMeasures, HeldOutCoherence, correlation
 from netbic.selection.fits import FitExecutor, Jobs, executor_for, quiet
 from netbic.selection.matching import jaccard
 from netbic.selection.resampling import draw_seed
+from netbic.solver import REPEATED
 
 Progress = Callable[[int, int], object]
 
 TOO_FEW = "too few samples to tell"
 _MIN_SAMPLES = 20  # fewer leave fewer than ten in each half
 _MIN_PAIRS = 3
-_REDUNDANT = 0.7  # |correlation of scores| from which a module repeats an earlier one
 _SCORE, _RATIO, _SHARE = 0.6, 2.0, 0.5  # smallest score, ratio and share of genes of a module that is not in doubt
 _COLUMNS = [
     "module", "verdict", "score", "ratio", "ratio_alone", "genes_found_again", "by_data_alone", "repeats", "closest",
-    "correlation", "overlap_genes", "overlap_samples", "reason",
+    "correlation", "gene_overlap", "sample_overlap", "reason",
 ]  # fmt: skip
 
 
@@ -46,10 +46,10 @@ class Verdicts:
         - `ratio`: how many times as much as random genes the genes found again move together in samples not used,
           beyond the earlier modules (whose scores are regressed out); `ratio_alone`: earlier modules included.
         - `genes_found_again`: share of its genes.
-        - `by_data_alone`: share of its genes that would be chosen without the graph.
+        - `by_data_alone`: share of its genes that would be chosen without the graph (as in `diagnostics_`).
         - `repeats`: the earlier module that it repeats; -1 if none.
         - `closest`: that module or, if there is none, the earlier one whose scores are most correlated (-1 for the
-          first module); `correlation` of the scores of both in all samples; `overlap_genes` and `overlap_samples`:
+          first module); `correlation` of the scores of both in all samples; `gene_overlap` and `sample_overlap`:
           Jaccard indices of their members.
         - `reason`: the verdict as a sentence, in which modules are counted from 1.
     n_pairs : int
@@ -153,7 +153,8 @@ def verdicts(
         enough = n_units >= _MIN_SAMPLES and model.n_components_ > 0
         schedule = _Schedule(n_pairs if enough else 0, time_budget, progress)
         measures = schedule.run(judged, seed, executor)
-        relations, alone = _Relations.of(model, judged), chosen_by_data(model, judged.X)
+        relations = _Relations.of(model, judged)
+    alone = model.diagnostics_["by_data_alone"].to_numpy(dtype=np.float64)
     units = "samples" if groups is None else "groups of samples"
     return Verdicts(_table(measures, relations, alone, f"{n_units} {units}"), len(measures))
 
@@ -203,8 +204,8 @@ class _Relation(NamedTuple):
 
     closest: int
     correlation: float
-    overlap_genes: float
-    overlap_samples: float
+    gene_overlap: float
+    sample_overlap: float
 
 
 @dataclass(frozen=True)
@@ -224,7 +225,7 @@ class _Relations:
         """Earlier modules with correlated scores, the most correlated one first."""
         earlier = np.abs(self.correlations[k, :k])
         order = np.argsort(-earlier, kind="stable")
-        return order[earlier[order] >= _REDUNDANT]
+        return order[earlier[order] >= REPEATED]
 
     def to(self, k: int, other: int) -> _Relation:
         """The relation of module k to another one (-1: to the earlier one with the most correlated scores)."""
@@ -275,8 +276,9 @@ def _judged(evidence: _Evidence, redundant: Indices, known: list[str]) -> tuple[
     repeated = sorted((j for j in redundant if known[j] != "doubtful"), key=lambda j: known[j].startswith("repeats"))
     if repeated:
         return f"repeats {repeated[0] + 1}", int(repeated[0])
-    n_shares = (evidence.genes_found_again >= _SHARE) + (evidence.by_data_alone >= _SHARE)
-    return ("doubtful", "moderate", "strong")[n_shares], -1
+    # NaN: a model saved by an earlier version does not know which genes the data alone would choose.
+    n_small = (evidence.genes_found_again < _SHARE) + (evidence.by_data_alone < _SHARE)
+    return ("strong", "moderate", "doubtful")[n_small], -1
 
 
 def _too_few(given: str) -> str:
@@ -285,7 +287,7 @@ def _too_few(given: str) -> str:
 
 def _reason(verdict: str, evidence: _Evidence, relation: _Relation) -> str:
     """The verdict as a sentence."""
-    ratio = evidence.ratio_to_judge(abs(relation.correlation) >= _REDUNDANT)
+    ratio = evidence.ratio_to_judge(abs(relation.correlation) >= REPEATED)
     if verdict == "doubtful":
         return f"Doubtful: {_doubt(evidence, ratio)}."
     if verdict.startswith("repeats"):
@@ -311,8 +313,8 @@ def _doubt(evidence: _Evidence, ratio: float) -> str:
 
 def _repetition(relation: _Relation) -> str:
     sign = "" if relation.correlation > 0 else " with the opposite sign"
-    samples = "same samples" if relation.overlap_samples >= _SHARE else "further samples of the same contrast"
-    genes = "same genes" if relation.overlap_genes >= _SHARE else "further genes"
+    samples = "same samples" if relation.sample_overlap >= _SHARE else "further samples of the same contrast"
+    genes = "same genes" if relation.gene_overlap >= _SHARE else "further genes"
     return f"{sign}: {samples}, {genes}"
 
 
