@@ -249,7 +249,7 @@ def show(row, header):
 
 STUDIES = {
     "COADREAD": ("expr_tcga_coadread_rnaseq", "expr_tcga_coadread_samples", ["site", "missing_block"]),
-    "BRCA RNA-seq": ("expr_tcga_brca_rnaseq", None, []),
+    "BRCA RNA-seq": ("expr_tcga_brca_rnaseq", "expr_tcga_brca_agilent2012_samples", ["pam50", "er_status"]),
     "BRCA Agilent": ("expr_tcga_brca_agilent2012", "expr_tcga_brca_agilent2012_samples", ["pam50", "er_status"]),
 }
 
@@ -271,13 +271,13 @@ def auc(scores, members):
 def best_label(scores, labels):
     """The group of samples that the scores separate best."""
     areas = {
-        f"{name}={value}": auc(scores[known], (labels.loc[known, name] == value).to_numpy())
+        f"{name} {value}": auc(scores[known], (labels.loc[known, name] == value).to_numpy())
         for name in labels
         for known in [labels[name].notna().to_numpy()]
         for value in labels.loc[known, name].unique()
     }
-    name = max(areas, key=areas.get, default="")
-    return f"{name} {areas[name]:.2f}" if name else ""
+    name = max(areas, key=areas.get)
+    return f"{name} {areas[name]:.2f}"
 
 
 def real(folder, seed):
@@ -285,17 +285,18 @@ def real(folder, seed):
     terms = read_gene_sets(folder / "go_bp_human.gmt.gz")
     for study, (file, samples, names) in STUDIES.items():
         X, graph = in_network(pd.read_parquet(folder / f"{file}.parquet").T.astype(np.float64), network)
-        labels = pd.DataFrame(index=X.index)
-        if samples:
-            labels = pd.read_csv(folder / f"{samples}.tsv", sep="\t", index_col=0).reindex(X.index)[names]
+        labels = pd.read_csv(folder / f"{samples}.tsv", sep="\t", index_col=0)[names]
+        labels = labels.set_axis(labels.index.str[:12]).reindex(X.index.str[:12])  # by patient
         for setting in ("all samples", "tenth"):
             options = {"n_columns": 100, "column_graph": graph, "random_state": 0}
             options |= (OLD | {"n_rows": len(X) // 10}) if setting == "tenth" else {}
             model = SparseGraphSVD(10, **options)
             table = judged(model, X, seed)
             scores = (X - X.mean()).to_numpy() @ model.components_.T
-            enriched = gene_sets(model, terms).sort_values("p_value").groupby("module").first()
-            table["best GO term"] = [f"{row.term[:40]} {row.q_value:.0e}" for row in enriched.itertuples()]
+            best = gene_sets(model, terms).drop_duplicates("module").set_index("module")
+            table["best GO term"] = (best["name"].str[:40] + best["q_value"].map(" (q = {:.0e})".format)).reindex(
+                table.index
+            )
             table["best label (AUC)"] = [best_label(column, labels) for column in scores.T]
             shown = table[["module", "verdict", "score", "ratio", "ratio_alone", "genes_found_again", "by_data_alone",
                            "best GO term", "best label (AUC)"]]  # fmt: skip

@@ -75,7 +75,7 @@ def test_measures_of_one_pair_equal_those_computed_directly():
     whole = HeldOutCoherence.of(model, X, np.arange(80), seed=0)
     measures = whole.measured([5, 0])
     inside = np.isin(np.arange(80), np.random.default_rng([5, 0]).permutation(80)[:40])
-    refitted = fitted(X[inside])
+    refitted = fitted(X[inside], 5)  # two more than the model
     other = X[~inside] - X[~inside].mean(axis=0)
     scores, again = other @ model.components_.T, other @ refitted.components_.T
     matrix = np.abs(np.corrcoef(scores.T, again.T)[:3, 3:])

@@ -20,7 +20,8 @@ from netbic.selection.matching import partners
 from netbic.selection.resampling import by_position, restrict, seeded
 
 _MOST_GENES = 500  # of a module that are judged, the heaviest ones: their columns are dense
-_RANDOM_SETS = 5
+_RANDOM_SETS = 5  # of genes per module and half
+_FURTHER = 2  # modules that are searched for in a half beyond the number of the whole fit, at least
 _SAMPLES_PER_SCORE = 3  # of a half, for every earlier score that is regressed out
 
 
@@ -139,7 +140,10 @@ class HeldOutCoherence:
 
     def _refitted(self, kept: Indices, random_state: int) -> Floats:
         """Weights of the modules of some samples, a row each."""
-        model = restrict(self.model, "row", kept, self.X.shape[0]).set_params(random_state=random_state)
+        model = restrict(self.model, "row", kept, self.X.shape[0])
+        # Modules of similar strength are found in another order in a half, and the last ones later.
+        most = model.n_components + max(_FURTHER, model.n_components // 3)
+        model.set_params(n_components=most, random_state=random_state)
         modules = model.modules_of(model.prepared(observed(self.X[kept])))
         return np.array([module.v.full() for module in modules]).reshape(len(modules), self.X.shape[1])
 
