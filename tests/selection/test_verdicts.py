@@ -1,5 +1,8 @@
 """Verdicts: planted modules are strong, noise and graph artefacts are doubtful, repeated signals are named."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -107,6 +110,13 @@ def test_planted_modules_are_strong_and_what_is_left_is_doubtful():
     assert str(found).splitlines()[0] == (
         "Of 3 modules, 2 are strong, 1 is doubtful (judged in 10 pairs of halves of the samples)."
     )
+
+
+def test_a_module_of_half_of_the_genes_is_compared_with_the_other_half():
+    toy = netbic.simulate.paper(0.02, random_state=0)
+    result = verdicts(fitted(toy.X, 1, n_rows=50, n_columns=50, center=None), toy.X, random_state=0)
+    assert result.table["verdict"][0] == "strong"
+    assert result.table["ratio"][0] > 5
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -263,3 +273,10 @@ def test_options_are_checked(options, message):
 def test_other_data_are_refused():
     with pytest.raises(ValueError, match="the modules were found in one of shape"):
         verdicts(model, X[:-1])
+
+
+def test_the_example_of_the_page_runs(capsys):
+    page = (Path(__file__).parents[2] / "docs" / "verdicts.md").read_text()
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    exec(code, {})
+    assert "2 are strong, 1 is doubtful" in capsys.readouterr().out

@@ -101,10 +101,11 @@ def leading_weights(columns: Floats) -> Floats:
 
 def judged_genes(vector: Array) -> Indices:
     """The genes by which a module is judged: its members or, if they are more than half of all, the heaviest ones."""
-    members = heaviest(vector)
-    if members.size > vector.size // 2:
+    members, most = heaviest(vector), max(1, vector.size // 2)
+    if members.size > most:
         squares = vector.astype(np.float64) ** 2
-        members = members[: min(round(squares.sum() ** 2 / (squares**2).sum()), vector.size // 2)]
+        effective = round(squares.sum() ** 2 / (squares**2).sum())  # their number if all weights were equal
+        members = members[: min(effective, most)]
     return members[:_MOST_GENES]
 
 
@@ -178,8 +179,10 @@ class _Comparison:
             return 0.0, 0.0, 0.0
         own, genes = judged_genes(components[k]), judged_genes(self.found[self.partner[k]])
         again = np.intersect1d(own, genes).size / max(own.size, genes.size)
-        p = components.shape[1]
-        sets = [generator.choice(p, genes.size, replace=False) for _ in range(_RANDOM_SETS)]
+        # Others than its own, of which a module of many genes would leave few out.
+        others = np.setdiff1d(np.arange(components.shape[1]), genes)
+        size = min(genes.size, others.size)
+        sets = [generator.choice(others, size, replace=False) for _ in range(_RANDOM_SETS)] if size else []
         nothing, earlier = np.empty(0, dtype=np.intp), self._earlier(k)
         alone = self._ratio(k, genes, sets, nothing)
         return self._ratio(k, genes, sets, earlier) if earlier.size else alone, alone, again
@@ -200,7 +203,7 @@ class _Comparison:
             coherence(self.other.columns(at, in_other), leading_weights(self.fitted.columns(at, in_fitted)))
             for at in sets
         ]
-        expected = float(np.mean(random))
+        expected = float(np.mean(random)) if random else 0.0
         return own / expected if expected > 0 else 0.0
 
 

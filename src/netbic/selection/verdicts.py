@@ -98,8 +98,8 @@ def verdicts(
     The samples are split at random into two halves, several times. The model is fitted to one half with its own
     settings (sizes in proportion, a graph of the samples restricted to it, a third more modules), and its modules are
     matched one to one to those of the whole fit by the correlation of their scores in the *other* half. There, the
-    genes of a module found again should move together more than as many random genes, whose weights are fitted to the
-    first half as well.
+    genes of a module found again should move together more than as many random genes (others than its own), whose
+    weights are fitted to the first half as well.
 
     A module is *doubtful* if its scores are not found again (correlation below 0.6), or if its genes move together less
     than twice as much as random genes. Otherwise it *repeats* an earlier one if the scores of both are correlated (0.7
