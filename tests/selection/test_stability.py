@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import netbic
 from netbic import L0, SCAD, Graph, L1Ball, SparseGraphSVD
 from netbic.selection import StableModules, expected_false, stability
-from netbic.selection.complementary_pairs import _observed
+from netbic.selection.complementary_pairs import observed
 from netbic.selection.matching import MIN_SIMILARITY, Layers, jaccard, partners, similarity
 from netbic.selection.resampling import restrict
 from netbic.simulate import cohort, paper
@@ -134,9 +134,48 @@ def test_noise_has_few_stable_members_and_the_bound_holds():
         X = np.random.default_rng(seed).standard_normal((60, 60))
         noise = stability(SparseGraphSVD(1, n_rows=20, n_columns=20), X, n_pairs=10, threshold=0.6, random_state=seed)
         kept.append([noise.columns.members.sum(), noise.rows.members.sum()])
-        bound = noise.columns.false[0]
-    assert bound == expected_false(0.6, 20, 60, 10)
-    assert np.mean(kept, axis=0).max() < bound
+    assert np.mean(kept, axis=0).max() < expected_false(0.6, 20, 60, 10)
+
+
+def test_frequencies_are_not_divided_by_halves_that_do_not_find_the_module():
+    X = np.random.default_rng(0).standard_normal((60, 300))
+    X[:20, :40] += 0.7
+    part = stability(SparseGraphSVD(1, n_columns=40), X, n_pairs=25, random_state=0).columns
+    assert 0.75 <= part.found[0] < 1  # some halves do not find it
+    assert part.pairs_found[0] < part.n_pairs == 25
+    frequency, in_all = part.frequency[0], part.frequency_in_all[0]
+    assert frequency.max() <= 1
+    assert frequency[:40].mean() > in_all[:40].mean() / part.found[0] - 0.05
+    assert part.members.sum() > (in_all >= 0.75).sum()
+    q, n = part.selected[0] / part.found[0], int(part.pairs_found[0])
+    assert part.false[0] == expected_false(0.75, q, 300, n)
+    np.testing.assert_array_equal(part.members[0], frequency >= 0.75)
+
+
+def test_no_member_is_stable_if_the_module_is_found_less_often_than_the_threshold():
+    X = np.random.default_rng(3).standard_normal((60, 300))
+    part = stability(SparseGraphSVD(1, n_columns=40), X, n_pairs=10, random_state=0).columns
+    assert part.found[0] < 0.75
+    assert not part.members.any()
+    assert part.false[0] == 0
+
+
+def test_members_that_owe_their_frequency_to_the_edges_are_not_stable_with_rewired_graphs():
+    generator = np.random.default_rng(4)
+    X = generator.standard_normal((60, 200))
+    X[:20, :20] += 1.0
+    edges = np.triu(generator.random((200, 200)) < 0.1, 1).astype(float)
+    edges[:20, :20] = np.triu(np.ones((20, 20)), 1)
+    options = {"column_graph": Graph(edges + edges.T), "graph_term": "adjacency", "smoothness_scale": "relative"}
+    linked = SparseGraphSVD(1, n_columns=20, column_smoothness=1.0, **options)
+    found = stability(linked, X, n_pairs=5, n_rewired=5, random_state=0)
+    stable, again = found.columns.members[0], found.columns.rewired.members[0]
+    assert stable[:20].all()
+    assert again.sum() < 15
+    assert found.table["rewired_columns"][0] == (stable & again).sum()
+    assert "with rewired graphs too" in found.verdict
+    without = stability(SparseGraphSVD(1, n_columns=20), X, n_pairs=2, n_rewired=2, random_state=0)
+    assert without.columns.rewired is None
 
 
 def test_names_and_threads_and_storage_make_no_difference():
@@ -184,7 +223,7 @@ def test_missing_entries(missing):
 
 def test_unobserved_rows_and_columns_of_a_half_are_means():
     part = np.array([[1.0, np.nan, 3.0], [np.nan, np.nan, np.nan], [3.0, np.nan, 5.0]])
-    np.testing.assert_array_equal(_observed(part), [[1, 3, 3], [2, 3, 4], [3, 3, 5]])
+    np.testing.assert_array_equal(observed(part), [[1, 3, 3], [2, 3, 4], [3, 3, 5]])
     assert np.isnan(part).sum() == 5
 
 

@@ -13,6 +13,7 @@ from netbic.selection.groups import SampleGroups, group_summary, sample_groups
 from netbic.selection.n_modules import ModuleCount, n_modules
 from netbic.selection.stability import AxisStability, Stability, stability
 from netbic.selection.tune import Tuning, tune
+from netbic.selection.verdicts import Verdicts, verdicts
 
 __all__ = [
     "AutoSVD",
@@ -25,6 +26,7 @@ __all__ = [
     "Stability",
     "StableModules",
     "Tuning",
+    "Verdicts",
     "choose_settings",
     "consensus",
     "default_grid",
@@ -37,6 +39,7 @@ __all__ = [
     "stability",
     "threshold_for",
     "tune",
+    "verdicts",
 ]
 
 __getattr__ = earlier_names("netbic.selection", {"BegunOtherwise": "netbic.storage.CheckpointMismatch"})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import reduce
 from operator import add
 from typing import Self
@@ -10,13 +10,12 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils.validation import check_array
 
-from netbic.arrays import Floats, Indices, Matrix, checked
+from netbic.arrays import Floats, Indices, Matrix
 from netbic.estimators import SparseGraphSVD, has_missing
 from netbic.selection.fits import FitExecutor
 from netbic.selection.matching import MIN_SIMILARITY, Layers, jaccard, match_modules
-from netbic.selection.resampling import graphs_by_position, restrict
+from netbic.selection.resampling import by_position, restrict
 
 _FEWEST = 4  # two for each half: a single sample is 0 after centring
 
@@ -35,12 +34,18 @@ class SelectionCounts:
         Halves in which the matched module is similar enough.
     overlap : array of shape (K,)
         Jaccard indices with those.
+    counts_of_pairs : int array of shape (K, size)
+        The same as `counts`, of the pairs in both halves of which the matched module is similar enough.
+    pairs : array of shape (K,)
+        The number of those pairs.
     """
 
     counts: NDArray[np.int64]
     selected: Floats
     found: Floats
     overlap: Floats
+    counts_of_pairs: NDArray[np.int64]
+    pairs: Floats
 
     def __add__(self, other: SelectionCounts) -> SelectionCounts:
         return SelectionCounts(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
@@ -51,27 +56,23 @@ class ComplementaryPairs:
     """A model, data, and modules (`layers`) to search for in halves of the data.
 
     The graphs of `model` match `X` by position. `axis` ("columns" or "rows") is the one whose selections are counted;
-    the other one is halved.
+    the other one is halved. If `rewired`, graphs are rewired at random for every pair.
     """
 
     model: SparseGraphSVD
     X: Matrix
     layers: Layers
     axis: str
+    rewired: bool = False
 
     @classmethod
     def of(cls, fitted: SparseGraphSVD, X: Matrix, axis: str) -> Self:
         """For the modules of a model fitted to X."""
-        values = check_array(
-            checked(X), accept_sparse="csr" if axis == "columns" else "csc", dtype=[np.float64, np.float32],
-            ensure_all_finite=False,
-        )  # fmt: skip
+        model, values = by_position(fitted, X, "csr" if axis == "columns" else "csc")
         halved, size = ("samples", values.shape[0]) if axis == "columns" else ("features", values.shape[1])
         if size < _FEWEST:
             raise ValueError(f"X has {size} {halved}: at least {_FEWEST} are needed, two for each half")
-        names = fitted.names_["rows"], fitted.names_["columns"]
-        graphs = graphs_by_position(fitted.get_params(deep=False), values.shape, names)
-        return cls(clone(fitted).set_params(n_jobs=None, verbose=0, **graphs), values, Layers.of(fitted), axis)
+        return cls(model, values, Layers.of(fitted), axis)
 
     @property
     def size(self) -> int:
@@ -90,7 +91,10 @@ class ComplementaryPairs:
         order = generator.permutation(size)
         halves = [np.sort(half) for half in (order[: size // 2], order[size // 2 : 2 * (size // 2)])]
         starts = generator.integers(2**31 - 1, size=2).tolist()
-        return self._half(halves[0], starts[0]) + self._half(halves[1], starts[1])
+        fits = replace(self, model=_rewired(self.model, generator)) if self.rewired else self
+        one, two = (fits._half(half, start) for half, start in zip(halves, starts, strict=True))
+        total, both = one + two, one.found * two.found
+        return replace(total, counts_of_pairs=total.counts * both.astype(np.int64)[:, None], pairs=both)
 
     def _half(self, kept: Indices, random_state: int) -> SelectionCounts:
         left, right = self.layers
@@ -99,7 +103,7 @@ class ComplementaryPairs:
         else:
             model = restrict(self.model, "column", kept, right.shape[1])
             known, part = Layers(left, right[:, kept]), self.X[:, kept]
-        return self._compared(known, model.set_params(random_state=random_state).fit(_observed(part)))
+        return self._compared(known, model.set_params(random_state=random_state).fit(observed(part)))
 
     def _compared(self, known: Layers, fitted: SparseGraphSVD) -> SelectionCounts:
         matches = match_modules(known, Layers.of(fitted))
@@ -110,10 +114,19 @@ class ComplementaryPairs:
         counted = members & found[:, None]
         overlap = found * jaccard(reference != 0, counted)
         selected = members.sum(axis=1).astype(np.float64)
-        return SelectionCounts(counted.astype(np.int64), selected, found.astype(np.float64), overlap)
+        counts, none = counted.astype(np.int64), np.zeros(len(found))  # a half alone is no pair
+        return SelectionCounts(counts, selected, found.astype(np.float64), overlap, np.zeros_like(counts), none)
 
 
-def _observed(part: Matrix) -> Matrix:
+def _rewired(model: SparseGraphSVD, generator: np.random.Generator) -> SparseGraphSVD:
+    """A clone with rewired graphs, in which every node keeps its number of neighbours."""
+    graphs = {name: graph for name in ("row_graph", "column_graph") if (graph := getattr(model, name)) is not None}
+    rewired = {name: graph.rewire(generator) for name, graph in graphs.items()}
+    made: SparseGraphSVD = clone(model).set_params(**rewired)
+    return made
+
+
+def observed(part: Matrix) -> Matrix:
     """A half in which every row and column has an observed entry: means, which carry no signal, where all are NaN."""
     if not has_missing(part):
         return part

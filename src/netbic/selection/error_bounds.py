@@ -4,6 +4,9 @@ The data are split into B pairs of disjoint halves; in each half, q of p candida
 is stable if it is selected in at least a share tau of the 2B halves. A stable candidate is false if a fit to half the
 data selects it with a probability of at most q/p, no more often than at random. The bounds are those of Shah and
 Samworth (2013), J. R. Stat. Soc. B 75, 55-80, under different assumptions.
+
+`stability` uses them for frequencies given that a module is found: B is then the number of pairs of which both halves
+find it, and q is divided by the share of halves that find it.
 """
 
 from __future__ import annotations

@@ -6,8 +6,9 @@ from numbers import Integral
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils.validation import check_array
 
-from netbic.arrays import Array, Indices, RandomState
+from netbic.arrays import Array, Indices, Matrix, RandomState, checked
 from netbic.estimators import AXES, SparseGraphSVD
 from netbic.graphs import Graph, match
 from netbic.penalties import Penalty
@@ -59,6 +60,17 @@ def graphs_by_position(
                 matched[key] = Graph(match(graph, size, known, axis).weights)
             found[f"{axis}_graph"] = matched[key]
     return found
+
+
+def by_position(fitted: SparseGraphSVD, X: Matrix, sparse_format: str) -> tuple[SparseGraphSVD, Matrix]:
+    """A clone of a fitted model whose graphs match X by position, and the values of X without names."""
+    values = check_array(
+        checked(X), accept_sparse=sparse_format, dtype=[np.float64, np.float32], ensure_all_finite=False
+    )
+    names = fitted.names_["rows"], fitted.names_["columns"]
+    graphs = graphs_by_position(fitted.get_params(deep=False), values.shape, names)
+    made: SparseGraphSVD = clone(fitted).set_params(n_jobs=None, verbose=0, **graphs)
+    return made, values
 
 
 def restrict(model: SparseGraphSVD, axis: str, kept: Indices, size: int) -> SparseGraphSVD:

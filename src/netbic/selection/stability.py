@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from netbic.arrays import Array, Bools, Floats, Matrix, RandomState
+from netbic.arrays import Array, Bools, Floats, Indices, Matrix, RandomState
 from netbic.estimators import (
     SparseGraphSVD,
     StableModules,
@@ -25,6 +25,8 @@ from netbic.selection.matching import share_of_modules
 from netbic.selection.resampling import draw_seed, seeded
 
 _DEFAULT_THRESHOLD = 0.75
+_FOUND = 0.5  # share of the halves above which a module is said to be found again
+_ROUNDING = 1e-9  # frequencies are multiples of 1 / (2 pairs_found)
 
 
 @dataclass(frozen=True)
@@ -34,17 +36,27 @@ class AxisStability:
     Attributes
     ----------
     frequency : DataFrame
-        A row per feature (or sample), a column per module: the share of halves in which it is a member.
+        A row per feature (or sample), a column per module: how often it is a member if the module is found, as a share
+        of the halves of the pairs in which both halves find the module (0 if there is no such pair).
+    frequency_in_all : DataFrame
+        The same as a share of all halves; those that do not find the module count as halves without it.
     found : ndarray
-        Share of halves in which the module was found again.
+        Share of halves in which the module was found again. Below the threshold, no member is stable.
     overlap : ndarray
         Mean Jaccard index of its members with those of the modules matched to it; 0 if there is none.
     selected : ndarray
-        Mean number of members in a half: the q of the error bound.
+        Mean number of members in a half.
+    n_pairs : int
+        Pairs of halves.
+    pairs_found : ndarray
+        Pairs of which both halves find the module.
     threshold : ndarray
-        Frequency from which a member is stable; infinite where no threshold achieves the requested error.
+        Frequency from which a member is stable, and share of halves in which the module has to be found; infinite where
+        no threshold achieves the requested error.
     false : ndarray
         Bound on the expected number of stable members that halves select no more often than at random.
+    rewired : AxisStability or None
+        The same for rewired graphs, if that was asked for: what they would keep too.
     """
 
     frequency: pd.DataFrame
@@ -54,20 +66,32 @@ class AxisStability:
     n_pairs: int
     threshold: Floats
     false: Floats
+    frequency_in_all: pd.DataFrame
+    pairs_found: Indices
+    rewired: AxisStability | None = None
 
     @property
     def members(self) -> Bools:
         """Stable members: a row per module."""
-        lowest = self.threshold[:, None] - 1e-9  # rounding: frequencies are multiples of 1 / (2 n_pairs)
-        return np.asarray(lowest <= self.frequency.to_numpy().T)
+        lowest = self.threshold[:, None] - _ROUNDING
+        return np.asarray((lowest <= self.frequency.to_numpy().T) & (lowest <= self.found[:, None]))
 
     def _at(self, limit: _ErrorLimit) -> AxisStability:
         """The same frequencies at another threshold."""
-        n, p = self.n_pairs, len(self.frequency)
-        threshold = np.array([limit.threshold_at(q, p, n) for q in self.selected])
-        pairs = zip(threshold, self.selected, strict=True)
-        false = [expected_false(tau, q, p, n, limit.assumption) if tau <= 1 else 0.0 for tau, q in pairs]
-        return replace(self, threshold=threshold, false=np.array(false))
+        p = len(self.frequency)
+        # If a half finds the module and selects a candidate with probability q / p, then a half that finds the module
+        # selects it with probability q / (p found). Given that both halves find it, they are still independent.
+        known = self.pairs_found > 0
+        selected = np.minimum(self.selected / np.where(known, self.found, 1.0), p)
+        pairs = np.where(known, self.pairs_found, self.n_pairs)
+        each = list(zip(selected, pairs.tolist(), strict=True))
+        threshold = np.array([limit.threshold_at(q, p, n) for q, n in each])
+        false = [
+            expected_false(tau, q, p, n, limit.assumption) if tau - _ROUNDING <= found and tau <= 1 else 0.0
+            for tau, found, (q, n) in zip(threshold, self.found, each, strict=True)
+        ]
+        rewired = None if self.rewired is None else self.rewired._at(limit)
+        return replace(self, threshold=threshold, false=np.array(false), rewired=rewired)
 
 
 @dataclass(frozen=True)
@@ -125,7 +149,8 @@ class Stability:
 
         `module`; `found`, the share of halves in which it is found; and for features (`columns`) and samples (`rows`):
         `n_`, the members in the fit to all data, `stable_`, the number of stable members, `false_`, the bound on the
-        number of those expected by chance, `overlap_`, the mean Jaccard index with the matched modules.
+        number of those expected by chance, `overlap_`, the mean Jaccard index with the matched modules, and `rewired_`,
+        the number of stable members that are stable with rewired graphs too (if that was asked for).
         """
         table = pd.DataFrame({"module": np.arange(self.reference.n_components_)})
         table["found"] = np.mean([part.found for part in self._parts().values()], axis=0)
@@ -134,6 +159,8 @@ class Stability:
             table[f"stable_{axis}"] = part.members.sum(axis=1)
             table[f"false_{axis}"] = part.false
             table[f"overlap_{axis}"] = part.overlap
+            if part.rewired is not None:
+                table[f"rewired_{axis}"] = (part.members & part.rewired.members).sum(axis=1)
         return table
 
     @property
@@ -145,10 +172,10 @@ class Stability:
         nouns = {"columns": "features", "rows": "samples"}
         kept = [
             f"{table[f'stable_{axis}'].mean():.0f} of {table[f'n_{axis}'].mean():.0f} {nouns[axis]} are stable "
-            f"({_expected_by_chance(part)})"
+            f"({_expected_by_chance(part)}{_with_rewired(part)})"
             for axis, part in self._parts().items()
         ]
-        again = share_of_modules(int((table["found"] > 0.5).sum()), len(table))
+        again = share_of_modules(int((table["found"] > _FOUND).sum()), len(table))
         return f"{again} found again in most halves; {'per module, ' * (len(table) > 1)}{' and '.join(kept)}."
 
     def _parts(self) -> dict[str, AxisStability]:
@@ -188,6 +215,12 @@ def _expected_by_chance(part: AxisStability) -> str:
     return f"at most {part.false.mean():.2g} expected by chance"
 
 
+def _with_rewired(part: AxisStability) -> str:
+    if part.rewired is None:
+        return ""
+    return f"; {(part.members & part.rewired.members).sum(axis=1).mean():.0f} with rewired graphs too"
+
+
 def stability(
     model: SparseGraphSVD,
     X: Matrix,
@@ -197,22 +230,26 @@ def stability(
     max_false: float | None = None,
     pcer: float | None = None,
     assumption: str = "unimodal",
+    n_rewired: int = 0,
     random_state: RandomState = None,
     n_jobs: Jobs = None,
 ) -> Stability:
     """Find the members of a model's modules that are selected in most halves of the data.
 
     The samples are split at random into two halves, many times; the model is fitted to each half (sizes in proportion,
-    graphs restricted to it), and its modules are matched one to one to those of the fit to all data. The share of
-    halves in which a feature is a member measures how stable it is (Meinshausen and Buehlmann 2010; Shah and Samworth
-    2013). Samples are assessed in the same way in halves of the *features*: in halves of the samples, each sample would
-    always come with the same noise.
+    graphs restricted to it), and its modules are matched one to one to those of the fit to all data. A module is found
+    again in a half if the matched module is similar enough (`found`, the share of such halves). How often a feature is
+    a member of it then (`frequency`) measures how stable the feature is (Meinshausen and Buehlmann 2010; Shah and
+    Samworth 2013). The module itself has to be found as often as its stable members. Samples are assessed in the same
+    way in halves of the *features*: in halves of the samples, each sample would always come with the same noise.
 
-    The bound on false members counts features (samples) that are selected from half the data with a probability of at
-    most q / p, where q of p are selected on average. It assumes that the two halves are independent: that samples are
-    independent and, for the selection of samples, that features are independent given the module. It does not cover
-    features that are selected more often for reasons common to all halves: a larger variance, a graph that favours
-    them, a batch effect. With several modules, the theory does not cover the matching, which uses all data.
+    The bound on false members counts features (samples) that are selected from half the data, as members of the module
+    found again, with a probability of at most q / p, where q of p are selected on average. It is a bound for
+    `frequency`, given that the module is found: q is divided by `found`, and only pairs are used of which both halves
+    find it. It assumes that the two halves are independent: that samples are independent and, for the selection of
+    samples, that features are independent given the module. It does not cover features that are selected more often
+    for reasons common to all halves: a larger variance, a graph that favours them (see `n_rewired`), a batch effect.
+    The theory does not cover the matching either, which uses all data.
 
     Parameters
     ----------
@@ -222,13 +259,18 @@ def stability(
     n_pairs : int
         Pairs of disjoint halves.
     threshold : float
-        Share of halves, above 0.5, from which a member is stable. Default 0.75.
+        Frequency, above 0.5, from which a member is stable, and share of the halves in which its module has to be
+        found. Default 0.75.
     max_false : float
         Instead: the allowed expected number of false members per module and axis, which determines the threshold.
     pcer : float
         Instead: that number as a share of all features (samples), by Meinshausen and Buehlmann's bound as in s4vd.
     assumption : {"unimodal", "none", "r-concave"}
         The assumption behind the bound, see `expected_false`.
+    n_rewired : int
+        Pairs of halves that are also fitted with rewired graphs (another one for each pair, in which every node keeps
+        its number of neighbours), if the model has a graph. Members that are not stable with them owe it to the edges
+        of the graph.
     random_state : None, int or numpy.random.Generator
     n_jobs : int or "dask", optional
         Threads over pairs, or the workers of the current Dask client; the result does not depend on it.
@@ -252,14 +294,20 @@ def stability(
     axes = [axis for axis in ("columns", "rows") if _selects(model, axis)]
     if not axes:
         raise ValueError("the model keeps all samples and features, so nothing is selected: give n_rows or n_columns")
+    if n_rewired:
+        check_count("n_rewired", n_rewired)
+    has_graph = model.row_graph is not None or model.column_graph is not None
     seed, executor = draw_seed(random_state), executor_for(X, n_jobs)
+    parts: dict[str, Any] = {"columns": None, "rows": None}
     with quiet():
         reference = seeded(model, seed).fit(X)
-        pairs = [ComplementaryPairs.of(reference, X, axis) for axis in axes]
-        counts = [each.count(n_pairs, seed, executor) for each in pairs]
-    parts: dict[str, Any] = {"columns": None, "rows": None}
-    for axis, counted in zip(axes, counts, strict=True):
-        parts[axis] = _shares(counted, names_of(reference, axis), n_pairs)._at(limit)
+        for axis in axes:
+            pairs, names = ComplementaryPairs.of(reference, X, axis), names_of(reference, axis)
+            part = _shares(pairs.count(n_pairs, seed, executor), names, n_pairs)
+            if n_rewired and has_graph:
+                counted = replace(pairs, rewired=True).count(n_rewired, seed, executor)
+                part = replace(part, rewired=_shares(counted, names, n_rewired))
+            parts[axis] = part._at(limit)
     return Stability(reference, **parts)
 
 
@@ -270,7 +318,16 @@ def _selects(model: SparseGraphSVD, axis: str) -> bool:
 
 def _shares(counted: SelectionCounts, names: Array, n_pairs: int) -> AxisStability:
     """Counts as shares of the halves; the threshold is still to be set."""
-    frequency = pd.DataFrame(counted.counts.T / (2 * n_pairs), index=pd.Index(names))
-    overlap = counted.overlap / np.maximum(counted.found, 1)
-    found, selected, unset = counted.found / (2 * n_pairs), counted.selected / (2 * n_pairs), np.zeros(len(overlap))
-    return AxisStability(frequency, found, overlap, selected, n_pairs, unset, unset)
+    index = pd.Index(names)
+    pairs = counted.pairs.astype(np.intp)
+    return AxisStability(
+        frequency=pd.DataFrame(counted.counts_of_pairs.T / (2 * np.maximum(pairs, 1)), index=index),
+        found=counted.found / (2 * n_pairs),
+        overlap=counted.overlap / np.maximum(counted.found, 1),
+        selected=counted.selected / (2 * n_pairs),
+        n_pairs=n_pairs,
+        threshold=np.zeros(len(pairs)),
+        false=np.zeros(len(pairs)),
+        frequency_in_all=pd.DataFrame(counted.counts.T / (2 * n_pairs), index=index),
+        pairs_found=pairs,
+    )

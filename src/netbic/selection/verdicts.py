@@ -1,0 +1,323 @@
+"""One verdict per module: whether it is found again in samples that were not used, or repeats an earlier one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import NamedTuple, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from netbic.arrays import Bools, Floats, Indices, Matrix, RandomState
+from netbic.estimators import SparseGraphSVD, check_count, check_same_data, fitted_model, is_number
+from netbic.selection.coherence import Half, HalfMeasures, HeldOutCoherence, correlation
+from netbic.selection.fits import FitExecutor, Jobs, executor_for, quiet
+from netbic.selection.matching import jaccard
+from netbic.selection.resampling import draw_seed
+from netbic.solver import REPEATED
+
+Progress = Callable[[int, int], object]
+
+TOO_FEW = "too few samples to tell"
+_MIN_SAMPLES = 20  # fewer leave fewer than ten in each half
+_MIN_PAIRS = 3
+_SCORE, _RATIO, _SHARE = 0.6, 2.0, 0.5  # smallest score, ratio and share of genes of a module that is not in doubt
+_COLUMNS = [
+    "module", "verdict", "score", "ratio", "ratio_alone", "genes_found_again", "by_data_alone", "repeats", "closest",
+    "correlation", "gene_overlap", "sample_overlap", "reason",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, repr=False)
+class Verdicts:
+    """One verdict per module.
+
+    Attributes
+    ----------
+    table : DataFrame
+        A row per module. Numbers that depend on halves are medians over the pairs.
+
+        - `module`: its number, from 0.
+        - `verdict`: "strong", "moderate", "repeats k" (k counts from 1), "doubtful" or "too few samples to tell".
+        - `score`: absolute correlation, in samples not used, of its scores with those of the module found again.
+        - `ratio`: how many times as much as random genes the genes found again move together in samples not used,
+          beyond the earlier modules (whose scores are regressed out); `ratio_alone`: earlier modules included.
+        - `genes_found_again`: share of its genes.
+        - `by_data_alone`: share of its genes that would be chosen without the graph (as in `diagnostics_`).
+        - `repeats`: the earlier module that it repeats; -1 if none.
+        - `closest`: that module or, if there is none, the earlier one whose scores are most correlated (-1 for the
+          first module); `correlation` of the scores of both in all samples; `gene_overlap` and `sample_overlap`:
+          Jaccard indices of their members.
+        - `reason`: the verdict as a sentence, in which modules are counted from 1.
+    n_pairs : int
+        Number of pairs of halves.
+    """
+
+    table: pd.DataFrame
+    n_pairs: int
+
+    @property
+    def verdict(self) -> str:
+        """One plain sentence."""
+        if self.table.empty:
+            return "No module was found in X, so there is none to judge."
+        if (self.table["verdict"] == TOO_FEW).all():
+            return str(self.table["reason"].iloc[0])
+        kinds = self.table["verdict"].str.partition(" ")[0].tolist()
+        counted = [
+            (kinds.count("strong"), "is strong", "are strong"),
+            (kinds.count("moderate"), "is moderate", "are moderate"),
+            (kinds.count("repeats"), "repeats an earlier one", "repeat an earlier one"),
+            (kinds.count("doubtful"), "is doubtful", "are doubtful"),
+        ]
+        parts = [f"{number} {one if number == 1 else more}" for number, one, more in counted if number]
+        total = f"{len(kinds)} module{'s' * (len(kinds) != 1)}"
+        return f"Of {total}, {', '.join(parts)} (judged in {self.n_pairs} pairs of halves of the samples)."
+
+    def __repr__(self) -> str:
+        lines = [f"  {number}  {reason}" for number, reason in enumerate(self.table["reason"], start=1)]
+        return "\n".join([self.verdict, *lines])
+
+
+def verdicts(
+    model: SparseGraphSVD,
+    X: Matrix,
+    *,
+    groups: ArrayLike | None = None,
+    n_pairs: int = 10,
+    time_budget: float | None = None,
+    progress: Progress | None = None,
+    random_state: RandomState = None,
+    n_jobs: Jobs = None,
+) -> Verdicts:
+    """Judge every module of a fitted model in samples that were not used to find it.
+
+    The samples are split at random into two halves, several times. The model is fitted to one half with its own
+    settings (sizes in proportion, a graph of the samples restricted to it, a third more modules), and its modules are
+    matched one to one to those of the whole fit by the correlation of their scores in the *other* half. There, the
+    genes of a module found again should move together more than as many random genes (others than its own), whose
+    weights are fitted to the first half as well.
+
+    A module is *doubtful* if its scores are not found again (correlation below 0.6), or if its genes move together less
+    than twice as much as random genes. Otherwise it *repeats* an earlier one if the scores of both are correlated (0.7
+    or more) in all samples; it is *strong* if half of its genes or more are found again and half or more would be
+    chosen without the graph, *moderate* if one of these holds, and doubtful if neither does.
+
+    Samples (or `groups` of them) are assumed to be independent: replicates and time series have to be given as groups.
+    A module that is found again is a pattern of the data, whatever its cause: batches of samples form modules as well.
+
+    Parameters
+    ----------
+    model : SparseGraphSVD
+        Fitted to X. `n_pairs` clones of it are fitted to halves.
+    X : array, DataFrame or sparse matrix
+        The same data.
+    groups : array of shape (n_samples,), optional
+        Labels of samples that belong together, such as replicates or time points of a patient: samples with the same
+        label stay in the same half.
+    n_pairs : int
+        Pairs of halves, at least 3.
+    time_budget : float, optional
+        Seconds after which no further pair of halves is started, except the first 3. `Verdicts.n_pairs` is the number
+        used; results then depend on the speed of the machine.
+    progress : function, optional
+        Called after each pair, in the calling thread, with the numbers of finished pairs and of all pairs.
+    random_state : None, int or numpy.random.Generator
+    n_jobs : int or "dask", optional
+        Threads over pairs, or the workers of the current Dask client; the result does not depend on it.
+
+    Examples
+    --------
+    >>> import netbic
+    >>> study = netbic.simulate.cohort(200, 500, n_modules=2, strength=1.2, random_state=0)
+    >>> model = netbic.SparseGraphSVD(3, n_columns=60).fit(study.expression)
+    >>> found = netbic.selection.verdicts(model, study.expression, random_state=0)
+    >>> found.table["verdict"].tolist()
+    ['strong', 'strong', 'doubtful']
+    >>> print(found.table["reason"][0])
+    Strong: in samples not used, its genes move together ... times as much as random genes; ... % of them come back.
+    """
+    check_count("n_pairs", n_pairs)
+    if n_pairs < _MIN_PAIRS:
+        raise ValueError(f"n_pairs={n_pairs}: at least {_MIN_PAIRS} are needed")
+    if time_budget is not None and not (is_number(time_budget) and time_budget > 0):
+        raise ValueError(f"time_budget={time_budget!r}: a number of seconds above 0 is needed, or None")
+    model = fitted_model(model)
+    check_same_data(model, X)
+    seed, executor, numbers = draw_seed(random_state), executor_for(X, n_jobs), _numbered(groups, X.shape[0])
+    n_units = int(numbers.max()) + 1
+    with quiet():
+        judged = HeldOutCoherence.of(model, X, numbers, seed)
+        enough = n_units >= _MIN_SAMPLES and model.n_components_ > 0
+        schedule = _Schedule(n_pairs if enough else 0, time_budget, progress)
+        measures = schedule.run(judged, seed, executor)
+        relations = _Relations.of(model, judged)
+    alone = model.diagnostics_["by_data_alone"].to_numpy(dtype=np.float64)
+    units = "samples" if groups is None else "groups of samples"
+    return Verdicts(_table(measures, relations, alone, f"{n_units} {units}"), len(measures))
+
+
+def _numbered(groups: ArrayLike | None, n_samples: int) -> Indices:
+    """A number per sample, the same for samples of one group."""
+    if groups is None:
+        return np.arange(n_samples)
+    labels = np.asarray(groups)
+    if labels.shape != (n_samples,):
+        raise ValueError(f"groups has shape {labels.shape}: one label for each of the {n_samples} samples is needed")
+    if pd.isna(labels).any():
+        raise ValueError("groups has missing labels: give every sample a label, its own if it belongs to no group")
+    return np.asarray(pd.factorize(labels)[0], dtype=np.intp)
+
+
+@dataclass(frozen=True)
+class _Schedule:
+    """Pairs of halves within a time budget."""
+
+    n_pairs: int
+    time_budget: float | None
+    progress: Progress | None
+
+    def run(self, judged: HeldOutCoherence, seed: int, executor: FitExecutor) -> list[HalfMeasures]:
+        """The measures of every pair."""
+        start, found = perf_counter(), list[HalfMeasures]()
+        while size := self._next_batch(len(found), perf_counter() - start):
+            seeds = [[seed, number] for number in range(len(found), len(found) + size)]
+            for measures in executor.map(HeldOutCoherence.measured, judged, seeds):
+                found.append(measures)
+                if self.progress is not None:
+                    self.progress(len(found), self.n_pairs)
+        return found
+
+    def _next_batch(self, done: int, seconds: float) -> int:
+        """How many pairs to run next, given the time of those done."""
+        left = self.n_pairs - done
+        if self.time_budget is None:
+            return left
+        affordable = int((self.time_budget - seconds) / seconds * done) if done else _MIN_PAIRS
+        return max(0, min(left, affordable))
+
+
+class _Relation(NamedTuple):
+    """A module beside an earlier one: the correlation of their scores, and the overlap of their members."""
+
+    closest: int
+    correlation: float
+    gene_overlap: float
+    sample_overlap: float
+
+
+@dataclass(frozen=True)
+class _Relations:
+    """Correlations of scores in all samples (K x K), and the members of every module."""
+
+    correlations: Floats
+    rows: Bools
+    columns: Bools
+
+    @classmethod
+    def of(cls, model: SparseGraphSVD, judged: HeldOutCoherence) -> Self:
+        scores = Half(judged.X, model).scores(judged.components)
+        return cls(correlation(scores, scores), model.rows_, model.columns_)
+
+    def redundant_with(self, k: int) -> Indices:
+        """Earlier modules with correlated scores, the most correlated one first."""
+        earlier = np.abs(self.correlations[k, :k])
+        order = np.argsort(-earlier, kind="stable")
+        return order[earlier[order] >= REPEATED]
+
+    def to(self, k: int, other: int) -> _Relation:
+        """The relation of module k to another one (-1: to the earlier one with the most correlated scores)."""
+        if k == 0:
+            return _Relation(-1, np.nan, np.nan, np.nan)
+        other = other if other >= 0 else int(np.abs(self.correlations[k, :k]).argmax())
+        overlaps = [float(jaccard(side[[k]], side[[other]])[0]) for side in (self.columns, self.rows)]
+        return _Relation(other, float(self.correlations[k, other]), *overlaps)
+
+
+class _Evidence(NamedTuple):
+    """Medians over pairs of halves for one module."""
+
+    score: float
+    ratio: float
+    ratio_alone: float
+    genes_found_again: float
+    by_data_alone: float
+
+    def ratio_to_judge(self, redundant: bool) -> float:
+        """The ratio by which a module is judged: nothing would be left of a redundant one beyond the earlier ones."""
+        return self.ratio_alone if redundant else self.ratio
+
+
+def _table(measures: list[HalfMeasures], relations: _Relations, alone: Floats, given: str) -> pd.DataFrame:
+    """`Verdicts.table`."""
+    n_modules = len(alone)
+    medians = np.median(measures, axis=0) if measures else np.full((len(HalfMeasures._fields), n_modules), np.nan)
+    rows: list[tuple[object, ...]] = []
+    known: list[str] = []
+    for k, numbers in enumerate(zip(*medians.tolist(), alone.tolist(), strict=True)):
+        evidence = _Evidence(*numbers)
+        verdict, repeats = _judged(evidence, relations.redundant_with(k), known)
+        relation = relations.to(k, repeats)
+        reason = _reason(verdict, evidence, relation) if measures else _too_few(given)
+        known.append(verdict)
+        rows.append((k, verdict, *evidence, repeats, *relation, reason))
+    return pd.DataFrame(rows, columns=_COLUMNS)
+
+
+def _judged(evidence: _Evidence, redundant: Indices, known: list[str]) -> tuple[str, int]:
+    """The verdict, given those of earlier modules, and the module that is repeated (-1: none)."""
+    if np.isnan(evidence.score):
+        return TOO_FEW, -1
+    if evidence.score < _SCORE or evidence.ratio_to_judge(redundant.size > 0) < _RATIO:
+        return "doubtful", -1
+    # A module cannot repeat a doubtful one; one that repeats nothing itself is the better reference.
+    repeated = sorted((j for j in redundant if known[j] != "doubtful"), key=lambda j: known[j].startswith("repeats"))
+    if repeated:
+        return f"repeats {repeated[0] + 1}", int(repeated[0])
+    # NaN: a model saved by an earlier version does not know which genes the data alone would choose.
+    n_small = (evidence.genes_found_again < _SHARE) + (evidence.by_data_alone < _SHARE)
+    return ("strong", "moderate", "doubtful")[n_small], -1
+
+
+def _too_few(given: str) -> str:
+    return f"Too few samples to tell: {given}, at least {_MIN_SAMPLES} are needed."
+
+
+def _reason(verdict: str, evidence: _Evidence, relation: _Relation) -> str:
+    """The verdict as a sentence."""
+    ratio = evidence.ratio_to_judge(abs(relation.correlation) >= REPEATED)
+    if verdict == "doubtful":
+        return f"Doubtful: {_doubt(evidence, ratio)}."
+    if verdict.startswith("repeats"):
+        return f"Repeats module {relation.closest + 1}{_repetition(relation)}."
+    together = f"in samples not used, its genes move together {_times(ratio)} as much as random genes"
+    again, by_data = evidence.genes_found_again, evidence.by_data_alone
+    if verdict == "strong":
+        return f"Strong: {together}; {again:.0%} of them come back.".replace("%", " %")
+    weak = f"{again:.0%} of them come back" if again < _SHARE else f"{by_data:.0%} would be chosen without the graph"
+    return f"Moderate: {together}, but only {weak}.".replace("%", " %")
+
+
+def _doubt(evidence: _Evidence, ratio: float) -> str:
+    if evidence.score < _SCORE:
+        return f"it is not found again in half of the samples (correlation of scores {evidence.score:.2f})"
+    if ratio < _RATIO:
+        beyond = "beyond the earlier modules, " if evidence.ratio_alone >= _RATIO else ""
+        return f"{beyond}its genes move together only {_times(ratio)} as much as random genes in samples not used"
+    again, by_data = evidence.genes_found_again, evidence.by_data_alone
+    text = f"only {again:.0%} of its genes come back, and only {by_data:.0%} would be chosen without the graph"
+    return text.replace("%", " %")
+
+
+def _repetition(relation: _Relation) -> str:
+    sign = "" if relation.correlation > 0 else " with the opposite sign"
+    samples = "same samples" if relation.sample_overlap >= _SHARE else "further samples of the same contrast"
+    genes = "same genes" if relation.gene_overlap >= _SHARE else "further genes"
+    return f"{sign}: {samples}, {genes}"
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.1f} times" if ratio < 10 else f"{ratio:.0f} times"

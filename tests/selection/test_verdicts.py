@@ -1,0 +1,282 @@
+"""Verdicts: planted modules are strong, noise and graph artefacts are doubtful, repeated signals are named."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+import netbic
+from netbic import AdaptiveSupport, Graph, SparseGraphSVD
+from netbic.selection import Verdicts, verdicts
+from netbic.selection.coherence import Half, HeldOutCoherence, coherence, correlation, judged_genes, leading_weights
+
+
+def two_groups(n=80, p=300, k=30, strength=1.5, seed=0):
+    """Noise with two modules: two disjoint sets of genes, each shifted in a third of the samples."""
+    generator = np.random.default_rng(seed)
+    X = generator.standard_normal((n, p))
+    for module in range(2):
+        rows = generator.choice(n, n // 3, replace=False)
+        X[np.ix_(rows, np.arange(k) + module * k)] += strength * generator.choice([-1, 1], k)
+    return X
+
+
+def fitted(X, n_components=3, **parameters):
+    parameters = {"n_columns": 30, "deflation": "schur", "random_state": 0} | parameters
+    return SparseGraphSVD(n_components, **parameters).fit(X)
+
+
+def cliques(p, size=3):
+    """Disjoint cliques of neighbouring nodes."""
+    groups = np.arange(p) // size
+    linked = groups[:, None] == groups
+    np.fill_diagonal(linked, False)
+    return Graph(sp.csr_array(linked.astype(float)))
+
+
+X = two_groups()
+model = fitted(X)
+found = verdicts(model, X, random_state=0)
+
+
+# ------------------------------------------------------------------------------------------------------------
+# Measures
+# ------------------------------------------------------------------------------------------------------------
+
+
+def test_coherence_is_1_for_orthogonal_genes_and_their_number_for_equal_ones():
+    generator = np.random.default_rng(0)
+    orthogonal = np.linalg.qr(generator.standard_normal((20, 5)))[0] * np.array([1, 2, 3, 4, 5])
+    weights = generator.standard_normal(5)
+    assert coherence(orthogonal, weights) == pytest.approx(1)
+    equal = np.outer(generator.standard_normal(20), np.ones(5))
+    assert coherence(equal, np.ones(5)) == pytest.approx(5)
+    assert coherence(np.zeros((20, 5)), weights) == 0
+
+
+@pytest.mark.parametrize("shape", [(30, 7), (7, 30)])
+def test_refitted_weights_are_the_leading_singular_vector(shape):
+    columns = np.random.default_rng(1).standard_normal(shape)
+    weights, leading = leading_weights(columns), np.linalg.svd(columns)[2][0]
+    assert abs(weights @ leading) / np.linalg.norm(weights) == pytest.approx(1)
+
+
+def test_columns_of_a_half_are_centred_and_scores_regressed_out():
+    half = Half(X[::2] + 5, SparseGraphSVD(scale=True))
+    given = half.scores(model.components_[:2])
+    columns = half.columns(np.array([3, 40, 200]), given)
+    np.testing.assert_allclose(columns.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(given @ columns, 0, atol=1e-10)
+    plain = half.columns(np.array([3]), given[:0])
+    np.testing.assert_allclose(plain.std(axis=0), 1)
+
+
+def test_measures_of_one_pair_equal_those_computed_directly():
+    whole = HeldOutCoherence.of(model, X, np.arange(80), seed=0)
+    measures = whole.measured([5, 0])
+    inside = np.isin(np.arange(80), np.random.default_rng([5, 0]).permutation(80)[:40])
+    refitted = fitted(X[inside], 5)  # two more than the model
+    other = X[~inside] - X[~inside].mean(axis=0)
+    scores, again = other @ model.components_.T, other @ refitted.components_.T
+    matrix = np.abs(np.corrcoef(scores.T, again.T)[:3, 3:])
+    np.testing.assert_allclose(measures.score[0], matrix[0].max())
+    partner = int(matrix[0].argmax())
+    shared = (model.columns_[0] & refitted.columns_[partner]).sum() / 30
+    assert measures.genes[0] == pytest.approx(shared)
+
+
+def test_a_dense_module_is_judged_by_its_heaviest_genes():
+    vector = np.concatenate([np.full(10, 1.0), np.full(90, 1e-3)])
+    assert sorted(judged_genes(vector)) == list(range(10))
+    assert judged_genes(np.ones(100)).size == 50
+    assert correlation(np.ones((1, 5)), np.eye(5)[:1]) == 0
+
+
+# ------------------------------------------------------------------------------------------------------------
+# Verdicts
+# ------------------------------------------------------------------------------------------------------------
+
+
+def test_planted_modules_are_strong_and_what_is_left_is_doubtful():
+    assert found.table["verdict"].tolist() == ["strong", "strong", "doubtful"]
+    assert (found.table["ratio"][:2] > 2).all()
+    assert (found.table["genes_found_again"][:2] > 0.5).all()
+    assert found.table["repeats"].tolist() == [-1, -1, -1]
+    assert found.n_pairs == 10
+    assert found.table["reason"][0].startswith("Strong: in samples not used, its genes move together ")
+    assert str(found).splitlines()[0] == (
+        "Of 3 modules, 2 are strong, 1 is doubtful (judged in 10 pairs of halves of the samples)."
+    )
+
+
+def test_a_module_of_half_of_the_genes_is_compared_with_the_other_half():
+    toy = netbic.simulate.paper(0.02, random_state=0)
+    result = verdicts(fitted(toy.X, 1, n_rows=50, n_columns=50, center=None), toy.X, random_state=0)
+    assert result.table["verdict"][0] == "strong"
+    assert result.table["ratio"][0] > 5
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_uneven_noise_is_doubtful_although_the_same_scores_come_back(seed):
+    noise = np.random.default_rng(seed).standard_normal((60, 200)) * np.exp(1.5 * np.linspace(-1, 1, 200))
+    result = verdicts(fitted(noise, n_columns=10), noise, random_state=0)
+    assert (result.table["verdict"] == "doubtful").all()
+    assert result.table["score"].max() > 0.6
+
+
+def test_a_graph_that_chooses_the_genes_is_found_out():
+    generator = np.random.default_rng(3)
+    noise = generator.standard_normal((60, 300))
+    options = {"column_smoothness": 2.0, "smoothness_scale": "relative", "graph_term": "normalized"}
+    with pytest.warns(UserWarning, match="graph"):
+        heavy = fitted(noise, column_graph=cliques(300), **options)
+    result = verdicts(heavy, noise, random_state=0)
+    assert (result.table["verdict"] == "doubtful").all()
+    assert result.table["by_data_alone"].max() < 0.9
+    assert (found.table["by_data_alone"] == 1).all()  # no graph
+
+
+def test_a_module_that_repeats_an_earlier_one_is_named():
+    generator = np.random.default_rng(4)
+    contrast = generator.standard_normal(80)
+    dense = np.outer(contrast, np.r_[np.full(60, 1.2), np.zeros(240)]) + generator.standard_normal((80, 300))
+    result = verdicts(fitted(dense, 2, n_columns=30, deflation="hotelling"), dense, random_state=0)
+    assert result.table["verdict"].tolist()[0] in ("strong", "moderate")
+    assert result.table["verdict"][1] == "repeats 1"
+    assert result.table["repeats"].tolist() == [-1, 0]
+    assert abs(result.table["correlation"][1]) >= 0.7
+    assert result.table["gene_overlap"][1] < 0.5
+    assert result.table["reason"][1] == "Repeats module 1: same samples, further genes."
+
+
+def test_too_few_samples():
+    few = X[:19]
+    result = verdicts(fitted(few), few)
+    assert (result.table["verdict"] == "too few samples to tell").all()
+    assert result.n_pairs == 0
+    assert result.table["score"].isna().all()
+    assert result.verdict == "Too few samples to tell: 19 samples, at least 20 are needed."
+
+
+def test_no_module():
+    flat = np.ones((30, 10))
+    with pytest.warns(UserWarning, match="module"):
+        empty = SparseGraphSVD(2).fit(flat)
+    result = verdicts(empty, flat)
+    assert result.table.empty
+    assert "No module" in repr(result)
+
+
+def test_replicates_stay_together_if_they_are_given_as_groups():
+    # Four copies of every sample: nearly all of them are in both halves.
+    noise = np.repeat(np.random.default_rng(5).standard_normal((25, 200)), 4, axis=0)
+    noisy = fitted(noise, n_columns=20)
+    grouped = verdicts(noisy, noise, groups=np.repeat(np.arange(25), 4), random_state=0)
+    assert (grouped.table["verdict"] == "doubtful").all()
+    alone = verdicts(noisy, noise, random_state=0)
+    assert alone.table["ratio_alone"][0] > 1.25 * grouped.table["ratio_alone"][0]
+
+
+# ------------------------------------------------------------------------------------------------------------
+# Invariances, inputs and options
+# ------------------------------------------------------------------------------------------------------------
+
+
+def same(one, other):
+    pd.testing.assert_frame_equal(one.table.drop(columns="reason"), other.table.drop(columns="reason"), rtol=1e-6)
+
+
+def test_scaling_the_data_changes_nothing():
+    same(found, verdicts(fitted(8 * X), 8 * X, random_state=0))
+
+
+def test_the_order_of_genes_does_not_matter():
+    order = np.random.default_rng(6).permutation(X.shape[1])
+    result = verdicts(fitted(X[:, order]), X[:, order], random_state=0)
+    assert result.table["verdict"].tolist() == found.table["verdict"].tolist()
+    columns = ["score", "genes_found_again", "correlation"]  # random genes are others
+    pd.testing.assert_frame_equal(result.table[columns], found.table[columns], rtol=1e-6)
+
+
+def test_tables_sparse_matrices_and_threads_give_the_same():
+    table = pd.DataFrame(X, index=[f"s{i}" for i in range(80)], columns=[f"g{i}" for i in range(300)])
+    same(found, verdicts(fitted(table), table, random_state=0))
+    same(found, verdicts(fitted(sp.csr_array(X)), sp.csc_array(X), random_state=0))
+    assert found.table.equals(verdicts(model, X, random_state=0, n_jobs=2).table)
+
+
+@pytest.mark.parametrize("center", [None, "rows", "both", "grand"])
+def test_any_centring(center):
+    result = verdicts(fitted(X, 2, center=center, scale=center == "both"), X, random_state=0)
+    assert (result.table["verdict"] == "strong").all()
+    sparse = sp.csr_array(X)
+    same(result, verdicts(fitted(sparse, 2, center=center, scale=center == "both"), sparse, random_state=0))
+
+
+@pytest.mark.parametrize("missing", ["ignore", "impute"])
+def test_missing_values(missing):
+    holes = np.where(np.random.default_rng(7).random(X.shape) < 0.1, np.nan, X)
+    result = verdicts(fitted(holes, 2, missing=missing), holes, random_state=0, n_pairs=4)
+    assert (result.table["verdict"] == "strong").all()
+
+
+def test_dask_workers():
+    pytest.importorskip("distributed")
+    from distributed import Client
+
+    with Client(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None):
+        assert found.table.equals(verdicts(model, X, random_state=0, n_jobs="dask").table)
+
+
+def test_graphs_on_both_axes_and_sizes_chosen_by_the_data():
+    graph = cliques(300, 30)
+    weights = {"row_smoothness": 0.1, "column_smoothness": 0.1}
+    both = fitted(X, 2, n_rows=30, row_graph=cliques(80, 4), column_graph=graph, **weights)
+    assert verdicts(both, X, random_state=0, n_pairs=4).table["verdict"].isin(["strong", "moderate"]).all()
+    small = two_groups(40, 100, 15, strength=2.5)
+    adaptive = fitted(small, 2, n_columns=None, column_penalty=AdaptiveSupport())
+    assert (verdicts(adaptive, small, random_state=0, n_pairs=3).table["verdict"] == "strong").all()
+
+
+def test_the_time_budget_limits_the_pairs():
+    calls = []
+    result = verdicts(model, X, n_pairs=8, time_budget=1e-9, random_state=0, progress=lambda *done: calls.append(done))
+    assert result.n_pairs == 3
+    assert "3 pairs of halves" in result.verdict
+    assert calls == [(1, 8), (2, 8), (3, 8)]
+    assert verdicts(model, X, n_pairs=4, time_budget=1e9, random_state=0).n_pairs == 4
+
+
+def test_loaded_models_and_searches(tmp_path):
+    netbic.save(model, tmp_path / "model")
+    assert found.table.equals(verdicts(netbic.load(tmp_path / "model"), X, random_state=0).table)
+    assert isinstance(found, Verdicts)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_pairs": 2}, "n_pairs=2: at least 3"),
+        ({"time_budget": 0}, "time_budget=0: a number of seconds above 0"),
+        ({"groups": np.zeros(3)}, r"groups has shape \(3,\)"),
+        ({"groups": [None] * 80}, "groups has missing labels"),
+    ],
+)
+def test_options_are_checked(options, message):
+    with pytest.raises(ValueError, match=message):
+        verdicts(model, X, **options)
+
+
+def test_other_data_are_refused():
+    with pytest.raises(ValueError, match="the modules were found in one of shape"):
+        verdicts(model, X[:-1])
+
+
+def test_the_example_of_the_page_runs(capsys):
+    page = (Path(__file__).parents[2] / "docs" / "verdicts.md").read_text()
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    exec(code, {})
+    assert "2 are strong, 1 is doubtful" in capsys.readouterr().out
