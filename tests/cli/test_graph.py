@@ -40,6 +40,26 @@ def test_the_network_is_written_with_names_and_netbic_fit_reads_it(cohort, refer
     assert used.names.tolist() == pd.read_csv(cohort / "expression.tsv", sep="\t")["gene"].tolist()
 
 
+def test_fit_smooths_the_data_over_the_network(cohort, tmp_path):
+    files = "fit", cohort / "expression.tsv", "--graph", cohort / "edges.tsv", "--out"
+    small = "--genes", 10, "--modules", 2, "--no-report"
+    done = run_successfully(*files, tmp_path / "cv", *small, "--smoothing", "cv")
+    model = netbic.load(tmp_path / "cv")
+    assert model.smoothing == "cv"
+    assert f"smoothing chosen by cross-validation: {model.smoothing_:g}" in done.output
+    run_successfully(*files, tmp_path / "half", *small, "--smoothing", "0.5")
+    model, X = netbic.load(tmp_path / "half"), netbic.io.read_expression(cohort / "expression.tsv").frame()
+    assert model.smoothing_ == 0.5
+    assert (model.graph_share_ == 0).all()
+    again = model.get_params(deep=False) | {"column_graph": model.graphs_["columns"]}
+    np.testing.assert_allclose(netbic.SparseGraphSVD(**again).fit(X).components_, model.components_, atol=1e-9)
+    scores = run_successfully("score", tmp_path / "half", cohort / "expression.tsv").output.splitlines()
+    np.testing.assert_allclose(float(scores[1].split("\t")[1]), model.transform(X)[0, 0], rtol=1e-6)
+    for wrong in (("--smoothing", "1"), ("--smoothing", "much"), ("--smoothing", "0.5", "--auto")):
+        assert run(*files, tmp_path / "no", *wrong).exit_code == 2
+    assert "needs a network" in run("fit", cohort / "expression.tsv", "--out", tmp_path / "no", *wrong[:2]).output
+
+
 def test_orientation_and_absolute_correlations(cohort, reference, tmp_path):
     reference.T.to_csv(tmp_path / "turned.csv")
     run_successfully("graph", tmp_path / "turned.csv", "--samples-in-rows", "--absolute", "--out", tmp_path / "p.npz")

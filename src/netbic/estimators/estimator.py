@@ -294,7 +294,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         settings = self._settings(X.dtype)
         with one_blas_thread(), released(X):
             operator, noise, scaler = self._scaling().apply(X)
-            by, smoothing_scores = smoother_of(self, X, column_graph)
+            by, smoothing_scores = smoother_of(self, operator, X, column_graph)
             searched = apply_smoother(operator, by, self.low_memory)
             search = self._search(searched, rows, columns, settings, noise, known)
             modules: list[Module] = []
@@ -325,7 +325,8 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
             operator, noise, scaler = made._scaling().apply(X)
             if self.smoothing is not None:
                 _, graph = AxisOptions.of(self, "column").build(X.shape[1], names)
-                operator = apply_smoother(operator, smoother_of(made, X, graph)[0], self.low_memory)
+                by, _ = smoother_of(made, operator, X, graph)
+                operator = apply_smoother(operator, by, self.low_memory)
             starts = Starts(operator, exact=self.solver == "aisp")
             if operator.squared_norm > 0:
                 starts.leading(operator)  # computed once for all searches

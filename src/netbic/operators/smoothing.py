@@ -55,11 +55,7 @@ class Smoother:
 
     def rows(self, X: Array) -> Array:
         """X S, in the precision of X."""
-        matrix, smoothed = self.matrix.astype(X.dtype), np.empty_like(X, order="C")
-        for start in range(0, len(X), _BLOCK_ROWS):
-            part = slice(start, start + _BLOCK_ROWS)
-            smoothed[part] = self._series(matrix, np.ascontiguousarray(X[part].T)).T
-        return smoothed
+        return smoothed_rows(self.matrix, X, [self.weight])[0]
 
     def columns(self, X: Array) -> Array:
         """S X; for one vector or several."""
@@ -70,22 +66,42 @@ class Smoother:
         """The inverse of `columns`."""
         return np.asarray((X - self.weight * (self.matrix @ X)) / (1 - self.weight))
 
-    def _series(self, matrix: sp.csr_array, X: Array) -> Array:
-        a = self.weight
-        if not a:
-            return X
-        root = sqrt(1 - a * a)
-        ratio, scale = a / (1 + root), (1 - a) / root
-        n_terms = ceil(log(_ROUNDING * float(np.finfo(X.dtype).eps) * (1 - ratio)) / log(ratio))
-        earlier, latest = X, matrix @ X
-        total = scale * (X + 2 * ratio * latest)
-        for power in range(2, n_terms + 1):
-            product = matrix @ latest
+
+def smoothed_rows(matrix: sp.csr_array, X: Array, weights: Sequence[float]) -> list[Array]:
+    """(1 - a) X (I - aM)^-1 for several weights a, in the time that the largest one takes; in the precision of X."""
+    matrix, made = matrix.astype(X.dtype), [np.empty_like(X, order="C") for _ in weights]
+    for start in range(0, len(X), _BLOCK_ROWS):
+        part = slice(start, start + _BLOCK_ROWS)
+        for smooth, total in zip(made, _series(matrix, np.ascontiguousarray(X[part].T), weights), strict=True):
+            smooth[part] = total.T
+    return made
+
+
+def _series(matrix: sp.csr_array, X: Array, weights: Sequence[float]) -> list[Array]:
+    """(1 - a) (I - aM)^-1 X for several weights a: they share the polynomials T_k(M) X."""
+    scales, ratios, lengths = zip(*(_terms(weight, X.dtype) for weight in weights), strict=True)
+    totals = [scale * X for scale in scales]
+    earlier, latest = X, X
+    for power in range(1, max(lengths) + 1):
+        product = matrix @ latest
+        if power > 1:
             product *= 2
             product -= earlier
-            earlier, latest = latest, product
-            total += 2 * scale * ratio**power * latest
-        return np.asarray(total)
+        earlier, latest = latest, product
+        for total, scale, ratio, length in zip(totals, scales, ratios, lengths, strict=True):
+            if power <= length:
+                total += 2 * scale * ratio**power * latest
+    return totals
+
+
+def _terms(weight: float, dtype: DTypeLike) -> tuple[float, float, int]:
+    """The first coefficient, the ratio r of the series, and the number of further terms."""
+    if not weight:
+        return 1.0, 0.0, 0
+    root = sqrt(1 - weight * weight)
+    ratio = weight / (1 + root)
+    remainder = _ROUNDING * float(np.finfo(dtype).eps) * (1 - ratio)
+    return (1 - weight) / root, ratio, ceil(log(remainder) / log(ratio))
 
 
 def smoothed(operator: Corrected, smoother: Smoother, low_memory: bool = False) -> Corrected:
@@ -93,17 +109,25 @@ def smoothed(operator: Corrected, smoother: Smoother, low_memory: bool = False) 
 
     A dense matrix is smoothed once; of all others, the products are smoothed.
     """
-    base, factors, left, right = operator.parts()
-    if (rows := base.stored_rows()) is not None:
-        scaled = rows.astype(rows.dtype, copy=True) if factors is None else rows * factors.astype(rows.dtype)
-        scaled -= (left @ right.T).astype(rows.dtype, copy=False)
-        made = DenseOperator(smoother.rows(scaled), low_memory)
+    if (rows := scaled_rows(operator)) is not None:
+        made = DenseOperator(smoother.rows(rows), low_memory)
         nothing = np.zeros(made.shape[0]), np.zeros(made.shape[1])
         return Corrected(made, float(made.column_squares(*nothing).sum()))
+    base, factors, left, right = operator.parts()
     implicit = SmoothedOperator(base, factors, smoother)
     right = smoother.columns(right)
     reduction = RowReduction(_squared_norm, _plus, None, left, right)
     return Corrected(implicit, implicit.reduce_rows(reduction), left=left, right=right)
+
+
+def scaled_rows(operator: Corrected) -> Array | None:
+    """A centred and scaled matrix before deflation as an array, if the data are stored as one."""
+    base, factors, left, right = operator.parts()
+    if (rows := base.stored_rows()) is None:
+        return None
+    scaled: Array = rows.copy() if factors is None else rows * factors.astype(rows.dtype)
+    scaled -= (left @ right.T).astype(rows.dtype, copy=False)
+    return scaled
 
 
 def _squared_norm(rows: Floats, first: int) -> float:
