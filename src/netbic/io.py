@@ -33,6 +33,7 @@ from netbic.storage import (
     summary_table,
     to_frames,
     write_cohort,
+    write_network,
 )
 from netbic.study import (
     Alignment,
@@ -91,6 +92,7 @@ __all__ = [
     "to_frames",
     "write_cohort",
     "write_json",
+    "write_network",
     "write_table",
 ]
 

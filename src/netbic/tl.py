@@ -35,7 +35,7 @@ from netbic.study import Alignment, align, scores_by_name, with_names
 if TYPE_CHECKING:
     from anndata import AnnData
 
-_OPTIONAL = ("rows_choices", "columns_choices", "kept")  # arrays of some models only
+_OPTIONAL = ("rows_choices", "columns_choices", "kept", "smoothing")  # arrays of some models only
 _PER_MODULE = ("singular_values", "explained_variance_ratio", "graph_share", "converged", "rounds")
 
 

@@ -8,6 +8,7 @@ from netbic.cli.convert import convert
 from netbic.cli.demo import demo
 from netbic.cli.enrich import enrich
 from netbic.cli.fit import fit
+from netbic.cli.graph import graph
 from netbic.cli.report import report
 from netbic.cli.reproduce import reproduce
 from netbic.cli.score import score
@@ -31,6 +32,7 @@ def main() -> None:
     netbic demo                              a first example on simulated data
     netbic simulate DIR                      example files for the other commands
     netbic convert EXPR OUT.zarr             for data larger than memory
+    netbic graph OTHER --out NET.npz         a network from another study
     netbic align EXPR --graph NET            check gene names against the network
     netbic fit EXPR --graph NET --out DIR    find modules, write them as tables
     netbic tune EXPR --graph NET --out DIR   choose sizes and smoothness
@@ -43,5 +45,5 @@ def main() -> None:
     """
 
 
-for command in (demo, simulate, convert, align, tune, fit, enrich, report, score, reproduce):
+for command in (demo, simulate, convert, graph, align, tune, fit, enrich, report, score, reproduce):
     main.add_command(command)

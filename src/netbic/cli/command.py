@@ -136,7 +136,7 @@ def mark_resumable() -> None:
     click.get_current_context().meta[_RESUMABLE] = True
 
 
-_OF_COMMAND = {"lazy": "dask", "scale": "zscore"}  # parameters whose option has another name
+_OF_COMMAND = {"lazy": "dask", "scale": "zscore", "k": "neighbours"}  # parameters whose option has another name
 
 
 def _with_options(text: str, parameters: Sequence[str]) -> str:
@@ -197,22 +197,7 @@ reads_expression = options(
     click.option("--skip-columns", metavar="NAME,...", help="Columns of the table to ignore."),
 )
 
-reads_a_study = options(
-    reads_expression,
-    click.option("--relations", metavar="NAME,...", help="Keep only edges with these relations (SIF: second column)."),
-    click.option("--min-score", type=Finite(0), help="Keep only edges with at least this score (STRING: 0 to 1000)."),
-    click.option("--string-info", type=File, help="STRING's protein.info file, to translate proteins to gene names."),
-    click.option("--graph-names", type=File, help="File with the node names of an .npz network, one per line."),
-    click.option(
-        "--header/--no-header", default=None, show_default="detected", help="Whether the edge table has a header line."
-    ),
-    click.option(
-        "--source",
-        metavar="COLUMN",
-        show_default="detected by its name",
-        help="Column of the edge table with the first gene.",
-    ),
-    click.option("--target", metavar="COLUMN", help="Column of the edge table with the second gene."),
+preprocesses_genes = options(
     click.option(
         "--id-map", type=File, help="Two-column table that translates gene names of the data to those of the network."
     ),
@@ -231,6 +216,25 @@ reads_a_study = options(
     click.option(
         "--top-genes", "n_variable", type=click.IntRange(2), metavar="N", help="Keep the N most variable genes."
     ),
+)
+
+reads_a_study = options(
+    reads_expression,
+    click.option("--relations", metavar="NAME,...", help="Keep only edges with these relations (SIF: second column)."),
+    click.option("--min-score", type=Finite(0), help="Keep only edges with at least this score (STRING: 0 to 1000)."),
+    click.option("--string-info", type=File, help="STRING's protein.info file, to translate proteins to gene names."),
+    click.option("--graph-names", type=File, help="File with the node names of an .npz network, one per line."),
+    click.option(
+        "--header/--no-header", default=None, show_default="detected", help="Whether the edge table has a header line."
+    ),
+    click.option(
+        "--source",
+        metavar="COLUMN",
+        show_default="detected by its name",
+        help="Column of the edge table with the first gene.",
+    ),
+    click.option("--target", metavar="COLUMN", help="Column of the edge table with the second gene."),
+    preprocesses_genes,
     click.option("--matched-only", is_flag=True, help="Remove genes that are not in the network."),
 )
 

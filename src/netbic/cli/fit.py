@@ -41,6 +41,18 @@ _LISTED_MODULES = 3
 _TERMS = ["normalized", "adjacency", "laplacian", "normalized_laplacian"]
 
 
+class Smoothing(click.ParamType):  # type: ignore[type-arg]
+    """A number of at least 0 and below 1, or "cv"."""
+
+    name = "float|cv"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | str:
+        """The number, or "cv"."""
+        if value == "cv":
+            return "cv"
+        return Finite(0, 1, max_open=True).convert(value, param, ctx)
+
+
 class FitCommand(Command):
     """A command that can be resumed."""
 
@@ -50,7 +62,7 @@ class FitCommand(Command):
         "Reading the expression data": READING,
         "Reading the network": NETWORK,
         "Preprocessing": PREPROCESSING.replace(" zscore", ""),
-        "Module search": "smoothness graph_term method restarts seed jobs",
+        "Module search": "smoothness smoothing graph_term method restarts seed jobs",
         "Output": "report quiet as_json",
         "Data larger than memory": "dask dask_workers dask_memory block_rows",
     }
@@ -81,6 +93,7 @@ class ModelOptions:
     genes: int | None
     samples: int | None
     smoothness: float | None
+    smoothing: float | str | None
     method: str | None
     graph_term: str | None
     center: str
@@ -93,7 +106,10 @@ class ModelOptions:
 
     def settings(self) -> dict[str, Any]:
         """All options that decide the result."""
-        return {name: value for name, value in asdict(self).items() if name != "jobs"}
+        settings = {name: value for name, value in asdict(self).items() if name != "jobs"}
+        if self.smoothing is None:  # as in the records of versions without this option
+            del settings["smoothing"]
+        return settings
 
     def estimator(self, study: Study) -> SparseGraphSVD:
         """The estimator that the options describe."""
@@ -104,8 +120,9 @@ class ModelOptions:
             "random_state": self.seed,
             **preprocessing(study, self.center, self.zscore, self.missing),
         }
-        if self.graph_term is not None:
-            parameters["graph_term"] = self.graph_term
+        for name in ("graph_term", "smoothing"):
+            if (given := getattr(self, name)) is not None:
+                parameters[name] = given
         if self.method is None:
             return netbic.SparseGraphSVD(self.modules, column_smoothness=self.smoothness, **parameters)
         return netbic.method(self.method, self.modules, column_sigma=self.smoothness or 0.0, **parameters)
@@ -114,6 +131,10 @@ class ModelOptions:
         """Refuse options that cannot be combined, before anything is read."""
         if self.smoothness and not has_graph:
             raise click.UsageError("--smoothness needs a network: use --graph")
+        if self.smoothing is not None and not has_graph:
+            raise click.UsageError("--smoothing needs a network: use --graph")
+        if self.smoothing is not None and (self.auto or self.method is not None):
+            raise click.UsageError("--smoothing cannot be combined with --auto (which tries it) or --method")
         if self.auto and (self.method is not None or self.smoothness is not None):
             raise click.UsageError(
                 "--auto chooses the smoothness, for netbic's own method only: omit --smoothness and --method"
@@ -205,6 +226,13 @@ class Extras:
     help="Weight of the network; with --method, the sigma of the paper.",
 )
 @click.option(
+    "--smoothing",
+    type=Smoothing(),
+    show_default="none",
+    help="Smooth the data over the network before the search, by this much (0 to below 1), or cv to choose it by "
+    "cross-validation; for networks of correlated genes (see netbic graph).",
+)
+@click.option(
     "--auto",
     is_flag=True,
     help="Choose sizes, number of modules (at most --modules) and smoothness from the data, and print the reasons; "
@@ -293,6 +321,8 @@ def _find_modules(run: Run, model: SparseGraphSVD, modelling: ModelOptions, extr
             write_extra=lambda folder: lines.extend(extras.write(model, folder)),
             write_report=lambda folder, record: lines.extend(extras.write_report(model, folder, record)),
         )
+    if modelling.smoothing == "cv":
+        lines.append(f"smoothing chosen by cross-validation: {model.smoothing_:g}")
     if model.passes_ is not None:  # data that are read block by block: this is what takes time
         passes = f"{study.expression.passes} for preprocessing, {model.passes_:.1f} for the modules"
         lines.append(f"passes over the data: {passes}")

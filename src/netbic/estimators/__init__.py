@@ -14,6 +14,7 @@ from netbic.estimators.fitted import (
     unwrapped,
 )
 from netbic.estimators.inputs import axis_names, has_missing
+from netbic.estimators.new_samples import score_directions
 from netbic.estimators.parameters import AXES, check_count, is_number, smoothness_of
 from netbic.estimators.projection import observed_scores, scoring, span
 from netbic.estimators.results import store_choices
@@ -43,6 +44,7 @@ __all__ = [
     "observed_scores",
     "one_blas_thread",
     "recurrent_features",
+    "score_directions",
     "scoring",
     "smoothness_of",
     "span",

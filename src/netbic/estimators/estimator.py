@@ -15,15 +15,16 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from netbic.arrays import Array, Bools, Floats, checked, kind_of
-from netbic.estimators.inputs import axis_names, has_missing, names_of_index, validated
+from netbic.estimators.inputs import axis_names, names_of_index, validated
+from netbic.estimators.new_samples import explained_share, scores_of
 from netbic.estimators.parameters import AxisOptions, check_parameters, seed_of_starts
-from netbic.estimators.projection import observed_scores, scoring, span
 from netbic.estimators.results import store_modules
 from netbic.estimators.search_input import ScalingOptions, SearchInput
+from netbic.estimators.smoothing import apply_smoother, smoother_of
 from netbic.estimators.threads import one_blas_thread
 from netbic.graphs import Graph
-from netbic.operators import Scaler, as_operator
-from netbic.outofcore import compute_rows, passes, released
+from netbic.operators import Scaler
+from netbic.outofcore import passes, released
 from netbic.penalties import Penalty
 from netbic.solver import Axis, Module, ModuleSearch, Settings, Starts, diagnostics
 
@@ -67,6 +68,13 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     graph_term : {"modularity", "normalized", "adjacency", "laplacian", "normalized_laplacian"}, default="modularity"
         M = D_t^-1/2 (A - dd'/2m) D_t^-1/2 with D_t = D + tau I (more neighbours than the degrees d lead to expect are
         rewarded), D^-1/2 A D^-1/2, A, -L or minus the normalised Laplacian.
+    smoothing : float or "cv", optional
+        Smooth the data over the column graph before the search: the centred and scaled X becomes
+        (1 - a) X (I - aM)^-1, M = D^-1/2 A D^-1/2, where a is this number, at least 0 and below 1. Neighbours should be
+        positively correlated (`netbic.graphs.coexpression`); features without any are multiplied by 1 - a. "cv": chosen
+        by three-fold cross-validation, repeated three times, among 0, 0.1, 0.3, 0.5, 0.7 and 0.9; 0 unless modules then
+        explain 20% (and two standard errors) more variance of samples that were left out. The search itself uses the
+        graph only if `column_smoothness` is given. None: no smoothing.
     signs : {"absolute", "signed"}, default="absolute"
         Whether the graph term uses magnitudes (sgSVD*) or signed entries (sgSVD).
     center : {"columns", "rows", "both", "grand", None}, default="columns"
@@ -126,7 +134,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         dominates the data, and a warning is issued.
     explained_variance_ratio_ : ndarray of shape (n_components_,)
         Increase, by each module, of the share of variance explained by the features' vectors (adjusted for modules that
-        are not orthogonal). If entries are missing, of the matrix with these entries filled.
+        are not orthogonal). If entries are missing, of the matrix with these entries filled; never of smoothed data.
     diagnostics_ : DataFrame
         What may be wrong with a module, a row per module: `graph_weight` (sigma times the largest eigenvalue of the
         graph term, relative to d; from 1 on the graph alone can carry a set of features), `worst_rank` (worst rank, by
@@ -146,6 +154,11 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     posteriors_ : dict
         Probabilities of membership of "rows" and "columns", a row per module (NaN for entries that do not vary); None
         if the size was given.
+    smoothing_ : float
+        The weight a of the smoothing; 0 if the data were not smoothed.
+    smoothing_scores_ : DataFrame or None
+        For `smoothing="cv"`: the mean `score` of each weight over the folds, and `gain_error`, the standard error of
+        its difference from no smoothing. None otherwise, and for a model that was loaded.
     passes_ : float or None
         For a Dask array, how often it was read: blocks read, in units of all blocks. None for data in memory, and for a
         model that was loaded.
@@ -187,6 +200,8 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     names_: dict[str, Array | None]
     graphs_: dict[str, Graph | None]
     scaler_: Scaler
+    smoothing_: float = 0.0  # for models that were loaded, and saved before there was smoothing
+    smoothing_scores_: pd.DataFrame | None = None
     passes_: float | None = None  # for models that were loaded, or not fitted to a Dask array
     _search: ClassVar[type[ModuleSearch]] = ModuleSearch
 
@@ -204,6 +219,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         column_smoothness: float | None = None,
         smoothness_scale: str = "module",
         graph_term: str = "modularity",
+        smoothing: float | str | None = None,
         signs: str = "absolute",
         center: str | None = "columns",
         scale: bool = False,
@@ -224,12 +240,11 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         self.row_penalty, self.column_penalty = row_penalty, column_penalty
         self.row_graph, self.column_graph = row_graph, column_graph
         self.row_smoothness, self.column_smoothness = row_smoothness, column_smoothness
-        self.smoothness_scale, self.graph_term, self.signs = smoothness_scale, graph_term, signs
-        self.center, self.scale, self.missing = center, scale, missing
+        self.smoothness_scale, self.graph_term, self.smoothing = smoothness_scale, graph_term, smoothing
+        self.signs, self.center, self.scale, self.missing = signs, center, scale, missing
         self.solver, self.n_init, self.annealing = solver, n_init, annealing
         self.max_iter, self.tol, self.deflation = max_iter, tol, deflation
-        self.random_state, self.n_jobs = random_state, n_jobs
-        self.verbose, self.low_memory = verbose, low_memory
+        self.random_state, self.n_jobs, self.verbose, self.low_memory = random_state, n_jobs, verbose, low_memory
 
     def fit(self, X: Any, y: object = None) -> Self:
         """Find modules in X (samples in rows, features in columns).
@@ -280,14 +295,17 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         settings = self._settings(X.dtype)
         with one_blas_thread(), released(X):
             operator, noise, scaler = self._scaling().apply(X)
-            search = self._search(operator, rows, columns, settings, noise, known)
+            by, smoothing_scores = smoother_of(self, operator, X, column_graph)
+            searched = apply_smoother(operator, by, self.low_memory)
+            search = self._search(searched, rows, columns, settings, noise, known)
             modules: list[Module] = []
             for module in islice(search, self.n_components):
                 modules.append(module)
                 if len(modules) > len(known):
                     self._report(module, len(modules) - 1, X)
                     yield module
-            store_modules(self, operator, modules, X.dtype)
+            store_modules(self, searched, modules, X.dtype, operator)
+        self.smoothing_, self.smoothing_scores_ = 0.0 if by is None else by.weight, smoothing_scores
         self.names_ = {"rows": row_names, "columns": column_names}
         self.graphs_ = {"rows": row_graph, "columns": column_graph}
         self.scaler_, self.passes_ = scaler, passes(X)
@@ -297,14 +315,19 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     def prepared(self, X: Any) -> SearchInput:
         """Validate, centre and scale X once, as the input of searches by many models (`modules_of`).
 
-        It can be used by all models with the same `center`, `scale`, `missing`, `low_memory` and `clip` as this one,
-        and with `solver="aisp"` if and only if this one has it.
+        It can be used by all models with the same `center`, `scale`, `missing`, `low_memory`, `clip` and `smoothing`
+        (and column graph, if the data are smoothed) as this one, and with `solver="aisp"` if and only if this one has
+        it.
         """
-        made = clone(self)
+        made, names = clone(self), axis_names(X)[1]
         check_parameters(made)
         X = made._validated(X, reset=True)
         with one_blas_thread():
             operator, noise, scaler = made._scaling().apply(X)
+            if self.smoothing is not None:
+                _, graph = AxisOptions.of(self, "column").build(X.shape[1], names)
+                by, _ = smoother_of(made, operator, X, graph)
+                operator = apply_smoother(operator, by, self.low_memory)
             starts = Starts(operator, exact=self.solver == "aisp")
             if operator.squared_norm > 0:
                 starts.leading(operator)  # computed once for all searches
@@ -334,15 +357,15 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         return rows, columns
 
     def transform(self, X: Any) -> Array:
-        """Least-squares scores of samples on the modules' features: (X - mean) V'(VV')^+."""
+        """Least-squares scores of samples on the modules' features: (X - mean) V'(VV')^+.
+
+        If the data were smoothed in the fit, new samples are smoothed in the same way.
+        """
         check_is_fitted(self)
-        X = self._validated(X, reset=False)
-        if self.missing != "error" and has_missing(X):
-            return observed_scores(self.scaler_.apply(X), self.components_)
-        return self._projected(X, scoring(self.components_.astype(np.float64)))
+        return scores_of(self, self._validated(X, reset=False))
 
     def inverse_transform(self, X: ArrayLike) -> Array:
-        """Reconstruct samples from scores, in the units of the training data."""
+        """Reconstruct samples from scores, in the units of the training data (smooth if these were smoothed)."""
         check_is_fitted(self)
         scores = np.asarray(checked(X, "scores"))
         if scores.ndim != 2 or scores.shape[1] != self.n_components_:
@@ -350,22 +373,9 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         return self.scaler_.undo(scores @ self.components_)
 
     def score(self, X: Any, y: object = None) -> float:
-        """Share of the variance of X (centred and scaled as the training data) that the modules reconstruct."""
+        """Share of the variance of X (centred and scaled as the training data, never smoothed) that modules explain."""
         check_is_fitted(self)
-        X = self._validated(X, reset=False)
-        if self.missing != "error" and has_missing(X):
-            scaled = self.scaler_.apply(X)
-            residual = scaled - observed_scores(scaled, self.components_) @ self.components_
-            total = float(np.nansum(np.square(scaled)))
-            return 1 - float(np.nansum(np.square(residual))) / total if total > 0 else 0.0
-        projected = self._projected(X, span(self.components_.astype(np.float64)))
-        total = self.scaler_.operator(as_operator(X, low_memory=True)).squared_norm
-        return float(np.sum(projected.astype(np.float64) ** 2)) / total if total > 0 else 0.0
-
-    def _projected(self, X: Any, directions: Array) -> Array:
-        """Products of centred and scaled rows with some directions."""
-        directions = directions.astype(X.dtype, copy=False)
-        return compute_rows(X, self.scaler_.project, directions)
+        return explained_share(self, self._validated(X, reset=False))
 
     def get_submatrix(self, i: int, data: Any) -> Any:
         """The entries of `data` in the rows and columns of module i; of a Dask array no others are read."""

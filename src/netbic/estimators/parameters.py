@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Final
 
@@ -65,8 +65,19 @@ def check_parameters(model: SparseGraphSVD) -> None:
         )
     if not isinstance(model.annealing, Integral) or isinstance(model.annealing, bool) or model.annealing < 0:
         raise ValueError(f"annealing={model.annealing!r}: an integer of at least 0 is needed")
+    check_smoothing(model.smoothing, model.column_graph is not None)
     if not is_number(model.tol) or not 0 <= model.tol < np.inf:
         raise ValueError(f"tol={model.tol!r}: a finite number of at least 0 is needed")
+
+
+def check_smoothing(smoothing: Any, has_graph: bool) -> None:
+    """Raise unless this is a valid weight of the smoothing, and there is a graph if it is not None."""
+    if smoothing is None:
+        return
+    if smoothing != "cv" if isinstance(smoothing, str) else not (is_number(smoothing) and 0 <= smoothing < 1):
+        raise ValueError(f"smoothing={smoothing!r}: None, 'cv', or a number of at least 0 and below 1 is needed")
+    if not has_graph:
+        raise ValueError(f"smoothing={smoothing!r} needs a column_graph: give one, or leave it at None")
 
 
 def seed_of_starts(model: SparseGraphSVD) -> int:
@@ -99,7 +110,10 @@ class AxisOptions:
         shared = "smoothness_scale", "graph_term", "signs"
         centred = axis == "row" and model.center in ("columns", "both")  # then the scores Xv have mean zero
         given: tuple[Any, ...] = (*(getattr(model, name) for name in (*names, *shared)), centred)
-        return cls(axis, *given)
+        made = cls(axis, *given)
+        if axis == "column" and model.smoothing is not None and made.smoothness is None:
+            return replace(made, smoothness=0.0)  # the graph smooths the data instead
+        return made
 
     def build(self, size: int, names: Array | None) -> tuple[Axis, Graph | None]:
         """Check the parameters against an axis of this size; the axis for the solver, and the graph matched to it."""

@@ -23,8 +23,10 @@ _COLUMNS = ["module", "axis", "size", "sigma", "noise", "strength", "heterosceda
 _EARLIER = {"unevenness": "heteroscedasticity", "doubt": "diagnostic"}  # earlier names of columns, kept at the end
 
 
-def store_modules(model: SparseGraphSVD, operator: Corrected, modules: list[Module], dtype: DTypeLike) -> None:
-    """Set the fitted attributes that describe the modules."""
+def store_modules(
+    model: SparseGraphSVD, operator: Corrected, modules: list[Module], dtype: DTypeLike, data: Corrected
+) -> None:
+    """Set the fitted attributes that describe the modules found in a matrix; `data` is the one before smoothing."""
     n, p = operator.shape
     left = np.array([module.u.full() for module in modules]).reshape(len(modules), n)
     right = np.array([module.v.full() for module in modules]).reshape(len(modules), p)
@@ -41,7 +43,9 @@ def store_modules(model: SparseGraphSVD, operator: Corrected, modules: list[Modu
     products = operator.products([(module.v.support, module.v.values) for module in modules])
     model.diagnostics_ = diagnostics_table(modules, products)
     model.regressed_out_ = _regressed_out(modules)
-    model.explained_variance_ratio_ = explained(right, products) / max(operator.squared_norm, np.finfo(float).tiny)
+    if data is not operator:  # models with and without smoothing explain the same data
+        products = data.products([(module.v.support, module.v.values) for module in modules])
+    model.explained_variance_ratio_ = explained(right, products) / max(data.squared_norm, np.finfo(float).tiny)
 
 
 def _regressed_out(modules: list[Module]) -> Bools:

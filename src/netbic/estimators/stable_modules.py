@@ -13,6 +13,7 @@ from sklearn.base import clone
 from netbic.arrays import Bools, Floats, Indices
 from netbic.estimators.estimator import SparseGraphSVD
 from netbic.estimators.results import store_modules
+from netbic.estimators.smoothing import apply_smoother, smoother
 from netbic.estimators.threads import one_blas_thread
 from netbic.operators import Corrected
 from netbic.penalties import Kept, Penalty
@@ -46,12 +47,15 @@ class StableModules(SparseGraphSVD):
         """Re-estimate the modules of a fitted model on these members (boolean arrays with a row per module)."""
         made = cls(**clone(reference).get_params(deep=False))
         X = made._validated(X, reset=True)
+        made.smoothing_ = reference.smoothing_
         made.names_, made.graphs_ = reference.names_, reference.graphs_
         with one_blas_thread():
             operator, noise, made.scaler_ = made._scaling().apply(X)
-            searched = made._searched(operator, reference, rows, columns, made._settings(X.dtype))
+            by = smoother(reference.graphs_["columns"], reference.smoothing_)
+            smooth = apply_smoother(operator, by, made.low_memory)
+            searched = made._searched(smooth, reference, rows, columns, made._settings(X.dtype))
             found = {number: module for number, module in searched if module.d > noise}
-            store_modules(made, operator, list(found.values()), X.dtype)
+            store_modules(made, smooth, list(found.values()), X.dtype, operator)
         made.kept_ = np.array(list(found), dtype=np.intp)
         dropped = np.setdiff1d(np.arange(len(rows)), made.kept_)
         if dropped.size:

@@ -15,6 +15,7 @@ from netbic.files.formats import write_json as write_json
 from netbic.files.formats import write_table as write_table
 from netbic.files.guard import INPUT_LABELS as INPUT_LABELS
 from netbic.files.guard import FolderInUse as FolderInUse
+from netbic.files.guard import Inputs as Inputs
 from netbic.files.guard import check_not_input as check_not_input
 from netbic.files.guard import check_output_file as check_output_file
 from netbic.files.guard import check_writable as check_writable

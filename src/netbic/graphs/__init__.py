@@ -1,6 +1,7 @@
-"""Prior graphs: node names, symmetric non-negative weights, the graph terms of the model, rewiring."""
+"""Prior graphs: node names, symmetric non-negative weights, the graph terms of the model, rewiring, coexpression."""
 
 from netbic.graphs.graph import Graph, match
+from netbic.graphs.neighbours import coexpression
 from netbic.graphs.terms import TERMS, GraphTerm
 
-__all__ = ["TERMS", "Graph", "GraphTerm", "match"]
+__all__ = ["TERMS", "Graph", "GraphTerm", "coexpression", "match"]

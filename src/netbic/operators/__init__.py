@@ -15,6 +15,7 @@ from netbic.operators.masked import Masked, learn_from_observed
 from netbic.operators.row_reduction import RowReduction
 from netbic.operators.row_reduction import aligned as aligned
 from netbic.operators.scaler import CENTERS, Scaler, winsorised
+from netbic.operators.smoothing import SmoothedOperator, Smoother, scaled_rows, smoothed, smoothed_rows
 from netbic.operators.sparse import SparseOperator
 
 __all__ = [
@@ -26,9 +27,14 @@ __all__ = [
     "Operator",
     "RowReduction",
     "Scaler",
+    "SmoothedOperator",
+    "Smoother",
     "SparseOperator",
     "as_operator",
     "learn_from_observed",
+    "scaled_rows",
+    "smoothed",
+    "smoothed_rows",
     "winsorised",
 ]
 

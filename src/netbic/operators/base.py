@@ -107,6 +107,10 @@ class DataOperator(ABC):
         lines = [self.rmatvec(np.array([row]), one)[columns] for row in rows]
         return np.array(lines, dtype=self.dtype).reshape(len(rows), len(columns))
 
+    def stored_rows(self) -> Array | None:
+        """The whole matrix, if it is stored as a dense array; not to be modified."""
+        return None
+
     def toarray(self) -> Array:
         """The whole matrix as a dense array."""
         return self.submatrix(np.arange(self.shape[0]), np.arange(self.shape[1]))

@@ -180,6 +180,11 @@ class Corrected:
         left, right = self._dense_layers()
         return self._base.gram(on_rows, column_factors, left.T, factor * right.T, dtype)
 
+    def parts(self) -> tuple[DataOperator, Floats | None, Floats, Floats]:
+        """X, the diagonal of S^-1, and L and R of X S^-1 - L R' before deflation (the offsets are a column of R)."""
+        left, right = self._dense_layers()
+        return self._base, self._factors, left.T, right.T
+
     def _dense_layers(self) -> tuple[Floats, Floats]:
         """Both factors of 1 c' + L R', a row per layer."""
         if self._offsets is None:

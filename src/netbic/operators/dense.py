@@ -40,6 +40,10 @@ class DenseOperator(DataOperator):
         """The same matrix with a cache for one sequence of slowly changing supports."""
         return PackedOperator(self._rows, self._columns)
 
+    def stored_rows(self) -> Array:
+        """The whole matrix."""
+        return self._rows
+
     def submatrix(self, rows: Indices, columns: Indices) -> Array:
         """Some rows and columns as a dense array."""
         return self._rows[np.ix_(rows, columns)]

@@ -23,7 +23,7 @@ from netbic.readers.matrices import NameArray
 from netbic.readers.names import without_version
 from netbic.readers.options import NetworkOptions, with_changes
 from netbic.readers.parquet import read_parquet
-from netbic.readers.sparse_files import read_sparse
+from netbic.readers.sparse_files import read_node_names, read_sparse
 from netbic.readers.tables import column_key, read_columns
 from netbic.readers.text import MISSING, checked_file, read_lines
 
@@ -72,8 +72,8 @@ def read_network(path: Path | str, options: NetworkOptions | None = None, **chan
     ----------
     path : path
         .sif (A relation B), an edge table as text or Parquet (with a header, columns are recognised by their names;
-        without, the third may hold weights or relations), STRING's protein.links, .graphml, or a sparse matrix (.npz).
-        Text may be compressed with gzip.
+        without, the third may hold weights or relations), STRING's protein.links, .graphml, or a sparse matrix (.npz;
+        `write_network` and ``netbic graph`` store names in it). Text may be compressed with gzip.
     options : NetworkOptions, optional
     **changes
         Options by name: `relations`, `min_score`, `string_info`, `names`, `header`, `source`, `target`, `weighted`,
@@ -143,16 +143,17 @@ def _from_npz(path: Path, options: NetworkOptions) -> Network:
 
 
 def _node_names(path: Path, size: int, options: NetworkOptions) -> Array:
-    """The names of the nodes, or their numbers."""
-    names = options.names
+    """The names of the nodes (those that are given, otherwise those in the file), or their numbers."""
+    names = read_node_names(path) if options.names is None else options.names
     if names is None:
         return np.arange(size)
-    known = read_lines(names) if isinstance(names, (str, Path)) else np.asarray(names, dtype=object)
+    known = read_lines(names) if isinstance(names, (str, Path)) else names
+    known = known if isinstance(known, np.ndarray) and known.dtype == np.int64 else np.asarray(known, dtype=object)
     check_characters(names if isinstance(names, (str, Path)) else path, "node", known)
-    if options.strip_versions:
+    if options.strip_versions and known.dtype == object:
         known = np.array([without_version(str(name)) for name in known], dtype=object)
     if len(known) != size:
-        raise unusable(path, f"has {size} nodes but {len(known)} names are given", "one name for each node is needed")
+        raise unusable(path, f"has {size} nodes but {len(known)} names", "one name for each node is needed")
     twice = pd.Index(known).duplicated()
     if twice.any():
         raise unusable(path, f"the name {shown(str(known[twice][0]))} is given twice", "make the names unique")

@@ -89,7 +89,7 @@ class NetworkOptions:
     string_info : path, optional
         STRING's protein.info file, which translates proteins into genes.
     names : path or array, optional
-        Names of the nodes of an .npz matrix; in a file, one name per line.
+        Names of the nodes of an .npz matrix; in a file, one name per line. None: those in the .npz file, if any.
     header : bool, optional
         Whether an edge table has a header line. None: guessed.
     source, target : str, optional

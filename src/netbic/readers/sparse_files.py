@@ -1,4 +1,4 @@
-"""Sparse matrices in .npz files, as SciPy writes them.
+"""Sparse matrices in .npz files, as SciPy writes them, and the names of their rows if there are any.
 
 The arrays are checked before a matrix is made of them: SciPy's own reader casts indices that are not integers, and its
 compiled code trusts them.
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from netbic.arrays import sparse_problem
+from netbic.arrays import Array, sparse_problem
 from netbic.errors import InputError, one_line, unusable
 from netbic.readers.matrices import native
 from netbic.readers.unpacking import check_archive
@@ -59,6 +59,24 @@ def read_sparse(path: Path) -> sp.coo_array:
     except Exception as found:  # zip, numpy and scipy raise many kinds of errors for damaged files
         what = f"cannot be read as a sparse matrix ({one_line(str(found), 120)})"
         raise unusable(path, what, _REMEDY) from None
+
+
+def read_node_names(path: Path) -> Array | None:
+    """The array `names` of such a file: text or integers, as `netbic.io.write_network` writes them; None without it."""
+    try:
+        check_archive(path, ratio=_LARGEST_RATIO)
+        with np.load(path, allow_pickle=False) as file:
+            names = native(file["names"]) if "names" in file else None
+    except InputError:
+        raise
+    except Exception as found:  # zip and numpy raise many kinds of errors for damaged files
+        raise unusable(path, f"its names cannot be read ({one_line(str(found), 120)})", _REMEDY) from None
+    if names is None:
+        return None
+    if names.ndim != 1 or names.dtype.kind not in "Uiu":
+        what = f"its array `names` has {names.ndim} dimensions and type {names.dtype}"
+        raise unusable(path, what, "one name (text or integer) for each node is needed")
+    return names.astype(np.int64) if names.dtype.kind in "iu" else names.astype(object)
 
 
 def _arrays(path: Path) -> SimpleNamespace:

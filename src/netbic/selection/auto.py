@@ -12,11 +12,11 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from netbic.arrays import Array, Matrix, RandomState, checked, is_sparse, to_dense
-from netbic.estimators import AXES, SparseGraphSVD, check_count, unwrapped
+from netbic.estimators import AXES, SparseGraphSVD, check_count, has_missing, unwrapped
 from netbic.methods import usual_sizes
 from netbic.penalties import DIAGNOSTICS, AdaptiveSupport
 from netbic.selection.fits import Jobs, executor_for
-from netbic.selection.graph_value import graph_value
+from netbic.selection.graph_value import GraphValue, graph_value
 from netbic.selection.grid import Parameters
 from netbic.selection.n_modules import SIZES, n_modules
 from netbic.selection.resampling import draw_seed, seeded
@@ -60,11 +60,12 @@ def choose_settings(
     - Sizes: by `AdaptiveSupport` if it identifies them in at least three of five modules; otherwise 200 features (at
       most a fifth) and a tenth of the samples. Sizes that are set in the model are kept.
     - Number of modules: those that stand out against permuted data (`n_modules`), at most `most`.
-    - Smoothness: the model's own if the graph helps to explain unseen samples (`graph_value`), otherwise 0. Where
-      `AdaptiveSupport` chooses the sizes, it chooses the smoothness as well.
+    - Graph: used as a term with the model's own smoothness, or for smoothing the data, if this helps to explain unseen
+      samples (`graph_value`; the better one of both), otherwise not. Smoothing is considered if cross-validation
+      chooses it (`smoothing="cv"`). Where `AdaptiveSupport` chooses the sizes, it chooses the smoothness as well.
 
-    With the defaults, this takes 222 fits of one module, 2 of up to ten and, if there is a graph, 420 of up to ten to
-    four fifths of the samples.
+    With the defaults, this takes 222 fits of one module, 2 of up to ten and, if there is a graph, 440 of up to ten to
+    four fifths of the samples (or 900 if smoothing is tested, too).
 
     Parameters
     ----------
@@ -229,19 +230,36 @@ class _Chooser:
 
     def _graph(self, model: SparseGraphSVD) -> _Step:
         """The model's smoothness if the graph helps, otherwise 0."""
-        unused, n_samples = {"column_smoothness": 0.0}, self.dense.shape[0]
+        unused: Parameters = {"column_smoothness": 0.0} | ({} if model.smoothing is None else {"smoothing": None})
+        n_samples = self.dense.shape[0]
         if n_samples < _MIN_SAMPLES:
             return _Step(unused, "Graph: not used (smoothness 0); there are too few samples to test whether it helps.")
-        value = graph_value(
-            model, self.X, n_rewired=self.n_rewired, n_folds=min(5, n_samples // 2), random_state=self.seed,
-            n_jobs=self.n_jobs,
-        )  # fmt: skip
+        uses = [(use, self._value(clone(model).set_params(**use))) for use in self._uses(model)]
+        if not uses:
+            return _Step(unused, "Graph: not used; smoothing does not help to explain samples that were left out.")
+        settings, value = max(uses, key=lambda use: (use[1].helps, use[1].share))
         if not value.helps:
-            return _Step(unused, f"Graph: not used (smoothness 0). {value.verdict}")
-        reason = f"Graph: used. {value.verdict}"
+            return _Step(unused, f"Graph: not used (smoothness 0). {uses[0][1].verdict}")
+        how = f" to smooth the data (smoothing {settings['smoothing']:g})" if settings else ""
+        reason = f"Graph: used{how}. {value.verdict}"
         if hubs := " and ".join(f"module {k}" for k in value.degree.loc[value.degree["tracks"], "module"]):
             reason += f" In {hubs}, membership is correlated with the number of neighbours: interpret with care."
-        return _Step({}, reason)
+        return _Step(settings, reason)
+
+    def _value(self, model: SparseGraphSVD) -> GraphValue:
+        return graph_value(
+            model, self.X, n_rewired=self.n_rewired, n_folds=min(5, self.dense.shape[0] // 2), random_state=self.seed,
+            n_jobs=self.n_jobs,
+        )  # fmt: skip
+
+    def _uses(self, model: SparseGraphSVD) -> list[Parameters]:
+        """Uses of the graph to be tested: as a term, and for smoothing if cross-validation chooses any."""
+        as_term: list[Parameters] = [{}] if model.smoothing is None else []
+        if has_missing(self.X):
+            return as_term
+        trial = clone(model).set_params(smoothing=model.smoothing or "cv", column_smoothness=None, n_jobs=None)
+        weight = float(trial.fit(self.dense if is_sparse(self.X) else self.X).smoothing_)
+        return as_term + ([{"smoothing": weight, "column_smoothness": None}] if weight else [])
 
 
 def _adaptive_sizes(fitted: SparseGraphSVD, kept: slice, scaled: bool) -> str:

@@ -47,6 +47,11 @@ class GraphValue:
     degree: pd.DataFrame
 
     @property
+    def share(self) -> float:
+        """Variance of held-out samples explained with the graph."""
+        return float(self.table.loc[self.table["graph"] == "true", "share"].mean())
+
+    @property
     def verdict(self) -> str:
         """A plain sentence, and the numbers behind it."""
         shares = self.table.groupby("graph")["share"].mean()
@@ -85,7 +90,9 @@ def graph_value(
     Parameters
     ----------
     model : SparseGraphSVD
-        With a `column_graph`; clones of it are fitted, (n_rewired + 2) * n_folds * n_repeats of them.
+        With a `column_graph`, which it uses as a graph term or for `smoothing` (give a number: "cv" would choose it
+        anew in every fit). Clones of it are fitted, (n_rewired + 2) * n_folds * n_repeats of them, and judged on
+        samples that are not smoothed.
     X : array, DataFrame or sparse matrix
     n_rewired : int
         Rewired graphs to compare with, at least 3.
@@ -159,7 +166,7 @@ class _Comparison:
         """For the graph itself ("true"), for none ("none"), or for a rewired one, by its number."""
         changes: Parameters = {}
         if graph == "none":
-            changes = {"column_graph": None, "column_smoothness": None}
+            changes = {"column_graph": None, "column_smoothness": None, "smoothing": None}
         elif graph != "true":
             changes = {"column_graph": self.model.column_graph.rewire([self.seed, int(graph)])}
         return held_out_scores(clone(self.model).set_params(**changes), self.X, self.n_folds, self.n_repeats, self.seed)

@@ -133,7 +133,7 @@ def _single(model: SparseGraphSVD) -> SparseGraphSVD:
     """A clone that finds one module in a prepared matrix, without graphs."""
     made: SparseGraphSVD = clone(model).set_params(
         n_components=1, center=None, scale=False, row_graph=None, column_graph=None, n_jobs=None,
-        row_smoothness=None, column_smoothness=None,
+        row_smoothness=None, column_smoothness=None, smoothing=None,
     )  # fmt: skip
     return made
 

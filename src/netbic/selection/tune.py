@@ -270,7 +270,11 @@ class _Search:
         """Points that can share a prepared matrix."""
         groups: dict[tuple[object, ...], list[int]] = {}
         for point in points:
-            groups.setdefault(tuple(getattr(self.models[point], name) for name in _PREPARATION), []).append(point)
+            model = self.models[point]
+            key = tuple(getattr(model, name) for name in _PREPARATION)
+            if model.smoothing is not None:  # it depends on the graph and, if it is chosen, on the other parameters
+                key += model.smoothing, id(model.column_graph), point if model.smoothing == "cv" else -1
+            groups.setdefault(key, []).append(point)
         return list(groups.values())
 
 

@@ -10,6 +10,8 @@ from netbic.storage.frames import from_frames as from_frames
 from netbic.storage.frames import to_frames as to_frames
 from netbic.storage.model_folders import load as load
 from netbic.storage.model_folders import save as save
+from netbic.storage.networks import check_network_file as check_network_file
+from netbic.storage.networks import write_network as write_network
 from netbic.storage.new_samples import read_like as read_like
 from netbic.storage.npz import npz_arrays as npz_arrays
 from netbic.storage.npz import npz_bytes as npz_bytes

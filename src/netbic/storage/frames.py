@@ -62,8 +62,9 @@ def to_frames(model: SparseGraphSVD) -> Frames:
     genes["offset"] = arrays["offsets"]
     genes["factor"] = arrays.get("factors", np.ones(len(genes)))
     genes.attrs |= {"settings": state.settings, "class": state.kind}
-    if "kept" in arrays:
-        genes.attrs["kept"] = arrays["kept"].tolist()
+    for name in ("kept", "smoothing"):
+        if name in arrays:
+            genes.attrs[name] = arrays[name].tolist()
     return Frames(
         genes,
         _weights(arrays["left_vectors"], sample_names, arrays.get("rows_posteriors")),
@@ -133,6 +134,8 @@ def _arrays(tables: Frames, modules: list[Hashable]) -> Arrays:
         arrays |= _chosen(genes, "columns", choices) | _chosen(samples, "rows", choices)
     if "kept" in genes.attrs:
         arrays["kept"] = np.array(genes.attrs["kept"], dtype=np.intp)
+    if "smoothing" in genes.attrs:
+        arrays["smoothing"] = np.array(genes.attrs["smoothing"], dtype=np.float64)
     return arrays
 
 

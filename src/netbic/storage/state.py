@@ -77,6 +77,8 @@ def fitted_state(model: SparseGraphSVD) -> ModelState:
     arrays["objectives"] = np.concatenate([*model.objectives_, np.empty(0)])
     arrays["rounds"] = np.array([len(values) for values in model.objectives_], dtype=np.int64)
     arrays["offsets"] = model.scaler_.offsets
+    if model.smoothing_:
+        arrays["smoothing"] = np.array(model.smoothing_)
     arrays["diagnostics"] = model.diagnostics_[list(DIAGNOSTIC_NUMBERS)].to_numpy(dtype=np.float64)
     arrays["regressed_out"] = model.regressed_out_
     if model.scaler_.factors is not None:
@@ -155,8 +157,15 @@ def model_from(state: ModelState) -> SparseGraphSVD:
     if state.kind not in _KINDS:
         raise InputError(f"the model is of a class this version does not know ({state.kind}): upgrade netbic")
     check_arrays(state.arrays)
+    settings = settings_from(state.settings)
+    if "column_graph" not in state.graphs:
+        if "smoothing" in state.arrays:
+            raise InputError(
+                "the model smooths data over a network, which is missing: give its edges too, or fit again"
+            )
+        settings["smoothing"] = None
     check_names(state.names, {"rows": len(state.arrays["left_vectors"]), "columns": state.arrays["offsets"].size})
-    model = _KINDS[state.kind](**settings_from(state.settings) | state.graphs)
+    model = _KINDS[state.kind](**settings | state.graphs)
     if isinstance(model, StableModules):
         model.kept_ = state.arrays["kept"]
     for name in _ARRAYS:
@@ -171,6 +180,7 @@ def model_from(state: ModelState) -> SparseGraphSVD:
     model.regressed_out_ = state.arrays.get("regressed_out", none)
     model.n_iter_ = int(state.arrays["rounds"].max(initial=1))
     rows = model.center in ("rows", "both")
+    model.smoothing_ = float(state.arrays.get("smoothing", 0.0))
     model.scaler_ = Scaler(state.arrays["offsets"], state.arrays.get("factors"), rows)
     model.names_ = {axis: _name_array(state.names.get(axis)) for axis in ("rows", "columns")}
     model.graphs_ = {f"{axis}s": state.graphs.get(f"{axis}_graph") for axis in AXES}

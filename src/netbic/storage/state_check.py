@@ -40,6 +40,7 @@ ARRAYS: Final[dict[str, _Expected]] = {
     "columns_posteriors": _Expected("Kp", finite=False, least=0.0, most=1.0, required=False),
     "rows_choices": _Expected("K4", finite=False, least=0.0, required=False),
     "columns_choices": _Expected("K4", finite=False, least=0.0, required=False),
+    "smoothing": _Expected("", least=0.0, most=1.0, required=False),
     "kept": _Expected("K", "iu", least=0, required=False),
     "diagnostics": _Expected("K8", finite=False, required=False),  # unknown for models of earlier versions
     "regressed_out": _Expected("KK", "b", required=False),

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from netbic.arrays import Array, Matrix, checked, is_sparse
 from netbic.errors import InputError, shown
-from netbic.estimators import SparseGraphSVD, fitted_model, names_of, scoring
+from netbic.estimators import SparseGraphSVD, fitted_model, names_of, score_directions
 from netbic.operators import Scaler
 from netbic.outofcore import compute_rows, is_dask
 
@@ -51,7 +51,7 @@ def scores_by_name(model: SparseGraphSVD, X: Matrix, genes: Any) -> Array:
     at = known.get_indexer(wanted)
     _check_overlap(model, known, wanted, at)
     if not isinstance(X, np.ndarray):
-        return compute_rows(X, _affine_scores, model.scaler_, scoring(model.components_.astype(np.float64)), at)
+        return compute_rows(X, _affine_scores, model.scaler_, score_directions(model), at)
     full = np.tile(model.scaler_.offsets.astype(X.dtype), (X.shape[0], 1))
     full[:, at >= 0] = X[:, at[at >= 0]]
     with warnings.catch_warnings():

@@ -1,0 +1,158 @@
+"""Network smoothing of the data before the search: which weight, and what is multiplied by it."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from netbic.arrays import Array, Floats, Indices
+from netbic.estimators.inputs import has_missing
+from netbic.estimators.parameters import is_number
+from netbic.estimators.projection import span
+from netbic.graphs import Graph
+from netbic.operators import Corrected, Smoother, scaled_rows, smoothed, smoothed_rows
+from netbic.penalties import Penalty
+
+if TYPE_CHECKING:
+    from netbic.estimators.estimator import SparseGraphSVD
+
+SMOOTHING_GRID: Final = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9)
+_FOLDS, _REPEATS = 3, 3
+_FEWEST_SAMPLES = 6  # two in each fold
+# Smoothing is used if it explains a fifth more variance of samples that were left out, and two standard errors more:
+# graphs with permuted nodes gain by chance, rewired ones up to a tenth by the degrees of their nodes.
+_LEAST_GAIN, _LEAST_ERRORS = 0.2, 2
+_HOPELESS = 0.5  # with less than this share of the gain after the first repeat, there is no other
+
+
+def smoother_of(
+    model: SparseGraphSVD, operator: Corrected, X: Any, graph: Graph | None
+) -> tuple[Smoother | None, pd.DataFrame | None]:
+    """The smoother that the parameters ask for (None: no smoothing), and the scores if it was chosen.
+
+    `operator` is the centred and scaled X, `graph` is the graph of its columns.
+    """
+    if model.smoothing is None or graph is None:
+        return None, None
+    check_complete(X)
+    if is_number(model.smoothing):
+        return smoother(graph, float(model.smoothing)), None
+    weight, scores = _cross_validated(model, operator, graph)
+    return smoother(graph, weight), scores
+
+
+def smoother(graph: Graph | None, weight: float) -> Smoother | None:
+    """The smoother of this weight with the normalised term of a graph; None if it would change nothing."""
+    if graph is None or not weight or not graph.n_edges:
+        return None
+    return Smoother(_matrix(graph), weight)
+
+
+def _matrix(graph: Graph) -> sp.csr_array:
+    return graph.term("normalized", relative=True).matrix
+
+
+def apply_smoother(operator: Corrected, by: Smoother | None, low_memory: bool) -> Corrected:
+    """The smoothed matrix; the same one without a smoother."""
+    return operator if by is None else smoothed(operator, by, low_memory)
+
+
+def check_complete(X: Any) -> None:
+    """Raise if entries are missing: a missing entry has no neighbours to share its value with."""
+    if has_missing(X):
+        raise ValueError(
+            "X has missing entries, which cannot be smoothed: fill them first, e.g. by sklearn.impute.SimpleImputer, "
+            "or use smoothing=None"
+        )
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Cross-validation
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def _cross_validated(model: SparseGraphSVD, operator: Corrected, graph: Graph) -> tuple[float, pd.DataFrame]:
+    """The weight for which modules explain samples that were left out best, and the scores of all weights.
+
+    The share of the variance of these samples, which are not smoothed, is compared.
+    """
+    if (X := scaled_rows(operator)) is None:
+        raise ValueError(
+            "smoothing='cv' needs a dense X: choose it on some of the samples, e.g. X[:500].toarray() or "
+            "X[:500].compute(), and then give the number that was chosen (smoothing_)"
+        )
+    if X.shape[0] < _FEWEST_SAMPLES:
+        raise ValueError(
+            f"smoothing='cv' but X has {X.shape[0]} samples: at least {_FEWEST_SAMPLES} are needed, or give a number"
+        )
+    trials = _Trials(model, graph, X, [X, *smoothed_rows(_matrix(graph), X, SMOOTHING_GRID[1:])])
+    scores = np.empty((0, len(SMOOTHING_GRID)))
+    for repeat in range(_REPEATS):
+        order = np.random.default_rng(repeat).permutation(X.shape[0])
+        parts = [np.sort(part) for part in np.array_split(order, _FOLDS)]
+        scores = np.vstack([scores, *(trials.scores(part) for part in parts)])
+        if _best_gain(scores)[1] <= _HOPELESS * _LEAST_GAIN:
+            break
+    table = pd.DataFrame({"smoothing": SMOOTHING_GRID, "score": scores.mean(axis=0), "gain_error": _errors(scores)})
+    best, gain = _best_gain(scores)
+    used = gain > _LEAST_GAIN and len(scores) == _REPEATS * _FOLDS
+    used = used and gain * scores[:, 0].mean() > _LEAST_ERRORS * _errors(scores)[best]
+    return SMOOTHING_GRID[best] if used else 0.0, table
+
+
+def _best_gain(scores: Floats) -> tuple[int, float]:
+    """The best weight, and its gain over no smoothing relative to the score of that; a row of scores per fold."""
+    means = scores.mean(axis=0)
+    best = int(means.argmax())
+    return best, float(means[best] / max(means[0], np.finfo(float).tiny) - 1)
+
+
+def _errors(scores: Floats) -> Floats:
+    """Standard errors of the differences from no smoothing; repeats make them more precise, but are no more samples."""
+    return np.asarray((scores - scores[:, :1]).std(axis=0, ddof=1) / np.sqrt(_FOLDS))
+
+
+@dataclass(frozen=True)
+class _Trials:
+    """A model, and the centred and scaled data before and after smoothing by each weight.
+
+    Rows are smoothed independently of each other: once for all folds.
+    """
+
+    model: SparseGraphSVD
+    graph: Graph
+    X: Array
+    smooth: list[Array]
+
+    def scores(self, held_out: Indices) -> list[float]:
+        """For every weight, the share of the variance of held-out samples that modules of the others explain."""
+        kept = np.setdiff1d(np.arange(len(self.X)), held_out)
+        unseen = self.X[held_out]
+        part = self._for_samples(kept)
+        if part.center is not None:
+            unseen = unseen - self.X[kept].mean(axis=0)
+        total = max(float(np.sum(np.square(unseen, dtype=np.float64))), np.finfo(float).tiny)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they are about trial fits
+            found = [part.fit(smooth[kept]).components_.astype(np.float64) for smooth in self.smooth]
+        return [float(np.sum((unseen @ span(vectors)) ** 2)) / total for vectors in found]
+
+    def _for_samples(self, kept: Indices) -> SparseGraphSVD:
+        """A clone for some of the samples: sizes in proportion; the graph of the samples is not used."""
+        model, share = self.model, kept.size / len(self.X)
+        made: SparseGraphSVD = clone(model).set_params(
+            smoothing=None, column_graph=Graph(self.graph.weights) if model.column_smoothness else None,
+            row_graph=None, row_smoothness=None, scale=False, verbose=0,
+            center="columns" if model.center in ("columns", "both") else None,
+        )  # fmt: skip
+        if model.n_rows is not None:
+            made.set_params(n_rows=max(1, round(model.n_rows * share)))
+        if isinstance(model.row_penalty, Penalty):
+            made.set_params(row_penalty=model.row_penalty.for_share(share))
+        return made

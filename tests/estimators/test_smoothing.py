@@ -1,0 +1,184 @@
+"""Network smoothing in SparseGraphSVD: what is searched, transformed, scored and saved."""
+
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+import netbic
+from netbic import SparseGraphSVD
+from netbic.estimators import StableModules, smoothing
+from netbic.graphs import coexpression
+
+
+def cohort(seed, n_samples=24, n_genes=200):
+    """Five weak groups of 20 genes that are correlated in every cohort, and their graph in another one."""
+    generator = np.random.default_rng(seed)
+    factors = np.zeros((5, n_genes))
+    for group in range(5):
+        factors[group, 20 * group : 20 * group + 20] = 0.55
+    return generator.standard_normal((n_samples, 5)) @ factors + generator.standard_normal((n_samples, n_genes))
+
+
+X = cohort(0)
+PRIOR = coexpression(cohort(1, 300), k=6)
+
+
+def smooth_by_hand(X, weight):
+    matrix = PRIOR.term("normalized").matrix.toarray()
+    return (1 - weight) * (X - X.mean(axis=0)) @ np.linalg.inv(np.eye(X.shape[1]) - weight * matrix)
+
+
+def model(**parameters):
+    return SparseGraphSVD(3, **{"n_columns": 20, "column_graph": PRIOR} | parameters)
+
+
+def assert_same(one, other, tolerance=1e-8):
+    np.testing.assert_array_equal(one.columns_, other.columns_)
+    np.testing.assert_allclose(one.components_, other.components_, atol=tolerance)
+    np.testing.assert_allclose(one.singular_values_, other.singular_values_, rtol=tolerance)
+    np.testing.assert_allclose(one.explained_variance_ratio_, other.explained_variance_ratio_, atol=tolerance)
+
+
+def test_modules_are_those_of_the_smoothed_data_and_are_judged_on_the_data_themselves():
+    found = model(smoothing=0.7).fit(X)
+    by_hand = model(column_graph=None).fit(smooth_by_hand(X, 0.7))
+    np.testing.assert_array_equal(found.columns_, by_hand.columns_)
+    np.testing.assert_allclose(found.components_, by_hand.components_, atol=1e-9)
+    np.testing.assert_allclose(found.singular_values_, by_hand.singular_values_)
+    assert found.smoothing_ == 0.7
+    new = cohort(2)
+    centred = new - X.mean(axis=0)
+    basis = np.linalg.qr(found.components_.T)[0]
+    assert found.score(new) == pytest.approx(np.sum((centred @ basis) ** 2) / np.sum(centred**2))
+    own = X - X.mean(axis=0)
+    assert found.explained_variance_ratio_.sum() == pytest.approx(np.sum((own @ basis) ** 2) / np.sum(own**2))
+
+
+def test_new_samples_are_smoothed_in_the_same_way():
+    found = model(smoothing=0.7).fit(X)
+    by_hand = smooth_by_hand(X, 0.7) @ np.linalg.pinv(found.components_)
+    for data in (X, sp.csr_array(X), da.from_array(X, chunks=(10, -1))):
+        np.testing.assert_allclose(found.transform(data), by_hand, atol=1e-9)
+
+
+def test_a_weight_of_zero_is_no_smoothing():
+    zero, without = model(smoothing=0.0).fit(X), model(column_smoothness=0.0).fit(X)
+    for name in ("components_", "left_vectors_", "singular_values_", "explained_variance_ratio_"):
+        np.testing.assert_array_equal(getattr(zero, name), getattr(without, name))
+    np.testing.assert_array_equal(zero.transform(X), without.transform(X))
+    assert zero.smoothing_ == without.smoothing_ == 0.0
+
+
+def test_the_graph_term_is_used_only_if_asked_for():
+    plain = model(smoothing=0.5).fit(X)
+    assert (plain.graph_share_ == 0).all()
+    both = model(smoothing=0.5, column_smoothness=0.5).fit(X)
+    assert (both.graph_share_ > 0).any()
+    assert plain.graphs_["columns"].n_edges == PRIOR.n_edges
+
+
+@pytest.mark.parametrize("center", ["columns", "both"])
+@pytest.mark.parametrize("scale", [False, True])
+def test_sparse_and_dask_input_give_the_same_modules(center, scale):
+    counts = np.round(np.exp(X))
+    options = {"smoothing": 0.7, "center": center, "scale": scale}
+    dense = model(**options).fit(counts)
+    assert_same(model(**options).fit(sp.csr_array(counts)), dense)
+    assert_same(model(**options).fit(da.from_array(counts, chunks=(10, -1))), dense)
+    assert_same(model(**options, low_memory=True).fit(counts), dense)
+
+
+def test_single_precision_stays_single():
+    found = model(smoothing=0.7).fit(X.astype(np.float32))
+    assert found.components_.dtype == found.transform(X.astype(np.float32)).dtype == np.float32
+
+
+def test_prepared_data_give_the_modules_of_a_fit():
+    frame = pd.DataFrame(X, columns=[f"g{i}" for i in range(200)])
+    named = model(smoothing=0.7, column_graph=netbic.Graph(PRIOR.weights, frame.columns))
+    turned = frame[frame.columns[::-1]]
+    fitted = named.fit(turned)
+    by_position = model(smoothing=0.7, column_graph=netbic.Graph(PRIOR.weights[::-1][:, ::-1]))
+    for module, vector in zip(by_position.modules_of(named.prepared(turned)), fitted.components_, strict=True):
+        np.testing.assert_allclose(module.v.full(), vector, atol=1e-12)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Cross-validation
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_true_prior_is_used_and_helps():
+    found, without = model(smoothing="cv").fit(X), model(column_graph=None).fit(X)
+    assert found.smoothing_ >= 0.5
+    new = cohort(2, 200)
+    assert found.score(new) > 1.3 * without.score(new)
+    scores = found.smoothing_scores_
+    assert tuple(scores["smoothing"]) == smoothing.SMOOTHING_GRID
+    assert scores.loc[scores["score"].idxmax(), "smoothing"] == found.smoothing_
+    assert_same(model(smoothing=found.smoothing_).fit(X), found)
+
+
+def test_permuted_and_rewired_priors_are_not_used():
+    chosen = []
+    for seed in range(6):
+        order = np.random.default_rng(seed).permutation(200)
+        for wrong in (netbic.Graph(PRIOR.weights[order][:, order]), PRIOR.rewire(seed)):
+            chosen.append(model(smoothing="cv", column_graph=wrong).fit(cohort(10 + seed)).smoothing_)
+    assert np.mean(np.array(chosen) > 0) <= 0.1
+
+
+def test_sample_sizes_are_reduced_in_proportion_in_the_folds():
+    found = model(smoothing="cv", n_rows=24, row_graph=np.ones((24, 24)) - np.eye(24)).fit(X)
+    assert found.rows_.sum(axis=1).tolist() == [24, 24, 24]
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Errors, storage
+# ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [1.0, -0.1, np.inf, "auto", True, [0.5]])
+def test_other_values_are_refused(value):
+    with pytest.raises(ValueError, match="None, 'cv', or a number of at least 0 and below 1"):
+        model(smoothing=value).fit(X)
+
+
+def test_what_cannot_be_smoothed_is_refused_with_the_remedy():
+    with pytest.raises(ValueError, match=r"smoothing=0\.5 needs a column_graph"):
+        model(smoothing=0.5, column_graph=None).fit(X)
+    holes = X.copy()
+    holes[0, 0] = np.nan
+    with pytest.raises(ValueError, match="cannot be smoothed: fill them first"):
+        model(smoothing=0.5, missing="ignore").fit(holes)
+    with pytest.raises(ValueError, match="cannot be smoothed: fill them first"):
+        model(smoothing=0.5, missing="ignore").fit(X).transform(holes)
+    for data in (sp.csr_array(X), da.from_array(X, chunks=(10, -1))):
+        with pytest.raises(ValueError, match="needs a dense X: choose it on some of the samples"):
+            model(smoothing="cv").fit(data)
+    with pytest.raises(ValueError, match="X has 5 samples: at least 6"):
+        model(smoothing="cv").fit(X[:5])
+
+
+def test_a_saved_model_smooths_new_samples(tmp_path):
+    found = model(smoothing="cv").fit(X)
+    netbic.save(found, tmp_path / "model")
+    frames = netbic.io.to_frames(found)
+    adata = netbic.tl.to_anndata(found, X)
+    for loaded in (netbic.load(tmp_path / "model"), netbic.io.from_frames(frames), netbic.tl.from_anndata(adata)):
+        assert loaded.smoothing_ == found.smoothing_ > 0
+        assert loaded.smoothing == "cv"
+        new = cohort(2)
+        np.testing.assert_allclose(np.asarray(loaded.transform(new)), found.transform(new), atol=1e-10)
+    with pytest.raises(netbic.InputError, match="smooths data over a network, which is missing"):
+        netbic.io.from_frames(netbic.io.Frames(*frames[:3]))
+
+
+def test_stable_modules_are_those_of_the_smoothed_data():
+    found = model(smoothing=0.7).fit(X)
+    again = StableModules.at(found, X, found.rows_, found.columns_)
+    np.testing.assert_allclose(np.abs(np.sum(again.components_ * found.components_, axis=1)), 1, atol=0.02)
+    assert again.smoothing_ == 0.7
+    assert again.transform(X).shape == (24, 3)
