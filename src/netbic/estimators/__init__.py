@@ -9,12 +9,11 @@ from netbic.estimators.fitted import (
     heaviest,
     is_model,
     matched_graph,
-    module_scores,
     names_of,
     unwrapped,
 )
 from netbic.estimators.inputs import axis_names, has_missing
-from netbic.estimators.new_samples import score_directions
+from netbic.estimators.new_samples import module_scores, score_directions
 from netbic.estimators.parameters import AXES, check_count, is_number, smoothness_of
 from netbic.estimators.projection import observed_scores, scoring, span
 from netbic.estimators.results import store_choices

@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from netbic.arrays import Array, Floats, Indices
+from netbic.arrays import Array, Indices
 from netbic.estimators.estimator import SparseGraphSVD
-from netbic.estimators.inputs import axis_names, has_missing
-from netbic.estimators.projection import scores_of_observed
+from netbic.estimators.inputs import axis_names
 from netbic.graphs import Graph
-from netbic.operators import winsorised
 
 
 def unwrapped(model: object) -> SparseGraphSVD:
@@ -65,18 +63,3 @@ def names_of(model: SparseGraphSVD, axis: str) -> Any:
     known = model.names_[axis]
     size = model.left_vectors_.shape[0] if axis == "rows" else model.components_.shape[1]
     return np.arange(size) if known is None else known
-
-
-def module_scores(model: SparseGraphSVD, X: Any) -> Floats:
-    """Scores Xv of samples, a column per module, where X is clipped, centred and scaled as in the fit.
-
-    Each module is scored on its own: `transform` gives the least-squares scores on all modules together. Entries are
-    clipped only if a penalty of the model asks for it and X is dense and in memory. With missing entries, a score is
-    the least-squares score on the observed ones, and NaN if they have less than a tenth of the weight of the module.
-    """
-    X = model._validated(X, reset=False)
-    if isinstance(X, np.ndarray) and model.clip is not None:
-        X = winsorised(X, model.clip)
-    if has_missing(X):
-        return scores_of_observed(model.scaler_.apply(X), model.components_.astype(np.float64))
-    return model._projected(X, model.components_.T).astype(np.float64)

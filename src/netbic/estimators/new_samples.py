@@ -8,9 +8,9 @@ import numpy as np
 
 from netbic.arrays import Array, Floats
 from netbic.estimators.inputs import has_missing
-from netbic.estimators.projection import observed_scores, scoring, span
+from netbic.estimators.projection import observed_scores, scores_of_observed, scoring, span
 from netbic.estimators.smoothing import check_complete, smoother
-from netbic.operators import as_operator
+from netbic.operators import as_operator, winsorised
 from netbic.outofcore import compute_rows
 
 if TYPE_CHECKING:
@@ -22,9 +22,30 @@ def score_directions(model: SparseGraphSVD) -> Floats:
 
     Smoothing is symmetric, so that smoothed directions give the scores of smoothed samples.
     """
-    directions = scoring(model.components_.astype(np.float64))
+    return _smoothed(model, scoring(model.components_.astype(np.float64)))
+
+
+def _smoothed(model: SparseGraphSVD, directions: Floats) -> Floats:
     by = smoother(model.graphs_["columns"], model.smoothing_)
     return directions if by is None else np.asarray(by.columns(directions))
+
+
+def module_scores(model: SparseGraphSVD, X: Any) -> Floats:
+    """Scores Xv of samples, a column per module, where X is clipped, centred, scaled and smoothed as in the fit.
+
+    Each module is scored on its own: `transform` gives the least-squares scores on all modules together. Entries are
+    clipped only if a penalty of the model asks for it and X is dense and in memory. With missing entries, a score is
+    the least-squares score on the observed ones, and NaN if they have less than a tenth of the weight of the module.
+    """
+    X = model._validated(X, reset=False)
+    if isinstance(X, np.ndarray) and model.clip is not None:
+        X = winsorised(X, model.clip)
+    components = model.components_.astype(np.float64)
+    if model.smoothing_:
+        check_complete(X)
+    if has_missing(X):
+        return scores_of_observed(model.scaler_.apply(X), components)
+    return np.asarray(_projected(model, X, _smoothed(model, components.T)), dtype=np.float64)
 
 
 def scores_of(model: SparseGraphSVD, X: Any) -> Array:
