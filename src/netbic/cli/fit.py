@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -29,16 +28,16 @@ from netbic.cli.command import (
     split_lists,
     take,
 )
+from netbic.cli.extras import VERDICT_SECONDS, Extras
 from netbic.cli.wording import counted, in_genes
 
 if TYPE_CHECKING:
     from netbic.estimators import SparseGraphSVD
-    from netbic.readers import GeneSets
     from netbic.storage import Run
     from netbic.study import Study
 
 _LISTED_MODULES = 3
-_TERMS = ["normalized", "adjacency", "laplacian", "normalized_laplacian"]
+_TERMS = ["modularity", "normalized", "adjacency", "laplacian", "normalized_laplacian"]
 
 
 class Smoothing(click.ParamType):  # type: ignore[type-arg]
@@ -62,8 +61,8 @@ class FitCommand(Command):
         "Reading the expression data": READING,
         "Reading the network": NETWORK,
         "Preprocessing": PREPROCESSING.replace(" zscore", ""),
-        "Module search": "smoothness smoothing graph_term method restarts seed jobs",
-        "Output": "report quiet as_json",
+        "Module search": "smoothness smoothness_scale smoothing graph_term method restarts seed jobs",
+        "Output": "verdict report quiet as_json",
         "Data larger than memory": "dask dask_workers dask_memory block_rows",
     }
 
@@ -75,6 +74,7 @@ class OutputOptions:
     out: Path
     resume: bool
     force: bool
+    verdict: bool
     report: bool
     quiet: bool
     as_json: bool
@@ -93,6 +93,7 @@ class ModelOptions:
     genes: int | None
     samples: int | None
     smoothness: float | None
+    smoothness_scale: str | None
     smoothing: float | str | None
     method: str | None
     graph_term: str | None
@@ -107,8 +108,9 @@ class ModelOptions:
     def settings(self) -> dict[str, Any]:
         """All options that decide the result."""
         settings = {name: value for name, value in asdict(self).items() if name != "jobs"}
-        if self.smoothing is None:  # as in the records of versions without this option
-            del settings["smoothing"]
+        for name in ("smoothing", "smoothness_scale"):  # as in the records of versions without these options
+            if settings[name] is None:
+                del settings[name]
         return settings
 
     def estimator(self, study: Study) -> SparseGraphSVD:
@@ -120,7 +122,7 @@ class ModelOptions:
             "random_state": self.seed,
             **preprocessing(study, self.center, self.zscore, self.missing),
         }
-        for name in ("graph_term", "smoothing"):
+        for name in ("graph_term", "smoothness_scale", "smoothing"):
             if (given := getattr(self, name)) is not None:
                 parameters[name] = given
         if self.method is None:
@@ -154,59 +156,9 @@ class ModelOptions:
         chosen_by_method = self.auto or self.method in ("ALSVD", "SCADSVD")
         samples, genes = (None, None) if chosen_by_method else netbic.methods.usual_sizes(n_samples, n_genes)
         return {
-            "n_rows": _size("--samples", self.samples, n_samples, samples),
+            "n_rows": _size("--samples", self.samples, n_samples, samples if self.method else None),
             "n_columns": _size("--genes", self.genes, n_genes, genes),
         }
-
-
-@dataclass(frozen=True)
-class Extras:
-    """What is written in addition to the modules: heatmaps, enrichment and the report."""
-
-    study: Study
-    out: Path
-    gene_sets: GeneSets | None
-    gene_sets_file: str | None
-    seed: int
-    report: bool
-
-    def write(self, model: SparseGraphSVD, folder: Path) -> Iterator[str]:
-        """Write heatmaps and enrichment to a folder whose files end up in `out`; yields a line per table."""
-        netbic.report.write_heatmaps(folder, model, self.study.X)
-        if model.column_graph is not None or self.gene_sets is not None:
-            yield from self._enrichment(model, folder)
-
-    def write_report(self, model: SparseGraphSVD, folder: Path, record: dict[str, Any]) -> Iterator[str]:
-        """Write the report if it is wanted and its libraries are installed; a fit does not fail without them."""
-        if self.report and (missing := netbic.report.missing_library()):
-            install = f'pip install "netbic[report]", then netbic report {self.out}'
-            yield f"no report was written: it needs {missing}. Run {install}"
-        elif self.report:
-            page = netbic.report.write_report(folder, model=model, record=record)
-            yield f"{self.out}/{page.name}: the report, to open in a browser"
-
-    def complete(self) -> Iterator[str]:
-        """Add to a finished fit what is asked for now and was not then: other gene sets, a report."""
-        out, record = self.out, netbic.io.finished_record(self.out) or {}
-        tested = (out / "gene_sets.tsv").is_file()
-        tested = tested and record.get("inputs", {}).get("gene_sets") == self.gene_sets_file
-        wants_sets = self.gene_sets is not None and not tested
-        if not wants_sets and (not self.report or (out / "report.html").is_file()):
-            return
-        model = netbic.load(out)
-        with netbic.io.locked(out):
-            if not (out / "heatmaps.npz").is_file():
-                netbic.report.write_heatmaps(out, model, self.study.X)
-            if wants_sets:
-                yield from self._enrichment(model, out)
-                record = netbic.io.finished_record(out) or record  # it lists those files now
-                record.setdefault("inputs", {})["gene_sets"] = self.gene_sets_file
-                netbic.io.write_json(out / "run.json", record)
-            yield from self.write_report(model, out, record)
-
-    def _enrichment(self, model: SparseGraphSVD, folder: Path) -> Iterator[str]:
-        for line in netbic.enrichment.write_enrichment(model, folder, self.gene_sets, random_state=self.seed):
-            yield f"{self.out}/{line}"
 
 
 @click.command(cls=FitCommand)
@@ -218,12 +170,24 @@ class Extras:
 @click.option(
     "--genes", type=click.IntRange(1), show_default="200, at most a fifth of all genes", help="Genes per module."
 )
-@click.option("--samples", type=click.IntRange(1), show_default="a tenth of all samples", help="Samples per module.")
+@click.option(
+    "--samples",
+    type=click.IntRange(1),
+    show_default="all; groups of samples are found from their scores",
+    help="Samples per module.",
+)
 @click.option(
     "--smoothness",
     type=Finite(0),
-    show_default="0.2",
-    help="Weight of the network; with --method, the sigma of the paper.",
+    show_default="0.6",
+    help="Weight of the network, see --smoothness-scale; with --method, the sigma of the paper.",
+)
+@click.option(
+    "--smoothness-scale",
+    type=click.Choice(["module", "relative", "absolute"]),
+    show_default="module",
+    help="Unit of --smoothness: the strength of the module without the network (then use values below 1), the leading "
+    "singular value of the data, or 1 (the paper).",
 )
 @click.option(
     "--smoothing",
@@ -244,9 +208,10 @@ class Extras:
 @click.option(
     "--graph-term",
     type=click.Choice(_TERMS),
-    show_default="normalized",
-    help="How edges count: adjacency rewards every edge between genes of a module, normalized gives less weight to "
-    "hubs, the Laplacians penalise different weights of neighbours.",
+    show_default="modularity",
+    help="How edges count: modularity rewards more edges inside a module than the degrees of its genes lead to expect, "
+    "adjacency every edge, normalized gives less weight to hubs, the Laplacians penalise different weights of "
+    "neighbours.",
 )
 @preprocesses_data
 @click.option("--restarts", default=1, type=click.IntRange(1), help="Number of starts per module.")
@@ -254,6 +219,12 @@ class Extras:
 @click.option("--seed", default=0, type=click.IntRange(0), help="Random seed for the restarts.")
 @reads_a_study
 @runs_on_dask
+@click.option(
+    "--verdict/--no-verdict",
+    default=True,
+    help="Judge each module in halves of the samples that were not used to find it: ten fits to halves of the samples, "
+    f"fewer (at least three) if they take longer than {VERDICT_SECONDS} seconds.",
+)
 @click.option("--report/--no-report", default=True, help="Write DIR/report.html.")
 @click.option(
     "--resume", is_flag=True, help="Continue an interrupted fit, or add gene sets or a report to a finished one."
@@ -269,7 +240,9 @@ def fit(expression: str, graph: str | None, gene_sets: str | None, **options: An
 
     \b
     DIR/modules.tsv      genes and samples of each module, with weights
-    DIR/summary.tsv      one row per module
+    DIR/summary.tsv      one row per module, with its verdict and diagnostics
+    DIR/samples.tsv      score and group (up, down) of each sample in each module
+    DIR/verdicts.tsv     verdict on each module, with its reasons
     DIR/edges.tsv        tests for edges inside the modules
     DIR/gene_sets.tsv    enriched gene sets (with --gene-sets)
     DIR/alignment.json   how genes and network were matched
@@ -291,23 +264,25 @@ def fit(expression: str, graph: str | None, gene_sets: str | None, **options: An
     settings = modelling.settings() | ({"dask": True} if lazy else {})
     opened = {"resume": output.resume, "force": output.force}
     run = netbic.io.Run.open(output.out, settings, study.fingerprint(), inputs | reading, **opened)
-    extras = Extras(study, output.out, sets, gene_sets, modelling.seed, output.report)
+    extras = Extras(
+        study, output.out, sets, gene_sets, modelling.seed, modelling.jobs, output.verdict, output.report, output.silent
+    )
     if run is None:
         lines = list(extras.complete())
         done = "the modules are unchanged" if lines else "nothing to do"
         echo(f"{output.out} is already finished: {done}", output.silent)
     else:
-        lines = _find_modules(run, model, modelling, extras, output.silent)
+        lines = _find_modules(run, model, modelling, extras)
     for line in lines:
         echo(line, output.silent)
     _summarise(output)
 
 
-def _find_modules(run: Run, model: SparseGraphSVD, modelling: ModelOptions, extras: Extras, silent: bool) -> list[str]:
+def _find_modules(run: Run, model: SparseGraphSVD, modelling: ModelOptions, extras: Extras) -> list[str]:
     """Fit the model, write everything, and return lines about what was written."""
     click.get_current_context().with_resource(run)
     mark_resumable()
-    study, lines = extras.study, list[str]()
+    study, silent, lines = extras.study, extras.silent, list[str]()
     if run.known:
         echo(f"continuing after {counted(len(run.known), 'module')}", silent)
     if modelling.auto:
@@ -318,7 +293,7 @@ def _find_modules(run: Run, model: SparseGraphSVD, modelling: ModelOptions, extr
             model,
             study,
             update,
-            write_extra=lambda folder: lines.extend(extras.write(model, folder)),
+            write_extra=lambda folder: extras.write(model, folder, lines),
             write_report=lambda folder, record: lines.extend(extras.write_report(model, folder, record)),
         )
     if modelling.smoothing == "cv":
@@ -364,8 +339,15 @@ def _summarise(output: OutputOptions) -> None:
     found = "1 module explains" if len(summary) == 1 else f"{len(summary)} modules explain"
     click.echo(f"{found} {variance:.1%} of the variance. Tables: {out}/modules.tsv, {out}/summary.tsv")
     for row in summary.head(_LISTED_MODULES).to_dict("records"):
-        size = f"{counted(row['n_samples'], 'sample')}, {counted(row['n_genes'], 'gene')}"
-        more = ", ..." if row["n_genes"] > len(row["top_genes"].split(", ")) else ""
-        click.echo(f"  module {row['module']}: {size} ({row['top_genes']}{more})")
+        click.echo(f"  module {row['module'] + 1}: {_described(row)}")
     if len(summary) > _LISTED_MODULES:
         click.echo(f"  and {len(summary) - _LISTED_MODULES} more (see {out}/summary.tsv)")
+
+
+def _described(row: dict[Any, Any]) -> str:
+    """A module in one line: verdict, genes and samples."""
+    verdict = f"{row['verdict']}, " if isinstance(row.get("verdict"), str) else ""
+    more = ", ..." if row["n_genes"] > len(row["top_genes"].split(", ")) else ""
+    groups = [f"{row[f'n_{side}']} {side}" for side in ("up", "down") if row.get(f"n_{side}")]
+    samples = counted(row["n_samples"], "sample") + (f" ({', '.join(groups)})" if groups else "")
+    return f"{verdict}{counted(row['n_genes'], 'gene')} ({row['top_genes']}{more}), {samples}"

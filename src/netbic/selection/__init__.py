@@ -14,6 +14,7 @@ from netbic.selection.n_modules import ModuleCount, n_modules
 from netbic.selection.stability import AxisStability, Stability, stability
 from netbic.selection.tune import Tuning, tune
 from netbic.selection.verdicts import Verdicts, verdicts
+from netbic.selection.writing import Judgement
 
 __all__ = [
     "AutoSVD",
@@ -21,6 +22,7 @@ __all__ = [
     "Chosen",
     "Consensus",
     "GraphValue",
+    "Judgement",
     "ModuleCount",
     "SampleGroups",
     "Stability",

@@ -18,7 +18,7 @@ from netbic.errors import InputError, shown
 from netbic.files import JsonValue, Record
 
 Entry = TypeVar("Entry")
-FORMAT: Final = 2  # 1: a file per module, or a tuning without a format in its first line
+FORMAT: Final = 3  # 1: a file per module; 2: modules without diagnostics
 
 
 class CheckpointMismatch(InputError):

@@ -16,6 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import pandas as pd
+
 from netbic import files
 from netbic.errors import InputError, one_line
 from netbic.estimators import SparseGraphSVD
@@ -118,7 +120,7 @@ class Run:
         model: SparseGraphSVD,
         study: Study,
         on_module: Callable[[int], object] = lambda number: None,
-        write_extra: Callable[[Path], object] = lambda folder: None,
+        write_extra: Callable[[Path], pd.DataFrame | None] = lambda folder: None,
         write_report: Callable[[Path, Record], object] = lambda folder, record: None,
     ) -> None:
         """Fit a model, save each module as soon as it is found, and write the results; warnings are recorded too.
@@ -130,7 +132,8 @@ class Run:
         on_module : function, optional
             Progress callback: called after every module with the number of modules so far.
         write_extra : function, optional
-            Called with a scratch folder when the model is fitted, to write further files there.
+            Called with a scratch folder when the model is fitted, to write further files there. It may return further
+            columns of summary.tsv, a row per module.
         write_report : function, optional
             Called when all other files are written, with the scratch folder and the content of `run.json`.
         """
@@ -141,8 +144,8 @@ class Run:
                 self.keep(number, module)
                 on_module(number + 1)
             with files.scratch_folder(self.folder) as staged:
-                write_extra(staged)
-                self._write_results(staged, model, study.alignment.to_dict())
+                further = write_extra(staged)
+                self._write_results(staged, model, study.alignment.to_dict(), further)
                 record = self._task.record() | {"state": "finished", "inputs": self._inputs}
                 record["warnings"] = [str(warning.message) for warning in caught]
                 write_report(staged, record)
@@ -151,9 +154,12 @@ class Run:
         for warning in caught:
             warnings.warn(warning.message, stacklevel=2)
 
-    def _write_results(self, staged: Path, model: SparseGraphSVD, alignment: Record) -> None:
+    def _write_results(
+        self, staged: Path, model: SparseGraphSVD, alignment: Record, further: pd.DataFrame | None
+    ) -> None:
         files.write_table(staged / "modules.tsv", modules_frame(model))
-        files.write_table(staged / "summary.tsv", summary_frame(model))
+        summary = summary_frame(model)
+        files.write_table(staged / "summary.tsv", summary if further is None else summary.join(further))
         files.write_json(staged / "alignment.json", alignment)
         if self.chosen is not None:
             files.write_json(staged / _CHOSEN, self.chosen)
