@@ -81,7 +81,9 @@ class Choice:
 
     @property
     def expected_f1(self) -> float:
-        """F1 (harmonic mean of precision and recall) expected from the posteriors."""
+        """F1 (harmonic mean of precision and recall) expected from the posteriors; NaN if these are unknown."""
+        if np.isnan(self.posterior).all():
+            return np.nan
         kept = self.support
         total = kept.size + float(np.nansum(self.posterior))
         return 2 * float(np.nansum(self.posterior[kept])) / total if total > 0 else 0.0

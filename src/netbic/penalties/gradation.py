@@ -8,7 +8,7 @@ each with the noise of the others. If one of them explains the scores, the weigh
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import optimize, special
@@ -18,7 +18,7 @@ from netbic.penalties.mixture import Mixture, Scores, fit_mixture, grouped
 
 _Density = Callable[[Scores, float, float], Floats]
 
-_OPTIONS = {"maxiter": 400, "fatol": 0.02, "xatol": 5e-3}
+_OPTIONS: Any = {"maxiter": 400, "fatol": 0.02, "xatol": 5e-3}
 _ALLOWANCES = (1.0, -2.0)  # log-likelihood by which a gap has to be better than normal and than uniform members
 _CLEAR_F1 = 0.9  # expected F1 from which on members are found although there is no gap
 

@@ -17,6 +17,7 @@ from netbic.penalties import Choice
 from netbic.solver.adaptive_step import ScaledScores, adaptive_step
 from netbic.solver.half_step import Side
 from netbic.solver.restarts import ModuleProblem
+from netbic.solver.sizes import strength_of
 from netbic.solver.solve import Solution
 from netbic.solver.starts import Direction
 from netbic.solver.vectors import State, Vector
@@ -75,7 +76,9 @@ def _assessed(problem: ModuleProblem, state: State) -> tuple[Choice | None, Choi
 def _assessed_side(problem: ModuleProblem, side: Side, state: State, on_rows: bool) -> Choice | None:
     z, (vector, other) = _scores(problem, state, on_rows), _pair(state, on_rows)
     scores = ScaledScores.of(side.penalty, z, vector, other, side.squares)
-    unknown = Choice(np.full(z.size, np.nan), 0.0, np.nan, background=scores.background)
+    unknown = Choice(
+        np.full(z.size, np.nan), 0.0, np.nan, strength_of(problem.operator, state), background=scores.background
+    )
     if unknown.is_hopeless:  # posteriors would cost as much as the module itself
         return replace(unknown, heteroscedasticity=scores.heteroscedasticity)
     return adaptive_step(side.penalty, z, vector, other, side.squares).choice
@@ -108,6 +111,8 @@ def _pair(state: State, on_rows: bool) -> tuple[Vector, Vector]:
 
 def _scores(problem: ModuleProblem, state: State, on_rows: bool) -> Floats:
     """The product of the matrix with the vector of the other axis."""
+    if not on_rows and state.column_scores is not None:
+        return state.column_scores
     product = problem.operator.matvec if on_rows else problem.operator.rmatvec
     other = _pair(state, on_rows)[1]
     return product(other.support, other.values)

@@ -15,6 +15,7 @@ from netbic.penalties import Penalty
 from netbic.solver.fallback import solve_sizes, with_rejected
 from netbic.solver.free_locations import with_all_rows, with_groups
 from netbic.solver.half_step import Side
+from netbic.solver.lengths import Lengths, Squares
 from netbic.solver.module_scale import share_by_data, solve_with_graph, worst_rank
 from netbic.solver.restarts import Deflation, ModuleProblem, Settings
 from netbic.solver.solve import Outcome, Solution
@@ -120,6 +121,7 @@ class ModuleSearch:
         self._rows, self._columns, self._settings = rows, columns, settings
         self._noise, self._norm_error = noise, 0.0
         self._starts = starts or Starts(operator, exact=settings.solver == "aisp")
+        self._lengths = Lengths(operator, any(axis.penalty.chooses_size for axis in (rows, columns)))
         self._removed = Removed()
         self._product: Floats | None = None  # of the residual and the last v, for "on_repeat"
 
@@ -196,13 +198,13 @@ class ModuleSearch:
         if product is None:
             product = image(self._residual.matvec, right)
         self._starts.deflate(self._residual, left, right, product)
+        self._lengths.deflate(self._residual, left, right, product)
         self._residual = self._residual.minus(left, right, product)
         self._removed.add(left, right)
 
     def _next(self, leading: Direction, number: int) -> Module | None:
         """The best module of the residual; None, with the reason in `ended`, if there is none."""
-        choosing = any(axis.penalty.chooses_size for axis in (self._rows, self._columns))
-        squares = self._residual.squared_lengths() if choosing else (None, None)
+        squares = self._lengths.of(self._residual)
         self._residual.reset_cache()
         problem = self._problem(leading.value, squares, self._rows, self._columns)
         fixed = self._problem(leading.value, squares, self._rows.when_unreliable(), self._columns.when_unreliable())
@@ -235,9 +237,7 @@ class ModuleSearch:
         grouped = with_groups(solution, dense, self._rows.penalty)
         return None if grouped is None else (dense, grouped)
 
-    def _problem(
-        self, leading_value: float, squares: tuple[Floats | None, Floats | None], rows: Axis, columns: Axis
-    ) -> ModuleProblem:
+    def _problem(self, leading_value: float, squares: Squares, rows: Axis, columns: Axis) -> ModuleProblem:
         """The search for a module of the residual with these options."""
         squared_norm, n_entries = self._residual.squared_norm, self._residual.n_entries
         first, second = (

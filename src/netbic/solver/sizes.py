@@ -18,6 +18,7 @@ from netbic.solver.vectors import State
 Solve = Callable[[Side, Side, Pair, Budget | None], Solution]
 
 _FEWEST = 8  # members of the smallest module of a path (on its longer axis)
+_PROMISING_F1 = 0.7  # expected F1 below which the first choice of members is not worth improving
 _NOISE = 1.0  # strength below which all modules of a path are weak
 _WEAKER = 0.9  # share of the largest strength below which a path ends
 _POWER_STEPS = 15  # for the second singular value of a module
@@ -33,20 +34,32 @@ def best_of_sizes(
     The leading pair is a mixture if several modules have about the same d, and sizes would be chosen for the mixture.
     So the choice begins with the strongest module of a path of fixed sizes, and a solution that contains two modules
     is taken apart. If both axes choose their sizes, the dense start itself and a module of half the size are tried too.
+    Penalties with a fallback are asked once only if it is clear that their choice will not be reliable.
     """
 
     def choose(start: Pair) -> Solution:
         return solve(rows, columns, _forgotten(start), budget)
 
     strongest, strength = strongest_by_size(operator, rows, columns, start, solve)
-    if strength < _NOISE and (rows.penalty.when_unreliable() or columns.penalty.when_unreliable()):
-        budget.choosing = min(budget.choosing, 1)  # noise, whatever the size
+    replaceable = [bool(side.penalty.when_unreliable()) for side in (rows, columns)]
+    if any(replaceable):
+        first = solve(rows, columns, _forgotten(strongest), Budget(1))
+        if strength < _NOISE or _is_doubtful(first.state, replaceable):
+            return first
     solutions = [choose(strongest)]
     if rows.penalty.chooses_size and columns.penalty.chooses_size:
         solutions.append(choose(start))
         solutions.append(choose(_half_size(rows, columns, solutions[-1].state, solve)))
     best = max(solutions, key=lambda solution: solution.rank)
+    if any(replaceable) and _is_doubtful(best.state, replaceable, least_f1=1.0):
+        return best
     return _separated(operator, rows, columns, best, solve, choose)
+
+
+def _is_doubtful(state: State, replaceable: list[bool], least_f1: float = _PROMISING_F1) -> bool:
+    """Whether the fallback of a penalty will be used: more steps would be a waste of time."""
+    choices = [v.choice for v, has_fallback in zip((state.u, state.v), replaceable, strict=True) if has_fallback]
+    return any(choice is not None and choice.diagnostic and choice.expected_f1 < least_f1 for choice in choices)
 
 
 def strongest_by_size(operator: Corrected, rows: Side, columns: Side, start: Pair, solve: Solve) -> tuple[Pair, float]:
@@ -60,7 +73,7 @@ def strongest_by_size(operator: Corrected, rows: Side, columns: Side, start: Pai
         state = solve(*halved, start, None).state
         if state.is_empty:
             break
-        start, strength = (state.u, state.v), _strength(operator, state)
+        start, strength = (state.u, state.v), strength_of(operator, state)
         if strength > largest:
             best, largest = start, strength
         elif strength < _WEAKER * largest:
@@ -148,10 +161,10 @@ def _noise(operator: Corrected, state: State) -> float:
 
 def _noise_edge(operator: Corrected, state: State) -> float:
     """Largest singular value expected from noise in the rows and columns of a module."""
-    return _noise(operator, state) * (np.sqrt(state.u.support.size) + np.sqrt(state.v.support.size))
+    return _noise(operator, state) * float(np.sqrt(state.u.support.size) + np.sqrt(state.v.support.size))
 
 
-def _strength(operator: Corrected, state: State) -> float:
+def strength_of(operator: Corrected, state: State) -> float:
     """d relative to the largest value expected from noise for modules of this size."""
     (n, p), noise = operator.shape, _noise(operator, state)
     norms = expected_noise_norm(n, state.u.support.size) + expected_noise_norm(p, state.v.support.size)
