@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import ClassVar, Self
 
 import numpy as np
 
 from netbic.arrays import Floats
-from netbic.penalties.base import DataDriven, Kept
+from netbic.penalties.base import DataDriven, Kept, Penalty
 from netbic.penalties.choice import Choice
+from netbic.penalties.gradation import evidence_of_gradation
 from netbic.penalties.located import located_choice
 from netbic.penalties.mixture import fit_mixture
+from netbic.penalties.thresholds import L0
 
 
 @dataclass(frozen=True, repr=False)
@@ -26,6 +29,9 @@ class AdaptiveSupport(DataDriven):
 
     If sizes do not converge within 400 iterations of a start, the last ones are kept and `converged_` is False.
 
+    Where the data do not identify the size of a module (its `diagnostic` is not empty), a `fallback` size can be used
+    instead: as many entries are then kept as by `L0`, with the smoothness of the model, and `choices_` tells so.
+
     The penalty also finds modules in pure noise: use `selection.n_modules` to test whether there are any.
 
     Parameters
@@ -35,6 +41,8 @@ class AdaptiveSupport(DataDriven):
     clip : float or None, default=3
         Clip entries of a dense X at this number of robust standard deviations of their column before the fit: single
         outliers would be found as modules.
+    fallback : int, optional
+        The size of modules whose size is not identified.
 
     Examples
     --------
@@ -44,12 +52,16 @@ class AdaptiveSupport(DataDriven):
     >>> model = netbic.SparseGraphSVD(1, row_penalty=adaptive, column_penalty=adaptive, center=None)
     >>> model.set_params(row_graph=toy.row_graph, column_graph=toy.column_graph).fit(toy.X).choices_["size"].tolist()
     [51, 50]
+    >>> model = netbic.SparseGraphSVD(1, column_penalty=netbic.AdaptiveSupport(fallback=20)).fit(toy.X @ toy.X)
+    >>> model.choices_[["size", "fallback", "diagnostic"]].values.tolist()
+    [[20, True, 'dense']]
     """
 
     chooses_size: ClassVar[bool] = True
     smallest: ClassVar[int] = 5  # size of an axis
     gate: float = 6.0
     clip: float | None = 3.0  # type: ignore[misc]
+    fallback: int | None = None
 
     def threshold(self, magnitudes: Floats) -> Kept:
         """Keep entries with a posterior above one half, unshrunk, without a graph."""
@@ -75,8 +87,20 @@ class AdaptiveSupport(DataDriven):
             return None
         return found
 
+    def gradation(self, scores: Floats) -> float:
+        """Evidence that members without a gap explain the scores."""
+        return evidence_of_gradation(scores)
+
+    def when_unreliable(self) -> Penalty | None:
+        """`L0` with the fallback size, if there is one."""
+        return None if self.fallback is None else L0(int(self.fallback), nonnegative=self.nonnegative)
+
+    def for_share(self, share: float) -> Self:
+        """The fallback shrinks in proportion."""
+        return self if self.fallback is None else replace(self, fallback=max(1, round(self.fallback * share)))
+
     def check(self, size: int, axis: str) -> None:
-        """An axis needs five entries; gate and clip must be numbers."""
+        """An axis needs five entries; gate and clip must be numbers, and fallback a size."""
         if size < self.smallest:
             few = f"{self!r} but X (or the part of it that is fitted) has {size} {axis}s"
             raise ValueError(f"{few}: at least {self.smallest} are needed to separate two groups")
@@ -84,13 +108,17 @@ class AdaptiveSupport(DataDriven):
             number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
             if not number or not 0 < value < np.inf:
                 raise ValueError(f"{self!r}: {name} must be a finite number above 0")
+        if self.fallback is not None:
+            whole = isinstance(self.fallback, Integral) and not isinstance(self.fallback, bool)
+            if not whole or not 1 <= self.fallback <= size:
+                raise ValueError(f"{self!r} but X has {size} {axis}s: choose a fallback from 1 to {size}, or None")
 
     def check_graph(self, axis: str, smoothness: float | None, graph_term: str, signs: str) -> None:
         """The weight of the graph must be left to the penalty, and the graph term must reward edges."""
-        if smoothness:
+        if smoothness and self.fallback is None:
             raise ValueError(
                 f"{axis}_smoothness={smoothness!r} but the {axis} penalty AdaptiveSupport chooses it: "
-                "leave it at None, or set it to 0 to ignore the graph"
+                "leave it at None, set it to 0 to ignore the graph, or give a fallback size to which it applies"
             )
         if signs == "signed" or "laplacian" in graph_term:
             raise ValueError(

@@ -129,6 +129,14 @@ class Penalty:
         """
         return None
 
+    def gradation(self, scores: Floats) -> float:
+        """Evidence that the scores of members decrease without a gap, for a penalty with `chooses_size`; 0 if none."""
+        return 0.0
+
+    def when_unreliable(self) -> Penalty | None:
+        """The penalty to be used for a module whose size, as chosen by this one, is not reliable; None: this one."""
+        return None
+
     def check_graph(self, axis: str, smoothness: float | None, graph_term: str, signs: str) -> None:
         """Raise ValueError if the penalty cannot be combined with these parameters of a graph."""
 

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import special
 
-from netbic.arrays import Floats
+from netbic.arrays import Bools, Floats
 from netbic.penalties import Choice, Penalty, expected_noise_norm
 from netbic.solver.vectors import Vector
 
+_QUARTILE = 0.3186  # lower quartile of the magnitude of a standard normal number
+_FEWEST = 8  # entries from which noise is estimated
 _ORTHOGONAL = 1e-12  # share of |z| up to which its product with a unit vector is rounding error
 
 
 def adaptive_step(penalty: Penalty, z: Floats, old: Vector, other: Vector, squares: Floats | None = None) -> Vector:
     """Let the penalty choose the members and the weight sigma of the graph, then score and normalise.
-
-    The other vector is the product of X with `old`, so that z_i contains old_i |X_i|^2 / d from the noise of entry i
-    itself: about old_i g_i^2 k / d for k entries of the other vector. This part is subtracted, because it would make
-    every current member look like a member. Scores are compared in units of the noise of each entry; entries that do
-    not vary are not candidates.
 
     Parameters
     ----------
@@ -32,18 +29,69 @@ def adaptive_step(penalty: Penalty, z: Floats, old: Vector, other: Vector, squar
     squares : array, optional
         Squared norms of the rows (columns) of X.
     """
-    d = float(z[old.support] @ old.values)
-    # A noise level estimated from scores far beyond those of X is bounded, or it would grow in every half step.
-    noise = penalty.noise_without(0.0) if other.choice is None else min(other.choice.noise, penalty.largest_noise)
-    scales = noise_scales(z, squares, other.size)
-    corrected = z.copy()
-    if d > _ORTHOGONAL * float(np.linalg.norm(z)):
-        corrected[old.support] -= (noise * scales[old.support]) ** 2 * (other.support.size / d) * old.values
-    varying = scales > 0
-    smoothed = None if old.smoothed is None else old.smoothed[varying]
-    choice = penalty.choose(corrected[varying] / scales[varying], smoothed).among(varying)
-    spread = float(np.std(np.log(scales[varying]))) if varying.any() else 0.0
-    return _on_members(penalty, replace(choice, heteroscedasticity=spread), z, old.smoothed, other)
+    scores = ScaledScores.of(penalty, z, old, other, squares)
+    smoothed = None if old.smoothed is None else old.smoothed[scores.varying]
+    choice = penalty.choose(scores.values, smoothed).among(scores.varying)
+    choice = replace(choice, heteroscedasticity=scores.heteroscedasticity, background=scores.background)
+    return _on_members(penalty, choice, z, old.smoothed, other)
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledScores:
+    """Scores of one axis in units of the noise of each entry.
+
+    Attributes
+    ----------
+    values : array
+        Scores of the entries that vary, without the part that comes from the noise of the entry itself.
+    varying : bool array
+    heteroscedasticity : float
+        Standard deviation, over entries, of the logarithm of their noise.
+    background : float
+        Lower quartile of the magnitudes of the scores of others than current members, relative to that of pure noise; 1
+        if the noise is not known.
+    """
+
+    values: Floats
+    varying: Bools
+    heteroscedasticity: float
+    background: float
+
+    @classmethod
+    def of(cls, penalty: Penalty, z: Floats, old: Vector, other: Vector, squares: Floats | None) -> ScaledScores:
+        """Scores of an axis, given its current vector and the product z of X with the other vector.
+
+        The other vector is the product of X with `old`, so that z_i contains old_i |X_i|^2 / d from the noise of entry
+        i itself: about old_i g_i^2 k / d for k entries of the other vector. This part is subtracted, because it would
+        make every current member look like a member. Entries that do not vary are not candidates.
+        """
+        d = float(z[old.support] @ old.values)
+        # A noise level estimated from scores far beyond those of X is bounded, or it would grow in every half step.
+        noise = penalty.noise_without(0.0) if other.choice is None else min(other.choice.noise, penalty.largest_noise)
+        scales = noise_scales(z, squares, other.size)
+        corrected = z.copy()
+        if d > _ORTHOGONAL * float(np.linalg.norm(z)):
+            corrected[old.support] -= (noise * scales[old.support]) ** 2 * (other.support.size / d) * old.values
+        varying = scales > 0
+        spread = float(np.std(np.log(scales[varying]))) if varying.any() else 0.0
+        background = _background(z, old, squares, other.size)
+        return cls(corrected[varying] / scales[varying], varying, spread, background)
+
+
+def _background(z: Floats, old: Vector, squares: Floats | None, length: int) -> float:
+    """How large the scores of others than current members are, relative to noise.
+
+    Scores of entries that are unrelated to the other vector have the variance of one entry of their row (column). The
+    lower quartile does not change much if some of the others are members of this module.
+    """
+    if squares is None or length < _FEWEST:
+        return 1.0
+    variances = (squares - z * z) / (length - 1)
+    others = variances > 1e-12 * variances.max(initial=0.0)
+    others[old.support] = False
+    if np.count_nonzero(others) < _FEWEST:
+        return 1.0
+    return float(np.quantile(np.abs(z[others]) / np.sqrt(variances[others]), 0.25)) / _QUARTILE
 
 
 def _on_members(penalty: Penalty, choice: Choice, z: Floats, smoothed: Floats | None, other: Vector) -> Vector:

@@ -10,12 +10,14 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from netbic.operators import Corrected
 from netbic.solver.half_step import Side, SolverName
+from netbic.solver.sizes import best_of_sizes
 from netbic.solver.solve import Budget, Solution, is_stable, solve, with_fixed_size
 from netbic.solver.starts import Direction, Pair, largest_entry, paper_start, random_direction, sparse_start
 from netbic.solver.vectors import State
 
 Deflation = Literal["on_repeat", "hotelling", "projection", "schur"]
 
+_START_ROUNDS = 50  # of a module with a given size, from which penalties choose sizes
 _IMPUTATION_ROUNDS = 10  # in units of max_iter, while missing entries are imputed
 
 
@@ -122,8 +124,7 @@ class ModuleProblem:
     def _start(self, direction: Direction) -> Pair:
         """The dense singular pair for the paper's solver (or if a sparse start would be empty), else a sparse start.
 
-        Annealing and penalties that choose their size also begin with the dense pair: from a sparse start they would
-        keep its support.
+        Annealing and penalties that choose their size also begin with the dense pair.
         """
         dense = self.settings.annealing > 0 or self.settings.solver == "aisp" or self._chooses_size
         sparse = None if dense else sparse_start(self.operator, self.rows, self.columns, direction)
@@ -135,11 +136,16 @@ class ModuleProblem:
         return solve(*problem, start, solver=solver, max_iter=most, tol=tol, budget=budget, feasible=feasible)
 
     def _from_start(self, start: Pair, budget: Budget) -> Solution:
-        first = self._solve(self._anneal(start, budget), budget)
-        if first.state.is_empty or not self._chooses_size:
-            return first
-        second = self._solve(self._half_size_restart(first.state), budget)
-        return max(first, second, key=lambda solution: solution.rank)
+        start = self._anneal(start, budget)
+        if not self._chooses_size:
+            return self._solve(start, budget)
+        return best_of_sizes(self.operator, self.rows, self.columns, start, self._solve_sides, budget)
+
+    def _solve_sides(self, rows: Side, columns: Side, start: Pair, budget: Budget | None) -> Solution:
+        """Solve with other penalties; solutions for given sizes are starts, and need not converge."""
+        most = self.settings.max_iter if budget else min(self.settings.max_iter, _START_ROUNDS)
+        settings = replace(self.settings, max_iter=most)
+        return replace(self, rows=rows, columns=columns, settings=settings)._solve(start, budget)
 
     def _anneal(self, start: Pair, budget: Budget) -> Pair:
         """Reduce a dense start to the sizes of the penalties in geometric steps, each solved from the previous one."""
@@ -151,17 +157,6 @@ class ModuleProblem:
                 break
             start = state.u, state.v
         return start
-
-    def _half_size_restart(self, state: State) -> Pair:
-        """A start for a second solve: the module of half the size that is found from this one.
-
-        The leading pair is a mixture of modules with nearly equal d, and the size is then chosen for the mixture; the
-        half size separates them.
-        """
-        found = self._with_fixed_sizes(state, 0.5)._solve((state.u, state.v)).state
-        if found.is_empty:
-            return state.u, state.v
-        return replace(found.u, choice=None), replace(found.v, choice=None)
 
 
 def enlarged(side: Side, n_entries: int, share: float) -> Side:

@@ -12,8 +12,10 @@ from netbic.arrays import Floats
 from netbic.graphs import GraphTerm
 from netbic.operators import Corrected
 from netbic.penalties import Penalty
+from netbic.solver.fallback import solve_sizes, with_rejected
 from netbic.solver.free_locations import with_all_rows, with_groups
 from netbic.solver.half_step import Side
+from netbic.solver.lengths import Lengths, Squares
 from netbic.solver.module_scale import share_by_data, solve_with_graph, worst_rank
 from netbic.solver.restarts import Deflation, ModuleProblem, Settings
 from netbic.solver.solve import Outcome, Solution
@@ -26,6 +28,7 @@ REPEATED: Final = 0.7  # absolute correlation of scores from which a module repe
 MAX_MODULES: Final = 10_000  # of one search; modules of one row and one column could be as many as entries of X
 _EPSILON = float(np.finfo(np.float64).eps)
 
+Solved = tuple[ModuleProblem, Solution]
 SmoothnessScale = Literal["module", "relative", "absolute"]
 
 
@@ -52,6 +55,11 @@ class Axis:
             elif self.scale == "module":
                 sigma, share = 0.0, sigma  # set by `solve_with_graph`, after a solve without the graph
         return Side(self.penalty.for_matrix(squared_norm, n_entries), self.term, sigma, self.signed, squares, share)
+
+    def when_unreliable(self) -> Axis:
+        """The options for a module whose size, as chosen by the penalty, is not reliable."""
+        penalty = self.penalty.when_unreliable()
+        return self if penalty is None else replace(self, penalty=penalty)
 
 
 @dataclass(frozen=True)
@@ -113,6 +121,7 @@ class ModuleSearch:
         self._rows, self._columns, self._settings = rows, columns, settings
         self._noise, self._norm_error = noise, 0.0
         self._starts = starts or Starts(operator, exact=settings.solver == "aisp")
+        self._lengths = Lengths(operator, any(axis.penalty.chooses_size for axis in (rows, columns)))
         self._removed = Removed()
         self._product: Floats | None = None  # of the residual and the last v, for "on_repeat"
 
@@ -189,20 +198,18 @@ class ModuleSearch:
         if product is None:
             product = image(self._residual.matvec, right)
         self._starts.deflate(self._residual, left, right, product)
+        self._lengths.deflate(self._residual, left, right, product)
         self._residual = self._residual.minus(left, right, product)
         self._removed.add(left, right)
 
     def _next(self, leading: Direction, number: int) -> Module | None:
         """The best module of the residual; None, with the reason in `ended`, if there is none."""
-        squared_norm, n_entries = self._residual.squared_norm, self._residual.n_entries
-        choosing = any(axis.penalty.chooses_size for axis in (self._rows, self._columns))
-        row_squares, column_squares = self._residual.squared_lengths() if choosing else (None, None)
+        squares = self._lengths.of(self._residual)
         self._residual.reset_cache()
-        rows = self._rows.side(leading.value, squared_norm, n_entries, row_squares)
-        columns = self._columns.side(leading.value, squared_norm, n_entries, column_squares)
-        problem = ModuleProblem(self._residual, rows, columns, self._settings)
-        groups = self._groups(problem, leading, number)
-        problem, solution = groups or self._solved(problem, leading, number)
+        problem = self._problem(leading.value, squares, self._rows, self._columns)
+        fixed = self._problem(leading.value, squares, self._rows.when_unreliable(), self._columns.when_unreliable())
+        groups = self._groups(problem, fixed, leading, number)
+        problem, solution = groups or self._solved(problem, fixed, leading, number)
         if solution.state.is_empty:
             axis, asked = ("row", self._rows) if solution.state.u.is_empty else ("column", self._columns)
             self.ended = f"the {axis} penalty {asked.penalty!r} keeps no {axis}"
@@ -212,22 +219,32 @@ class ModuleSearch:
             return None
         return _described(solution, problem.rows, problem.columns, free_locations=groups is not None)
 
-    def _solved(self, problem: ModuleProblem, leading: Direction, number: int) -> tuple[ModuleProblem, Solution]:
-        """The best solution, and the problem with the weights of the graph that it was found with."""
-        solution = problem.best_of_starts(leading, number)
+    def _solved(self, problem: ModuleProblem, fixed: ModuleProblem, leading: Direction, number: int) -> Solved:
+        """The best solution, and the problem with the sizes and weights of the graph that it was found with."""
+        found = solve_sizes(problem, fixed, leading, number)
+        problem, solution = found.problem, found.solution
         if problem.rows.share or problem.columns.share:
             problem, solution = solve_with_graph(problem, solution, leading)
         if self._residual.imputes and not solution.state.is_empty:
             solution = problem.impute(solution)
-        return problem, solution
+        return problem, with_rejected(found._replace(problem=problem, solution=solution))
 
-    def _groups(self, problem: ModuleProblem, leading: Direction, number: int) -> tuple[ModuleProblem, Solution] | None:
+    def _groups(self, problem: ModuleProblem, fixed: ModuleProblem, leading: Direction, number: int) -> Solved | None:
         """The same with rows that are groups among the scores of all rows; None if there are no such groups."""
         if not (self._rows.centred and self._rows.penalty.chooses_size):
             return None
-        dense, solution = self._solved(with_all_rows(problem), leading, number)
+        dense, solution = self._solved(with_all_rows(problem), with_all_rows(fixed), leading, number)
         grouped = with_groups(solution, dense, self._rows.penalty)
         return None if grouped is None else (dense, grouped)
+
+    def _problem(self, leading_value: float, squares: Squares, rows: Axis, columns: Axis) -> ModuleProblem:
+        """The search for a module of the residual with these options."""
+        squared_norm, n_entries = self._residual.squared_norm, self._residual.n_entries
+        first, second = (
+            axis.side(leading_value, squared_norm, n_entries, own)
+            for axis, own in zip((rows, columns), squares, strict=True)
+        )
+        return ModuleProblem(self._residual, first, second, self._settings)
 
 
 class Removed:

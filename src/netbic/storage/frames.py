@@ -177,8 +177,9 @@ def _chosen(table: pd.DataFrame, axis: str, choices: pd.DataFrame) -> Arrays:
         )
     if "heteroscedasticity" not in own:  # tables of earlier versions
         own = own.rename(columns={"unevenness": "heteroscedasticity"})
+    known = [name for name in CHOSEN_NUMBERS if name in own]  # tables of earlier versions have the first four
     arrays = {f"{axis}_posteriors": np.ascontiguousarray(table[posteriors].to_numpy().T)}
-    return arrays | {f"{axis}_choices": own[CHOSEN_NUMBERS].to_numpy(dtype=np.float64)}
+    return arrays | {f"{axis}_choices": own[known].to_numpy(dtype=np.float64)}
 
 
 def _graph(edges: pd.DataFrame, index: Index) -> Graph:

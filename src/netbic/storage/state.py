@@ -30,7 +30,8 @@ from netbic.storage.npz import Arrays
 from netbic.storage.state_check import check_arrays, check_names
 
 _ARRAYS = ("left_vectors", "components", "singular_values", "explained_variance_ratio", "graph_share", "converged")
-CHOSEN_NUMBERS = ["sigma", "noise", "strength", "heteroscedasticity"]  # of a Choice, in addition to the posteriors
+# Of a Choice, in addition to the posteriors; models of earlier versions have the first four.
+CHOSEN_NUMBERS = ["sigma", "noise", "strength", "heteroscedasticity", "background", "gradation", "fallback"]
 _MODULE_NUMBERS = ("d", "graph_share", "graph_weight", "worst_rank", "by_data_alone", "free_locations")
 _GRAPHS = ("row_graph", "column_graph")
 Names: TypeAlias = "list[str | int] | None"

@@ -15,7 +15,10 @@ _ROUNDING = 1e-3  # tolerance for the length of a vector in single precision
 
 
 class _Expected(NamedTuple):
-    """An array of a model; the letters of `shape` stand for modules (K), rows (n), columns (p) and rounds (R)."""
+    """An array of a model; the letters of `shape` stand for modules (K), rows (n), columns (p) and rounds (R).
+
+    C stands for the numbers that describe a choice; a digit for itself.
+    """
 
     shape: str
     kinds: str = "f"  # values of NumPy's dtype.kind
@@ -38,8 +41,8 @@ ARRAYS: Final[dict[str, _Expected]] = {
     "factors": _Expected("p", least=0.0, required=False),
     "rows_posteriors": _Expected("Kn", finite=False, least=0.0, most=1.0, required=False),
     "columns_posteriors": _Expected("Kp", finite=False, least=0.0, most=1.0, required=False),
-    "rows_choices": _Expected("K4", finite=False, least=0.0, required=False),
-    "columns_choices": _Expected("K4", finite=False, least=0.0, required=False),
+    "rows_choices": _Expected("KC", finite=False, least=0.0, required=False),
+    "columns_choices": _Expected("KC", finite=False, least=0.0, required=False),
     "smoothing": _Expected("", least=0.0, most=1.0, required=False),
     "kept": _Expected("K", "iu", least=0, required=False),
     "diagnostics": _Expected("K8", finite=False, required=False),  # unknown for models of earlier versions
@@ -67,7 +70,10 @@ def _sizes(arrays: Mapping[str, Array]) -> Sizes:
     (rows, modules), columns = arrays["left_vectors"].shape, arrays["components"].shape[1]
     rounds = arrays["rounds"]
     whole = rounds.dtype.kind in "iu" and not (rounds < 0).any()
-    return {"n": rows, "K": modules, "p": columns, "R": int(rounds.sum()) if whole else -1, "4": 4, "8": 8}
+    # Models of earlier versions have four numbers that describe a choice, later ones seven.
+    earlier = any(array.shape[1:] == (4,) for name, array in arrays.items() if name.endswith("_choices"))
+    numbers = 4 if earlier else 7
+    return {"n": rows, "K": modules, "p": columns, "R": int(rounds.sum()) if whole else -1, "C": numbers, "8": 8}
 
 
 def _problems(array: Array, expected: _Expected, sizes: Sizes) -> Iterator[str]:
