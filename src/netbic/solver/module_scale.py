@@ -27,7 +27,7 @@ import numpy as np
 
 from netbic.arrays import Floats, Indices
 from netbic.solver.half_step import Side
-from netbic.solver.restarts import ModuleProblem
+from netbic.solver.restarts import ModuleProblem, Settings
 from netbic.solver.solve import Solution
 from netbic.solver.starts import Direction
 from netbic.solver.vectors import Vector
@@ -37,8 +37,16 @@ _MARGIN = 0.99  # factor of sigma beyond what is needed, so that few reductions 
 _STEP = 0.7  # factor of sigma if a leading entry has too bad a rank by the data alone
 _WORST = 3  # rank that a leading entry may have by the data alone, in units of the number of leading entries
 _ROUNDING = 1 + 1e-9
+_ROUGH = 1e-3  # tolerance for the vectors without the graph; the error of d is about its square
 
 LEADING: Final = 20  # number of largest entries of a vector that are examined
+
+
+def before_graph(settings: Settings, rows: Side, columns: Side) -> Settings:
+    """The settings of the solve without the graph: it need not converge fully if one with the graph follows."""
+    if not (rows.share or columns.share) or rows.penalty.chooses_size or columns.penalty.chooses_size:
+        return settings
+    return replace(settings, tol=max(settings.tol, _ROUGH))
 
 
 def solve_with_graph(problem: ModuleProblem, plain: Solution, leading: Direction) -> tuple[ModuleProblem, Solution]:
@@ -60,7 +68,7 @@ def solve_with_graph(problem: ModuleProblem, plain: Solution, leading: Direction
             return weighted, solution
         weighted = _with_sides(problem, rows, columns)
         solution = weighted.resume(state)
-    return problem, plain
+    return problem, problem.resume(plain.state)
 
 
 def _with_sides(problem: ModuleProblem, rows: Side, columns: Side) -> ModuleProblem:

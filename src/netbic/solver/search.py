@@ -16,7 +16,7 @@ from netbic.solver.fallback import solve_sizes, with_rejected
 from netbic.solver.free_locations import with_all_rows, with_groups
 from netbic.solver.half_step import Side
 from netbic.solver.lengths import Lengths, Squares
-from netbic.solver.module_scale import share_by_data, solve_with_graph, worst_rank
+from netbic.solver.module_scale import before_graph, share_by_data, solve_with_graph, worst_rank
 from netbic.solver.restarts import Deflation, ModuleProblem, Settings
 from netbic.solver.solve import Outcome, Solution
 from netbic.solver.starts import Direction, Starts, image
@@ -224,7 +224,7 @@ class ModuleSearch:
         found = solve_sizes(problem, fixed, leading, number)
         problem, solution = found.problem, found.solution
         if problem.rows.share or problem.columns.share:
-            problem, solution = solve_with_graph(problem, solution, leading)
+            problem, solution = solve_with_graph(replace(problem, settings=self._settings), solution, leading)
         if self._residual.imputes and not solution.state.is_empty:
             solution = problem.impute(solution)
         return problem, with_rejected(found._replace(problem=problem, solution=solution))
@@ -244,7 +244,7 @@ class ModuleSearch:
             axis.side(leading_value, squared_norm, n_entries, own)
             for axis, own in zip((rows, columns), squares, strict=True)
         )
-        return ModuleProblem(self._residual, first, second, self._settings)
+        return ModuleProblem(self._residual, first, second, before_graph(self._settings, first, second))
 
 
 class Removed:
