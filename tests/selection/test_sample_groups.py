@@ -1,5 +1,8 @@
 """Groups of samples: calibration, power, invariances, and the same result for every kind of matrix."""
 
+import re
+from pathlib import Path
+
 import dask.array
 import numpy as np
 import pandas as pd
@@ -302,6 +305,13 @@ def test_searches_and_bad_input(fitted):
         sample_groups(model, X.iloc[:, :20])
     with pytest.raises(ValueError, match="NaN"):
         sample_groups(model, X.mask(X > 2))
+
+
+def test_the_page_runs(capsys):
+    page = (Path(__file__).parents[2] / "docs" / "sample-groups.md").read_text()
+    code, output = (re.search(rf"```{kind}\n(.*?)```", page, re.DOTALL).group(1) for kind in ("python", "text"))
+    exec(code, {})
+    assert capsys.readouterr().out == output
 
 
 def test_a_model_without_modules_has_empty_tables():

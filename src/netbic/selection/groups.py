@@ -71,7 +71,7 @@ def sample_groups(model: Any, X: Any, *, names: Sequence[Any] | None = None) -> 
     model : SparseGraphSVD or a fitted search such as AutoSVD
     X : array, DataFrame, sparse matrix or Dask array of shape (n_samples, n_features)
         The data of the fit, or other samples of the same features. Groups are those among the samples in X; to detect
-        them, about 100 samples are needed if groups are four standard deviations apart, 50 if they are six.
+        them, about 200 samples are needed if groups are four standard deviations apart, and 50 if they are six.
     names : sequence, optional
         Names of the samples. Default: the index of X, or 0, 1, ... if it has none.
 
