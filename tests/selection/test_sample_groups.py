@@ -65,6 +65,13 @@ def test_groups_may_have_unequal_variances():
         assert adjusted_rand_score(upper, found.labels) > 0.95
 
 
+def test_a_few_scores_apart_do_not_hide_two_groups():
+    """Three groups, one of them too small, may have the best BIC."""
+    generator = np.random.default_rng(0)
+    scores = np.concatenate([generator.standard_normal(137), 14 + 0.7 * generator.standard_normal(61), [10.4, 10.6]])
+    assert score_groups(scores).sizes.tolist() == [137, 63]
+
+
 def test_three_groups():
     generator = np.random.default_rng(9)
     truth = np.repeat([-1, 0, 1], [30, 140, 30])
