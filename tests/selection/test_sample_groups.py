@@ -90,6 +90,8 @@ def test_three_groups():
         ((70, 65, 65), (-1, 0, 1)),
         ((140, 30, 30), (0, 1, 1)),
         ((30, 30, 140), (-1, -1, 0)),
+        ((40, 45, 115), (-1, -1, 0)),
+        ((80, 45, 75), (-1, 0, 1)),
     ],
 )
 def test_up_and_down_are_relative_to_the_bulk(sizes, expected):

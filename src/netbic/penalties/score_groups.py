@@ -13,7 +13,7 @@ from netbic.penalties.unimodal import exponential_power_likelihood, sinh_arcsinh
 
 GROUP_GAIN: Final = 10.0  # smallest gain in BIC over one normal group
 GROUP_MARGIN: Final = 6.0  # smallest gain in BIC over one group of any other shape
-BULK: Final = 0.6  # share of the scores from which a group is the bulk, wherever it lies
+BULK: Final = 1.5  # size of the bulk, wherever it lies, relative to the second largest group
 _FEWEST, _SMALLEST_SHARE = 3, 0.02  # scores of a group: fewer are outliers
 _DEEPEST_VALLEY = 0.9  # groups of unequal variances: larger ratios are heavy tails of one group
 _MOST_SCORES = 5000  # quantiles that stand for the distribution of more scores
@@ -81,8 +81,8 @@ def score_groups(scores: Floats) -> ScoreGroups:
     tails (exponential power). A group needs at least three scores and two percent of them. Mixtures with unequal
     variances need a valley between their groups: otherwise they describe the tails of one group.
 
-    The bulk is the group with at least 60 percent of the scores. If there is none, it is the middle one of three
-    groups; two groups of similar size have no bulk, and one of them is up and the other one down.
+    The bulk is the group that is at least one and a half times as large as any other. If there is none, it is the
+    middle one of three groups; two groups of similar size have no bulk: one of them is up and the other one down.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def _grouped(
 def _directions(sizes: Indices) -> Indices:
     """-1, 0 or 1 for each group: below the bulk, the bulk itself, above it."""
     largest = int(np.argmax(sizes))
-    if sizes[largest] >= BULK * sizes.sum():
+    if sizes[largest] >= BULK * np.sort(sizes)[-2]:
         return np.sign(np.arange(sizes.size) - largest)
     return np.array([-1, 1]) if sizes.size == 2 else np.array([-1, 0, 1])
 

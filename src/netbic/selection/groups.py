@@ -63,8 +63,9 @@ def sample_groups(model: Any, X: Any, *, names: Sequence[Any] | None = None) -> 
     than one distribution that is skewed, heavy-tailed or flat. Otherwise the module is a gradient: no sample belongs to
     a group, and the scores themselves should be used. This is common in tumours, for example.
 
-    "up" and "down" are relative to the bulk, which has no label: the group with at least 60 percent of the samples, or
-    else the middle one of three groups. Two groups of similar size have no bulk: one of them is up, the other one down.
+    "up" and "down" are relative to the bulk, which has no label: the group that is at least one and a half times as
+    large as any other, or else the middle one of three groups. Two groups of similar size have no bulk: one of them is
+    up, the other one down.
 
     Parameters
     ----------
