@@ -1,5 +1,8 @@
 """Groups of samples: calibration, power, invariances, and the same result for every kind of matrix."""
 
+import re
+from pathlib import Path
+
 import dask.array
 import numpy as np
 import pandas as pd
@@ -62,6 +65,13 @@ def test_groups_may_have_unequal_variances():
         assert adjusted_rand_score(upper, found.labels) > 0.95
 
 
+def test_a_few_scores_apart_do_not_hide_two_groups():
+    """Three groups, one of them too small, may have the best BIC."""
+    generator = np.random.default_rng(0)
+    scores = np.concatenate([generator.standard_normal(137), 14 + 0.7 * generator.standard_normal(61), [10.4, 10.6]])
+    assert score_groups(scores).sizes.tolist() == [137, 63]
+
+
 def test_three_groups():
     generator = np.random.default_rng(9)
     truth = np.repeat([-1, 0, 1], [30, 140, 30])
@@ -80,6 +90,8 @@ def test_three_groups():
         ((70, 65, 65), (-1, 0, 1)),
         ((140, 30, 30), (0, 1, 1)),
         ((30, 30, 140), (-1, -1, 0)),
+        ((40, 45, 115), (-1, -1, 0)),
+        ((80, 45, 75), (-1, 0, 1)),
     ],
 )
 def test_up_and_down_are_relative_to_the_bulk(sizes, expected):
@@ -302,6 +314,13 @@ def test_searches_and_bad_input(fitted):
         sample_groups(model, X.iloc[:, :20])
     with pytest.raises(ValueError, match="NaN"):
         sample_groups(model, X.mask(X > 2))
+
+
+def test_the_page_runs(capsys):
+    page = (Path(__file__).parents[2] / "docs" / "sample-groups.md").read_text()
+    code, output = (re.search(rf"```{kind}\n(.*?)```", page, re.DOTALL).group(1) for kind in ("python", "text"))
+    exec(code, {})
+    assert capsys.readouterr().out == output
 
 
 def test_a_model_without_modules_has_empty_tables():

@@ -120,7 +120,9 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     singular_values_ : ndarray of shape (n_components_,)
         d = u'Xv on the matrix in which the module was found; never negative.
     rows_, columns_ : bool ndarrays of shapes (n_components_, n_samples) and (n_components_, n_features)
-        Which samples and features belong to each module. `get_indices`, `get_shape` and `get_submatrix` read them.
+        Which samples and features belong to each module. `get_indices`, `get_shape` and `get_submatrix` read them. If
+        all samples are kept (neither `n_rows` nor `row_penalty` is given), every sample has a weight, and `rows_` is
+        True for all of them: use `selection.sample_groups` to find groups of samples.
     n_components_ : int
         Number of modules found; smaller than `n_components` if X is exhausted (arrays are not padded).
     objectives_ : list of ndarray

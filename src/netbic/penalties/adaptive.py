@@ -27,6 +27,9 @@ class AdaptiveSupport(DataDriven):
     no objective. The fitted attributes `choices_` and `posteriors_` hold the choices, with a diagnostic if the scores
     do not separate members from others, as is common for real expression data, which are dense rather than sparse.
 
+    Rows of a matrix with centred columns are treated differently, because the scores of others are not around 0 then:
+    if the scores of all rows form groups, the smaller group is kept (or both outer ones of three groups).
+
     If sizes do not converge within 400 iterations of a start, the last ones are kept and `converged_` is False.
 
     Where the data do not identify the size of a module (its `diagnostic` is not empty), a `fallback` size can be used

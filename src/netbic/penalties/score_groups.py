@@ -13,7 +13,7 @@ from netbic.penalties.unimodal import exponential_power_likelihood, sinh_arcsinh
 
 GROUP_GAIN: Final = 10.0  # smallest gain in BIC over one normal group
 GROUP_MARGIN: Final = 6.0  # smallest gain in BIC over one group of any other shape
-BULK: Final = 0.6  # share of the scores from which a group is the bulk, wherever it lies
+BULK: Final = 1.5  # size of the bulk, wherever it lies, relative to the second largest group
 _FEWEST, _SMALLEST_SHARE = 3, 0.02  # scores of a group: fewer are outliers
 _DEEPEST_VALLEY = 0.9  # groups of unequal variances: larger ratios are heavy tails of one group
 _MOST_SCORES = 5000  # quantiles that stand for the distribution of more scores
@@ -38,7 +38,7 @@ class ScoreGroups:
         BIC of one normal group minus that of the best mixture; NaN if there are too few scores or if they are equal.
     margin : float
         BIC of one group that is skewed, heavy-tailed or flat, minus that of the best mixture; NaN if the gain is below
-        10 already.
+        10, or if every mixture has a group that is too small.
     """
 
     labels: Indices
@@ -81,8 +81,8 @@ def score_groups(scores: Floats) -> ScoreGroups:
     tails (exponential power). A group needs at least three scores and two percent of them. Mixtures with unequal
     variances need a valley between their groups: otherwise they describe the tails of one group.
 
-    The bulk is the group with at least 60 percent of the scores. If there is none, it is the middle one of three
-    groups; two groups of similar size have no bulk, and one of them is up and the other one down.
+    The bulk is the group that is at least one and a half times as large as any other. If there is none, it is the
+    middle one of three groups; two groups of similar size have no bulk: one of them is up and the other one down.
 
     Parameters
     ----------
@@ -107,19 +107,29 @@ def score_groups(scores: Floats) -> ScoreGroups:
     middle, spread = float(np.median(seen)), float(seen.std())
     standard = (seen - middle) / spread
     fitted = _at_most(standard, _MOST_SCORES)
-    best = max(_mixtures(fitted), key=lambda mixture: _criterion(mixture, fitted.size))
-    gain = _criterion(best, fitted.size) - _normal_criterion(fitted)
-    margin = _criterion(best, fitted.size) - _unimodal_criterion(fitted) if gain >= GROUP_GAIN else np.nan
-    found = _grouped(values, middle, spread, best, gain, margin)
-    enough = found.sizes.min() >= max(_FEWEST, _SMALLEST_SHARE * seen.size)
-    return found if enough and margin >= GROUP_MARGIN else _one_group(values, gain, margin)
+    best, large_enough = _best_mixture(fitted)
+    criterion = _criterion(best, fitted.size)
+    gain = criterion - _normal_criterion(fitted)
+    margin = criterion - _unimodal_criterion(fitted) if large_enough and gain >= GROUP_GAIN else np.nan
+    if margin >= GROUP_MARGIN:
+        return _grouped(values, middle, spread, best, gain, margin)
+    return _one_group(values, gain, margin)
 
 
-def _mixtures(scores: Floats) -> list[LocationMixture]:
-    """The mixtures that can be groups."""
+def _best_mixture(scores: Floats) -> tuple[LocationMixture, bool]:
+    """The best mixture whose groups are large enough, or else the best one; whether its groups are large enough."""
     equal = [fit_location_mixture(scores, n_groups, equal_variances=True) for n_groups in (2, 3)]
     unequal = [fit_location_mixture(scores, n_groups, equal_variances=False) for n_groups in (2, 3)]
-    return equal + [mixture for mixture in unequal if mixture.valley() < _DEEPEST_VALLEY]
+    separate = equal + [mixture for mixture in unequal if mixture.valley() < _DEEPEST_VALLEY]
+    fewest = max(_FEWEST, _SMALLEST_SHARE * scores.size)
+    ranked = sorted(separate, key=lambda mixture: -_criterion(mixture, scores.size))
+    large = [mixture for mixture in ranked if _sizes(mixture.boundaries, scores).min() >= fewest]
+    return (large or ranked)[0], bool(large)
+
+
+def _sizes(boundaries: Floats, scores: Floats) -> Indices:
+    """Numbers of scores between the boundaries."""
+    return np.bincount(np.searchsorted(boundaries, scores), minlength=boundaries.size + 1)
 
 
 def _criterion(mixture: LocationMixture, n_scores: int) -> float:
@@ -151,8 +161,7 @@ def _grouped(
     """The groups of a mixture that was fitted to (scores - middle) / spread."""
     means, boundaries = middle + spread * mixture.means, middle + spread * mixture.boundaries
     observed = ~np.isnan(scores)
-    numbers = np.searchsorted(boundaries, scores[observed])
-    sizes = np.bincount(numbers, minlength=means.size)
+    numbers, sizes = np.searchsorted(boundaries, scores[observed]), _sizes(boundaries, scores[observed])
     labels, probabilities = np.zeros(scores.size, dtype=np.intp), np.full((scores.size, means.size), np.nan)
     labels[observed] = _directions(sizes)[numbers]
     probabilities[observed] = mixture.probabilities((scores[observed] - middle) / spread)
@@ -162,7 +171,7 @@ def _grouped(
 def _directions(sizes: Indices) -> Indices:
     """-1, 0 or 1 for each group: below the bulk, the bulk itself, above it."""
     largest = int(np.argmax(sizes))
-    if sizes[largest] >= BULK * sizes.sum():
+    if sizes[largest] >= BULK * np.sort(sizes)[-2]:
         return np.sign(np.arange(sizes.size) - largest)
     return np.array([-1, 1]) if sizes.size == 2 else np.array([-1, 0, 1])
 

@@ -63,15 +63,16 @@ def sample_groups(model: Any, X: Any, *, names: Sequence[Any] | None = None) -> 
     than one distribution that is skewed, heavy-tailed or flat. Otherwise the module is a gradient: no sample belongs to
     a group, and the scores themselves should be used. This is common in tumours, for example.
 
-    "up" and "down" are relative to the bulk, which has no label: the group with at least 60 percent of the samples, or
-    else the middle one of three groups. Two groups of similar size have no bulk: one of them is up, the other one down.
+    "up" and "down" are relative to the bulk, which has no label: the group that is at least one and a half times as
+    large as any other, or else the middle one of three groups. Two groups of similar size have no bulk: one of them is
+    up, the other one down.
 
     Parameters
     ----------
     model : SparseGraphSVD or a fitted search such as AutoSVD
     X : array, DataFrame, sparse matrix or Dask array of shape (n_samples, n_features)
         The data of the fit, or other samples of the same features. Groups are those among the samples in X; to detect
-        them, about 100 samples are needed if groups are four standard deviations apart, 50 if they are six.
+        them, about 200 samples are needed if groups are four standard deviations apart, and 50 if they are six.
     names : sequence, optional
         Names of the samples. Default: the index of X, or 0, 1, ... if it has none.
 
