@@ -15,7 +15,14 @@ from netbic.errors import InputError
 from netbic.files.formats import Record, read_json
 
 MODEL_FILES: Final = ("arrays.npz", "names.json", "row_graph.npz", "column_graph.npz")
-ADDED_FILES: Final = ("edges.tsv", "gene_sets.tsv", "enrichment.json", "heatmaps.npz", "report.html")
+ADDED_FILES: Final = (
+    "edges.tsv",
+    "gene_sets.tsv",
+    "enrichment.json",
+    "gene_moments.npz",
+    "heatmaps.npz",
+    "report.html",
+)
 RUN_FILES: Final = (
     *("modules.tsv", "summary.tsv", "alignment.json", "auto.json"),
     *ADDED_FILES,
