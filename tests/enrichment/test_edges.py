@@ -14,7 +14,16 @@ import netbic
 from netbic import Graph
 from netbic.enrichment import edges, held_out_edges
 from netbic.enrichment.edges import split_edges
-from netbic.enrichment.nulls import _edges_in_sets, _upward, degree_bins, edges_inside, rewired_counts, sampled
+from netbic.enrichment.nulls import (
+    _edges_in_sets,
+    _upward,
+    degree_bins,
+    edges_inside,
+    matching_weights,
+    rewired_counts,
+    sampled,
+    trait_bins,
+)
 from netbic.graphs.edges import swap_sweep
 
 
@@ -116,6 +125,89 @@ def test_a_clique_is_enriched_under_every_null(null):
     table = edges([clique], Graph(weights.tocsr()), null=null, random_state=0, n_draws=99)
     assert table["p_value"].iloc[0] == 0.01
     assert table["fold_change"].iloc[0] > 3
+
+
+def assortative(n=2000, seed=0):
+    """Genes of similar mean are connected more often than their degrees explain; X has these means."""
+    generator = np.random.default_rng(seed)
+    means = generator.standard_normal(n)
+    ends = generator.integers(n, size=(60_000, 2))
+    gap = means[ends[:, 0]] - means[ends[:, 1]]
+    ends = ends[(generator.random(len(ends)) < np.exp(-(gap**2))) & (ends[:, 0] != ends[:, 1])]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        graph = Graph.from_edges(pd.DataFrame(ends), nodes=np.arange(n))
+    X = means + 0.1 * np.exp(generator.normal(0, 0.5, n)) * generator.standard_normal((40, n))
+    return Graph(graph.weights), X, generator
+
+
+def test_matched_sets_are_calibrated_where_edges_depend_on_the_mean():
+    graph, X, generator = assortative()
+    high = np.argsort(-X.mean(axis=0))[:400]
+    sets = [generator.choice(high, 60, replace=False) for _ in range(60)]
+    assert (edges(sets, graph, null="degree", random_state=0, n_draws=99)["p_value"] <= 0.05).mean() > 0.9
+    table = edges(sets, graph, null="matched", X=X, random_state=0, n_draws=99)
+    assert (table["p_value"] <= 0.05).mean() < 0.15  # .05 is meant; 60 sets cannot say more
+    assert set(table["matched_on"]) == {"degree, mean, variance"}
+    clique = graph.weights.tolil()
+    members = generator.choice(2000, 20, replace=False)
+    for a in members:
+        clique[[a], members[members != a]] = 1.0
+        clique[members[members != a], [a]] = 1.0
+    found = edges([members], Graph(clique.tocsr()), null="matched", X=X, random_state=0, n_draws=99)
+    assert found["p_value"].iloc[0] == 0.01
+
+
+def test_matching_weights_have_the_margins_of_the_module():
+    graph, X, generator = assortative()
+    mask = np.zeros(2000, dtype=bool)
+    mask[generator.choice(np.argsort(-X.mean(axis=0))[:600], 80, replace=False)] = True
+    margins = [degree_bins(graph.degrees), trait_bins(X.mean(axis=0), 20), trait_bins(X.var(axis=0), 20)]
+    weights = matching_weights(mask, margins)
+    for bins in margins:
+        np.testing.assert_allclose(
+            np.bincount(bins, weights=weights), np.bincount(bins[mask], minlength=bins.max() + 1), atol=0.5
+        )
+    assert (np.bincount(trait_bins(np.arange(100.0), 20)) == 5).all()
+    assert (trait_bins(np.ones(50), 20) == 0).all()
+
+
+def test_what_sets_are_matched_on():
+    """On what is known: X, or what a model stores; on degrees where a module has most of the similar nodes."""
+    graph, X, generator = assortative(600)
+    some = [np.arange(0, 600, 10)]
+
+    def matched_on(modules, **options):
+        return edges(modules, graph, random_state=0, n_draws=9, **options)["matched_on"].tolist()
+
+    assert matched_on(some) == ["size"]
+    assert matched_on(some, null="degree") == matched_on(some, null="matched") == ["degree"]
+    for same in (pd.DataFrame(X), sp.csr_array(X), np.where(generator.random(X.shape) < 0.1, np.nan, X)):
+        assert matched_on(some, null="matched", X=same) == ["degree, mean, variance"]
+    assert matched_on(some, null="matched", X=X - X.mean(axis=0)) == ["degree, variance"]
+    top = [np.argsort(-X.var(axis=0))[:150]]
+    assert matched_on(top, null="matched", X=X) == ["degree"]
+    for options, known in (
+        ({}, "degree, mean"),
+        ({"scale": True}, "degree, mean, variance"),
+        ({"center": None}, "degree"),
+    ):
+        model = netbic.SparseGraphSVD(1, n_rows=20, n_columns=40, **options).fit(X + generator.normal(0, 1, X.shape))
+        assert matched_on(model, null="matched") in ([known], ["degree"])
+    names = [f"g{i}" for i in range(600)]
+    named, frame = Graph(graph.weights, names), pd.DataFrame(X, columns=names)
+    tables = [
+        edges(some, named, null="matched", X=part, random_state=0, n_draws=9) for part in (frame, frame.iloc[:, ::-1])
+    ]
+    pd.testing.assert_frame_equal(*tables)
+    for options, message in (
+        ({"null": "degree", "X": X}, "X is only used by null='matched'"),
+        ({"null": "matched", "X": X[:, :9]}, "X has 9 columns but the graph has 600 nodes"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            edges(some, graph, **options)
+    with pytest.raises(ValueError, match="X lacks 5 of the graph's nodes, such as 'g0'"):
+        edges(some, named, null="matched", X=frame.iloc[:, 5:])
 
 
 def test_random_sets_keep_the_number_of_nodes_in_every_degree_bin():

@@ -81,7 +81,7 @@ def test_singular_values_with_the_null_and_the_stop(model, count):
     ax = pl.singular_values(model, count)
     lines = {line.get_label(): line for line in ax.lines}
     np.testing.assert_array_equal(lines["modules of the model"].get_ydata(), model.singular_values_)
-    np.testing.assert_array_equal(lines["permuted data (mean)"].get_ydata(), count.table["expected"])
+    np.testing.assert_array_equal(lines["random signs (mean)"].get_ydata(), count.table["expected"])
     np.testing.assert_array_equal(lines["_tested"].get_ydata(), count.table["statistic"])
     assert count.n == 3
     assert set(lines["_stop"].get_xdata()) == {2.5}

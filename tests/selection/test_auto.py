@@ -89,7 +89,7 @@ def test_given_sizes_are_kept():
 def test_noise_is_reported_as_noise():
     chosen = choose_settings(SparseGraphSVD(), np.random.default_rng(0).standard_normal((60, 80)), **QUICK)
     assert chosen.settings["n_components"] == 1
-    assert "permuted data: no module stands out" in chosen.reasons[1]
+    assert "data with random signs: no module stands out" in chosen.reasons[1]
     assert "it is probably noise" in chosen.reasons[1]
     assert not chosen.identified
 

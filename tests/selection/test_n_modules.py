@@ -9,6 +9,7 @@ from n_modules import counted, noise, planted
 from netbic import L1Ball, SparseGraphSVD
 from netbic.operators import winsorised
 from netbic.selection import n_modules
+from netbic.selection.n_modules import evened, with_random_signs
 
 model = SparseGraphSVD(n_rows=20, n_columns=20, center=None)
 
@@ -19,16 +20,49 @@ def test_three_planted_modules_are_counted():
     assert (found == 3).mean() > 0.8
 
 
-@pytest.mark.parametrize("kind", ["normal", "t4"])
-def test_noise_has_no_modules(kind):
-    found = [counted(noise(kind, np.random.default_rng(seed)), seed) for seed in range(60)]
-    assert np.mean(np.array(found) > 0) < 0.15  # .05 is meant; 60 runs cannot say more
+@pytest.mark.parametrize("kind", ["normal", "t4", "lognormal", "uneven genes", "uneven samples", "counts"])
+@pytest.mark.parametrize("sizes", [{"n_rows": 20, "n_columns": 20}, {"n_columns": 20}], ids=["sparse", "all samples"])
+def test_noise_has_no_modules(kind, sizes):
+    """Noise of features and samples may differ; columns that are permuted fail for uneven samples and counts."""
+    matrices = (noise(kind, np.random.default_rng(seed)) for seed in range(24))
+    found = [counted(X, seed, most=1, **sizes) for seed, X in enumerate(matrices)]
+    assert sum(found) <= 5  # of 24: probability .001 if the level is .05
+
+
+def test_random_signs_keep_means_and_distances():
+    X = np.random.default_rng(0).gamma(1.0, size=(50, 30))
+    copy = with_random_signs(X, np.random.default_rng(1))
+    np.testing.assert_allclose(copy.mean(axis=0), X.mean(axis=0))
+    assert np.corrcoef(np.abs(copy - X.mean(axis=0)).ravel(), np.abs(X - X.mean(axis=0)).ravel())[0, 1] > 0.95
+    assert abs(np.corrcoef((copy - X.mean(axis=0)).ravel(), (X - X.mean(axis=0)).ravel())[0, 1]) < 0.1
+    assert copy.var() == pytest.approx(X.var(), rel=0.1)
+
+
+def test_samples_are_scaled_to_similar_noise_only_if_they_differ():
+    generator = np.random.default_rng(0)
+    even = generator.standard_normal((60, 400)) + 5
+    scales = np.exp(generator.normal(0, 0.5, (60, 1)))
+    mean = even.mean(axis=0)
+    uneven = mean + (even - mean) * scales
+    before, after = (np.log((X - X.mean(axis=0)).std(axis=1)).std() for X in (uneven, evened(uneven)))
+    assert before > 0.4
+    assert after < 0.1
+    np.testing.assert_allclose(evened(even), even, atol=0.25)
+    np.testing.assert_allclose(evened(uneven).mean(axis=0), mean, atol=0.3)
+    constant = np.ones((5, 4))
+    np.testing.assert_array_equal(evened(constant), constant)
+
+
+def test_the_result_says_what_it_compares_with():
+    shown = repr(n_modules(model, planted(0.02, 0), most=1, random_state=0))
+    assert "random signs" in shown
+    assert "p_value" in shown
 
 
 def test_p_values_are_ranks_and_singular_values_those_of_the_estimator():
     X = planted(0.04, 1)
     count = n_modules(model, X, most=5, random_state=0)
-    first = SparseGraphSVD(1, n_rows=20, n_columns=20, center=None).fit(winsorised(X))
+    first = SparseGraphSVD(1, n_rows=20, n_columns=20, center=None).fit(winsorised(evened(X)))
     assert count.table["statistic"].iloc[0] == first.singular_values_[0]
     assert set(np.round(count.table["p_value"] * 20, 9)) <= set(range(1, 21))
     assert (count.table["p_value"].iloc[:-1] <= 0.05).all()

@@ -31,6 +31,7 @@ def enrich(folder: Path, gene_sets: str | None, level: float, by_sign: bool, col
     \b
     FOLDER/edges.tsv       edges inside each module, compared with random genes
                            (the paper's test) and random genes of the same degrees
+                           and, where known, similar mean and variance
     FOLDER/gene_sets.tsv   enriched gene sets (with --gene-sets)
     """
     model = netbic.load(folder)

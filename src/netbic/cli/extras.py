@@ -100,5 +100,6 @@ class Extras:
             yield from self.write_report(model, out, record)
 
     def _enrichment(self, model: SparseGraphSVD, folder: Path) -> Iterator[str]:
-        for line in netbic.enrichment.write_enrichment(model, folder, self.gene_sets, random_state=self.seed):
+        options: dict[str, Any] = {"X": self.study.X, "random_state": self.seed}
+        for line in netbic.enrichment.write_enrichment(model, folder, self.gene_sets, **options):
             yield f"{self.out}/{line}"

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from netbic.arrays import Bools, Floats, Matrix, RandomState, checked, to_dense
-from netbic.enrichment.masks import Modules, masks_over, refuse_dask
+from netbic.enrichment.masks import Modules, in_order_of, masks_over, refuse_dask
 from netbic.estimators import SparseGraphSVD, check_count, fitted_model, is_model
 
 
@@ -58,7 +58,7 @@ def _values_and_masks(modules: Modules, X: Matrix) -> tuple[Floats, Bools]:
     refuse_dask(X)
     if is_model(modules):
         modules = fitted_model(modules)
-        X = _in_order_of_model(modules, X)
+        X = in_order_of(modules.names_["columns"], X, "model's features")
     X = checked(X)
     names = X.columns.to_numpy(dtype=object) if isinstance(X, pd.DataFrame) else None
     values = to_dense(X, np.float64)
@@ -71,17 +71,6 @@ def _values_and_masks(modules: Modules, X: Matrix) -> tuple[Floats, Bools]:
             raise ValueError(f"X has {values.shape[1]} features but the model has {modules.n_features_in_}")
         return values, modules.columns_
     return values, masks_over(modules, values.shape[1], names, "matrix")
-
-
-def _in_order_of_model(model: SparseGraphSVD, X: Matrix) -> Matrix:
-    """Columns by name, if both the model and X have names."""
-    names = model.names_["columns"]
-    if names is None or not isinstance(X, pd.DataFrame):
-        return X
-    missing = [name for name in names if name not in X.columns]
-    if missing:
-        raise ValueError(f"X lacks {len(missing)} of the model's features, such as {missing[0]!r}: add them")
-    return X[list(names)]
 
 
 def _standardised(values: Floats) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,14 +12,22 @@ from scipy.stats import false_discovery_control, hypergeom
 from sklearn.base import clone
 
 from netbic.arrays import Bools, Floats, Matrix, RandomState, check_choice, checked, to_dense
-from netbic.enrichment.masks import GraphLike, Modules, graph_and_masks, refuse_dask
-from netbic.enrichment.nulls import Counts, degree_matched_counts, edges_inside, rewired_counts, without_peers
-from netbic.estimators import SparseGraphSVD, axis_names, check_count, unwrapped
+from netbic.enrichment.masks import GraphLike, Modules, graph_and_masks, in_order_of, refuse_dask
+from netbic.enrichment.nulls import (
+    MOSTLY_ITSELF,
+    Counts,
+    degree_matched_counts,
+    edges_inside,
+    matched_counts,
+    rewired_counts,
+    without_peers,
+)
+from netbic.enrichment.traits import Traits, column_traits, matched_on, stored_traits
+from netbic.estimators import SparseGraphSVD, axis_names, check_count, fitted_model, is_model, unwrapped
 from netbic.graphs import Graph, match
 
-NULLS = ("hypergeometric", "degree", "rewired")
-_DRAWS = {"degree": 999, "rewired": 99}
-_MOSTLY_ITSELF = 0.5
+NULLS = ("hypergeometric", "degree", "matched", "rewired")
+_DRAWS = {"degree": 999, "matched": 999, "rewired": 99}
 
 
 def edges(
@@ -27,6 +36,7 @@ def edges(
     *,
     null: str = "hypergeometric",
     axis: str = "columns",
+    X: Matrix | None = None,
     random_state: RandomState = None,
     n_draws: int | None = None,
 ) -> pd.DataFrame:
@@ -38,14 +48,23 @@ def edges(
     graph : graph-like
         All its nodes, including isolated ones, are the background. With a fitted model it is first matched to the
         features (or samples) of the model, which are then the background.
-    null : {"hypergeometric", "degree", "rewired"}
+    null : {"hypergeometric", "degree", "matched", "rewired"}
         "hypergeometric", as in the paper: the pairs of nodes in the module as draws without replacement from all pairs;
         any set of hubs is then significant. "degree": random sets with the same number of nodes of every degree (in
-        bins 15% wide; a hub without nodes of similar degree is always drawn itself). "rewired": the same sets in
-        rewired graphs, in which every node keeps its number of neighbours. All three are circular for the graph with
-        which the model was fitted: see `held_out_edges`, and compare with a fit to shuffled data.
+        bins 15% wide; a hub without nodes of similar degree is always drawn itself). "matched": random sets with the
+        same degrees and also the module's distribution of mean and variance, in 20 quantiles each; highly expressed or
+        highly variable genes have more edges with each other than their degrees explain, so that a set of them is
+        often significant under "degree". Quantiles are wider, or only degrees are matched, where a module has most
+        of the nodes of similar mean and variance. It needs X or a model that knows the means or variances of its
+        columns; without either it is the same as "degree". "rewired": the same sets in rewired graphs, in which every
+        node keeps its number of neighbours. All are circular for the graph with which the model was fitted: see
+        `held_out_edges`, and compare with a fit to shuffled data.
     axis : {"columns", "rows"}
         Which side of a fitted model to test.
+    X : array, DataFrame, sparse matrix or Dask array, optional
+        For null="matched": the data, whose columns (rows, with axis="rows") are the nodes of the graph, by name if both
+        have names. Default: what the model stores of its columns (the means if it centred them, the variances if it
+        scaled them).
     random_state : None, int or numpy.random.Generator
         For the null models with random draws.
     n_draws : int, optional
@@ -55,8 +74,9 @@ def edges(
     -------
     DataFrame
         Columns `module`, `n_nodes`, `n_edges`, `expected`, `fold_change`, `p_value` (right tail), `q_value`
-        (Benjamini-Hochberg over the modules). A module of fewer than two nodes has no pairs: `fold_change` is NaN and
-        `p_value` 1. If no edge is expected but some are found, `fold_change` is infinite.
+        (Benjamini-Hochberg over the modules), `matched_on` (what random sets have in common with the module: "size",
+        "degree" or e.g. "degree, mean, variance"). A module of fewer than two nodes has no pairs: `fold_change` is NaN
+        and `p_value` 1. If no edge is expected but some are found, `fold_change` is infinite.
 
     Examples
     --------
@@ -67,9 +87,28 @@ def edges(
     >>> table[["n_edges", "expected", "fold_change", "p_value"]].iloc[0].round(12).tolist()
     [3.0, 1.5, 2.0, 0.05]
     """
-    test = _EdgeTest(null, n_draws, random_state)
+    test = EdgeTest(null, n_draws, random_state)
     graph, masks = graph_and_masks(modules, graph, axis)
-    return test.table(masks, graph)
+    model = fitted_model(modules) if is_model(modules) else None
+    return test.table(masks, graph, _traits(test, model, graph, axis, X))
+
+
+def _traits(test: EdgeTest, model: SparseGraphSVD | None, graph: Graph, axis: str, X: Matrix | None) -> Traits:
+    """Mean and variance of the nodes of a graph, where they are needed and known."""
+    if test.null != "matched":
+        if X is not None:
+            raise ValueError(f"X is only used by null='matched', but null={test.null!r}: leave it out")
+        return {}
+    if X is None:
+        return stored_traits(model) if model is not None and axis == "columns" else {}
+    if axis == "rows":
+        refuse_dask(X)
+        X = X.T
+    if (names := graph.names if model is None else model.names_[axis]) is not None:
+        X = in_order_of(names, X, "graph's nodes" if model is None else "model's features")
+    if X.shape[1] != graph.n_nodes:
+        raise ValueError(f"X has {X.shape[1]} {axis} but the graph has {graph.n_nodes} nodes: give those, in its order")
+    return column_traits(X)
 
 
 def held_out_edges(
@@ -78,7 +117,7 @@ def held_out_edges(
     graph: GraphLike = None,
     *,
     share: float = 0.1,
-    null: str = "degree",
+    null: str = "matched",
     random_state: RandomState = None,
     n_draws: int | None = None,
     shuffled: bool = False,
@@ -99,7 +138,7 @@ def held_out_edges(
     share : float
         Share of the edges to hold out.
     null, random_state, n_draws
-        See `edges`; degrees are counted in the graph of held-out edges.
+        See `edges`; degrees are counted in the graph of held-out edges, means and variances are those of X.
     shuffled : bool
         Shuffle the entries of every column of X first, which shows the effect of the graph alone.
 
@@ -121,7 +160,7 @@ def held_out_edges(
     (True, False)
     """
     generator = np.random.default_rng(random_state)
-    test = _EdgeTest(null, n_draws, generator)
+    test = EdgeTest(null, n_draws, generator)
     if not 0 < share < 1:
         raise ValueError(f"share={share!r}: a number between 0 and 1 is needed")
     refuse_dask(X)
@@ -136,7 +175,7 @@ def held_out_edges(
         raise ValueError(f"share={share} of {known.n_edges} edges is less than one edge: choose a larger share")
     values = generator.permuted(X, axis=0) if shuffled else X
     fitted = clone(model).set_params(column_graph=Graph(known.weights)).fit(values)
-    return test.table(fitted.columns_, held_out)
+    return test.table(fitted.columns_, held_out, column_traits(X) if null == "matched" else {})
 
 
 def split_edges(graph: Graph, share: float, random_state: RandomState) -> tuple[Graph, Graph]:
@@ -152,7 +191,7 @@ def split_edges(graph: Graph, share: float, random_state: RandomState) -> tuple[
 
 
 @dataclass(frozen=True)
-class _EdgeTest:
+class EdgeTest:
     """A null model and how to draw from it."""
 
     null: str
@@ -164,13 +203,17 @@ class _EdgeTest:
         if self.n_draws is not None:
             check_count("n_draws", self.n_draws)
 
-    def table(self, masks: Bools, graph: Graph) -> pd.DataFrame:
-        """Test the modules: what `edges` returns."""
+    def table(self, masks: Bools, graph: Graph, traits: Traits) -> pd.DataFrame:
+        """Test the modules: what `edges` returns. The traits of the nodes are for null="matched"."""
         sizes, counts = masks.sum(axis=1), edges_inside(masks, graph)
-        if self.null == "degree":
-            _warn_of_missing_peers(masks, graph)
-        test = _hypergeometric if self.null == "hypergeometric" else self._by_draws
-        expected, p_values = test(masks, graph, counts)
+        similar: Any = "size"
+        if self.null == "hypergeometric":
+            expected, p_values = _hypergeometric(masks, graph, counts)
+        else:
+            by_chance, matched = self._drawn(masks, graph, traits)
+            similar = np.where(matched, matched_on(traits), "degree")
+            expected = by_chance.mean(axis=1)
+            p_values = (1 + (by_chance >= counts[:, None]).sum(axis=1)) / (1 + by_chance.shape[1])
         table = pd.DataFrame(
             {"module": np.arange(len(masks)), "n_nodes": sizes, "n_edges": counts, "expected": expected}
         )
@@ -178,13 +221,21 @@ class _EdgeTest:
             table["fold_change"] = np.where(sizes > 1, counts / expected, np.nan)
         table["p_value"] = np.where(sizes > 1, p_values, 1.0)
         table["q_value"] = false_discovery_control(table["p_value"]) if len(table) else []
+        table["matched_on"] = similar
         return table
 
-    def _by_draws(self, masks: Bools, graph: Graph, counts: Counts) -> tuple[Floats, Floats]:
-        draw = degree_matched_counts if self.null == "degree" else rewired_counts
-        by_chance = draw(masks, graph, self.n_draws or _DRAWS[self.null], self.random_state)
-        p_values = (1 + (by_chance >= counts[:, None]).sum(axis=1)) / (1 + by_chance.shape[1])
-        return by_chance.mean(axis=1), p_values
+    def _drawn(self, masks: Bools, graph: Graph, traits: Traits) -> tuple[Counts, Bools]:
+        """Numbers of edges by chance, a column per draw; and which modules were matched on the traits."""
+        n_draws = self.n_draws or _DRAWS[self.null]
+        matched = np.zeros(len(masks), dtype=bool)
+        if self.null == "rewired":
+            return rewired_counts(masks, graph, n_draws, self.random_state), matched
+        if traits:
+            counts, matched = matched_counts(masks, graph, list(traits.values()), n_draws, self.random_state)
+        else:
+            counts = degree_matched_counts(masks, graph, n_draws, self.random_state)
+        _warn_of_missing_peers(np.where(matched, 0.0, without_peers(masks, graph)), self.null)
+        return counts, matched
 
 
 def _hypergeometric(masks: Bools, graph: Graph, counts: Counts) -> tuple[Floats, Floats]:
@@ -195,13 +246,13 @@ def _hypergeometric(masks: Bools, graph: Graph, counts: Counts) -> tuple[Floats,
     return expected, np.asarray(hypergeom.sf(counts - 1, n_pairs, graph.n_edges, own_pairs))
 
 
-def _warn_of_missing_peers(masks: Bools, graph: Graph) -> None:
-    """Warn of modules that can only be compared with themselves."""
-    unmatched = np.flatnonzero(without_peers(masks, graph) > _MOSTLY_ITSELF)
+def _warn_of_missing_peers(own: Floats, null: str) -> None:
+    """Warn of modules that can only be compared with themselves, given the share of their own nodes in random sets."""
+    unmatched = np.flatnonzero(own > MOSTLY_ITSELF)
     if unmatched.size:
         others = f" and {unmatched.size - 1} others" if unmatched.size > 1 else ""
         warnings.warn(
             f"most nodes of module {unmatched[0]}{others} have no other node of similar degree to be compared with: "
-            "null='degree' cannot test such modules",
-            stacklevel=4,
+            f"null={null!r} cannot test such modules",
+            stacklevel=5,
         )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from netbic.arrays import Array, Bools, Indices, check_choice, check_in_memory
+from netbic.arrays import Array, Bools, Indices, Matrix, check_choice, check_in_memory
 from netbic.estimators import fitted_model, is_model
 from netbic.graphs import Graph, match
 
@@ -30,6 +30,16 @@ def graph_and_masks(modules: Modules, graph: GraphLike, axis: str) -> tuple[Grap
         return match(graph, masks.shape[1], model.names_[axis], axis.removesuffix("s")), masks
     made = Graph.of(graph)
     return made, masks_over(modules, made.n_nodes, made.names, "graph")
+
+
+def in_order_of(names: Array | None, X: Matrix, features: str) -> Matrix:
+    """Columns of X in the order of some names, if both have names; `features` is what error messages call them."""
+    if names is None or not isinstance(X, pd.DataFrame):
+        return X
+    missing = [name for name in names if name not in X.columns]
+    if missing:
+        raise ValueError(f"X lacks {len(missing)} of the {features}, such as {missing[0]!r}: add them")
+    return X[list(names)]
 
 
 def check_axis(axis: str) -> None:

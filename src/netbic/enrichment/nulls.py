@@ -1,12 +1,13 @@
-"""Null models: numbers of edges inside a module that are expected by chance, given the degrees."""
+"""Null models: numbers of edges inside a module that are expected by chance, given degrees and other traits."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from netbic.arrays import Array, Bools, Floats, Indices, RandomState
 from netbic.graphs import Graph
@@ -15,6 +16,9 @@ Counts = NDArray[np.int64]
 
 _BIN_WIDTH = 0.15  # degrees in a bin differ by about this share
 _ENTRIES = 4_000_000  # neighbours per batch
+_QUANTILES = (20, 10, 5)  # bins of a trait: the most with which a module is not mostly compared with itself
+MOSTLY_ITSELF = 0.5
+_RAKING_ROUNDS = 50
 
 
 def edges_inside(masks: Bools, graph: Graph) -> Counts:
@@ -55,6 +59,74 @@ def degree_matched_counts(masks: Bools, graph: Graph, n_draws: int, random_state
         if draws:
             row[:] = _edges_in_sets(np.hstack(draws), upward)
     return counts
+
+
+def trait_bins(trait: Floats, n_bins: int) -> Indices:
+    """The bin of each node: quantiles of a trait such as the mean; ties share a bin."""
+    ranks = np.ceil(rankdata(trait)) - 1
+    return np.asarray(np.unique(ranks * n_bins // max(trait.size, 1), return_inverse=True)[1], dtype=np.intp)
+
+
+def matching_weights(mask: Bools, margins: Sequence[Indices]) -> Floats:
+    """Probabilities of drawing each node, so that random sets have the module's distribution over several bins.
+
+    Raking: a product of one factor per margin (the bins of one trait). The expected number of nodes in every bin of
+    every margin is that of the module. Unlike cells of all traits at once, this also works for hubs, of which there are
+    few.
+    """
+    wanted = [np.bincount(bins[mask], minlength=int(bins.max(initial=0)) + 1) for bins in margins]
+    weights = np.full(mask.size, float(mask.mean()))
+    for _ in range(_RAKING_ROUNDS):
+        for bins, counts in zip(margins, wanted, strict=True):
+            found = np.bincount(bins, weights=weights, minlength=counts.size)
+            weights *= np.divide(counts, found, out=np.zeros(counts.size), where=found > 0)[bins]
+    return weights
+
+
+def matched_counts(
+    masks: Bools, graph: Graph, traits: Sequence[Floats], n_draws: int, random_state: RandomState
+) -> tuple[Counts, Bools]:
+    """Edges inside random sets with the module's degrees and its distribution of every trait: (n_modules, n_draws).
+
+    Also whether the traits were used. If a module has most of the nodes of similar traits, the bins are made wider, and
+    if that is not enough, only degrees are matched.
+    """
+    generator = np.random.default_rng(random_state)
+    degrees, upward = degree_bins(graph.degrees), _upward(graph)
+    margins = [[trait_bins(trait, n_bins) for trait in traits] for n_bins in _QUANTILES]
+    counts, matched = np.zeros((len(masks), n_draws), dtype=np.int64), np.ones(len(masks), dtype=bool)
+    for module, mask in enumerate(masks):
+        candidates = (matching_weights(mask, [degrees, *bins]) for bins in margins)
+        found = next((weights for weights in candidates if _own_share(mask, weights) <= MOSTLY_ITSELF), None)
+        matched[module] = found is not None
+        weights = np.ones(mask.size) if found is None else found
+        connected = mask & (graph.degrees > 0)  # isolated nodes have no edges, so none need to be drawn
+        draws = [
+            _weighted(np.flatnonzero(degrees == number), weights, int(count), n_draws, generator)
+            for number, count in enumerate(np.bincount(degrees[connected]))
+            if count
+        ]
+        if draws:
+            counts[module] = _edges_in_sets(np.hstack(draws), upward)
+    return counts, matched
+
+
+def _own_share(mask: Bools, weights: Floats) -> float:
+    """Expected share of a module's own nodes in a random set, from the probabilities of drawing each node."""
+    return float(np.minimum(weights[mask], 1).sum()) / max(int(mask.sum()), 1)
+
+
+def _weighted(pool: Indices, weights: Floats, count: int, n_draws: int, generator: np.random.Generator) -> Indices:
+    """`n_draws` sets of `count` different members of a pool, drawn one after another with the given weights."""
+    pool = pool[weights[pool] > 0]
+    if count >= pool.size:
+        return np.tile(pool, (n_draws, 1))
+    chosen = np.empty((n_draws, count), dtype=np.intp)
+    for part in _batches(np.full(n_draws, pool.size)):
+        # The smallest of independent exponential times with these rates are such a sample.
+        times = generator.exponential(1 / weights[pool], size=(len(chosen[part]), pool.size))
+        chosen[part] = pool[np.argpartition(times, count - 1, axis=1)[:, :count]]
+    return chosen
 
 
 def rewired_counts(masks: Bools, graph: Graph, n_draws: int, random_state: RandomState) -> Counts:

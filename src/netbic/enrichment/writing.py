@@ -8,15 +8,18 @@ from typing import Any
 
 import pandas as pd
 
-from netbic.arrays import Bools, RandomState
-from netbic.enrichment.edges import edges
+from netbic.arrays import Matrix, RandomState
+from netbic.enrichment.edges import EdgeTest
 from netbic.enrichment.gene_sets import Sets, gene_sets
+from netbic.enrichment.traits import Traits, column_traits, stored_traits, traits_from
 from netbic.errors import InputError
-from netbic.estimators import SparseGraphSVD, fitted_model, is_number, matched_graph
-from netbic.files import add_files, json_bytes, read_json, table_bytes
+from netbic.estimators import SparseGraphSVD, check_same_data, fitted_model, is_number, matched_graph
+from netbic.files import add_files, json_bytes, read_bytes, read_json, table_bytes
 from netbic.graphs import Graph
+from netbic.storage import npz_arrays, npz_bytes
 
 RECORD = "enrichment.json"
+MOMENTS = "gene_moments.npz"
 DEFAULT_LEVEL = 0.05
 
 
@@ -28,6 +31,7 @@ def write_enrichment(
     level: float = DEFAULT_LEVEL,
     by_sign: bool = False,
     collapse: float | None = None,
+    X: Matrix | None = None,
     random_state: RandomState = None,
 ) -> Iterator[str]:
     """Write edges.tsv (if the model has a graph) and gene_sets.tsv (if sets are given); yield a summary of each.
@@ -46,8 +50,12 @@ def write_enrichment(
         Gene sets with a larger adjusted p-value are not written; up to it, modules count as enriched in edges.
     by_sign, collapse
         See `gene_sets`.
+    X : matrix, optional
+        The data the model was fitted to. Random sets of genes are then matched on mean and variance as well as degree,
+        and both are stored in gene_moments.npz for later tests in the same folder. Without it, on what that file or
+        the model knows.
     random_state : None, int or numpy.random.Generator
-        For the degree-matched sets.
+        For the matched sets.
     """
     model = fitted_model(model)
     graph = matched_graph(model, "column")
@@ -60,10 +68,14 @@ def write_enrichment(
         found = gene_sets(model, sets, by_sign=by_sign, collapse=collapse)
         tables["gene_sets"] = found[found["q_value"] <= level]
         options["gene_sets"] = {"level": level, "by_sign": by_sign, "collapse": collapse}
+    moments: dict[str, bytes] = {}
     if graph is not None:
-        tables["edges"] = _edge_table(model.columns_, graph, random_state)
+        traits = _traits(model, folder, X)
+        tables["edges"] = _edge_table(model, graph, traits, random_state)
         options["edges"] = {"level": level}
-    files = {RECORD: json_bytes(dict(sorted((enrichment_record(folder) | options).items())))}
+        if X is not None:
+            moments = {MOMENTS: npz_bytes(traits)}
+    files = moments | {RECORD: json_bytes(dict(sorted((enrichment_record(folder) | options).items())))}
     for name in sorted(tables):
         files[f"{name}.tsv"] = table_bytes(folder / f"{name}.tsv", tables[name])
     add_files(folder, files)
@@ -76,10 +88,11 @@ def _summary(name: str, table: pd.DataFrame, level: float, graph_used: bool) -> 
         n_modules = table["module"].nunique()
         found = f"{len(table):,} enriched gene set{'s' * (len(table) != 1)}"
         return f"gene_sets.tsv: {found} in {n_modules} module{'s' * (n_modules != 1)} (q <= {level:g})"
+    similar = _in_words(max(table["degree_matched_on"], key=len, default="degree"))
     n_paper, n_degree = (int((table[column] <= level).sum()) for column in ("q_value", "degree_q_value"))
     return (
         f"edges.tsv: modules with more edges than random genes: {n_paper} of {len(table)}; "
-        f"than random genes of the same degrees: {n_degree} of {len(table)} (q <= {level:g}"
+        f"than random genes of {similar}: {n_degree} of {len(table)} (q <= {level:g}"
         f"{'; not independent evidence: the fit used this network' * graph_used})"
     )
 
@@ -94,9 +107,26 @@ def enrichment_record(folder: Path) -> dict[str, dict[str, Any]]:
     return {name: each for name, each in known.items() if isinstance(each, dict) and is_number(each.get("level"))}
 
 
-def _edge_table(masks: Bools, graph: Graph, random_state: RandomState) -> pd.DataFrame:
-    """The paper's test, and in further columns the comparison with degree-matched sets."""
-    table, degree = edges(masks, graph), edges(masks, graph, null="degree", random_state=random_state)
-    for name in ("expected", "fold_change", "p_value", "q_value"):
-        table[f"degree_{name}"] = degree[name]
+def _in_words(matched_on: str) -> str:
+    """What random genes have in common with a module: the same degrees, and where known similar mean and variance."""
+    others = matched_on.split(", ")[1:]
+    return "the same degrees" + (f" and similar {' and '.join(others)}" if others else "")
+
+
+def _traits(model: SparseGraphSVD, folder: Path, X: Matrix | None) -> Traits:
+    """Mean and variance of the genes: of X, as stored in the folder, or what the model knows of them."""
+    if X is not None:
+        check_same_data(model, X)
+        return column_traits(X)
+    path = folder / MOMENTS
+    stored = traits_from(npz_arrays(path, read_bytes(path)), int(model.n_features_in_)) if path.is_file() else {}
+    return stored or stored_traits(model)
+
+
+def _edge_table(model: SparseGraphSVD, graph: Graph, traits: Traits, random_state: RandomState) -> pd.DataFrame:
+    """The paper's test, and in further columns the comparison with matched sets."""
+    table = EdgeTest("hypergeometric", None, None).table(model.columns_, graph, {}).drop(columns="matched_on")
+    matched = EdgeTest("matched", None, random_state).table(model.columns_, graph, traits)
+    for name in ("expected", "fold_change", "p_value", "q_value", "matched_on"):
+        table[f"degree_{name}"] = matched[name]
     return table

@@ -1,4 +1,4 @@
-"""Singular values of the modules, and of permuted data."""
+"""Singular values of the modules, and of data with random signs."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def singular_values(
     ----------
     model : SparseGraphSVD or AnnData
     count : ModuleCount, optional
-        The result of `selection.n_modules`. Its modules are found without a graph and after clipping extreme entries,
-        so their singular values (triangles, filled if significant) are slightly smaller than those of the model; the
-        dashed line is the mean of permuted data.
+        The result of `selection.n_modules`. Its modules are found without a graph, after clipping extreme entries and
+        scaling samples to similar noise, so their singular values (triangles, filled if significant) differ slightly
+        from those of the model; the dashed line is the mean of data with random signs.
     key : str
         Key of the modules in an AnnData object (`key_added` of `tl.modules`).
     ax : Axes, optional
@@ -64,12 +64,12 @@ def singular_values(
 
 
 def _draw_count(ax: Axes, count: ModuleCount) -> None:
-    """The tested modules, the mean of permuted data, and a line after the last significant module."""
+    """The tested modules, the mean of data with random signs, and a line after the last significant module."""
     table = count.table
     numbers, values = table["module"].to_numpy(), table["statistic"].to_numpy()
     significant = numbers < count.n
     colour = PALETTE[5]
-    ax.plot(numbers, table["expected"], ls="--", marker=".", color=GREY, lw=1, label="permuted data (mean)")
+    ax.plot(numbers, table["expected"], ls="--", marker=".", color=GREY, lw=1, label="random signs (mean)")
     ax.plot(numbers, values, color=colour, lw=0.8, alpha=0.6, label="_tested")
     for mask, face, label in ((significant, colour, "tested, stands out"), (~significant, "white", "tested, does not")):
         if mask.any():

@@ -113,6 +113,12 @@ class ModulePage:
         return edges is not None and not np.isclose(edges["degree_expected"], edges["n_edges"], rtol=1e-6)
 
     @property
+    def also_matched(self) -> str:
+        """In what else than degrees random genes are similar: "", "mean" or "mean and variance"."""
+        similar = "degree" if self.edges is None else str(self.edges.get("degree_matched_on", "degree"))
+        return " and ".join(similar.split(", ")[1:])
+
+    @property
     def picture(self) -> str:
         """The heatmap as an image."""
         return "" if self.heatmap is None else picture(self.heatmap.values)

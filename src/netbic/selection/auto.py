@@ -21,7 +21,7 @@ from netbic.selection.grid import Parameters
 from netbic.selection.n_modules import SIZES, n_modules
 from netbic.selection.resampling import draw_seed, seeded
 
-_DENSE_ENTRIES = 100_000_000  # a sparse matrix with up to this many entries is made dense, to be permuted
+_DENSE_ENTRIES = 100_000_000  # a sparse matrix with up to this many entries is made dense, to flip signs
 _UNRELIABLE = 0.4  # share of modules without a reliable size above which none is relied on
 _MIN_SAMPLES = 4  # for folds of two samples each
 
@@ -59,7 +59,7 @@ def choose_settings(
 
     - Sizes: by `AdaptiveSupport` if it identifies them in at least three of five modules; otherwise 200 features (at
       most a fifth) and a tenth of the samples. Sizes that are set in the model are kept.
-    - Number of modules: those that stand out against permuted data (`n_modules`), at most `most`.
+    - Number of modules: those that stand out against data with random signs (`n_modules`), at most `most`.
     - Graph: used as a term with the model's own smoothness, or for smoothing the data, if this helps to explain unseen
       samples (`graph_value`; the better one of both), otherwise not. Smoothing is considered if cross-validation
       chooses it (`smoothing="cv"`). Where `AdaptiveSupport` chooses the sizes, it chooses the smoothness as well.
@@ -88,7 +88,7 @@ def choose_settings(
     >>> chosen.settings
     {'row_penalty': AdaptiveSupport(), 'column_penalty': AdaptiveSupport(), 'n_components': 1}
     >>> print(chosen.reasons[1])
-    Number of modules, compared with permuted data: 1 module stands out; the next does not (p = ...).
+    Number of modules, compared with data with random signs: 1 module stands out; the next does not (p = ...).
     """
     check_count("most", most)
     executor_for(X, n_jobs)  # bad n_jobs, and Dask arrays, are refused before anything is fitted
@@ -103,11 +103,11 @@ def choose_settings(
 
 
 def _dense(X: Matrix) -> Array:
-    """X as an array whose columns can be permuted."""
+    """X as an array whose signs can be flipped."""
     if is_sparse(X) and X.shape[0] * X.shape[1] > _DENSE_ENTRIES:
         shape = f"{X.shape[0]:,} x {X.shape[1]:,}"
         raise ValueError(
-            f"X is sparse, and {shape} are too many entries to permute: choose settings on fewer features "
+            f"X is sparse, and {shape} are too many entries to make dense: choose settings on fewer features "
             "(e.g. the most variable ones) or set them yourself"
         )
     return to_dense(X)
@@ -225,7 +225,9 @@ class _Chooser:
             model, self.dense, most=self.most, n_permutations=self.n_permutations, random_state=self.seed,
             n_jobs=self.n_jobs,
         )  # fmt: skip
-        reason = f"Number of modules, compared with permuted data: {count.verdict[0].lower()}{count.verdict[1:]}"
+        reason = (
+            f"Number of modules, compared with data with random signs: {count.verdict[0].lower()}{count.verdict[1:]}"
+        )
         return _Step({"n_components": count.n} if count.n else {}, reason)
 
     def _graph(self, model: SparseGraphSVD) -> _Step:

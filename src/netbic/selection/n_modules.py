@@ -1,4 +1,4 @@
-"""The number of modules: each is tested in turn against permuted residuals."""
+"""The number of modules: each is tested in turn against residuals with random signs."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ from netbic.selection.fits import FitExecutor, Jobs, executor_for, quiet
 from netbic.selection.resampling import seeded
 
 _REFITS = 3  # few, so that a single outlier cannot dominate a module
+_MOST_SCALING = 2.0  # natural logarithm of the largest factor by which a sample is scaled
 SIZES = ("n_rows", "n_columns", "row_penalty", "column_penalty")
+COMPARED_WITH = "data with the same distances from each feature's mean but random signs"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ModuleCount:
     """How many modules stand out.
 
@@ -30,8 +32,9 @@ class ModuleCount:
     n : int
         Modules before the first that does not stand out.
     table : DataFrame
-        A row per module tested: `module`, `statistic` (its singular value d), `expected` (mean of the permuted ones),
-        `p_value`, and `q_value` (Benjamini and Hochberg's, over the modules tested).
+        A row per module tested: `module`, `statistic` (its singular value d in the winsorised residual, whose samples
+        are scaled to similar noise), `expected` (mean of the copies with random signs), `p_value`, and `q_value`
+        (Benjamini and Hochberg's, over the modules tested).
     exhausted : bool
         Whether all modules tested stand out: there may be more.
     """
@@ -39,6 +42,9 @@ class ModuleCount:
     n: int
     table: pd.DataFrame
     exhausted: bool
+
+    def __repr__(self) -> str:
+        return f"{self.verdict} Compared with {COMPARED_WITH}.\n{self.table.to_string(index=False)}"
 
     @property
     def verdict(self) -> str:
@@ -62,12 +68,19 @@ def n_modules(
     random_state: RandomState = None,
     n_jobs: Jobs = None,
 ) -> ModuleCount:
-    """Count the modules that stand out against permuted data.
+    """Count the modules that stand out against noise of the same size.
 
     Modules are found one after another, without a graph (a graph finds modules in any data). The residual of X after
-    the previous modules is compared with copies in which every column is permuted on its own; entries beyond three
-    robust standard deviations of their column are winsorised first. The test stops at the first module whose singular
-    value does not exceed all but a share `level` of the permuted ones.
+    the previous modules is compared with copies in which every entry keeps its distance from the mean of its column,
+    and only the sign of the difference is random. So the test conditions on the noise of every feature, every sample
+    and every entry: features and samples may differ in variance, and noise may have heavy tails or, after winsorising,
+    be skewed. It assumes that entries are independent if there is no module. Correlated samples (e.g. of a time series)
+    or features (e.g. neighbours on a chromosome) count as modules, and so does a dependence of the mean on the
+    sequencing depth, which is left in the logarithms of low counts whose depths differ several-fold.
+
+    First, samples are scaled to similar noise, as far as their noise differs by more than chance, and entries beyond
+    three robust standard deviations of their column are winsorised. The test stops at the first module whose singular
+    value does not exceed all but a share `level` of those of the copies.
 
     Parameters
     ----------
@@ -79,12 +92,12 @@ def n_modules(
     most : int
         Maximum number of modules to test.
     n_permutations : int
-        The smallest possible p-value is 1 / (n_permutations + 1): 0.05 for 19.
+        Number of copies with random signs. The smallest possible p-value is 1 / (n_permutations + 1): 0.05 for 19.
     level : float
         Significance level of each test.
     random_state : None, int or numpy.random.Generator
     n_jobs : int or "dask", optional
-        Threads over permutations, or the workers of the current Dask client; the result does not depend on it.
+        Threads over copies, or the workers of the current Dask client; the result does not depend on it.
 
     Examples
     --------
@@ -106,10 +119,10 @@ def n_modules(
         residual = _prepared(model, X)
         for module in range(most):
             # Winsorised, because heavy tails would make single entries look like modules.
-            values = winsorised(residual)
-            leading, permuted = _leading(single, values), _permuted(single, values, n_permutations, seed, executor)
-            p_value = (1 + int((permuted >= leading.d).sum())) / (1 + n_permutations)
-            rows.append((module, leading.d, float(permuted.mean()), p_value))
+            values = winsorised(evened(residual))
+            leading, by_chance = _leading(single, values), _by_chance(single, values, n_permutations, seed, executor)
+            p_value = (1 + int((by_chance >= leading.d).sum())) / (1 + n_permutations)
+            rows.append((module, leading.d, float(by_chance.mean()), p_value))
             if p_value > level:
                 break
             residual, seed = _deflated(residual, leading), int(generator.integers(2**31))
@@ -142,7 +155,7 @@ def _prepared(model: SparseGraphSVD, X: Matrix) -> Floats:
     """X centred and scaled as the model does it, with missing entries replaced by column means."""
     X = checked(X, missing=model.missing)
     if is_sparse(X):
-        raise ValueError("X is sparse and cannot be permuted: give X.toarray(), of fewer features if needed")
+        raise ValueError("X is sparse, and its signs cannot be flipped: give X.toarray(), of fewer features if needed")
     values = np.asarray(X, dtype=np.float64)
     if (missing := np.isnan(values)).any():
         if model.missing == "error":
@@ -159,15 +172,49 @@ class _Triplet(NamedTuple):
     v: Floats
 
 
-def _permuted(model: SparseGraphSVD, X: Floats, n_permutations: int, seed: int, executor: FitExecutor) -> Floats:
-    """Singular values of the leading modules of copies of X in which every column is permuted on its own."""
-    seeds = [(seed, number) for number in range(n_permutations)]
-    return np.array(list(executor.map(_permuted_value, (model, X), seeds)))
+def evened(X: Floats) -> Floats:
+    """X with samples (rows) scaled to similar noise; column means are kept.
+
+    The noise of a sample is the root mean square of its winsorised, standardised entries. It is shrunk towards the
+    mean of all samples by the share of its variation that is expected by chance: if samples do not differ, they are not
+    scaled, because that would only scale down the samples of modules.
+    """
+    centred = winsorised(X)
+    centred = centred - centred.mean(axis=0)
+    deviations = centred.std(axis=0)
+    squares = (centred / np.where(deviations > 0, deviations, np.inf)) ** 2
+    noise = squares.mean(axis=1)
+    known = noise > 0
+    if not known.any():
+        return X
+    logs = np.log(np.where(known, noise, 1.0)) / 2
+    by_chance = float((squares.var(axis=1)[known] / noise[known] ** 2).mean()) / (4 * X.shape[1])
+    kept = max(0.0, 1 - by_chance / max(float(logs[known].var()), np.finfo(float).tiny))
+    logs = np.where(known, np.clip(kept * (logs - logs[known].mean()), -_MOST_SCALING, _MOST_SCALING), 0.0)
+    means = X.mean(axis=0)
+    return np.asarray(means + (X - means) * np.exp(-logs)[:, None])
 
 
-def _permuted_value(data: tuple[SparseGraphSVD, Floats], seed: tuple[int, int]) -> float:
+def with_random_signs(X: Floats, generator: np.random.Generator) -> Floats:
+    """A copy in which every entry is as far from the mean of its column as in X, above or below it at random.
+
+    Columns are centred afterwards, so that they keep their means.
+    """
+    means, n = X.mean(axis=0), X.shape[0]
+    flipped = (X - means) * generator.choice(np.array([-1.0, 1.0]), X.shape)
+    # Both centrings take one degree of freedom; the data have lost only one.
+    return np.asarray(means + (flipped - flipped.mean(axis=0)) * np.sqrt(n / max(n - 1, 1)))
+
+
+def _by_chance(model: SparseGraphSVD, X: Floats, n_copies: int, seed: int, executor: FitExecutor) -> Floats:
+    """Singular values of the leading modules of copies of X with random signs."""
+    seeds = [(seed, number) for number in range(n_copies)]
+    return np.array(list(executor.map(_value_by_chance, (model, X), seeds)))
+
+
+def _value_by_chance(data: tuple[SparseGraphSVD, Floats], seed: tuple[int, int]) -> float:
     model, X = data
-    return _leading(model, np.random.default_rng(seed).permuted(X, axis=0)).d
+    return _leading(model, with_random_signs(X, np.random.default_rng(seed))).d
 
 
 def _deflated(residual: Floats, module: _Triplet) -> Floats:
