@@ -12,7 +12,7 @@ percent of that) with a network: as a graph term (the default) or by smoothing w
 - "raw": the same with the leading components.
 - "across": 40 samples of BRCA, judged on COADREAD.
 
-Genes are those that both studies have, centred and scaled to unit variance in each whole study.
+Genes are those that both studies have, centred and scaled to unit variance in each whole study; single precision.
 """
 
 import os
@@ -53,7 +53,9 @@ def prepare(folder):
     own, other = own[genes], other[genes]
     edges = pd.read_parquet(folder / "network_pathway_commons_v7.parquet")[["gene_a", "gene_b"]]
     curated = Graph(Graph.from_edges(edges).align(genes).weights)
-    return scaled(own), scaled(other), Graph(coexpression(other).weights), curated
+    own, weak, other_study = scaled(own), without_components(scaled(own), 10), scaled(other)
+    studies = [X.astype(np.float32) for X in (own, weak, other_study)]
+    return *studies, Graph(coexpression(other).weights), curated
 
 
 def permuted(graph, seed):
@@ -76,7 +78,7 @@ def compare(train, test, networks, kept="all"):
                "change": change, "smoothing": fitted.smoothing_}  # fmt: skip
 
 
-def one_run(own, other, prior, curated, seed):
+def one_run(own, weak, other, prior, curated, seed):
     """All comparisons for one seed."""
     generator = np.random.default_rng(seed)
     order, order_of_other = generator.permutation(len(own)), generator.permutation(len(other))
@@ -84,7 +86,6 @@ def one_run(own, other, prior, curated, seed):
     true = [("coexpression", prior, "smoothing"), ("coexpression", prior, "term")]
     wrong = [("rewired", rewired, "smoothing"), ("permuted", permuted(prior, seed), "smoothing")]
     known = [("Pathway Commons", curated, "smoothing"), ("Pathway Commons", curated, "term")]
-    weak = without_components(own, 10)
     for n_samples in SIZES:
         train, test = order[:n_samples], order[n_samples:]
         for kept, networks in (("all", [*true, *wrong, *known]), ("30%", [*true[:1], *wrong])):

@@ -92,6 +92,13 @@ def test_the_stability_example_runs(capsys):
     assert scope["stable"].n_components_ == 2
 
 
+def test_the_smoothing_example_runs():
+    code = re.search(r"```python\n(.*?)```", (ROOT / "docs/when-a-network-helps.md").read_text(), re.DOTALL).group(1)
+    scope = {}
+    exec(code, scope)
+    assert scope["model"].smoothing_ == 0.7
+
+
 def test_every_method_is_spelled_out():
     pages = (ROOT / "docs/methods.md").read_text() + (ROOT / "README.md").read_text()
     for name in METHODS:

@@ -1,5 +1,7 @@
 """Network smoothing in SparseGraphSVD: what is searched, transformed, scored and saved."""
 
+import warnings
+
 import dask.array as da
 import numpy as np
 import pandas as pd
@@ -160,6 +162,15 @@ def test_what_cannot_be_smoothed_is_refused_with_the_remedy():
             model(smoothing="cv").fit(data)
     with pytest.raises(ValueError, match="X has 5 samples: at least 6"):
         model(smoothing="cv").fit(X[:5])
+
+
+def test_sizes_chosen_after_strong_smoothing_are_doubted():
+    adaptive = {"n_columns": None, "column_penalty": netbic.AdaptiveSupport()}
+    for weight, doubted in ((0.5, False), (0.9, True)):
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            model(smoothing=weight, **adaptive).fit(X)
+        assert any("makes that of neighbours similar" in str(each.message) for each in found) == doubted
 
 
 def test_a_saved_model_smooths_new_samples(tmp_path):

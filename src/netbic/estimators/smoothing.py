@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from netbic.estimators.estimator import SparseGraphSVD
 
 SMOOTHING_GRID: Final = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9)
+_CORRELATED = 0.5  # above this weight the noise of neighbours is too similar for penalties that choose sizes
 _FOLDS, _REPEATS = 3, 3
 _FEWEST_SAMPLES = 6  # two in each fold
 # Smoothing is used if it explains a fifth more variance of samples that were left out, and two standard errors more:
@@ -42,8 +43,15 @@ def smoother_of(
         return None, None
     check_complete(X)
     if is_number(model.smoothing):
-        return smoother(graph, float(model.smoothing)), None
-    weight, scores = _cross_validated(model, operator, graph)
+        weight, scores = float(model.smoothing), None
+    else:
+        weight, scores = _cross_validated(model, operator, graph)
+    if weight > _CORRELATED and isinstance(model.column_penalty, Penalty) and model.column_penalty.chooses_size:
+        warnings.warn(
+            f"column_penalty={model.column_penalty!r} assumes independent noise, but smoothing {weight:g} makes that "
+            "of neighbours similar: sizes may be far too large. Use n_columns instead",
+            stacklevel=6,
+        )
     return smoother(graph, weight), scores
 
 

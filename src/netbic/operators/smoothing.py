@@ -5,7 +5,7 @@
     1 / (1 - ax) = (1 + 2 sum_k r^k T_k(x)) / sqrt(1 - a^2),    r = (1 - sqrt(1 - a^2)) / a,
 
 whose terms decrease geometrically and have |T_k(x)| <= 1, so that the number of terms for a given accuracy is known
-(62 for a = 0.9 and 13 digits), and T_{k+1}(M) X = 2M T_k(M) X - T_{k-1}(M) X takes one sparse product per term.
+(77 for a = 0.9 in double precision), and T_{k+1}(M) X = 2M T_k(M) X - T_{k-1}(M) X takes one sparse product per term.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from netbic.operators.dense import DenseOperator
 from netbic.operators.row_reduction import RowReduction, slabs
 
 _ROUNDING = 4  # the remainder of the series is at most this many times the rounding error of a number
-_BLOCK_ROWS = 64  # rows smoothed at a time: they stay in the cache from one term to the next
+_BLOCK_ROWS = 32  # rows smoothed at a time: they stay in the cache from one term to the next
 
 
 class Smoother:
