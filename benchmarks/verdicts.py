@@ -1,6 +1,6 @@
 """How often `selection.verdicts` calls a module strong or moderate: data without modules, with planted ones, tumours.
 
-python benchmarks/verdicts.py [--runs 60] [--seed 1] [--kinds permuted,counts]
+python benchmarks/verdicts.py [--runs 60] [--seed 1] [--kinds "permuted;counts"]
 python benchmarks/verdicts.py --real      (needs NETBIC_DATA)
 
 Both settings have a graph of the genes with hubs and small cliques. "all samples": the defaults of `SparseGraphSVD`
@@ -140,12 +140,14 @@ def duplicated(generator, n, p):
 
 PLANTED = {
     "all samples": {
+        "planted, 30 % of samples, shift 1": partial(planted, share=0.3, strength=1.0),
         "planted, 30 % of samples, shift 1.25": partial(planted, share=0.3, strength=1.25),
         "planted, 30 % of samples, shift 1.75": partial(planted, share=0.3, strength=1.75),
         "eight copies of a gene": duplicated,
         "two batches": two_batches,
     },
     "tenth": {
+        "planted, 10 % of samples, shift 2": partial(planted, share=0.1, strength=2.0),
         "planted, 10 % of samples, shift 2.5": partial(planted, share=0.1, strength=2.5),
         "planted, 10 % of samples, shift 3.5": partial(planted, share=0.1, strength=3.5),
     },
