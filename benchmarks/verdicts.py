@@ -1,6 +1,6 @@
 """How often `selection.verdicts` calls a module strong or moderate: data without modules, with planted ones, tumours.
 
-python benchmarks/verdicts.py [--runs 60] [--seed 1] [--kinds permuted,counts]
+python benchmarks/verdicts.py [--runs 60] [--seed 1] [--kinds "permuted;counts"]
 python benchmarks/verdicts.py --real      (needs NETBIC_DATA)
 
 Both settings have a graph of the genes with hubs and small cliques. "all samples": the defaults of `SparseGraphSVD`
@@ -97,6 +97,7 @@ NULLS = {
     "few counts": (partial(counts, mean=-1.5, depth=0.6), N_SAMPLES, N_GENES, None),
     "outlier samples": (outlier_samples, N_SAMPLES, N_GENES, None),
     "permuted, heavy graph": (permuted, N_SAMPLES, N_GENES, 2.0),
+    "permuted, smoothed 0.9": (permuted, N_SAMPLES, N_GENES, None),
     "heavy tails (t3)": (heavy_tails, N_SAMPLES, N_GENES, None),
     "permuted, 20 samples": (permuted, 20, N_GENES, None),
     "uneven samples, 30 samples": (uneven_samples, 30, N_GENES, None),
@@ -140,12 +141,14 @@ def duplicated(generator, n, p):
 
 PLANTED = {
     "all samples": {
+        "planted, 30 % of samples, shift 1": partial(planted, share=0.3, strength=1.0),
         "planted, 30 % of samples, shift 1.25": partial(planted, share=0.3, strength=1.25),
         "planted, 30 % of samples, shift 1.75": partial(planted, share=0.3, strength=1.75),
         "eight copies of a gene": duplicated,
         "two batches": two_batches,
     },
     "tenth": {
+        "planted, 10 % of samples, shift 2": partial(planted, share=0.1, strength=2.0),
         "planted, 10 % of samples, shift 2.5": partial(planted, share=0.1, strength=2.5),
         "planted, 10 % of samples, shift 3.5": partial(planted, share=0.1, strength=3.5),
     },
@@ -195,7 +198,8 @@ def null_row(kind, setting, runs, seed):
     for run in range(runs):
         generator = np.random.default_rng([seed, run])
         X = make(generator, n, p)
-        table = judged(model_for(setting, generator, n, p, smoothness), X, run, groups)
+        model = model_for(setting, generator, n, p, smoothness)
+        table = judged(model.set_params(smoothing=0.9 if "smoothed" in kind else None), X, run, groups)
         passed += table["verdict"].isin(["strong", "moderate"]).any()
         repeats += (table["repeats"] >= 0).any()
         ratios.append(table["ratio"].where(table["score"] >= 0.6, 0.0).max())

@@ -47,7 +47,10 @@ class HalfMeasures(NamedTuple):
 
 
 class Half:
-    """Some samples, centred and scaled by themselves, of which few columns are dense at a time."""
+    """Some samples, centred and scaled by themselves, of which few columns are dense at a time.
+
+    They are not smoothed, even if the model smooths them: smoothing alone makes neighbouring genes move together.
+    """
 
     def __init__(self, part: Matrix, model: SparseGraphSVD) -> None:
         part = observed(part)
@@ -125,6 +128,8 @@ class HeldOutCoherence:
     def of(cls, fitted: SparseGraphSVD, X: Matrix, groups: Indices, seed: int) -> Self:
         """For the modules of a model fitted to X."""
         model, values = by_position(fitted, X, "csr")
+        if model.smoothing == "cv":
+            model.set_params(smoothing=fitted.smoothing_)  # as chosen once, for all halves
         return cls(seeded(model, seed), values, fitted.components_, groups)
 
     def measured(self, seed: list[int]) -> HalfMeasures:
