@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from netbic.arrays import Bools, Floats, Indices
+from netbic.arrays import Array, Bools, Floats, Indices
 from netbic.solver import REPEATED, Module, correlation
 
 DIAGNOSTIC_NUMBERS: Final = (
@@ -22,6 +22,7 @@ DIAGNOSTIC_NUMBERS: Final = (
     "sample_overlap",
 )
 _LEADING = 10  # features with the largest weights of a module
+_LISTED = 5  # names in a warning
 _FEWEST = 4  # modules from which on it means something to lead half of them
 
 
@@ -67,6 +68,22 @@ def recurrent_features(vectors: Sequence[Floats]) -> Indices:
         return np.empty(0, dtype=np.intp)
     counts = np.bincount(np.concatenate([leading_features(vector) for vector in vectors]))
     return np.flatnonzero(2 * counts >= len(vectors))
+
+
+def recurrence(components: Array, names: Array | None) -> str | None:
+    """A warning if features lead half of the modules or more; modules with few features are not examined."""
+    if min((np.count_nonzero(vector) for vector in components), default=0) < 2 * _LEADING:
+        return None
+    found = [str(position if names is None else names[position]) for position in recurrent_features(list(components))]
+    if not found:
+        return None
+    listed = ", ".join(found[:_LISTED]) + (f" and {len(found) - _LISTED} more" if len(found) > _LISTED else "")
+    verb = "is" if len(found) == 1 else "are"
+    return (
+        f"{listed} {verb} among the ten leading columns of half of the modules or more (recurrent in diagnostics_): "
+        "fit without the graph to see whether this comes from the data; `scale=True` reduces the weight of columns with "
+        "a large variance"
+    )
 
 
 def most_similar(scores: Floats, earlier: Floats) -> tuple[int, float]:

@@ -15,6 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from netbic.arrays import Array, Bools, Floats, checked, kind_of
+from netbic.estimators.diagnostics import recurrence
 from netbic.estimators.inputs import axis_names, names_of_index, validated
 from netbic.estimators.new_samples import explained_share, scores_of
 from netbic.estimators.parameters import AxisOptions, check_parameters, seed_of_starts
@@ -284,10 +285,8 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         >>> import netbic
         >>> toy = netbic.simulate.paper(0.02, random_state=0)
         >>> model = netbic.SparseGraphSVD(2, n_rows=50, n_columns=50)
-        >>> for number, module in enumerate(model.iter_fit(toy.X)):
-        ...     print(number, module.u.support.size, module.v.support.size)
-        0 50 50
-        1 50 50
+        >>> [module.v.support.size for module in model.iter_fit(toy.X)]
+        [50, 50]
         """
         check_parameters(self)
         row_names, column_names = axis_names(X) if names is None else map(names_of_index, map(pd.Index, names))
@@ -313,6 +312,8 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         self.scaler_, self.passes_ = scaler, passes(X)
         for message, category in diagnostics(modules, self.n_components, search.ended, rows, columns, settings):
             warnings.warn(message, category, stacklevel=3)
+        if columns.term is not None and (recurrent := recurrence(self.components_, column_names)):
+            warnings.warn(recurrent, stacklevel=3)
 
     def prepared(self, X: Any) -> SearchInput:
         """Validate, centre and scale X once, as the input of searches by many models (`modules_of`).

@@ -2,6 +2,7 @@
 
 from netbic.deprecation import earlier_names
 from netbic.solver.diagnostics import LARGE_GRAPH_SHARE as LARGE_GRAPH_SHARE
+from netbic.solver.diagnostics import LOW_RANK as LOW_RANK
 from netbic.solver.diagnostics import diagnostics
 from netbic.solver.half_step import Side, rounds
 from netbic.solver.restarts import ModuleProblem as ModuleProblem

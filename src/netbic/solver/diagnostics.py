@@ -16,6 +16,7 @@ from netbic.solver.vectors import Vector
 Message = tuple[str, type[Warning]]
 
 LARGE_GRAPH_SHARE: Final = 0.3  # share of the scores above which the graph dominates the data
+LOW_RANK: Final = 200  # rank of a leading column by the data alone beyond which the graph has put it there
 
 _ENDS: Final[dict[Outcome, str]] = {
     "cycle": "ran into a cycle",
@@ -46,6 +47,13 @@ def diagnostics(
         yield (
             f"the graph makes up more than {LARGE_GRAPH_SHARE:.0%} of the scores of {_listed(dominated)} "
             "(graph_share_): lower the smoothness unless this is intended",
+            UserWarning,
+        )
+    if led := [k for k, module in enumerate(modules) if module.worst_rank > LOW_RANK]:
+        yield (
+            f"the graph puts a column on top of {_listed(led)} whose rank by the data alone is "
+            f"{max(modules[k].worst_rank for k in led):,} (worst_rank in diagnostics_): lower the smoothness, or use "
+            "smoothness_scale='module' and graph_term='modularity'",
             UserWarning,
         )
 
