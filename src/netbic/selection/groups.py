@@ -82,6 +82,11 @@ def sample_groups(model: Any, X: Any, *, names: Sequence[Any] | None = None) -> 
         Columns `module`, `sample`, `score` and `group` ("up", "down" or ""), with all samples in the order of X for
         every module. A score is NaN if too many of the module's entries are missing.
 
+    Notes
+    -----
+    A model fitted with `n_rows` has selected samples with extreme scores, and groups are then found in noise as well:
+    use a model that keeps all samples, or samples that were not part of the fit.
+
     See Also
     --------
     group_summary : one row per module.
