@@ -214,6 +214,14 @@ def test_noise_has_no_groups():
     assert summary["result"].value_counts().index[0] == "gradient: use the scores"
 
 
+def test_groups_of_selected_samples_are_marked():
+    X, _ = subtypes(2, 14)
+    model = SparseGraphSVD(1, n_rows=30, n_columns=40).fit(X)
+    assert group_summary(model, X)["result"][0].endswith("(the fit selected samples: no evidence of groups)")
+    assert not group_summary(model, X[:120])["selected"].any()
+    assert not group_summary(SparseGraphSVD(1, n_columns=40).fit(X), X)["selected"].any()
+
+
 @pytest.fixture(scope="module")
 def fitted():
     X, _ = subtypes(2, 11)

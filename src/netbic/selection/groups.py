@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from netbic.arrays import Array, Floats
-from netbic.estimators import axis_names, fitted_model, module_scores
+from netbic.estimators import SparseGraphSVD, axis_names, fitted_model, module_scores
 from netbic.penalties import ScoreGroups, score_groups
 
 GROUP_NAMES: Final = {1: "up", -1: "down", 0: ""}
@@ -48,9 +48,11 @@ class SampleGroups:
         samples, scores = _sample_names(X, names), module_scores(model, X)
         groups = [score_groups(column) for column in scores.T]
         tables = [_table(module, samples, scores[:, module], found) for module, found in enumerate(groups)]
-        summaries = [_summary(module, len(samples), found) for module, found in enumerate(groups)]
+        selected = _selects_samples(model) and len(samples) == len(model.left_vectors_)
+        summaries = [_summary(module, len(samples), selected, found) for module, found in enumerate(groups)]
         table = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=_COLUMNS)
-        return cls(table, pd.DataFrame(summaries, columns=list(_summary(0, 0, score_groups(np.empty(0))))))
+        columns = list(_summary(0, 0, False, score_groups(np.empty(0))))
+        return cls(table, pd.DataFrame(summaries, columns=columns))
 
 
 def sample_groups(model: Any, X: Any, *, names: Sequence[Any] | None = None) -> pd.DataFrame:
@@ -81,6 +83,11 @@ def sample_groups(model: Any, X: Any, *, names: Sequence[Any] | None = None) -> 
     DataFrame
         Columns `module`, `sample`, `score` and `group` ("up", "down" or ""), with all samples in the order of X for
         every module. A score is NaN if too many of the module's entries are missing.
+
+    Notes
+    -----
+    A model fitted with `n_rows` has selected samples with extreme scores, and groups are then found in noise as well:
+    use a model that keeps all samples, or samples that were not part of the fit.
 
     See Also
     --------
@@ -113,7 +120,8 @@ def group_summary(model: Any, X: Any, *, names: Sequence[Any] | None = None) -> 
         `module`; `kind` ("groups" or "gradient"); `up`, `down` and `samples` (numbers of samples); `n_groups`;
         `up_above` and `down_below` (scores beyond which samples are up or down, NaN if there are none); `bic_gain` and
         `bic_margin` (gain in BIC of the best groups over one normal group, and over one group of any other shape:
-        groups need at least 10 and 6); `result`, the same in words.
+        groups need at least 10 and 6); `selected` (whether the fit has selected samples with extreme scores, see
+        `sample_groups`); `result`, the same in words.
 
     Examples
     --------
@@ -141,7 +149,13 @@ def _table(module: int, samples: Array, scores: Floats, found: ScoreGroups) -> p
     return pd.DataFrame({"module": module, "sample": samples, "score": scores, "group": groups}, columns=_COLUMNS)
 
 
-def _summary(module: int, n_samples: int, found: ScoreGroups) -> dict[str, Any]:
+def _selects_samples(model: SparseGraphSVD) -> bool:
+    """Whether the fit has kept samples for their extreme scores (and not for groups among all samples)."""
+    penalty = model.row_penalty
+    return model.n_rows is not None or (penalty is not None and not penalty.chooses_size)
+
+
+def _summary(module: int, n_samples: int, selected: bool, found: ScoreGroups) -> dict[str, Any]:
     up, down = int((found.labels == 1).sum()), int((found.labels == -1).sum())
     return {
         "module": module,
@@ -154,14 +168,16 @@ def _summary(module: int, n_samples: int, found: ScoreGroups) -> dict[str, Any]:
         "down_below": found.down_below,
         "bic_gain": found.gain,
         "bic_margin": found.margin,
-        "result": _in_words(up, down, n_samples, found),
+        "selected": selected,
+        "result": _in_words(up, down, n_samples, selected, found),
     }
 
 
-def _in_words(up: int, down: int, n_samples: int, found: ScoreGroups) -> str:
+def _in_words(up: int, down: int, n_samples: int, selected: bool, found: ScoreGroups) -> str:
     if np.isnan(found.gain):
         return "too few different scores to find groups: use the scores"
     if found.is_gradient:
         return "gradient: use the scores"
     parts = [f"{name} in {count}" for name, count in (("up", up), ("down", down)) if count]
-    return f"{' and '.join(parts)} of {n_samples} samples"
+    caution = " (the fit selected samples: no evidence of groups)" if selected else ""
+    return f"{' and '.join(parts)} of {n_samples} samples{caution}"
