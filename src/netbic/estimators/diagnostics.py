@@ -81,8 +81,8 @@ def recurrence(components: Array, names: Array | None) -> str | None:
     verb = "is" if len(found) == 1 else "are"
     return (
         f"{listed} {verb} among the ten leading columns of half of the modules or more (recurrent in diagnostics_): "
-        "fit without the graph to see whether this comes from the data; `scale=True` reduces the weight of columns with "
-        "a large variance"
+        "fit without the graph to see whether this comes from the data; `scale=True` reduces the weight of columns "
+        "with a large variance"
     )
 
 
