@@ -51,10 +51,11 @@ def best_of_sizes(
     if both:
         solutions.append(choose(start))
         solutions.append(choose(_half_size(rows, columns, solutions[-1].state, solve)))
-    if not (both and (rows.has_graph or columns.has_graph)):  # a graph tells modules apart
+    guided = both and (rows.has_graph or columns.has_graph)  # a graph tells modules apart
+    if not guided:
         solutions.append(choose(strongest))
     best = max(solutions, key=lambda solution: solution.rank)
-    if budget.is_spent or (any(replaceable) and _is_doubtful(best.state, replaceable, least_f1=1.0)):
+    if guided or budget.is_spent or (any(replaceable) and _is_doubtful(best.state, replaceable, least_f1=1.0)):
         return best
     return _separated(operator, rows, columns, best, solve, choose)
 
