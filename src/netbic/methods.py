@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from netbic.estimators import SparseGraphSVD
-from netbic.penalties import L0, SCAD, AdaptiveLasso, KeepSoft, Penalty
+from netbic.penalties import L0, SCAD, AdaptiveLasso, AdaptiveSupport, KeepSoft, Penalty
 
 
 @dataclass(frozen=True)
@@ -131,3 +131,26 @@ def _axis_settings(axis: str, chosen: Method, k: int | None, keywords: dict[str,
 def usual_sizes(n_samples: int, n_features: int) -> tuple[int, int]:
     """Default numbers of samples and features per module: a tenth of the samples, 200 features (at most a fifth)."""
     return max(2, n_samples // 10), min(200, max(2, n_features // 5))
+
+
+def usual_settings(shape: tuple[int, int]) -> dict[str, Any]:
+    """Parameters of `SparseGraphSVD` that the command line, `tl` and `AutoSVD` use unless others are given.
+
+    All samples are kept. The features of a module are as many as the data identify (`AdaptiveSupport`), and those of
+    `usual_sizes` where they do not identify a size. Entries are not clipped.
+
+    Parameters
+    ----------
+    shape : pair of int
+        Numbers of samples and features.
+
+    Examples
+    --------
+    >>> import netbic
+    >>> netbic.methods.usual_settings((592, 17_471))
+    {'column_penalty': AdaptiveSupport(clip=None, fallback=200)}
+    """
+    size = usual_sizes(*shape)[1]
+    if min(shape) < AdaptiveSupport.smallest:
+        return {"n_columns": size}
+    return {"column_penalty": AdaptiveSupport(clip=None, fallback=size)}

@@ -33,8 +33,8 @@ def test_planted_modules_are_chosen_with_their_sizes():
     chosen = choose_settings(SparseGraphSVD(column_graph=study.network), study.expression, **QUICK)
     assert chosen.identified
     assert chosen.settings["n_components"] == 2
-    assert "The last one is left out, being no stronger than noise." in chosen.reasons[1]
-    assert chosen.settings["column_penalty"] == AdaptiveSupport()
+    assert chosen.settings["column_penalty"] == AdaptiveSupport(clip=None, fallback=120)
+    assert "row_penalty" not in chosen.settings  # all samples are kept
     assert chosen.reasons[0].startswith("Sizes: the data identify them")
     assert "in 2 of 2 modules" in chosen.reasons[2]
     model = SparseGraphSVD(column_graph=study.network, **chosen.settings).fit(study.expression)
@@ -45,9 +45,9 @@ def test_dense_data_get_default_sizes():
     graph = cohort(80, 300, n_modules=1, random_state=0).network.weights
     chosen = choose_settings(SparseGraphSVD(column_graph=graph), low_rank(), **QUICK)
     assert not chosen.identified
-    assert (chosen.settings["n_rows"], chosen.settings["n_columns"]) == netbic.methods.usual_sizes(80, 300)
+    assert chosen.settings | netbic.methods.usual_settings((80, 300)) == chosen.settings
     assert "do not identify" in chosen.reasons[0]
-    assert "8 samples and 60 features" in chosen.reasons[0]
+    assert "60 features per module are used" in chosen.reasons[0]
     assert chosen.settings["column_smoothness"] == 0.0
     assert "No evidence" in chosen.reasons[2]
 
@@ -78,12 +78,24 @@ def test_a_coexpression_prior_smooths_the_data_if_that_is_better():
         assert not clone(model).set_params(**chosen.settings).fit(X).smoothing_
 
 
+def test_sizes_are_chosen_module_by_module():
+    """A module of 40 features and a dense factor: one size is identified, the fallback is used for the other."""
+    generator = np.random.default_rng(0)
+    X = generator.standard_normal((120, 800)) + np.outer(generator.standard_normal(120), generator.normal(0, 0.6, 800))
+    X[:30, :40] += 2.5
+    auto = AutoSVD(most=3, random_state=0).fit(X)
+    choices = auto.best_estimator_.choices_
+    assert choices["fallback"].tolist() == (choices["diagnostic"] != "").tolist()
+    assert sorted(choices["size"][:2]) == [40, 160]
+    assert "Sizes: identified in 1 of " in auto.reasons_[0]
+    assert "160 features in the others" in auto.reasons_[0]
+
+
 def test_given_sizes_are_kept():
     model = SparseGraphSVD(n_columns=50)
     chosen = choose_settings(model, study.expression, **QUICK)
-    assert chosen.reasons[0] == "Sizes: as given, and the default of 15 samples per module."
-    assert "n_columns" not in chosen.settings
-    assert chosen.settings["n_rows"] == 15
+    assert chosen.reasons[0] == "Sizes: as given."
+    assert list(chosen.settings) == ["n_components"]
 
 
 def test_noise_is_reported_as_noise():
@@ -170,7 +182,7 @@ def test_scikit_learn_interface():
     assert clone(auto).get_params()["most"] == 2
     pipeline = make_pipeline(FunctionTransformer(), auto).fit(X)
     fitted = pipeline[-1]
-    assert fitted.best_estimator_.get_shape(0) == (50, 50)
+    assert fitted.best_estimator_.get_shape(0) == (100, 50)
     np.testing.assert_array_equal(pipeline.transform(X), fitted.best_estimator_.transform(X))
     assert fitted.score(X) == fitted.best_estimator_.score(X)
     assert fitted.get_feature_names_out().tolist() == ["autosvd0"]
@@ -241,7 +253,7 @@ def test_the_command_prints_the_choice_and_resumes_with_it(files, tmp_path, monk
     assert "genes per module" in done.output
     record = json.loads((tmp_path / "out" / "auto.json").read_text())
     assert record["settings"]["n_components"] == 2
-    assert netbic.load(tmp_path / "out").column_penalty == AdaptiveSupport()
+    assert netbic.load(tmp_path / "out").column_penalty == AdaptiveSupport(clip=None, fallback=120)
 
     def killed(*_, **__):
         raise KeyboardInterrupt

@@ -152,8 +152,10 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     choices_ : DataFrame
         The choices of an `AdaptiveSupport`, a row per module and axis: `module`, `axis`, `size`, `sigma`, `noise`
         (standard deviation), `strength` (d relative to the largest value expected from noise), `heteroscedasticity`
-        (spread of the noise of entries, on the log scale), `expected_f1` (by the posteriors) and `diagnostic` ("" if
-        the size is reliable). Empty for other penalties. `unevenness` and `doubt` are earlier names of columns.
+        (spread of the noise of entries, on the log scale), `background` (scores of others than members relative to
+        noise), `gradation` (evidence that weights decrease without a gap), `expected_f1` (by the posteriors),
+        `fallback` (whether the fallback size was used) and `diagnostic` ("" if the size is reliable). Empty for other
+        penalties. `unevenness` and `doubt` are earlier names of columns.
     posteriors_ : dict
         Probabilities of membership of "rows" and "columns", a row per module (NaN for entries that do not vary); None
         if the size was given.

@@ -14,7 +14,7 @@ _FEWEST = 2  # members at least
 _SATURATED = 0.9  # share of an axis above which a module is not sparse
 _WEAK = 1.05  # strength below which noise explains a module; above 1, because heavy tails exceed the expected value
 _HETEROSCEDASTIC = 0.3  # heteroscedasticity above which noisy entries displace members with little noise
-_DENSE = 2.0  # background above which most entries follow a module; planted modules have up to 1.4, tumours 2.2 to 8
+_DENSE = 2.25  # background above which most entries follow a module; planted modules have up to 1.4, tumours 2 to 8
 _RELIABLE_F1 = 0.8  # expected F1 below which the choice of members is not reliable
 
 DIAGNOSTICS: Final = {

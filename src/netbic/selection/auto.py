@@ -6,23 +6,20 @@ import warnings
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
-import numpy as np
-import pandas as pd
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from netbic.arrays import Array, Matrix, RandomState, checked, is_sparse, to_dense
-from netbic.estimators import AXES, SparseGraphSVD, check_count, has_missing, unwrapped
-from netbic.methods import usual_sizes
+from netbic.estimators import SparseGraphSVD, check_count, has_missing, unwrapped
+from netbic.methods import usual_settings, usual_sizes
 from netbic.penalties import DIAGNOSTICS, AdaptiveSupport
 from netbic.selection.fits import Jobs, executor_for
 from netbic.selection.graph_value import GraphValue, graph_value
 from netbic.selection.grid import Parameters
-from netbic.selection.n_modules import SIZES, n_modules
+from netbic.selection.n_modules import n_modules
 from netbic.selection.resampling import draw_seed, seeded
 
 _DENSE_ENTRIES = 100_000_000  # a sparse matrix with up to this many entries is made dense, to flip signs
-_UNRELIABLE = 0.4  # share of modules without a reliable size above which none is relied on
 _MIN_SAMPLES = 4  # for folds of two samples each
 
 
@@ -37,7 +34,7 @@ class Chosen:
     reasons : tuple of str
         A sentence or two each on sizes, number of modules and graph.
     identified : bool
-        Whether the data identify the sizes.
+        Whether the data identify the sizes of most modules.
     """
 
     settings: Parameters
@@ -57,15 +54,16 @@ def choose_settings(
 ) -> Chosen:
     """Choose sizes, number of modules and smoothness for a model.
 
-    - Sizes: by `AdaptiveSupport` if it identifies them in at least three of five modules; otherwise 200 features (at
-      most a fifth) and a tenth of the samples. Sizes that are set in the model are kept.
+    - Sizes: all samples are kept; the number of features is that which `AdaptiveSupport` identifies, module by module,
+      and 200 (at most a fifth) where it does not. Features that differ in their noise are scaled if this makes sizes
+      identifiable. Sizes that are set in the model are kept.
     - Number of modules: those that stand out against data with random signs (`n_modules`), at most `most`.
     - Graph: used as a term with the model's own smoothness, or for smoothing the data, if this helps to explain unseen
       samples (`graph_value`; the better one of both), otherwise not. Smoothing is considered if cross-validation
-      chooses it (`smoothing="cv"`). Where `AdaptiveSupport` chooses the sizes, it chooses the smoothness as well.
+      chooses it (`smoothing="cv"`). If `AdaptiveSupport` identifies all sizes, it chooses the smoothness as well.
 
-    With the defaults, this takes 222 fits of one module, 2 of up to ten and, if there is a graph, 440 of up to ten to
-    four fifths of the samples (or 900 if smoothing is tested, too).
+    With the defaults, this takes about 40 to 220 fits of one module, 2 of up to ten and, if there is a graph, 440 of up
+    to ten to four fifths of the samples (or 900 if smoothing is tested, too).
 
     Parameters
     ----------
@@ -86,7 +84,7 @@ def choose_settings(
     >>> toy = netbic.simulate.paper(0.03, random_state=0)
     >>> chosen = netbic.selection.choose_settings(netbic.SparseGraphSVD(center=None), toy.X, random_state=0)
     >>> chosen.settings
-    {'row_penalty': AdaptiveSupport(), 'column_penalty': AdaptiveSupport(), 'n_components': 1}
+    {'column_penalty': AdaptiveSupport(clip=None, fallback=20), 'n_components': 1}
     >>> print(chosen.reasons[1])
     Number of modules, compared with data with random signs: 1 module stands out; the next does not (p = ...).
     """
@@ -120,10 +118,6 @@ class _Step(NamedTuple):
     reason: str
 
 
-class _Unreliable(Exception):
-    """Why `AdaptiveSupport` cannot choose the sizes."""
-
-
 @dataclass(frozen=True)
 class _Chooser:
     """A model, data (`dense` is X as an array), and the options of `choose_settings`."""
@@ -138,7 +132,7 @@ class _Chooser:
     n_jobs: Jobs
 
     def choose(self) -> Chosen:
-        """Adaptive sizes where the data identify them, otherwise the sizes of the model or default ones."""
+        """Sizes as the data identify them (or as the model states them), number of modules and graph."""
         steps, identified = self._steps()
         if self.model.row_graph is not None:
             steps.append(_Step({}, "Sample graph: used as given; whether it helps was not tested."))
@@ -146,78 +140,60 @@ class _Chooser:
         return Chosen(settings, tuple(step.reason for step in steps), identified)
 
     def _steps(self) -> tuple[list[_Step], bool]:
-        if any(getattr(self.model, name) is not None for name in SIZES):
-            return self._with_fixed_sizes(None), False
-        try:
-            self._check_adaptive()
-            return self._with_adaptive_sizes(), True
-        except _Unreliable as reason:
-            return self._with_fixed_sizes(str(reason)), False
+        if self.model.n_columns is not None or self.model.column_penalty is not None:
+            return self._with_fixed_sizes(_Step({}, "Sizes: as given.")), False
+        if reason := self._not_adaptive():
+            n_columns = usual_sizes(*self.dense.shape)[1]
+            return self._with_fixed_sizes(_Step({"n_columns": n_columns}, _not_identified(reason, n_columns))), False
+        return self._with_adaptive_sizes()
 
-    def _check_adaptive(self) -> None:
-        """Raise _Unreliable if `AdaptiveSupport` cannot be used with this model."""
+    def _not_adaptive(self) -> str:
+        """Why `AdaptiveSupport` cannot be used with this model; empty if it can."""
         model = self.model
         for size, noun in zip(self.dense.shape, ("samples", "features"), strict=True):
             if size < AdaptiveSupport.smallest:
-                raise _Unreliable(f"there are only {size} {noun}")
-        has_graph = model.row_graph is not None or model.column_graph is not None
-        if has_graph and (model.signs == "signed" or "laplacian" in model.graph_term):
-            raise _Unreliable(f"with signs={model.signs!r} and graph_term={model.graph_term!r} they cannot be chosen")
-        if model.solver == "monotone":
-            raise _Unreliable("solver='monotone' cannot choose them")
+                return f"there are only {size} {noun}"
+        if model.column_graph is not None and (model.signs == "signed" or "laplacian" in model.graph_term):
+            return f"with signs={model.signs!r} and graph_term={model.graph_term!r} they cannot be chosen"
+        return "solver='monotone' cannot choose them" if model.solver == "monotone" else ""
 
-    def _with_adaptive_sizes(self) -> list[_Step]:
-        """Sizes, number of modules and graph; features that differ in noise are scaled."""
-        settings: Parameters = {"row_penalty": AdaptiveSupport(), "column_penalty": AdaptiveSupport()}
-        for axis in AXES:
-            if getattr(self.model, f"{axis}_smoothness"):  # chosen by the penalty, unless it is 0
-                settings[f"{axis}_smoothness"] = None
-        adaptive = clone(self.model).set_params(n_components=1, **settings)
-        if _problem(adaptive.fit(self.X)) == "heteroscedastic" and not self.model.scale:
+    def _with_adaptive_sizes(self) -> tuple[list[_Step], bool]:
+        """Sizes as the data identify them, number of modules and graph; and whether most sizes are identified."""
+        settings = usual_settings(self.dense.shape)
+        penalty = settings["column_penalty"]
+        model = clone(self.model).set_params(n_components=1, **settings)
+        if self._needs_scaling(model):
             settings["scale"] = True
-            adaptive.set_params(scale=True).fit(self.X)
-        _check_reliable(adaptive)
-        number = self._number(clone(self.model).set_params(scale=adaptive.scale))
-        if not number.settings:
-            raise _Unreliable(DIAGNOSTICS["weak"])
-        _check_reliable(adaptive.set_params(**number.settings).fit(self.X))
-        number = _without_weak(adaptive, number)
-        kept = slice(number.settings["n_components"])
-        steps = [_Step(settings, _adaptive_sizes(adaptive, kept, "scale" in settings)), number]
+        model.set_params(**settings)
+        number = self._number(model)
+        stands_out = bool(number.settings)
+        if not stands_out:
+            number = _Step({"n_components": 1}, f"{number.reason} One module is fitted anyway; it is probably noise.")
+        fitted = model.set_params(**number.settings).fit(self.X)
+        number = _without_weak(fitted, number) if stands_out else number
+        model.set_params(**number.settings)
+        sizes = Sizes.of(fitted, number.settings["n_components"], penalty.fallback)
+        steps = [_Step(settings, sizes.reason(scaled="scale" in settings)), number]
         if self.model.column_graph is not None:
-            used = (adaptive.choices_.query("axis == 'columns'")["sigma"] > 0)[kept]
-            steps.append(
-                _Step({}, f"Graph: used in {used.sum()} of {used.size} modules, where it improves the likelihood.")
-            )
-        return steps
+            fixed = model.set_params(column_penalty=penalty.when_unreliable())  # of which the graph is judged
+            by_likelihood = stands_out and sizes.n_identified == sizes.n
+            steps.append(_Step({}, sizes.graph_reason) if by_likelihood else self._graph(fixed))
+        return steps, stands_out and 2 * sizes.n_identified > sizes.n
 
-    def _with_fixed_sizes(self, unreliable: str | None) -> list[_Step]:
-        """The model's sizes, or defaults for those it leaves open; number of modules and graph."""
-        sizes = self._fixed_sizes(unreliable)
+    def _needs_scaling(self, model: SparseGraphSVD) -> bool:
+        """Whether the first module has no size because features differ in noise, and has one if they are scaled."""
+        if self.model.scale or clone(model).fit(self.X).choices_["diagnostic"].tolist() != ["heteroscedastic"]:
+            return False
+        return bool(clone(model).set_params(scale=True).fit(self.X).choices_["diagnostic"].tolist() == [""])
+
+    def _with_fixed_sizes(self, sizes: _Step) -> list[_Step]:
+        """The given sizes, number of modules and graph."""
         model = clone(self.model).set_params(**sizes.settings)
         number = self._number(model)
         if not number.settings:
             number = _Step({"n_components": 1}, f"{number.reason} One module is fitted anyway; it is probably noise.")
         model.set_params(**number.settings)
         return [sizes, number] + ([] if model.column_graph is None else [self._graph(model)])
-
-    def _fixed_sizes(self, unreliable: str | None) -> _Step:
-        usual = dict(zip(("n_rows", "n_columns"), usual_sizes(*self.dense.shape), strict=True))
-        settings = {
-            f"n_{axis}s": usual[f"n_{axis}s"]
-            for axis in AXES
-            if getattr(self.model, f"n_{axis}s") is None and getattr(self.model, f"{axis}_penalty") is None
-        }
-        nouns = {"n_rows": "samples", "n_columns": "features"}
-        defaults = " and ".join(f"{settings[name]} {noun}" for name, noun in nouns.items() if name in settings)
-        if unreliable is None:
-            default = f", and the default of {defaults} per module" if defaults else ""
-            return _Step(settings, f"Sizes: as given{default}.")
-        return _Step(
-            settings,
-            f"Sizes: the data do not identify them ({unreliable}); {defaults} per module are used. Choose other sizes "
-            "to see smaller or larger modules.",
-        )
 
     def _number(self, model: SparseGraphSVD) -> _Step:
         """The number of modules that stand out; no settings if there are none."""
@@ -264,24 +240,70 @@ class _Chooser:
         return as_term + ([{"smoothing": weight, "column_smoothness": None}] if weight else [])
 
 
-def _adaptive_sizes(fitted: SparseGraphSVD, kept: slice, scaled: bool) -> str:
-    ranges = []
-    for members in (fitted.rows_, fitted.columns_):
-        low, high = np.sort(members[kept].sum(axis=1))[[0, -1]]
-        ranges.append(str(low) if low == high else f"{low} to {high}")
-    after = " after scaling the features, whose noise differs" if scaled else ""
-    return f"Sizes: the data identify them{after} ({ranges[0]} samples and {ranges[1]} features per module)."
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes of the modules of a fit, and where they come from.
+
+    Attributes
+    ----------
+    n, n_identified : int
+        Modules, and those whose size the data identify.
+    features : str
+        Range of the identified sizes.
+    fallback : int
+        Features of the other modules.
+    problems : str
+        Why their sizes are not identified.
+    n_with_graph : int
+        Modules in which the graph improves the likelihood.
+    """
+
+    n: int
+    n_identified: int
+    features: str
+    fallback: int
+    problems: str
+    n_with_graph: int
+
+    @classmethod
+    def of(cls, fitted: SparseGraphSVD, n: int, fallback: int) -> Sizes:
+        """The sizes of the first n modules of a fitted model."""
+        choices = fitted.choices_.query("axis == 'columns'").iloc[:n]
+        identified = choices[choices["diagnostic"] == ""]
+        found = [key for key in DIAGNOSTICS if key in set(choices["diagnostic"])]
+        problems = "; ".join(DIAGNOSTICS[key].format(axis="feature") for key in found)
+        low, high = (identified["size"].min(), identified["size"].max()) if len(identified) else (0, 0)
+        features = str(low) if low == high else f"{low} to {high}"
+        return cls(len(choices), len(identified), features, fallback, problems, int((identified["sigma"] > 0).sum()))
+
+    def reason(self, scaled: bool) -> str:
+        """The sizes in a sentence."""
+        after = " after scaling the features, whose noise differs" if scaled else ""
+        if not self.n_identified:
+            return _not_identified(self.problems or DIAGNOSTICS["weak"], self.fallback)
+        if self.n_identified == self.n:
+            return f"Sizes: the data identify them{after} ({self.features} features per module; all samples are kept)."
+        return (
+            f"Sizes: identified in {self.n_identified} of {self.n} modules{after} ({self.features} features); "
+            f"{self.fallback} features in the others ({self.problems})."
+        )
+
+    @property
+    def graph_reason(self) -> str:
+        """The use of the graph where all sizes are identified."""
+        return f"Graph: used in {self.n_with_graph} of {self.n} modules, where it improves the likelihood."
 
 
-def _diagnostics(fitted: SparseGraphSVD) -> pd.Series[str]:
-    """The first diagnostic of each module, samples before features; empty where the size is reliable."""
-    by_module = fitted.choices_.groupby("module")["diagnostic"]
-    return by_module.agg(lambda found: next((each for each in found if each), ""))
+def _not_identified(problem: str, n_columns: int) -> str:
+    return (
+        f"Sizes: the data do not identify them ({problem}); {n_columns} features per module are used. Choose another "
+        "size to see smaller or larger modules."
+    )
 
 
 def _without_weak(fitted: SparseGraphSVD, number: _Step) -> _Step:
     """Drop the last modules if they are no stronger than noise: a test at level 0.05 lets some through."""
-    found = _diagnostics(fitted).tolist()
+    found = fitted.choices_.query("axis == 'columns'")["diagnostic"].tolist()
     kept = len(found)
     while kept > 1 and found[kept - 1] == "weak":
         kept -= 1
@@ -289,22 +311,6 @@ def _without_weak(fitted: SparseGraphSVD, number: _Step) -> _Step:
         return number
     dropped = "The last one is" if kept == len(found) - 1 else f"The last {len(found) - kept} are"
     return _Step({"n_components": kept}, f"{number.reason} {dropped} left out, being no stronger than noise.")
-
-
-def _problem(fitted: SparseGraphSVD) -> str:
-    """The most frequent diagnostic if too many modules have one; otherwise empty."""
-    found = _diagnostics(fitted)
-    unreliable = found[found != ""]
-    if found.size and len(unreliable) <= _UNRELIABLE * found.size:
-        return ""
-    return str(unreliable.mode().iloc[0]) if len(unreliable) else "collapsed"
-
-
-def _check_reliable(fitted: SparseGraphSVD) -> None:
-    if problem := _problem(fitted):
-        axes = fitted.choices_.loc[fitted.choices_["diagnostic"] == problem, "axis"]
-        noun = "sample" if (axes == "rows").sum() > len(axes) / 2 else "feature"
-        raise _Unreliable(DIAGNOSTICS[problem].format(axis=noun))
 
 
 class AutoSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -335,7 +341,7 @@ class AutoSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     >>> toy = netbic.simulate.paper(0.02, random_state=0)
     >>> auto = netbic.selection.AutoSVD(netbic.SparseGraphSVD(center=None), random_state=0).fit(toy.X)
     >>> auto.best_estimator_.get_shape(0), auto.transform(toy.X).shape
-    ((50, 50), (100, 1))
+    ((100, 50), (100, 1))
     """
 
     def __init__(

@@ -14,21 +14,26 @@ from netbic.estimators import AXES, SparseGraphSVD
 Parameters = dict[str, Any]  # of an estimator, by name
 Grid = Mapping[str, Any] | list[Mapping[str, Any]]
 
-_SMOOTHNESS = [0.0, 0.05, 0.1, 0.25]  # on real data the quality drops steeply beyond 0.5
+# By scale; in units of the leading singular value ("relative") the quality drops steeply beyond 0.5 on real data.
+_SMOOTHNESS = {"module": [0.0, 0.25, 0.5, 0.75], "relative": [0.0, 0.05, 0.1, 0.25], "absolute": [0.0, 0.05, 0.1, 0.25]}
 _SMALLEST_SHARE = {"row": 1 / 16, "column": 1 / 64}
 _FEWEST = 5
 _N_SIZES = 5
 
 
 def default_grid(model: SparseGraphSVD, shape: tuple[int, int]) -> Parameters:
-    """Sizes up to the whole axis where no penalty is set, and smoothness where there is a graph."""
+    """Sizes up to the whole axis where no penalty is set, and smoothness where there is a graph.
+
+    Numbers of samples are tried only if the model has one: otherwise it keeps all of them.
+    """
     grid: Parameters = {}
     for axis, size in zip(AXES, shape, strict=True):
-        if getattr(model, f"{axis}_penalty") is None:
+        keeps_all = axis == "row" and model.n_rows is None
+        if getattr(model, f"{axis}_penalty") is None and not keeps_all:
             fewest = min(size, max(_FEWEST, size * _SMALLEST_SHARE[axis]))
             grid[f"n_{axis}s"] = np.unique(np.geomspace(fewest, size, _N_SIZES).round().astype(int)).tolist()
         if getattr(model, f"{axis}_graph") is not None:
-            grid[f"{axis}_smoothness"] = _SMOOTHNESS
+            grid[f"{axis}_smoothness"] = _SMOOTHNESS[model.smoothness_scale]
     return grid
 
 

@@ -80,13 +80,15 @@ def n_modules(
 
     First, samples are scaled to similar noise, as far as their noise differs by more than chance, and entries beyond
     three robust standard deviations of their column are winsorised. The test stops at the first module whose singular
-    value does not exceed all but a share `level` of those of the copies.
+    value does not exceed all but a share `level` of those of the copies. A module that exceeds all copies of an earlier
+    residual, which vary more, is not compared with copies of its own.
 
     Parameters
     ----------
     model : SparseGraphSVD
         Its sizes (or penalties), centring and scaling are used. They must not have been chosen on the same data, or the
-        p-values are too small. Without any, modules are dense: the singular pairs of X.
+        p-values are too small. Of an `AdaptiveSupport` with a fallback, this size is used. Without any, modules are
+        dense: the singular pairs of X.
     X : array or DataFrame
         Missing entries, where the model allows them, are replaced by the mean of their column.
     most : int
@@ -115,12 +117,15 @@ def n_modules(
     seed = int(generator.integers(2**31))
     single, executor = seeded(_single(model), seed), executor_for(X, n_jobs)
     rows: list[tuple[int, float, float, float]] = []
+    by_chance = np.full(1, np.inf)
     with quiet():
         residual = _prepared(model, X)
         for module in range(most):
             # Winsorised, because heavy tails would make single entries look like modules.
             values = winsorised(evened(residual))
-            leading, by_chance = _leading(single, values), _by_chance(single, values, n_permutations, seed, executor)
+            leading = _leading(single, values)
+            if leading.d <= by_chance.max():  # copies of an earlier residual vary more: exceeding all of them is enough
+                by_chance = _by_chance(single, values, n_permutations, seed, executor)
             p_value = (1 + int((by_chance >= leading.d).sum())) / (1 + n_permutations)
             rows.append((module, leading.d, float(by_chance.mean()), p_value))
             if p_value > level:
@@ -143,9 +148,11 @@ def _check_level(level: float, n_permutations: int) -> None:
 
 
 def _single(model: SparseGraphSVD) -> SparseGraphSVD:
-    """A clone that finds one module in a prepared matrix, without graphs."""
+    """A clone that finds one module in a prepared matrix, without graphs, of a fixed size if there is a fallback."""
+    sizes = {name: getattr(model, name) for name in ("row_penalty", "column_penalty")}
+    fixed = {name: given and (given.when_unreliable() or given) for name, given in sizes.items()}
     made: SparseGraphSVD = clone(model).set_params(
-        n_components=1, center=None, scale=False, row_graph=None, column_graph=None, n_jobs=None,
+        **fixed, n_components=1, center=None, scale=False, row_graph=None, column_graph=None, n_jobs=None,
         row_smoothness=None, column_smoothness=None, smoothing=None,
     )  # fmt: skip
     return made

@@ -106,9 +106,10 @@ def tune(
         Sparse for "held_out" and "bic" only; with missing values for "held_out" and "wold" only, and only if the
         model's `missing` says how to treat them.
     grid : dict of lists, or list of such dicts, optional
-        As for scikit-learn's ParameterGrid. Default: five sizes on each axis up to the whole axis, and smoothness 0,
-        0.05, 0.1 and 0.25 where the model has a graph. Sizes are those for all of X; they are reduced in proportion to
-        the part of X that is fitted.
+        As for scikit-learn's ParameterGrid. Default: five numbers of features up to all of them (and of samples, if the
+        model has `n_rows`), and smoothness 0, 0.25, 0.5 and 0.75 where the model has a graph (0, 0.05, 0.1 and 0.25
+        unless `smoothness_scale="module"`). Sizes are those for all of X; they are reduced in proportion to the part of
+        X that is fitted.
     criterion : {"held_out", "wold", "gabriel", "bic"}
         "held_out": variance of held-out samples explained by the modules' features, plus that of held-out features
         explained by their samples. "wold": held-out entries. "gabriel": a held-out corner, predicted from the rest

@@ -78,11 +78,13 @@ def _short(axis: str, asked: Axis, vectors: list[Vector]) -> Iterator[Message]:
 
 
 def _not_identified(axis: str, vectors: list[Vector]) -> Iterator[Message]:
-    found = {k: v.choice.diagnostic for k, v in enumerate(vectors) if v.choice and v.choice.diagnostic}
+    chosen = {k: vector.choice for k, vector in enumerate(vectors) if vector.choice is not None}
+    # Where a fallback was used, nothing is left to be done: `choices_` and the summary of a run tell so.
+    found = {k: choice.diagnostic for k, choice in chosen.items() if choice.diagnostic and not choice.fallback}
     if found:
         reasons = [text.format(axis=axis) for name, text in DIAGNOSTICS.items() if name in found.values()]
         scaling = "heteroscedastic" in found.values() and axis == "column"
-        remedy = "use `scale=True`" if scaling else f"set the size (n_{axis}s)"
+        remedy = "use `scale=True`" if scaling else f"set the size (n_{axis}s) or a fallback"
         yield (
             f"the data do not identify how many {axis}s {_listed(list(found))} should contain "
             f"({'; '.join(reasons)}; see choices_): {remedy} instead",

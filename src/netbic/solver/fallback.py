@@ -17,7 +17,7 @@ from netbic.penalties import Choice
 from netbic.solver.adaptive_step import ScaledScores, adaptive_step
 from netbic.solver.half_step import Side
 from netbic.solver.restarts import ModuleProblem
-from netbic.solver.sizes import strength_of
+from netbic.solver.sizes import module_strength
 from netbic.solver.solve import Solution
 from netbic.solver.starts import Direction
 from netbic.solver.vectors import State, Vector
@@ -77,7 +77,7 @@ def _assessed_side(problem: ModuleProblem, side: Side, state: State, on_rows: bo
     z, (vector, other) = _scores(problem, state, on_rows), _pair(state, on_rows)
     scores = ScaledScores.of(side.penalty, z, vector, other, side.squares)
     unknown = Choice(
-        np.full(z.size, np.nan), 0.0, np.nan, strength_of(problem.operator, state), background=scores.background
+        np.full(z.size, np.nan), 0.0, np.nan, module_strength(problem.operator, state), background=scores.background
     )
     if unknown.is_hopeless:  # posteriors would cost as much as the module itself
         return replace(unknown, heteroscedasticity=scores.heteroscedasticity)
@@ -85,23 +85,14 @@ def _assessed_side(problem: ModuleProblem, side: Side, state: State, on_rows: bo
 
 
 def _examined(problem: ModuleProblem, solution: Solution) -> Solution:
-    """The solution, after its members were compared with members whose scores decrease without a gap."""
-    state = solution.state
-    if state.is_empty:
-        return solution
-    u = _with_gradation(problem, problem.rows, state, on_rows=True)
-    v = _with_gradation(problem, problem.columns, state, on_rows=False)
-    return replace(solution, state=replace(state, u=u, v=v))
-
-
-def _with_gradation(problem: ModuleProblem, side: Side, state: State, on_rows: bool) -> Vector:
-    vector, other = _pair(state, on_rows)
-    choice = vector.choice
-    if choice is None or choice.sigma > 0 or choice.diagnostic:  # by a graph, members can be told apart without a gap
-        return vector
-    z = _scores(problem, state, on_rows)
-    scores = ScaledScores.of(side.penalty, z, vector, other, side.squares)
-    return replace(vector, choice=replace(choice, gradation=side.penalty.gradation(scores.values)))
+    """The solution, after its columns were compared with members whose scores decrease without a gap."""
+    state, choice = solution.state, solution.state.v.choice
+    if state.is_empty or choice is None or choice.sigma > 0 or choice.diagnostic:
+        return solution  # by a graph, members can be told apart without a gap
+    z, side = _scores(problem, state, on_rows=False), problem.columns
+    scores = ScaledScores.of(side.penalty, z, state.v, state.u, side.squares)
+    choice = replace(choice, gradation=side.penalty.gradation(scores.values))
+    return replace(solution, state=replace(state, v=replace(state.v, choice=choice)))
 
 
 def _pair(state: State, on_rows: bool) -> tuple[Vector, Vector]:

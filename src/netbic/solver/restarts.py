@@ -17,7 +17,7 @@ from netbic.solver.vectors import State
 
 Deflation = Literal["on_repeat", "hotelling", "projection", "schur"]
 
-_START_ROUNDS = 50  # of a module with a given size, from which penalties choose sizes
+_START_ROUNDS = 10  # of a module with a given size, from which penalties choose sizes
 _IMPUTATION_ROUNDS = 10  # in units of max_iter, while missing entries are imputed
 
 

@@ -46,12 +46,16 @@ def best_of_sizes(
         first = solve(rows, columns, _forgotten(strongest), Budget(1))
         if strength < _NOISE or _is_doubtful(first.state, replaceable):
             return first
-    solutions = [choose(strongest)]
-    if rows.penalty.chooses_size and columns.penalty.chooses_size:
+    both = rows.penalty.chooses_size and columns.penalty.chooses_size
+    solutions = []
+    if both:
         solutions.append(choose(start))
         solutions.append(choose(_half_size(rows, columns, solutions[-1].state, solve)))
+    guided = both and (rows.has_graph or columns.has_graph)  # a graph tells modules apart
+    if not guided:
+        solutions.append(choose(strongest))
     best = max(solutions, key=lambda solution: solution.rank)
-    if any(replaceable) and _is_doubtful(best.state, replaceable, least_f1=1.0):
+    if guided or budget.is_spent or (any(replaceable) and _is_doubtful(best.state, replaceable, least_f1=1.0)):
         return best
     return _separated(operator, rows, columns, best, solve, choose)
 
@@ -73,7 +77,7 @@ def strongest_by_size(operator: Corrected, rows: Side, columns: Side, start: Pai
         state = solve(*halved, start, None).state
         if state.is_empty:
             break
-        start, strength = (state.u, state.v), strength_of(operator, state)
+        start, strength = (state.u, state.v), module_strength(operator, state)
         if strength > largest:
             best, largest = start, strength
         elif strength < _WEAKER * largest:
@@ -164,7 +168,7 @@ def _noise_edge(operator: Corrected, state: State) -> float:
     return _noise(operator, state) * float(np.sqrt(state.u.support.size) + np.sqrt(state.v.support.size))
 
 
-def strength_of(operator: Corrected, state: State) -> float:
+def module_strength(operator: Corrected, state: State) -> float:
     """d relative to the largest value expected from noise for modules of this size."""
     (n, p), noise = operator.shape, _noise(operator, state)
     norms = expected_noise_norm(n, state.u.support.size) + expected_noise_norm(p, state.v.support.size)
