@@ -26,7 +26,7 @@ from netbic.arrays import Matrix, checked, kind_of
 from netbic.errors import InputError, import_optional, shown
 from netbic.estimators import SparseGraphSVD, fitted_model, is_model, names_of
 from netbic.graphs import Graph
-from netbic.methods import usual_sizes
+from netbic.methods import usual_settings
 from netbic.outofcore import select_columns
 from netbic.readers import as_floats, as_matrix, describe, store_source
 from netbic.storage import ModelState, model_from, state_of
@@ -67,7 +67,8 @@ def modules(
     n_components : int
         Number of modules.
     n_rows, n_columns : int, optional
-        Cells and genes per module. Default: a tenth of the cells; 200 genes, at most a fifth of all.
+        Cells and genes per module. Default: all cells; as many genes as the data identify, or 200 (at most a fifth of
+        all) if they do not identify a number.
     layer : str, optional
         Layer to use instead of X.
     mask_var : str or boolean array, optional
@@ -97,13 +98,12 @@ def modules(
     X = _matrix(adata, layer, kept)
     genes = np.asarray(adata.var_names[kept], dtype=object)
     aligned, alignment = (None, None) if graph is None else _aligned(adata, graph, genes)
-    usual = usual_sizes(*X.shape)
+    chosen = n_columns is None and parameters.get("column_penalty") is None
     model = SparseGraphSVD(
         n_components,
-        n_rows=_size(parameters, "row", n_rows, usual[0]),
-        n_columns=_size(parameters, "column", n_columns, usual[1]),
+        n_rows=n_rows,
         column_graph=aligned,
-        **parameters,
+        **(usual_settings(X.shape) if chosen else {"n_columns": n_columns}) | parameters,
     )
     for _ in model.iter_fit(X, names=(adata.obs_names, pd.Index(genes))):
         pass
@@ -317,11 +317,6 @@ def _aligned(adata: AnnData, graph: object, genes: NDArray[Any]) -> tuple[Graph,
     """The graph of these genes; nodes without names are the genes of the object, in their order."""
     named = with_names(Graph.of(graph), np.asarray(adata.var_names, dtype=object))
     return align(genes, named, samples=list(adata.obs_names))
-
-
-def _size(parameters: dict[str, Any], axis: str, asked: int | None, default: int) -> int | None:
-    """The number of members; a penalty decides it itself."""
-    return default if asked is None and parameters.get(f"{axis}_penalty") is None else asked
 
 
 def _for_all_genes(values: NDArray[Any], kept: NDArray[np.intp], size: int) -> NDArray[Any]:

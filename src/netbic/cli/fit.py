@@ -152,13 +152,17 @@ class ModelOptions:
             )
 
     def _sizes(self, study: Study) -> dict[str, Any]:
-        n_samples, n_genes = study.expression.shape
-        chosen_by_method = self.auto or self.method in ("ALSVD", "SCADSVD")
-        samples, genes = (None, None) if chosen_by_method else netbic.methods.usual_sizes(n_samples, n_genes)
-        return {
-            "n_rows": _size("--samples", self.samples, n_samples, samples if self.method else None),
-            "n_columns": _size("--genes", self.genes, n_genes, genes),
+        shape = n_samples, n_genes = study.expression.shape
+        given = {
+            "n_rows": _size("--samples", self.samples, n_samples),
+            "n_columns": _size("--genes", self.genes, n_genes),
         }
+        sizes = {name: size for name, size in given.items() if size is not None}
+        if self.auto or self.method in ("ALSVD", "SCADSVD"):  # which choose them
+            return sizes
+        if self.method is not None:
+            return dict(zip(given, netbic.methods.usual_sizes(*shape), strict=True)) | sizes
+        return sizes if self.genes is not None else netbic.methods.usual_settings(shape) | sizes
 
 
 @click.command(cls=FitCommand)
@@ -168,7 +172,10 @@ class ModelOptions:
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for the results.")
 @click.option("--modules", default=10, type=click.IntRange(1), help="Number of modules.")
 @click.option(
-    "--genes", type=click.IntRange(1), show_default="200, at most a fifth of all genes", help="Genes per module."
+    "--genes",
+    type=click.IntRange(1),
+    show_default="chosen for each module; 200, at most a fifth of all genes, if the data do not identify it",
+    help="Genes per module.",
 )
 @click.option(
     "--samples",
@@ -319,12 +326,12 @@ def _choose(model: SparseGraphSVD, study: Study, run: Run, modelling: ModelOptio
     return list(kept["reasons"])
 
 
-def _size(option: str, asked: int | None, available: int, default: int | None) -> int | None:
+def _size(option: str, asked: int | None, available: int) -> int | None:
     if asked is not None and asked > available:
         raise click.UsageError(
             f"{option} {asked:,} but the data have {available:,} {option[2:]}: choose 1 to {available:,}"
         )
-    return default if asked is None else asked
+    return asked
 
 
 def _summarise(output: OutputOptions) -> None:
