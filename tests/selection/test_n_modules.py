@@ -24,9 +24,9 @@ def test_three_planted_modules_are_counted():
 @pytest.mark.parametrize("sizes", [{"n_rows": 20, "n_columns": 20}, {"n_columns": 20}], ids=["sparse", "all samples"])
 def test_noise_has_no_modules(kind, sizes):
     """Noise of features and samples may differ; columns that are permuted fail for uneven samples and counts."""
-    matrices = (noise(kind, np.random.default_rng(seed)) for seed in range(24))
+    matrices = (noise(kind, np.random.default_rng(seed)) for seed in range(16))
     found = [counted(X, seed, most=1, **sizes) for seed, X in enumerate(matrices)]
-    assert sum(found) <= 5  # of 24: probability .001 if the level is .05
+    assert sum(found) <= 4  # of 16: probability of more .001 if the level is .05
 
 
 def test_random_signs_keep_means_and_distances():
