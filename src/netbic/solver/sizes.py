@@ -105,7 +105,7 @@ def _half_size(rows: Side, columns: Side, state: State, solve: Solve, start: Pai
     if state.is_empty:
         return state.u, state.v
     sides = with_fixed_size(rows, state.u, 0.5), with_fixed_size(columns, state.v, 0.5)
-    found = solve(*sides, start or (state.u, state.v), None).state
+    found = solve(*sides, start or (state.u, state.v), Budget()).state  # until it converges
     return (state.u, state.v) if found.is_empty else (found.u, found.v)
 
 
