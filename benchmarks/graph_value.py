@@ -27,7 +27,8 @@ def helps(gamma, kind, seed):
         graph = Graph(graph.weights[order][:, order])
     elif kind == "signal on the other nodes":
         X = X[:, ::-1].copy()
-    model = SparseGraphSVD(1, n_rows=50, n_columns=50, column_graph=graph, column_smoothness=1.0, center=None)
+    term = {"graph_term": "normalized", "smoothness_scale": "relative"}
+    model = SparseGraphSVD(1, n_rows=50, n_columns=50, column_graph=graph, column_smoothness=1.0, center=None, **term)
     return graph_value(model, X, random_state=seed).helps
 
 

@@ -31,7 +31,7 @@ from netbic.solver import Side, Vector, rounds
 from problems import cells, colorectal, literal_algorithm_2, planted, random_graph
 
 DOCS = Path(__file__).parents[1] / "docs"
-SETTINGS = {"n_rows": 50, "n_columns": 200, "graph_term": "adjacency"}
+SETTINGS = {"n_rows": 50, "n_columns": 200, "graph_term": "adjacency", "smoothness_scale": "relative"}
 
 
 def fastest(run, times=4):

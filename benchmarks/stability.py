@@ -23,6 +23,7 @@ from netbic.simulate import paper
 
 N_PAIRS = 50
 THRESHOLDS = (0.6, 0.75, 0.9)
+TERM = {"graph_term": "normalized", "smoothness_scale": "relative"}
 STRONG = {"row_smoothness": 1.0, "column_smoothness": 1.0, "graph_term": "adjacency"}
 
 
@@ -30,7 +31,7 @@ def small(gamma, graph, signal=1.0, **parameters):
     """The paper's 100 x 100 with 50 x 50 planted."""
     toy = paper(gamma, random_state=0)
     parameters |= {"row_graph": toy.row_graph, "column_graph": toy.column_graph} if graph else {}
-    model = SparseGraphSVD(1, n_rows=50, n_columns=50, center=None, **parameters)
+    model = SparseGraphSVD(1, n_rows=50, n_columns=50, center=None, **(TERM | parameters))
     return model, signal * np.outer(toy.u, toy.v)[None], np.full(100, gamma)
 
 
@@ -48,7 +49,7 @@ def large(gamma, graph, signal=1.0, spread=0.0, hubs=0, **parameters):
     chance[:120, 120 : 120 + hubs] = 0.5
     upper = np.triu(generator.random((2000, 2000)) < chance, 1)
     parameters |= {"column_graph": sp.csr_array((upper | upper.T).astype(float))} if graph else {}
-    model = SparseGraphSVD(1, n_rows=30, n_columns=120, center=None, **parameters)
+    model = SparseGraphSVD(1, n_rows=30, n_columns=120, center=None, **(TERM | parameters))
     return model, signal * np.outer(u, v)[None], gamma * np.exp(spread * generator.standard_normal(2000))
 
 

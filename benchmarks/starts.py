@@ -35,7 +35,9 @@ def from_the_truth(X, graph, truths):
 def one_run(gamma, seed):
     X, truths, (_, graph) = problem(300, gamma, seed)
     sized = {"n_rows": 30, "n_columns": 120, "center": None, "column_graph": graph, "column_smoothness": SMOOTHNESS}
+    sized |= {"graph_term": "normalized", "smoothness_scale": "relative"}
     adaptive = {"row_penalty": AdaptiveSupport(), "column_penalty": AdaptiveSupport(), "center": None}
+    adaptive["graph_term"] = "normalized"
     strong = sized | {"column_smoothness": 1.0}
     models = {
         "default start": sized,

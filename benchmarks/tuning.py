@@ -23,6 +23,7 @@ from netbic.selection import tune
 from netbic.selection.criteria import CRITERIA
 from netbic.simulate import paper
 
+TERM = {"graph_term": "normalized", "smoothness_scale": "relative"}
 SMALL = {"n_rows": list(range(10, 101, 10)), "n_columns": list(range(10, 101, 10))}
 WIDE = {"n_rows": [10, 15, 20, 25, 30, 36, 45, 60, 90], "n_columns": [40, 60, 80, 100, 120, 150, 200, 300, 500]}
 CELLS = (  # rows of X, noise, whether there is a graph
@@ -50,7 +51,7 @@ def wide(gamma, seed):
 
 def problem(rows, gamma, graph, seed):
     """X, the planted u and v, a model with the true sizes, and the grid."""
-    parameters = {"center": None, "n_components": 1}
+    parameters = {"center": None, "n_components": 1} | TERM
     if rows == 100:
         toy = paper(gamma, random_state=seed)
         X, u, v, graphs, grid = toy.X, toy.u, toy.v, {"row": toy.row_graph, "column": toy.column_graph}, SMALL
@@ -100,7 +101,7 @@ def smoothness_run(gamma, permuted, seed):
     toy = paper(gamma, random_state=seed)
     order = np.random.default_rng(seed + 10_000).permutation(100) if permuted else np.arange(100)
     graph = Graph(toy.column_graph.weights[order][:, order])
-    model = SparseGraphSVD(1, n_rows=50, n_columns=50, column_graph=graph, center=None)
+    model = SparseGraphSVD(1, n_rows=50, n_columns=50, column_graph=graph, center=None, **TERM)
     tuning = tune(model, toy.X, {"column_smoothness": [0.0, 0.1, 0.25, 0.5, 1.0]}, random_state=seed)
     without = model.set_params(column_smoothness=0).fit(toy.X)
     gain = f1(tuning.best_estimator_, toy.u, toy.v) - f1(without, toy.u, toy.v)
@@ -126,7 +127,7 @@ def breast_tumours(folder):
 def cost():
     X, network = breast_tumours(Path(os.environ["NETBIC_DATA"]))
     values = np.ascontiguousarray(X.to_numpy())
-    model = SparseGraphSVD(10, column_graph=network)
+    model = SparseGraphSVD(10, column_graph=network, **TERM)
     grid = {"n_rows": [20, 50, 100, 200, 400], "n_columns": [50, 200, 600, 1500, 3127]}
     grid["column_smoothness"] = [0.0, 0.05, 0.1, 0.25]
     tune(model, X, {"n_rows": [20, 50]}, n_folds=2, n_jobs=2)  # warm-up: starts the processes

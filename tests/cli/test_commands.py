@@ -163,7 +163,13 @@ def test_what_simulate_writes_is_what_fit_finds(files, tmp_path):
 
 def test_fit_reports_matched_genes_and_modules(files, tmp_path):
     output = fit(files, tmp_path / "out").output
-    for part in ("150 samples x 600 genes", "matched: 599 of 600 genes", "3 modules", "module 0: 40 samples"):
+    for part in (
+        "150 samples x 600 genes",
+        "matched: 599 of 600 genes",
+        "3 modules",
+        "module 1: strong, 60 genes",
+        "40 samples",
+    ):
         assert part in output
     assert fit(files, tmp_path / "quiet", "--quiet").output == ""
     facts = json.loads(fit(files, tmp_path / "json", "--json").stdout)

@@ -109,7 +109,7 @@ def test_a_graph_may_be_given(study, model):
 
 
 def test_only_the_heaviest_members_of_a_large_module_are_drawn(study):
-    dense = netbic.SparseGraphSVD(1, column_graph=study.network).fit(study.expression)
+    dense = netbic.SparseGraphSVD(1, column_graph=study.network, graph_term="normalized").fit(study.expression)
     ax = pl.network(dense)
     assert ax.get_title(loc="left").startswith("Module 0: 500 of 700 genes, ")
     heaviest = np.sort(np.abs(dense.components_[0]))[-500:]

@@ -203,7 +203,8 @@ def test_smoothness_is_larger_for_the_true_graph_than_for_a_shuffled_one():
         hard = netbic.simulate.paper(0.06, random_state=seed)
         order = np.random.default_rng(seed).permutation(100)
         for graph in (hard.column_graph, Graph(hard.column_graph.weights[order][:, order])):
-            model = SparseGraphSVD(1, n_rows=50, n_columns=50, column_graph=graph, center=None)
+            units = {"graph_term": "normalized", "smoothness_scale": "relative"}
+            model = SparseGraphSVD(1, n_rows=50, n_columns=50, column_graph=graph, center=None, **units)
             taken.append(tune(model, hard.X, grid, random_state=seed, rule="best").best_params_["column_smoothness"])
     assert np.mean(taken[::2]) > np.mean(taken[1::2]) + 0.2
 
@@ -348,9 +349,12 @@ def test_the_default_grid(cohort):
     assert grid["n_columns"][0] == 5
     assert grid["n_columns"][-1] == 300
     assert grid["column_smoothness"][0] == 0
-    assert max(grid["column_smoothness"]) <= 0.25
-    assert default_grid(SparseGraphSVD(), (6, 3000))["n_rows"] == [5, 6]
-    tuning = tune(SparseGraphSVD(1), cohort.expression, n_folds=2, random_state=0)
+    assert max(grid["column_smoothness"]) < 1
+    model.set_params(smoothness_scale="relative")
+    assert max(default_grid(model, (120, 300))["column_smoothness"]) <= 0.25
+    assert "n_rows" not in default_grid(SparseGraphSVD(), (6, 3000))
+    assert default_grid(SparseGraphSVD(n_rows=5), (6, 3000))["n_rows"] == [5, 6]
+    tuning = tune(SparseGraphSVD(1, n_rows=30), cohort.expression, n_folds=2, random_state=0)
     assert len(tuning.table) == 25
 
 

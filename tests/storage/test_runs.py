@@ -19,7 +19,7 @@ from support.commands import run
 from support.output_folders import contents
 
 RESULTS = ["modules.tsv", "summary.tsv", "edges.tsv", "alignment.json", "run.json"]
-RESULTS += ["heatmaps.npz", "enrichment.json"]
+RESULTS += ["heatmaps.npz", "enrichment.json", "gene_moments.npz", "samples.tsv", "verdicts.tsv"]
 RESULTS += [f"model/{name}" for name in ("model.json", "names.json", "arrays.npz", "column_graph.npz")]
 
 

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from netbic.selection import Verdicts
     from netbic.study import Study
 
-VERDICT_SECONDS: Final = 20  # after which no further pair of halves is started, except the first three
+# The number of pairs of halves depends on the data only, not on the time they take: results are then reproducible.
+VERDICT_SECONDS: Final = 20  # budget for the verdicts, if a fit takes as long as expected; three pairs in any case
+_SECONDS_PER_ENTRY = 1e-8  # time of a pair, per module and entry of X
+_PAIRS = (3, 10)  # fewest and most
 
 
 @dataclass(frozen=True)
@@ -60,12 +63,15 @@ class Extras:
         return netbic.selection.Judgement(groups, verdicts)
 
     def _verdicts(self, model: SparseGraphSVD) -> Verdicts:
+        n_samples, n_genes = self.study.expression.shape
+        affordable = VERDICT_SECONDS / (_SECONDS_PER_ENTRY * n_samples * n_genes * model.n_components_)
+        n_pairs = int(min(max(affordable, _PAIRS[0]), _PAIRS[1]))
         echo("judging the modules in halves of the samples (--no-verdict skips this) ...", self.silent)
-        with progress_bar("pairs of halves", 10, 0, self.silent) as update:
+        with progress_bar("pairs of halves", n_pairs, 0, self.silent) as update:
             return netbic.selection.verdicts(
                 model,
                 self.study.X,
-                time_budget=VERDICT_SECONDS,
+                n_pairs=n_pairs,
                 progress=lambda done, _: update(done),
                 random_state=self.seed,
                 n_jobs=-1 if self.jobs is None else self.jobs,

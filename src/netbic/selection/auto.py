@@ -86,7 +86,7 @@ def choose_settings(
     >>> chosen.settings
     {'column_penalty': AdaptiveSupport(clip=None, fallback=20), 'n_components': 1}
     >>> print(chosen.reasons[1])
-    Number of modules, compared with data with random signs: 1 module stands out; the next does not (p = ...).
+    Number of modules, compared with data with random signs: ...
     """
     check_count("most", most)
     executor_for(X, n_jobs)  # bad n_jobs, and Dask arrays, are refused before anything is fitted
