@@ -18,7 +18,7 @@ from netbic.arrays import Array, Bools, Floats, checked, kind_of
 from netbic.estimators.diagnostics import recurrence
 from netbic.estimators.inputs import axis_names, names_of_index, validated
 from netbic.estimators.new_samples import explained_share, scores_of
-from netbic.estimators.parameters import AxisOptions, check_parameters, seed_of_starts
+from netbic.estimators.parameters import AxisOptions, check_parameters, solver_settings
 from netbic.estimators.results import store_modules
 from netbic.estimators.search_input import ScalingOptions, SearchInput
 from netbic.estimators.smoothing import apply_smoother, smoother_of
@@ -424,27 +424,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         return ScalingOptions(self.center, self.scale, self.missing, self.clip, self.low_memory)
 
     def _settings(self, dtype: DTypeLike) -> Settings:
-        tol = self.tol if dtype == np.float64 else max(self.tol, 1e-5)  # products have six digits
-        seed = seed_of_starts(self)
-        # Plain strings to mypy; check_parameters has verified that they are known.
-        options: Any = (
-            self.solver,
-            self.n_init,
-            self.max_iter,
-            tol,
-            self._deflation,
-            seed,
-            self.n_jobs,
-            self.annealing,
-        )
-        return Settings(*options)
-
-    @property
-    def _deflation(self) -> str:
-        """How modules are subtracted: "on_repeat" by default, "hotelling" if modules contain only some samples."""
-        if self.deflation is not None:
-            return self.deflation
-        return "on_repeat" if self.n_rows is None and self.row_penalty is None else "hotelling"
+        return solver_settings(self, dtype)
 
     def _report(self, module: Module, number: int, X: Any) -> None:
         if self.verbose:

@@ -8,13 +8,14 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from numpy.typing import DTypeLike
 from sklearn.utils import check_random_state
 
 from netbic.arrays import Array, check_choice
 from netbic.graphs import TERMS, Graph, GraphTerm, match
 from netbic.operators import CENTERS
 from netbic.penalties import L0, Dense, Penalty
-from netbic.solver import DEFLATIONS, SOLVERS, Axis
+from netbic.solver import DEFLATIONS, SOLVERS, Axis, Settings
 
 if TYPE_CHECKING:
     from netbic.estimators.estimator import SparseGraphSVD
@@ -87,6 +88,18 @@ def seed_of_starts(model: SparseGraphSVD) -> int:
     if isinstance(model.random_state, np.random.Generator):
         return int(model.random_state.integers(2**31 - 1))
     return int(check_random_state(model.random_state).randint(2**31 - 1))
+
+
+def solver_settings(model: SparseGraphSVD, dtype: DTypeLike) -> Settings:
+    """The options of the iteration for a matrix of this type."""
+    tol = model.tol if dtype == np.float64 else max(model.tol, 1e-5)  # products have six digits
+    deflation = model.deflation
+    if deflation is None:
+        deflation = "on_repeat" if model.n_rows is None and model.row_penalty is None else "hotelling"
+    # Plain strings to mypy; check_parameters has verified that they are known.
+    names: dict[str, Any] = {"solver": model.solver, "deflation": deflation}
+    counts: dict[str, Any] = {"n_init": model.n_init, "max_iter": model.max_iter, "annealing": model.annealing}
+    return Settings(tol=tol, seed=seed_of_starts(model), n_jobs=model.n_jobs, **names, **counts)
 
 
 @dataclass(frozen=True)
