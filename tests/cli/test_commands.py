@@ -162,7 +162,7 @@ def test_what_simulate_writes_is_what_fit_finds(files, tmp_path):
 
 
 def test_fit_reports_matched_genes_and_modules(files, tmp_path):
-    output = fit(files, tmp_path / "out").output
+    output = fit(files, tmp_path / "out", "--verdict").output
     for part in (
         "150 samples x 600 genes",
         "matched: 599 of 600 genes",

@@ -42,6 +42,7 @@ def arguments(files, out, *more, modules=6):
         "60",
         "--samples",
         "30",
+        "--verdict",
         "--no-report",
         "--out",
         str(out),
