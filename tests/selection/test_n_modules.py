@@ -31,7 +31,7 @@ def test_noise_has_no_modules(kind, sizes):
 
 def test_random_signs_keep_means_and_distances():
     X = np.random.default_rng(0).gamma(1.0, size=(50, 30))
-    copy = with_random_signs(X, np.random.default_rng(1))
+    copy = with_random_signs(X, np.full(50, 1 / np.sqrt(50)), np.random.default_rng(1))
     np.testing.assert_allclose(copy.mean(axis=0), X.mean(axis=0))
     assert np.corrcoef(np.abs(copy - X.mean(axis=0)).ravel(), np.abs(X - X.mean(axis=0)).ravel())[0, 1] > 0.95
     assert abs(np.corrcoef((copy - X.mean(axis=0)).ravel(), (X - X.mean(axis=0)).ravel())[0, 1]) < 0.1
@@ -44,13 +44,24 @@ def test_samples_are_scaled_to_similar_noise_only_if_they_differ():
     scales = np.exp(generator.normal(0, 0.5, (60, 1)))
     mean = even.mean(axis=0)
     uneven = mean + (even - mean) * scales
-    before, after = (np.log((X - X.mean(axis=0)).std(axis=1)).std() for X in (uneven, evened(uneven)))
+    before, after = (np.log((X - X.mean(axis=0)).std(axis=1)).std() for X in (uneven, evened(uneven, False)[0]))
     assert before > 0.4
     assert after < 0.15
-    np.testing.assert_allclose(evened(even), even, atol=0.25)
-    np.testing.assert_allclose(evened(uneven).mean(axis=0), mean, atol=0.3)
+    np.testing.assert_allclose(evened(even, False)[0], winsorised(even), atol=0.25)
+    np.testing.assert_allclose(evened(uneven, False)[0].mean(axis=0), mean, atol=0.3)
     constant = np.ones((5, 4))
-    np.testing.assert_array_equal(evened(constant), constant)
+    np.testing.assert_array_equal(evened(constant, False)[0], constant)
+
+
+def test_errors_of_column_means_do_not_look_like_a_module():
+    """Scaled to similar noise, a column mean has the shape 1 / noise; what is left of it is regressed out."""
+    generator = np.random.default_rng(1)
+    X = generator.standard_normal((60, 400)) * np.exp(generator.normal(0, 0.5, (60, 1)))
+    values, shape = evened(X - X.mean(axis=0), True)
+    np.testing.assert_allclose(shape @ values, 0, atol=1e-10)
+    copy = with_random_signs(values, shape, np.random.default_rng(2))
+    np.testing.assert_allclose(shape @ copy, 0, atol=1e-10)
+    assert np.linalg.norm(copy) == pytest.approx(np.linalg.norm(values), rel=0.01)
 
 
 def test_the_result_says_what_it_compares_with():
@@ -62,7 +73,7 @@ def test_the_result_says_what_it_compares_with():
 def test_p_values_are_ranks_and_singular_values_those_of_the_estimator():
     X = planted(0.04, 1)
     count = n_modules(model, X, most=5, random_state=0)
-    first = SparseGraphSVD(1, n_rows=20, n_columns=20, center=None).fit(winsorised(evened(X)))
+    first = SparseGraphSVD(1, n_rows=20, n_columns=20, center=None).fit(evened(X, False)[0])
     assert count.table["statistic"].iloc[0] == first.singular_values_[0]
     assert set(np.round(count.table["p_value"] * 20, 9)) <= set(range(1, 21))
     assert (count.table["p_value"].iloc[:-1] <= 0.05).all()

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from netbic.storage import Run
     from netbic.study import Study
 
-_LISTED_MODULES = 3
+_LISTED_MODULES = 10
 _TERMS = ["modularity", "normalized", "adjacency", "laplacian", "normalized_laplacian"]
 
 

@@ -117,15 +117,15 @@ def n_modules(
     seed = int(generator.integers(2**31))
     single, executor = seeded(_single(model), seed), executor_for(X, n_jobs)
     rows: list[tuple[int, float, float, float]] = []
-    by_chance = np.full(1, np.inf)
+    by_chance, centred = np.full(1, np.inf), model.center in ("columns", "both")
     with quiet():
         residual = _prepared(model, X)
         for module in range(most):
             # Winsorised, because heavy tails would make single entries look like modules.
-            values = winsorised(evened(residual))
+            values, means = evened(residual, centred)
             leading = _leading(single, values)
             if leading.d <= by_chance.max():  # copies of an earlier residual vary more: exceeding all of them is enough
-                by_chance = _by_chance(single, values, n_permutations, seed, executor)
+                by_chance = _by_chance(single, values, means, n_permutations, seed, executor)
             p_value = (1 + int((by_chance >= leading.d).sum())) / (1 + n_permutations)
             rows.append((module, leading.d, float(by_chance.mean()), p_value))
             if p_value > level:
@@ -179,12 +179,29 @@ class _Triplet(NamedTuple):
     v: Floats
 
 
-def evened(X: Floats) -> Floats:
-    """X with samples (rows) scaled to similar noise; column means are kept.
+def evened(X: Floats, centred: bool) -> tuple[Floats, Floats]:
+    """X with samples (rows) scaled to similar noise, winsorised; and the shape of column means in it.
 
-    The noise of a sample is the root mean square of its winsorised, standardised entries. It is shrunk towards the
-    mean of all samples by the share of its variation that is expected by chance: if samples do not differ, they are not
-    scaled, because that would only scale down the samples of modules.
+    A column with mean m and noise s_i in sample i becomes m / s_i plus noise. So the means of columns that were
+    `centred` are removed again by regressing out 1 / s_i, the shape of the means: their errors would look like a module
+    of the samples with little noise.
+    """
+    shape = 1 / noise_of_samples(X)
+    shape /= np.linalg.norm(shape)
+    if not centred:
+        means = X.mean(axis=0)
+        scaled = means + (X - means) * (np.sqrt(len(X)) * shape)[:, None]
+        return winsorised(scaled), np.full(len(X), 1 / np.sqrt(len(X)))
+    values = winsorised(X * (np.sqrt(len(X)) * shape)[:, None])
+    return values - np.outer(shape, shape @ values), shape
+
+
+def noise_of_samples(X: Floats) -> Floats:
+    """The noise of every sample, relative to the others; 1 if samples differ by no more than chance.
+
+    It is the root mean square of its winsorised, standardised entries, shrunk towards the mean of all samples by the
+    share of its variation that is expected by chance: if samples do not differ, they are not scaled, because that would
+    only scale down the samples of modules.
     """
     centred = winsorised(X)
     centred = centred - centred.mean(axis=0)
@@ -193,35 +210,37 @@ def evened(X: Floats) -> Floats:
     noise = squares.mean(axis=1)
     known = noise > 0
     if not known.any():
-        return X
+        return np.ones(len(X))
     logs = np.log(np.where(known, noise, 1.0)) / 2
     by_chance = float((squares.var(axis=1)[known] / noise[known] ** 2).mean()) / (4 * X.shape[1])
     kept = max(0.0, 1 - by_chance / max(float(logs[known].var()), np.finfo(float).tiny))
     logs = np.where(known, np.clip(kept * (logs - logs[known].mean()), -_MOST_SCALING, _MOST_SCALING), 0.0)
-    means = X.mean(axis=0)
-    return np.asarray(means + (X - means) * np.exp(-logs)[:, None])
+    return np.asarray(np.exp(logs))
 
 
-def with_random_signs(X: Floats, generator: np.random.Generator) -> Floats:
+def with_random_signs(X: Floats, means: Floats, generator: np.random.Generator) -> Floats:
     """A copy in which every entry is as far from the mean of its column as in X, above or below it at random.
 
-    Columns are centred afterwards, so that they keep their means.
+    `means` is the shape of the column means: a unit vector, constant unless samples were scaled. The copy has the same
+    means as X.
     """
-    means, n = X.mean(axis=0), X.shape[0]
-    flipped = (X - means) * generator.choice(np.array([-1.0, 1.0]), X.shape)
-    # Both centrings take one degree of freedom; the data have lost only one.
-    return np.asarray(means + (flipped - flipped.mean(axis=0)) * np.sqrt(n / max(n - 1, 1)))
+    n, fitted = X.shape[0], np.outer(means, means @ X)
+    flipped = (X - fitted) * generator.choice(np.array([-1.0, 1.0]), X.shape)
+    # Removing means takes one degree of freedom each time; the data have lost only one.
+    return np.asarray(fitted + (flipped - np.outer(means, means @ flipped)) * np.sqrt(n / max(n - 1, 1)))
 
 
-def _by_chance(model: SparseGraphSVD, X: Floats, n_copies: int, seed: int, executor: FitExecutor) -> Floats:
+def _by_chance(
+    model: SparseGraphSVD, X: Floats, means: Floats, n_copies: int, seed: int, executor: FitExecutor
+) -> Floats:
     """Singular values of the leading modules of copies of X with random signs."""
     seeds = [(seed, number) for number in range(n_copies)]
-    return np.array(list(executor.map(_value_by_chance, (model, X), seeds)))
+    return np.array(list(executor.map(_value_by_chance, (model, X, means), seeds)))
 
 
-def _value_by_chance(data: tuple[SparseGraphSVD, Floats], seed: tuple[int, int]) -> float:
-    model, X = data
-    return _leading(model, with_random_signs(X, np.random.default_rng(seed))).d
+def _value_by_chance(data: tuple[SparseGraphSVD, Floats, Floats], seed: tuple[int, int]) -> float:
+    model, X, means = data
+    return _leading(model, with_random_signs(X, means, np.random.default_rng(seed))).d
 
 
 def _deflated(residual: Floats, module: _Triplet) -> Floats:

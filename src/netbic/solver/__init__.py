@@ -5,9 +5,10 @@ from netbic.solver.diagnostics import LARGE_GRAPH_SHARE as LARGE_GRAPH_SHARE
 from netbic.solver.diagnostics import LOW_RANK as LOW_RANK
 from netbic.solver.diagnostics import diagnostics
 from netbic.solver.half_step import Side, rounds
+from netbic.solver.residual import REPEATED, correlation
 from netbic.solver.restarts import ModuleProblem as ModuleProblem
 from netbic.solver.restarts import Settings
-from netbic.solver.search import DEFLATIONS, REPEATED, SOLVERS, Axis, Module, ModuleSearch, correlation
+from netbic.solver.search import DEFLATIONS, SOLVERS, Axis, Module, ModuleSearch
 from netbic.solver.search import deflation_terms as deflation_terms
 from netbic.solver.solve import IncompatibleSolver, Solution, solve
 from netbic.solver.starts import Direction as Direction

@@ -17,16 +17,15 @@ from netbic.solver.free_locations import with_all_rows, with_groups
 from netbic.solver.half_step import Side
 from netbic.solver.lengths import Lengths, Squares
 from netbic.solver.module_scale import before_graph, share_by_data, solve_with_graph, worst_rank
+from netbic.solver.residual import Residual
 from netbic.solver.restarts import Deflation, ModuleProblem, Settings
 from netbic.solver.solve import Outcome, Solution
-from netbic.solver.starts import Direction, Starts, image
+from netbic.solver.starts import Direction, Starts
 from netbic.solver.vectors import State, Vector
 
 SOLVERS: Final = ("auto", "aisp", "monotone")
 DEFLATIONS: Final = ("on_repeat", "hotelling", "projection", "schur")
-REPEATED: Final = 0.7  # absolute correlation of scores from which a module repeats an earlier one
 MAX_MODULES: Final = 10_000  # of one search; modules of one row and one column could be as many as entries of X
-_EPSILON = float(np.finfo(np.float64).eps)
 
 Solved = tuple[ModuleProblem, Solution]
 SmoothnessScale = Literal["module", "relative", "absolute"]
@@ -115,15 +114,13 @@ class ModuleSearch:
     ) -> None:
         self.ended = ""
         self._known = known
-        self._residual = operator.for_one_start()
+        own = operator.for_one_start()
         if known:
-            self._residual.prefetch(np.unique(np.concatenate([module.v.support for module in known])))
-        self._rows, self._columns, self._settings = rows, columns, settings
-        self._noise, self._norm_error = noise, 0.0
-        self._starts = starts or Starts(operator, exact=settings.solver == "aisp")
-        self._lengths = Lengths(operator, any(axis.penalty.chooses_size for axis in (rows, columns)))
-        self._removed = Removed()
-        self._product: Floats | None = None  # of the residual and the last v, for "on_repeat"
+            own.prefetch(np.unique(np.concatenate([module.v.support for module in known])))
+        self._rows, self._columns, self._settings, self._noise = rows, columns, settings, noise
+        starts = starts or Starts(operator, exact=settings.solver == "aisp")
+        lengths = Lengths(operator, any(axis.penalty.chooses_size for axis in (rows, columns)))
+        self._left = Residual(own, starts, lengths, noise)
 
     def __iter__(self) -> Iterator[Module]:
         for number in range(MAX_MODULES):
@@ -131,9 +128,9 @@ class ModuleSearch:
             if module is None:
                 return
             yield module
-            self._residual.reset_cache()
+            self._left.operator.reset_cache()
             for left, right in deflation_terms(self._filled(module), module, self._settings.deflation):
-                self._deflate(left, right, self._product)
+                self._left.deflate(left, right)
         self.ended = f"no more than {MAX_MODULES:,} are searched for"
 
     def _replayed(self, number: int) -> Module | None:
@@ -143,9 +140,20 @@ class ModuleSearch:
             if self._leading() is None:
                 return None
             if repeated is not None:
-                self._regress_out(repeated)
-        self._score(module)
+                self._left.regress_out(repeated)
+        if self._avoids_repeats:
+            self._left.keep_scores(self._left.scores(module.v))
         return module
+
+    @property
+    def _avoids_repeats(self) -> bool:
+        return self._settings.deflation == "on_repeat"
+
+    def _leading(self) -> Direction | None:
+        leading = self._left.leading()
+        if leading is None:
+            self.ended = "nothing but rounding error is left of X"
+        return leading
 
     def _new(self, number: int) -> Module | None:
         """The next module; with "on_repeat", one whose scores are not those of an earlier module, if there is one."""
@@ -153,59 +161,27 @@ class ModuleSearch:
         while True:
             leading = self._leading()
             module = None if leading is None else self._next(leading, number)
-            if module is None:
-                return None
-            repeated = self._score(module)
+            if module is None or not self._avoids_repeats:
+                return module
+            scores = self._left.scores(module.v)
+            repeated = self._left.repeated(scores)
             if repeated is None:
+                self._left.keep_scores(scores)
                 return replace(module, regressed_out=regressed)
-            self._regress_out(repeated)
+            self._left.regress_out(repeated)
             regressed = (*regressed, repeated)
-
-    def _leading(self) -> Direction | None:
-        """The leading direction of the residual; None if nothing is left."""
-        is_left = self._residual.squared_norm > self._norm_error
-        leading = self._starts.leading(self._residual) if is_left else None
-        if leading is None or leading.value <= self._noise:
-            self.ended = "nothing but rounding error is left of X"
-            return None
-        self._residual.reset_cache()
-        return leading
-
-    def _score(self, module: Module) -> int | None:
-        """With "on_repeat", keep the scores of a module; the earlier module to be regressed out before a new search."""
-        if self._settings.deflation != "on_repeat":
-            return None
-        self._residual.reset_cache()
-        self._product = self._residual.matvec(module.v.support, module.v.values)
-        return self._removed.repeated(self._product, module.v)
-
-    def _regress_out(self, earlier: int) -> None:
-        """Replace the residual by what the scores of an earlier module do not explain."""
-        scores, self._product = self._removed.direction(earlier), None
-        self._residual.reset_cache()
-        self._deflate(scores, image(self._residual.rmatvec, scores))
 
     def _filled(self, module: Module) -> Corrected:
         """The matrix to deflate: missing entries that are imputed hold the prediction of the module."""
-        if not self._residual.imputes:
-            return self._residual
-        return self._residual.with_prediction(module.d * module.u.full(), module.v.full())
-
-    def _deflate(self, left: Floats, right: Floats, product: Floats | None = None) -> None:
-        """Subtract a rank-one matrix; `product` is the residual times `right`, if it is known."""
-        # The rounding error of the difference of the two norms.
-        self._norm_error += _EPSILON * self._residual.squared_norm
-        if product is None:
-            product = image(self._residual.matvec, right)
-        self._starts.deflate(self._residual, left, right, product)
-        self._lengths.deflate(self._residual, left, right, product)
-        self._residual = self._residual.minus(left, right, product)
-        self._removed.add(left, right)
+        residual = self._left.operator
+        if not residual.imputes:
+            return residual
+        return residual.with_prediction(module.d * module.u.full(), module.v.full())
 
     def _next(self, leading: Direction, number: int) -> Module | None:
         """The best module of the residual; None, with the reason in `ended`, if there is none."""
-        squares = self._lengths.of(self._residual)
-        self._residual.reset_cache()
+        squares = self._left.squares()
+        self._left.operator.reset_cache()
         problem = self._problem(leading.value, squares, self._rows, self._columns)
         fixed = self._problem(leading.value, squares, self._rows.when_unreliable(), self._columns.when_unreliable())
         groups = self._groups(problem, fixed, leading, number)
@@ -225,7 +201,7 @@ class ModuleSearch:
         problem, solution = found.problem, found.solution
         if problem.rows.share or problem.columns.share:
             problem, solution = solve_with_graph(replace(problem, settings=self._settings), solution, leading)
-        if self._residual.imputes and not solution.state.is_empty:
+        if self._left.operator.imputes and not solution.state.is_empty:
             solution = problem.impute(solution)
         return problem, with_rejected(found._replace(problem=problem, solution=solution))
 
@@ -239,55 +215,13 @@ class ModuleSearch:
 
     def _problem(self, leading_value: float, squares: Squares, rows: Axis, columns: Axis) -> ModuleProblem:
         """The search for a module of the residual with these options."""
-        squared_norm, n_entries = self._residual.squared_norm, self._residual.n_entries
+        residual = self._left.operator
+        squared_norm, n_entries = residual.squared_norm, residual.n_entries
         first, second = (
             axis.side(leading_value, squared_norm, n_entries, own)
             for axis, own in zip((rows, columns), squares, strict=True)
         )
-        return ModuleProblem(self._residual, first, second, before_graph(self._settings, first, second))
-
-
-class Removed:
-    """What has been subtracted from X so far, and the scores Xv of the modules found so far.
-
-    Scores refer to X itself: those of the residual plus the part that was subtracted.
-    """
-
-    def __init__(self) -> None:
-        self._layers: list[tuple[Floats, Floats]] = []
-        self._scores: list[Floats] = []
-        self._regressed: set[int] = set()
-
-    def add(self, left: Floats, right: Floats) -> None:
-        """One more rank-one matrix was subtracted."""
-        self._layers.append((left, right))
-
-    def repeated(self, product: Floats, v: Vector) -> int | None:
-        """The earlier module that a new one repeats and that has not been regressed out yet.
-
-        `product` is the residual times v. If there is no such module, the scores of the new one are kept.
-        """
-        scores = product + sum(float(right[v.support] @ v.values) * left for left, right in self._layers)
-        correlations = [abs(correlation(scores, earlier)) for earlier in self._scores]
-        for earlier in sorted(range(len(correlations)), key=lambda module: -correlations[module]):
-            if correlations[earlier] >= REPEATED and earlier not in self._regressed:
-                self._regressed.add(earlier)
-                return earlier
-        self._scores.append(scores)
-        return None
-
-    def direction(self, module: int) -> Floats:
-        """The scores of an earlier module, normalised."""
-        self._regressed.add(module)
-        scores = self._scores[module]
-        return scores / np.linalg.norm(scores)
-
-
-def correlation(one: Floats, other: Floats) -> float:
-    """Pearson correlation; 0 if one of the vectors is constant."""
-    one, other = one - one.mean(), other - other.mean()
-    norms = float(np.linalg.norm(one) * np.linalg.norm(other))
-    return float(one @ other) / norms if norms > 0 else 0.0
+        return ModuleProblem(residual, first, second, before_graph(self._settings, first, second))
 
 
 def _described(solution: Solution, rows: Side, columns: Side, free_locations: bool) -> Module:

@@ -1,0 +1,98 @@
+"""X without the modules found so far, and what is kept up to date about it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from netbic.arrays import Floats
+from netbic.operators import Corrected
+from netbic.solver.lengths import Lengths, Squares
+from netbic.solver.starts import Direction, Starts, image
+from netbic.solver.vectors import Vector
+
+REPEATED: Final = 0.7  # absolute correlation of scores from which a module repeats an earlier one
+_EPSILON = float(np.finfo(np.float64).eps)
+
+
+class Residual:
+    """The residual of X, its leading direction, and the scores Xv of the modules found so far.
+
+    Scores refer to X itself: those of the residual plus the part that was subtracted.
+
+    Parameters
+    ----------
+    operator : Corrected
+        X; it is not modified.
+    starts : Starts
+        Of the same matrix; modified.
+    lengths : Lengths
+        Likewise.
+    noise : float
+        The norm that rounding errors alone can reach.
+    """
+
+    def __init__(self, operator: Corrected, starts: Starts, lengths: Lengths, noise: float) -> None:
+        self.operator = operator
+        self._starts, self._lengths, self._noise = starts, lengths, noise
+        self._norm_error = 0.0  # rounding error of the squared norm
+        self._layers: list[tuple[Floats, Floats]] = []
+        self._scores: list[Floats] = []
+        self._regressed: set[int] = set()
+
+    def leading(self) -> Direction | None:
+        """The leading direction; None if nothing but rounding error is left."""
+        is_left = self.operator.squared_norm > self._norm_error
+        leading = self._starts.leading(self.operator) if is_left else None
+        if leading is None or leading.value <= self._noise:
+            return None
+        self.operator.reset_cache()
+        return leading
+
+    def squares(self) -> Squares:
+        """Squared norms of rows and columns, if they are needed."""
+        return self._lengths.of(self.operator)
+
+    def deflate(self, left: Floats, right: Floats) -> None:
+        """Subtract the rank-one matrix `left right'`."""
+        self._norm_error += _EPSILON * self.operator.squared_norm
+        product = image(self.operator.matvec, right)
+        self._starts.deflate(self.operator, left, right, product)
+        self._lengths.deflate(self.operator, left, right, product)
+        self.operator = self.operator.minus(left, right, product)
+        self._layers.append((left, right))
+
+    def scores(self, v: Vector) -> Floats:
+        """The product of X (not of the residual) with a vector."""
+        self.operator.reset_cache()
+        product = self.operator.matvec(v.support, v.values)
+        return product + sum(float(right[v.support] @ v.values) * left for left, right in self._layers)
+
+    def keep_scores(self, scores: Floats) -> None:
+        """Keep the scores of a module, to compare those of later ones with them."""
+        self._scores.append(scores)
+
+    def repeated(self, scores: Floats) -> int | None:
+        """The earlier module with the most similar scores, if they are correlated and were not regressed out yet."""
+        similar = {
+            module: abs(correlation(scores, earlier))
+            for module, earlier in enumerate(self._scores)
+            if module not in self._regressed
+        }
+        best = max(similar, key=lambda module: similar[module], default=None)
+        return best if best is not None and similar[best] >= REPEATED else None
+
+    def regress_out(self, module: int) -> None:
+        """Keep only what the scores of an earlier module do not explain."""
+        self._regressed.add(module)
+        scores = self._scores[module] / np.linalg.norm(self._scores[module])
+        self.operator.reset_cache()
+        self.deflate(scores, image(self.operator.rmatvec, scores))
+
+
+def correlation(one: Floats, other: Floats) -> float:
+    """Pearson correlation; 0 if one of the vectors is constant."""
+    one, other = one - one.mean(), other - other.mean()
+    norms = float(np.linalg.norm(one) * np.linalg.norm(other))
+    return float(one @ other) / norms if norms > 0 else 0.0

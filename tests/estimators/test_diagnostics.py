@@ -1,0 +1,98 @@
+"""The diagnostics of every module, calculated from their definitions."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import netbic
+from netbic import Graph, SparseGraphSVD
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    generator = np.random.default_rng(0)
+    X = generator.standard_normal((50, 300))
+    X += np.outer(generator.standard_normal(50), np.where(np.arange(300) < 150, 1.5, 0))
+    A = np.triu(generator.random((300, 300)) < 0.05, 1)
+    graph = Graph(A | A.T)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = SparseGraphSVD(4, n_columns=30, column_graph=graph, deflation="hotelling", center=None).fit(X)
+    return X, graph, model
+
+
+def test_ranks_and_shares_are_those_of_the_residual(fitted):
+    X, _, model = fitted
+    residual = X.copy()
+    for k, (u, v, d) in enumerate(zip(model.left_vectors_.T, model.components_, model.singular_values_, strict=True)):
+        order = np.argsort(-np.abs(residual.T @ u))
+        ranks = np.empty(300, dtype=int)
+        ranks[order] = 1 + np.arange(300)
+        assert model.diagnostics_["worst_rank"][k] == ranks[np.argsort(-np.abs(v))[:20]].max()
+        assert model.diagnostics_["by_data_alone"][k] == pytest.approx(np.mean(ranks[v != 0] <= 30))
+        residual -= d * np.outer(u, v)
+
+
+def test_repeats_are_correlated_scores(fitted):
+    X, _, model = fitted
+    scores = model.components_ @ X.T
+    correlations = np.abs(np.corrcoef(scores))
+    table = model.diagnostics_
+    assert table["correlation"][0] == 0
+    for k in range(1, 4):
+        assert table["correlation"][k] == pytest.approx(correlations[k, :k].max())
+        expected = correlations[k, :k].argmax() if correlations[k, :k].max() >= 0.7 else -1
+        assert table["repeats"][k] == expected
+    assert (table["repeats"] >= 0).any()  # slices of one factor
+    k = int(np.flatnonzero(table["repeats"] >= 0)[0])
+    one, other = model.columns_[k], model.columns_[table["repeats"][k]]
+    assert table["gene_overlap"][k] == pytest.approx((one & other).sum() / (one | other).sum())
+    assert table["sample_overlap"][k] == 1  # all samples are kept
+
+
+def test_the_weight_of_the_graph(fitted):
+    X, graph, _ = fitted
+    sigma = 0.4
+    keywords = {"n_columns": 30, "column_graph": graph, "column_smoothness": sigma, "smoothness_scale": "absolute"}
+    model = SparseGraphSVD(1, center=None, **keywords).fit(X)
+    largest = np.linalg.eigvalsh(graph.term("modularity").toarray())[-1]
+    assert model.diagnostics_["graph_weight"][0] == pytest.approx(sigma * largest / model.singular_values_[0], rel=1e-6)
+    assert SparseGraphSVD(1, n_columns=30).fit(X).diagnostics_["graph_weight"][0] == 0
+
+
+def test_features_that_lead_half_of_the_modules_are_reported():
+    generator = np.random.default_rng(1)
+    X = generator.standard_normal((60, 200))
+    X[:, 7] *= 20
+    graph = Graph(np.ones((200, 200)) - np.eye(200))
+    keywords = {"n_rows": 10, "n_columns": 25, "column_graph": graph, "column_smoothness": 0.1}
+    with pytest.warns(UserWarning, match=r"7, .*are among the ten leading columns of half of the modules or more"):
+        model = SparseGraphSVD(4, **keywords).fit(X)
+    assert (model.diagnostics_["recurrent"] >= 1).any()
+
+
+def test_a_gene_far_behind_in_the_data_is_reported():
+    generator = np.random.default_rng(2)
+    X = generator.standard_normal((40, 600))
+    A = np.zeros((600, 600))
+    A[500:510, 500:510] = 1 - np.eye(10)
+    keywords = {"n_columns": 30, "column_graph": A, "graph_term": "normalized", "smoothness_scale": "relative"}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = SparseGraphSVD(1, column_smoothness=3.0, **keywords).fit(X)
+    assert any("whose rank by the data alone is" in str(warning.message) for warning in caught)
+    assert model.diagnostics_["worst_rank"][0] > 200
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert SparseGraphSVD(1, n_columns=30, column_graph=A).fit(X).diagnostics_["worst_rank"][0] <= 60
+
+
+def test_diagnostics_are_saved(fitted, tmp_path):
+    _, _, model = fitted
+    netbic.save(model, tmp_path / "model")
+    loaded = netbic.load(tmp_path / "model")
+    assert loaded.diagnostics_.equals(model.diagnostics_)
+    np.testing.assert_array_equal(loaded.regressed_out_, model.regressed_out_)
+    again = netbic.io.from_frames(netbic.io.to_frames(model))
+    assert again.diagnostics_.equals(model.diagnostics_)
