@@ -185,7 +185,7 @@ def test_diagnostics_say_what_is_wrong_with_a_module():
 def test_genes_that_lead_most_modules_are_named(tmp_path):
     X = np.random.default_rng(0).normal(size=(60, 30))
     X[:, 7] *= 30
-    model = netbic.SparseGraphSVD(4, n_rows=20, n_columns=5, deflation="hotelling").fit(X)
+    model = netbic.SparseGraphSVD(4, n_rows=20, n_columns=20, deflation="hotelling").fit(X)
     netbic.save(model, tmp_path)
     shown = [module.recurrent for module in contents.gather(tmp_path).modules]
     assert [len(names) for names in shown] == model.diagnostics_["recurrent"].tolist()
@@ -210,9 +210,23 @@ def test_settings_name_the_defaults(folder, study):
     assert shown["smoothness"] == "0.6"
     assert shown["smoothness_scale"] == "module: in units of the strength of each module"
     assert shown["graph_term"] == "modularity"
-    adaptive = netbic.SparseGraphSVD(1, column_penalty=netbic.AdaptiveSupport()).fit(study.expression)
+    adaptive = netbic.SparseGraphSVD(1, column_penalty=netbic.AdaptiveSupport(fallback=80)).fit(study.expression)
     shown = dict(contents.gather(folder, adaptive, record | {"settings": {"genes": None}}).settings())
-    assert shown == {"genes": "chosen per module", "samples": "all"}
+    assert shown == {"genes": "chosen per module, 80 where the data do not determine a size", "samples": "all"}
+
+
+def test_default_sizes_are_marked_and_explained(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 1)) @ rng.normal(size=(1, 150)) + rng.normal(size=(60, 150))  # every gene follows it
+    model = netbic.SparseGraphSVD(1, column_penalty=netbic.AdaptiveSupport(clip=None, fallback=30)).fit(X)
+    assert model.choices_["fallback"].tolist() == [True]
+    netbic.save(model, tmp_path)
+    gathered = contents.gather(tmp_path)
+    assert gathered.with_default_size == [1]
+    assert gathered.modules[0].details == []
+    text = netbic.report.write_report(tmp_path).read_text()
+    assert "<b>Size:</b> 30 genes, the default. The data do not determine how many genes (" in text
+    assert "so the default size was used." in text
 
 
 def test_selected_samples_are_counted_and_listed(study, tmp_path):

@@ -48,6 +48,7 @@ _CENTRED = {
 _FILES = ("expression", "graph", "gene_sets", "string_info", "graph_names", "id_map")
 _EDGES = {"module", "n_nodes", "n_edges", "expected", "fold_change", "p_value", "q_value", "degree_q_value"}
 _SETS = {"module", "term", "name", "n_overlap", "n_term", "n_module", "fold_change", "q_value", "genes"}
+_MATCHED = "degree_matched_on"  # the column of edges.tsv that is text
 _VERDICTS = {"module", "verdict", "reason", "closest", "correlation", "gene_overlap"}
 _SAMPLES = {"module", "sample", "score", "group"}
 _NOUNS = {"columns": "genes", "column": "gene", "rows": "samples", "row": "sample", "features": "genes"}
@@ -57,7 +58,10 @@ _EXPRESSED_BY = {
     "graph_share": "graph-driven",
     "converge": "not converged",
     "do not identify": "size not identified",
+    "worst_rank": "graph-driven",
+    "recurrent in": "same leading genes",
 }
+_WIDE = 20  # genes of every module from which on it is remarkable if the same ones lead many modules
 _UNITS = {
     "module": "module: in units of the strength of each module",
     "relative": "relative: in units of the leading singular value of the data",
@@ -134,6 +138,11 @@ class Contents:
     def lists_samples(self) -> bool:
         """Whether the search and the downloads include the samples: not if there are too many for one page."""
         return sum(len(module.samples.positions) for module in self.modules) <= _MOST_LISTED
+
+    @property
+    def with_default_size(self) -> list[int]:
+        """Modules whose number of genes is the default, because the data do not determine it."""
+        return [module.label for module in self.modules if "columns" in module.summary["default_size"]]
 
     @property
     def selects_samples(self) -> bool:
@@ -341,23 +350,24 @@ def _by_score(heatmap: Heatmap | None, scores: SampleScores | None) -> Heatmap |
 def _modules(model: SparseGraphSVD, tables: _Tables, level: float) -> Iterator[ModulePage]:
     graph = matched_graph(model, "column")
     gene_names, sample_names = (names_of(model, axis) for axis in ("columns", "rows"))
-    recurrent = recurrent_features(list(model.components_))
+    wide = model.columns_.sum(axis=1).min(initial=_WIDE) >= _WIDE
+    recurrent = recurrent_features(list(model.components_) if wide else [])
     summary = summary_frame(model).assign(chosen=not model.choices_.empty)
     for number, row in enumerate(_rows(summary)):
         genes = _members(model.components_[number], gene_names)
         leading = leading_features(model.components_[number])
         found, tested = _of_module(tables.sets, number), _of_module(tables.edges, number)
-        # An empty cell is a fold change that is not defined, as for a module of one gene.
-        edges = None if tested is None else tested.apply(pd.to_numeric, errors="coerce")
         terms = [] if found is None else _rows(found.sort_values("q_value", kind="stable"))
         yield ModulePage(
             number,
-            row | {"size_diagnostics": _unidentified(model, number)},
+            row
+            | {"size_diagnostics": _unidentified(model, number, fallback=False)}
+            | {"default_size": _unidentified(model, number, fallback=True)},
             genes,
             _members(model.left_vectors_[:, number], sample_names),
             None if graph is None else subnetwork(graph, genes.positions, genes.weights, genes.names),
             tables.heatmaps[number],
-            None if edges is None or edges.empty else _rows(edges)[0],
+            None if tested is None or tested.empty else _rows(_numeric(tested))[0],
             terms[:_TOP_TERMS],
             len(terms),
             level,
@@ -372,9 +382,16 @@ def _of_module(table: pd.DataFrame | None, number: int) -> pd.DataFrame | None:
     return None if table is None else table[table["module"] == number]
 
 
-def _unidentified(model: SparseGraphSVD, number: int) -> dict[str, str]:
-    """Why the data do not identify the size of a module, by axis."""
+def _numeric(edges: pd.DataFrame) -> pd.DataFrame:
+    """Tests for edges; an empty cell is a fold change that is not defined, as for a module of one gene."""
+    numbers = [str(name) for name in edges.columns if name != _MATCHED]
+    return edges.assign(**{name: pd.to_numeric(edges[name], errors="coerce") for name in numbers})
+
+
+def _unidentified(model: SparseGraphSVD, number: int, *, fallback: bool) -> dict[str, str]:
+    """Why the data do not identify the size of a module, by axis, where the penalty used a fallback or did not."""
     own = model.choices_[(model.choices_["module"] == number) & (model.choices_["diagnostic"] != "")]
+    own = own[own["fallback"].astype(bool) == fallback]
     return dict(zip(own["axis"], own["diagnostic"], strict=True))
 
 
@@ -417,7 +434,10 @@ def _missing(model: SparseGraphSVD, alignment: dict[str, Any], tables: _Tables) 
 
 def _size(kept: int | None, penalty: object) -> int | str:
     """How many genes or samples a module contains."""
-    return kept if kept is not None else "all" if penalty is None else "chosen per module"
+    if kept is not None or penalty is None:
+        return "all" if kept is None else kept
+    fallback = getattr(penalty, "fallback", None)
+    return "chosen per module" + (f", {fallback} where the data do not determine a size" if fallback else "")
 
 
 def _as_text(value: object) -> str:

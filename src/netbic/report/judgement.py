@@ -8,13 +8,12 @@ from typing import Any, Final, NamedTuple
 import pandas as pd
 
 from netbic.selection import Verdicts
-
-WORST_RANK: Final = 200  # rank by the data alone beyond which a leading gene is there because of the network
+from netbic.solver import LOW_RANK
 
 # What the kinds of diagnostics mean, for all modules that have them; {share} is the largest share of the network.
 EXPLANATIONS: Final = {
     "graph-driven": "More than {share} of the scores come from the network, or a gene with one of the largest weights "
-    f"has a rank beyond {WORST_RANK} by the data alone: decrease the smoothness unless you want the network to "
+    f"has a rank beyond {LOW_RANK} by the data alone: decrease the smoothness unless you want the network to "
     "dominate.",
     "hub-driven": "Their edges are explained by hubs: genes with many neighbours everywhere in the network.",
     "repeats": "Their scores are correlated (0.7 or more) with those of an earlier module.",

@@ -14,16 +14,21 @@ from numpy.typing import NDArray
 from netbic.enrichment import DEFAULT_LEVEL
 from netbic.penalties import DIAGNOSTICS
 from netbic.report.heatmaps import Heatmap, picture
-from netbic.report.judgement import WORST_RANK, Diagnostic, Verdict, repetition
+from netbic.report.judgement import Diagnostic, Verdict, repetition
 from netbic.report.network import Subnetwork
 from netbic.report.samples import SampleScores
-from netbic.solver import LARGE_GRAPH_SHARE
+from netbic.solver import LARGE_GRAPH_SHARE, LOW_RANK
 
 Row = dict[str, Any]  # of a table, by column
 
 _HUB_SHARE, _FEW_EDGES, _BEYOND_EQUALS = 0.5, 10, 0.2
 _TOP_MEMBERS, _HIGHEST, _LOWEST = 15, 8, 7
 _AXES = {"rows": "sample", "columns": "gene"}
+
+
+def _why(axis: str, reason: str) -> str:
+    """Why the data do not determine a size."""
+    return DIAGNOSTICS[reason].format(axis=_AXES[axis])
 
 
 class Members(NamedTuple):
@@ -137,16 +142,22 @@ class ModulePage:
             text = f"{', '.join(self.recurrent)} {verb} among the ten leading genes of half of the modules or more."
             yield Diagnostic("same leading genes", "same leading genes", text)
         for axis, reason in own.get("size_diagnostics", {}).items():
-            noun = _AXES[axis]
-            text = f"The data do not determine how many {noun}s belong to it: {DIAGNOSTICS[reason].format(axis=noun)}."
+            text = f"The data do not determine how many {_AXES[axis]}s belong to it: {_why(axis, reason)}."
             yield Diagnostic("size not identified", "size not identified", text)
+
+    @property
+    def default_size(self) -> str:
+        """Why the size is the default one; "" if it was chosen or given."""
+        reasons = self.summary.get("default_size", {})
+        texts = [f"{_AXES[axis]}s ({_why(axis, reason)})" for axis, reason in reasons.items()]
+        return f"The data do not determine how many {' and '.join(texts)} belong to it" if texts else ""
 
     def _graph_drives_it(self) -> str:
         """Why the network dominates the data; "" if it does not."""
         share, rank = self.summary["graph_share"], self.summary.get("worst_rank", 0)
         if share > LARGE_GRAPH_SHARE and not self.summary.get("chosen", False):
             return f"{share:.0%} of the scores of its genes come from the network."
-        return f"A leading gene has rank {rank:,} by the data alone." if rank > WORST_RANK else ""
+        return f"A leading gene has rank {rank:,} by the data alone." if rank > LOW_RANK else ""
 
     def _few_hubs(self) -> bool:
         """Whether three members have half of the edges: many more than if all members had the same degree."""
