@@ -23,7 +23,6 @@ from netbic.estimators import (
     matched_graph,
     names_of,
     recurrent_features,
-    smoothness_of,
 )
 from netbic.files import finished_record, read_json, read_table
 from netbic.readers import NetworkSummary
@@ -32,6 +31,7 @@ from netbic.report.judgement import EXPLANATIONS, Verdict, verdict_list, verdict
 from netbic.report.modules import Members, ModulePage, Row
 from netbic.report.network import subnetwork
 from netbic.report.samples import SampleScores, sample_scores
+from netbic.report.settings import enrichment_rows, input_rows, setting_rows
 from netbic.solver import LARGE_GRAPH_SHARE
 from netbic.storage import load, summary_frame
 from netbic.study import Alignment
@@ -45,7 +45,6 @@ _CENTRED = {
     "both": "genes and samples centred",
     "grand": "centred by the grand mean",
 }
-_FILES = ("expression", "graph", "gene_sets", "string_info", "graph_names", "id_map")
 _EDGES = {"module", "n_nodes", "n_edges", "expected", "fold_change", "p_value", "q_value", "degree_q_value"}
 _SETS = {"module", "term", "name", "n_overlap", "n_term", "n_module", "fold_change", "q_value", "genes"}
 _MATCHED = "degree_matched_on"  # the column of edges.tsv that is text
@@ -62,11 +61,6 @@ _EXPRESSED_BY = {
     "recurrent in": "same leading genes",
 }
 _WIDE = 20  # genes of every module from which on it is remarkable if the same ones lead many modules
-_UNITS = {
-    "module": "module: in units of the strength of each module",
-    "relative": "relative: in units of the leading singular value of the data",
-    "absolute": "absolute: as in the paper",
-}
 
 
 @dataclass(frozen=True)
@@ -151,48 +145,15 @@ class Contents:
 
     def settings(self) -> list[tuple[str, str]]:
         """The options of the command; for other models, their parameters."""
-        asked = self.record.get("settings")
-        if isinstance(asked, dict):
-            if asked.get("auto"):
-                asked = {**asked, "modules": f"{self.model.n_components_} (at most {asked.get('modules')})"}
-            asked = {**asked, **{name: value for name, value in self._defaults().items() if asked.get(name) is None}}
-        if asked is None:
-            asked = {name: value for name, value in self.model.get_params(deep=False).items() if "graph" not in name}
-        return [(name, _as_text(value)) for name, value in asked.items() if value is not None and value is not False]
-
-    def _defaults(self) -> dict[str, Any]:
-        """Values that were used for options that were not given."""
-        model = self.model
-        used: dict[str, Any] = {
-            "genes": _size(model.n_columns, model.column_penalty),
-            "samples": _size(model.n_rows, model.row_penalty),
-        }
-        if model.column_graph is None:
-            return used
-        smoothness: float | str = smoothness_of(model.column_smoothness, model.smoothness_scale)
-        if model.smoothing is not None and model.column_smoothness is None:
-            smoothness = 0.0  # the network smooths the data instead
-        if (model.choices_["axis"] == "columns").any():
-            smoothness = "chosen per module"
-        return used | {
-            "smoothness": smoothness,
-            "smoothness_scale": _UNITS[model.smoothness_scale],
-            "graph_term": model.graph_term,
-        }
+        return setting_rows(self.model, self.record.get("settings"))
 
     def tests(self) -> list[tuple[str, str]]:
         """The recorded options of the enrichment tests."""
-        levels = {name.replace("_", " "): f"{options['level']:g}" for name, options in self.tested.items()}
-        same = len(set(levels.values())) == 1
-        rows = [("level" if same else f"level, {name}", level) for name, level in levels.items()][: 1 if same else None]
-        options = self.tested.get("gene_sets", {})
-        given = {name: options.get(name) for name in ("by_sign", "collapse")}
-        return rows + [(name, _as_text(value)) for name, value in given.items() if value not in (None, False)]
+        return enrichment_rows(self.tested)
 
     def inputs(self) -> list[tuple[str, str]]:
         """Names of files, and the options with which they were read."""
-        given = {name: value for name, value in self._inputs().items() if value}
-        return [(name, PurePath(value).name if name in _FILES else _as_text(value)) for name, value in given.items()]
+        return input_rows(self._inputs())
 
     def _inputs(self) -> dict[str, Any]:
         given = self.record.get("inputs")
@@ -352,7 +313,8 @@ def _modules(model: SparseGraphSVD, tables: _Tables, level: float) -> Iterator[M
     gene_names, sample_names = (names_of(model, axis) for axis in ("columns", "rows"))
     wide = model.columns_.sum(axis=1).min(initial=_WIDE) >= _WIDE
     recurrent = recurrent_features(list(model.components_) if wide else [])
-    summary = summary_frame(model).assign(chosen=not model.choices_.empty)
+    chosen = model.choices_.loc[~model.choices_["fallback"].astype(bool), "module"]
+    summary = summary_frame(model).assign(chosen=lambda table: table["module"].isin(chosen))
     for number, row in enumerate(_rows(summary)):
         genes = _members(model.components_[number], gene_names)
         leading = leading_features(model.components_[number])
@@ -430,17 +392,3 @@ def _missing(model: SparseGraphSVD, alignment: dict[str, Any], tables: _Tables) 
         yield "tests for edges (edges.tsv): run netbic enrich"
     if tables.sets is None:
         yield "enriched gene sets (gene_sets.tsv): run netbic enrich with a file of gene sets, then netbic report"
-
-
-def _size(kept: int | None, penalty: object) -> int | str:
-    """How many genes or samples a module contains."""
-    if kept is not None or penalty is None:
-        return "all" if kept is None else kept
-    fallback = getattr(penalty, "fallback", None)
-    return "chosen per module" + (f", {fallback} where the data do not determine a size" if fallback else "")
-
-
-def _as_text(value: object) -> str:
-    if isinstance(value, list):
-        return ", ".join(map(str, value))
-    return "yes" if value is True else str(value)

@@ -132,8 +132,7 @@ class ModulePage:
             yield Diagnostic("not converged", "not converged", "The search stopped before the module was stable.")
         if text := self._graph_drives_it():
             yield Diagnostic("graph-driven", "graph-driven", text)
-        if self._few_hubs() or self._degrees_explain_it():
-            text = "Its edges are explained by hubs: genes with many neighbours everywhere in the network."
+        if text := self._hubs_drive_it():
             yield Diagnostic("hub-driven", "hub-driven", text)
         if own.get("repeats", -1) >= 0 and (self.verdict is None or self.verdict.kind != "repeats"):
             yield repetition(own)
@@ -154,10 +153,19 @@ class ModulePage:
 
     def _graph_drives_it(self) -> str:
         """Why the network dominates the data; "" if it does not."""
-        share, rank = self.summary["graph_share"], self.summary.get("worst_rank", 0)
+        share, rank, reasons = self.summary["graph_share"], self.summary.get("worst_rank", 0), list[str]()
         if share > LARGE_GRAPH_SHARE and not self.summary.get("chosen", False):
-            return f"{share:.0%} of the scores of its genes come from the network."
-        return f"A leading gene has rank {rank:,} by the data alone." if rank > LOW_RANK else ""
+            reasons.append(f"{share:.0%} of the scores of its genes come from the network.")
+        if rank > LOW_RANK:
+            reasons.append(f"A leading gene has rank {rank:,} by the data alone.")
+        return " ".join(reasons)
+
+    def _hubs_drive_it(self) -> str:
+        """Why its edges may be those of hubs; "" if they are not."""
+        if self._degrees_explain_it():
+            similar = f" and similar {self.also_matched}" if self.also_matched else ""
+            return f"It has more edges than random genes, but not more than random genes of the same degrees{similar}."
+        return "Half or more of its edges involve three genes." if self._few_hubs() else ""
 
     def _few_hubs(self) -> bool:
         """Whether three members have half of the edges: many more than if all members had the same degree."""
