@@ -6,6 +6,7 @@ import io
 import json
 import re
 import shutil
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -214,9 +215,11 @@ def test_a_star_is_hub_driven_and_a_ring_is_not(folder):
     pages = contents.gather(folder).modules
     for page in pages:
         own = page.edges
-        assert ("hub-driven" in page.diagnostics) == (
-            own["q_value"] <= 0.05 < own["degree_q_value"] or (own["n_edges"] >= 10 and page.network.hub_share >= 0.5)
-        )
+        assert own["degree_matched_on"] == "degree, mean, variance"
+        assert ("hub-driven" in page.diagnostics) == (own["n_edges"] >= 10 and page.network.hub_share >= 0.5)
+        assert ("edges as expected" in page.diagnostics) == (own["q_value"] <= 0.05 < own["degree_q_value"])
+        by_degree = replace(page, edges=own | {"degree_matched_on": "degree"}).diagnostics
+        assert ("hub-driven" in by_degree) == ({"hub-driven", "edges as expected"} & set(page.diagnostics) != set())
 
 
 def test_a_folder_without_optional_files_has_a_report_that_lists_them(folder, tmp_path):

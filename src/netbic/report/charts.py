@@ -197,7 +197,8 @@ def _edges(table: pd.DataFrame, level: float) -> Chart:
     not_shown = len(table) - len(data)
     caption = (
         "Edges inside each module, compared with random genes (horizontal) and with random genes of the same degrees "
-        "(vertical). Points at the lower right are modules of hubs. If the network was used in the fit, neither "
+        "(vertical). Points at the lower right are modules of hubs, or of highly expressed or variable genes. If the "
+        "network was used in the fit, neither "
         "comparison is evidence of biology."
         + (f" Modules without edges, or that cannot be compared ({not_shown}), are not shown." if not_shown else "")
     )

@@ -15,8 +15,10 @@ EXPLANATIONS: Final = {
     "graph-driven": "More than {share} of the scores come from the network, or a gene with one of the largest weights "
     f"has a rank beyond {LOW_RANK} by the data alone: decrease the smoothness unless you want the network to "
     "dominate.",
-    "hub-driven": "They have more edges than random genes, but not more than random genes of the same degrees (numbers "
-    "of neighbours); or a few hubs have most of the edges.",
+    "hub-driven": "A few hubs (genes with many neighbours) have most of their edges, or they do not have more edges "
+    "than random genes of the same degrees (numbers of neighbours).",
+    "edges as expected": "They have more edges than random genes, but not more than random genes of the same degrees "
+    "(numbers of neighbours) and similar mean and variance.",
     "repeats": "Their scores are correlated (0.7 or more) with those of an earlier module.",
     "same leading genes": "A gene is among the ten leading genes of half of the modules or more.",
     "not converged": "The search stopped before these modules were stable.",

@@ -132,8 +132,7 @@ class ModulePage:
             yield Diagnostic("not converged", "not converged", "The search stopped before the module was stable.")
         if text := self._graph_drives_it():
             yield Diagnostic("graph-driven", "graph-driven", text)
-        if text := self._hubs_drive_it():
-            yield Diagnostic("hub-driven", "hub-driven", text)
+        yield from self._explained_edges()
         if own.get("repeats", -1) >= 0 and (self.verdict is None or self.verdict.kind != "repeats"):
             yield repetition(own)
         if self.recurrent:
@@ -160,12 +159,18 @@ class ModulePage:
             reasons.append(f"A leading gene has rank {rank:,} by the data alone.")
         return " ".join(reasons)
 
-    def _hubs_drive_it(self) -> str:
-        """Why its edges may be those of hubs; "" if they are not."""
-        if self._degrees_explain_it():
-            similar = f" and similar {self.also_matched}" if self.also_matched else ""
-            return f"It has more edges than random genes, but not more than random genes of the same degrees{similar}."
-        return "Half or more of its edges involve three genes." if self._few_hubs() else ""
+    def _explained_edges(self) -> Iterator[Diagnostic]:
+        """Whether its edges are those of hubs, or of genes with such degrees, means and variances."""
+        explained = self._degrees_explain_it()
+        if explained and self.also_matched:
+            text = f"than random genes of the same degrees and similar {self.also_matched}."
+            text = f"It has more edges than random genes, but not more {text}"
+            yield Diagnostic("edges as expected", "edges as expected", text)
+        if self._few_hubs():
+            yield Diagnostic("hub-driven", "hub-driven", "Half or more of its edges involve three genes.")
+        elif explained and not self.also_matched:
+            text = "It has more edges than random genes, but not more than random genes of the same degrees."
+            yield Diagnostic("hub-driven", "hub-driven", text)
 
     def _few_hubs(self) -> bool:
         """Whether three members have half of the edges: many more than if all members had the same degree."""
