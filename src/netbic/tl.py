@@ -242,7 +242,10 @@ def verdicts(adata: AnnData, *, key: str = "netbic", copy: bool = False, **optio
             known = ", ".join(map(str, adata.obs.columns)) or "none"
             raise InputError(f"groups={groups!r} is not a column of obs (there are: {known})")
         options["groups"] = adata.obs[groups].to_numpy()
-    adata.uns[key]["verdicts"] = _storable(judge(model, _matrix_of_model(adata, key), **options).table)
+    X = _matrix_of_model(adata, key)
+    if kind_of(X) == "dask":
+        raise InputError("verdicts need the data in memory: use adata.to_memory() if they fit")
+    adata.uns[key]["verdicts"] = _storable(judge(model, X, **options).table)
     return adata if copy else None
 
 
