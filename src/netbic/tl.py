@@ -6,7 +6,10 @@ With `key_added="netbic"` an object gets
 - `varm["netbic"]`: weights of the genes, `varm["netbic_preparation"]`: mean, scale and use of each gene;
 - `obsm["netbic_members"]`, `varm["netbic_members"]`: the members of each module;
 - `varp["netbic"]`: the graph, matched to the genes;
-- `uns["netbic"]`: settings, singular values and diagnostics of each module.
+- `uns["netbic"]`: settings, singular values and diagnostics of each module;
+- after `sample_groups`: `obsm["netbic_scores"]` and `obsm["netbic_groups"]`, and their summary in
+  `uns["netbic"]["groups"]`;
+- after `verdicts`: `uns["netbic"]["verdicts"]`.
 """
 
 from __future__ import annotations
@@ -24,18 +27,20 @@ from numpy.typing import NDArray
 from netbic import __version__
 from netbic.arrays import Matrix, checked, kind_of
 from netbic.errors import InputError, import_optional, shown
-from netbic.estimators import SparseGraphSVD, fitted_model, is_model, names_of
+from netbic.estimators import DIAGNOSTIC_NUMBERS, SparseGraphSVD, fitted_model, is_model, names_of
 from netbic.graphs import Graph
 from netbic.methods import usual_settings
 from netbic.outofcore import select_columns
 from netbic.readers import as_floats, as_matrix, describe, store_source
+from netbic.selection import SampleGroups
+from netbic.selection import verdicts as judge
 from netbic.storage import ModelState, model_from, state_of
 from netbic.study import Alignment, align, scores_by_name, with_names
 
 if TYPE_CHECKING:
     from anndata import AnnData
 
-_OPTIONAL = ("rows_choices", "columns_choices", "kept", "smoothing")  # arrays of some models only
+_OPTIONAL = ("rows_choices", "columns_choices", "kept", "smoothing", "regressed_out")  # arrays of some models only
 _PER_MODULE = ("singular_values", "explained_variance_ratio", "graph_share", "converged", "rounds")
 
 
@@ -150,6 +155,111 @@ def score(
     return adata if copy else None
 
 
+def sample_groups(adata: AnnData, *, key: str = "netbic", copy: bool = False) -> AnnData | None:
+    """Store which cells (or samples) each module is up or down in, and their scores.
+
+    See :func:`netbic.selection.sample_groups` for how groups are found.
+
+    Parameters
+    ----------
+    adata : AnnData
+        After `modules`.
+    key : str
+        Key of the modules.
+    copy : bool
+        Return a copy with the results instead of writing them into `adata`.
+
+    Returns
+    -------
+    AnnData or None
+        `obsm[key + "_scores"]` contains the scores Xv, a column per module (`obsm["X_" + key]` are the least-squares
+        scores on all modules together); `obsm[key + "_groups"]` is a DataFrame with a categorical column per module
+        ("up", "down", or missing if a cell belongs to neither), named like `netbic_0`; `uns[key]["groups"]` is the
+        table of `netbic.selection.group_summary`.
+
+    Examples
+    --------
+    >>> import anndata, netbic
+    >>> study = netbic.simulate.cohort(200, 500, n_modules=1, strength=2, random_state=0)
+    >>> adata = anndata.AnnData(study.expression)
+    >>> netbic.tl.modules(adata, n_components=1, n_rows=200, n_columns=60)
+    >>> netbic.tl.sample_groups(adata)
+    >>> adata.obsm["netbic_groups"]["netbic_0"].value_counts().to_dict()
+    {'up': 24, 'down': 16}
+    >>> adata.uns["netbic"]["groups"]["result"].tolist()
+    ['up in 24 and down in 16 of 200 samples']
+    """
+    adata = _writable(adata, copy)
+    model = from_anndata(adata, key)
+    found = SampleGroups.find(model, _matrix_of_model(adata, key), names=list(adata.obs_names))
+    shape = (model.n_components_, adata.n_obs)
+    groups = found.table["group"].to_numpy(dtype=object).reshape(shape)
+    categories = pd.CategoricalDtype(["down", "up"])  # "" is neither: a missing value, which scanpy draws in grey
+    columns = {f"{key}_{module}": pd.array(own, dtype=categories) for module, own in enumerate(groups)}
+    adata.obsm[f"{key}_scores"] = np.ascontiguousarray(found.table["score"].to_numpy(dtype=np.float64).reshape(shape).T)
+    adata.obsm[f"{key}_groups"] = pd.DataFrame(columns, index=adata.obs_names)
+    adata.uns[key]["groups"] = _storable(found.summary)
+    return adata if copy else None
+
+
+def verdicts(adata: AnnData, *, key: str = "netbic", copy: bool = False, **options: Any) -> AnnData | None:
+    """Judge every module in cells (or samples) that were not used to find it, and store the verdicts.
+
+    See :func:`netbic.selection.verdicts` for how modules are judged. Cells of one donor are not independent: give the
+    donors as `groups`.
+
+    Parameters
+    ----------
+    adata : AnnData
+        After `modules`, with the matrix in memory.
+    key : str
+        Key of the modules.
+    copy : bool
+        Return a copy with the results instead of writing them into `adata`.
+    **options
+        Passed to :func:`netbic.selection.verdicts`: `n_pairs`, `time_budget`, `random_state`, `n_jobs`, and `groups`,
+        which may also be the name of a column of `obs`.
+
+    Returns
+    -------
+    AnnData or None
+        `uns[key]["verdicts"]` is the table of :class:`netbic.selection.Verdicts`, a row per module.
+
+    Examples
+    --------
+    >>> import anndata, netbic
+    >>> study = netbic.simulate.cohort(200, 500, n_modules=1, strength=2, random_state=0)
+    >>> adata = anndata.AnnData(study.expression)
+    >>> netbic.tl.modules(adata, n_components=2, n_rows=200, n_columns=60)
+    >>> netbic.tl.verdicts(adata, n_pairs=4, random_state=0)
+    >>> adata.uns["netbic"]["verdicts"]["verdict"].tolist()
+    ['strong', 'doubtful']
+    """
+    adata = _writable(adata, copy)
+    model = from_anndata(adata, key)
+    if isinstance(groups := options.get("groups"), str):
+        if groups not in adata.obs.columns:
+            known = ", ".join(map(str, adata.obs.columns)) or "none"
+            raise InputError(f"groups={groups!r} is not a column of obs (there are: {known})")
+        options["groups"] = adata.obs[groups].to_numpy()
+    X = _matrix_of_model(adata, key)
+    if kind_of(X) == "dask":
+        raise InputError("verdicts need the data in memory: use adata.to_memory() if they fit")
+    adata.uns[key]["verdicts"] = _storable(judge(model, X, **options).table)
+    return adata if copy else None
+
+
+def _matrix_of_model(adata: AnnData, key: str) -> Matrix:
+    """The matrix in which the modules were found, with the genes that were used."""
+    used = np.asarray(adata.varm[f"{key}_preparation"])[:, 2] == 1
+    return _matrix(adata, _stored_layer(adata, key), np.flatnonzero(used))
+
+
+def _storable(table: pd.DataFrame) -> pd.DataFrame:
+    """A table that files of AnnData can hold, with text as its index."""
+    return table.set_axis(table.index.astype(str))
+
+
 def _stored_layer(adata: AnnData, key: str) -> str | None:
     layer = str(adata.uns[key]["layer"])
     return None if layer == "X" else layer
@@ -176,8 +286,8 @@ def store(adata: AnnData, model: SparseGraphSVD, key: str, kept: NDArray[np.intp
     model = fitted_model(model)
     state, size = state_of(model), int(adata.n_vars)
     for part in (adata.obsm, adata.varm, adata.obsp, adata.varp, adata.uns):
-        for name in (key, f"{key}_members", f"{key}_preparation", f"{key}_posteriors"):
-            part.pop(name, None)
+        for end in ("", "_members", "_preparation", "_posteriors", "_scores", "_groups"):
+            part.pop(f"{key}{end}", None)
     offsets = state.arrays["offsets"]
     used = np.ones_like(offsets)
     preparation = np.column_stack([offsets, state.arrays.get("factors", used), used])
@@ -197,6 +307,7 @@ def store(adata: AnnData, model: SparseGraphSVD, key: str, kept: NDArray[np.intp
         adata.obsp[key] = state.graphs["row_graph"].weights
     optional = [name for name in _OPTIONAL if name in state.arrays]
     adata.uns[key] = {name: state.arrays[name] for name in (*_PER_MODULE, "objectives", *optional)} | {
+        "diagnostics": _storable(model.diagnostics_),
         "class": state.kind,
         "settings": json.dumps(state.settings),
         "layer": layer or "X",
@@ -226,6 +337,8 @@ def from_anndata(adata: AnnData, key: str = "netbic") -> SparseGraphSVD:
         "components": np.ascontiguousarray(np.asarray(adata.varm[key])[used].T),
         "offsets": np.ascontiguousarray(preparation[used, 0]),
     }
+    if "diagnostics" in found:
+        arrays["diagnostics"] = found["diagnostics"][list(DIAGNOSTIC_NUMBERS)].to_numpy(dtype=np.float64)
     if settings["scale"]:
         arrays["factors"] = np.ascontiguousarray(preparation[used, 1])
     if "rows_choices" in found:

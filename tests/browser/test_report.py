@@ -42,6 +42,11 @@ def hostile_folder(tmp_path_factory):
     return report_folders.hostile(tmp_path_factory.mktemp("hostile"))
 
 
+@pytest.fixture(scope="module")
+def folder_of_all_samples(tmp_path_factory):
+    return report_folders.all_samples(tmp_path_factory.mktemp("all"))
+
+
 @pytest.fixture
 def opened(browser):
     """Opens a report; at the end there may be no error message, no request and no policy violation."""
@@ -87,10 +92,10 @@ def tip(page):
 
 
 def go_to_module(page, number):
-    """Open a module from the table and wait until its pictures respond to the mouse."""
-    page.locator(f'.sortable a[href="#module-{number}"]').click()
-    page.locator(f"#module-{number}").wait_for()
-    page.wait_for_function(f"!document.querySelector('#module-{number} circle title')")
+    """Open a module (from 0) from the table and wait until its pictures respond to the mouse."""
+    page.locator(f'.sortable a[href="#module-{number + 1}"]').click()
+    page.locator(f"#module-{number + 1}").wait_for()
+    page.wait_for_function(f"!document.querySelector('#module-{number + 1} circle title')")
 
 
 def painted(page, selector):
@@ -133,12 +138,13 @@ def test_the_table_sorts_by_keyboard(folder, opened):
 def test_the_search_finds_all_modules_of_a_gene(folder, opened):
     page, members = opened(folder), netbic.io.read_table(folder / "modules.tsv")
     genes = members[members["axis"] == "gene"]
-    gene = genes["name"].value_counts().index[0]
+    listed = genes.loc[genes["module"] == 0, "name"].head(15).tolist()
+    gene = max(listed, key=genes["name"].tolist().count)
     page.get_by_label("Search for a gene or sample").press_sequentially(gene.lower())
     first = page.locator("#found li").first
     assert first.locator("bdi").inner_text() == gene
     links = first.locator("a").evaluate_all("all => all.map((a) => a.getAttribute('href'))")
-    assert links == [f"#module-{number}" for number in genes.loc[genes["name"] == gene, "module"]]
+    assert links == [f"#module-{number + 1}" for number in genes.loc[genes["name"] == gene, "module"]]
     page.keyboard.press("Enter")  # to the first answer
     page.keyboard.press("Enter")  # and there
     module = page.locator(f"details:has({links[0]})")
@@ -219,7 +225,7 @@ def test_hovering_the_heatmap_shows_gene_sample_and_value(folder, opened):
     heatmap = netbic.report.heatmaps.read_heatmaps(folder)[0]
     model = netbic.load(folder)
     genes, samples = model.names_["columns"], model.names_["rows"]
-    box = page.locator("details[open] .heatmap > img").bounding_box()
+    box = page.locator("details[open] .heatmap .values").bounding_box()
     n_genes, n_samples = heatmap.values.shape
     row, col = n_genes - 1, 2
     page.mouse.move(box["x"] + (col + 0.5) * box["width"] / n_samples, box["y"] + (row + 0.5) * box["height"] / n_genes)
@@ -231,18 +237,58 @@ def test_hovering_the_heatmap_shows_gene_sample_and_value(folder, opened):
 
 
 @pytest.mark.parametrize("width", [400, 1600])
-@pytest.mark.parametrize("name", ["folder", "hostile_folder"])
+@pytest.mark.parametrize("name", ["folder", "hostile_folder", "folder_of_all_samples"])
 def test_nothing_overflows_narrow_or_wide_windows(name, width, opened, request):
     page = opened(request.getfixturevalue(name), width)
     page.get_by_role("button", name="Open all").click()
     page.locator("details.all").evaluate_all("all => all.forEach((one) => { one.open = true; })")
     page.locator(".chart canvas").first.wait_for()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    for selector in ("h1", "#find", "details .heatmap img", "details .network svg", "details .evidence table"):
+    for selector in ("h1", "#find", "details .heatmap .values", "details .network svg", "details .evidence table"):
         box = page.locator(selector).first.bounding_box()
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= width + 1
         assert box["width"] > 0.15 * width
+
+
+def test_the_first_screen_shows_the_verdicts(folder_of_all_samples, opened):
+    page, judged = opened(folder_of_all_samples), netbic.io.read_table(folder_of_all_samples / "verdicts.tsv")
+    assert page.locator(".answer").inner_text().startswith("Of 3 modules")
+    shown = page.locator(".sortable .verdict")
+    assert shown.all_inner_texts() == judged["verdict"].tolist()
+    assert shown.last.bounding_box()["y"] < 900
+    header(page, "verdict").get_by_role("button").click()
+    assert shown.all_inner_texts() == sorted(judged["verdict"])
+    colours = shown.evaluate_all("all => all.map((one) => getComputedStyle(one).backgroundColor)")
+    assert len(set(colours)) == judged["verdict"].nunique()
+
+
+def test_a_sample_is_found_with_its_scores_and_groups(folder_of_all_samples, opened):
+    page, table = opened(folder_of_all_samples), netbic.io.read_table(folder_of_all_samples / "samples.tsv")
+    sample = table.loc[table["group"].isin(["up", "down"]), "sample"].iloc[0]
+    page.get_by_label("Search for a gene or sample").fill(sample)
+    answers = page.locator("#found li").first.locator("a").all_inner_texts()
+    own = table[table["sample"] == sample]
+    for text, module, score, group in zip(answers, own["module"], own["score"], own["group"].fillna(""), strict=True):
+        start = f"module {module + 1} (score "
+        assert text.startswith(start)
+        number, _, label = text[len(start) : -1].partition(", ")
+        assert label == group
+        assert float(number.replace("\N{MINUS SIGN}", "-")) == pytest.approx(score, rel=0.01)
+
+
+def test_the_tooltip_of_a_heatmap_names_the_group_of_the_sample(folder_of_all_samples, opened):
+    page, table = opened(folder_of_all_samples), netbic.io.read_table(folder_of_all_samples / "samples.tsv")
+    module = int(table.loc[table["group"] == "up", "module"].iloc[0])
+    go_to_module(page, module)
+    highest = table[table["module"] == module].sort_values("score").iloc[-1]
+    box = page.locator(f"#module-{module + 1} .heatmap .values").bounding_box()
+    page.mouse.move(box["x"] + 1, box["y"] + 1)
+    assert highest["sample"] in tip(page)
+    assert tip(page).endswith(", up")
+    strip = page.locator(f"#module-{module + 1} .heatmap .strip").bounding_box()
+    assert (strip["x"], strip["width"]) == (box["x"], box["width"])
+    assert page.locator(f"#module-{module + 1} .scores rect.up").count() > 0
 
 
 def test_the_dark_theme_applies_to_charts_too(folder, opened):
@@ -274,7 +320,7 @@ def test_downloads_contain_what_is_shown(folder, opened, tmp_path):
     np.testing.assert_allclose(table["singular_value"], summary["singular_value"])
     go_to_module(page, 2)
     with page.expect_download() as download:
-        page.get_by_role("button", name="Download members of module 2 (TSV)").click()
+        page.get_by_role("button", name="Download members of module 3 (TSV)").click()
     download.value.save_as(tmp_path / "own.tsv")
     assert set(pd.read_csv(tmp_path / "own.tsv", sep="\t")["module"]) == {2}
 
@@ -288,7 +334,7 @@ def test_without_javascript_tables_pictures_and_members_are_shown(folder, opened
     heaviest = members[(members["module"] == 1) & (members["axis"] == "gene")]["name"].iloc[:3]
     for name in heaviest:
         assert page.locator("details[open] .members bdi").get_by_text(name, exact=True).is_visible()
-    assert page.locator("details[open] .heatmap img").first.bounding_box()["height"] > 100
+    assert page.locator("details[open] .heatmap .values").first.bounding_box()["height"] > 100
     assert page.locator("details[open] circle").first.is_visible()
 
 

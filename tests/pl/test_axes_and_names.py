@@ -37,6 +37,7 @@ def pictures(study, model, count, stable, tuned, terms):
         "heatmap": lambda ax: pl.heatmap(model, study.expression, ax=ax),
         "network": lambda ax: pl.network(model, ax=ax),
         "loadings": lambda ax: pl.loadings(model, ax=ax),
+        "scores": lambda ax: pl.scores(model, study.expression, ax=ax),
         "convergence": lambda ax: pl.convergence(model, ax=ax),
         "singular_values": lambda ax: pl.singular_values(model, count, ax=ax),
         "stability": lambda ax: pl.stability(stable, ax=ax),

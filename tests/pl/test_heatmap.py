@@ -108,6 +108,20 @@ def test_strips_show_all_memberships_and_so_the_overlaps(study, model):
             np.testing.assert_allclose(strip[lane], expected)
 
 
+def test_the_lane_of_a_module_that_keeps_all_samples_shows_their_weights(study):
+    model = netbic.SparseGraphSVD(2, n_columns=50).fit(study.expression)
+    ax = pl.heatmap(model, study.expression)
+    order = module_order(model.left_vectors_.T)
+    of_genes, of_samples = (image.get_array() for image in ax.images[1:3])
+    assert {tuple(colour) for colour in np.unique(of_genes.reshape(-1, 3), axis=0)} == {
+        (0.95, 0.95, 0.95), to_rgb(module_colour(0)), to_rgb(module_colour(1)),
+    }  # fmt: skip
+    for k in range(2):
+        weights, lane = model.left_vectors_[order.members, k], of_samples[:, k]
+        assert np.all(lane[weights > 0.01, 0] > lane[weights > 0.01, 2])  # red above, blue below
+        assert np.all(lane[weights < -0.01, 0] < lane[weights < -0.01, 2])
+
+
 def test_strips_lie_along_the_data(study, model):
     ax = pl.heatmap(model, study.expression)
     data, above, beside = (drawn.get_extent() for drawn in ax.images)

@@ -6,6 +6,7 @@ import io
 import json
 import re
 import shutil
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -161,13 +162,33 @@ def test_heatmaps_of_sparse_and_incomplete_data(tmp_path):
 
 
 def test_large_modules_are_cut_to_their_heaviest_members(tmp_path):
-    X = np.random.default_rng(0).normal(size=(400, 900))
-    model = netbic.SparseGraphSVD(1).fit(X)
+    X = np.random.default_rng(0).normal(size=(700, 900))
+    model = netbic.SparseGraphSVD(1, n_rows=600).fit(X)
     netbic.report.write_heatmaps(tmp_path, model, X)
     (heatmap,) = heatmaps.read_heatmaps(tmp_path)
-    magnitudes = np.abs(model.components_[0])
-    assert magnitudes[heatmap.genes].min() >= np.delete(magnitudes, heatmap.genes).max()
-    assert heatmap.values.shape == (300, 150)
+    for weights, shown in ((model.components_[0], heatmap.genes), (model.left_vectors_[:, 0], heatmap.samples)):
+        magnitudes = np.abs(weights)
+        assert magnitudes[shown].min() >= np.delete(magnitudes, shown).max()
+    assert heatmap.values.shape == (300, 400)
+
+
+def test_of_all_samples_some_are_shown_at_equal_distances_in_their_order(tmp_path):
+    X = np.random.default_rng(0).normal(size=(900, 500))
+    model = netbic.SparseGraphSVD(1, n_columns=50).fit(X)
+    netbic.report.write_heatmaps(tmp_path, model, X)
+    (heatmap,) = heatmaps.read_heatmaps(tmp_path)
+    ranks = (-model.left_vectors_[:, 0]).argsort().argsort()[heatmap.samples]
+    assert heatmap.values.shape == (50, 400)
+    assert (ranks[0], ranks[-1]) == (0, 899)
+    assert set(np.diff(ranks)) == {2, 3}
+
+
+def test_the_heatmaps_of_many_modules_stay_small(tmp_path):
+    X = np.random.default_rng(0).normal(size=(500, 300))
+    model = netbic.SparseGraphSVD(12, n_columns=250).fit(X)
+    netbic.report.write_heatmaps(tmp_path, model, X)
+    cells = sum(heatmap.values.size for heatmap in heatmaps.read_heatmaps(tmp_path))
+    assert 780_000 < cells < 820_000
 
 
 def test_red_is_above_blue_below_and_grey_missing():
@@ -194,16 +215,18 @@ def test_a_star_is_hub_driven_and_a_ring_is_not(folder):
     pages = contents.gather(folder).modules
     for page in pages:
         own = page.edges
-        assert ("hub-driven" in page.diagnostics) == (
-            own["q_value"] <= 0.05 < own["degree_q_value"] or (own["n_edges"] >= 10 and page.network.hub_share >= 0.5)
-        )
+        assert own["degree_matched_on"] == "degree, mean, variance"
+        assert ("hub-driven" in page.diagnostics) == (own["n_edges"] >= 10 and page.network.hub_share >= 0.5)
+        assert ("edges as expected" in page.diagnostics) == (own["q_value"] <= 0.05 < own["degree_q_value"])
+        by_degree = replace(page, edges=own | {"degree_matched_on": "degree"}).diagnostics
+        assert ("hub-driven" in by_degree) == ({"hub-driven", "edges as expected"} & set(page.diagnostics) != set())
 
 
 def test_a_folder_without_optional_files_has_a_report_that_lists_them(folder, tmp_path):
     shutil.copytree(folder / "model", tmp_path / "bare")
     page = Page(netbic.report.write_report(tmp_path / "bare").read_text())
     text = " ".join(page.texts["li"])
-    for missing in ("heatmaps.npz", "edges.tsv", "gene_sets.tsv", "alignment.json"):
+    for missing in ("verdicts.tsv", "samples.tsv", "heatmaps.npz", "edges.tsv", "gene_sets.tsv", "alignment.json"):
         assert missing in text
     assert len(page.all("details")) == 3 * 4
     assert page.all("circle")
@@ -373,7 +396,8 @@ def test_the_level_of_enrich_is_that_of_the_report(folder, tmp_path, level):
     explained = edges["q_value"].le(level) & edges["degree_q_value"].gt(level)
     assert [module._degrees_explain_it() for module in gathered.modules] == (explained & comparable(gathered)).tolist()
     more = edges["degree_q_value"].le(level)
-    drawn = charts._folds(gathered.table, level).set_index("module")["kind"]
+    drawn = charts._folds(gathered.table, level).assign(module=lambda table: table["module"] - 1)  # from 1 in charts
+    drawn = drawn.set_index("module")["kind"]
     assert (drawn == f"more than expected from the degrees (q ≤ {level:g})").equals(more[drawn.index].rename("kind"))
     assert f"q ≤ {level:g}" in netbic.report.write_report(copy).read_text()
 
@@ -401,14 +425,13 @@ def test_a_module_without_gene_sets_says_whether_they_were_tested(folder, tmp_pa
 
 
 def test_the_table_has_a_column_of_diagnostics_only_if_a_module_has_one(folder, tmp_path):
-    copy = shutil.copytree(folder, tmp_path / "copy")
-    model, column = netbic.load(copy), 'data-name="diagnostics"'
-    model.graph_share_ = np.zeros(model.n_components_)
-    (copy / "edges.tsv").unlink()
-    assert not contents.gather(copy, model).table["diagnostics"].any()
-    assert column not in netbic.report.write_report(copy, model=model).read_text()
+    X = netbic.io.open_study(folder.parent / "expression.parquet").X
+    model, column = netbic.SparseGraphSVD(2, n_columns=40).fit(X), 'data-name="diagnostics"'
+    netbic.save(model, tmp_path)
+    assert not contents.gather(tmp_path).table["diagnostics"].any()
+    assert column not in netbic.report.write_report(tmp_path).read_text()
     model.converged_ = np.arange(model.n_components_) > 0
-    assert column in netbic.report.write_report(copy, model=model).read_text()
+    assert column in netbic.report.write_report(tmp_path, model=model).read_text()
 
 
 def test_the_axes_of_the_edges_are_wider_than_a_single_value():

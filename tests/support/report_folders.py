@@ -54,6 +54,21 @@ def hostile(folder: Path) -> Path:
     return fitted(renamed, folder, f"<img src=x onerror={TRAP}>'\".parquet", sets)
 
 
+def all_samples(folder: Path) -> Path:
+    """A fit of three modules (the last is noise) that keep all samples, with groups of samples and verdicts."""
+    study = netbic.simulate.cohort(120, 400, n_modules=2, module_samples=30, strength=1.5, random_state=1)
+    model = netbic.SparseGraphSVD(3, n_columns=40, column_graph=study.network).fit(study.expression)
+    netbic.save(model, folder)
+    netbic.report.write_heatmaps(folder, model, study.expression)
+    groups = netbic.selection.SampleGroups.find(model, study.expression)
+    verdicts = netbic.selection.verdicts(model, study.expression, n_pairs=4, random_state=0)
+    netbic.io.write_table(folder / "samples.tsv", groups.table)
+    netbic.io.write_table(folder / "verdicts.tsv", verdicts.table)
+    list(netbic.enrichment.write_enrichment(model, folder, None, random_state=0))
+    netbic.report.write_report(folder)
+    return folder
+
+
 def _cohort():
     return netbic.simulate.cohort(120, 400, n_modules=3, module_samples=30, random_state=2)
 

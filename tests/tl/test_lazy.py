@@ -54,6 +54,17 @@ def test_a_dask_matrix_or_layer(kind, mask):
     assert isinstance(lazy.X, da.Array)
 
 
+def test_groups_of_samples_are_found_in_blocks_and_verdicts_need_the_data_in_memory():
+    data, lazy = cells(counts), cells(in_blocks(np.asarray))
+    for found in (data, lazy):
+        tl.modules(found, None, 2, n_columns=60)
+        tl.sample_groups(found)
+    np.testing.assert_allclose(lazy.obsm["netbic_scores"], data.obsm["netbic_scores"], atol=1e-8)
+    assert lazy.obsm["netbic_groups"].equals(data.obsm["netbic_groups"])
+    with pytest.raises(netbic.InputError, match=r"adata\.to_memory\(\)"):
+        tl.verdicts(lazy)
+
+
 def test_integers_are_converted_to_the_same_precision():
     whole = np.round(counts * 3).astype(np.int16)
     data, lazy = cells(whole), cells(in_blocks(np.asarray, whole))

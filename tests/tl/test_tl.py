@@ -270,3 +270,80 @@ def test_choices_and_the_graph_of_samples_are_preserved():
     for axis in ("rows", "columns"):
         np.testing.assert_array_equal(again.posteriors_[axis], model.posteriors_[axis])
     assert (again.row_graph.weights != toy.row_graph.weights).nnz == 0
+
+
+@pytest.fixture(scope="module")
+def clear():
+    """Two modules with groups of samples, in a layer and in some genes; the others are constant."""
+    planted = netbic.simulate.cohort(200, 400, n_modules=2, module_samples=40, strength=2, random_state=3)
+    data = anndata.AnnData(planted.expression * 0)
+    data.layers["log"] = planted.expression.to_numpy()
+    data.obs["donor"] = np.arange(200) // 2
+    tl.modules(data, planted.network, 3, n_rows=200, n_columns=50, layer="log", mask_var=np.arange(400) % 10 != 0)
+    used = planted.expression.loc[:, np.arange(400) % 10 != 0]
+    return data, used
+
+
+def test_groups_of_samples_are_those_of_selection_and_survive_a_file(clear, tmp_path):
+    data, used = clear
+    tl.sample_groups(data)
+    data.write_h5ad(tmp_path / "data.h5ad")
+    again = anndata.read_h5ad(tmp_path / "data.h5ad")
+    expected = netbic.selection.SampleGroups.find(tl.from_anndata(data), used.to_numpy())
+    for stored in (data, again):
+        np.testing.assert_allclose(stored.obsm["netbic_scores"].T.ravel(), expected.table["score"])
+        groups = stored.obsm["netbic_groups"]
+        assert list(groups.columns) == ["netbic_0", "netbic_1", "netbic_2"]
+        assert all(list(groups[name].cat.categories) == ["down", "up"] for name in groups)
+        flat = np.concatenate([groups[name].astype(object).fillna("") for name in groups])
+        assert flat.tolist() == expected.table["group"].tolist()
+        assert stored.uns["netbic"]["groups"]["result"].tolist() == expected.summary["result"].tolist()
+    assert "groups" in set(expected.summary["kind"])
+
+
+def test_verdicts_are_those_of_selection_and_survive_a_file(clear, tmp_path):
+    data, used = clear
+    copied = tl.verdicts(data, n_pairs=3, random_state=0, copy=True)
+    assert "verdicts" not in data.uns["netbic"]
+    copied.write_h5ad(tmp_path / "data.h5ad")
+    expected = netbic.selection.verdicts(tl.from_anndata(data), used, n_pairs=3, random_state=0).table
+    stored = anndata.read_h5ad(tmp_path / "data.h5ad").uns["netbic"]["verdicts"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(stored, expected, check_dtype=False)
+
+
+def test_groups_of_cells_that_belong_together_may_be_a_column(clear):
+    data, used = clear
+    copied = tl.verdicts(data, groups="donor", n_pairs=3, random_state=0, copy=True)
+    options = {"groups": np.arange(200) // 2, "n_pairs": 3, "random_state": 0}
+    expected = netbic.selection.verdicts(tl.from_anndata(data), used, **options).table
+    assert copied.uns["netbic"]["verdicts"]["reason"].tolist() == expected["reason"].tolist()
+    with pytest.raises(InputError, match=r"groups='patient' is not a column of obs \(there are: donor\)"):
+        tl.verdicts(data, groups="patient")
+
+
+def test_diagnostics_are_preserved(clear, tmp_path):
+    data, used = clear
+    model = SparseGraphSVD(3, n_columns=50).fit(used)
+    data = tl.to_anndata(model, used)
+    data.write_h5ad(tmp_path / "data.h5ad")
+    again = tl.from_anndata(anndata.read_h5ad(tmp_path / "data.h5ad"))
+    pd.testing.assert_frame_equal(again.diagnostics_, model.diagnostics_)
+    np.testing.assert_array_equal(again.regressed_out_, model.regressed_out_)
+    assert again.smoothing_ == model.smoothing_
+    named = data.uns["netbic"]["diagnostics"]
+    assert named["worst_rank"].tolist() == model.diagnostics_["worst_rank"].tolist()
+
+
+def test_smoothing_is_preserved():
+    model = SparseGraphSVD(2, n_columns=50, column_graph=study.network, smoothing=0.5).fit(study.expression)
+    again = tl.from_anndata(tl.to_anndata(model, study.expression))
+    assert again.smoothing_ == 0.5
+    np.testing.assert_allclose(again.transform(values), model.transform(study.expression))
+
+
+def test_new_modules_remove_earlier_groups_and_verdicts(clear):
+    data = clear[0].copy()
+    tl.sample_groups(data)
+    tl.modules(data, None, 1, n_rows=50, n_columns=50, layer="log")
+    assert not {"netbic_scores", "netbic_groups"} & set(data.obsm)
+    assert not {"groups", "verdicts"} & set(data.uns["netbic"])

@@ -11,6 +11,7 @@ from netbic.pl.layout import layout as layout
 from netbic.pl.loadings import loadings
 from netbic.pl.network import network
 from netbic.pl.recovery import recovery
+from netbic.pl.scores import scores
 from netbic.pl.singular_values import singular_values
 from netbic.pl.stability import stability
 from netbic.pl.tuning import tuning
@@ -22,6 +23,7 @@ __all__ = [
     "loadings",
     "network",
     "recovery",
+    "scores",
     "singular_values",
     "stability",
     "tuning",

@@ -46,6 +46,7 @@ def heatmap(
 
     A member of several modules is drawn once, in the module where its absolute weight is largest. The coloured strips
     have one lane per module, in which all its members are marked: marks outside the block of the module are overlaps.
+    If a module keeps all samples, its lane shows their weights instead (red: positive, blue: negative).
     Within a block, members are ordered by decreasing signed weight. Values are those that were fitted (centred and
     scaled); the colour scale is symmetric around zero and ends at the 98th percentile of the absolute values. Names are
     written where they fit, starting with the members with the largest weights.
@@ -80,11 +81,12 @@ def heatmap(
     """
     found = fitted(model, key)
     chosen = chosen_modules(found, modules)
-    rows, columns = (module_order(weights_of(found, axis)[chosen], n_others) for axis in ("rows", "columns"))
+    weights = [weights_of(found, axis)[chosen] for axis in ("rows", "columns")]
+    rows, columns = (module_order(own, n_others) for own in weights)
     values = entries(found, data_of(model, X, key), rows.members, columns.members)
     ax = axes_for(ax, (8.0, 6.0))
     _draw_values(ax, values, found)
-    _draw_strips(ax, rows, columns, chosen)
+    _draw_strips(ax, rows, columns, [_lanes(*side, chosen) for side in zip((rows, columns), weights, strict=True)])
     _draw_blocks(ax, rows, columns)
     ax.set_xlabel(_counted(columns, "columns"))
     ax.set_ylabel(_counted(rows, "rows"))
@@ -118,25 +120,32 @@ def _draw_values(ax: Axes, values: NDArray[Any], model: SparseGraphSVD) -> None:
     colour_bar(image, ax, label, extend="both")
 
 
-def _draw_strips(ax: Axes, rows: Order, columns: Order, chosen: list[int]) -> None:
+def _draw_strips(ax: Axes, rows: Order, columns: Order, lanes: list[NDArray[Any]]) -> None:
     """One lane per module above and to the left of the data, inside the same axes."""
     height, width = rows.members.size, columns.members.size
-    share = min(_LANE * len(chosen), _WIDEST_STRIP)
+    share = min(_LANE * len(lanes[0]), _WIDEST_STRIP)
     top, left = -0.5 - _GAP * height, -0.5 - _GAP * width
     shades = "none" if max(height, width) <= _SHARP_STRIP else "antialiased"
     options: dict[str, Any] = {"aspect": "auto", "interpolation": shades}
-    ax.imshow(_lanes(columns, chosen), extent=(-0.5, width - 0.5, top, top - share * height), **options)
-    lanes = _lanes(rows, chosen).swapaxes(0, 1)
-    ax.imshow(lanes, extent=(left - share * width, left, height - 0.5, -0.5), **options)
+    ax.imshow(lanes[1], extent=(-0.5, width - 0.5, top, top - share * height), **options)
+    ax.imshow(lanes[0].swapaxes(0, 1), extent=(left - share * width, left, height - 0.5, -0.5), **options)
     ax.set(xlim=(left - share * width, width - 0.5), ylim=(height - 0.5, top - share * height))
 
 
-def _lanes(order: Order, chosen: list[int]) -> NDArray[Any]:
-    """Colours of a strip, one row per module: the colour of the module for its members, light grey for others."""
+def _lanes(order: Order, weights: NDArray[Any], chosen: list[int]) -> NDArray[Any]:
+    """Colours of a strip, one row per module: the colour of the module for its members, light grey for others.
+
+    Where everything is a member, the weights are shown.
+    """
+    from matplotlib import colormaps
     from matplotlib.colors import to_rgb
 
     colours = np.array([to_rgb(module_colour(module)) for module in chosen])
-    return np.where(order.belongs[:, :, None], colours[:, None, :], 0.95)
+    lanes: NDArray[Any] = np.where(order.belongs[:, :, None], colours[:, None, :], 0.95)
+    for k in np.flatnonzero((weights != 0).all(axis=1)):
+        drawn = weights[k, order.members]
+        lanes[k] = colormaps[DIVERGING](0.5 + 0.5 * drawn / symmetric_limit(drawn))[:, :3]
+    return lanes
 
 
 def _draw_blocks(ax: Axes, rows: Order, columns: Order) -> None:

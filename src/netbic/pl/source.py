@@ -88,6 +88,13 @@ def data_of(model: Matrix, X: Matrix, key: str = "netbic") -> Data:
     return Data(as_floats(X) if kind_of(X) == "dask" else as_matrix(X))
 
 
+def model_columns(model: SparseGraphSVD, data: Data) -> Matrix:
+    """The data of the model's features, in their order."""
+    columns = _positions(model, data, "columns", np.arange(model.n_features_in_))
+    in_order = np.array_equal(columns, np.arange(data.matrix.shape[1]))
+    return data.matrix if in_order else data.matrix[:, columns]
+
+
 def entries(model: SparseGraphSVD, data: Data, rows: Indices, columns: Indices) -> Array:
     """These entries, centred and scaled as in the fit; of a sparse matrix only these are converted to dense."""
     if rows.size * columns.size > _MOST_ENTRIES:

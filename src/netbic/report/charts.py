@@ -16,6 +16,7 @@ from netbic.errors import import_optional
 from netbic.estimators import SparseGraphSVD
 
 _BLUE, _ORANGE = "#0072B2", "#D55E00"
+_VERDICTS = {"strong": "#00805B", "moderate": _BLUE, "repeats": "#9A6FB0", "doubtful": _ORANGE, "unknown": "#8A8F94"}
 _HEIGHT, _STATIC_WIDTH = 260, 520
 _MOST_COMPARED = 80
 _READY = "window.vegaEmbed = vegaEmbed; window.dispatchEvent(new Event('vega-ready'));"
@@ -39,6 +40,8 @@ def library() -> str:
 
 def charts(model: SparseGraphSVD, table: pd.DataFrame, level: float = DEFAULT_LEVEL) -> list[Chart]:
     """All charts for which there are data; `table` has a row per module, edges up to the q-value `level` are enriched.
+
+    In charts, modules are numbered from 1.
 
     Examples
     --------
@@ -102,38 +105,54 @@ def _x_modules(**options: Any) -> Any:
     return altair.X("module:O", title="module", axis=altair.Axis(labelAngle=0, labelOverlap=True), **options)
 
 
-def _colours(field: str, domain: list[str]) -> Any:
-    """The first of two kinds in blue, the second in orange."""
+def _colours(field: str, colours: dict[str, str]) -> Any:
+    """A colour for each kind."""
     altair = _altair()
     legend = altair.Legend(orient="top", title=None, labelLimit=300)
-    return altair.Color(field, scale=altair.Scale(domain=domain, range=[_BLUE, _ORANGE]), legend=legend)
+    scale = altair.Scale(domain=list(colours), range=list(colours.values()))
+    return altair.Color(field, scale=scale, legend=legend)
 
 
 def _variance(table: pd.DataFrame) -> Chart:
-    altair, kinds = _altair(), ["without diagnostics", "with a diagnostic"]
+    altair = _altair()
+    kinds, colours = _bar_kinds(table)
     data = pd.DataFrame(
         {
-            "module": table["module"],
+            "module": table["module"] + 1,
             "variance": table["explained_variance_ratio"].round(6),
             "strength": table["singular_value"].round(4),
             "genes": table["top_genes"],
-            "kind": np.where(table["diagnostics"].str.len() > 0, kinds[1], kinds[0]),
+            "kind": kinds,
         }
     )
     chart = altair.Chart(data).mark_bar(cursor="pointer")
     chart = chart.encode(
         x=_x_modules(),
         y=altair.Y("variance:Q", title="variance explained", axis=altair.Axis(format="%", tickCount=5)),
-        color=_colours("kind:N", kinds),
-        tooltip=_tooltips(variance="variance explained|.2%", strength="strength d|,.1f", genes="top genes"),
+        color=_colours("kind:N", colours),
+        tooltip=_tooltips(
+            kind="verdict" if "verdict" in table else "kind",
+            variance="variance explained|.2%",
+            strength="strength d|,.1f",
+            genes="top genes",
+        ),
     )
     caption = "One bar per module, in the order in which they were found."
     return _finished("variance", "Explained variance of each module", caption, chart)
 
 
+def _bar_kinds(table: pd.DataFrame) -> tuple[list[str], dict[str, str]]:
+    """The kind of each module and the colours of the kinds: verdicts, or whether there are diagnostics."""
+    if "verdict" in table:
+        kinds = table["verdict"].tolist()
+        return kinds, {kind: colour for kind, colour in _VERDICTS.items() if kind in kinds}
+    colours = {"without diagnostics": _BLUE, "with a diagnostic": _ORANGE}
+    return np.where(table["diagnostics"].str.len() > 0, *reversed(colours)).tolist(), colours
+
+
 def _shared_genes(model: SparseGraphSVD) -> Chart:
     altair = _altair()
-    data, numbers = _pairs(model), list(range(min(model.n_components_, _MOST_COMPARED)))
+    data, numbers = _pairs(model), list(range(1, min(model.n_components_, _MOST_COMPARED) + 1))
     scale = altair.Scale(domain=numbers)
     largest = max(0.1, float(data["share"].max() if len(data) else 0))
     chart = altair.Chart(data).mark_rect(cursor="pointer")
@@ -159,8 +178,8 @@ def _pairs(model: SparseGraphSVD) -> pd.DataFrame:
     sizes = members.sum(axis=1)
     share = shared / np.maximum(np.minimum(sizes[:, None], sizes), 1)
     rows, columns = np.nonzero((shared > 0) & ~np.eye(len(shared), dtype=bool))
-    pairs = {"module": rows, "other": columns, "shared": shared[rows, columns], "share": share[rows, columns].round(3)}
-    return pd.DataFrame(pairs)
+    found = {"shared": shared[rows, columns], "share": share[rows, columns].round(3)}
+    return pd.DataFrame({"module": rows + 1, "other": columns + 1, **found})
 
 
 def _edges(table: pd.DataFrame, level: float) -> Chart:
@@ -172,13 +191,14 @@ def _edges(table: pd.DataFrame, level: float) -> Chart:
         y=altair.Y(
             "degrees:Q", title=["edges, relative to random genes", "of the same degrees"], **_log_axis(data["degrees"])
         ),
-        color=_colours("kind:N", _kinds(level)),
+        color=_colours("kind:N", dict(zip(_kinds(level), (_BLUE, _ORANGE), strict=True))),
         tooltip=_tooltips(edges="edges|,", random=f"{random}|.2f", degrees=f"{degrees}|.2f"),
     )
     not_shown = len(table) - len(data)
     caption = (
         "Edges inside each module, compared with random genes (horizontal) and with random genes of the same degrees "
-        "(vertical). Points at the lower right are modules of hubs. If the network was used in the fit, neither "
+        "(vertical). Points at the lower right are modules of hubs, or of highly expressed or variable genes. If the "
+        "network was used in the fit, neither "
         "comparison is evidence of biology."
         + (f" Modules without edges, or that cannot be compared ({not_shown}), are not shown." if not_shown else "")
     )
@@ -203,7 +223,7 @@ def _folds(table: pd.DataFrame, level: float) -> pd.DataFrame:
     """Fold changes that can be drawn on a logarithmic scale."""
     data = pd.DataFrame(
         {
-            "module": table["module"],
+            "module": table["module"] + 1,
             "random": table["fold_change"].round(3),
             "degrees": table["degree_fold_change"].round(3),
             "edges": table["n_edges"],
@@ -234,7 +254,7 @@ def _convergence(model: SparseGraphSVD) -> Chart:
 def _objectives(model: SparseGraphSVD) -> pd.DataFrame:
     return pd.DataFrame(
         [
-            {"module": module, "iteration": number + 1, "relative": round(float(value / values[-1]), 5)}
+            {"module": module + 1, "iteration": number + 1, "relative": round(float(value / values[-1]), 5)}
             for module, values in enumerate(model.objectives_[:_MOST_COMPARED])
             for number, value in enumerate(values)
         ]

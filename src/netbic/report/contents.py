@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePath
-from typing import Any, NamedTuple
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -16,19 +15,29 @@ from numpy.typing import NDArray
 
 from netbic.enrichment import DEFAULT_LEVEL, enrichment_record
 from netbic.errors import InputError, unusable
-from netbic.estimators import SparseGraphSVD, fitted_model, heaviest, matched_graph, names_of, smoothness_of
+from netbic.estimators import (
+    SparseGraphSVD,
+    fitted_model,
+    heaviest,
+    leading_features,
+    matched_graph,
+    names_of,
+    recurrent_features,
+)
 from netbic.files import finished_record, read_json, read_table
 from netbic.readers import NetworkSummary
-from netbic.report.heatmaps import Heatmap, picture, read_heatmaps
-from netbic.report.network import Subnetwork, subnetwork
+from netbic.report.heatmaps import Heatmap, read_heatmaps
+from netbic.report.judgement import EXPLANATIONS, Verdict, verdict_list, verdict_sentence
+from netbic.report.modules import Members, ModulePage, Row
+from netbic.report.network import subnetwork
+from netbic.report.samples import SampleScores, sample_scores
+from netbic.report.settings import enrichment_rows, input_rows, setting_rows
 from netbic.solver import LARGE_GRAPH_SHARE
 from netbic.storage import load, summary_frame
 from netbic.study import Alignment
 
-Row = dict[str, Any]  # of a table, by column
-
-_HUB_SHARE, _FEW_EDGES, _BEYOND_EQUALS = 0.5, 10, 0.2
-_TOP_MEMBERS, _TOP_TERMS = 15, 10
+_TOP_TERMS = 10
+_MOST_LISTED = 60_000  # samples of all modules that the search and the downloads include
 _CENTRED = {
     None: "not centred",
     "columns": "each gene centred",
@@ -36,107 +45,22 @@ _CENTRED = {
     "both": "genes and samples centred",
     "grand": "centred by the grand mean",
 }
-_FILES = ("expression", "graph", "gene_sets", "string_info", "graph_names", "id_map")
 _EDGES = {"module", "n_nodes", "n_edges", "expected", "fold_change", "p_value", "q_value", "degree_q_value"}
 _SETS = {"module", "term", "name", "n_overlap", "n_term", "n_module", "fold_change", "q_value", "genes"}
+_MATCHED = "degree_matched_on"  # the column of edges.tsv that is text
+_VERDICTS = {"module", "verdict", "reason", "closest", "correlation", "gene_overlap"}
+_SAMPLES = {"module", "sample", "score", "group"}
 _NOUNS = {"columns": "genes", "column": "gene", "rows": "samples", "row": "sample", "features": "genes"}
 _NOUNS |= {"graph": "network", "graphs": "networks", "Graph": "Network"}
 # Warnings of the fit that a diagnostic of the modules expresses as well, by a word in them.
-_EXPRESSED_BY = {"graph_share": "graph-driven", "converge": "not converged"}
-
-
-class Members(NamedTuple):
-    """Genes or samples of a module, by decreasing absolute weight."""
-
-    positions: NDArray[np.intp]  # in the data
-    weights: NDArray[np.float64]
-    names: list[str]
-
-    @property
-    def top(self) -> list[tuple[str, float]]:
-        """Names and weights of the first few."""
-        return list(zip(self.names[:_TOP_MEMBERS], self.weights[:_TOP_MEMBERS].tolist(), strict=True))
-
-    def for_script(self) -> list[list[float]]:
-        """Pairs of position and weight."""
-        pairs = zip(self.positions.tolist(), self.weights.tolist(), strict=True)
-        return [[position, float(f"{weight:.4g}")] for position, weight in pairs]
-
-
-@dataclass(frozen=True)
-class ModulePage:
-    """One module, as the page shows it."""
-
-    number: int
-    summary: Row
-    genes: Members
-    samples: Members
-    network: Subnetwork | None
-    heatmap: Heatmap | None
-    edges: Row | None
-    terms: list[Row]
-    n_terms: int
-    level: float = DEFAULT_LEVEL  # largest adjusted p-value at which edges are enriched
-
-    @cached_property
-    def diagnostics(self) -> list[str]:
-        """What a reader should know before relying on the module."""
-        return [name for name, holds in self._diagnostics() if holds]
-
-    def _diagnostics(self) -> Iterator[tuple[str, bool]]:
-        yield "not converged", not self.summary["converged"]
-        yield "graph-driven", self.summary["graph_share"] > LARGE_GRAPH_SHARE and not self.summary.get("chosen", False)
-        yield "hub-driven", self._few_hubs() or self._degrees_explain_it()
-        yield "size not identified", bool(self.summary.get("size_diagnostic"))
-
-    def _few_hubs(self) -> bool:
-        """Whether three members have half of the edges: many more than if all members had the same degree."""
-        drawn = self.network
-        if drawn is None or drawn.n_edges < _FEW_EDGES:
-            return False
-        joined = len(drawn.nodes)
-        equals = 1 - (joined - 3) * (joined - 4) / (joined * (joined - 1)) if joined > 4 else 1.0
-        return drawn.hub_share >= max(_HUB_SHARE, equals + _BEYOND_EQUALS)
-
-    def _degrees_explain_it(self) -> bool:
-        """More edges than random genes (the paper's test), but not more than random genes of the same degrees."""
-        return (
-            self.comparable
-            and self.edges is not None
-            and self.edges["q_value"] <= self.level < self.edges["degree_q_value"]
-        )
-
-    @property
-    def comparable(self) -> bool:
-        """Whether other genes have the same degrees; otherwise random sets of such genes are the module itself."""
-        edges = self.edges
-        return edges is not None and not np.isclose(edges["degree_expected"], edges["n_edges"], rtol=1e-6)
-
-    @property
-    def also_matched(self) -> str:
-        """In what else than degrees random genes are similar: "", "mean" or "mean and variance"."""
-        similar = "degree" if self.edges is None else str(self.edges.get("degree_matched_on", "degree"))
-        return " and ".join(similar.split(", ")[1:])
-
-    @property
-    def picture(self) -> str:
-        """The heatmap as an image."""
-        return "" if self.heatmap is None else picture(self.heatmap.values)
-
-    def for_script(self) -> dict[str, Any]:
-        """What the script of the page needs in addition to the text."""
-        content: dict[str, Any] = {"genes": self.genes.for_script(), "samples": self.samples.for_script()}
-        if self.network is not None:
-            content["edges"] = self.network.edges.ravel().tolist()
-        if self.heatmap is not None:
-            levels = (self.heatmap.values.astype(np.int16) + 128).astype(np.uint8)
-            content["heatmap"] = {
-                "genes": self.heatmap.genes.tolist(),
-                "samples": self.heatmap.samples.tolist(),
-                "limit": float(f"{self.heatmap.limit:.4g}"),
-                "levels": base64.b64encode(levels.tobytes()).decode(),
-            }
-        return content
+_EXPRESSED_BY = {
+    "graph_share": "graph-driven",
+    "converge": "not converged",
+    "do not identify": "size not identified",
+    "worst_rank": "graph-driven",
+    "recurrent in": "same leading genes",
+}
+_WIDE = 20  # genes of every module from which on it is remarkable if the same ones lead many modules
 
 
 @dataclass(frozen=True)
@@ -172,64 +96,79 @@ class Contents:
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """A row per module: the summary, tests for edges, and diagnostics."""
+        """A row per module: the summary, tests for edges, diagnostics, and the kind of its verdict if it is known."""
         rows = [
-            {**(module.edges or {}), **module.summary, "diagnostics": ", ".join(module.diagnostics)}
+            {
+                **(module.edges or {}),
+                **module.summary,
+                "diagnostics": ", ".join(module.diagnostics),
+                **({} if module.verdict is None else {"verdict": module.verdict.kind}),
+            }
             for module in self.modules
         ]
         return pd.DataFrame(rows) if rows else summary_frame(self.model).assign(diagnostics="")
 
-    def with_diagnostic(self, name: str) -> list[int]:
-        """Numbers of the modules with a diagnostic."""
-        return [module.number for module in self.modules if name in module.diagnostics]
+    @property
+    def verdict_sentence(self) -> str:
+        """How many modules are strong, moderate, repetitions and doubtful; "" if they were not judged."""
+        return verdict_sentence([module.verdict for module in self.modules])
+
+    def with_diagnostic(self, kind: str) -> list[int]:
+        """Modules with a diagnostic, as they are numbered in the page."""
+        return [module.label for module in self.modules if any(one.kind == kind for one in module.details)]
+
+    def explanations(self) -> list[tuple[str, list[int], str]]:
+        """The kinds of diagnostics that modules have: name, modules, and what it means."""
+        found = ((kind, self.with_diagnostic(kind), text) for kind, text in EXPLANATIONS.items())
+        return [(kind, which, text.format(share=f"{LARGE_GRAPH_SHARE:.0%}")) for kind, which, text in found if which]
 
     def warnings(self) -> list[str]:
         """Warnings of the fit, but for those that a diagnostic of the modules expresses as well."""
         texts = [str(text) for text in self.record.get("warnings", self.record.get("remarks", []))]
         expressed = [word for word, name in _EXPRESSED_BY.items() if self.with_diagnostic(name)]
-        return [in_genes(text) for text in texts if not any(word in text for word in expressed)]
+        return [from_one(in_genes(text)) for text in texts if not any(word in text for word in expressed)]
+
+    @property
+    def lists_samples(self) -> bool:
+        """Whether the search and the downloads include the samples: not if there are too many for one page."""
+        return sum(len(module.samples.positions) for module in self.modules) <= _MOST_LISTED
+
+    @property
+    def with_default_size(self) -> list[int]:
+        """Modules whose number of genes is the default, because the data do not determine it."""
+        return [module.label for module in self.modules if "columns" in module.summary["default_size"]]
+
+    @property
+    def selects_samples(self) -> bool:
+        """Whether some module keeps only some of the samples."""
+        return not all(module.keeps_all_samples for module in self.modules)
 
     def settings(self) -> list[tuple[str, str]]:
         """The options of the command; for other models, their parameters."""
-        asked = self.record.get("settings")
-        if isinstance(asked, dict):
-            if asked.get("auto"):
-                asked = {**asked, "modules": f"{self.model.n_components_} (at most {asked.get('modules')})"}
-            asked = {**asked, **{name: value for name, value in self._defaults().items() if asked.get(name) is None}}
-        if asked is None:
-            asked = {name: value for name, value in self.model.get_params(deep=False).items() if "graph" not in name}
-        return [(name, _as_text(value)) for name, value in asked.items() if value is not None and value is not False]
-
-    def _defaults(self) -> dict[str, Any]:
-        """Values that were used for options that were not given."""
-        smoothness = smoothness_of(self.model.column_smoothness, self.model.smoothness_scale)
-        used: float | str | None = None if self.model.column_graph is None else smoothness
-        if (self.model.choices_["axis"] == "columns").any():
-            used = "chosen per module"
-        return {"genes": self.model.n_columns, "samples": self.model.n_rows, "smoothness": used}
+        return setting_rows(self.model, self.record.get("settings"))
 
     def tests(self) -> list[tuple[str, str]]:
         """The recorded options of the enrichment tests."""
-        levels = {name.replace("_", " "): f"{options['level']:g}" for name, options in self.tested.items()}
-        same = len(set(levels.values())) == 1
-        rows = [("level" if same else f"level, {name}", level) for name, level in levels.items()][: 1 if same else None]
-        options = self.tested.get("gene_sets", {})
-        given = {name: options.get(name) for name in ("by_sign", "collapse")}
-        return rows + [(name, _as_text(value)) for name, value in given.items() if value not in (None, False)]
+        return enrichment_rows(self.tested)
 
     def inputs(self) -> list[tuple[str, str]]:
         """Names of files, and the options with which they were read."""
-        given = {name: value for name, value in self._inputs().items() if value}
-        return [(name, PurePath(value).name if name in _FILES else _as_text(value)) for name, value in given.items()]
+        return input_rows(self._inputs())
 
     def _inputs(self) -> dict[str, Any]:
         given = self.record.get("inputs")
         return given if isinstance(given, dict) else {}
 
     def names(self, axis: str) -> dict[int, str]:
-        """Names of all members ("genes" or "samples"), by position in the data."""
+        """Names of the "genes" or "samples" that the script shows, by position in the data."""
+        if axis == "samples" and not self.lists_samples:
+            known, drawn = names_of(self.model, "rows"), [module.heatmap for module in self.modules if module.heatmap]
+            return {int(at): str(known[at]) for heatmap in drawn for at in heatmap.samples}
         members: list[Members] = [getattr(module, axis) for module in self.modules]
-        return {at: name for own in members for at, name in zip(own.positions.tolist(), own.names, strict=True)}
+        names = {at: name for own in members for at, name in zip(own.positions.tolist(), own.names, strict=True)}
+        if axis == "samples" and any(module.scores is not None for module in self.modules):
+            return dict(enumerate(map(str, names_of(self.model, "rows")))) | names
+        return names
 
 
 def in_genes(text: str) -> str:
@@ -247,27 +186,68 @@ def in_genes(text: str) -> str:
     return re.sub(outside_names, lambda found: _NOUNS[found[1]], text)
 
 
+def from_one(text: str) -> str:
+    """A warning of the library, in which modules count from 0, with the numbers of the page, which count from 1.
+
+    Examples
+    --------
+    >>> from netbic.report.contents import from_one
+    >>> from_one("found 4 of 5 modules; modules 0, 3 did not converge (module 0 ran into a cycle)")
+    'found 4 of 5 modules; modules 1, 4 did not converge (module 1 ran into a cycle)'
+    """
+    return re.sub(
+        r"\b(modules? )(\d+(?:, \d+)*)",
+        lambda found: found[1] + re.sub(r"\d+", lambda number: str(int(number[0]) + 1), found[2]),
+        text,
+    )
+
+
+@dataclass(frozen=True)
+class _Tables:
+    """What the folder contains about the modules, in addition to the model."""
+
+    heatmaps: list[Heatmap | None]
+    edges: pd.DataFrame | None
+    sets: pd.DataFrame | None
+    verdicts: list[Verdict | None]
+    scores: list[SampleScores | None]
+
+    @classmethod
+    def read(cls, folder: Path, model: SparseGraphSVD) -> Self:
+        """Tables and heatmaps, unless they are about the modules of an earlier fit."""
+        verdicts = _table(folder / "verdicts.tsv", _VERDICTS, "fit again")
+        scores = sample_scores(
+            _table(folder / "samples.tsv", _SAMPLES, "fit again"), model.n_components_, names_of(model, "rows")
+        )
+        heatmaps, dense = _of_this_model(read_heatmaps(folder), model), [bool(kept.all()) for kept in model.rows_]
+        return cls(
+            [_by_score(heatmap, scores[k]) if dense[k] else heatmap for k, heatmap in enumerate(heatmaps)],
+            _of_these_modules(_table(folder / "edges.tsv", _EDGES), model, "n_nodes"),
+            _of_these_modules(_table(folder / "gene_sets.tsv", _SETS), model, "n_module"),
+            verdict_list(verdicts, model.n_components_),
+            scores,
+        )
+
+
 def gather(folder: Path, model: SparseGraphSVD | None = None, record: dict[str, Any] | None = None) -> Contents:
     """Read the folder of a fit; `model` and `record` are given while the fit is being finished."""
     model = load(folder) if model is None else fitted_model(model)
     record = finished_record(folder) or {} if record is None else record
     alignment, auto = _json(folder / "alignment.json"), _json(folder / "auto.json")
-    heatmaps, options = _of_this_model(read_heatmaps(folder), model), enrichment_record(folder)
-    edges = _of_these_modules(_table(folder / "edges.tsv", _EDGES), model, "n_nodes")
-    sets = _of_these_modules(_table(folder / "gene_sets.tsv", _SETS), model, "n_module")
+    tables, options = _Tables.read(folder, model), enrichment_record(folder)
     levels = _levels(options)
     return Contents(
         model,
         record,
-        list(_modules(model, heatmaps, edges, sets, levels["edges"])),
+        list(_modules(model, tables, levels["edges"])),
         _alignment_lines(alignment),
         [str(reason) for reason in auto.get("reasons", [])],
-        list(_missing(model, alignment, heatmaps, edges, sets)),
+        list(_missing(model, alignment, tables)),
         levels,
-        sets_tested=sets is not None,
+        sets_tested=tables.sets is not None,
         tested={
             name: options[name]
-            for name, table in (("edges", edges), ("gene_sets", sets))
+            for name, table in (("edges", tables.edges), ("gene_sets", tables.sets))
             if name in options and table is not None
         },
     )
@@ -285,16 +265,16 @@ def _json(path: Path) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def _table(path: Path, columns: set[str]) -> pd.DataFrame | None:
-    """A table of enrichment, if it exists."""
+def _table(path: Path, columns: set[str], remedy: str = "run netbic enrich again") -> pd.DataFrame | None:
+    """A table of results, if it exists."""
     if not path.is_file():
         return None
     try:
         table = read_table(path)
     except (ValueError, OSError) as problem:
-        raise unusable(path, f"cannot be read ({problem})", "run netbic enrich again") from None
+        raise unusable(path, f"cannot be read ({problem})", remedy) from None
     if lacking := sorted(columns - set(table.columns)):
-        raise unusable(path, f"has no column {lacking[0]}", "netbic did not write it: run netbic enrich again")
+        raise unusable(path, f"has no column {lacking[0]}", f"netbic did not write it: {remedy}")
     return table
 
 
@@ -320,34 +300,61 @@ def _are_members(mask: NDArray[np.bool_], positions: NDArray[np.int32]) -> bool:
     return max(positions, default=0) < mask.size and bool(mask[positions].all())
 
 
-def _modules(
-    model: SparseGraphSVD,
-    heatmaps: list[Heatmap | None],
-    edges: pd.DataFrame | None,
-    sets: pd.DataFrame | None,
-    level: float,
-) -> Iterator[ModulePage]:
+def _by_score(heatmap: Heatmap | None, scores: SampleScores | None) -> Heatmap | None:
+    """A heatmap with its samples by decreasing score, if the scores are known."""
+    if heatmap is None or scores is None:
+        return heatmap
+    order = np.argsort(-scores.scores[heatmap.samples], kind="stable")
+    return replace(heatmap, values=heatmap.values[:, order], samples=heatmap.samples[order])
+
+
+def _modules(model: SparseGraphSVD, tables: _Tables, level: float) -> Iterator[ModulePage]:
     graph = matched_graph(model, "column")
     gene_names, sample_names = (names_of(model, axis) for axis in ("columns", "rows"))
-    unidentified = model.choices_[model.choices_["diagnostic"] != ""].set_index("module")["diagnostic"].to_dict()
-    summary = summary_frame(model).assign(chosen=not model.choices_.empty)
+    wide = model.columns_.sum(axis=1).min(initial=_WIDE) >= _WIDE
+    recurrent = recurrent_features(list(model.components_) if wide else [])
+    chosen = model.choices_.loc[~model.choices_["fallback"].astype(bool), "module"]
+    summary = summary_frame(model).assign(chosen=lambda table: table["module"].isin(chosen))
     for number, row in enumerate(_rows(summary)):
         genes = _members(model.components_[number], gene_names)
-        found = [] if sets is None else _rows(sets[sets["module"] == number].sort_values("q_value", kind="stable"))
-        # An empty cell is a fold change that is not defined, as for a module of one gene.
-        tested = [] if edges is None else _rows(edges[edges["module"] == number].apply(pd.to_numeric, errors="coerce"))
+        leading = leading_features(model.components_[number])
+        found, tested = _of_module(tables.sets, number), _of_module(tables.edges, number)
+        terms = [] if found is None else _rows(found.sort_values("q_value", kind="stable"))
         yield ModulePage(
             number,
-            row | {"size_diagnostic": unidentified.get(number, "")},
+            row
+            | {"size_diagnostics": _unidentified(model, number, fallback=False)}
+            | {"default_size": _unidentified(model, number, fallback=True)},
             genes,
             _members(model.left_vectors_[:, number], sample_names),
             None if graph is None else subnetwork(graph, genes.positions, genes.weights, genes.names),
-            heatmaps[number],
-            tested[0] if tested else None,
-            found[:_TOP_TERMS],
-            len(found),
+            tables.heatmaps[number],
+            None if tested is None or tested.empty else _rows(_numeric(tested))[0],
+            terms[:_TOP_TERMS],
+            len(terms),
             level,
+            tables.verdicts[number],
+            tables.scores[number],
+            len(sample_names),
+            tuple(map(str, gene_names[leading[np.isin(leading, recurrent)]])),
         )
+
+
+def _of_module(table: pd.DataFrame | None, number: int) -> pd.DataFrame | None:
+    return None if table is None else table[table["module"] == number]
+
+
+def _numeric(edges: pd.DataFrame) -> pd.DataFrame:
+    """Tests for edges; an empty cell is a fold change that is not defined, as for a module of one gene."""
+    numbers = [str(name) for name in edges.columns if name != _MATCHED]
+    return edges.assign(**{name: pd.to_numeric(edges[name], errors="coerce") for name in numbers})
+
+
+def _unidentified(model: SparseGraphSVD, number: int, *, fallback: bool) -> dict[str, str]:
+    """Why the data do not identify the size of a module, by axis, where the penalty used a fallback or did not."""
+    own = model.choices_[(model.choices_["module"] == number) & (model.choices_["diagnostic"] != "")]
+    own = own[own["fallback"].astype(bool) == fallback]
+    return dict(zip(own["axis"], own["diagnostic"], strict=True))
 
 
 def _rows(table: pd.DataFrame) -> list[Row]:
@@ -370,26 +377,18 @@ def _alignment_lines(alignment: dict[str, Any]) -> list[str]:
         raise InputError(f"alignment.json was not written by netbic ({problem}): fit again") from None
 
 
-def _missing(
-    model: SparseGraphSVD,
-    alignment: dict[str, Any],
-    heatmaps: list[Heatmap | None],
-    edges: pd.DataFrame | None,
-    sets: pd.DataFrame | None,
-) -> Iterator[str]:
+def _missing(model: SparseGraphSVD, alignment: dict[str, Any], tables: _Tables) -> Iterator[str]:
+    if None in tables.verdicts:
+        yield "verdicts (verdicts.tsv), which netbic fit writes unless they are switched off"
+    if None in tables.scores:
+        yield "scores and groups of the samples (samples.tsv), which netbic fit writes"
     if not alignment:
         yield "the summary of the matching (alignment.json), which netbic fit writes"
-    if None in heatmaps:
+    if None in tables.heatmaps:
         yield "heatmaps (heatmaps.npz), which netbic fit writes; they need the data"
     if model.column_graph is None:
         yield "networks of the modules: the model was fitted without a network"
-    elif edges is None:
+    elif tables.edges is None:
         yield "tests for edges (edges.tsv): run netbic enrich"
-    if sets is None:
+    if tables.sets is None:
         yield "enriched gene sets (gene_sets.tsv): run netbic enrich with a file of gene sets, then netbic report"
-
-
-def _as_text(value: object) -> str:
-    if isinstance(value, list):
-        return ", ".join(map(str, value))
-    return "yes" if value is True else str(value)

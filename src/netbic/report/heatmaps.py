@@ -23,7 +23,7 @@ from netbic.storage import npz_arrays, npz_bytes
 Members = tuple[Indices, Indices]  # positions of genes and of samples
 
 FILE = "heatmaps.npz"
-_MOST_GENES, _MOST_SAMPLES = 300, 150
+_MOST_GENES, _MOST_SAMPLES = 300, 400
 _MOST_CELLS = 800_000  # of all modules, so that the report has a few megabytes at most
 _LEVELS = 127
 _MISSING = -128
@@ -49,7 +49,8 @@ def write_heatmaps(folder: Path | str, model: SparseGraphSVD, X: Matrix) -> None
     Parameters
     ----------
     folder : path
-        Folder for the file `heatmaps.npz`. Of large modules only the members with the largest weights are stored.
+        Folder for the file `heatmaps.npz`. Of large modules only the members with the largest weights are stored; of a
+        module that keeps all samples, samples at equal distances in the order of their weights.
     model : SparseGraphSVD
         Fitted to X.
     X : DataFrame, array, sparse array or Dask array
@@ -97,22 +98,24 @@ def _heatmaps(model: SparseGraphSVD, X: Matrix) -> list[Heatmap]:
 
 
 def _shown(model: SparseGraphSVD) -> list[Members]:
-    """Genes and samples in the heatmap of each module."""
-    genes = [heaviest(vector)[:_MOST_GENES] for vector in model.components_]
-    samples = [heaviest(vector)[:_MOST_SAMPLES] for vector in model.left_vectors_.T]
-    cells = sum(len(own) * len(other) for own, other in zip(genes, samples, strict=True))
-    share = min(1.0, float(np.sqrt(_MOST_CELLS / max(cells, 1))))
+    """Genes and samples in the heatmap of each module, by decreasing weight."""
+    sizes = np.column_stack([model.columns_.sum(axis=1), model.rows_.sum(axis=1)])
+    sizes = np.minimum(sizes, [_MOST_GENES, _MOST_SAMPLES])
+    share = min(1.0, float(np.sqrt(_MOST_CELLS / max(sizes.prod(axis=1).sum(), 1))))
+    counts = np.ceil(share * sizes).astype(np.intp)
     return [
-        (
-            _by_weight(own[: int(np.ceil(share * len(own)))], model.components_[k]),
-            _by_weight(other[: int(np.ceil(share * len(other)))], model.left_vectors_[:, k]),
-        )
-        for k, (own, other) in enumerate(zip(genes, samples, strict=True))
+        (_picked(model.components_[k], n_genes, spaced=False), _picked(model.left_vectors_[:, k], n_samples))
+        for k, (n_genes, n_samples) in enumerate(counts.tolist())
     ]
 
 
-def _by_weight(members: Indices, vector: Array) -> Indices:
-    return members[np.argsort(-vector[members], kind="stable")]
+def _picked(vector: Array, count: int, spaced: bool = True) -> Indices:
+    """The largest weights; if all are members and `spaced`, weights at equal distances in their order."""
+    members = heaviest(vector)
+    if not spaced or members.size < vector.size:
+        members = members[:count]
+    order = members[np.argsort(-vector[members], kind="stable")]
+    return order[np.linspace(0, order.size - 1, min(count, order.size)).round().astype(np.intp)]
 
 
 def _heatmap(values: Array, genes: Indices, samples: Indices) -> Heatmap:

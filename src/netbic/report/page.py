@@ -46,8 +46,9 @@ def write_report(
     Parameters
     ----------
     folder : path
-        The output folder of `netbic fit` or `netbic.save`. The report includes those of the files edges.tsv,
-        gene_sets.tsv, alignment.json, auto.json and heatmaps.npz that exist, and says which are missing.
+        The output folder of `netbic fit` or `netbic.save`. The report includes those of the files verdicts.tsv,
+        samples.tsv, edges.tsv, gene_sets.tsv, alignment.json, auto.json and heatmaps.npz that exist, and says which
+        are missing.
     out : path, optional
         Default: report.html in the folder; an earlier report is replaced.
     force : bool
@@ -142,7 +143,7 @@ def _for_script(contents: Contents, drawn: list[charts.Chart]) -> dict[str, Any]
     return {
         "genes": contents.names("genes"),
         "samples": contents.names("samples"),
-        "modules": [module.for_script() for module in contents.modules],
+        "modules": [module.for_script(contents.lists_samples) for module in contents.modules],
         "charts": {chart.name: chart.vega for chart in drawn},
     }
 
@@ -163,6 +164,7 @@ def _environment() -> Environment:
     )
     environment.filters |= {"number": _number, "fold": _fold, "percent": _percent, "chance": _chance}
     environment.filters["whole"] = "{:,}".format
+    environment.filters["sentence"] = _sentence
     return environment
 
 
@@ -196,6 +198,11 @@ def _number(value: float, digits: int = 3) -> str:
         return _NO_NUMBER if math.isnan(value) else "\N{INFINITY}"
     shown = f"{value:,.0f}" if abs(value) >= 10 ** (digits - 1) else f"{value:#.{digits}g}" if value else "0"
     return shown.rstrip(".").replace("-", "\N{MINUS SIGN}")
+
+
+def _sentence(text: str) -> str:
+    """The first letter as a capital, the others as they are."""
+    return text[:1].upper() + text[1:]
 
 
 def _fold(value: float) -> str:

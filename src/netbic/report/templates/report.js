@@ -9,7 +9,7 @@
   };
   document.documentElement.classList.add("script");
   const data = JSON.parse(document.getElementById("data").textContent);
-  const signed = (value) => value.toPrecision(3).replace("-", "\u2212");
+  const signed = (value) => (Math.abs(value) >= 1000 ? String(Math.round(value)) : value.toPrecision(3)).replace("-", "\u2212");
 
   // One tooltip for everything. Text only: names are never markup.
   const tip = document.getElementById("tip");
@@ -67,7 +67,7 @@
   const reveal = () => {
     const wanted = /^#module-(\d+)$/.exec(location.hash);
     if (!wanted) return;
-    const module = modules[Number(wanted[1])];
+    const module = modules[Number(wanted[1]) - 1];  // modules are numbered from 1 in the page, from 0 in tables
     if (!module) return;
     module.open = true;
     module.scrollIntoView();
@@ -88,14 +88,18 @@
   addEventListener("afterprint", () => closed.forEach((module) => { module.open = false; }));
 
   // ---- search ------------------------------------------------------------------------------------------------------
+  const GROUPS = { u: ", up", d: ", down" };
   const holders = { genes: new Map(), samples: new Map() };
+  const hold = (kind, at, number, text) => {
+    if (!holders[kind].has(at)) holders[kind].set(at, []);
+    holders[kind].get(at).push([number, text]);
+  };
   data.modules.forEach((module, number) => {
-    for (const kind of ["genes", "samples"]) {
-      for (const [at, weight] of module[kind]) {
-        if (!holders[kind].has(at)) holders[kind].set(at, []);
-        holders[kind].get(at).push([number, weight]);
-      }
-    }
+    for (const [at, weight] of module.genes) hold("genes", at, number, signed(weight));
+    if (!module.scores) for (const [at, weight] of module.samples) hold("samples", at, number, signed(weight));
+    module.scores?.forEach((score, at) => {
+      if (score !== null) hold("samples", at, number, `score ${signed(score)}${GROUPS[module.groups[at]] ?? ""}`);
+    });
   });
   const entries = ["genes", "samples"].flatMap((kind) =>
     [...holders[kind]].map(([at, places]) => ({ kind, at, places, name: data[kind][at], key: data[kind][at].toLowerCase() })));
@@ -121,9 +125,9 @@
     name.title = shown(entry.name);
     item.append(name);
     if (entry.kind === "samples") item.append(element("span", "sample", "note"));
-    for (const [number, weight] of entry.places) {
-      const link = element("a", `module ${number} (${signed(weight)})`);
-      link.href = `#module-${number}`;
+    for (const [number, text] of entry.places) {
+      const link = element("a", `module ${number + 1} (${text})`);
+      link.href = `#module-${number + 1}`;
       link.addEventListener("click", () => hit(entry.kind, entry.at));
       item.append(link);
     }
@@ -136,7 +140,7 @@
     found.replaceChildren();
     if (!find.value.trim()) return;
     if (!some.length) {
-      found.append(element("p", "No module contains a gene or sample with this name.", "note"));
+      found.append(element("p", `No module contains a ${find.dataset.kinds} with this name.`, "note"));
       return;
     }
     const list = element("ul");
@@ -150,7 +154,9 @@
   });
 
   // ---- heatmaps and networks, when a module is opened ----------------------------------------------------------------
-  const heatmapTips = (image, heatmap) => {
+  const heatmapTips = (image, { heatmap, scores, groups }) => {
+    const ofSample = (at) => (!scores || scores[at] === null ? ""
+      : `\nscore of the sample ${signed(scores[at])}${GROUPS[groups[at]] ?? ""}`);
     const levels = Uint8Array.from(atob(heatmap.levels), (letter) => letter.charCodeAt(0));
     const [rows, columns] = [heatmap.genes.length, heatmap.samples.length];
     image.addEventListener("pointermove", (event) => {
@@ -159,7 +165,7 @@
       const level = levels[row * columns + column];
       const edge = level === 1 ? "\u2264 " : level === 255 ? "\u2265 " : "";
       const value = level === 0 ? "missing" : `${edge}${signed(((level - 128) / 127) * heatmap.limit)}`;
-      showTip(event, `${isolated(data.genes[heatmap.genes[row]])}\n${isolated(data.samples[heatmap.samples[column]])}\n${value}`);
+      showTip(event, `${isolated(data.genes[heatmap.genes[row]])}\n${isolated(data.samples[heatmap.samples[column]])}\n${value}${ofSample(heatmap.samples[column])}`);
     });
     image.addEventListener("pointerleave", hideTip);
   };
@@ -209,9 +215,9 @@
   modules.forEach((details, number) => {
     details.addEventListener("toggle", () => {
       const module = data.modules[number];
-      const image = details.querySelector(".heatmap > img");
+      const image = details.querySelector(".heatmap .values");
       const drawing = details.querySelector(".network svg");
-      if (image && module.heatmap) heatmapTips(image, module.heatmap);
+      if (image && module.heatmap) heatmapTips(image, module);
       if (drawing) networkTips(drawing, module);
     }, { once: true });
   });
@@ -245,7 +251,7 @@
       ...[...table.tBodies[0].rows].map((row) => [...row.cells].map(inTable)),
     ]),
     members: () => save("members.tsv", [columns, ...data.modules.flatMap((_, number) => membersOf(number))]),
-    module: (button) => save(`module-${button.dataset.module}.tsv`, [columns, ...membersOf(Number(button.dataset.module))]),
+    module: (button) => save(`module-${Number(button.dataset.module) + 1}.tsv`, [columns, ...membersOf(Number(button.dataset.module))]),
   };
   all("[data-download]").forEach((button) =>
     button.addEventListener("click", () => downloads[button.dataset.download](button)));

@@ -1,0 +1,232 @@
+"""One module, as the page shows it."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from netbic.enrichment import DEFAULT_LEVEL
+from netbic.penalties import DIAGNOSTICS
+from netbic.report.heatmaps import Heatmap, picture
+from netbic.report.judgement import Diagnostic, Verdict, repetition
+from netbic.report.network import Subnetwork
+from netbic.report.samples import SampleScores
+from netbic.solver import LARGE_GRAPH_SHARE, LOW_RANK
+
+Row = dict[str, Any]  # of a table, by column
+
+_HUB_SHARE, _FEW_EDGES, _BEYOND_EQUALS = 0.5, 10, 0.2
+_TOP_MEMBERS, _HIGHEST, _LOWEST = 15, 8, 7
+_AXES = {"rows": "sample", "columns": "gene"}
+
+
+def _why(axis: str, reason: str) -> str:
+    """Why the data do not determine a size."""
+    return DIAGNOSTICS[reason].format(axis=_AXES[axis])
+
+
+class Members(NamedTuple):
+    """Genes or samples of a module, by decreasing absolute weight."""
+
+    positions: NDArray[np.intp]  # in the data
+    weights: NDArray[np.float64]
+    names: list[str]
+
+    @property
+    def top(self) -> list[tuple[str, float]]:
+        """Names and weights of the first few."""
+        return list(zip(self.names[:_TOP_MEMBERS], self.weights[:_TOP_MEMBERS].tolist(), strict=True))
+
+    @property
+    def extremes(self) -> list[tuple[str, float]]:
+        """Names and weights of the highest and of the lowest, by decreasing weight."""
+        order = np.argsort(-self.weights, kind="stable")
+        shown = order if order.size <= _TOP_MEMBERS else np.concatenate([order[:_HIGHEST], order[-_LOWEST:]])
+        return [(self.names[at], float(self.weights[at])) for at in shown]
+
+    def for_script(self) -> list[list[float]]:
+        """Pairs of position and weight."""
+        pairs = zip(self.positions.tolist(), self.weights.tolist(), strict=True)
+        return [[position, float(f"{weight:.4g}")] for position, weight in pairs]
+
+
+@dataclass(frozen=True)
+class ModulePage:
+    """One module, as the page shows it; `number` counts from 0 as in the tables, `label` from 1 as in the page."""
+
+    number: int
+    summary: Row
+    genes: Members
+    samples: Members
+    network: Subnetwork | None
+    heatmap: Heatmap | None
+    edges: Row | None
+    terms: list[Row]
+    n_terms: int
+    level: float = DEFAULT_LEVEL  # largest adjusted p-value at which edges are enriched
+    verdict: Verdict | None = None
+    scores: SampleScores | None = None
+    n_samples: int = 0  # of the data
+    recurrent: tuple[str, ...] = ()  # its leading genes that lead half of the modules or more
+
+    @property
+    def label(self) -> int:
+        """The number of the module in the page."""
+        return self.number + 1
+
+    @property
+    def keeps_all_samples(self) -> bool:
+        """Whether no samples were selected."""
+        return len(self.samples.positions) == self.n_samples
+
+    @property
+    def sample_names(self) -> dict[str, list[str]]:
+        """Names of the samples that are up and down; of all members if samples were selected."""
+        names = dict(zip(self.samples.positions.tolist(), self.samples.names, strict=True))
+        if not self.keeps_all_samples:
+            return {"samples": self.samples.names}
+        if self.scores is None:
+            return {}
+        groups = {f"samples {group}": self.scores.members(group) for group in ("up", "down")}
+        return {label: [names[at] for at in found.tolist()] for label, found in groups.items() if found.size}
+
+    @property
+    def samples_in_words(self) -> str:
+        """Groups of samples if they are known, otherwise how many samples were selected."""
+        if self.scores is not None:
+            return self.scores.in_words
+        kept = len(self.samples.positions)
+        return f"all {kept:,}" if self.keeps_all_samples else f"{kept:,} of {self.n_samples:,}"
+
+    @property
+    def ranked_samples(self) -> list[tuple[str, float]]:
+        """Samples with the highest and lowest scores if all are kept, otherwise those with the largest weights."""
+        if not self.keeps_all_samples:
+            return self.samples.top
+        if self.scores is None:
+            return self.samples.extremes
+        known = np.isfinite(self.scores.scores[self.samples.positions])
+        scores = self.scores.scores[self.samples.positions[known]]
+        names = [name for name, seen in zip(self.samples.names, known.tolist(), strict=True) if seen]
+        return Members(self.samples.positions[known], scores, names).extremes
+
+    @cached_property
+    def details(self) -> list[Diagnostic]:
+        """What a reader should know before relying on the module."""
+        return list(self._diagnostics())
+
+    @property
+    def diagnostics(self) -> list[str]:
+        """The same as badges."""
+        return [diagnostic.badge for diagnostic in self.details]
+
+    def _diagnostics(self) -> Iterator[Diagnostic]:
+        own = self.summary
+        if not own["converged"]:
+            yield Diagnostic("not converged", "not converged", "The search stopped before the module was stable.")
+        if text := self._graph_drives_it():
+            yield Diagnostic("graph-driven", "graph-driven", text)
+        yield from self._explained_edges()
+        if own.get("repeats", -1) >= 0 and (self.verdict is None or self.verdict.kind != "repeats"):
+            yield repetition(own)
+        if self.recurrent:
+            verb = "is" if len(self.recurrent) == 1 else "are"
+            text = f"{', '.join(self.recurrent)} {verb} among the ten leading genes of half of the modules or more."
+            yield Diagnostic("same leading genes", "same leading genes", text)
+        for axis, reason in own.get("size_diagnostics", {}).items():
+            text = f"The data do not determine how many {_AXES[axis]}s belong to it: {_why(axis, reason)}."
+            yield Diagnostic("size not identified", "size not identified", text)
+
+    @property
+    def default_size(self) -> str:
+        """Why the size is the default one; "" if it was chosen or given."""
+        reasons = self.summary.get("default_size", {})
+        texts = [f"{_AXES[axis]}s ({_why(axis, reason)})" for axis, reason in reasons.items()]
+        return f"The data do not determine how many {' and '.join(texts)} belong to it" if texts else ""
+
+    def _graph_drives_it(self) -> str:
+        """Why the network dominates the data; "" if it does not."""
+        share, rank, reasons = self.summary["graph_share"], self.summary.get("worst_rank", 0), list[str]()
+        if share > LARGE_GRAPH_SHARE and not self.summary.get("chosen", False):
+            reasons.append(f"{share:.0%} of the scores of its genes come from the network.")
+        if rank > LOW_RANK:
+            reasons.append(f"A leading gene has rank {rank:,} by the data alone.")
+        return " ".join(reasons)
+
+    def _explained_edges(self) -> Iterator[Diagnostic]:
+        """Whether its edges are those of hubs, or of genes with such degrees, means and variances."""
+        explained = self._degrees_explain_it()
+        if explained and self.also_matched:
+            text = f"than random genes of the same degrees and similar {self.also_matched}."
+            text = f"It has more edges than random genes, but not more {text}"
+            yield Diagnostic("edges as expected", "edges as expected", text)
+        if self._few_hubs():
+            yield Diagnostic("hub-driven", "hub-driven", "Half or more of its edges involve three genes.")
+        elif explained and not self.also_matched:
+            text = "It has more edges than random genes, but not more than random genes of the same degrees."
+            yield Diagnostic("hub-driven", "hub-driven", text)
+
+    def _few_hubs(self) -> bool:
+        """Whether three members have half of the edges: many more than if all members had the same degree."""
+        drawn = self.network
+        if drawn is None or drawn.n_edges < _FEW_EDGES:
+            return False
+        joined = len(drawn.nodes)
+        equals = 1 - (joined - 3) * (joined - 4) / (joined * (joined - 1)) if joined > 4 else 1.0
+        return drawn.hub_share >= max(_HUB_SHARE, equals + _BEYOND_EQUALS)
+
+    def _degrees_explain_it(self) -> bool:
+        """More edges than random genes (the paper's test), but not more than random genes of the same degrees."""
+        return (
+            self.comparable
+            and self.edges is not None
+            and self.edges["q_value"] <= self.level < self.edges["degree_q_value"]
+        )
+
+    @property
+    def comparable(self) -> bool:
+        """Whether other genes have the same degrees; otherwise random sets of such genes are the module itself."""
+        edges = self.edges
+        return edges is not None and not np.isclose(edges["degree_expected"], edges["n_edges"], rtol=1e-6)
+
+    @property
+    def also_matched(self) -> str:
+        """In what else than degrees random genes are similar: "", "mean" or "mean and variance"."""
+        similar = "degree" if self.edges is None else str(self.edges.get("degree_matched_on", "degree"))
+        return " and ".join(similar.split(", ")[1:])
+
+    @property
+    def picture(self) -> str:
+        """The heatmap as an image."""
+        return "" if self.heatmap is None else picture(self.heatmap.values)
+
+    @property
+    def strip(self) -> str:
+        """The groups of the samples in the heatmap as an image; "" if there are none."""
+        if self.heatmap is None or self.scores is None or self.scores.is_gradient:
+            return ""
+        return self.scores.strip(self.heatmap.samples)
+
+    def for_script(self, with_samples: bool = True) -> dict[str, Any]:
+        """What the script of the page needs in addition to the text."""
+        content: dict[str, Any] = {"genes": self.genes.for_script(), "samples": []}
+        if with_samples:
+            content["samples"] = self.samples.for_script()
+            content |= {} if self.scores is None else self.scores.for_script()
+        if self.network is not None:
+            content["edges"] = self.network.edges.ravel().tolist()
+        if self.heatmap is not None:
+            levels = (self.heatmap.values.astype(np.int16) + 128).astype(np.uint8)
+            content["heatmap"] = {
+                "genes": self.heatmap.genes.tolist(),
+                "samples": self.heatmap.samples.tolist(),
+                "limit": float(f"{self.heatmap.limit:.4g}"),
+                "levels": base64.b64encode(levels.tobytes()).decode(),
+            }
+        return content

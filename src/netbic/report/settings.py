@@ -1,0 +1,90 @@
+"""Settings of a fit as rows of names and values, including defaults that were used."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import Any, Final
+
+from netbic.estimators import SparseGraphSVD, smoothness_of
+
+Rows = list[tuple[str, str]]
+
+_FILES: Final = ("expression", "graph", "gene_sets", "string_info", "graph_names", "id_map")
+_UNITS: Final = {
+    "module": "module: in units of the strength of each module",
+    "relative": "relative: in units of the leading singular value of the data",
+    "absolute": "absolute: as in the paper",
+}
+
+
+def setting_rows(model: SparseGraphSVD, asked: object) -> Rows:
+    """The options of the command with the defaults that were used; for other models, their parameters."""
+    if not isinstance(asked, dict):
+        given = {name: value for name, value in model.get_params(deep=False).items() if "graph" not in name}
+        return _rows(given)
+    if asked.get("auto"):
+        asked = {**asked, "modules": f"{model.n_components_} (at most {asked.get('modules')})"}
+    used = asked | {name: value for name, value in _defaults(model).items() if asked.get(name) is None}
+    unit = used.pop("smoothness_scale", None)
+    rows = _rows(used)
+    at = next((k for k, (name, _) in enumerate(rows, start=1) if name == "smoothness"), len(rows))
+    return rows if unit is None else [*rows[:at], ("smoothness_scale", _UNITS.get(unit, str(unit))), *rows[at:]]
+
+
+def enrichment_rows(tested: dict[str, dict[str, Any]]) -> Rows:
+    """The recorded options of the enrichment tests, by table."""
+    levels = {name.replace("_", " "): f"{options['level']:g}" for name, options in tested.items()}
+    same = len(set(levels.values())) == 1
+    rows = [("level" if same else f"level, {name}", level) for name, level in levels.items()][: 1 if same else None]
+    options = tested.get("gene_sets", {})
+    return rows + _rows({name: options.get(name) for name in ("by_sign", "collapse")})
+
+
+def input_rows(inputs: dict[str, Any]) -> Rows:
+    """Names of files without their folders, and the options with which they were read."""
+    given = {name: value for name, value in inputs.items() if value}
+    return [(name, PurePath(value).name if name in _FILES else _as_text(value)) for name, value in given.items()]
+
+
+def _rows(settings: dict[str, Any]) -> Rows:
+    return [(name, _as_text(value)) for name, value in settings.items() if value is not None and value is not False]
+
+
+def _defaults(model: SparseGraphSVD) -> dict[str, Any]:
+    """Values that were used for options that were not given."""
+    used: dict[str, Any] = {
+        "genes": _size(model.n_columns, model.column_penalty),
+        "samples": _size(model.n_rows, model.row_penalty),
+    }
+    if model.column_graph is None:
+        return used
+    return used | {
+        "smoothness": _smoothness(model),
+        "smoothness_scale": model.smoothness_scale,
+        "graph_term": model.graph_term,
+    }
+
+
+def _smoothness(model: SparseGraphSVD) -> str:
+    """The weight of the network."""
+    if model.smoothing is not None and model.column_smoothness is None:
+        return "0"  # the network smooths the data instead
+    given = f"{smoothness_of(model.column_smoothness, model.smoothness_scale):g}"
+    used_fallback = model.choices_.loc[model.choices_["axis"] == "columns", "fallback"].astype(bool)
+    if used_fallback.all():  # also if no sizes were chosen
+        return given
+    return f"{given}, or chosen together with the size" if used_fallback.any() else "chosen per module"
+
+
+def _size(kept: int | None, penalty: object) -> int | str:
+    """How many genes or samples a module contains."""
+    if kept is not None or penalty is None:
+        return "all" if kept is None else kept
+    fallback = getattr(penalty, "fallback", None)
+    return "chosen per module" + (f", {fallback} where the data do not determine a size" if fallback else "")
+
+
+def _as_text(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return "yes" if value is True else str(value)

@@ -1,0 +1,252 @@
+"""Verdicts, groups of samples and diagnostics in the report, and modules that keep all samples."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import netbic
+from netbic.report import contents, judgement, modules, page, samples
+from netbic.selection import SampleGroups, verdicts
+
+
+@pytest.fixture(scope="module")
+def study():
+    return netbic.simulate.cohort(120, 400, n_modules=2, module_samples=30, strength=1.5, random_state=1)
+
+
+@pytest.fixture(scope="module")
+def model(study):
+    return netbic.SparseGraphSVD(3, n_columns=40, column_graph=study.network).fit(study.expression)
+
+
+@pytest.fixture(scope="module")
+def found(study, model):
+    """Groups and verdicts."""
+    return SampleGroups.find(model, study.expression), verdicts(model, study.expression, n_pairs=4, random_state=0)
+
+
+@pytest.fixture
+def folder(study, model, found, tmp_path):
+    """The folder of a fit that keeps all samples, with groups of samples and verdicts."""
+    netbic.save(model, tmp_path)
+    netbic.report.write_heatmaps(tmp_path, model, study.expression)
+    netbic.io.write_table(tmp_path / "samples.tsv", found[0].table)
+    netbic.io.write_table(tmp_path / "verdicts.tsv", found[1].table)
+    return tmp_path
+
+
+def of_module(table, number):
+    return table[table["module"] == number]
+
+
+def script_data(text):
+    return json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])
+
+
+def test_the_page_begins_with_the_verdicts_and_the_table(folder, found):
+    text = netbic.report.write_report(folder).read_text()
+    sentence = found[1].verdict.partition(" (judged")[0] + "."
+    assert re.match(r"Of 3 modules, 2 are strong, .*\.$", sentence)
+    main = text[text.index("<main>") :]
+    assert 0 < main.index(sentence) < main.index('<table class="sortable">') < main.index("<h2>Warnings</h2>")
+    for word in found[1].table["verdict"]:
+        assert f'<span class="verdict {word.partition(" ")[0]}">{word}</span>' in main
+
+
+def test_every_card_begins_with_its_verdict_and_its_samples(folder, found):
+    text = netbic.report.write_report(folder).read_text()
+    for number, reason in enumerate(found[1].table["reason"], start=1):
+        card = text[text.index(f'id="module-{number}"') :]
+        assert 0 < card.index(reason) < card.index("<b>Samples:</b>") < card.index("<figure")
+    shown = [module.samples_in_words for module in contents.gather(folder).modules]
+    own = found[0].summary
+    for words, kind, up, down in zip(shown, own["kind"], own["up"], own["down"], strict=True):
+        if kind == "gradient":
+            assert words == "gradient"
+        else:
+            assert words == ", ".join(f"{side} in {n}" for side, n in (("up", up), ("down", down)) if n) + (
+                " of 120 samples"
+            )
+    assert {"groups", "gradient"} == set(own["kind"])
+
+
+def test_a_heatmap_of_all_samples_is_in_the_order_of_the_scores(study, folder, found):
+    X = study.expression.to_numpy()
+    centred = X - X.mean(axis=0)
+    for number, module in enumerate(contents.gather(folder).modules):
+        own, heatmap = of_module(found[0].table, number), module.heatmap
+        scores = own["score"].to_numpy()
+        assert np.all(np.diff(scores[heatmap.samples]) <= 0)
+        assert sorted(heatmap.samples) == list(range(120))
+        values = centred[np.ix_(heatmap.samples, heatmap.genes)].T.clip(-heatmap.limit, heatmap.limit)
+        np.testing.assert_allclose(heatmap.values * heatmap.limit / 127, values, atol=0.51 * heatmap.limit / 127)
+        assert bool(module.strip) == (own["group"] != "").any()
+        names = {label: set(listed) for label, listed in module.sample_names.items()}
+        groups = own[own["group"] != ""].groupby("group")["sample"].apply(set)
+        assert names == {f"samples {group}": listed for group, listed in groups.items()}
+
+
+def test_the_script_knows_score_and_group_of_every_sample(folder, found):
+    data = script_data(netbic.report.write_report(folder).read_text())
+    table = found[0].table
+    assert list(data["samples"].values()) == table["sample"][:120].tolist()
+    for number, module in enumerate(data["modules"]):
+        own = of_module(table, number)
+        np.testing.assert_allclose(module["scores"], own["score"], rtol=1e-3)
+        assert module["groups"] == "".join(own["group"].map({"up": "u", "down": "d", "": "-"}))
+
+
+def test_a_page_of_many_samples_stays_small(folder, monkeypatch):
+    full = netbic.report.write_report(folder).read_text()
+    monkeypatch.setattr(contents, "_MOST_LISTED", 100)
+    text = netbic.report.write_report(folder).read_text()
+    data = script_data(text)
+    assert all(not module["samples"] and "scores" not in module for module in data["modules"])
+    assert all(str(at) in data["samples"] for module in data["modules"] for at in module["heatmap"]["samples"])
+    assert "Search for a gene</label>" in text
+    assert "Download all genes (TSV)" in text
+    assert "Search for a gene or sample</label>" in full
+
+
+def test_a_histogram_counts_every_sample_once():
+    rng = np.random.default_rng(0)
+    scores = np.append(rng.normal(size=500), [np.nan, 8.0])
+    groups = np.where(scores > 1, "up", np.where(scores < -1.5, "down", ""))
+    drawn = samples.SampleScores(scores, groups.astype(object)).histogram
+    tallest = max(sum(bar.height for bar in drawn.bars if bar.x == x) for x in {bar.x for bar in drawn.bars})
+    assert tallest == pytest.approx(drawn.height, abs=0.3)
+    for group in ("up", "down", ""):
+        counted = sum(int(bar.text.split()[0]) for bar in drawn.bars if bar.group == group)
+        assert counted == np.count_nonzero((groups == group) & np.isfinite(scores))
+    assert (drawn.low, drawn.high) == (np.nanmin(scores), 8.0)
+    assert drawn.zero == pytest.approx(-drawn.low / (drawn.high - drawn.low) * drawn.width)
+    assert samples.SampleScores(np.full(3, np.nan), np.array(["", "", ""], dtype=object)).histogram is None
+
+
+def test_tables_about_other_samples_or_modules_are_left_out(folder, found):
+    groups, judged = found
+    netbic.io.write_table(folder / "samples.tsv", groups.table.assign(sample=groups.table["sample"] + "x"))
+    netbic.io.write_table(folder / "verdicts.tsv", judged.table.head(2))
+    gathered = contents.gather(folder)
+    assert all(module.verdict is None and module.scores is None for module in gathered.modules)
+    assert [module.samples_in_words for module in gathered.modules] == ["all 120"] * 3
+    assert {"verdicts", "scores"} <= {line.split()[0] for line in gathered.missing}
+    text = netbic.report.write_report(folder).read_text()
+    assert 'data-name="verdict"' not in text
+    assert "Samples with" not in text
+    (folder / "verdicts.tsv").write_text("a\tb\n")
+    with pytest.raises(netbic.InputError, match=r"verdicts.tsv.*has no column closest.*fit again"):
+        contents.gather(folder)
+
+
+def test_modules_are_numbered_from_one_in_the_page_and_from_zero_in_tables(folder):
+    text = netbic.report.write_report(folder).read_text()
+    assert re.findall(r'id="(module-\d+)"', text) == ["module-1", "module-2", "module-3"]
+    assert re.findall(r"<h3>(Module \d+)</h3>", text) == ["Module 1", "Module 2", "Module 3"]
+    cells = re.findall(r'data-value="(\d)"><a href="#module-(\d)">(\d)</a>', text)
+    assert cells == [("0", "1", "1"), ("1", "2", "2"), ("2", "3", "3")]
+
+
+def test_warnings_of_the_fit_have_the_numbers_of_the_page(folder, model):
+    record = {"warnings": ["modules 0, 2 hold fewer than 40 columns: no other has a positive score"]}
+    shown = contents.gather(folder, model, record).warnings()
+    assert shown == ["modules 1, 3 hold fewer than 40 genes: no other has a positive score"]
+
+
+def module_page(verdict=None, recurrent=(), **summary):
+    none = modules.Members(np.empty(0, dtype=np.intp), np.empty(0), [])
+    own = {"converged": True, "graph_share": 0.0} | summary
+    given = (None, None, None, [], 0)
+    return modules.ModulePage(2, own, none, none, *given, verdict=verdict, recurrent=recurrent)
+
+
+def test_diagnostics_say_what_is_wrong_with_a_module():
+    assert module_page(worst_rank=200, repeats=-1).details == []
+    (driven,) = module_page(worst_rank=1234).details
+    assert (driven.badge, driven.text) == ("graph-driven", "A leading gene has rank 1,234 by the data alone.")
+    (driven,) = module_page(worst_rank=1234, graph_share=0.4).details
+    assert driven.text.startswith("40% of the scores of its genes come from the network. A leading gene has rank")
+    (same,) = module_page(recurrent=("TP53", "MYC")).details
+    assert same.text.startswith("TP53, MYC are among the ten leading genes")
+    repeated = {"repeats": 0, "correlation": 0.83, "gene_overlap": 0.1}
+    assert module_page(**repeated).diagnostics == ["repeats module 1"]
+    assert "0.83 with those of module 1; both contain 10%" in module_page(**repeated).details[0].text
+    verdict = judgement.Verdict("repeats 1", "Repeats module 1: same samples, further genes.", 0, 0.83, 0.1)
+    assert module_page(verdict, **repeated).details == []
+    (size,) = module_page(size_diagnostics={"columns": "overlapping"}).details
+    assert size.badge == "size not identified"
+    assert "how many genes belong to it: the scores of members and others overlap" in size.text
+    assert all(kind in judgement.EXPLANATIONS for kind in ("graph-driven", "repeats", same.kind, size.kind))
+
+
+def test_genes_that_lead_most_modules_are_named(tmp_path):
+    X = np.random.default_rng(0).normal(size=(60, 30))
+    X[:, 7] *= 30
+    model = netbic.SparseGraphSVD(4, n_rows=20, n_columns=20, deflation="hotelling").fit(X)
+    netbic.save(model, tmp_path)
+    shown = [module.recurrent for module in contents.gather(tmp_path).modules]
+    assert [len(names) for names in shown] == model.diagnostics_["recurrent"].tolist()
+    assert sum("7" in names for names in shown) >= 2
+
+
+def test_verdicts_that_could_not_be_given_are_explained(study, tmp_path):
+    few = study.expression.iloc[:15]
+    model = netbic.SparseGraphSVD(2, n_columns=40).fit(few)
+    netbic.save(model, tmp_path)
+    netbic.io.write_table(tmp_path / "verdicts.tsv", verdicts(model, few).table)
+    gathered = contents.gather(tmp_path)
+    assert gathered.verdict_sentence == "Too few samples to tell: 15 samples, at least 20 are needed."
+    assert [module.verdict.kind for module in gathered.modules] == ["unknown", "unknown"]
+    assert "too few samples to tell" in netbic.report.write_report(tmp_path).read_text()
+
+
+def test_settings_name_the_defaults(folder, study):
+    record = {"settings": {"modules": 3, "genes": 40, "samples": None, "smoothness": None, "graph_term": None}}
+    shown = dict(contents.gather(folder, record=record).settings())
+    assert shown["samples"] == "all"
+    assert shown["smoothness"] == "0.6"
+    assert shown["smoothness_scale"] == "module: in units of the strength of each module"
+    assert shown["graph_term"] == "modularity"
+    adaptive = netbic.SparseGraphSVD(1, column_penalty=netbic.AdaptiveSupport(fallback=80)).fit(study.expression)
+    shown = dict(contents.gather(folder, adaptive, record | {"settings": {"genes": None}}).settings())
+    assert shown == {"genes": "chosen per module, 80 where the data do not determine a size", "samples": "all"}
+
+
+def test_default_sizes_are_marked_and_explained(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 1)) @ rng.normal(size=(1, 150)) + rng.normal(size=(60, 150))  # every gene follows it
+    model = netbic.SparseGraphSVD(1, column_penalty=netbic.AdaptiveSupport(clip=None, fallback=30)).fit(X)
+    assert model.choices_["fallback"].tolist() == [True]
+    netbic.save(model, tmp_path)
+    gathered = contents.gather(tmp_path)
+    assert gathered.with_default_size == [1]
+    assert gathered.modules[0].details == []
+    text = netbic.report.write_report(tmp_path).read_text()
+    assert "<b>Size:</b> 30 genes, the default. The data do not determine how many genes (" in text
+    assert "so the default size was used." in text
+
+
+def test_selected_samples_are_counted_and_listed(study, tmp_path):
+    model = netbic.SparseGraphSVD(2, n_rows=30, n_columns=40).fit(study.expression)
+    netbic.save(model, tmp_path)
+    gathered = contents.gather(tmp_path)
+    assert [module.samples_in_words for module in gathered.modules] == ["30 of 120"] * 2
+    assert [list(module.sample_names) for module in gathered.modules] == [["samples"]] * 2
+    text = netbic.report.write_report(tmp_path).read_text()
+    assert 'data-name="n_samples"' in text
+    assert "All 30 samples" in text
+
+
+def test_the_first_letter_of_a_sentence_is_a_capital():
+    assert page._sentence("same leading genes: DNA") == "Same leading genes: DNA"
+
+
+def test_scores_in_another_order_are_not_used(found):
+    table = found[0].table
+    names = table["sample"][:120].to_numpy(dtype=object)
+    assert all(one is not None for one in samples.sample_scores(table, 3, names))
+    for other in (table.iloc[::-1], table.head(240), None, pd.DataFrame(columns=table.columns)):
+        assert samples.sample_scores(other, 3, names) == [None] * 3
