@@ -15,6 +15,7 @@ from scipy.linalg import eigh, orth
 from netbic.arrays import Array, Floats, Indices, Matrix, is_sparse
 from netbic.estimators import SparseGraphSVD, has_missing, heaviest
 from netbic.operators import Scaler, as_operator, winsorised
+from netbic.penalties import L0
 from netbic.selection.complementary_pairs import observed
 from netbic.selection.matching import partners
 from netbic.selection.resampling import by_position, restrict, seeded
@@ -130,6 +131,7 @@ class HeldOutCoherence:
         model, values = by_position(fitted, X, "csr")
         if model.smoothing == "cv":
             model.set_params(smoothing=fitted.smoothing_)  # as chosen once, for all halves
+        _fix_sizes(model, fitted)
         return cls(seeded(model, seed), values, fitted.components_, groups)
 
     def measured(self, seed: list[int]) -> HalfMeasures:
@@ -154,6 +156,17 @@ class HeldOutCoherence:
         return np.array([module.v.full() for module in modules]).reshape(len(modules), self.X.shape[1])
 
 
+def _fix_sizes(model: SparseGraphSVD, fitted: SparseGraphSVD) -> None:
+    """Replace a penalty on genes that chooses sizes: other sizes in halves would look like other genes.
+
+    The size is one that most modules of the whole fit do not exceed; of a smaller module as many genes are compared.
+    """
+    penalty = model.column_penalty
+    if penalty is not None and penalty.chooses_size and fitted.n_components_:
+        size = int(np.percentile([judged_genes(vector).size for vector in fitted.components_], 75))
+        model.set_params(column_penalty=L0(max(1, size), nonnegative=penalty.nonnegative))
+
+
 @dataclass(frozen=True)
 class _Comparison:
     """Modules `found` in the `fitted` half and matched (`partner`, -1: none) to given ones by scores in the `other`."""
@@ -164,6 +177,7 @@ class _Comparison:
     fitted: Half
     other: Half
     scores: tuple[Floats, Floats]  # of the modules found, in both halves
+    fixed: bool  # whether all modules found have the same size
 
     @classmethod
     def of(cls, given: HeldOutCoherence, found: Floats, fitted: Half, other: Half) -> Self:
@@ -171,7 +185,8 @@ class _Comparison:
         correlations = np.abs(correlation(other.scores(given.components), scores[1]))
         partner = partners(correlations)
         padded = np.pad(correlations, ((0, 0), (0, 1)))  # index -1, no partner, points to the last column
-        return cls(found, partner, padded[np.arange(partner.size), partner], fitted, other, scores)
+        fixed = len(set(np.count_nonzero(found, axis=1))) == 1
+        return cls(found, partner, padded[np.arange(partner.size), partner], fitted, other, scores, fixed)
 
     def measures(self, components: Array, generator: np.random.Generator) -> HalfMeasures:
         """All measures of all modules."""
@@ -183,6 +198,9 @@ class _Comparison:
         if self.partner[k] < 0:
             return 0.0, 0.0, 0.0
         own, genes = judged_genes(components[k]), judged_genes(self.found[self.partner[k]])
+        if self.fixed:
+            own = own[: genes.size]
+            genes = genes[: own.size]
         again = np.intersect1d(own, genes).size / max(own.size, genes.size)
         # Others than its own, of which a module of many genes would leave few out.
         others = np.setdiff1d(np.arange(components.shape[1]), genes)
