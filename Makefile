@@ -47,7 +47,7 @@ endif
         build check-install check-tag lint-workflows clean
 
 demo: install
-	$(BIN)/netbic demo
+	$(BIN)/netbic demo --force
 
 test: lint suite
 
@@ -136,7 +136,7 @@ check-install:
 	  $(PYTHON) -m venv --clear .venv-install; \
 	  .venv-install/bin/python $(PIP) "$$archive"; \
 	  .venv-install/bin/netbic --version; \
-	  .venv-install/bin/netbic demo; \
+	  .venv-install/bin/netbic demo --force; \
 	  .venv-install/bin/python $(PIP) --dry-run "$$archive[$(RUNTIME_EXTRAS)]"; \
 	done
 
@@ -158,5 +158,5 @@ $(VENV)/.installed-release: $(VENV)/.installed
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-* dist htmlcov .coverage* coverage.xml
+	rm -rf .venv .venv-* dist htmlcov netbic-demo .coverage* coverage.xml
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis docs/_build

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from netbic.simulate import cohort, consensus, paper, recovery
+from netbic.simulate import cohort, consensus, paper, patients, recovery
 
 
 @pytest.mark.parametrize("signs", ["same", "random"])
@@ -93,3 +93,21 @@ def test_the_consensus_of_biclusters():
     planted = study.samples, study.genes
     assert consensus((study.samples[::-1], study.genes[::-1]), planted) == pytest.approx(1)
     assert consensus((study.samples[:1], study.genes[:1]), planted) == pytest.approx(1 / 3)
+
+
+def test_programs_of_patients_have_the_documented_sizes_and_overlap():
+    study = patients(random_state=0)
+    assert study.expression.shape == (400, 800)
+    assert study.genes.sum(axis=1).tolist() == [120, 70, 45, 25, 30]
+    assert study.genes.sum(axis=0).max() == 1
+    assert study.samples.sum(axis=1).tolist() == [140, 100, 120, 80, 140]
+    assert (study.samples[0] & study.samples[4]).sum() == round(0.84 * 140)
+    assert ((study.weights != 0) == study.genes).all()
+    assert (study.weights < 0).sum() / study.genes.sum() == pytest.approx(0.2, abs=0.05)
+    up, genes = study.samples[1], study.genes[1] & (study.weights[1] > 0)
+    others = ~study.samples[[0, 2, 3, 4]].any(axis=0)
+    means = study.expression.to_numpy()[:, genes].mean(axis=1)
+    assert means[up & others].mean() - means[~up & others].mean() == pytest.approx(1.2, abs=0.2)
+    assert patients(random_state=1).network.n_edges == patients(random_state=1).network.n_edges
+    with pytest.raises(ValueError, match="n_genes=200 but the programs have 290 genes: choose at least 290"):
+        patients(n_genes=200)

@@ -1,9 +1,9 @@
-"""Simulated data with known modules: the paper's design and a larger cohort; scores of recovery."""
+"""Simulated data with known modules: the paper's design, a larger cohort, patients; scores of recovery."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -93,7 +93,8 @@ def _block_graph(size: int, block: int, cross_edges: bool, generator: np.random.
 class Cohort:
     """A simulated study: expression of genes in samples, a gene network, and the planted modules.
 
-    `samples` and `genes` are boolean, a row per module; `weights` holds the genes' signed weights.
+    `samples` and `genes` are boolean, a row per module; `weights` holds the genes' signed weights, `names` the names of
+    the modules, if they have any.
     """
 
     expression: pd.DataFrame
@@ -101,6 +102,7 @@ class Cohort:
     samples: Bools
     genes: Bools
     weights: Floats
+    names: tuple[str, ...] = ()
 
 
 def cohort(
@@ -153,6 +155,89 @@ def cohort(
     )
     network = _modular_network(genes, mean_degree, inside_share, names, generator)
     return Cohort(expression, network, samples, genes, weights)
+
+
+class Program(NamedTuple):
+    """A planted set of genes, the share of patients in which it is up, and its strength."""
+
+    name: str
+    n_genes: int
+    share: float
+    strength: float
+
+
+PROGRAMS: Final = (
+    Program("T cells", 120, 0.35, 1.2),
+    Program("stroma", 70, 0.25, 1.2),
+    Program("proliferation", 45, 0.30, 1.2),
+    Program("hypoxia", 25, 0.20, 1.2),
+    Program("interferon", 30, 0.35, 1.5),  # in nearly the same patients as the first
+)
+_SHARED = 0.84  # of the patients of the first program, those of the last one
+_DOWN = 0.2  # share of a program's genes that are down where the others are up
+
+
+def patients(n_samples: int = 400, n_genes: int = 800, *, random_state: RandomState = None) -> Cohort:
+    """Simulate patients in whom five gene programs of unequal sizes are up.
+
+    "T cells" (120 genes, up in 35% of the patients), "stroma" (70, 25%), "proliferation" (45, 30%) and "hypoxia" (25,
+    20%) are up in random patients. "interferon" (30 genes) is up in 84% of the patients in whom the T cells are up and
+    in a few others, so a module of these genes repeats the module of the T cells. A fifth of the genes of a program are
+    down where the others are up. The names only serve as examples: genes are not real. The network is like that of
+    `cohort`.
+
+    Parameters
+    ----------
+    n_samples, n_genes : int
+    random_state : None, int or numpy.random.Generator
+
+    Examples
+    --------
+    >>> import netbic
+    >>> study = netbic.simulate.patients(random_state=0)
+    >>> dict(zip(study.names, study.genes.sum(axis=1).tolist()))
+    {'T cells': 120, 'stroma': 70, 'proliferation': 45, 'hypoxia': 25, 'interferon': 30}
+    """
+    generator = np.random.default_rng(random_state)
+    genes = _disjoint_sets([program.n_genes for program in PROGRAMS], n_genes, generator)
+    samples = _programs_up(n_samples, generator)
+    signs = np.where(generator.random(genes.shape) < _DOWN, -0.7, 1.0)
+    weights = genes * signs * generator.uniform(0.6, 1.4, genes.shape)
+    strengths = np.array([program.strength for program in PROGRAMS])[:, None]
+    activity = samples * strengths * generator.uniform(0.8, 1.2, samples.shape)
+    noise = generator.standard_normal((n_samples, n_genes))
+    names = np.array([f"GENE{i:04d}" for i in range(n_genes)], dtype=object)
+    expression = pd.DataFrame(
+        generator.normal(8.0, 2.0, n_genes) + noise + activity.T @ weights,
+        index=[f"patient{i:03d}" for i in range(n_samples)],
+        columns=names,
+    )
+    network = _modular_network(genes, 12.0, 0.5, names, generator)
+    return Cohort(expression, network, samples, genes, weights, tuple(program.name for program in PROGRAMS))
+
+
+def _programs_up(n_samples: int, generator: np.random.Generator) -> Bools:
+    """The patients in whom each program is up; those of the last are mostly those of the first."""
+    samples = np.zeros((len(PROGRAMS), n_samples), dtype=bool)
+    for up, program in zip(samples, PROGRAMS, strict=True):
+        up[generator.permutation(n_samples)[: round(program.share * n_samples)]] = True
+    first, last = samples[0], samples[-1]
+    n_shared = round(_SHARED * first.sum())
+    last[:] = False
+    last[generator.permutation(np.flatnonzero(first))[:n_shared]] = True
+    last[generator.permutation(np.flatnonzero(~first))[: first.sum() - n_shared]] = True
+    return samples
+
+
+def _disjoint_sets(sizes: list[int], universe: int, generator: np.random.Generator) -> Bools:
+    """Random sets of these sizes without common members."""
+    if sum(sizes) > universe:
+        raise ValueError(f"n_genes={universe} but the programs have {sum(sizes)} genes: choose at least {sum(sizes)}")
+    sets = np.zeros((len(sizes), universe), dtype=bool)
+    members = np.split(generator.permutation(universe), np.cumsum(sizes))
+    for own, part in zip(sets, members[:-1], strict=True):
+        own[part] = True
+    return sets
 
 
 def _chained_sets(n_sets: int, universe: int, size: int, overlap: int, generator: np.random.Generator) -> Bools:

@@ -22,29 +22,6 @@ from support.commands import run
 README = Path(__file__).parents[2] / "README.md"
 
 
-def test_demo_shows_that_structure_helps():
-    done = run("demo")
-    assert done.exit_code == 0, done.output
-    flat = " ".join(done.output.split())
-    means = re.search(r"(\d\.\d\d) with the network, (\d\.\d\d) with a rewired one, (\d\.\d\d) without\.", flat)
-    graph, rewired, none = map(float, means.groups())
-    assert graph > max(rewired, none) + 0.03
-    assert abs(rewired - none) < 0.05
-    assert "The network helps because of which genes it connects" in flat
-
-
-def test_demo_is_the_same_every_time():
-    small = ("demo", "--samples", "200", "--genes", "600", "--modules", "2", "--seed", "5", "--cohorts", "2")
-    assert run(*small).output == run(*small).output
-
-
-def test_an_impossible_demo_explains_what_to_do():
-    done = run("demo", "--samples", "100", "--modules", "8")
-    assert done.exit_code == 1
-    assert "choose fewer or smaller modules, or more samples and genes" in done.output
-    assert "Traceback" not in done.output
-
-
 def test_every_command_has_help():
     for name, command in main.commands.items():
         assert command.help, name
