@@ -212,7 +212,7 @@ def test_dask_arrays_are_refused_with_the_remedy(function):
 
 
 def test_the_example_of_the_page_runs(capsys):
-    page = (Path(__file__).parents[2] / "docs/settings.md").read_text().split("## On a cluster")[1]
+    page = (Path(__file__).parents[2] / "docs/settings-benchmarks.md").read_text().split("## Many fits on a cluster")[1]
     code = re.search(r"```python\n(.*?)```", page, re.DOTALL)[1].replace("threads_per_worker=1", CLUSTER)
     exec(code, {"__name__": "__main__"})
     assert "2 modules stand out" in capsys.readouterr().out
