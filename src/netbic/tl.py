@@ -182,7 +182,7 @@ def sample_groups(adata: AnnData, *, key: str = "netbic", copy: bool = False) ->
     >>> import anndata, netbic
     >>> study = netbic.simulate.cohort(200, 500, n_modules=1, strength=2, random_state=0)
     >>> adata = anndata.AnnData(study.expression)
-    >>> netbic.tl.modules(adata, n_components=1, n_rows=200, n_columns=60)
+    >>> netbic.tl.modules(adata, n_components=1, n_columns=60)
     >>> netbic.tl.sample_groups(adata)
     >>> adata.obsm["netbic_groups"]["netbic_0"].value_counts().to_dict()
     {'up': 24, 'down': 16}

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 import click
 
-from netbic.cli.wording import in_genes, in_options
+from netbic.cli.wording import from_one, in_genes, in_options
 
 if TYPE_CHECKING:
     from netbic.study import Study
@@ -85,7 +85,7 @@ class Command(click.Command):
         def show(message: Warning | str, *_: object, **__: object) -> None:
             if not quiet:
                 text = _with_options(str(message), [*_OF_COMMAND, *(str(param.name) for param in self.params)])
-                click.echo(f"warning: {in_genes(text)}", err=True)
+                click.echo(f"warning: {from_one(in_genes(text))}", err=True)
 
         try:
             with warnings.catch_warnings(), signals_as_interrupts():

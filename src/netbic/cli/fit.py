@@ -162,7 +162,11 @@ class ModelOptions:
             return sizes
         if self.method is not None:
             return dict(zip(given, netbic.methods.usual_sizes(*shape), strict=True)) | sizes
-        return sizes if self.genes is not None else netbic.methods.usual_settings(shape) | sizes
+        if self.genes is not None:
+            return sizes
+        if self.smoothing is not None:  # smoothed scores do not identify sizes
+            return {"n_columns": netbic.methods.usual_sizes(*shape)[1]} | sizes
+        return netbic.methods.usual_settings(shape) | sizes
 
 
 @click.command(cls=FitCommand)

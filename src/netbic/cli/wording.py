@@ -11,6 +11,9 @@ import re
 import netbic
 
 OPTIONS = {
+    "smoothness_scale": "--smoothness-scale",
+    "graph_term": "--graph-term",
+    "diagnostics_": "summary.tsv",
     "n_columns": "--genes",
     "n_rows": "--samples",
     "column_smoothness": "--smoothness",
@@ -56,3 +59,14 @@ def in_genes(text: str) -> str:
     'The data do not identify --samples: the best is at the edge (all 150 samples)'
     """
     return netbic.report.in_genes(in_options(text))
+
+
+def from_one(text: str) -> str:
+    """A warning in which modules count from 1, as in everything that the command line prints.
+
+    Examples
+    --------
+    >>> from_one("module 0 did not converge")
+    'module 1 did not converge'
+    """
+    return netbic.report.from_one(text)

@@ -191,7 +191,7 @@ def from_one(text: str) -> str:
 
     Examples
     --------
-    >>> from netbic.report.contents import from_one
+    >>> from netbic.report import from_one
     >>> from_one("found 4 of 5 modules; modules 0, 3 did not converge (module 0 ran into a cycle)")
     'found 4 of 5 modules; modules 1, 4 did not converge (module 1 ran into a cycle)'
     """
