@@ -41,7 +41,7 @@ def demo(out: Path, samples: int, genes: int, modules: int, seed: int, force: bo
 
     results = out / "modules"
     _check_folder(out, results, force)
-    click.echo(f"simulating {samples:,} patients, finding modules and judging them (under half a minute) ...", err=True)
+    click.echo(f"simulating {samples:,} patients, finding modules and judging them (about ten seconds) ...", err=True)
     study = netbic.simulate.patients(samples, genes, random_state=seed)
     netbic.io.write_cohort(study, out)
     arguments = _arguments(out, results, modules)

@@ -72,9 +72,9 @@ class Module:
     graph_weight : float
         sigma lambda_max(M) / d (the larger one of both axes): from 1 on the graph alone can carry a set of entries.
     worst_rank : int
-        The worst rank, by |X'u| alone, of the 20 columns with the largest entries in v; 20 is the best possible.
+        The worst rank, by abs(X'u) alone, of the 20 columns with the largest entries in v; 20 is the best possible.
     by_data_alone : float
-        Share of the columns that are among as many columns with the largest |X'u|.
+        Share of the columns that are among as many columns with the largest abs(X'u).
     regressed_out : tuple of int
         Earlier modules whose scores were regressed out of X before this one was found (`deflation="on_repeat"`).
     free_locations : bool
