@@ -21,7 +21,7 @@ SIGNAL, FOUND = "signal (sd of the noise)", "planted genes found (mean F1)"
 
 
 def fit(study, graph):
-    return SparseGraphSVD(5, n_rows=40, n_columns=60, column_graph=graph).fit(study.expression)
+    return SparseGraphSVD(5, n_columns=60, column_graph=graph).fit(study.expression)
 
 
 def power():
