@@ -17,7 +17,7 @@ from netbic.selection.coherence import Half, HalfMeasures, HeldOutCoherence, cor
 from netbic.selection.fits import FitExecutor, Jobs, executor_for, quiet
 from netbic.selection.matching import jaccard
 from netbic.selection.resampling import draw_seed
-from netbic.solver import REPEATED
+from netbic.solver import LOW_RANK, REPEATED
 
 Progress = Callable[[int, int], object]
 
@@ -26,7 +26,8 @@ _MIN_SAMPLES = 20  # fewer leave fewer than ten in each half
 _MIN_PAIRS = 3
 _SCORE, _RATIO, _SHARE = 0.6, 2.0, 0.5  # smallest score, ratio and share of genes of a module that is not in doubt
 _COLUMNS = [
-    "module", "verdict", "score", "ratio", "ratio_alone", "genes_found_again", "by_data_alone", "repeats", "closest",
+    "module", "verdict", "score", "ratio", "ratio_alone", "genes_found_again", "by_data_alone", "worst_rank",
+    "repeats", "closest",
     "correlation", "gene_overlap", "sample_overlap", "reason",
 ]  # fmt: skip
 
@@ -46,7 +47,8 @@ class Verdicts:
         - `ratio`: how many times as much as random genes the genes found again move together in samples not used,
           beyond the earlier modules (whose scores are regressed out); `ratio_alone`: earlier modules included.
         - `genes_found_again`: share of its genes.
-        - `by_data_alone`: share of its genes that would be chosen without the graph (as in `diagnostics_`).
+        - `by_data_alone`: share of its genes that would be chosen without the graph; `worst_rank`: the worst rank of
+          its 20 leading genes by the data alone (both as in `diagnostics_`).
         - `repeats`: the earlier module that it repeats; -1 if none.
         - `closest`: that module or, if there is none, the earlier one whose scores are most correlated (-1 for the
           first module); `correlation` of the scores of both in all samples; `gene_overlap` and `sample_overlap`:
@@ -104,7 +106,8 @@ def verdicts(
     A module is *doubtful* if its scores are not found again (correlation below 0.6), or if its genes move together less
     than twice as much as random genes. Otherwise it *repeats* an earlier one if the scores of both are correlated (0.7
     or more) in all samples; it is *strong* if half of its genes or more are found again and half or more would be
-    chosen without the graph, *moderate* if one of these holds, and doubtful if neither does.
+    chosen without the graph (all of its 20 leading genes being among the first 200 by the data alone), *moderate* if
+    one of these holds, and doubtful if neither does.
 
     Samples (or `groups` of them) are assumed to be independent: replicates and time series have to be given as groups.
     A module that is found again is a pattern of the data, whatever its cause: batches of samples form modules as well.
@@ -155,7 +158,7 @@ def verdicts(
         schedule = _Schedule(n_pairs if enough else 0, time_budget, progress)
         measures = schedule.run(judged, seed, executor)
         relations = _Relations.of(model, judged)
-    alone = model.diagnostics_["by_data_alone"].to_numpy(dtype=np.float64)
+    alone = model.diagnostics_[["by_data_alone", "worst_rank"]].to_numpy(dtype=np.float64)
     units = "samples" if groups is None else "groups of samples"
     return Verdicts(_table(measures, relations, alone, f"{n_units} {units}"), len(measures))
 
@@ -245,6 +248,19 @@ class _Evidence(NamedTuple):
     ratio_alone: float
     genes_found_again: float
     by_data_alone: float
+    worst_rank: float
+
+    @property
+    def is_graph_driven(self) -> bool:
+        """Whether the graph rather than the data chose the genes; unknown for models of earlier versions."""
+        return self.by_data_alone < _SHARE or self.worst_rank > LOW_RANK
+
+    @property
+    def by_graph(self) -> str:
+        """The part of the graph in words."""
+        if self.by_data_alone < _SHARE:
+            return f"only {self.by_data_alone:.0%} of them would be chosen without the graph"
+        return f"the graph puts a gene on top whose rank by the data alone is {self.worst_rank:,.0f}"
 
     def ratio_to_judge(self, redundant: bool) -> float:
         """The ratio by which a module is judged: nothing would be left of a redundant one beyond the earlier ones."""
@@ -257,7 +273,7 @@ def _table(measures: list[HalfMeasures], relations: _Relations, alone: Floats, g
     medians = np.median(measures, axis=0) if measures else np.full((len(HalfMeasures._fields), n_modules), np.nan)
     rows: list[tuple[object, ...]] = []
     known: list[str] = []
-    for k, numbers in enumerate(zip(*medians.tolist(), alone.tolist(), strict=True)):
+    for k, numbers in enumerate(zip(*medians.tolist(), *alone.T.tolist(), strict=True)):
         evidence = _Evidence(*numbers)
         verdict, repeats = _judged(evidence, relations.redundant_with(k), known)
         relation = relations.to(k, repeats)
@@ -278,7 +294,7 @@ def _judged(evidence: _Evidence, redundant: Indices, known: list[str]) -> tuple[
     if repeated:
         return f"repeats {repeated[0] + 1}", int(repeated[0])
     # NaN: a model saved by an earlier version does not know which genes the data alone would choose.
-    n_small = (evidence.genes_found_again < _SHARE) + (evidence.by_data_alone < _SHARE)
+    n_small = (evidence.genes_found_again < _SHARE) + evidence.is_graph_driven
     return ("strong", "moderate", "doubtful")[n_small], -1
 
 
@@ -294,11 +310,11 @@ def _reason(verdict: str, evidence: _Evidence, relation: _Relation) -> str:
     if verdict.startswith("repeats"):
         return f"Repeats module {relation.closest + 1}{_repetition(relation)}."
     together = f"in samples not used, its genes move together {_times(ratio)} as much as random genes"
-    again, by_data = evidence.genes_found_again, evidence.by_data_alone
+    again = evidence.genes_found_again
     if verdict == "strong":
         return f"Strong: {together}; {again:.0%} of them come back.".replace("%", " %")
-    weak = f"{again:.0%} of them come back" if again < _SHARE else f"{by_data:.0%} would be chosen without the graph"
-    return f"Moderate: {together}, but only {weak}.".replace("%", " %")
+    weak = f"only {again:.0%} of them come back" if again < _SHARE else evidence.by_graph
+    return f"Moderate: {together}, but {weak}.".replace("%", " %")
 
 
 def _doubt(evidence: _Evidence, ratio: float) -> str:
@@ -307,8 +323,7 @@ def _doubt(evidence: _Evidence, ratio: float) -> str:
     if ratio < _RATIO:
         beyond = "beyond the earlier modules, " if evidence.ratio_alone >= _RATIO else ""
         return f"{beyond}its genes move together only {_times(ratio)} as much as random genes in samples not used"
-    again, by_data = evidence.genes_found_again, evidence.by_data_alone
-    text = f"only {again:.0%} of its genes come back, and only {by_data:.0%} would be chosen without the graph"
+    text = f"only {evidence.genes_found_again:.0%} of its genes come back, and {evidence.by_graph}"
     return text.replace("%", " %")
 
 
