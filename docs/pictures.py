@@ -1,6 +1,6 @@
 """Draw the README's picture: `make pictures`.
 
-Left: a simulated cohort, rows and columns ordered by the modules netbic found. Middle: one of them in the network.
+Left: a simulated cohort, ordered by the modules found in it. Middle: one of them in the network.
 Right: how much of the planted genes is found as the signal grows, with the graph, with a degree-preserving rewired one,
 and without.
 """
