@@ -32,7 +32,5 @@ def simulate(folder: Path, samples: int, genes: int, modules: int, strength: flo
     study = netbic.simulate.cohort(samples, genes, n_modules=modules, strength=strength, random_state=seed)
     netbic.io.write_cohort(study, folder)
     click.echo(f"{folder}: expression.tsv.gz ({samples:,} samples x {genes:,} genes), network.sif, truth.tsv")
-    kept = f"--modules {modules} --genes {study.genes[0].sum()} --samples {study.samples[0].sum()}"
-    click.echo(
-        f"next: netbic fit {folder}/expression.tsv.gz --graph {folder}/network.sif {kept} --out {folder}/modules"
-    )
+    data = f"{folder}/expression.tsv.gz --graph {folder}/network.sif"
+    click.echo(f"next: netbic fit {data} --modules {modules} --out {folder}/modules")
