@@ -15,7 +15,15 @@ from netbic.estimators import SparseGraphSVD, axis_names, check_count, unwrapped
 from netbic.selection.fits import Jobs, executor_for, quiet
 from netbic.selection.grid import Parameters
 from netbic.selection.matching import mean_overlap
-from netbic.selection.resampling import complement, draw_seed, folds, graphs_by_position, restrict, seeded
+from netbic.selection.resampling import (
+    complement,
+    draw_seed,
+    fallback_penalties,
+    folds,
+    graphs_by_position,
+    restrict,
+    seeded,
+)
 
 _LEVEL = 0.05
 _HUB_DRIVEN = 0.3  # rank correlation of membership and degree above which a module is called hub-driven
@@ -92,7 +100,7 @@ def graph_value(
     model : SparseGraphSVD
         With a `column_graph`, which it uses as a graph term or for `smoothing` (give a number: "cv" would choose it
         anew in every fit). Clones of it are fitted, (n_rewired + 2) * n_folds * n_repeats of them, and judged on
-        samples that are not smoothed.
+        samples that are not smoothed. Of an `AdaptiveSupport` with a fallback, this size is used.
     X : array, DataFrame or sparse matrix
     n_rewired : int
         Rewired graphs to compare with, at least 3.
@@ -139,7 +147,7 @@ def _by_position(model: SparseGraphSVD, X: Matrix) -> tuple[SparseGraphSVD, Arra
     X = checked(X, missing=model.missing)
     values: Matrix = X.tocsr() if is_sparse(X) else np.asarray(X)
     graphs = graphs_by_position(model.get_params(deep=False), values.shape, axis_names(X))
-    return model.set_params(n_jobs=None, **graphs), values
+    return model.set_params(n_jobs=None, **fallback_penalties(model), **graphs), values
 
 
 class HeldOut(NamedTuple):

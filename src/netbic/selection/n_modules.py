@@ -15,7 +15,7 @@ from netbic.arrays import Floats, Matrix, RandomState, checked, is_sparse
 from netbic.estimators import SparseGraphSVD, check_count, unwrapped
 from netbic.operators import Scaler, as_operator, winsorised
 from netbic.selection.fits import FitExecutor, Jobs, executor_for, quiet
-from netbic.selection.resampling import seeded
+from netbic.selection.resampling import fallback_penalties, seeded
 
 _REFITS = 3  # few, so that a single outlier cannot dominate a module
 _MOST_SCALING = 2.0  # natural logarithm of the largest factor by which a sample is scaled
@@ -149,11 +149,9 @@ def _check_level(level: float, n_permutations: int) -> None:
 
 def _single(model: SparseGraphSVD) -> SparseGraphSVD:
     """A clone that finds one module in a prepared matrix, without graphs, of a fixed size if there is a fallback."""
-    sizes = {name: getattr(model, name) for name in ("row_penalty", "column_penalty")}
-    fixed = {name: given and (given.when_unreliable() or given) for name, given in sizes.items()}
     made: SparseGraphSVD = clone(model).set_params(
-        **fixed, n_components=1, center=None, scale=False, row_graph=None, column_graph=None, n_jobs=None,
-        row_smoothness=None, column_smoothness=None, smoothing=None,
+        **fallback_penalties(model), n_components=1, center=None, scale=False, row_graph=None, column_graph=None,
+        row_smoothness=None, column_smoothness=None, smoothing=None, n_jobs=None,
     )  # fmt: skip
     return made
 

@@ -73,6 +73,13 @@ def by_position(fitted: SparseGraphSVD, X: Matrix, sparse_format: str) -> tuple[
     return made, values
 
 
+def fallback_penalties(model: SparseGraphSVD) -> dict[str, Penalty | None]:
+    """The penalties of a model, with fixed sizes in place of chosen ones where these have a fallback."""
+    names = ("row_penalty", "column_penalty")
+    given: dict[str, Penalty | None] = {name: getattr(model, name) for name in names}
+    return {name: penalty and (penalty.when_unreliable() or penalty) for name, penalty in given.items()}
+
+
 def restrict(model: SparseGraphSVD, axis: str, kept: Indices, size: int) -> SparseGraphSVD:
     """A clone for some of the rows or columns ("row", "column"): sizes in proportion, the induced subgraph."""
     made = in_proportion(model, axis, len(kept) / size)
