@@ -133,8 +133,8 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     converged_ : bool ndarray of shape (n_components_,)
         Also False if the size chosen by an `AdaptiveSupport` was still changing after 400 iterations.
     graph_share_ : ndarray of shape (n_components_,)
-        Share of the graph in the scores of the kept entries (the larger one of both axes). Above 0.3 the graph
-        dominates the data, and a warning is issued.
+        Share of the graph in the scores of the kept entries (the larger one of both axes). Above 0.3 a warning
+        is issued, unless the weight of the graph is bounded (`smoothness_scale="module"` and a smoothness below 1).
     explained_variance_ratio_ : ndarray of shape (n_components_,)
         Increase, by each module, of the share of variance explained by the features' vectors (adjusted for modules that
         are not orthogonal). If entries are missing, of the matrix with these entries filled; never of smoothed data.

@@ -23,6 +23,7 @@ from netbic.estimators import (
     matched_graph,
     names_of,
     recurrent_features,
+    smoothness_of,
 )
 from netbic.files import finished_record, read_json, read_table
 from netbic.readers import NetworkSummary
@@ -314,7 +315,8 @@ def _modules(model: SparseGraphSVD, tables: _Tables, level: float) -> Iterator[M
     wide = model.columns_.sum(axis=1).min(initial=_WIDE) >= _WIDE
     recurrent = recurrent_features(list(model.components_) if wide else [])
     chosen = model.choices_.loc[~model.choices_["fallback"].astype(bool), "module"]
-    summary = summary_frame(model).assign(chosen=lambda table: table["module"].isin(chosen))
+    bounded = model.smoothness_scale == "module" and smoothness_of(model.column_smoothness, "module") < 1
+    summary = summary_frame(model).assign(chosen=lambda table: bounded | table["module"].isin(chosen))
     for number, row in enumerate(_rows(summary)):
         genes = _members(model.components_[number], gene_names)
         leading = leading_features(model.components_[number])

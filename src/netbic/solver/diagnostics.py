@@ -41,9 +41,7 @@ def diagnostics(
     yield from _short("column", columns, [module.v for module in modules])
     yield from _not_identified("row", [module.u for module in modules])
     yield from _not_identified("column", [module.v for module in modules])
-    # A penalty that chooses its size also chooses the weight of the graph: the user cannot lower it.
-    stated = [k for k, module in enumerate(modules) if module.u.choice is None and module.v.choice is None]
-    if dominated := [k for k in stated if modules[k].graph_share > LARGE_GRAPH_SHARE]:
+    if dominated := [] if rows.is_bounded and columns.is_bounded else _dominated(modules):
         yield (
             f"the graph makes up more than {LARGE_GRAPH_SHARE:.0%} of the scores of {_listed(dominated)} "
             "(graph_share_): lower the smoothness unless this is intended",
@@ -56,6 +54,15 @@ def diagnostics(
             "smoothness_scale='module' and graph_term='modularity'",
             UserWarning,
         )
+
+
+def _dominated(modules: list[Module]) -> list[int]:
+    """Modules with a large share of the graph.
+
+    A penalty that chooses its size also chooses the weight of the graph: the user cannot lower it.
+    """
+    stated = [k for k, module in enumerate(modules) if module.u.choice is None and module.v.choice is None]
+    return [k for k in stated if modules[k].graph_share > LARGE_GRAPH_SHARE]
 
 
 def _remedy(rows: Axis, columns: Axis, settings: Settings) -> str:

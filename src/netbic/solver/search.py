@@ -55,6 +55,11 @@ class Axis:
                 sigma, share = 0.0, sigma  # set by `solve_with_graph`, after a solve without the graph
         return Side(self.penalty.for_matrix(squared_norm, n_entries), self.term, sigma, self.signed, squares, share)
 
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the graph cannot dominate the data: there is none, or its weight is reduced until it does not."""
+        return self.term is None or not self.smoothness or (self.scale == "module" and self.smoothness < 1)
+
     def when_unreliable(self) -> Axis:
         """The options for a module whose size, as chosen by the penalty, is not reliable."""
         penalty = self.penalty.when_unreliable()
