@@ -124,7 +124,7 @@ def test_a_cluster_of_this_machine_writes_the_same_table(files, tmp_path):
 
 
 def test_an_unreachable_cluster_is_a_one_line_error(files, tmp_path, monkeypatch):
-    pytest.importorskip("distributed")
+    distributed = pytest.importorskip("distributed")
     monkeypatch.setattr("netbic.cli.cluster._SECONDS", 1)
     addresses = (("tcp://127.0.0.1:9", 1, "no Dask scheduler answered"), ("nowhere://1", 2, "unknown"))
     for address, code, message in addresses:
@@ -132,6 +132,8 @@ def test_an_unreachable_cluster_is_a_one_line_error(files, tmp_path, monkeypatch
         assert done.exit_code == code
         assert f"--dask {address}: {message}" in done.output
         assert "Traceback" not in done.output
+        with pytest.raises(ValueError, match="No "):
+            distributed.get_client()
     both = tune(files, tmp_path, "--dask", "local", "--jobs", "2")
     assert both.exit_code == 2
     assert "cannot be combined" in both.output

@@ -51,7 +51,8 @@ def test_coherence_is_1_for_orthogonal_genes_and_their_number_for_equal_ones():
     generator = np.random.default_rng(0)
     orthogonal = np.linalg.qr(generator.standard_normal((20, 5)))[0] * np.array([1, 2, 3, 4, 5])
     weights = generator.standard_normal(5)
-    assert coherence(orthogonal, weights) == pytest.approx(1)
+    outlier = np.vstack([orthogonal, 100 * np.sign(weights)])  # moves all genes together, and is left out
+    assert coherence(outlier, weights) == pytest.approx(1)
     equal = np.outer(generator.standard_normal(20), np.ones(5))
     assert coherence(equal, np.ones(5)) == pytest.approx(5)
     assert coherence(np.zeros((20, 5)), weights) == 0
@@ -106,7 +107,7 @@ def test_planted_modules_are_strong_and_what_is_left_is_doubtful():
     assert (found.table["genes_found_again"][:2] > 0.5).all()
     assert found.table["repeats"].tolist() == [-1, -1, -1]
     assert found.n_pairs == 10
-    assert found.table["reason"][0].startswith("Strong: in samples not used, its genes move together ")
+    assert found.table["reason"][0].startswith("Strong: in samples not used to find it, its genes move together ")
     assert str(found).splitlines()[0] == (
         "Of 3 modules, 2 are strong, 1 is doubtful (judged in 10 pairs of halves of the samples)."
     )

@@ -157,6 +157,8 @@ def _check_address(where: str, n_workers: int | None, memory: str | None) -> Non
 
 def _client(distributed: ModuleType, address: LocalCluster | str) -> Client:
     try:
+        if isinstance(address, str):  # a client that cannot connect would otherwise stay the current one of Dask
+            distributed.Client(address, timeout=_SECONDS, set_as_default=False).close()
         return distributed.Client(address, timeout=_SECONDS)
     except ValueError as problem:  # an unknown scheme, no port
         what = " ".join(str(problem).split())

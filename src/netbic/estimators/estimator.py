@@ -141,7 +141,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     diagnostics_ : DataFrame
         What may be wrong with a module, a row per module: `graph_weight` (sigma times the largest eigenvalue of the
         graph term, relative to d; from 1 on the graph alone can carry a set of features), `worst_rank` (worst rank, by
-        the data alone, of its 20 leading features; 20 is the best possible), `by_data_alone` (share of its features
+        the data alone, of its 20 leading features; 20 without a graph), `by_data_alone` (share of its features
         that the data alone would choose), `recurrent` (how many of its ten leading features are among the ten leading
         ones of half of the modules or more), `repeats` (the earlier module whose scores have a correlation of at least
         0.7 with its own, or -1), and the largest absolute `correlation` with the scores of an earlier module, with the

@@ -1,7 +1,8 @@
 """How much the genes of a module move together in samples that were not used to find them.
 
 The coherence of a vector v of weights in a centred matrix B is |Bv|^2 / sum_g v_g^2 |B_g|^2: the variance of the
-weighted sum of genes, relative to what it would be if the genes were independent.
+weighted sum of genes, relative to what it would be if the genes were independent. The most extreme sample is left out:
+the genes of one outlier move together by chance, and both halves of the samples may have one.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ class Half:
 
 
 def coherence(columns: Floats, weights: Floats) -> float:
-    """|Bv|^2 / sum_g v_g^2 |B_g|^2; 0 if nothing varies.
+    """|Bv|^2 / sum_g v_g^2 |B_g|^2 without the sample with the largest (Bv)^2; 0 if nothing varies.
 
     Examples
     --------
@@ -91,8 +92,10 @@ def coherence(columns: Floats, weights: Floats) -> float:
     >>> coherence(np.column_stack([one, one, one]), np.ones(3))
     3.0
     """
-    apart = float(weights**2 @ np.einsum("ij,ij->j", columns, columns))
-    return float(np.sum((columns @ weights) ** 2)) / apart if apart > 0 else 0.0
+    together, apart = (columns @ weights) ** 2, columns**2 @ weights**2
+    kept = np.arange(len(together)) != together.argmax()
+    expected = float(apart[kept].sum())
+    return float(together[kept].sum()) / expected if expected > 0 else 0.0
 
 
 def leading_weights(columns: Floats) -> Floats:

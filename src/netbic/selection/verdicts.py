@@ -141,7 +141,7 @@ def verdicts(
     >>> found.table["verdict"].tolist()
     ['strong', 'strong', 'doubtful']
     >>> print(found.table["reason"][0])
-    Strong: in samples not used, its genes move together ... times as much as random genes; ... % of them come back.
+    Strong: in samples not used to find it, its genes move together ... random genes; ... % of them are found again.
     """
     check_count("n_pairs", n_pairs)
     if n_pairs < _MIN_PAIRS:
@@ -309,21 +309,26 @@ def _reason(verdict: str, evidence: _Evidence, relation: _Relation) -> str:
         return f"Doubtful: {_doubt(evidence, ratio)}."
     if verdict.startswith("repeats"):
         return f"Repeats module {relation.closest + 1}{_repetition(relation)}."
-    together = f"in samples not used, its genes move together {_times(ratio)} as much as random genes"
+    beyond = "" if evidence.ratio_alone >= _RATIO else ", once the signals of earlier modules are removed"
+    together = (
+        f"in samples not used to find it, its genes move together {_times(ratio)} as much as random genes{beyond}"
+    )
     again = evidence.genes_found_again
     if verdict == "strong":
-        return f"Strong: {together}; {again:.0%} of them come back.".replace("%", " %")
-    weak = f"only {again:.0%} of them come back" if again < _SHARE else evidence.by_graph
+        return f"Strong: {together}; {again:.0%} of them are found again.".replace("%", " %")
+    weak = f"only {again:.0%} of them are found again" if again < _SHARE else evidence.by_graph
     return f"Moderate: {together}, but {weak}.".replace("%", " %")
 
 
 def _doubt(evidence: _Evidence, ratio: float) -> str:
     if evidence.score < _SCORE:
-        return f"it is not found again in half of the samples (correlation of scores {evidence.score:.2f})"
+        limits = f"correlation of scores {evidence.score:.2f}, at least {_SCORE:g} is needed"
+        return f"a search in only half of the samples does not find it again ({limits})"
     if ratio < _RATIO:
-        beyond = "beyond the earlier modules, " if evidence.ratio_alone >= _RATIO else ""
-        return f"{beyond}its genes move together only {_times(ratio)} as much as random genes in samples not used"
-    text = f"only {evidence.genes_found_again:.0%} of its genes come back, and {evidence.by_graph}"
+        beyond = "once the signals of earlier modules are removed, " if evidence.ratio_alone >= _RATIO else ""
+        limits = f"{_times(ratio)} as much as random genes ({_RATIO:g} times are needed)"
+        return f"{beyond}its genes move together only {limits} in samples not used to find it"
+    text = f"only {evidence.genes_found_again:.0%} of its genes are found again, and {evidence.by_graph}"
     return text.replace("%", " %")
 
 

@@ -41,10 +41,20 @@ def diagnostics(
     yield from _short("column", columns, [module.v for module in modules])
     yield from _not_identified("row", [module.u for module in modules])
     yield from _not_identified("column", [module.v for module in modules])
-    if dominated := [] if rows.is_bounded and columns.is_bounded else _dominated(modules):
+    dominated = _dominated(modules)
+    if dominated and not (rows.is_bounded and columns.is_bounded):
         yield (
             f"the graph makes up more than {LARGE_GRAPH_SHARE:.0%} of the scores of {_listed(dominated)} "
             "(graph_share_): lower the smoothness unless this is intended",
+            UserWarning,
+        )
+    relative = all(axis.scale != "absolute" for axis in (rows, columns))
+    heavy = [k for k in _stated(modules) if relative and modules[k].graph_weight >= 1 and k not in dominated]
+    if heavy:
+        largest = max(modules[k].graph_weight for k in heavy)
+        yield (
+            f"the graph weighs as much as the data, or more, in {_listed(heavy)} (graph_weight in diagnostics_: up to "
+            f"{largest:.1f}): lower the smoothness unless this is intended",
             UserWarning,
         )
     if led := [k for k, module in enumerate(modules) if module.worst_rank > LOW_RANK]:
@@ -57,12 +67,14 @@ def diagnostics(
 
 
 def _dominated(modules: list[Module]) -> list[int]:
-    """Modules with a large share of the graph.
+    """Modules with a large share of the graph."""
+    return [k for k in _stated(modules) if modules[k].graph_share > LARGE_GRAPH_SHARE]
 
-    A penalty that chooses its size also chooses the weight of the graph: the user cannot lower it.
-    """
-    stated = [k for k, module in enumerate(modules) if module.u.choice is None and module.v.choice is None]
-    return [k for k in stated if modules[k].graph_share > LARGE_GRAPH_SHARE]
+
+def _stated(modules: list[Module]) -> list[int]:
+    """Modules for which the user states the weight of the graph: penalties that choose a size choose it as well."""
+    choices = [[vector.choice for vector in (module.u, module.v)] for module in modules]
+    return [k for k, both in enumerate(choices) if all(one is None or one.fallback for one in both)]
 
 
 def _remedy(rows: Axis, columns: Axis, settings: Settings) -> str:

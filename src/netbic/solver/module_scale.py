@@ -89,27 +89,30 @@ def _reduced(side: Side, vector: Vector, d: float, scores: Floats | None) -> Sid
     norm = d + 2 * side.graph_gain(side.smooth(vector))  # |c| at a fixed point
     allowed = side.share * norm
     if side.amplification <= _ROUNDING * allowed:
-        if worst_rank(vector, scores) <= _WORST * min(LEADING, vector.support.size):
+        if worst_rank(side, vector, scores) <= _WORST * min(LEADING, vector.support.size):
             return side
         return replace(side, sigma=_STEP * side.sigma)
     return replace(side, sigma=side.sigma * _MARGIN * max(allowed / side.amplification, 0.1))
 
 
-def worst_rank(vector: Vector, scores: Floats | None) -> int:
-    """The worst rank, by |scores| alone, among the entries of a vector with the largest values; 20 is the best."""
+def worst_rank(side: Side, vector: Vector, scores: Floats | None) -> int:
+    """The worst rank, by the scores alone, among the (up to 20) largest entries of a vector.
+
+    Their number is the best possible; it is that without a graph (`scores` are None), too.
+    """
     if scores is None:
-        return 0
+        return min(LEADING, vector.support.size)
     leading = np.argsort(-np.abs(vector.values), kind="stable")[:LEADING]
-    return int(_ranks(vector, scores)[leading].max(initial=0))
+    return int(_ranks(side, vector, scores)[leading].max(initial=0))
 
 
-def share_by_data(vector: Vector, scores: Floats | None) -> float:
-    """The share of entries that are among as many entries with the largest |scores|."""
-    return 1.0 if scores is None else float(np.mean(_ranks(vector, scores) <= vector.support.size))
+def share_by_data(side: Side, vector: Vector, scores: Floats | None) -> float:
+    """The share of entries that are among as many entries with the largest scores."""
+    return 1.0 if scores is None else float(np.mean(_ranks(side, vector, scores) <= vector.support.size))
 
 
-def _ranks(vector: Vector, scores: Floats) -> Indices:
-    """The rank of every kept entry by |scores|, from 1; ties get the best rank."""
-    sizes = np.abs(scores)
+def _ranks(side: Side, vector: Vector, scores: Floats) -> Indices:
+    """The rank of every kept entry by its score without the graph, from 1; ties get the best rank."""
+    sizes = np.maximum(scores, 0.0) if side.penalty.nonnegative else np.abs(scores)
     ranks: Indices = 1 + sizes.size - np.searchsorted(np.sort(sizes), sizes[vector.support], side="right")
     return ranks

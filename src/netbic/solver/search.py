@@ -77,7 +77,7 @@ class Module:
     graph_weight : float
         sigma lambda_max(M) / d (the larger one of both axes): from 1 on the graph alone can carry a set of entries.
     worst_rank : int
-        The worst rank, by abs(X'u) alone, of the 20 columns with the largest entries in v; 20 is the best possible.
+        The worst rank, by abs(X'u) alone, of the 20 columns with the largest entries in v; 20 without a graph.
     by_data_alone : float
         Share of the columns that are among as many columns with the largest abs(X'u).
     regressed_out : tuple of int
@@ -234,7 +234,8 @@ def _described(solution: Solution, rows: Side, columns: Side, free_locations: bo
     state = _signed_by_convention(solution.state, rows, columns)
     share = max(graph_share(rows, state.u, state.d), graph_share(columns, state.v, state.d))
     weight = max(graph_weight(rows, state.u, state.d), graph_weight(columns, state.v, state.d))
-    numbers = share, weight, worst_rank(state.v, state.column_scores), share_by_data(state.v, state.column_scores)
+    alone = columns, state.v, state.column_scores if graph_weight(columns, state.v, state.d) else None
+    numbers = share, weight, worst_rank(*alone), share_by_data(*alone)
     found = Module(state.u, state.v, state.d, solution.outcome, solution.objectives, *numbers)
     return replace(found, free_locations=free_locations)
 
