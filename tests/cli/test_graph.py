@@ -29,6 +29,7 @@ def test_the_network_is_written_with_names_and_netbic_fit_reads_it(cohort, refer
     done = run_successfully("graph", cohort / "reference.tsv", "--out", prior, "--neighbours", 4)
     expected = netbic.graphs.coexpression(reference.T.iloc[:, :-1], 4)  # constant genes are left out
     assert re.match(rf"{prior}: 29 genes, {expected.n_edges} edges .* \(\d+\.\d s\)\n", done.output)
+    assert done.output.endswith("have other samples: with the same ones, their correlations would be used twice\n")
     found = netbic.io.read_network(prior).graph
     assert found.names.tolist() == expected.names.tolist()
     assert (found.weights != expected.weights).nnz == 0
@@ -47,6 +48,7 @@ def test_fit_smooths_the_data_over_the_network(cohort, tmp_path):
     model = netbic.load(tmp_path / "cv")
     assert model.smoothing == "cv"
     assert f"smoothing chosen by cross-validation: {model.smoothing_:g}" in done.output
+    assert ("not independent evidence" in done.output) == (model.smoothing_ > 0)
     run_successfully(*files, tmp_path / "half", *small, "--smoothing", "0.5")
     model, X = netbic.load(tmp_path / "half"), netbic.io.read_expression(cohort / "expression.tsv").frame()
     assert model.smoothing_ == 0.5

@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 import netbic
 from netbic import Graph
-from netbic.enrichment import edges, held_out_edges
+from netbic.enrichment import edges, fit_used_graph, held_out_edges
 from netbic.enrichment.edges import split_edges
 from netbic.enrichment.nulls import (
     _edges_in_sets,
@@ -383,3 +383,30 @@ def test_bad_input():
         edges([[30]], graph)
     with pytest.raises(ValueError, match="the graph has no node names"):
         edges([["a"]], np.zeros((3, 3)))
+
+
+def test_a_network_counts_as_used_only_if_it_had_a_weight(tmp_path):
+    study = netbic.simulate.cohort(90, 300, n_modules=1, random_state=0)
+
+    def used(**options):
+        model = netbic.SparseGraphSVD(1, n_columns=30, **{"column_graph": study.network} | options)
+        netbic.save(model.fit(study.expression), tmp_path)
+        loaded = netbic.load(tmp_path)
+        (line,) = netbic.enrichment.write_enrichment(loaded, tmp_path, random_state=0)
+        assert ("not independent evidence" in line) == fit_used_graph(model) == fit_used_graph(loaded)
+        return fit_used_graph(model), loaded
+
+    assert used()[0]
+    assert used(smoothing=0.3)[0]
+    assert used(smoothing=0.0, column_smoothness=0.2)[0]
+    assert not used(column_smoothness=0.0)[0]
+    assert not used(smoothing=0.0)[0]
+    by_cv, model = used(smoothing="cv")
+    assert by_cv == (model.smoothing_ > 0)
+    assert model.smoothing_ == 0  # otherwise this shows nothing: neighbours of this network are not correlated enough
+    model.diagnostics_ = model.diagnostics_.assign(graph_weight=np.nan)
+    model.set_params(smoothing=None)
+    assert fit_used_graph(model)  # a model of an earlier version: by its parameters
+    model.diagnostics_ = model.diagnostics_.assign(graph_weight=0.0)
+    assert not fit_used_graph(model)
+    assert not fit_used_graph(netbic.SparseGraphSVD(1, n_columns=30).fit(study.expression))

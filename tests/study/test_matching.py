@@ -36,12 +36,21 @@ def test_the_counts_of_the_alignment_add_up():
         assert part in text
 
 
+def test_genes_without_a_neighbour_are_not_in_the_network_or_their_neighbours_are_not_in_the_data():
+    _, summary = align(np.array(["TP53", "MDM2", "SOS1", "ACTB"], dtype=object), NETWORK)
+    line = "genes without a neighbour: 2 (50%): 1 not in the network, 1 whose neighbours are not in the data"
+    assert line in list(summary.lines())
+
+
 def test_hubs_are_named_with_their_neighbours():
     names = np.array([f"g{k}" for k in range(200)], dtype=object)
     star = pd.DataFrame({"a": ["g0"] * 150 + ["g3"] * 60, "b": [f"g{k}" for k in range(1, 151)] + list(names[100:160])})
     _, summary = align(names, Graph.from_edges(star))
     assert summary.hubs == {"g0": 150, "g3": 61}
-    assert "g0 (150), g3 (61)" in "\n".join(summary.lines())
+    assert "hubs (more than 50 neighbours): g0 (150), g3 (61)" in list(summary.lines())
+    many = np.array([f"g{k}" for k in range(2000)], dtype=object)
+    _, summary = align(many, Graph.from_edges(pd.DataFrame({"a": "g0", "b": many[1:]})))
+    assert "hubs (more than 100 neighbours, 5% of the genes with a neighbour): g0 (1,999)" in list(summary.lines())
 
 
 ENSEMBL = np.array([f"ENSG{k:011d}.{k % 7 + 1}" for k in range(40)], dtype=object)

@@ -44,3 +44,5 @@ def enrich(folder: Path, gene_sets: str | None, level: float, by_sign: bool, col
     with netbic.io.locked(folder):
         for line in netbic.enrichment.write_enrichment(model, folder, gene_sets, **options):
             click.echo(f"{folder}/{line}")
+    if (folder / "report.html").is_file():
+        click.echo(f"next: netbic report {folder} (report.html is older than these tables)")

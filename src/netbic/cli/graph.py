@@ -47,3 +47,4 @@ def graph(reference: str, out: Path, neighbours: int, absolute: bool, force: boo
     seconds = f"{perf_counter() - started:.1f} s"
     echo(f"{out}: {made.n_nodes:,} genes, {made.n_edges:,} edges between genes {samples} ({seconds})", quiet)
     echo(f"next: netbic fit EXPRESSION --graph {out} --smoothing cv --out FOLDER", quiet)
+    echo("EXPRESSION must have other samples: with the same ones, their correlations would be used twice", quiet)

@@ -79,8 +79,23 @@ def write_enrichment(
     for name in sorted(tables):
         files[f"{name}.tsv"] = table_bytes(folder / f"{name}.tsv", tables[name])
     add_files(folder, files)
-    graph_used = model.column_smoothness != 0
-    yield from (_summary(name, tables[name], level, graph_used) for name in sorted(tables))
+    used = fit_used_graph(model)
+    yield from (_summary(name, tables[name], level, used) for name in sorted(tables))
+
+
+def fit_used_graph(model: SparseGraphSVD) -> bool:
+    """Whether the graph of the columns had an influence on the modules: by its weight, or by smoothing the data.
+
+    The weight that was used counts, not the one that was asked for: cross-validation may choose no smoothing, and a
+    penalty may choose a weight of 0 for every module.
+    """
+    if model.column_graph is None or model.smoothing_ > 0:
+        return model.column_graph is not None
+    not_in_search = model.smoothing is not None and model.column_smoothness is None
+    if not_in_search or model.column_smoothness == 0:
+        return False
+    weights = model.diagnostics_["graph_weight"]
+    return bool((weights.isna() | (weights > 0)).any())  # NaN: not known of models of earlier versions
 
 
 def _summary(name: str, table: pd.DataFrame, level: float, graph_used: bool) -> str:
@@ -89,11 +104,11 @@ def _summary(name: str, table: pd.DataFrame, level: float, graph_used: bool) -> 
         found = f"{len(table):,} enriched gene set{'s' * (len(table) != 1)}"
         return f"gene_sets.tsv: {found} in {n_modules} module{'s' * (n_modules != 1)} (q <= {level:g})"
     similar = _in_words(max(table["degree_matched_on"], key=len, default="degree"))
-    n_paper, n_degree = (int((table[column] <= level).sum()) for column in ("q_value", "degree_q_value"))
+    n_modules = int((table["degree_q_value"] <= level).sum())
     return (
-        f"edges.tsv: modules with more edges than random genes: {n_paper} of {len(table)}; "
-        f"than random genes of {similar}: {n_degree} of {len(table)} (q <= {level:g}"
-        f"{'; not independent evidence: the fit used this network' * graph_used})"
+        f"edges.tsv: in {n_modules} of {len(table)} modules, the genes have more edges with each other than random "
+        f"genes with {similar} (q <= {level:g})"
+        f"{'; this is not independent evidence, because the fit used this network' * graph_used}"
     )
 
 
@@ -108,9 +123,9 @@ def enrichment_record(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def _in_words(matched_on: str) -> str:
-    """What random genes have in common with a module: the same degrees, and where known similar mean and variance."""
+    """What random genes have in common with a module: numbers of neighbours, and where known mean and variance."""
     others = matched_on.split(", ")[1:]
-    return "the same degrees" + (f" and similar {' and '.join(others)}" if others else "")
+    return "as many neighbours" + (f" and a similar {' and '.join(others)}" if others else "")
 
 
 def _traits(model: SparseGraphSVD, folder: Path, X: Matrix | None) -> Traits:

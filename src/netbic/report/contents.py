@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from netbic.enrichment import DEFAULT_LEVEL, enrichment_record
+from netbic.enrichment import DEFAULT_LEVEL, enrichment_record, fit_used_graph
 from netbic.errors import InputError, unusable
 from netbic.estimators import (
     SparseGraphSVD,
@@ -87,7 +87,7 @@ class Contents:
     @property
     def circular(self) -> bool:
         """Whether the network was used to select the genes."""
-        return self.model.column_graph is not None and self.model.column_smoothness != 0
+        return fit_used_graph(self.model)
 
     @property
     def as_fitted(self) -> str:

@@ -59,11 +59,18 @@ class Alignment:
         share = _percent(self.matched / self.genes)
         yield f"matched: {self.matched:,} of {self.genes:,} genes ({share}); the network has {self.nodes:,} genes"
         yield f"edges between matched genes: {self.edges_kept:,} of {self.edges_in_graph:,}"
-        yield f"genes without a neighbour: {self.isolated:,} ({_percent(self.isolated_share)})"
+        yield f"genes without a neighbour: {self.isolated:,} ({_percent(self.isolated_share)}){self._why_isolated()}"
         if self.hubs:
             named = ", ".join(f"{name} ({degree:,})" for name, degree in list(self.hubs.items())[:5])
             more = f" and {len(self.hubs) - 5} more" if len(self.hubs) > 5 else ""
-            yield f"hubs with more than {self.hub_bound:,} neighbours: {named}{more}"
+            rule = f", {_HUB_SHARE:.0%} of the genes with a neighbour" if self.hub_bound > _HUB_LEAST else ""
+            yield f"hubs (more than {self.hub_bound:,} neighbours{rule}): {named}{more}"
+
+    def _why_isolated(self) -> str:
+        """How many of the genes without a neighbour are in the network."""
+        absent = self.genes - self.matched
+        known = self.isolated - absent
+        return f": {absent:,} not in the network, {known:,} whose neighbours are not in the data" if known > 0 else ""
 
 
 def _network_lines(summary: NetworkSummary) -> Iterator[str]:
