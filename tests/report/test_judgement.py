@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -225,19 +226,67 @@ def test_default_sizes_are_marked_and_explained(tmp_path):
     assert gathered.with_default_size == [1]
     assert gathered.modules[0].details == []
     text = netbic.report.write_report(tmp_path).read_text()
-    assert "<b>Size:</b> 30 genes, the default. The data do not determine how many genes (" in text
-    assert "so the default size was used." in text
+    reason = "because most genes follow it to some degree. So the default size, 30 genes, was used."
+    assert f"<b>Size:</b> The data do not show where the module ends, {reason}</p>" in text
+    assert "<li><b>Default size</b>: module " in text
+    assert "No warnings" not in text
 
 
 def test_selected_samples_are_counted_and_listed(study, tmp_path):
     model = netbic.SparseGraphSVD(2, n_rows=30, n_columns=40).fit(study.expression)
     netbic.save(model, tmp_path)
     gathered = contents.gather(tmp_path)
-    assert [module.samples_in_words for module in gathered.modules] == ["30 of 120"] * 2
+    ups = (model.left_vectors_ > 0).sum(axis=0)
+    words = [f"30 of 120 selected ({up} up, {30 - up} down)" for up in ups]
+    assert [module.samples_in_words for module in gathered.modules] == words
     assert [list(module.sample_names) for module in gathered.modules] == [["samples"]] * 2
     text = netbic.report.write_report(tmp_path).read_text()
     assert 'data-name="n_samples"' in text
     assert "All 30 samples" in text
+
+
+def test_groups_are_not_looked_for_among_selected_samples(study, tmp_path):
+    model = netbic.SparseGraphSVD(2, n_rows=30, n_columns=40).fit(study.expression)
+    netbic.save(model, tmp_path)
+    netbic.io.write_table(tmp_path / "samples.tsv", SampleGroups.find(model, study.expression).table)
+    text = netbic.report.write_report(tmp_path).read_text()
+    for number, module in enumerate(contents.gather(tmp_path).modules):
+        signs = np.sign(model.left_vectors_[:, number])
+        assert module.scores.groups.tolist() == [{1: "up", -1: "down", 0: ""}[sign] for sign in signs]
+        assert f"<b>Samples:</b> {module.samples_in_words}, up and down by the signs of their weights." in text
+    adaptive = netbic.SparseGraphSVD(1, row_penalty=netbic.AdaptiveSupport(), n_columns=40).fit(study.expression)
+    netbic.save(adaptive, tmp_path)
+    assert not adaptive.rows_.all()
+    assert not contents.gather(tmp_path).modules[0].selected  # this penalty looks for groups among all samples
+
+
+@pytest.mark.parametrize("word", ["doubtful", "repeats 1", "too few samples to tell"])
+def test_modules_that_are_not_found_again_are_warnings(folder, found, word):
+    def shown(verdicts):
+        netbic.io.write_table(folder / "verdicts.tsv", found[1].table.assign(verdict=verdicts))
+        gathered = contents.gather(folder)
+        return replace(gathered, modules=gathered.modules[:2])  # the third is noise, with other diagnostics
+
+    assert shown(["strong"] * 3).no_warnings().startswith("No warnings: all modules converged, and all are found again")
+    gathered = shown(["strong", word, word])
+    kind = {"too": "not judged"}.get(word.split()[0], word.split()[0])
+    assert [(kind, which) for kind, which, _ in gathered.explanations()] == [(kind, [2])]
+    assert gathered.no_warnings() == ""
+    unknown = replace(gathered, modules=[replace(module, verdict=None) for module in gathered.modules])
+    assert unknown.no_warnings() == "No warnings, but the modules were not judged: they may be noise."
+
+
+def test_a_warning_about_edges_is_the_sentence_of_the_card(folder):
+    gathered = contents.gather(folder)
+    pages = gathered.modules
+    edges = {"n_edges": 20, "q_value": 0.01, "degree_q_value": 0.5, "degree_expected": 19.0}
+    by_degree = replace(pages[0], network=None, edges=edges)
+    matched = replace(pages[1], network=None, edges=edges | {"degree_matched_on": "degree, mean"})
+    shown = {kind: text for kind, _, text in replace(gathered, modules=[by_degree, matched]).explanations()}
+    than = "More edges than among random genes, but not more than among random genes with as many neighbours"
+    assert shown["hub-driven"].startswith(f"{than}. This says nothing against the genes themselves")
+    assert shown["edges as expected"].startswith(f"{than} and a similar mean. This says nothing against the genes")
+    assert shown["hub-driven"] in [one.text for one in by_degree.details]
 
 
 def test_the_first_letter_of_a_sentence_is_a_capital():

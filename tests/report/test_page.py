@@ -17,6 +17,7 @@ from PIL import Image
 import netbic
 from netbic.report import charts, contents, heatmaps
 from netbic.report.network import subnetwork
+from netbic.report.page import _chance
 from support import report_folders
 from support.commands import run, run_successfully
 
@@ -132,6 +133,10 @@ def test_members_are_those_of_the_tables(folder, page):
 def test_planted_gene_sets_are_shown_with_their_modules(folder, page):
     sets = netbic.io.read_table(folder / "gene_sets.tsv")
     assert len(sets) >= 3
+    best = sets.groupby("module")["q_value"].min()
+    shown = [text for text in page.texts["span"] if re.match("q |none at q", text)]
+    expected = [f"q {_chance(best[k])}" if k in best else "none at q ≤ 0.05" for k in range(4)]
+    assert shown == expected
     for name in sets["name"]:
         assert name in page.texts["bdi"]
 
@@ -417,6 +422,7 @@ def test_a_module_without_gene_sets_says_whether_they_were_tested(folder, tmp_pa
     run_successfully("enrich", copy, "--gene-sets", folder.parent / "sets.gmt", "--level", 0)
     none_enriched = netbic.report.write_report(copy).read_text()
     assert "No gene set is enriched in this module (q ≤ 0)." in none_enriched
+    assert none_enriched.count("none at q ≤ 0</span></td>") == 4
     assert "Gene sets were not tested" not in none_enriched
     (copy / "gene_sets.tsv").unlink()
     not_tested = netbic.report.write_report(copy).read_text()

@@ -114,19 +114,32 @@ class Contents:
         """How many modules are strong, moderate, repetitions and doubtful; "" if they were not judged."""
         return verdict_sentence([module.verdict for module in self.modules])
 
-    def with_diagnostic(self, kind: str) -> list[int]:
-        """Modules with a diagnostic, as they are numbered in the page."""
-        return [module.label for module in self.modules if any(one.kind == kind for one in module.details)]
+    def with_kind(self, kind: str) -> list[int]:
+        """Modules about which this should be known, as they are numbered in the page."""
+        return [module.label for module in self.modules if kind in module.kinds]
 
     def explanations(self) -> list[tuple[str, list[int], str]]:
-        """The kinds of diagnostics that modules have: name, modules, and what it means."""
-        found = ((kind, self.with_diagnostic(kind), text) for kind, text in EXPLANATIONS.items())
-        return [(kind, which, text.format(share=f"{LARGE_GRAPH_SHARE:.0%}")) for kind, which, text in found if which]
+        """What should be known about modules: its name, the modules, and what it means."""
+        found: dict[tuple[str, str], list[int]] = {}
+        for kind, text in EXPLANATIONS.items():
+            for module in self.modules:
+                if kind in module.kinds:
+                    found.setdefault((kind, text or module.kinds[kind]), []).append(module.label)
+        return [(kind, which, text.format(share=f"{LARGE_GRAPH_SHARE:.0%}")) for (kind, text), which in found.items()]
+
+    def no_warnings(self) -> str:
+        """That there is nothing to warn of, and what was examined; "" if there are warnings."""
+        if not self.modules or self.explanations() or self.warnings():
+            return ""
+        if not self.verdict_sentence:
+            return "No warnings, but the modules were not judged: they may be noise."
+        by_graph = " None is driven by hubs or by the network alone." if self.model.column_graph is not None else ""
+        return f"No warnings: all modules converged, and all are found again.{by_graph}"
 
     def warnings(self) -> list[str]:
         """Warnings of the fit, but for those that a diagnostic of the modules expresses as well."""
         texts = [str(text) for text in self.record.get("warnings", self.record.get("remarks", []))]
-        expressed = [word for word, name in _EXPRESSED_BY.items() if self.with_diagnostic(name)]
+        expressed = [word for word, name in _EXPRESSED_BY.items() if self.with_kind(name)]
         return [from_one(in_genes(text)) for text in texts if not any(word in text for word in expressed)]
 
     @property
@@ -317,6 +330,7 @@ def _modules(model: SparseGraphSVD, tables: _Tables, level: float) -> Iterator[M
     chosen = model.choices_.loc[~model.choices_["fallback"].astype(bool), "module"]
     bounded = model.smoothness_scale == "module" and smoothness_of(model.column_smoothness, "module") < 1
     summary = summary_frame(model).assign(chosen=lambda table: bounded | table["module"].isin(chosen))
+    selected = _with_selected_samples(model)
     for number, row in enumerate(_rows(summary)):
         genes = _members(model.components_[number], gene_names)
         leading = leading_features(model.components_[number])
@@ -336,10 +350,25 @@ def _modules(model: SparseGraphSVD, tables: _Tables, level: float) -> Iterator[M
             len(terms),
             level,
             tables.verdicts[number],
-            tables.scores[number],
+            _by_sign(tables.scores[number], model.left_vectors_[:, number])
+            if selected[number]
+            else tables.scores[number],
             len(sample_names),
             tuple(map(str, gene_names[leading[np.isin(leading, recurrent)]])),
+            selected[number],
         )
+
+
+def _with_selected_samples(model: SparseGraphSVD) -> list[bool]:
+    """Which modules keep only samples with extreme scores (and not a group of samples, which a penalty may find)."""
+    by_groups = model.row_penalty is not None and model.row_penalty.chooses_size
+    return [not by_groups and not kept.all() for kept in model.rows_]
+
+
+def _by_sign(scores: SampleScores | None, weights: NDArray[Any]) -> SampleScores | None:
+    """Selected samples are up or down by the signs of their weights: groups of them are found in noise as well."""
+    groups = np.where(weights > 0, "up", np.where(weights < 0, "down", "")).astype(object)
+    return None if scores is None else replace(scores, groups=groups)
 
 
 def _of_module(table: pd.DataFrame | None, number: int) -> pd.DataFrame | None:

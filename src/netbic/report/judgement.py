@@ -10,19 +10,23 @@ import pandas as pd
 from netbic.selection import Verdicts
 from netbic.solver import LOW_RANK
 
-# What the kinds of diagnostics mean, for all modules that have them; {share} is the largest share of the network.
+NO_EVIDENCE: Final = "This says nothing against the genes themselves; their edges are just no evidence for them."
+# What to know about modules, for all that have it in common; {share} is the largest share of the network. A kind
+# without a text has several causes: the sentence of the module says which.
 EXPLANATIONS: Final = {
+    "not judged": "There are too few samples to tell whether modules are found again, so any of them may be noise.",
+    "doubtful": "Possibly noise: the reason is given with the module.",
     "graph-driven": "More than {share} of the scores come from the network, or a gene with one of the largest weights "
     f"has a rank beyond {LOW_RANK} by the data alone: decrease the smoothness unless you want the network to "
     "dominate.",
-    "hub-driven": "A few hubs (genes with many neighbours) have most of their edges, or they do not have more edges "
-    "than random genes of the same degrees (numbers of neighbours).",
-    "edges as expected": "They have more edges than random genes, but not more than random genes of the same degrees "
-    "(numbers of neighbours) and similar mean and variance.",
+    "hub-driven": "",
+    "edges as expected": "",
     "repeats": "Their scores are correlated (0.7 or more) with those of an earlier module.",
     "same leading genes": "A gene is among the ten leading genes of half of the modules or more.",
     "not converged": "The search stopped before these modules were stable.",
     "size not identified": "The data do not determine how many genes or samples belong to these modules.",
+    "default size": "The data do not show how many genes belong to these modules (marked by * in the table), so the "
+    "default size was used. Which genes with small weights are included is then a matter of choice.",
 }
 
 

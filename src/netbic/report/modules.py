@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from netbic.enrichment import DEFAULT_LEVEL
 from netbic.penalties import DIAGNOSTICS
 from netbic.report.heatmaps import Heatmap, picture
-from netbic.report.judgement import Diagnostic, Verdict, repetition
+from netbic.report.judgement import NO_EVIDENCE, Diagnostic, Verdict, repetition
 from netbic.report.network import Subnetwork
 from netbic.report.samples import SampleScores
 from netbic.solver import LARGE_GRAPH_SHARE, LOW_RANK
@@ -24,6 +24,7 @@ Row = dict[str, Any]  # of a table, by column
 _HUB_SHARE, _FEW_EDGES, _BEYOND_EQUALS = 0.5, 10, 0.2
 _TOP_MEMBERS, _HIGHEST, _LOWEST = 15, 8, 7
 _AXES = {"rows": "sample", "columns": "gene"}
+_END = {"rows": "which samples belong to the module", "columns": "where the module ends"}
 
 
 def _why(axis: str, reason: str) -> str:
@@ -74,6 +75,7 @@ class ModulePage:
     scores: SampleScores | None = None
     n_samples: int = 0  # of the data
     recurrent: tuple[str, ...] = ()  # its leading genes that lead half of the modules or more
+    selected: bool = False  # whether samples were selected for their extreme scores
 
     @property
     def label(self) -> int:
@@ -98,10 +100,13 @@ class ModulePage:
 
     @property
     def samples_in_words(self) -> str:
-        """Groups of samples if they are known, otherwise how many samples were selected."""
+        """How many samples were selected; otherwise groups of samples, if they are known."""
+        kept = len(self.samples.positions)
+        if self.selected:
+            n_up = int((self.samples.weights > 0).sum())
+            return f"{kept:,} of {self.n_samples:,} selected ({n_up:,} up, {kept - n_up:,} down)"
         if self.scores is not None:
             return self.scores.in_words
-        kept = len(self.samples.positions)
         return f"all {kept:,}" if self.keeps_all_samples else f"{kept:,} of {self.n_samples:,}"
 
     @property
@@ -144,11 +149,21 @@ class ModulePage:
             yield Diagnostic("size not identified", "size not identified", text)
 
     @property
+    def kinds(self) -> dict[str, str]:
+        """The kinds of what a reader should know, and the sentence of each, "" if there is none."""
+        known = {"not judged" if self.verdict.kind == "unknown" else self.verdict.kind: ""} if self.verdict else {}
+        known |= {"default size": ""} if "columns" in self.summary.get("default_size", {}) else {}
+        return known | {one.kind: one.text for one in self.details}
+
+    @property
     def default_size(self) -> str:
         """Why the size is the default one; "" if it was chosen or given."""
-        reasons = self.summary.get("default_size", {})
-        texts = [f"{_AXES[axis]}s ({_why(axis, reason)})" for axis, reason in reasons.items()]
-        return f"The data do not determine how many {' and '.join(texts)} belong to it" if texts else ""
+        sizes = {"rows": len(self.samples.positions), "columns": len(self.genes.positions)}
+        return " ".join(
+            f"The data do not show {_END[axis]}, because {_why(axis, reason)}. So the default size, "
+            f"{sizes[axis]:,} {_AXES[axis]}s, was used."
+            for axis, reason in self.summary.get("default_size", {}).items()
+        )
 
     def _graph_drives_it(self) -> str:
         """Why the network dominates the data; "" if it does not."""
@@ -161,15 +176,16 @@ class ModulePage:
 
     def _explained_edges(self) -> Iterator[Diagnostic]:
         """Whether its edges are those of hubs, or of genes with such degrees, means and variances."""
-        explained = self._degrees_explain_it()
-        if explained and self.also_matched:
-            text = f"than random genes of the same degrees and similar {self.also_matched}."
-            text = f"It has more edges than random genes, but not more {text}"
+        explained, also = self._degrees_explain_it(), self.also_matched
+        similar = f"with as many neighbours{f' and a similar {also}' if also else ''}"
+        text = f"More edges than among random genes, but not more than among random genes {similar}. {NO_EVIDENCE}"
+        if explained and also:
             yield Diagnostic("edges as expected", "edges as expected", text)
         if self._few_hubs():
-            yield Diagnostic("hub-driven", "hub-driven", "Half or more of its edges involve three genes.")
-        elif explained and not self.also_matched:
-            text = "It has more edges than random genes, but not more than random genes of the same degrees."
+            yield Diagnostic(
+                "hub-driven", "hub-driven", f"Half or more of the edges involve three genes. {NO_EVIDENCE}"
+            )
+        elif explained and not also:
             yield Diagnostic("hub-driven", "hub-driven", text)
 
     def _few_hubs(self) -> bool:
