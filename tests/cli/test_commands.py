@@ -145,9 +145,10 @@ def test_fit_reports_matched_genes_and_modules(files, tmp_path):
         "matched: 599 of 600 genes",
         "3 modules",
         "module 1: strong, 60 genes",
-        "40 samples",
+        "40 samples selected (",
     ):
         assert part in output
+    assert "sizes:" not in output  # they were given
     assert fit(files, tmp_path / "quiet", "--quiet").output == ""
     facts = json.loads(fit(files, tmp_path / "json", "--json").stdout)
     assert [module["n_genes"] for module in facts["modules"]] == [60, 60, 60]

@@ -48,6 +48,19 @@ def test_one_module_is_noise_and_the_reasons_are_given(demo):
         assert start in demo[0]
 
 
+def test_additional_genes_of_a_module_are_explained(demo):
+    printed, folder = demo
+    truth, found = (netbic.io.read_table(path) for path in (folder / "truth.tsv", folder / "modules" / "modules.tsv"))
+    genes = [set(table.loc[(table["axis"] == "gene") & (table["module"] == k), "name"]) for table, k in
+             ((truth, 4), (found, 0))]  # fmt: skip
+    shared = len(genes[0] & genes[1])
+    text = " ".join(printed.split())
+    assert (
+        f"module 1 also contains {shared} of the 30 interferon genes, and its own module repeats the patients" in text
+    )
+    assert "adjusted Rand index" in text
+
+
 def test_the_demo_leaves_data_results_and_a_report_behind(demo):
     printed, folder = demo
     assert f"{folder}/modules/report.html" in printed

@@ -89,6 +89,8 @@ def test_force_replaces_an_earlier_fit_and_leaves_the_rest(cohort, results):
     (results / "notes.txt").write_bytes(b"mine")
     assert run("enrich", results, "--gene-sets", cohort / "sets.gmt").exit_code == 0
     assert run("report", results).exit_code == 0
+    again = run("enrich", results, "--gene-sets", cohort / "sets.gmt").output
+    assert again.endswith(f"next: netbic report {results} (report.html is older than these tables)\n")
     assert fit(cohort, results, "--force", "--no-report").exit_code == 0
     left = contents(results)
     assert left["notes.txt"] == b"mine"

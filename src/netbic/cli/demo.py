@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table
 
+    from netbic.arrays import Bools
     from netbic.simulate import Cohort
 
 _FOUND = 0.5  # F1 of genes from which a program counts as found
@@ -68,6 +69,7 @@ class Outcome:
     """What was planted and what was found: a row per program of `recovery`, a row per module of the other tables."""
 
     study: Cohort
+    columns: Bools  # genes of every module
     recovery: pd.DataFrame
     summary: pd.DataFrame
     verdicts: pd.DataFrame
@@ -77,7 +79,8 @@ class Outcome:
     def read(cls, study: Cohort, folder: Path) -> Outcome:
         """The results of the fit in a folder."""
         tables = (netbic.io.read_table(folder / f"{name}.tsv") for name in ("summary", "verdicts", "samples"))
-        return cls(study, netbic.simulate.recovery(netbic.load(folder).columns_, study.genes), *tables)
+        columns = netbic.load(folder).columns_
+        return cls(study, columns, netbic.simulate.recovery(columns, study.genes), *tables)
 
     @property
     def found(self) -> pd.DataFrame:
@@ -127,10 +130,21 @@ class Outcome:
     def notes(self) -> list[str]:
         """How to read the table."""
         return [
-            "F1 compares the genes of a module, ARI the patients in whom it is up, with those planted (1: the same).",
-            "Interferon was planted in nearly the same patients as the T cells, so its genes repeat that module.",
+            "F1 compares the genes of a module with those planted; ARI (adjusted Rand index) compares the patients in "
+            "whom it is up (1: the same).",
+            "Interferon was planted in nearly the same patients as the T cells. "
+            f"So {self._shared_genes()}its own module repeats the patients of the T cells.",
             "Five programs were planted; further modules can only be noise.",
         ]
+
+    def _shared_genes(self) -> str:
+        """How many interferon genes are in the module of the T cells, as part of a sentence."""
+        cells, interferon = (list(self.study.names).index(name) for name in ("T cells", "interferon"))
+        own = self.study.genes[interferon]
+        for module in self.found.loc[self.found["planted"] == cells, "found"]:
+            if n_shared := int((self.columns[module] & own).sum()):
+                return f"module {module + 1} also contains {n_shared} of the {own.sum()} interferon genes, and "
+        return ""
 
     def reasons(self) -> list[str]:
         """The reason for the first verdict of each kind."""

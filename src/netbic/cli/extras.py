@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import netbic
+from netbic.cli.columns import closest_modules, module_sizes, sample_groups
 from netbic.cli.command import echo, progress_bar
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 VERDICT_SECONDS: Final = 20  # budget for the verdicts, if a fit takes as long as expected; three pairs in any case
 _SECONDS_PER_ENTRY = 1e-8  # time of a pair, per module and entry of X
 _PAIRS = (3, 10)  # fewest and most
+FEWEST_SAMPLES: Final = 20  # fewer cannot be judged
 
 
 @dataclass(frozen=True)
@@ -48,25 +50,32 @@ class Extras:
         judgement.write(folder)
         if model.column_graph is not None or self.gene_sets is not None:
             lines.extend(self._enrichment(model, folder))
-        return judgement.summary
+        return judgement.summary.join([module_sizes(model), closest_modules(judgement.groups)])
 
     def _judgement(self, model: SparseGraphSVD, lines: list[str]) -> netbic.selection.Judgement:
         """Groups of samples, and verdicts if they are wanted and the data are in memory."""
-        groups = netbic.selection.SampleGroups.find(model, self.study.X, names=list(self.study.names[0]))
+        groups = sample_groups(model, self.study)
         if not self.verdict or not model.n_components_:
             return netbic.selection.Judgement(groups, None)
         if self.study.expression.is_lazy:
             lines.append("no verdicts: they need the data in memory (without --dask)")
             return netbic.selection.Judgement(groups, None)
         verdicts = self._verdicts(model)
-        lines.append(verdicts.verdict)
+        if self._enough_samples:
+            lines.append(verdicts.verdict)
         return netbic.selection.Judgement(groups, verdicts)
+
+    @property
+    def _enough_samples(self) -> bool:
+        """Whether modules can be judged; if not, this was said before the fit."""
+        return bool(self.study.expression.shape[0] >= FEWEST_SAMPLES)
 
     def _verdicts(self, model: SparseGraphSVD) -> Verdicts:
         n_samples, n_genes = self.study.expression.shape
         affordable = VERDICT_SECONDS / (_SECONDS_PER_ENTRY * n_samples * n_genes * model.n_components_)
         n_pairs = int(min(max(affordable, _PAIRS[0]), _PAIRS[1]))
-        echo("judging the modules in halves of the samples (--no-verdict skips this) ...", self.silent)
+        if self._enough_samples:
+            echo("judging the modules in halves of the samples (--no-verdict skips this) ...", self.silent)
         with progress_bar("pairs of halves", n_pairs, 0, self.silent) as update:
             return netbic.selection.verdicts(
                 model,

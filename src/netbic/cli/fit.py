@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -28,7 +28,8 @@ from netbic.cli.command import (
     split_lists,
     take,
 )
-from netbic.cli.extras import VERDICT_SECONDS, Extras
+from netbic.cli.extras import FEWEST_SAMPLES, VERDICT_SECONDS, Extras
+from netbic.cli.summary import summary_json, summary_lines
 from netbic.cli.wording import counted, in_genes
 
 if TYPE_CHECKING:
@@ -36,7 +37,11 @@ if TYPE_CHECKING:
     from netbic.storage import Run
     from netbic.study import Study
 
-_LISTED_MODULES = 10
+_MANY = 3  # samples per module below which the number of modules is remarkable
+_STANDING_OUT = (
+    "A module stands out if it is stronger than noise; its verdict also depends on whether it is found again in other "
+    "samples."
+)
 _TERMS = ["modularity", "normalized", "adjacency", "laplacian", "normalized_laplacian"]
 
 
@@ -211,7 +216,7 @@ class ModelOptions:
     "--auto",
     is_flag=True,
     help="Choose sizes, number of modules (at most --modules) and smoothness from the data, and print the reasons; "
-    "about 640 fits (under a minute for 500 samples and 3,000 genes).",
+    "about 640 fits (one to two minutes for 500 samples and 3,000 genes).",
 )
 @click.option(
     "--method", help="Published method: sgSVD*, sgSVD, L0SVD, PMD, ALSVD, ...; genes are centred, see --center."
@@ -272,6 +277,8 @@ def fit(expression: str, graph: str | None, gene_sets: str | None, **options: An
     for line in study.alignment.lines():
         echo(line, output.silent)
     model = modelling.estimator(study)
+    for line in _cautions(study.expression.shape[0], modelling.modules, output.verdict):
+        echo(line, output.silent)
     settings = modelling.settings() | ({"dask": True} if lazy else {})
     opened = {"resume": output.resume, "force": output.force}
     run = netbic.io.Run.open(output.out, settings, study.fingerprint(), inputs | reading, **opened)
@@ -287,6 +294,17 @@ def fit(expression: str, graph: str | None, gene_sets: str | None, **options: An
     for line in lines:
         echo(line, output.silent)
     _summarise(output)
+
+
+def _cautions(n_samples: int, n_modules: int, verdict: bool) -> Iterator[str]:
+    """What to know before the search: too few samples to judge modules, or as many modules as noise may contain."""
+    if verdict and n_samples < FEWEST_SAMPLES:
+        yield f"fewer than {FEWEST_SAMPLES} samples ({n_samples}): modules cannot be judged, any of them may be noise"
+    if _MANY * n_modules > n_samples:
+        yield (
+            f"up to {counted(n_modules, 'module')} in {counted(n_samples, 'sample')}: with more than a third as many "
+            "modules as samples, most of them will probably be doubtful"
+        )
 
 
 def _find_modules(run: Run, model: SparseGraphSVD, modelling: ModelOptions, extras: Extras) -> list[str]:
@@ -324,6 +342,8 @@ def _choose(model: SparseGraphSVD, study: Study, run: Run, modelling: ModelOptio
             model, study.X, most=modelling.modules, random_state=modelling.seed, n_jobs=modelling.jobs
         )
         reasons = [in_genes(reason) for reason in chosen.reasons]
+        if any("stand out" in reason or "stands out" in reason for reason in reasons):
+            reasons.append(_STANDING_OUT)
         kept = {"settings": netbic.io.settings_of(chosen.settings), "reasons": reasons}
         run.keep_chosen(kept)
     model.set_params(**netbic.io.settings_from(kept["settings"]))
@@ -340,25 +360,8 @@ def _size(option: str, asked: int | None, available: int) -> int | None:
 
 def _summarise(output: OutputOptions) -> None:
     """Print what was found."""
-    out, summary = output.out, netbic.io.read_table(output.out / "summary.tsv")
     if output.as_json:
-        facts = {"out": str(out), "modules": json.loads(summary.to_json(orient="records", double_precision=15))}
-        click.echo(json.dumps(facts, indent=1))
-    if output.silent:
-        return
-    variance = summary["explained_variance_ratio"].sum()
-    found = "1 module explains" if len(summary) == 1 else f"{len(summary)} modules explain"
-    click.echo(f"{found} {variance:.1%} of the variance. Tables: {out}/modules.tsv, {out}/summary.tsv")
-    for row in summary.head(_LISTED_MODULES).to_dict("records"):
-        click.echo(f"  module {row['module'] + 1}: {_described(row)}")
-    if len(summary) > _LISTED_MODULES:
-        click.echo(f"  and {len(summary) - _LISTED_MODULES} more (see {out}/summary.tsv)")
-
-
-def _described(row: dict[Any, Any]) -> str:
-    """A module in one line: verdict, genes and samples."""
-    verdict = f"{row['verdict']}, " if isinstance(row.get("verdict"), str) else ""
-    more = ", ..." if row["n_genes"] > len(row["top_genes"].split(", ")) else ""
-    groups = [f"{row[f'n_{side}']} {side}" for side in ("up", "down") if row.get(f"n_{side}")]
-    samples = counted(row["n_samples"], "sample") + (f" ({', '.join(groups)})" if groups else "")
-    return f"{verdict}{counted(row['n_genes'], 'gene')} ({row['top_genes']}{more}), {samples}"
+        click.echo(summary_json(output.out))
+    elif not output.silent:
+        for line in summary_lines(output.out):
+            click.echo(line)

@@ -133,7 +133,7 @@ class Run:
             Progress callback: called after every module with the number of modules so far.
         write_extra : function, optional
             Called with a scratch folder when the model is fitted, to write further files there. It may return further
-            columns of summary.tsv, a row per module.
+            columns of summary.tsv, a row per module; those of the same name are replaced.
         write_report : function, optional
             Called when all other files are written, with the scratch folder and the content of `run.json`.
         """
@@ -158,8 +158,8 @@ class Run:
         self, staged: Path, model: SparseGraphSVD, alignment: Record, further: pd.DataFrame | None
     ) -> None:
         files.write_table(staged / "modules.tsv", modules_frame(model))
-        summary = summary_frame(model)
-        files.write_table(staged / "summary.tsv", summary if further is None else summary.join(further))
+        added = {} if further is None else {str(name): column for name, column in further.items()}
+        files.write_table(staged / "summary.tsv", summary_frame(model).assign(**added))
         files.write_json(staged / "alignment.json", alignment)
         if self.chosen is not None:
             files.write_json(staged / _CHOSEN, self.chosen)

@@ -1,0 +1,123 @@
+"""What netbic fit says about its modules: samples, sizes, the closest module, too few samples, progress."""
+
+import importlib
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import netbic
+from netbic.cli.command import ProgressLines
+from netbic.cli.extras import FEWEST_SAMPLES
+from netbic.cli.fit import _STANDING_OUT, _cautions
+from support.commands import run, run_successfully
+
+
+def table_of(folder, name):
+    return netbic.io.read_table(folder / f"{name}.tsv")
+
+
+def written(path, values):
+    n_samples, n_genes = values.shape
+    names = pd.Index([f"G{k}" for k in range(n_genes)], name="gene")
+    pd.DataFrame(values.T, index=names, columns=[f"s{k}" for k in range(n_samples)]).to_csv(path, sep="\t")
+    return path
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """Every gene follows the first module, 30 genes another one that is present in a third of the samples."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(120, 1)) @ rng.normal(size=(1, 150)) + rng.normal(size=(120, 150))
+    values[:40, :30] += 4
+    return written(tmp_path_factory.mktemp("data") / "expression.tsv", values)
+
+
+@pytest.fixture(scope="module")
+def fitted(data, tmp_path_factory):
+    """The output of a fit with verdicts, and its folder."""
+    out = tmp_path_factory.mktemp("fit") / "out"
+    return run_successfully("fit", data, "--modules", 3, "--verdict", "--no-report", "--out", out).output, out
+
+
+def test_a_line_says_in_which_samples_a_module_is_up_or_down(fitted):
+    printed, out = fitted
+    summary, samples = table_of(out, "summary"), table_of(out, "samples")
+    assert set(summary["sample_kind"]) == {"groups", "gradient"}
+    for row in summary.to_dict("records"):
+        line = re.search(rf"^  module {row['module'] + 1}: (.*)", printed, re.M)[1]
+        counts = samples.loc[samples["module"] == row["module"], "group"].value_counts()
+        expected = [f"{side} in {counts[side]}" for side in ("up", "down") if side in counts]
+        assert line.endswith(f", {', '.join(expected)} of 120 samples" if expected else "), gradient")
+
+
+def test_default_sizes_are_explained_once_and_marked_in_the_table(fitted):
+    printed, out = fitted
+    summary, choices = table_of(out, "summary"), netbic.load(out).choices_
+    assert (summary["size_chosen"] == ~choices["fallback"].astype(bool)).all()
+    assert not summary["size_chosen"].all()
+    assert (
+        summary["size_diagnostic"].fillna("").tolist() == choices["diagnostic"].where(choices["fallback"], "").tolist()
+    )
+    numbers = re.findall(r"^sizes: the data do not show where modules? ([\d, ]+) ends? ", printed, re.M)
+    listed = sorted(int(number) for part in numbers for number in part.split(", "))
+    assert listed == (summary.loc[~summary["size_chosen"], "module"] + 1).tolist()
+
+
+def test_the_closest_module_is_named_with_the_sign_of_the_correlation(fitted):
+    summary, verdicts = (table_of(fitted[1], name) for name in ("summary", "verdicts"))
+    assert summary["closest"].tolist() == verdicts["closest"].tolist()
+    np.testing.assert_allclose(summary["correlation"][1:], verdicts["correlation"][1:], atol=1e-6)
+    scores = np.corrcoef(table_of(fitted[1], "samples")["score"].to_numpy().reshape(3, 120))
+    for k, other in enumerate(summary["closest"][1:], start=1):
+        assert summary["correlation"][k] == pytest.approx(scores[k, other])
+        assert abs(scores[k, other]) == pytest.approx(abs(scores[k, :k]).max())
+    assert list(summary.columns)[-3:] == ["size_chosen", "size_diagnostic", "closest"]  # scripts may count columns
+
+
+def test_groups_are_not_looked_for_among_selected_samples(data, tmp_path):
+    done = run_successfully("fit", data, "--modules", 2, "--samples", 25, "--no-report", "--out", tmp_path / "out")
+    summary, samples = (table_of(tmp_path / "out", name) for name in ("summary", "samples"))
+    assert (summary["n_up"] + summary["n_down"]).tolist() == [25, 25]
+    assert set(summary["sample_kind"]) == {"selected"}
+    signs = np.sign(netbic.load(tmp_path / "out").left_vectors_.T).ravel()
+    assert samples["group"].fillna("").tolist() == [{1: "up", -1: "down", 0: ""}[sign] for sign in signs]
+    up, down = summary["n_up"][0], summary["n_down"][0]
+    assert f", 25 samples selected ({up} up, {down} down)" in done.output
+
+
+def test_few_samples_are_mentioned_before_the_search(data, tmp_path):
+    assert importlib.import_module("netbic.selection.verdicts")._MIN_SAMPLES == FEWEST_SAMPLES
+    few = written(tmp_path / "few.tsv", np.random.default_rng(0).normal(size=(19, 60)))
+    done = run_successfully("fit", few, "--modules", 2, "--verdict", "--no-report", "--out", tmp_path / "out")
+    first = done.output.splitlines()[1]
+    assert first == "fewer than 20 samples (19): modules cannot be judged, any of them may be noise"
+    assert "judging" not in done.output
+    assert "oo few samples" not in done.output  # is not repeated
+    assert set(table_of(tmp_path / "out", "verdicts")["verdict"]) == {"too few samples to tell"}
+    assert "cannot be judged" not in run("fit", few, "--modules", 2, "--no-report", "--out", tmp_path / "no").output
+
+
+def test_many_modules_for_the_samples_are_mentioned():
+    assert list(_cautions(516, 172, True)) == []
+    (line,) = _cautions(516, 173, True)
+    assert line.startswith("up to 173 modules in 516 samples")
+
+
+def test_progress_is_printed_now_and_then(capsys, monkeypatch):
+    now = iter([0.0, 3.0, 11.0, 11.0, 15.0, 30.0])
+    monkeypatch.setattr(importlib.import_module("netbic.cli.command"), "monotonic", lambda: next(now))
+    update = ProgressLines("modules", 600)
+    for number in (5, 12, 20):
+        update(number)
+    assert capsys.readouterr().err == "modules: 12 of 600\n"
+    update(600)  # all are done: the results follow
+    assert capsys.readouterr().err == ""
+
+
+def test_what_stands_out_is_explained(data, tmp_path):
+    done = run_successfully("fit", data, "--modules", 1, "--auto", "--no-report", "--out", tmp_path / "out")
+    explained = "stand out" in done.output or "stands out;" in done.output
+    assert (_STANDING_OUT in done.output) == explained
+    assert explained
