@@ -133,7 +133,7 @@ class Outcome:
             "F1 compares the genes of a module with those planted; ARI (adjusted Rand index) compares the patients in "
             "whom it is up (1: the same).",
             "Interferon was planted in nearly the same patients as the T cells. "
-            f"So {self._shared_genes()}its own module repeats the patients of the T cells.",
+            f"So {self._shared_genes()}the interferon module repeats the patients of the T cells.",
             "Five programs were planted; further modules can only be noise.",
         ]
 
