@@ -247,7 +247,9 @@ def _convergence(model: SparseGraphSVD) -> Chart:
         tooltip=_tooltips(iteration="iteration|d", relative=f"{relative}|.2%"),
     )
     first = f" (the first {_MOST_COMPARED})" if model.n_components_ > _MOST_COMPARED else ""
-    caption = f"The objective F by iteration, one line per module{first}. With the default solver it never decreases."
+    chosen = not model.choices_["fallback"].all()  # also False without any choice
+    falls = "It may decrease while sizes are chosen." if chosen else "With the default solver it never decreases."
+    caption = f"The objective F by iteration, one line per module{first}. {falls}"
     return _finished("convergence", "Convergence", caption, chart)
 
 
