@@ -58,7 +58,7 @@ def test_dots_are_terms_by_modules(terms):
     for (x, y), shade, area, edge in zip(
         dots.get_offsets().tolist(), dots.get_array(), dots.get_sizes(), dots.get_edgecolors(), strict=True
     ):
-        row = table.loc[int(columns[int(x)]), names[int(y)]]
+        row = table.loc[int(columns[int(x)]) - 1, names[int(y)]]
         assert shade == pytest.approx(-np.log10(row["q_value"]), abs=1e-9)
         assert area == pytest.approx(15 + 145 * row["n_overlap"] / terms["n_overlap"].max())
         assert same_color(edge, "black") == (row["q_value"] <= 0.05)

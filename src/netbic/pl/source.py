@@ -11,7 +11,7 @@ import pandas as pd
 
 from netbic import tl
 from netbic.arrays import Array, Indices, Matrix, is_sparse, kind_of, to_dense
-from netbic.errors import InputError, one_line, shown
+from netbic.errors import InputError, shown
 from netbic.estimators import SparseGraphSVD, fitted_model, is_model, names_of
 from netbic.readers import as_floats, as_matrix
 
@@ -38,7 +38,7 @@ def fitted(model: object, key: str = "netbic") -> SparseGraphSVD:
 def check_module(model: SparseGraphSVD, module: object) -> int:
     """The number of a module, or an error with the numbers of the model's modules."""
     if not isinstance(module, Integral) or isinstance(module, bool):
-        given = one_line(repr(module), 40) if np.ndim(module) == 0 else type(module).__name__
+        given = repr(module) if isinstance(module, (str, float, bool)) else type(module).__name__
         raise TypeError(f"module={given}: expected an integer; modules are numbered from 0")
     if not 0 <= int(module) < model.n_components_:
         known = f"modules 0 to {model.n_components_ - 1}" if model.n_components_ else "no modules"
@@ -81,9 +81,8 @@ def data_of(model: Matrix, X: Matrix, key: str = "netbic") -> Data:
     """The data to draw: X, or the model itself if it is an AnnData object."""
     X = model if X is None and kind_of(model) == "anndata" else X
     if isinstance(X, Integral):
-        raise TypeError(
-            f"X={X}: the second argument is the data; for one module use module={X} (heatmap: modules=[{X}])"
-        )
+        remedy = f"for one module use module={X} (heatmap: modules=[{X}])"
+        raise TypeError(f"X={X}: the second argument is the data; {remedy}")
     if X is None:
         raise InputError("X is missing: give the data that the model was fitted to")
     if kind_of(X) == "anndata":
