@@ -5,6 +5,7 @@ import shlex
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import netbic
@@ -133,3 +134,21 @@ def test_the_makefile_has_what_the_readme_promises():
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
     for command in re.findall(r"netbic (\w+)`", (ROOT / "CHANGELOG.md").read_text()):
         assert command in main.commands, command
+
+
+def test_the_comparison_with_labels_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    study = netbic.simulate.cohort(200, 500, n_modules=1, strength=2, random_state=0)
+    model = netbic.SparseGraphSVD(1, n_columns=60).fit(study.expression)
+    (tmp_path / "modules").mkdir()
+    netbic.io.write_table(tmp_path / "modules/samples.tsv", netbic.selection.sample_groups(model, study.expression))
+    subtype = np.where(study.samples[0], "planted", "other")
+    labels = pd.DataFrame({"sample": study.expression.index, "subtype": subtype})
+    labels.to_csv("labels.tsv", sep="\t", index=False)
+    page = (ROOT / "docs/sample-groups.md").read_text()
+    code = next(part for part in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "labels.tsv" in part)
+    exec(code, scope := {})
+    groups = scope["both"].set_index("sample")["group"]
+    assert len(groups) == 200
+    assert ((groups != "") == (subtype == "planted")).mean() > 0.98
+    assert "planted" in capsys.readouterr().out
