@@ -54,11 +54,23 @@ def test_the_commands_of_a_page_run_in_their_order(page, tmp_path, monkeypatch):
             arguments += ["--no-verdict", "--no-report"]
         done = run(*arguments)
         assert done.exit_code == 0, done.output
-    found = netbic.io.read_table("cohort/modules/summary.tsv")
-    assert len(found) == 5
+    folder = "example" if "files" in page else "cohort"
+    found = netbic.io.read_table(f"{folder}/modules/summary.tsv")
+    assert len(found) == (6 if page == "README.md" else 5)
     for code in re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL) if "files" in page else []:
         exec(code, scope := {})
         assert scope["scores"].shape == (400, 5)
+
+
+def test_the_readme_shows_what_the_fit_prints(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    simulate, _, fit = shell_lines("README.md")[:3]
+    assert run(*simulate).exit_code == 0
+    printed = run(*fit, "--no-verdict", "--no-report").output.splitlines()
+    shown = re.search(r"```text\n(Of 6 modules.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)[1].splitlines()
+    without_verdicts = [re.sub(r"(?<=: )(strong|doubtful), ", "", line) for line in shown[1:]]
+    assert len(without_verdicts) == 5
+    assert [line for line in without_verdicts if line not in printed] == ["  ..."]
 
 
 def test_the_anndata_page_runs():
