@@ -273,7 +273,7 @@ def not_an_expression_table(
     columns = range(1, max(map(len, rows), default=0)) if columns is None else columns
     held = [[fields[at].strip() for fields in rows if at < len(fields)] for at in columns]
     n_numeric = sum(_is_numeric(fields) for fields in held)
-    if n_numeric > 1 or n_numeric == len(held):
+    if n_numeric > 1 or n_numeric == len(held) or (n_numeric and len(rows) < 2):  # one line does not tell
         return None
     what = f"is not an expression table: {'only one' if n_numeric else 'no'} column holds numbers"
     return unusable(layout.path, what, "is it a network (`graph`)?", parameters=["graph"])
