@@ -5,6 +5,7 @@ import shlex
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import netbic
@@ -53,11 +54,23 @@ def test_the_commands_of_a_page_run_in_their_order(page, tmp_path, monkeypatch):
             arguments += ["--no-verdict", "--no-report"]
         done = run(*arguments)
         assert done.exit_code == 0, done.output
-    found = netbic.io.read_table("cohort/modules/summary.tsv")
-    assert len(found) == 5
+    folder = "example" if "files" in page else "cohort"
+    found = netbic.io.read_table(f"{folder}/modules/summary.tsv")
+    assert len(found) == (6 if page == "README.md" else 5)
     for code in re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.DOTALL) if "files" in page else []:
         exec(code, scope := {})
         assert scope["scores"].shape == (400, 5)
+
+
+def test_the_readme_shows_what_the_fit_prints(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    simulate, _, fit = shell_lines("README.md")[:3]
+    assert run(*simulate).exit_code == 0
+    printed = run(*fit, "--no-verdict", "--no-report").output.splitlines()
+    shown = re.search(r"```text\n(Of 6 modules.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)[1].splitlines()
+    without_verdicts = [re.sub(r"(?<=: )(strong|doubtful), ", "", line) for line in shown[1:]]
+    assert len(without_verdicts) == 7
+    assert [line for line in without_verdicts if line not in printed] == ["  ..."]
 
 
 def test_the_anndata_page_runs():
@@ -133,3 +146,21 @@ def test_the_makefile_has_what_the_readme_promises():
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
     for command in re.findall(r"netbic (\w+)`", (ROOT / "CHANGELOG.md").read_text()):
         assert command in main.commands, command
+
+
+def test_the_comparison_with_labels_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    study = netbic.simulate.cohort(200, 500, n_modules=1, strength=2, random_state=0)
+    model = netbic.SparseGraphSVD(1, n_columns=60).fit(study.expression)
+    (tmp_path / "modules").mkdir()
+    netbic.io.write_table(tmp_path / "modules/samples.tsv", netbic.selection.sample_groups(model, study.expression))
+    subtype = np.where(study.samples[0], "planted", "other")
+    labels = pd.DataFrame({"sample": study.expression.index, "subtype": subtype})
+    labels.to_csv("labels.tsv", sep="\t", index=False)
+    page = (ROOT / "docs/sample-groups.md").read_text()
+    code = next(part for part in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "labels.tsv" in part)
+    exec(code, scope := {})
+    groups = scope["both"].set_index("sample")["group"]
+    assert len(groups) == 200
+    assert ((groups != "") == (subtype == "planted")).mean() > 0.98
+    assert "planted" in capsys.readouterr().out

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from packaging.version import Version
 
 import netbic
 
@@ -67,15 +68,22 @@ def test_the_recipe_requires_what_the_project_requires():
     assert RECIPE["build"]["python"]["entry_points"] == scripts
 
 
-def test_all_files_name_the_same_version():
-    assert CITATION["version"] == RECIPE["context"]["version"] == netbic.__version__
+def latest_release():
+    """Version and date of the uppermost section of the changelog that has a date."""
+    return re.search(r"^## \[(.*?)\] - (\d{4}-\d\d-\d\d)$", CHANGELOG, re.MULTILINE).groups()
 
 
-def test_the_changelog_has_a_dated_section_for_the_version():
-    version = re.escape(netbic.__version__)
-    released = re.search(rf"^## \[{version}\] - (\d{{4}}-\d\d-\d\d)$", CHANGELOG, re.MULTILINE)[1]
+def test_the_version_is_the_latest_release_or_a_development_version_after_it():
+    version, release = Version(netbic.__version__), Version(latest_release()[0])
+    assert RECIPE["context"]["version"] == netbic.__version__
+    assert version == release or (version.is_devrelease and version > release)
+
+
+def test_the_latest_release_is_the_one_to_cite():
+    version, released = latest_release()
+    assert CITATION["version"] == version
     assert date.fromisoformat(released) == date.fromisoformat(CITATION["date-released"])
-    assert CHANGELOG.index("## [Unreleased]") < CHANGELOG.index(f"## [{netbic.__version__}]")
+    assert CHANGELOG.index("## [Unreleased]") < CHANGELOG.index(f"## [{version}]")
 
 
 def test_every_version_of_the_changelog_has_its_link():

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -57,6 +60,29 @@ def one_line(text: str, longest: int = 1000) -> str:
 def shown(value: str) -> str:
     """A value from a file as an error shows it."""
     return repr(value if len(value) <= 40 else value[:40] + "...")
+
+
+@contextmanager
+def reworded(words: Mapping[str, str]) -> Iterator[None]:
+    """Give the warnings of a block again at its end, for the caller of the function, with other words.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     with reworded({"columns": "genes"}):
+    ...         warnings.warn("two columns are the same")
+    >>> str(caught[0].message)
+    'two genes are the same'
+    """
+    with warnings.catch_warnings(record=True) as given:
+        yield
+    for warning in given:
+        text = str(warning.message)
+        for word, other in words.items():
+            text = re.sub(rf"\b{word}\b", lambda _, other=other: other, text)  # type: ignore[misc]
+        warnings.warn(text, warning.category, stacklevel=4)
 
 
 def import_optional(module: str, name: str, purpose: str) -> Any:

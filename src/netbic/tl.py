@@ -15,7 +15,9 @@ With `key_added="netbic"` an object gets
 from __future__ import annotations
 
 import json
+from collections import deque
 from importlib.util import find_spec
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,12 +28,12 @@ from numpy.typing import NDArray
 
 from netbic import __version__
 from netbic.arrays import Matrix, checked, kind_of
-from netbic.errors import InputError, import_optional, shown
+from netbic.errors import InputError, import_optional, reworded, shown
 from netbic.estimators import DIAGNOSTIC_NUMBERS, SparseGraphSVD, fitted_model, is_model, names_of
 from netbic.graphs import Graph
 from netbic.methods import usual_settings
 from netbic.outofcore import select_columns
-from netbic.readers import as_floats, as_matrix, describe, store_source
+from netbic.readers import as_floats, as_matrix, check_keywords, describe, store_source
 from netbic.selection import SampleGroups
 from netbic.selection import verdicts as judge
 from netbic.storage import ModelState, model_from, state_of
@@ -41,6 +43,9 @@ if TYPE_CHECKING:
     from anndata import AnnData
 
 _OPTIONAL = ("rows_choices", "columns_choices", "kept", "smoothing", "regressed_out")  # arrays of some models only
+_OF_MODEL = [name for name in signature(SparseGraphSVD).parameters if name != "column_graph"]
+_MEANT = {"n_modules": "n_components", "n_genes": "n_columns", "n_samples": "n_rows", "n_cells": "n_rows"}
+_MEANT |= {"column_graph": "graph", "network": "graph", "key": "key_added"}
 _PER_MODULE = ("singular_values", "explained_variance_ratio", "graph_share", "converged", "rounds")
 
 
@@ -98,6 +103,7 @@ def modules(
     >>> adata.obsm["X_netbic"].shape, adata.varm["netbic_members"].sum(axis=0).tolist()
     ((150, 2), [60, 60])
     """
+    check_keywords("tl.modules", parameters, [*signature(modules).parameters, *_OF_MODEL], _MEANT)
     adata = _writable(adata, copy)
     kept = _genes(adata, mask_var)
     X = _matrix(adata, layer, kept)
@@ -110,8 +116,8 @@ def modules(
         column_graph=aligned,
         **(usual_settings(X.shape) if chosen else {"n_columns": n_columns}) | parameters,
     )
-    for _ in model.iter_fit(X, names=(adata.obs_names, pd.Index(genes))):
-        pass
+    with reworded({"columns": "genes", "diagnostics_": f'uns["{key_added}"]["diagnostics"]'}):
+        deque(model.iter_fit(X, names=(adata.obs_names, pd.Index(genes))), maxlen=0)
     store(adata, model, key_added, kept, layer)
     adata.obsm[f"X_{key_added}"] = model.transform(X)
     if alignment is not None:

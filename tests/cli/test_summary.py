@@ -91,7 +91,7 @@ def test_few_samples_are_mentioned_before_the_search(data, tmp_path):
     assert importlib.import_module("netbic.selection.verdicts")._MIN_SAMPLES == FEWEST_SAMPLES
     few = written(tmp_path / "few.tsv", np.random.default_rng(0).normal(size=(19, 60)))
     done = run_successfully("fit", few, "--modules", 2, "--verdict", "--no-report", "--out", tmp_path / "out")
-    first = done.output.splitlines()[1]
+    first = done.output.splitlines()[2]  # after the size and the first names
     assert first == "fewer than 20 samples (19): modules cannot be judged, any of them may be noise"
     assert "judging" not in done.output
     assert "oo few samples" not in done.output  # is not repeated

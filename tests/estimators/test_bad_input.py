@@ -73,7 +73,7 @@ def test_bad_parameters(parameters, error, message):
     [
         (
             np.where(np.arange(20) == 3, np.nan, X),
-            r"NaN\. Replace these .* use missing='ignore'",
+            r"contains NaN: use missing='ignore' or missing='impute', or replace them$",
         ),
         (np.where(np.arange(20) == 3, np.inf, X), "infinity"),
         (X[0], "2D array"),

@@ -28,7 +28,7 @@ def test_loadings_are_the_heaviest_members_by_name(study, model, axis):
     low, high = ax.get_ylim()
     assert low > 7 > 0 > high  # heaviest on top
     size, noun = (50, "genes") if axis == "columns" else (30, "samples")
-    assert ax.get_title(loc="left") == f"Module 1: 8 of {size} {noun}"
+    assert ax.get_title(loc="left") == f"Module 2: 8 of {size} {noun}"
 
 
 def test_loadings_of_a_small_module_and_of_unnamed_data():
@@ -37,7 +37,7 @@ def test_loadings_of_a_small_module_and_of_unnamed_data():
     ax = pl.loadings(model)
     top = np.argsort(-np.abs(model.components_[0]), kind="stable")[:3]
     assert [label.get_text() for label in ax.get_yticklabels()] == [str(k) for k in top]
-    assert ax.get_title(loc="left") == "Module 0: 3 genes"
+    assert ax.get_title(loc="left") == "Module 1: 3 genes"
     with pytest.raises(netbic.InputError, match="unknown axis='genes': choose 'columns'"):
         pl.loadings(model, axis="genes")
     with pytest.raises(ValueError, match="n=0: at least 1"):
@@ -54,7 +54,7 @@ def test_convergence_draws_the_gap_to_the_last_objective(model):
         assert (np.diff(line.get_ydata()) <= 1e-12).all()  # the solver never lowers F
     assert ax.get_yscale() == "log"
     assert ax.get_title(loc="left") == "3 of 3 modules converged"
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["module 0", "module 1", "module 2"]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["module 1", "module 2", "module 3"]
     assert (np.asarray(ax.lines[3].get_ydata()) == model.tol).all()
 
 
@@ -68,7 +68,7 @@ def test_modules_that_did_not_converge_are_named(study):
     ax = pl.convergence(model)
     assert ax.get_title(loc="left") == f"{9 - failed.size} of 9 modules converged"
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert labels == [f"module {k}: not converged" for k in failed]
+    assert labels == [f"module {k + 1}: not converged" for k in failed]
     for k in range(9):
         line = ax.lines[k]
         assert (line.get_marker() == "x") == same_color(line.get_color(), ALARM) == (k in failed)
@@ -84,10 +84,10 @@ def test_singular_values_with_the_null_and_the_stop(model, count):
     np.testing.assert_array_equal(lines["random signs (mean)"].get_ydata(), count.table["expected"])
     np.testing.assert_array_equal(lines["_tested"].get_ydata(), count.table["statistic"])
     assert count.n == 3
-    assert set(lines["_stop"].get_xdata()) == {2.5}
+    assert set(lines["_stop"].get_xdata()) == {3.5}
     stands, falls = ax.collections
-    np.testing.assert_array_equal(np.asarray(stands.get_offsets())[:, 0], [0, 1, 2])
-    np.testing.assert_array_equal(np.asarray(falls.get_offsets())[:, 0], [3])
+    np.testing.assert_array_equal(np.asarray(stands.get_offsets())[:, 0], [1, 2, 3])
+    np.testing.assert_array_equal(np.asarray(falls.get_offsets())[:, 0], [4])
     assert same_color(stands.get_facecolor()[0], PALETTE[5])
     assert same_color(falls.get_facecolor()[0], "white")
     p = count.table["p_value"]

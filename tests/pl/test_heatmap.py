@@ -139,7 +139,7 @@ def test_outlines_enclose_the_members_drawn_for_each_module(study, model):
     for k, box in enumerate(ax.patches):
         assert box.get_xy() == (columns.bounds[k] - 0.5, rows.bounds[k] - 0.5)
         assert (box.get_width(), box.get_height()) == (np.diff(columns.bounds)[k], np.diff(rows.bounds)[k])
-    assert [text.get_text() for text in ax.texts] == ["0", "1", "2"]
+    assert [text.get_text() for text in ax.texts] == ["1", "2", "3"]
     assert [text.get_color() for text in ax.texts] == [module_colour(k) for k in range(3)]
 
 

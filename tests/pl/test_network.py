@@ -48,7 +48,7 @@ def test_lines_are_the_edges_between_members(study, model):
     ends = {tuple(place): k for k, place in enumerate(places.tolist())}
     drawn = {tuple(sorted(ends[tuple(end)] for end in line.tolist())) for line in lines.get_segments()}
     assert drawn == set(map(tuple, np.argwhere(np.triu(inside)).tolist()))
-    assert ax.get_title(loc="left") == f"Module 0: 50 genes, {len(drawn)} edges"
+    assert ax.get_title(loc="left") == f"Module 1: 50 genes, {len(drawn)} edges"
 
 
 def test_the_seed_decides_the_layout(model):
@@ -111,7 +111,7 @@ def test_a_graph_may_be_given(study, model):
 def test_only_the_heaviest_members_of_a_large_module_are_drawn(study):
     dense = netbic.SparseGraphSVD(1, column_graph=study.network, graph_term="normalized").fit(study.expression)
     ax = pl.network(dense)
-    assert ax.get_title(loc="left").startswith("Module 0: 500 of 700 genes, ")
+    assert ax.get_title(loc="left").startswith("Module 1: 500 of 700 genes, ")
     heaviest = np.sort(np.abs(dense.components_[0]))[-500:]
     np.testing.assert_array_equal(np.sort(np.abs(parts(ax)[0].get_array())), heaviest)
 

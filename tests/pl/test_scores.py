@@ -39,6 +39,7 @@ def test_bars_count_the_samples_of_each_group(clear, clear_model):
         shown = counts(ax)
         for group, colour in (("up", POSITIVE), ("down", NEGATIVE), ("", GREY)):
             assert shown.get(colour, 0) == own.get(group, 0)
+        assert ax.get_title(loc="left").startswith(f"Module {module + 1}: ")
         assert ("gradient" in ax.get_title(loc="left")) == (kind == "gradient")
         assert (ax.get_legend() is None) == (kind == "gradient")
 
@@ -54,6 +55,19 @@ def test_the_same_for_arrays_sparse_matrices_other_orders_and_anndata(clear, cle
         assert counts(pl.scores(*given)) == expected
     few = counts(pl.scores(clear_model, X.iloc[:50]))  # other samples of the same genes
     assert sum(few.values()) == 50
+
+
+@pytest.mark.parametrize("plot", [pl.scores, pl.heatmap])
+def test_a_module_in_place_of_the_data_is_an_error(clear_model, clear, plot):
+    for source in (clear_model, netbic.tl.to_anndata(clear_model, clear.expression)):
+        with pytest.raises(TypeError, match="X=1: the second argument is the data; for one module use module=1"):
+            plot(source, 1)
+
+
+@pytest.mark.parametrize("plot", [pl.loadings, pl.network])
+def test_data_in_place_of_the_module_are_an_error_of_one_line(clear_model, clear, plot):
+    with pytest.raises(TypeError, match=r"^module=DataFrame: expected an integer; modules are numbered from 0$"):
+        plot(clear_model, clear.expression)
 
 
 def test_bad_input_is_named(clear, clear_model):

@@ -21,7 +21,7 @@ def test_stability_sorts_frequencies_and_counts_the_stable(stable, axis):
     n_stable = int((np.asarray(path.get_ydata()) >= 0.6 - 1e-9).sum())
     assert n_stable == part.members[1].sum() > 0
     noun = {"columns": "genes", "rows": "samples"}[axis]
-    assert ax.get_title(loc="left").startswith(f"Module 1: {n_stable} stable {noun} (at most ")
+    assert ax.get_title(loc="left").startswith(f"Module 2: {n_stable} stable {noun} (at most ")
 
 
 def test_stability_separates_members_from_others(stable):

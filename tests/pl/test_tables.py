@@ -51,14 +51,14 @@ def test_dots_are_terms_by_modules(terms):
     ax = pl.enrichment(terms, n_terms=9)
     names = [label.get_text() for label in ax.get_yticklabels()]
     columns = [label.get_text() for label in ax.get_xticklabels()]
-    assert columns == ["0", "1", "2"]
+    assert columns == ["1", "2", "3"]
     dots = ax.collections[0]
     table = terms.set_index(["module", "term"])
     assert len(dots.get_offsets()) == terms["term"].isin(names).sum()
     for (x, y), shade, area, edge in zip(
         dots.get_offsets().tolist(), dots.get_array(), dots.get_sizes(), dots.get_edgecolors(), strict=True
     ):
-        row = table.loc[int(columns[int(x)]), names[int(y)]]
+        row = table.loc[int(columns[int(x)]) - 1, names[int(y)]]
         assert shade == pytest.approx(-np.log10(row["q_value"]), abs=1e-9)
         assert area == pytest.approx(15 + 145 * row["n_overlap"] / terms["n_overlap"].max())
         assert same_color(edge, "black") == (row["q_value"] <= 0.05)
@@ -90,7 +90,7 @@ def test_signs_have_separate_columns_and_zero_is_not_infinite(terms):
     table.loc[0, "q_value"] = 0.0
     ax = pl.enrichment(table)
     minus = "\N{MINUS SIGN}"
-    assert [label.get_text() for label in ax.get_xticklabels()] == [f"{k} {s}" for k in range(3) for s in ("+", minus)]
+    assert [label.get_text() for label in ax.get_xticklabels()] == [f"{k} {s}" for k in (1, 2, 3) for s in ("+", minus)]
     assert np.isfinite(ax.collections[0].get_array()).all()
 
 

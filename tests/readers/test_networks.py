@@ -157,6 +157,8 @@ BAD = {
     "ragged": ("net.tsv", lines(A, B) + "TP53\n", "line 5: has 1 fields where 2 are expected"),
     "text as weight": ("net.tsv", lines(A, B, WEIGHTS) + "TP53\tSOS1\thigh\n", "line 5: edge 5 has the weight 'high'"),
     "negative weight": ("net.tsv", lines(A, B, WEIGHTS) + "TP53\tSOS1\t-1\n", "line 5: edge 5 has the weight '-1'"),
+    "gene sets": ("sets.gmt", "repair\tna\tA\tB\n", "looks like a GMT file of gene sets.*`gene_sets`"),
+    "gene sets, unnamed": ("sets.txt", "one\tna\tA\tB\ntwo\tna\tA\tB\tC\tD\n", "looks like a GMT file"),
     "header only": ("net.tsv", "source\ttarget\n", "contains only a header"),
     "loops only": ("net.tsv", "TP53\tTP53\nMDM2\tMDM2\n", "has no edge left"),
     "one column": ("net.tsv", "TP53\nMDM2\n", "one column only"),

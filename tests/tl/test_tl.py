@@ -347,3 +347,22 @@ def test_new_modules_remove_earlier_groups_and_verdicts(clear):
     tl.modules(data, None, 1, n_rows=50, n_columns=50, layer="log")
     assert not {"netbic_scores", "netbic_groups"} & set(data.obsm)
     assert not {"groups", "verdicts"} & set(data.uns["netbic"])
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("n_modules", "n_components"), ("n_genes", "n_columns"), ("column_graph", "graph"), ("n_colums", "n_columns")],
+)
+def test_an_unknown_parameter_is_named_with_the_one_that_is_meant(name, meant):
+    adata = anndata.AnnData(np.random.default_rng(0).standard_normal((10, 8)))
+    with pytest.raises(TypeError, match=rf"tl\.modules\(\) .* {name!r}: did you mean {meant!r}\?"):
+        netbic.tl.modules(adata, **{name: 3})
+
+
+def test_warnings_are_about_genes():
+    X = np.random.default_rng(1).standard_normal((60, 200))
+    X[:, 7] *= 20
+    adata, graph = anndata.AnnData(X), netbic.Graph(np.ones((200, 200)) - np.eye(200))
+    with pytest.warns(UserWarning, match=r'leading genes of .*recurrent in uns\["own"\]\["diagnostics"\]') as caught:
+        netbic.tl.modules(adata, graph, 4, n_rows=10, n_columns=25, column_smoothness=0.1, key_added="own")
+    assert {warning.filename for warning in caught} == {__file__}

@@ -30,10 +30,10 @@ def validated(model: SparseGraphSVD, X: Any, reset: bool) -> Any:
     except ValueError as problem:
         if "contains NaN" not in str(problem) and "infinity" not in str(problem):
             raise
-        what = str(problem).splitlines()[0]
-        raise ValueError(
-            f"{what} Replace these entries or, if they are NaN, use missing='ignore' or missing='impute'"
-        ) from None
+        what = str(problem).splitlines()[0].rstrip(".")
+        is_missing = "contains NaN" in what and model.missing == "error"
+        remedy = "use missing='ignore' or missing='impute', or replace them" if is_missing else "replace these entries"
+        raise ValueError(f"{what}: {remedy}") from None
     if is_sparse(X) and model.missing != "error" and has_missing(X):
         raise ValueError("X is sparse and contains NaN: drop those entries (missing values need a dense X)")
     return X

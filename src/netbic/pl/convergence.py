@@ -46,7 +46,7 @@ def convergence(
     ----------
     model : SparseGraphSVD or AnnData
     modules : list of int, optional
-        Default: all.
+        Numbered from 0; labels count from 1. Default: all.
     key : str
         Key of the modules in an AnnData object (`key_added` of `tl.modules`).
     ax : Axes, optional
@@ -73,7 +73,7 @@ def convergence(
         gaps = np.maximum(relative_gaps(found.objectives_[module]), tolerance / 10)
         if not converged:  # its final value is unknown, so the last distance is not 0
             gaps = gaps[:-1] if gaps.size > 1 else np.ones(1)
-        style = {"color": colour, "label": f"module {module}"} | (_CONVERGED if converged else _NOT_CONVERGED)
+        style = {"color": colour, "label": f"module {module + 1}"} | (_CONVERGED if converged else _NOT_CONVERGED)
         lines[module] = ax.plot(np.arange(1, gaps.size + 1), gaps, markevery=[-1], **style)[0]
     ax.axhline(tolerance, color=GREY, lw=0.8, ls="--", label="_tolerance")
     ax.set_yscale("log")
@@ -105,9 +105,9 @@ def _colours(ax: Axes, chosen: list[int]) -> list[Any]:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
-    scale = ScalarMappable(Normalize(min(chosen), max(chosen)), colormaps[SEQUENTIAL])
+    scale = ScalarMappable(Normalize(min(chosen) + 1, max(chosen) + 1), colormaps[SEQUENTIAL])
     colour_bar(scale, ax, "module")
-    return list(scale.to_rgba(np.asarray(chosen, dtype=float)))
+    return list(scale.to_rgba(np.asarray(chosen, dtype=float) + 1))
 
 
 def _label(ax: Axes, model: SparseGraphSVD, lines: dict[int, Any]) -> None:
@@ -116,7 +116,7 @@ def _label(ax: Axes, model: SparseGraphSVD, lines: dict[int, Any]) -> None:
     failed = [module for module in chosen if not model.converged_[module]]
     set_title(ax, f"{len(chosen) - len(failed)} of {len(chosen)} modules converged")
     for module in failed:
-        lines[module].set_label(f"module {module}: not converged")
+        lines[module].set_label(f"module {module + 1}: not converged")
         if len(chosen) > len(PALETTE):
             lines[module].set(color=ALARM, linestyle="-")
     named = chosen if len(chosen) <= len(PALETTE) else failed[:12]

@@ -34,6 +34,7 @@ def enrichment(table: pd.DataFrame, *, n_terms: int = 10, ax: Axes | None = None
     ----------
     table : DataFrame
         The result of `enrichment.gene_sets`. With `by_sign=True` every module has two columns, + and -.
+        Modules are numbered from 0 in the table, and from 1 in the plot.
     n_terms : int
         Maximum number of terms, for all modules together.
     ax : Axes, optional
@@ -83,9 +84,9 @@ def _check(table: pd.DataFrame, n_terms: int) -> None:
 
 def _columns(table: pd.DataFrame) -> list[str]:
     if "sign" not in table:
-        return [str(module) for module in table["module"]]
+        return [str(module + 1) for module in table["module"]]
     marks = np.where(table["sign"] > 0, "+", "\N{MINUS SIGN}")
-    return [f"{module} {mark}" for module, mark in zip(table["module"], marks, strict=True)]
+    return [f"{module + 1} {mark}" for module, mark in zip(table["module"], marks, strict=True)]
 
 
 def _chosen_terms(table: pd.DataFrame, columns: list[str], n_terms: int) -> list[Any]:

@@ -59,7 +59,7 @@ def heatmap(
         The data of the fit; not needed if `model` is an AnnData object. Matched by name if both have names. Of a sparse
         X only the part that is drawn is converted to dense.
     modules : list of int, optional
-        Modules to draw, in this order. Default: all.
+        Modules to draw, in this order, numbered from 0; labels count from 1. Default: all.
     n_others : int
         Number of samples, and of genes, that belong to no module, for comparison.
     key : str
@@ -171,10 +171,10 @@ def _number_modules(ax: Axes, columns: Order, chosen: list[int]) -> None:
     """Numbers of the modules above their blocks; where not all fit, those of the larger modules."""
     middles = (columns.bounds[:-1] + columns.bounds[1:] - 1) / 2
     positions = ax.transData.transform(np.column_stack([middles, middles]))[:, 0]
-    widest = max(len(str(module)) for module in chosen)
+    widest = max(len(str(module + 1)) for module in chosen)
     top = ax.get_ylim()[1]
     for k in apart(positions, np.diff(columns.bounds), pixels(ax, SMALL) * (0.7 * widest + 0.3)):
         ax.annotate(
-            str(chosen[k]), (middles[k], top), (0, 2), textcoords="offset points", ha="center", va="bottom",
+            str(chosen[k] + 1), (middles[k], top), (0, 2), textcoords="offset points", ha="center", va="bottom",
             size=SMALL, weight="bold", color=module_colour(chosen[k]), annotation_clip=False,
         )  # fmt: skip

@@ -32,7 +32,7 @@ def loadings(
     ----------
     model : SparseGraphSVD or AnnData
     module : int
-        Modules are numbered from 0.
+        Modules are numbered from 0; titles count from 1.
     axis : {"columns", "rows"}
         Features or samples.
     n : int
@@ -51,7 +51,7 @@ def loadings(
     >>> study = netbic.simulate.cohort(150, 700, n_modules=2, random_state=0)
     >>> model = netbic.SparseGraphSVD(2, n_rows=40, n_columns=60).fit(study.expression)
     >>> netbic.pl.loadings(model, 0, n=15).get_title(loc="left")
-    'Module 0: 15 of 60 genes'
+    'Module 1: 15 of 60 genes'
     """
     found = fitted(model, key)
     check_count("n", n)
@@ -69,7 +69,7 @@ def loadings(
     ax.locator_params(axis="x", nbins=6)
     despine(ax)
     shown = f"{drawn.size} of {members.size:,}" if drawn.size < members.size else f"{members.size:,}"
-    set_title(ax, f"Module {module}: {shown} {AXIS_NOUNS[axis]}")
+    set_title(ax, f"Module {module + 1}: {shown} {AXIS_NOUNS[axis]}")
     apply_layout(ax)
     name_ticks(ax, "y", positions, names_of(found, axis)[drawn], np.abs(values))
     return ax

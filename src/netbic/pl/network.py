@@ -53,7 +53,7 @@ def network(
     ----------
     model : SparseGraphSVD or AnnData
     module : int
-        Modules are numbered from 0.
+        Modules are numbered from 0; titles count from 1.
     graph : graph-like, optional
         Default: the graph of the fit. Matched by name if both have names.
     n_labels : int
@@ -74,7 +74,7 @@ def network(
     >>> study = netbic.simulate.cohort(150, 700, n_modules=2, random_state=0)
     >>> model = netbic.SparseGraphSVD(2, n_rows=40, n_columns=60, column_graph=study.network).fit(study.expression)
     >>> netbic.pl.network(model, 1).get_title(loc="left")
-    'Module 1: 60 genes, ... edges'
+    'Module 2: 60 genes, ... edges'
     """
     found = fitted(model, key)
     everyone = heaviest(found.components_[check_module(found, module)])
@@ -89,7 +89,7 @@ def network(
     ax.set(xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
     shown = f"{everyone.size:,}" if members.size == everyone.size else f"{members.size} of {everyone.size:,}"
-    set_title(ax, f"Module {module}: {shown} genes, {inside.n_edges:,} edges")
+    set_title(ax, f"Module {module + 1}: {shown} genes, {inside.n_edges:,} edges")
     apply_layout(ax)
     names = names_of(found, "columns")[members]
     labels = {int(k): label_text(names[k]) for k in _labelled(weights, edges, n_labels)}

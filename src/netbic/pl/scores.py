@@ -41,7 +41,7 @@ def scores(
     X : array, DataFrame, sparse matrix or AnnData
         The data of the fit, or other samples with the same features; not needed if `model` is an AnnData object.
     module : int
-        Modules are numbered from 0.
+        Modules are numbered from 0; titles count from 1.
     n_bins : int
         Number of bars.
     key : str
@@ -58,7 +58,7 @@ def scores(
     >>> study = netbic.simulate.cohort(200, 500, n_modules=1, strength=2, random_state=0)
     >>> model = netbic.SparseGraphSVD(1, n_columns=60).fit(study.expression)
     >>> netbic.pl.scores(model, study.expression).get_title(loc="left")
-    'Module 0: up in 24, down in 16 of 200 samples'
+    'Module 1: up in 24, down in 16 of 200 samples'
     """
     found = fitted(model, key)
     check_count("n_bins", n_bins)
@@ -73,7 +73,7 @@ def scores(
     ax.set(xlabel="score", ylabel="samples")
     integer_ticks(ax.yaxis)
     despine(ax)
-    set_title(ax, f"Module {number}: {_in_words(groups)}")
+    set_title(ax, f"Module {number + 1}: {_in_words(groups)}")
     apply_layout(ax)
     return ax
 

@@ -49,7 +49,7 @@ def singular_values(
     if count is not None and not isinstance(count, ModuleCount):
         raise TypeError(f"count={type(count).__name__}: expected the result of selection.n_modules")
     ax = axes_for(ax, (5.5, 4.0))
-    numbers = np.arange(found.n_components_)
+    numbers = np.arange(1, found.n_components_ + 1)
     ax.plot(numbers, found.singular_values_, "o-", color=PALETTE[0], ms=5, lw=1, label="modules of the model")
     if count is not None:
         _draw_count(ax, count)
@@ -66,8 +66,8 @@ def singular_values(
 def _draw_count(ax: Axes, count: ModuleCount) -> None:
     """The tested modules, the mean of data with random signs, and a line after the last significant module."""
     table = count.table
-    numbers, values = table["module"].to_numpy(), table["statistic"].to_numpy()
-    significant = numbers < count.n
+    numbers, values = table["module"].to_numpy() + 1, table["statistic"].to_numpy()
+    significant = numbers <= count.n
     colour = PALETTE[5]
     ax.plot(numbers, table["expected"], ls="--", marker=".", color=GREY, lw=1, label="random signs (mean)")
     ax.plot(numbers, values, color=colour, lw=0.8, alpha=0.6, label="_tested")
@@ -76,4 +76,4 @@ def _draw_count(ax: Axes, count: ModuleCount) -> None:
             label += f" (p {'<=' if face == colour else '='} {table['p_value'][mask].max():.2g})"
             ax.scatter(numbers[mask], values[mask], marker="^", s=36, c=face, edgecolors=colour, label=label, zorder=3)
     if not count.exhausted:
-        ax.axvline(count.n - 0.5, color="0.3", lw=0.8, ls=":", label="_stop")
+        ax.axvline(count.n + 0.5, color="0.3", lw=0.8, ls=":", label="_stop")

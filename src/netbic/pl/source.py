@@ -38,7 +38,8 @@ def fitted(model: object, key: str = "netbic") -> SparseGraphSVD:
 def check_module(model: SparseGraphSVD, module: object) -> int:
     """The number of a module, or an error with the numbers of the model's modules."""
     if not isinstance(module, Integral) or isinstance(module, bool):
-        raise TypeError(f"module={module!r}: expected an integer; modules are numbered from 0")
+        given = repr(module) if isinstance(module, (str, float, bool)) else type(module).__name__
+        raise TypeError(f"module={given}: expected an integer; modules are numbered from 0")
     if not 0 <= int(module) < model.n_components_:
         known = f"modules 0 to {model.n_components_ - 1}" if model.n_components_ else "no modules"
         raise InputError(f"module={module} but the model has {known}")
@@ -79,6 +80,9 @@ class Data(NamedTuple):
 def data_of(model: Matrix, X: Matrix, key: str = "netbic") -> Data:
     """The data to draw: X, or the model itself if it is an AnnData object."""
     X = model if X is None and kind_of(model) == "anndata" else X
+    if isinstance(X, Integral):
+        remedy = f"for one module use module={X} (heatmap: modules=[{X}])"
+        raise TypeError(f"X={X}: the second argument is the data; {remedy}")
     if X is None:
         raise InputError("X is missing: give the data that the model was fitted to")
     if kind_of(X) == "anndata":

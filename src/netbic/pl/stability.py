@@ -26,7 +26,7 @@ def stability(result: Stability, module: int = 0, *, axis: str = "columns", ax: 
     result : Stability
         The result of `selection.stability`.
     module : int
-        Modules are numbered from 0.
+        Modules are numbered from 0; titles count from 1.
     axis : {"columns", "rows"}
         Features or samples.
     ax : Axes, optional
@@ -42,7 +42,7 @@ def stability(result: Stability, module: int = 0, *, axis: str = "columns", ax: 
     >>> model = netbic.SparseGraphSVD(2, n_rows=40, n_columns=60)
     >>> result = netbic.selection.stability(model, study.expression, n_pairs=10, random_state=0)
     >>> netbic.pl.stability(result, 1).get_title(loc="left")
-    'Module 1: ... stable genes (at most ... by chance)'
+    'Module 2: ... stable genes (at most ... by chance)'
     """
     part = _of_axis(result, axis)
     module = check_module(result.reference, module)
@@ -64,7 +64,7 @@ def stability(result: Stability, module: int = 0, *, axis: str = "columns", ax: 
     despine(ax)
     ax.legend(frameon=False, fontsize=SMALL, loc="upper right")
     n_stable, chance = int(part.members[module].sum()), float(part.false[module])
-    title = f"Module {module}: {n_stable} stable {AXIS_NOUNS[axis]} (at most {chance:.2g} by chance)"
+    title = f"Module {module + 1}: {n_stable} stable {AXIS_NOUNS[axis]} (at most {chance:.2g} by chance)"
     set_title(ax, title)
     return ax
 

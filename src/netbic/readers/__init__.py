@@ -5,7 +5,7 @@ from netbic.readers.expression import Expression, check_names, file_format, read
 from netbic.readers.gene_sets import GeneSets, read_gene_sets
 from netbic.readers.lazy import BLOCK_BYTES, RowSource, as_floats, open_expression, store_source
 from netbic.readers.matrices import NameArray, Step, as_matrix, float_type
-from netbic.readers.names import ENSEMBL, renaming, without_version
+from netbic.readers.names import ENSEMBL, look_exchanged, renaming, without_version
 from netbic.readers.networks import Network, NetworkSummary, read_network
 from netbic.readers.options import ExpressionOptions, NetworkOptions, check_keywords, with_changes
 from netbic.readers.parquet import not_parquet, number_table, open_parquet
@@ -44,6 +44,7 @@ __all__ = [
     "float_type",
     "foreign_files",
     "is_store",
+    "look_exchanged",
     "not_parquet",
     "number_pieces",
     "number_table",

@@ -15,7 +15,7 @@ from netbic.arrays import Floats
 from netbic.errors import InputError, one_line, shown, unusable
 from netbic.readers.characters import check_categories, check_characters
 from netbic.readers.tables import column_key, read_columns
-from netbic.readers.text import Layout, check_quotes, read_bytes
+from netbic.readers.text import Layout, check_quotes, read_bytes, text_lines
 
 # Usual names of the columns with the two ends of an edge, most likely ones first: "source", "gene_a", "gene1", ...
 _STEMS = """official_symbol_interactor gene_symbol genesymbol symbol gene node protein participant interactor partner
@@ -24,6 +24,7 @@ _SOURCES = ["source", "from", "tf", "regulator", "source_name"]
 _SOURCES += [f"{stem}{end}" for stem in _STEMS.split() for end in ("_a", "a", "1", "_1")]
 _TARGETS = ["target", "to", *(f"{stem}{end}" for stem in _STEMS.split() for end in ("_b", "b", "2", "_2"))]
 _WEIGHTS = {"weight", "weights", "score", "combined_score", "combined", "confidence", "probability", "strength"}
+_LOOKED_AT = 30  # lines
 _RELATIONS = {"relation", "relations", "interaction", "interaction_type", "type", "types", "edge_type", "mode"}
 
 
@@ -57,8 +58,19 @@ def edges_of_text(path: Path, sif: bool, header: bool | None, ends: tuple[str | 
     data = read_bytes(path)
     if sif:
         return _checked(path, _sif(path, data))
+    if _holds_gene_sets(path, data):
+        what = "looks like a GMT file of gene sets, not a network"
+        raise unusable(path, what, "use it as `gene_sets`", parameters=["gene_sets"])
     table = read_columns(path, True if any(ends) else header, data)
     return edges_of_frame(path, table.frame, ends, table.n_header)
+
+
+def _holds_gene_sets(path: Path, data: bytes) -> bool:
+    """Whether a file is called .gmt, or has tab-separated lines that are mostly long and of different lengths."""
+    if ".gmt" in (suffix.lower() for suffix in path.suffixes[-2:]):
+        return True
+    lengths = [line.count("\t") + 1 for line in islice(text_lines(data), _LOOKED_AT) if line.strip()]
+    return len(lengths) > 1 and min(lengths) > 2 and 2 * len(set(lengths)) > len(lengths)
 
 
 def _checked(path: Path, edges: Edges) -> Edges:

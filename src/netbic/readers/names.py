@@ -13,12 +13,41 @@ from netbic.readers.tables import read_columns
 from netbic.readers.text import MISSING
 
 ENSEMBL = re.compile(r"^ENS[A-Z]*[GTP]\d{6,}")
+_SAMPLE = re.compile(
+    r"TCGA-|GTEX-|(GSM|SRR|ERR|DRR|SAMN)\d+|[ACGT]{10,}(-\d+)?$|(sample|patient|cell)\b", re.IGNORECASE
+)
+# Genes that nearly every table of human or mouse genes has.
+_COMMON = frozenset({"ACTB", "B2M", "CDK1", "CD4", "EGFR", "GAPDH", "KRAS", "MYC", "PTEN", "STAT1", "TP53", "VIM"})
 _VERSION = re.compile(r"(?<=\d)\.\d+$")
 
 
 def without_version(name: str) -> str:
     """An Ensembl id without its version; other names unchanged."""
     return _VERSION.sub("", name) if ENSEMBL.match(name) else name
+
+
+def look_exchanged(samples: NameArray, genes: NameArray) -> bool:
+    """Whether the names of the samples look like genes, and those of the genes do not.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> symbols, barcodes = np.array(["A4GALT", "TP53", "MYC"]), np.array(["TCGA-AO-A03P", "TCGA-AR-A1AH"])
+    >>> look_exchanged(symbols, barcodes), look_exchanged(barcodes, symbols)
+    (True, False)
+    """
+
+    def gene_names(names: NameArray) -> bool:
+        known = _COMMON.intersection(str(name).upper() for name in names)
+        return len(known) > 1 or 2 * sum(bool(ENSEMBL.match(str(name))) for name in names) > len(names)
+
+    if gene_names(genes):
+        return False
+    like_samples = 2 * sum(bool(_SAMPLE.match(str(name))) for name in genes) > len(genes)
+    in_capitals = 2 * sum(str(name)[:1].isalpha() and str(name).isupper() for name in samples) > len(samples)
+    return gene_names(samples) or (
+        like_samples and in_capitals and not any(_SAMPLE.match(str(name)) for name in samples)
+    )
 
 
 def renaming(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -28,11 +28,13 @@ def _list_of_one(options: object, name: str) -> None:
         object.__setattr__(options, name, (given,))  # the dataclass is frozen
 
 
-def check_keywords(function: str, given: Iterable[str], known: Sequence[str]) -> None:
-    """Raise a TypeError with the nearest known name if a keyword is not known."""
+def check_keywords(
+    function: str, given: Iterable[str], known: Sequence[str], meant: Mapping[str, str] | None = None
+) -> None:
+    """Raise a TypeError with the nearest known name (or that of `meant`) if a keyword is not known."""
     for name in given:
         if name not in known:
-            near = get_close_matches(name, known, 1)
+            near = [meant[name]] if meant and name in meant else get_close_matches(name, known, 1)
             remedy = f"did you mean {near[0]!r}?" if near else f"choose among {', '.join(known)}"
             raise TypeError(f"{function}() got an unexpected keyword argument {name!r}: {remedy}")
 

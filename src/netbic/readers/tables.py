@@ -26,6 +26,7 @@ from netbic.readers.text import (
     check_quotes,
     first_problem,
     is_number,
+    not_an_expression_table,
     read_bytes,
     single_spaced,
     trimmed,
@@ -212,6 +213,8 @@ def _header(layout: Layout, data: bytes) -> list[str]:
     ):
         first = ["", *first]
     if len(first) != n_fields:
+        if (few := not_an_expression_table(layout, data)) is not None:
+            raise few
         what = f"names {len(first)} columns but the lines below have {n_fields} fields (separator: {layout.spelled})"
         remedy = "make them agree (is there a separator too many at the end, or is this not an expression table?)"
         raise unusable(layout.path, what, remedy, line=line)

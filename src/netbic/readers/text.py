@@ -24,6 +24,8 @@ _SEPARATORS = {"\t": "tab", ",": "comma", ";": "semicolon", " ": "space"}
 _LOOKED_AT = 30  # lines from which the layout is guessed
 _LARGE = 1 << 28  # bytes from which the layout is guessed if lines are very long
 _BLANKS = re.compile(rb"[ \t]+")
+_EXCEL = {".xlsx", ".xlsm", ".xls"}
+_OLD_EXCEL = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _PACKED = {b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 # Byte-order marks; those of UTF-32 begin with those of UTF-16.
 _MARKS = {b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
@@ -106,7 +108,10 @@ def _without_mark(path: Path, data: bytes) -> bytes:
 
 
 def _check_beginning(path: Path, data: bytes) -> None:
-    """Raise if the first bytes are those of an archive or of another encoding than UTF-8."""
+    """Raise if the first bytes are those of a spreadsheet, an archive or another encoding than UTF-8."""
+    packed = data.startswith(b"PK\x03\x04") and (path.suffix.lower() in _EXCEL or b"[Content_Types].xml" in data[:200])
+    if packed or data.startswith(_OLD_EXCEL):
+        raise unusable(path, "is an Excel file", "save it in Excel as tab-separated text (.txt or .tsv)")
     for mark, kind in _PACKED.items():
         if data.startswith(mark):
             raise unusable(path, f"is compressed with {kind}", "unpack it, or compress it with gzip instead")
@@ -255,8 +260,29 @@ def first_problem(
         for position in numeric:
             field = fields[position].strip()
             if field not in MISSING and not is_number(field):
-                return _not_a_number(layout, line, position, field, names[position])
+                few = not_an_expression_table(layout, data, skip, numeric)
+                return few or _not_a_number(layout, line, position, field, names[position])
     return None
+
+
+def not_an_expression_table(
+    layout: Layout, data: bytes, skip: int = 1, columns: Sequence[int] | None = None
+) -> InputError | None:
+    """The error for a table in which at most one of these columns (default: all but the first) holds numbers."""
+    rows = [fields for _, fields in islice(layout.rows(data, skip), _LOOKED_AT)]
+    columns = range(1, max(map(len, rows), default=0)) if columns is None else columns
+    held = [[fields[at].strip() for fields in rows if at < len(fields)] for at in columns]
+    n_numeric = sum(_is_numeric(fields) for fields in held)
+    if n_numeric > 1 or n_numeric == len(held) or (n_numeric and len(rows) < 2):  # one line does not tell
+        return None
+    what = f"is not an expression table: {'only one' if n_numeric else 'no'} column holds numbers"
+    return unusable(layout.path, what, "is it a network (`graph`)?", parameters=["graph"])
+
+
+def _is_numeric(fields: Sequence[str]) -> bool:
+    """Whether most fields that are not missing are numbers, with a decimal point or comma."""
+    given = [field for field in fields if field not in MISSING]
+    return 2 * sum(is_number(field.replace(",", ".")) for field in given) > len(given) or not given
 
 
 def _not_a_number(layout: Layout, line: int, position: int, field: str, name: str) -> InputError:

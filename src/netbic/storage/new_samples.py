@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from netbic import files
-from netbic.errors import unusable
+from netbic.arrays import Array
+from netbic.errors import shown, unusable
 from netbic.files import Record
 from netbic.readers import Expression, read_expression, renaming, with_changes
 from netbic.storage.model_folders import load
@@ -34,8 +35,17 @@ def read_like(folder: Path | str, expression: Path | str, **reading: Any) -> Exp
     reading_options = with_changes(options.expression, "read_like", reading)
     data = read_expression(expression, **vars(reading_options))
     nodes = load(folder).names_["columns"]
+    _check_orientation(expression, data, nodes)
     rename = renaming(options.matching.strip_versions, options.matching.id_map, data.genes, nodes)
     return prepare(data, rename=rename, keep_constant=True, **vars(options.preprocessing)).expression
+
+
+def _check_orientation(path: Path | str, data: Expression, genes: Array | None) -> None:
+    """Raise if not the genes of a file but its samples have the names of the model's genes."""
+    known = set() if genes is None else {str(gene) for gene in genes}
+    if known.isdisjoint(map(str, data.genes)) and not known.isdisjoint(map(str, data.samples)):
+        what = f"its samples have the names of genes of the modules ({', '.join(map(shown, data.samples[:2]))}, ...)"
+        raise unusable(path, what, "exchange genes and samples (`samples_in_rows`)", parameters=["samples_in_rows"])
 
 
 def _recorded(folder: Path) -> Record:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from netbic.arrays import Bools
-from netbic.errors import InputError, shown
+from netbic.errors import InputError, one_line, shown
 from netbic.graphs import Graph
 from netbic.readers import ENSEMBL, NameArray, Network, NetworkSummary, Step, without_version
 
@@ -37,6 +38,8 @@ class Alignment:
     network: NetworkSummary | None = None
     steps: list[Step] = field(default_factory=list)
     unmatched: tuple[str, ...] = ()
+    first_samples: tuple[str, ...] = ()
+    first_genes: tuple[str, ...] = ()
 
     @property
     def isolated_share(self) -> float:
@@ -50,6 +53,8 @@ class Alignment:
     def lines(self) -> Iterator[str]:
         """The summary as lines of text."""
         yield f"data: {self.samples:,} samples x {self.genes_in_file:,} genes"
+        if self.first_samples and self.first_genes:
+            yield f"samples: {', '.join(self.first_samples)}, ...; genes: {', '.join(self.first_genes)}, ..."
         yield from map(_step_line, self.steps)
         if self.genes != self.genes_in_file:
             yield f"genes kept: {self.genes:,}"
@@ -169,7 +174,14 @@ def align(
         network=summary,
         steps=list(steps or []),
         unmatched=tuple(str(gene) for gene in genes[~inside]),
+        first_samples=some_names(samples),
+        first_genes=some_names(genes),
     )
+
+
+def some_names(names: Iterable[object]) -> tuple[str, ...]:
+    """The first two names, for the summary."""
+    return tuple(one_line(str(name), 40) for name in islice(names, 2))
 
 
 def check_overlap(genes: NameArray, graph: Graph, samples: Collection[str] = (), *, from_files: bool = False) -> Bools:

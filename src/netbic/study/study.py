@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,8 @@ import numpy as np
 from netbic.arrays import Matrix, buffers
 from netbic.errors import InputError
 from netbic.graphs import Graph
-from netbic.readers import Expression, open_expression, read_expression, read_network, renaming
-from netbic.study.matching import Alignment, align, check_overlap, with_names
+from netbic.readers import Expression, look_exchanged, open_expression, read_expression, read_network, renaming
+from netbic.study.matching import Alignment, align, check_overlap, some_names, with_names
 from netbic.study.options import StudyOptions
 from netbic.study.preprocessing import prepare
 
@@ -98,10 +99,18 @@ def open_study(
     data, preprocessing = _expression(expression, options), vars(options.preprocessing)
     strip_versions, id_map = options.matching.strip_versions, options.matching.id_map
     if network is None:
+        _warn_if_exchanged(data, options.expression.samples_in_rows)
         rename = renaming(strip_versions, id_map, data.genes, None)
         prepared = prepare(data, rename=rename, **preprocessing)
         n_genes = prepared.expression.shape[1]
-        alignment = Alignment(*data.shape, n_genes, isolated=n_genes, steps=prepared.steps)
+        alignment = Alignment(
+            *data.shape,
+            n_genes,
+            isolated=n_genes,
+            steps=prepared.steps,
+            first_samples=some_names(data.samples),
+            first_genes=some_names(data.genes),
+        )
         return Study(prepared.expression, None, alignment)
     strip_both = strip_versions or options.network.strip_versions
     read = read_network(network, options.network, strip_versions=strip_both)
@@ -114,6 +123,17 @@ def open_study(
     genes = prepared.expression.genes
     graph, alignment = align(genes, read, samples=data.samples, steps=prepared.steps, genes_in_file=data.shape[1])
     return Study(prepared.expression, graph, alignment)
+
+
+def _warn_if_exchanged(data: Expression, samples_in_rows: bool) -> None:
+    """Warn if the samples have names of genes; with a network, names that do not match are an error."""
+    if look_exchanged(data.samples, data.genes):
+        remedy = "leave out" if samples_in_rows else "use"
+        warnings.warn(
+            f"the names of the samples ({', '.join(some_names(data.samples))}, ...) look like genes: if samples and "
+            f"genes are exchanged, {remedy} `samples_in_rows`",
+            stacklevel=3,
+        )
 
 
 def _expression(path: Path | str, options: StudyOptions) -> Expression:
