@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import connected_components
 
-from netbic import Graph, SparseGraphSVD
+from netbic import AdaptiveSupport, Graph, SparseGraphSVD
 from netbic.graphs import TERMS
 
 SIZE = 120
@@ -73,6 +73,23 @@ def test_no_set_of_genes_is_amplified_beyond_the_bound(seed, weighted, term):
     for number in range(n_sets):
         C = members[labels == number]
         assert np.linalg.norm(w[C]) <= np.linalg.norm(z[C]) / norm / (1 - rho) + 1e-6
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from(["modularity", "normalized"]))
+def test_a_weight_that_is_chosen_is_bounded_as_well(seed, weighted, term):
+    generator = np.random.default_rng(seed)
+    graph = awkward_graph(generator, weighted)
+    X = generator.standard_normal((40, SIZE))
+    X[:, : SIZE // 4] += generator.uniform(0.5, 2) * generator.standard_normal((40, 1))
+    weights = graph.weights.toarray()
+    weights[: SIZE // 4, : SIZE // 4] = 1 - np.eye(SIZE // 4)  # a module that the graph explains
+    model = quiet_fit(X, n_components=1, column_penalty=AdaptiveSupport(), column_graph=weights, graph_term=term)
+    w, M = np.abs(model.components_[0]), Graph(weights).term(term)
+    scores = np.abs(model.left_vectors_[:, 0] @ (X - X.mean(axis=0)))
+    sigma = model.choices_["sigma"][0]
+    norm = np.linalg.norm((scores + sigma * M.toarray() @ w)[w > 0])
+    assert sigma * M.largest_eigenvalue <= 0.6 * norm * (1 + 1e-3)
 
 
 @pytest.mark.parametrize("term", TERMS)

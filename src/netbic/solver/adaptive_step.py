@@ -16,7 +16,9 @@ _FEWEST = 8  # entries from which noise is estimated
 _ORTHOGONAL = 1e-12  # share of |z| up to which its product with a unit vector is rounding error
 
 
-def adaptive_step(penalty: Penalty, z: Floats, old: Vector, other: Vector, squares: Floats | None = None) -> Vector:
+def adaptive_step(
+    penalty: Penalty, z: Floats, old: Vector, other: Vector, squares: Floats | None = None, limit: float = np.inf
+) -> Vector:
     """Let the penalty choose the members and the weight sigma of the graph, then score and normalise.
 
     Parameters
@@ -28,11 +30,15 @@ def adaptive_step(penalty: Penalty, z: Floats, old: Vector, other: Vector, squar
         The current vector of this axis, and that of the other axis.
     squares : array, optional
         Squared norms of the rows (columns) of X.
+    limit : float
+        Largest sigma, relative to the norm of the scores of the members.
     """
     scores = ScaledScores.of(penalty, z, old, other, squares)
     smoothed = None if old.smoothed is None else old.smoothed[scores.varying]
     choice = penalty.choose(scores.values, smoothed).among(scores.varying)
     choice = replace(choice, heteroscedasticity=scores.heteroscedasticity, background=scores.background)
+    if old.smoothed is not None and choice.sigma:
+        choice = replace(choice, sigma=_limited(choice, np.abs(z), old.smoothed, limit))
     return _on_members(penalty, choice, z, old.smoothed, other)
 
 
@@ -92,6 +98,13 @@ def _background(z: Floats, old: Vector, squares: Floats | None, length: int) -> 
     if np.count_nonzero(others) < _FEWEST:
         return 1.0
     return float(np.quantile(np.abs(z[others]) / np.sqrt(variances[others]), 0.25)) / _QUARTILE
+
+
+def _limited(choice: Choice, magnitudes: Floats, smoothed: Floats, limit: float) -> float:
+    """The chosen sigma, or a smaller one: `limit` times the norm of the scores of members, with and without it."""
+    plain = magnitudes[choice.support]
+    scores = plain + choice.sigma * smoothed[choice.support]
+    return min(choice.sigma, limit * min(float(np.linalg.norm(plain)), float(np.linalg.norm(scores))))
 
 
 def _on_members(penalty: Penalty, choice: Choice, z: Floats, smoothed: Floats | None, other: Vector) -> Vector:

@@ -48,7 +48,8 @@ class Side:
     """One axis of a half step: penalty, graph term, its weight sigma, and the treatment of signs.
 
     `squares`, the squared norms of the rows (columns) of X, are given for penalties that choose their size. `share` is
-    a weight in units of the module's own d, from which sigma is computed when d is known (`module_scale`).
+    a weight in units of the module's own d, from which sigma is computed when d is known (`module_scale`). `limit` is
+    the largest sigma that a penalty may choose, relative to the norm of the scores of its members.
     """
 
     penalty: Penalty
@@ -57,6 +58,7 @@ class Side:
     signed: bool = False
     squares: Floats | None = None
     share: float = 0.0
+    limit: float = np.inf
 
     @property
     def has_graph(self) -> bool:
@@ -152,7 +154,7 @@ def half_step(side: Side, z: Floats, old: Vector, other: Vector, solver: SolverN
     `other` is the vector of the other axis, and z its product with X.
     """
     if side.penalty.chooses_size:
-        return side.smooth(adaptive_step(side.penalty, z, old, other, side.squares))
+        return side.smooth(adaptive_step(side.penalty, z, old, other, side.squares, side.limit))
     guarded = solver != "aisp" and feasible and side.has_graph  # without a graph the step is the exact maximiser
     level = side.objective(z, old) if guarded else -np.inf
     for shift in side.shifts(solver):

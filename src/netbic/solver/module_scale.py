@@ -16,6 +16,8 @@ By F, |c| = d + sigma w'Mw.
 
 Where many scores are nearly equal, a small bonus changes the order much. So sigma is also reduced until the 20 largest
 entries are among the 60 largest by |z| alone: no gene leads a module that the data rank far behind.
+
+Penalties that choose a size choose sigma as well: by the likelihood, but at most share |c| / lambda_max(M), too.
 """
 
 from __future__ import annotations

@@ -47,13 +47,16 @@ class Axis:
 
         `squares` are the squared norms of the rows (columns) of the residual, for penalties that choose their size.
         """
-        sigma, share = self.smoothness, 0.0
+        sigma, share, limit = self.smoothness, 0.0, np.inf
         if self.term is not None and sigma > 0:
+            if self.penalty.chooses_size and self.scale == "module" and self.term.largest_eigenvalue > 0:
+                limit = sigma / self.term.largest_eigenvalue
             if self.scale == "relative" or self.penalty.chooses_size:
                 sigma *= leading_value / self.term.scale
             elif self.scale == "module":
                 sigma, share = 0.0, sigma  # set by `solve_with_graph`, after a solve without the graph
-        return Side(self.penalty.for_matrix(squared_norm, n_entries), self.term, sigma, self.signed, squares, share)
+        penalty = self.penalty.for_matrix(squared_norm, n_entries)
+        return Side(penalty, self.term, sigma, self.signed, squares, share, limit)
 
     @property
     def is_bounded(self) -> bool:
