@@ -52,10 +52,10 @@ def test_dense_data_get_default_sizes():
     assert "No evidence" in chosen.reasons[2]
 
 
-def weak_factors(seed, n_samples):
+def weak_factors(seed, n_samples, strength=0.55):
     """Five weak groups of 20 genes that are correlated in every cohort."""
     generator = np.random.default_rng(seed)
-    factors = np.kron(np.eye(5), np.full(20, 0.55))
+    factors = np.kron(np.eye(5), np.full(20, strength))
     return generator.standard_normal((n_samples, 5)) @ factors + generator.standard_normal((n_samples, 100))
 
 
@@ -76,6 +76,20 @@ def test_a_coexpression_prior_smooths_the_data_if_that_is_better():
         chosen = choose_settings(model, X, **QUICK)
         assert chosen.settings["column_smoothness"] == 0.0
         assert not clone(model).set_params(**chosen.settings).fit(X).smoothing_
+
+
+def test_sizes_are_fixed_if_the_data_are_smoothed():
+    prior, X = netbic.graphs.coexpression(weak_factors(1, 300), k=6), weak_factors(12, 30)
+    chosen = choose_settings(SparseGraphSVD(column_graph=prior), X, **QUICK)
+    assert "identified in 2 of 3 modules" in chosen.reasons[0]
+    assert chosen.settings["smoothing"] > 0
+    assert chosen.settings["column_penalty"] == netbic.L0(20)
+    assert chosen.reasons[2].endswith("Smoothed data do not identify sizes: all modules contain 20 features.")
+    assert not chosen.identified
+    SparseGraphSVD(column_graph=prior, **chosen.settings).fit(X)  # without a warning
+    given = choose_settings(SparseGraphSVD(column_graph=prior, smoothing=0.7), X, **QUICK)
+    assert given.settings["n_columns"] == 20
+    assert "smoothing makes the noise of neighbours similar" in given.reasons[0]
 
 
 def test_sizes_are_chosen_module_by_module():
