@@ -52,10 +52,10 @@ def test_dense_data_get_default_sizes():
     assert "No evidence" in chosen.reasons[2]
 
 
-def weak_factors(seed, n_samples, strength=0.55):
+def weak_factors(seed, n_samples):
     """Five weak groups of 20 genes that are correlated in every cohort."""
     generator = np.random.default_rng(seed)
-    factors = np.kron(np.eye(5), np.full(20, strength))
+    factors = np.kron(np.eye(5), np.full(20, 0.55))
     return generator.standard_normal((n_samples, 5)) @ factors + generator.standard_normal((n_samples, 100))
 
 
@@ -76,6 +76,33 @@ def test_a_coexpression_prior_smooths_the_data_if_that_is_better():
         chosen = choose_settings(model, X, **QUICK)
         assert chosen.settings["column_smoothness"] == 0.0
         assert not clone(model).set_params(**chosen.settings).fit(X).smoothing_
+
+
+def test_modules_of_many_neighbours_are_named_from_one(monkeypatch):
+    """As the command line, the report and the pictures count them; the tables count from 0."""
+
+    def helpful(model, *_, **__):
+        table = pd.DataFrame({"graph": ["true", "none", "rewired"], "share": [0.5, 0.3, 0.3], "overlap": 0.9})
+        degree = pd.DataFrame({"module": [0, 1, 2], "correlation": [0.5, 0.0, 0.6], "tracks": [True, False, True]})
+        return netbic.selection.GraphValue(True, 0.01, 0.01, table, degree)
+
+    monkeypatch.setattr("netbic.selection.auto.graph_value", helpful)
+    model = SparseGraphSVD(column_graph=study.network, n_columns=60)
+    chosen = choose_settings(model, study.expression, **QUICK)
+    assert chosen.reasons[2].startswith("Graph: used")
+    assert "In module 1 and module 3, membership is correlated with the number of neighbours" in chosen.reasons[2]
+
+
+def test_modules_no_stronger_than_noise_are_left_out():
+    """The test of the number of modules is more powerful than the diagnostic of a single module."""
+    prior, X = netbic.graphs.coexpression(weak_factors(1, 300), k=6), weak_factors(10, 30)
+    chosen = choose_settings(SparseGraphSVD(column_graph=prior), X, **QUICK)
+    assert "at least 4 modules stand out" in chosen.reasons[1]
+    assert chosen.reasons[1].endswith("The last one is left out, being no stronger than noise.")
+    assert chosen.settings["n_components"] == 3
+    assert "(21 to 22 features per module" in chosen.reasons[0]  # of those that are kept: 20 were planted
+    model = SparseGraphSVD(column_graph=prior, **chosen.settings).set_params(n_components=4).fit(X)
+    assert model.choices_["diagnostic"].tolist() == ["", "", "", "weak"]
 
 
 def test_sizes_are_fixed_if_the_data_are_smoothed():

@@ -215,7 +215,7 @@ class _Chooser:
             return _Step(unused, f"Graph: not used (smoothness 0). {uses[0][1].verdict}")
         how = f" to smooth the data (smoothing {settings['smoothing']:g})" if settings else ""
         reason = f"Graph: used{how}. {value.verdict}"
-        if hubs := " and ".join(f"module {k}" for k in value.degree.loc[value.degree["tracks"], "module"]):
+        if hubs := " and ".join(f"module {k + 1}" for k in value.degree.loc[value.degree["tracks"], "module"]):
             reason += f" In {hubs}, membership is correlated with the number of neighbours: interpret with care."
         return _Step(settings, reason)
 
