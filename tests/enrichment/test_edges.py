@@ -226,6 +226,24 @@ def test_random_sets_keep_the_number_of_nodes_in_every_degree_bin():
     np.testing.assert_allclose(often / often.sum(), 1 / 20, rtol=0.1)
 
 
+@pytest.mark.parametrize("count", [2, 8])  # the two ways of drawing
+def test_nodes_are_drawn_one_after_another_by_their_weights(count):
+    weights = np.random.default_rng(1).uniform(0.5, 1.5, 16)
+    drawn = _weighted(np.arange(16), weights, count, 40_000, np.random.default_rng(0))
+    generator, expected = np.random.default_rng(2), np.zeros(16)
+    for _ in range(4_000):
+        expected[generator.choice(16, count, replace=False, p=weights / weights.sum())] += 1 / 4_000
+    found = np.bincount(drawn.ravel(), minlength=16) / 40_000
+    assert np.abs(found - expected).max() < 4.5 * np.sqrt(0.25 / 4_000)
+    if count == 2:  # the pairs, exactly
+        chances = weights / weights.sum()
+        pairs = np.outer(chances, chances) * (1 / (1 - chances[:, None]) + 1 / (1 - chances[None, :]))
+        at = np.triu_indices(16, 1)
+        seen = np.zeros((16, 16))
+        np.add.at(seen, tuple(np.sort(drawn, axis=1).T), 1)
+        assert chisquare(seen[at], pairs[at] * 40_000).pvalue > 0.001
+
+
 def test_edges_of_random_sets_are_counted_right():
     graph = heavy_tailed()
     masks = np.zeros((2, graph.n_nodes), dtype=bool)

@@ -104,11 +104,28 @@ def _weighted(pool: Indices, weights: Floats, count: int, n_draws: int, generato
     pool = pool[weights[pool] > 0]
     if count >= pool.size:
         return np.tile(pool, (n_draws, 1))
+    total = np.cumsum(weights[pool])
+    if 4 * count * weights[pool].max() < total[-1]:  # few repeated draws, which are drawn again
+        return pool[_without_repeats(total, (n_draws, count), generator)]
     chosen = np.empty((n_draws, count), dtype=np.intp)
     for part in _batches(np.full(n_draws, pool.size)):
         # The smallest of independent exponential times with these rates are such a sample.
         times = generator.exponential(1 / weights[pool], size=(len(chosen[part]), pool.size))
         chosen[part] = pool[np.argpartition(times, count - 1, axis=1)[:, :count]]
+    return chosen
+
+
+def _without_repeats(total: Floats, shape: tuple[int, int], generator: np.random.Generator) -> Indices:
+    """Rows of different numbers, given cumulative sums of their weights."""
+    chosen = np.zeros(shape, dtype=np.intp)
+    again = np.ones(shape, dtype=bool)
+    while again.any():
+        drawn = np.searchsorted(total, total[-1] * generator.random(np.count_nonzero(again)), side="right")
+        chosen[again] = np.minimum(drawn, total.size - 1)
+        order = np.argsort(chosen, axis=1, kind="stable")
+        ordered = np.take_along_axis(chosen, order, axis=1)
+        again[:] = False
+        np.put_along_axis(again, order[:, 1:], ordered[:, 1:] == ordered[:, :-1], axis=1)
     return chosen
 
 
