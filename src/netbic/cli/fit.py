@@ -213,7 +213,7 @@ class ModelOptions:
     "--auto",
     is_flag=True,
     help="Choose sizes, number of modules (at most --modules) and smoothness from the data, and print the reasons; "
-    "about 640 fits (one to two minutes for 500 samples and 3,000 genes).",
+    "up to 1,100 fits (one to two minutes for 500 samples and 3,000 genes).",
 )
 @click.option(
     "--method", help="Published method: sgSVD*, sgSVD, L0SVD, PMD, ALSVD, ...; genes are centred, see --center."
@@ -334,7 +334,7 @@ def _choose(model: SparseGraphSVD, study: Study, run: Run, modelling: ModelOptio
     """Set the model's parameters from the data; returns the reasons. A resumed run reads them from its checkpoint."""
     kept = run.chosen
     if kept is None:
-        echo("choosing sizes, number of modules and smoothness (up to 640 fits) ...", silent)
+        echo("choosing sizes, number of modules and smoothness (up to 1,100 fits) ...", silent)
         chosen = netbic.selection.choose_settings(
             model, study.X, most=modelling.modules, random_state=modelling.seed, n_jobs=modelling.jobs
         )

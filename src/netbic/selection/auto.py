@@ -62,8 +62,9 @@ def choose_settings(
       samples (`graph_value`; the better one of both), otherwise not. Smoothing is considered if cross-validation
       chooses it (`smoothing="cv"`). If `AdaptiveSupport` identifies all sizes, it chooses the smoothness as well.
 
-    With the defaults, this takes about 40 to 220 fits of one module, 2 of up to ten and, if there is a graph, 440 of up
-    to ten to four fifths of the samples (or 900 if smoothing is tested, too).
+    With the defaults, this takes at most about 1,100 fits: 20 to 220 of one module for the number of modules and, if
+    there is a graph and the data do not identify all sizes, 420 of all modules to four fifths of the samples, or about
+    900 if cross-validation suggests smoothing.
 
     Parameters
     ----------
