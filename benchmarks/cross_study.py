@@ -17,7 +17,7 @@ import pandas as pd
 from scipy import stats
 
 from netbic import Graph, SparseGraphSVD
-from real_networks import DATA, NETWORKS
+from problems import DATA, NETWORKS
 
 N_MODULES, N_GENES = 10, 100
 

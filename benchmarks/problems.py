@@ -1,10 +1,27 @@
-"""Matrices and graphs for the benchmarks, and a literal implementation of Algorithm 2 to compare with."""
+"""Matrices and graphs for the benchmarks, and a literal implementation of Algorithm 2 to compare with.
+
+Simulations that tests use as well are those of tests/support/simulations.py.
+"""
+
+import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
 from netbic import Graph
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+
+from support import simulations as simulations
+
+DATA = {
+    "coadread": "expr_tcga_coadread_rnaseq.parquet",
+    "brca": "expr_tcga_brca_rnaseq.parquet",
+    "agilent": "expr_tcga_brca_agilent2012.parquet",
+}
+NETWORKS = {"pathway_commons": "network_pathway_commons_v7.parquet", "biogrid": "network_biogrid_3.4.133.parquet"}
 
 
 def random_graph(size, n_edges, seed=0):

@@ -23,13 +23,8 @@ import scipy.sparse as sp
 
 from netbic import Graph, SparseGraphSVD
 from netbic.estimators import recurrent_features
+from problems import DATA, NETWORKS
 
-DATA = {
-    "coadread": "expr_tcga_coadread_rnaseq.parquet",
-    "brca": "expr_tcga_brca_rnaseq.parquet",
-    "agilent": "expr_tcga_brca_agilent2012.parquet",
-}
-NETWORKS = {"pathway_commons": "network_pathway_commons_v7.parquet", "biogrid": "network_biogrid_3.4.133.parquet"}
 SIZES = ((50, None), (200, None), (500, None), (50, 25), (200, 50), (500, 100))  # genes, samples
 
 

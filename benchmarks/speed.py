@@ -256,6 +256,13 @@ INTRODUCTION = """# Benchmarks
 Written by `make bench`. All methods were timed in one run on one BLAS thread, after a warm-up; each time is the fastest
 of several. Only ratios are reported, because absolute times depend on the machine. "Algorithm 2 as printed" is the
 published algorithm with a full SVD per module and dense products; it was timed on two modules and scaled to forty.
+
+Other scripts in `benchmarks/` measure what is found: `adaptive_support.py` and `starts.py` (planted modules),
+`n_modules.py`, `edge_test.py`, `verdicts.py` and `sample_groups.py` (data without modules or groups, and with them),
+`stability.py`, `tuning.py` and `graph_value.py` (choice of settings), `real_networks.py` and `when_a_network_helps.py`
+(tumours and real networks), `cross_study.py` (whether modules found with a network explain another study better),
+`out_of_core.py`, `cost_model.py` and `sparse_blocks.py` (data larger than memory). Each describes itself in its first
+lines.
 """
 
 

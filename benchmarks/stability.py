@@ -20,6 +20,7 @@ from joblib import Parallel, delayed
 from netbic import SparseGraphSVD
 from netbic.selection import expected_false, stability
 from netbic.simulate import paper
+from problems import simulations
 
 N_PAIRS = 50
 THRESHOLDS = (0.6, 0.75, 0.9)
@@ -55,14 +56,8 @@ def large(gamma, graph, signal=1.0, spread=0.0, hubs=0, **parameters):
 
 def three(gamma):
     """Three modules of 20 x 20 in 100 x 100, d = 1, 0.8, 0.6, members drawn at random."""
-    generator = np.random.default_rng(0)
-    planted = []
-    for d in (1.0, 0.8, 0.6):
-        vectors = np.zeros((2, 100))
-        for vector in vectors:
-            vector[generator.choice(100, 20, replace=False)] = generator.choice([-1.0, 1.0], 20) / np.sqrt(20)
-        planted.append(d * np.outer(*vectors))
-    return SparseGraphSVD(3, n_rows=20, n_columns=20, center=None), np.array(planted), np.full(100, gamma)
+    planted = simulations.three_modules(np.random.default_rng(0))
+    return SparseGraphSVD(3, n_rows=20, n_columns=20, center=None), planted, np.full(100, gamma)
 
 
 SETTINGS = {

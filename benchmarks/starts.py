@@ -12,10 +12,10 @@ import warnings
 import numpy as np
 from joblib import Parallel, delayed
 
-from adaptive_support import f1, problem
 from netbic import L0, AdaptiveSupport, SparseGraphSVD
 from netbic.operators import Scaler, as_operator
 from netbic.solver import Side, Vector, solve
+from problems import simulations
 
 SMOOTHNESS = 0.3
 
@@ -33,7 +33,7 @@ def from_the_truth(X, graph, truths):
 
 
 def one_run(gamma, seed):
-    X, truths, (_, graph) = problem(300, gamma, seed)
+    X, truths, (_, graph) = simulations.one_module(300, gamma, seed)
     sized = {"n_rows": 30, "n_columns": 120, "center": None, "column_graph": graph, "column_smoothness": SMOOTHNESS}
     sized |= {"graph_term": "normalized", "smoothness_scale": "relative"}
     adaptive = {"row_penalty": AdaptiveSupport(), "column_penalty": AdaptiveSupport(), "center": None}
@@ -50,7 +50,7 @@ def one_run(gamma, seed):
     }
     found = {name: SparseGraphSVD(1, **parameters).fit(X).columns_[0] for name, parameters in models.items()}
     found["started from the planted module"] = from_the_truth(X, graph, truths)
-    return {name: f1(mask, truths[1]) for name, mask in found.items()}
+    return {name: simulations.f1(mask, truths[1]) for name, mask in found.items()}
 
 
 def quiet_run(gamma, seed):

@@ -23,6 +23,7 @@ from netbic.enrichment import gene_sets
 from netbic.io import read_gene_sets
 from netbic.selection import verdicts
 from netbic.simulate import cohort
+from problems import simulations
 
 N_SAMPLES, N_GENES, SIZE, N_MODULES = 80, 500, 25, 5
 OLD = {"deflation": "hotelling", "graph_term": "normalized", "smoothness_scale": "relative"}
@@ -48,65 +49,30 @@ def permuted(generator, n, p):
     return generator.permuted(real[np.ix_(rows, columns)], axis=0)
 
 
-def uneven_genes(generator, n, p):
-    return generator.standard_normal((n, p)) * np.exp(0.7 * generator.standard_normal(p))
-
-
-def uneven_samples(generator, n, p):
-    return generator.standard_normal((n, p)) * np.exp(0.5 * generator.standard_normal((n, 1)))
-
-
 def counts(generator, n, p, mean=2.0, depth=0.5):
-    """Overdispersed counts of independent genes, divided by the library size, log(1 + x)."""
-    expected = np.exp(generator.normal(mean, 1.5, p)) * np.exp(generator.normal(0, depth, (n, 1)))
-    numbers = generator.poisson(expected * generator.gamma(5, 1 / 5, (n, p))).astype(float)
-    library = np.maximum(numbers.sum(axis=1, keepdims=True), 1)
-    return np.log1p(numbers / library * np.median(library))
-
-
-def outlier_samples(generator, n, p):
-    X = generator.standard_normal((n, p))
-    X[generator.choice(n, max(1, n // 30), replace=False)] *= 6
-    return X
-
-
-def heavy_tails(generator, n, p):
-    return generator.standard_t(3, (n, p))
-
-
-def autocorrelated(generator, n, p, rho):
-    """Samples in time: each is correlated with the one before."""
-    X = generator.standard_normal((n, p))
-    for i in range(1, n):
-        X[i] = rho * X[i - 1] + np.sqrt(1 - rho**2) * X[i]
-    return X
-
-
-def replicates(generator, n, p):
-    """Every sample three times, with a little noise."""
-    X = np.repeat(generator.standard_normal((-(-n // 3), p)), 3, axis=0)[:n]
-    return X + 0.3 * generator.standard_normal((n, p))
+    means = generator.normal(mean, 1.5, p)
+    return simulations.counts(generator, means, generator.normal(0, depth, n))
 
 
 # Name: function, number of samples, of genes, smoothness (None: the default)
 NULLS = {
     "permuted": (permuted, N_SAMPLES, N_GENES, None),
-    "uneven genes": (uneven_genes, N_SAMPLES, N_GENES, None),
-    "uneven samples": (uneven_samples, N_SAMPLES, N_GENES, None),
+    "uneven genes": (simulations.uneven_genes, N_SAMPLES, N_GENES, None),
+    "uneven samples": (simulations.uneven_samples, N_SAMPLES, N_GENES, None),
     "counts": (counts, N_SAMPLES, N_GENES, None),
     "few counts": (partial(counts, mean=-1.5, depth=0.6), N_SAMPLES, N_GENES, None),
-    "outlier samples": (outlier_samples, N_SAMPLES, N_GENES, None),
+    "outlier samples": (simulations.outlier_samples, N_SAMPLES, N_GENES, None),
     "permuted, heavy graph": (permuted, N_SAMPLES, N_GENES, 2.0),
     "permuted, smoothed 0.9": (permuted, N_SAMPLES, N_GENES, None),
-    "heavy tails (t3)": (heavy_tails, N_SAMPLES, N_GENES, None),
+    "heavy tails (t3)": (simulations.heavy_tails, N_SAMPLES, N_GENES, None),
     "permuted, 20 samples": (permuted, 20, N_GENES, None),
-    "uneven samples, 30 samples": (uneven_samples, 30, N_GENES, None),
-    "outlier samples, 40 samples": (outlier_samples, 40, N_GENES, None),
-    "uneven genes, 50 genes": (uneven_genes, N_SAMPLES, 50, None),
-    "autocorrelated 0.3": (partial(autocorrelated, rho=0.3), N_SAMPLES, N_GENES, None),
-    "autocorrelated 0.7": (partial(autocorrelated, rho=0.7), N_SAMPLES, N_GENES, None),
-    "replicates": (replicates, N_SAMPLES, N_GENES, None),
-    "replicates, as groups": (replicates, N_SAMPLES, N_GENES, None),
+    "uneven samples, 30 samples": (simulations.uneven_samples, 30, N_GENES, None),
+    "outlier samples, 40 samples": (simulations.outlier_samples, 40, N_GENES, None),
+    "uneven genes, 50 genes": (simulations.uneven_genes, N_SAMPLES, 50, None),
+    "autocorrelated 0.3": (partial(simulations.autocorrelated, rho=0.3), N_SAMPLES, N_GENES, None),
+    "autocorrelated 0.7": (partial(simulations.autocorrelated, rho=0.7), N_SAMPLES, N_GENES, None),
+    "replicates": (simulations.replicates, N_SAMPLES, N_GENES, None),
+    "replicates, as groups": (simulations.replicates, N_SAMPLES, N_GENES, None),
 }
 
 
@@ -230,7 +196,7 @@ def planted_row(kind, setting, runs, seed):
     }  # fmt: skip
 
 
-def simulations(runs, seed, kinds):
+def print_simulations(runs, seed, kinds):
     chosen = [kind for kind in NULLS if not kinds or kind in kinds]
     for setting in ("all samples", "tenth"):
         for number, kind in enumerate(chosen):
@@ -318,7 +284,7 @@ def main():
     if options.real:
         real(Path(os.environ["NETBIC_DATA"]), options.seed)
     else:
-        simulations(options.runs, options.seed, [kind for kind in options.kinds.split(";") if kind])
+        print_simulations(options.runs, options.seed, [kind for kind in options.kinds.split(";") if kind])
 
 
 if __name__ == "__main__":

@@ -2,12 +2,15 @@
 
 import warnings
 
+import anndata
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import netbic
 from netbic import L0, L1, L1Ball
 from netbic.methods import METHODS
+from support.commands import run_successfully
 
 TOY = netbic.simulate.paper(0.03, random_state=0)
 GRAPHS = {"row_graph": TOY.row_graph, "column_graph": TOY.column_graph, "row_sigma": 0.1, "column_sigma": 0.1}
@@ -94,3 +97,35 @@ def test_bad_names_and_pointless_sigmas():
         netbic.method("SVD", n_rows=3)
     with pytest.raises(ValueError, match=r"row_smoothness=0\.1 needs a row_graph"):
         netbic.method("sgSVD*", row_sigma=0.1).fit(TOY.X)
+
+
+NOT_ADAPTIVE = [
+    {"graph_term": "laplacian"},
+    {"graph_term": "normalized_laplacian"},
+    {"signs": "signed"},
+    {"solver": "monotone"},
+    {"smoothing": 0.7},
+]
+
+
+@pytest.mark.parametrize("parameters", NOT_ADAPTIVE)
+def test_sizes_are_fixed_where_they_cannot_be_chosen(parameters):
+    study = netbic.simulate.cohort(60, 200, n_modules=1, random_state=0)
+    model = netbic.SparseGraphSVD(1, column_graph=study.network, **parameters)
+    adaptive = clone(model).set_params(**netbic.methods.usual_settings(study.expression.shape))
+    with pytest.raises((ValueError, UserWarning), match="AdaptiveSupport"):
+        adaptive.fit(study.expression)
+    assert netbic.methods.why_not_adaptive(study.expression.shape, model)
+    fitted = model.set_params(**netbic.methods.usual_settings(study.expression.shape, model)).fit(study.expression)
+    assert fitted.columns_.sum() == 40
+    cells = anndata.AnnData(study.expression)
+    netbic.tl.modules(cells, study.network, 1, **parameters)
+    np.testing.assert_allclose(cells.varm["netbic"], fitted.components_.T, atol=1e-9)
+
+
+@pytest.mark.parametrize("term", ["laplacian", "normalized_laplacian"])
+def test_the_command_line_fits_every_graph_term(term, tmp_path):
+    netbic.io.write_cohort(netbic.simulate.cohort(60, 200, n_modules=1, random_state=0), tmp_path)
+    files = tmp_path / "expression.tsv.gz", "--graph", tmp_path / "network.sif", "--out", tmp_path / "out"
+    run_successfully("fit", *files, "--modules", 1, "--graph-term", term, "--no-verdict", "--no-report")
+    assert netbic.load(tmp_path / "out").n_columns == 40

@@ -10,6 +10,8 @@ from typing import Any, Final
 from netbic.estimators import SparseGraphSVD
 from netbic.penalties import L0, SCAD, AdaptiveLasso, AdaptiveSupport, KeepSoft, Penalty
 
+_LAPLACIANS: Final = ("laplacian", "normalized_laplacian")  # terms that penalise differences
+
 
 @dataclass(frozen=True)
 class Method:
@@ -133,24 +135,57 @@ def usual_sizes(n_samples: int, n_features: int) -> tuple[int, int]:
     return max(2, n_samples // 10), min(200, max(2, n_features // 5))
 
 
-def usual_settings(shape: tuple[int, int]) -> dict[str, Any]:
+def usual_settings(shape: tuple[int, int], model: SparseGraphSVD | None = None) -> dict[str, Any]:
     """Parameters of `SparseGraphSVD` that the command line, `tl` and `AutoSVD` use unless others are given.
 
     All samples are kept. The features of a module are as many as the data identify (`AdaptiveSupport`), and those of
-    `usual_sizes` where they do not identify a size. Entries are not clipped.
+    `usual_sizes` where they do not identify a size, or where `why_not_adaptive` gives a reason. Entries are not
+    clipped.
 
     Parameters
     ----------
     shape : pair of int
         Numbers of samples and features.
+    model : SparseGraphSVD, optional
+        The estimator that is to be completed; its other parameters decide whether sizes can be chosen.
 
     Examples
     --------
     >>> import netbic
     >>> netbic.methods.usual_settings((592, 17_471))
     {'column_penalty': AdaptiveSupport(clip=None, fallback=200)}
+    >>> netbic.methods.usual_settings((592, 17_471), netbic.SparseGraphSVD(solver="monotone"))
+    {'n_columns': 200}
     """
     size = usual_sizes(*shape)[1]
-    if min(shape) < AdaptiveSupport.smallest:
+    if why_not_adaptive(shape, model):
         return {"n_columns": size}
     return {"column_penalty": AdaptiveSupport(clip=None, fallback=size)}
+
+
+def why_not_adaptive(shape: tuple[int, int], model: SparseGraphSVD | None = None) -> str:
+    """Why `AdaptiveSupport` cannot choose the numbers of features; empty if it can.
+
+    Parameters
+    ----------
+    shape : pair of int
+        Numbers of samples and features.
+    model : SparseGraphSVD, optional
+        The estimator with which it would be used.
+
+    Examples
+    --------
+    >>> import netbic
+    >>> netbic.methods.why_not_adaptive((4, 100))
+    'there are only 4 samples'
+    """
+    for size, noun in zip(shape, ("samples", "features"), strict=True):
+        if size < AdaptiveSupport.smallest:
+            return f"there are only {size} {noun}"
+    if model is None:
+        return ""
+    if model.smoothing is not None:
+        return "smoothing makes the noise of neighbours similar"
+    if model.column_graph is not None and (model.signs == "signed" or model.graph_term in _LAPLACIANS):
+        return f"with signs={model.signs!r} and graph_term={model.graph_term!r} they cannot be chosen"
+    return "solver='monotone' cannot choose them" if model.solver == "monotone" else ""

@@ -109,13 +109,9 @@ def modules(
     X = _matrix(adata, layer, kept)
     genes = np.asarray(adata.var_names[kept], dtype=object)
     aligned, alignment = (None, None) if graph is None else _aligned(adata, graph, genes)
-    chosen = n_columns is None and parameters.get("column_penalty") is None
-    model = SparseGraphSVD(
-        n_components,
-        n_rows=n_rows,
-        column_graph=aligned,
-        **(usual_settings(X.shape) if chosen else {"n_columns": n_columns}) | parameters,
-    )
+    model = SparseGraphSVD(n_components, n_rows=n_rows, n_columns=n_columns, column_graph=aligned, **parameters)
+    if n_columns is None and model.column_penalty is None:
+        model.set_params(**usual_settings(X.shape, model))
     with reworded({"columns": "genes", "diagnostics_": f'uns["{key_added}"]["diagnostics"]'}):
         deque(model.iter_fit(X, names=(adata.obs_names, pd.Index(genes))), maxlen=0)
     store(adata, model, key_added, kept, layer)

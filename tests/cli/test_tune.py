@@ -5,9 +5,12 @@ import re
 import subprocess
 import sys
 
+import click
+import numpy as np
 import pytest
 
 import netbic
+from netbic.cli.tune import tune as command
 from netbic.io import read_table
 from netbic.simulate import cohort
 from support.commands import run
@@ -144,3 +147,14 @@ def test_without_dask_tune_names_the_remedy(files, tmp_path, monkeypatch):
     done = tune(files, tmp_path, "--dask", "local")
     assert done.exit_code == 1
     assert 'pip install "netbic[dask]"' in done.output
+
+
+def test_the_help_states_the_default_grid():
+    options = {option.name: option.show_default for option in command.params if isinstance(option, click.Option)}
+    model = netbic.SparseGraphSVD(column_graph=np.ones((3_000, 3_000)))
+    grid = netbic.selection.default_grid(model, (500, 3_000))
+    assert list(grid) == ["n_columns", "column_smoothness"]
+    assert options["genes"] == "five values, up to all genes"
+    assert (len(grid["n_columns"]), max(grid["n_columns"])) == (5, 3_000)
+    assert options["samples"] == "all samples are kept"
+    assert options["smoothness"] == ",".join(f"{value:g}" for value in grid["column_smoothness"])

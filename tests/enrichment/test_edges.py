@@ -17,11 +17,11 @@ from netbic.enrichment.edges import split_edges
 from netbic.enrichment.nulls import (
     _edges_in_sets,
     _upward,
+    _weighted,
     degree_bins,
     edges_inside,
     matching_weights,
     rewired_counts,
-    sampled,
     trait_bins,
 )
 from netbic.graphs.edges import swap_sweep
@@ -187,9 +187,13 @@ def test_what_sets_are_matched_on():
     assert matched_on(some, null="matched", X=X - X.mean(axis=0)) == ["degree, variance"]
     top = [np.argsort(-X.var(axis=0))[:150]]
     assert matched_on(top, null="matched", X=X) == ["degree"]
+    noisy = X + generator.normal(0, 1, X.shape)
     for options, known in (({}, "degree, mean"), ({"scale": True}, "degree, mean, variance")):
-        model = netbic.SparseGraphSVD(1, n_rows=20, n_columns=40, **options).fit(X + generator.normal(0, 1, X.shape))
-        assert matched_on(model, null="matched") in ([known], ["degree"])
+        for unit in (1.0, 1e-12):
+            model = netbic.SparseGraphSVD(1, n_columns=40, **options).fit(unit * noisy)
+            assert matched_on(model, null="matched") == [known]
+        model.fit(unit * (noisy - noisy.mean(axis=0)))  # rounding errors of means are not matched
+        assert matched_on(model, null="matched") == [known.replace(", mean", "")]
     names = [f"g{i}" for i in range(600)]
     named, frame = Graph(graph.weights, names), pd.DataFrame(X, columns=names)
     tables = [
@@ -212,14 +216,32 @@ def test_random_sets_keep_the_number_of_nodes_in_every_degree_bin():
     for number in np.unique(bins):
         inside = graph.degrees[bins == number]
         assert inside.max() <= 1.15 * max(inside.min(), 1) + 1
-    pool = np.arange(100, 120)
+    pool, equal = np.arange(100, 120), np.ones(120)
     for count in (1, 3, 19, 20):
-        drawn = sampled(pool, count, 200, np.random.default_rng(0))
+        drawn = _weighted(pool, equal, count, 200, np.random.default_rng(0))
         assert drawn.shape == (200, count)
         assert all(len(set(row)) == count for row in drawn.tolist())
         assert set(drawn.ravel()) <= set(pool)
-    often = np.bincount(sampled(pool, 3, 20_000, np.random.default_rng(0)).ravel() - 100)
+    often = np.bincount(_weighted(pool, equal, 3, 20_000, np.random.default_rng(0)).ravel() - 100)
     np.testing.assert_allclose(often / often.sum(), 1 / 20, rtol=0.1)
+
+
+@pytest.mark.parametrize("count", [2, 8])  # the two ways of drawing
+def test_nodes_are_drawn_one_after_another_by_their_weights(count):
+    weights = np.random.default_rng(1).uniform(0.5, 1.5, 16)
+    drawn = _weighted(np.arange(16), weights, count, 40_000, np.random.default_rng(0))
+    generator, expected = np.random.default_rng(2), np.zeros(16)
+    for _ in range(4_000):
+        expected[generator.choice(16, count, replace=False, p=weights / weights.sum())] += 1 / 4_000
+    found = np.bincount(drawn.ravel(), minlength=16) / 40_000
+    assert np.abs(found - expected).max() < 4.5 * np.sqrt(0.25 / 4_000)
+    if count == 2:  # the pairs, exactly
+        chances = weights / weights.sum()
+        pairs = np.outer(chances, chances) * (1 / (1 - chances[:, None]) + 1 / (1 - chances[None, :]))
+        at = np.triu_indices(16, 1)
+        seen = np.zeros((16, 16))
+        np.add.at(seen, tuple(np.sort(drawn, axis=1).T), 1)
+        assert chisquare(seen[at], pairs[at] * 40_000).pvalue > 0.001
 
 
 def test_edges_of_random_sets_are_counted_right():
@@ -292,8 +314,11 @@ def test_edges_where_none_are_expected():
     graph = np.zeros((400, 400))
     for k in range(0, 400, 2):
         graph[k, k + 1] = graph[k + 1, k] = 1
-    table = edges([[0, 1]], graph, null="degree", random_state=0, n_draws=9)
-    assert np.isinf(table["fold_change"].iloc[0]) or table["expected"].iloc[0] > 0
+    table = edges([[0, 1], [0, 2]], graph, null="degree", random_state=0, n_draws=9)
+    assert table["expected"].tolist() == [0, 0]  # a random pair is one of the 200 edges with probability 1 / 399
+    assert table["fold_change"].iloc[0] == np.inf
+    assert np.isnan(table["fold_change"].iloc[1])
+    assert table["p_value"].tolist() == [0.1, 1.0]
 
 
 def test_large_modules_are_drawn_quickly():

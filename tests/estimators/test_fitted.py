@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import netbic
 from netbic import AdaptiveSupport, SparseGraphSVD
-from netbic.estimators import matched_graph, parameters
+from netbic.estimators import parameters
 from netbic.simulate import paper
 
 toy = paper(0.03, random_state=0)
@@ -41,20 +41,20 @@ def test_a_fit_matches_each_graph_once(monkeypatch, tmp_path):
     monkeypatch.setattr(parameters, "match", lambda *arguments: calls.append(arguments[3]) or match(*arguments))
     model = SparseGraphSVD(1, n_rows=50, n_columns=50, row_graph=toy.row_graph, column_graph=edges).fit(X)
     assert calls == ["row", "column"]
-    assert matched_graph(model, "row") is toy.row_graph
-    assert (matched_graph(model, "column").weights != toy.column_graph.weights).nnz == 0
-    assert matched_graph(model, "column").names.tolist() == GENES
+    assert model.graphs_["rows"] is toy.row_graph
+    assert (model.graphs_["columns"].weights != toy.column_graph.weights).nnz == 0
+    assert model.graphs_["columns"].names.tolist() == GENES
     assert calls == ["row", "column"]
     netbic.save(model, tmp_path)
     loaded = netbic.load(tmp_path)
     for axis in ("row", "column"):
-        assert (matched_graph(loaded, axis).weights != matched_graph(model, axis).weights).nnz == 0
+        assert (loaded.graphs_[f"{axis}s"].weights != model.graphs_[f"{axis}s"].weights).nnz == 0
 
 
 def test_a_model_without_graphs_has_none():
     model = SparseGraphSVD(1, n_rows=50, n_columns=50).fit(X)
     assert model.graphs_ == {"rows": None, "columns": None}
-    assert matched_graph(model, "column") is None
+    assert model.graphs_["columns"] is None
 
 
 def test_the_scaler_under_both_names():

@@ -53,6 +53,19 @@ def test_blocks_sparse_input_order_of_samples_and_units_do_not_matter(data, monk
         assert edges_of(coexpression(kind(counts))) == sparse
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("shift", [1e4, 1e6, 1e8])
+def test_the_location_of_genes_does_not_matter(data, kind, shift):
+    exact = np.round(data * 1024) / 1024  # so that nothing is lost when the shift is added
+    shifted = kind(exact + shift * np.arange(60))
+    before = shifted.copy()
+    assert edges_of(coexpression(shifted)) == edges_of(coexpression(exact))
+    assert abs(shifted - before).max() == 0  # the input is not changed
+    found = neighbours._Correlations.of(neighbours._values(shifted)).with_all(slice(0, 60))
+    np.fill_diagonal(found, 1.0)
+    np.testing.assert_allclose(found, np.corrcoef(exact, rowvar=False), rtol=0, atol=1e-10)
+
+
 def test_constant_genes_have_no_neighbours(data):
     data[:, 3], data[:, 10] = 0.1, 0.0
     for X in (data, sp.csr_array(data)):

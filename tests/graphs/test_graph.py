@@ -145,6 +145,32 @@ def test_shift_bound_makes_every_term_positive_semidefinite(name, size):
     assert term.shift_bound <= 2.2 * max(-values[0], 1.0)
 
 
+def _path(n):
+    return sp.csr_array(sp.diags_array([np.ones(n - 1), np.ones(n - 1)], offsets=[1, -1]))
+
+
+@pytest.mark.parametrize("kind", ["path", "grid", "paths and a clique"])
+def test_the_modularity_is_bounded_where_its_largest_eigenvalues_are_nearly_equal(kind):
+    weights = {
+        "path": _path(1_500),
+        "grid": sp.kron(_path(40), sp.eye_array(40)) + sp.kron(sp.eye_array(40), _path(40)),
+        "paths and a clique": sp.block_diag([_path(600), _path(600), np.ones((9, 9)) - np.eye(9)]),
+    }[kind]
+    term = Graph(sp.csr_array(weights)).term("modularity")
+    largest = np.linalg.eigvalsh(term.toarray())[-1]
+    assert largest <= term.largest_eigenvalue + 1e-14
+    assert term.largest_eigenvalue < largest + 1e-3
+    assert term.scale == pytest.approx(largest, rel=3e-4)
+
+
+def test_a_long_path_takes_few_products(monkeypatch):
+    term, calls = Graph(_path(20_000)).term("modularity"), []
+    product = type(term).product
+    monkeypatch.setattr(type(term), "product", lambda self, *vector: (calls.append(1), product(self, *vector))[1])
+    assert 0.5 < term.largest_eigenvalue < 0.5001  # n / (2 n - 1) bounds it
+    assert len(calls) < 1_000
+
+
 def test_relative_scales():
     graph = random_graph(200, 1)
     assert graph.term("adjacency").scale == pytest.approx(np.linalg.eigvalsh(graph.weights.toarray())[-1], rel=1e-7)

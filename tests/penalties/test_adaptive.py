@@ -11,7 +11,6 @@ from scipy import stats
 from sklearn.exceptions import ConvergenceWarning
 
 import netbic
-from adaptive_support import f1, one_run, permuted
 from netbic import L0, AdaptiveSupport, KeepSoft, SparseGraphSVD
 from netbic.operators import winsorised
 from netbic.penalties import Choice, expected_noise_norm
@@ -19,6 +18,7 @@ from netbic.penalties.gradation import evidence_of_gradation
 from netbic.penalties.mixture import fit_mixture
 from netbic.simulate import paper
 from netbic.solver import Vector, adaptive_step, half_step
+from support.simulations import adaptive_run, f1
 
 solving = importlib.import_module("netbic.solver.solve")  # `netbic.solver.solve` is the function
 ADAPTIVE = {"row_penalty": AdaptiveSupport(), "column_penalty": AdaptiveSupport(), "center": None}
@@ -97,7 +97,7 @@ def test_expected_noise_norm_is_that_of_the_largest_entries(size, kept):
     ("gamma", "kind", "least"), [(0.03, "none", 0.96), (0.05, "true", 0.93), (0.03, "permuted", 0.96)]
 )
 def test_sizes_are_found(gamma, kind, least):
-    found = np.array([one_run(100, gamma, kind, 500 + seed) for seed in range(8)], dtype=float)
+    found = np.array([adaptive_run(100, gamma, kind, 500 + seed) for seed in range(8)], dtype=float)
     right, reached, with_true_sizes, _, converged = found.mean(axis=0)
     assert right == 1
     assert converged == 1
@@ -252,12 +252,6 @@ def test_a_graph_can_be_left_out():
     parameters = {"column_graph": toy.column_graph, "column_smoothness": 0}
     without, none = (SparseGraphSVD(1, **ADAPTIVE | extra).fit(toy.X) for extra in (parameters, {}))
     np.testing.assert_array_equal(without.components_, none.components_)
-
-
-def test_permuted_graphs_are_permuted():
-    graph = permuted(toy.column_graph, np.random.default_rng(0))
-    assert sorted(graph.degrees) == sorted(toy.column_graph.degrees)
-    assert (graph.weights != toy.column_graph.weights).nnz > 0
 
 
 def test_sizes_mix_with_other_penalties():

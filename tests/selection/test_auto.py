@@ -78,6 +78,47 @@ def test_a_coexpression_prior_smooths_the_data_if_that_is_better():
         assert not clone(model).set_params(**chosen.settings).fit(X).smoothing_
 
 
+def test_modules_of_many_neighbours_are_named_from_one(monkeypatch):
+    """As the command line, the report and the pictures count them; the tables count from 0."""
+
+    def helpful(model, *_, **__):
+        table = pd.DataFrame({"graph": ["true", "none", "rewired"], "share": [0.5, 0.3, 0.3], "overlap": 0.9})
+        degree = pd.DataFrame({"module": [0, 1, 2], "correlation": [0.5, 0.0, 0.6], "tracks": [True, False, True]})
+        return netbic.selection.GraphValue(True, 0.01, 0.01, table, degree)
+
+    monkeypatch.setattr("netbic.selection.auto.graph_value", helpful)
+    model = SparseGraphSVD(column_graph=study.network, n_columns=60)
+    chosen = choose_settings(model, study.expression, **QUICK)
+    assert chosen.reasons[2].startswith("Graph: used")
+    assert "In module 1 and module 3, membership is correlated with the number of neighbours" in chosen.reasons[2]
+
+
+def test_modules_no_stronger_than_noise_are_left_out():
+    """The test of the number of modules is more powerful than the diagnostic of a single module."""
+    prior, X = netbic.graphs.coexpression(weak_factors(1, 300), k=6), weak_factors(10, 30)
+    chosen = choose_settings(SparseGraphSVD(column_graph=prior), X, **QUICK)
+    assert "at least 4 modules stand out" in chosen.reasons[1]
+    assert chosen.reasons[1].endswith("The last one is left out, being no stronger than noise.")
+    assert chosen.settings["n_components"] == 3
+    assert "(21 to 22 features per module" in chosen.reasons[0]  # of those that are kept: 20 were planted
+    model = SparseGraphSVD(column_graph=prior, **chosen.settings).set_params(n_components=4).fit(X)
+    assert model.choices_["diagnostic"].tolist() == ["", "", "", "weak"]
+
+
+def test_sizes_are_fixed_if_the_data_are_smoothed():
+    prior, X = netbic.graphs.coexpression(weak_factors(1, 300), k=6), weak_factors(12, 30)
+    chosen = choose_settings(SparseGraphSVD(column_graph=prior), X, **QUICK)
+    assert "identified in 2 of 3 modules" in chosen.reasons[0]
+    assert chosen.settings["smoothing"] > 0
+    assert chosen.settings["column_penalty"] == netbic.L0(20)
+    assert chosen.reasons[2].endswith("Smoothed data do not identify sizes: all modules contain 20 features.")
+    assert not chosen.identified
+    SparseGraphSVD(column_graph=prior, **chosen.settings).fit(X)  # without a warning
+    given = choose_settings(SparseGraphSVD(column_graph=prior, smoothing=0.7), X, **QUICK)
+    assert given.settings["n_columns"] == 20
+    assert "smoothing makes the noise of neighbours similar" in given.reasons[0]
+
+
 def test_sizes_are_chosen_module_by_module():
     """A module of 40 features and a dense factor: one size is identified, the fallback is used for the other."""
     generator = np.random.default_rng(0)

@@ -5,17 +5,18 @@ import pandas as pd
 import pytest
 
 import netbic
-from n_modules import counted, noise, planted
 from netbic import L1Ball, SparseGraphSVD
 from netbic.operators import winsorised
 from netbic.selection import n_modules
 from netbic.selection.n_modules import evened, with_random_signs
+from support.simulations import NOISE, three_modules_in_noise
 
 model = SparseGraphSVD(n_rows=20, n_columns=20, center=None)
 
 
 def test_three_planted_modules_are_counted():
-    found = np.array([counted(planted(0.03, seed), seed) for seed in range(12)])
+    matrices = (three_modules_in_noise(0.03, seed) for seed in range(12))
+    found = np.array([n_modules(model, X, most=6, random_state=seed).n for seed, X in enumerate(matrices)])
     assert (abs(found - 3) <= 1).all()
     assert (found == 3).mean() > 0.8
 
@@ -24,8 +25,8 @@ def test_three_planted_modules_are_counted():
 @pytest.mark.parametrize("sizes", [{"n_rows": 20, "n_columns": 20}, {"n_columns": 20}], ids=["sparse", "all samples"])
 def test_noise_has_no_modules(kind, sizes):
     """Noise of features and samples may differ; columns that are permuted fail for uneven samples and counts."""
-    matrices = (noise(kind, np.random.default_rng(seed)) for seed in range(16))
-    found = [counted(X, seed, most=1, **sizes) for seed, X in enumerate(matrices)]
+    matrices = (NOISE[kind](np.random.default_rng(seed), 100, 100) for seed in range(16))
+    found = [n_modules(SparseGraphSVD(**sizes), X, most=1, random_state=seed).n for seed, X in enumerate(matrices)]
     assert sum(found) <= 4  # of 16: probability of more .001 if the level is .05
 
 
@@ -65,13 +66,13 @@ def test_errors_of_column_means_do_not_look_like_a_module():
 
 
 def test_the_result_says_what_it_compares_with():
-    shown = repr(n_modules(model, planted(0.02, 0), most=1, random_state=0))
+    shown = repr(n_modules(model, three_modules_in_noise(0.02, 0), most=1, random_state=0))
     assert "random signs" in shown
     assert "p_value" in shown
 
 
 def test_p_values_are_ranks_and_singular_values_those_of_the_estimator():
-    X = planted(0.04, 1)
+    X = three_modules_in_noise(0.04, 1)
     count = n_modules(model, X, most=5, random_state=0)
     first = SparseGraphSVD(1, n_rows=20, n_columns=20, center=None).fit(evened(X, False)[0])
     assert count.table["statistic"].iloc[0] == first.singular_values_[0]
@@ -92,7 +93,7 @@ def test_a_graph_and_the_data_frame_make_no_difference():
 
 
 def test_exhausted_count():
-    count = n_modules(model, planted(0.02, 0), most=2, random_state=0)
+    count = n_modules(model, three_modules_in_noise(0.02, 0), most=2, random_state=0)
     assert count.exhausted
     assert count.verdict == "At least 2 modules stand out; no more were tested."
 
@@ -109,7 +110,7 @@ def test_outliers_are_winsorised():
 
 def test_other_penalties():
     penalised = SparseGraphSVD(row_penalty=L1Ball(4.0), column_penalty=L1Ball(4.0), center=None)
-    assert n_modules(penalised, planted(0.03, 0), most=4, random_state=0).n >= 2
+    assert n_modules(penalised, three_modules_in_noise(0.03, 0), most=4, random_state=0).n >= 2
 
 
 @pytest.mark.parametrize(
@@ -122,13 +123,13 @@ def test_other_penalties():
     ],
 )
 def test_bad_input(options, message):
-    options = {"X": planted(0.03, 0)} | options
+    options = {"X": three_modules_in_noise(0.03, 0)} | options
     with pytest.raises(ValueError, match=message):
         n_modules(model, **options)
 
 
 def test_q_values_are_benjamini_and_hochbergs():
-    table = n_modules(model, planted(0.03, 0), most=5, random_state=0).table
+    table = n_modules(model, three_modules_in_noise(0.03, 0), most=5, random_state=0).table
     p = table["p_value"].to_numpy()
     order = np.argsort(p)[::-1]
     ranks = np.arange(p.size, 0, -1)

@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 from scipy import stats
 from sklearn.metrics import adjusted_rand_score
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import netbic
 from netbic import AdaptiveSupport, SparseGraphSVD
@@ -340,3 +341,19 @@ def test_a_model_without_modules_has_empty_tables():
     assert found.summary.empty
     assert list(found.table.columns) == ["module", "sample", "score", "group"]
     assert "result" in found.summary
+
+
+def test_groups_are_found_with_one_blas_thread(monkeypatch):
+    seen = []
+
+    def observed(scores):
+        threads = {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+        seen.append((scores.size, threads))
+        return score_groups(scores)
+
+    monkeypatch.setattr("netbic.selection.groups.score_groups", observed)
+    X = np.random.default_rng(0).standard_normal((40, 20))
+    model = SparseGraphSVD(1).fit(X)
+    with threadpool_limits(2, user_api="blas"):
+        sample_groups(model, X)
+    assert seen[0] == (40, {1})

@@ -7,7 +7,6 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 
-from adaptive_support import f1, problem
 from netbic import L0, AdaptiveSupport, Graph, L1Ball, SparseGraphSVD
 from netbic.operators import Corrected, DenseOperator
 from netbic.simulate import paper
@@ -18,6 +17,7 @@ from netbic.solver.search import Module, deflation_terms
 from netbic.solver.starts import Direction, Starts, exact_direction
 from support.operator_entries import entries_of
 from support.problems import matrices, penalty_with_objective, random_graph, signs, terms
+from support.simulations import f1, one_module
 
 PATH = Graph(np.diag(np.ones(5), 1) + np.diag(np.ones(5), -1))
 FAR_EDGE = Graph(np.array([[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]], dtype=float))
@@ -274,7 +274,7 @@ def test_annealing_finds_modules_that_a_truncated_start_misses():
     """30 x 120 in 300 x 2,000 where the leading pair hardly contains it."""
     reached = {0: [], 12: []}
     for seed in range(4):
-        X, (_, genes), (_, graph) = problem(300, 0.0335, seed)
+        X, (_, genes), (_, graph) = one_module(300, 0.0335, seed)
         for steps, scores in reached.items():
             parameters = {"column_graph": graph, "column_smoothness": 1.0, "center": None, "annealing": steps}
             parameters |= {"graph_term": "normalized", "smoothness_scale": "relative"}

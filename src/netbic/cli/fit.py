@@ -131,7 +131,10 @@ class ModelOptions:
             if (given := getattr(self, name)) is not None:
                 parameters[name] = given
         if self.method is None:
-            return netbic.SparseGraphSVD(self.modules, column_smoothness=self.smoothness, **parameters)
+            model = netbic.SparseGraphSVD(self.modules, column_smoothness=self.smoothness, **parameters)
+            if not self.auto and self.genes is None:
+                model.set_params(**netbic.methods.usual_settings(study.expression.shape, model))
+            return model
         return netbic.method(self.method, self.modules, column_sigma=self.smoothness or 0.0, **parameters)
 
     def check(self, has_graph: bool) -> None:
@@ -163,15 +166,9 @@ class ModelOptions:
             "n_columns": _size("--genes", self.genes, n_genes),
         }
         sizes = {name: size for name, size in given.items() if size is not None}
-        if self.auto or self.method in ("ALSVD", "SCADSVD"):  # which choose them
+        if self.method is None or self.method in ("ALSVD", "SCADSVD"):  # which choose them
             return sizes
-        if self.method is not None:
-            return dict(zip(given, netbic.methods.usual_sizes(*shape), strict=True)) | sizes
-        if self.genes is not None:
-            return sizes
-        if self.smoothing is not None:  # smoothed scores do not identify sizes
-            return {"n_columns": netbic.methods.usual_sizes(*shape)[1]} | sizes
-        return netbic.methods.usual_settings(shape) | sizes
+        return dict(zip(given, netbic.methods.usual_sizes(*shape), strict=True)) | sizes
 
 
 @click.command(cls=FitCommand)
@@ -216,7 +213,7 @@ class ModelOptions:
     "--auto",
     is_flag=True,
     help="Choose sizes, number of modules (at most --modules) and smoothness from the data, and print the reasons; "
-    "about 640 fits (one to two minutes for 500 samples and 3,000 genes).",
+    "up to 1,100 fits (one to two minutes for 500 samples and 3,000 genes).",
 )
 @click.option(
     "--method", help="Published method: sgSVD*, sgSVD, L0SVD, PMD, ALSVD, ...; genes are centred, see --center."
@@ -337,7 +334,7 @@ def _choose(model: SparseGraphSVD, study: Study, run: Run, modelling: ModelOptio
     """Set the model's parameters from the data; returns the reasons. A resumed run reads them from its checkpoint."""
     kept = run.chosen
     if kept is None:
-        echo("choosing sizes, number of modules and smoothness (up to 640 fits) ...", silent)
+        echo("choosing sizes, number of modules and smoothness (up to 1,100 fits) ...", silent)
         chosen = netbic.selection.choose_settings(
             model, study.X, most=modelling.modules, random_state=modelling.seed, n_jobs=modelling.jobs
         )

@@ -131,15 +131,15 @@ class TuningOptions:
     "--samples",
     type=Numbers(int, 1),
     metavar="N,...",
-    show_default="five values, up to all",
+    show_default="all samples are kept",
     help="Numbers of samples to try.",
 )
 @click.option(
     "--smoothness",
     type=Numbers(float, 0),
     metavar="S,...",
-    show_default="0,0.05,0.1,0.25",
-    help="Smoothness values to try.",
+    show_default="0,0.25,0.5,0.75",
+    help="Smoothness values to try, for a network.",
 )
 @click.option(
     "--criterion",

@@ -16,7 +16,6 @@ from netbic.enrichment.masks import GraphLike, Modules, graph_and_masks, in_orde
 from netbic.enrichment.nulls import (
     MOSTLY_ITSELF,
     Counts,
-    degree_matched_counts,
     edges_inside,
     matched_counts,
     rewired_counts,
@@ -227,13 +226,9 @@ class EdgeTest:
     def _drawn(self, masks: Bools, graph: Graph, traits: Traits) -> tuple[Counts, Bools]:
         """Numbers of edges by chance, a column per draw; and which modules were matched on the traits."""
         n_draws = self.n_draws or _DRAWS[self.null]
-        matched = np.zeros(len(masks), dtype=bool)
         if self.null == "rewired":
-            return rewired_counts(masks, graph, n_draws, self.random_state), matched
-        if traits:
-            counts, matched = matched_counts(masks, graph, list(traits.values()), n_draws, self.random_state)
-        else:
-            counts = degree_matched_counts(masks, graph, n_draws, self.random_state)
+            return rewired_counts(masks, graph, n_draws, self.random_state), np.zeros(len(masks), dtype=bool)
+        counts, matched = matched_counts(masks, graph, list(traits.values()), n_draws, self.random_state)
         _warn_of_missing_peers(np.where(matched, 0.0, without_peers(masks, graph)), self.null)
         return counts, matched
 

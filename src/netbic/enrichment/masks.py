@@ -23,7 +23,7 @@ def refuse_dask(X: Any) -> None:
 
 def graph_and_masks(modules: Modules, graph: GraphLike, axis: str) -> tuple[Graph, Bools]:
     """The graph, matched to the model if there is one, and a row per module over its nodes."""
-    check_axis(axis)
+    check_choice("axis", axis, ("columns", "rows"))
     if is_model(modules):
         model = fitted_model(modules)
         masks = getattr(model, f"{axis}_")
@@ -40,11 +40,6 @@ def in_order_of(names: Array | None, X: Matrix, features: str) -> Matrix:
     if missing:
         raise ValueError(f"X lacks {len(missing)} of the {features}, such as {missing[0]!r}: add them")
     return X[list(names)]
-
-
-def check_axis(axis: str) -> None:
-    """Raise unless it is one of the two."""
-    check_choice("axis", axis, ("columns", "rows"))
 
 
 def masks_over(modules: Modules, size: int, names: Array | None, whole: str) -> Bools:

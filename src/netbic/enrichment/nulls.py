@@ -44,23 +44,6 @@ def without_peers(masks: Bools, graph: Graph) -> Floats:
     return np.asarray((inside**2 / np.maximum(sizes, 1)).sum(axis=1) / np.maximum(masks.sum(axis=1), 1))
 
 
-def degree_matched_counts(masks: Bools, graph: Graph, n_draws: int, random_state: RandomState) -> Counts:
-    """Edges inside random sets with the module's number of nodes in every degree bin: (n_modules, n_draws)."""
-    generator = np.random.default_rng(random_state)
-    bins = degree_bins(graph.degrees)
-    upward = _upward(graph)
-    pools = [np.flatnonzero(bins == number) for number in range(int(bins.max(initial=0)) + 1)]
-    counts = np.zeros((len(masks), n_draws), dtype=np.int64)
-    for row, mask in zip(counts, masks, strict=True):
-        wanted = np.bincount(bins[mask], minlength=len(pools))
-        draws = [
-            sampled(pool, int(count), n_draws, generator) for pool, count in zip(pools, wanted, strict=True) if count
-        ]
-        if draws:
-            row[:] = _edges_in_sets(np.hstack(draws), upward)
-    return counts
-
-
 def trait_bins(trait: Floats, n_bins: int) -> Indices:
     """The bin of each node: quantiles of a trait such as the mean; ties share a bin."""
     ranks = np.ceil(rankdata(trait)) - 1
@@ -88,12 +71,12 @@ def matched_counts(
 ) -> tuple[Counts, Bools]:
     """Edges inside random sets with the module's degrees and its distribution of every trait: (n_modules, n_draws).
 
-    Also whether the traits were used. If a module has most of the nodes of similar traits, the bins are made wider, and
-    if that is not enough, only degrees are matched.
+    Also whether traits were used. If a module has most of the nodes of similar traits, the bins are made wider, and if
+    that is not enough, or if there are no traits, only degrees are matched.
     """
     generator = np.random.default_rng(random_state)
     degrees, upward = degree_bins(graph.degrees), _upward(graph)
-    margins = [[trait_bins(trait, n_bins) for trait in traits] for n_bins in _QUANTILES]
+    margins = [[trait_bins(trait, n_bins) for trait in traits] for n_bins in _QUANTILES] if traits else []
     counts, matched = np.zeros((len(masks), n_draws), dtype=np.int64), np.ones(len(masks), dtype=bool)
     for module, mask in enumerate(masks):
         candidates = (matching_weights(mask, [degrees, *bins]) for bins in margins)
@@ -121,11 +104,28 @@ def _weighted(pool: Indices, weights: Floats, count: int, n_draws: int, generato
     pool = pool[weights[pool] > 0]
     if count >= pool.size:
         return np.tile(pool, (n_draws, 1))
+    total = np.cumsum(weights[pool])
+    if 4 * count * weights[pool].max() < total[-1]:  # few repeated draws, which are drawn again
+        return pool[_without_repeats(total, (n_draws, count), generator)]
     chosen = np.empty((n_draws, count), dtype=np.intp)
     for part in _batches(np.full(n_draws, pool.size)):
         # The smallest of independent exponential times with these rates are such a sample.
         times = generator.exponential(1 / weights[pool], size=(len(chosen[part]), pool.size))
         chosen[part] = pool[np.argpartition(times, count - 1, axis=1)[:, :count]]
+    return chosen
+
+
+def _without_repeats(total: Floats, shape: tuple[int, int], generator: np.random.Generator) -> Indices:
+    """Rows of different numbers, given cumulative sums of their weights."""
+    chosen = np.zeros(shape, dtype=np.intp)
+    again = np.ones(shape, dtype=bool)
+    while again.any():
+        drawn = np.searchsorted(total, total[-1] * generator.random(np.count_nonzero(again)), side="right")
+        chosen[again] = np.minimum(drawn, total.size - 1)
+        order = np.argsort(chosen, axis=1, kind="stable")
+        ordered = np.take_along_axis(chosen, order, axis=1)
+        again[:] = False
+        np.put_along_axis(again, order[:, 1:], ordered[:, 1:] == ordered[:, :-1], axis=1)
     return chosen
 
 
@@ -137,25 +137,6 @@ def rewired_counts(masks: Bools, graph: Graph, n_draws: int, random_state: Rando
         tails, heads, *_ = next(rewired)
         counts[:, draw] = [np.count_nonzero(mask[tails] & mask[heads]) for mask in masks]
     return counts
-
-
-def sampled(pool: Indices, count: int, n_draws: int, generator: np.random.Generator) -> Indices:
-    """`n_draws` sets of `count` different members of a pool, a row each."""
-    if 4 * count > pool.size:
-        return pool[np.argsort(generator.random((n_draws, pool.size)), axis=1)[:, :count]]
-    chosen = generator.integers(pool.size, size=(n_draws, count))
-    while (again := _repeated(chosen)).any():
-        chosen[again] = generator.integers(pool.size, size=int(again.sum()))
-    return pool[chosen]
-
-
-def _repeated(rows: Indices) -> Bools:
-    """Entries that occur earlier in their row."""
-    order = np.argsort(rows, axis=1, kind="stable")
-    ordered = np.take_along_axis(rows, order, axis=1)
-    repeated = np.zeros(rows.shape, dtype=bool)
-    np.put_along_axis(repeated, order[:, 1:], ordered[:, 1:] == ordered[:, :-1], axis=1)
-    return repeated
 
 
 def _upward(graph: Graph) -> sp.csr_array:

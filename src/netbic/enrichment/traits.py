@@ -46,11 +46,14 @@ def _observed_moments(X: Floats) -> tuple[Floats, Floats]:
 def stored_traits(model: SparseGraphSVD) -> Traits:
     """What a fitted model knows of its columns: means if it centred them, variances if it scaled them."""
     scaler, traits = model.scaler_, {}
+    # A lower bound of the standard deviation of all entries, not far below it.
+    unit = float(model.singular_values_.max(initial=0.0)) / np.sqrt(model.left_vectors_.shape[0] * model.n_features_in_)
     if model.center in ("columns", "both"):
         traits["mean"] = np.asarray(scaler.offsets, dtype=np.float64)
     if scaler.factors is not None:
         traits["variance"] = 1 / np.asarray(scaler.factors, dtype=np.float64) ** 2
-    return _varying(traits, 1.0)
+        unit = float(np.sqrt(np.median(traits["variance"])))
+    return _varying(traits, unit)
 
 
 def _varying(traits: Traits, unit: float) -> Traits:

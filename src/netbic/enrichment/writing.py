@@ -13,7 +13,7 @@ from netbic.enrichment.edges import EdgeTest
 from netbic.enrichment.gene_sets import Sets, gene_sets
 from netbic.enrichment.traits import Traits, column_traits, stored_traits, traits_from
 from netbic.errors import InputError
-from netbic.estimators import SparseGraphSVD, check_same_data, fitted_model, is_number, matched_graph
+from netbic.estimators import SparseGraphSVD, check_same_data, fitted_model, is_number
 from netbic.files import add_files, json_bytes, read_bytes, read_json, table_bytes
 from netbic.graphs import Graph
 from netbic.storage import npz_arrays, npz_bytes
@@ -58,7 +58,7 @@ def write_enrichment(
         For the matched sets.
     """
     model = fitted_model(model)
-    graph = matched_graph(model, "column")
+    graph = model.graphs_["columns"]
     if graph is None and sets is None:
         yield "no network and no gene sets: no enrichment to test"
         return

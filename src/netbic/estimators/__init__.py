@@ -8,7 +8,6 @@ from netbic.estimators.fitted import (
     fitted_model,
     heaviest,
     is_model,
-    matched_graph,
     names_of,
     unwrapped,
 )
@@ -37,7 +36,6 @@ __all__ = [
     "is_model",
     "is_number",
     "leading_features",
-    "matched_graph",
     "module_scores",
     "names_of",
     "observed_scores",

@@ -55,9 +55,9 @@ def diagnostics_from(numbers: Floats | None, n_modules: int) -> pd.DataFrame:
     return table
 
 
-def leading_features(vector: Floats, count: int = _LEADING) -> Indices:
-    """Positions of the largest absolute entries of a vector that are not zero, largest first."""
-    order = np.argsort(-np.abs(vector), kind="stable")[:count]
+def leading_features(vector: Floats) -> Indices:
+    """Positions of the ten largest absolute entries of a vector that are not zero, largest first."""
+    order = np.argsort(-np.abs(vector), kind="stable")[:_LEADING]
     kept: Indices = order[vector[order] != 0]
     return kept
 

@@ -141,11 +141,12 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     diagnostics_ : DataFrame
         What may be wrong with a module, a row per module: `graph_weight` (sigma times the largest eigenvalue of the
         graph term, relative to d; from 1 on the graph alone can carry a set of features), `worst_rank` (worst rank, by
-        the data alone, of its 20 leading features; 20 without a graph), `by_data_alone` (share of its features
-        that the data alone would choose), `recurrent` (how many of its ten leading features are among the ten leading
-        ones of half of the modules or more), `repeats` (the earlier module whose scores have a correlation of at least
-        0.7 with its own, or -1), and the largest absolute `correlation` with the scores of an earlier module, with the
-        `gene_overlap` and `sample_overlap` (Jaccard index) of these two.
+        the data alone, of its 20 leading features; without a graph 20, or the number of features of a smaller
+        module), `by_data_alone` (share of its features that the data alone would choose), `recurrent` (how many of its
+        ten leading features are among the ten leading ones of half of the modules or more), `repeats` (the earlier
+        module whose scores have a correlation of at least 0.7 with its own, or -1), and the largest absolute
+        `correlation` with the scores of an earlier module, with the `gene_overlap` and `sample_overlap` (Jaccard index)
+        of these two.
     regressed_out_ : bool ndarray of shape (n_components_, n_components_)
         With `deflation="on_repeat"`, the modules (columns) whose scores were regressed out of X before each module
         (rows) was found.
@@ -340,6 +341,8 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
 
     def modules_of(self, prepared: SearchInput) -> list[Module]:
         """The modules that `fit` would find; nothing is stored, and there are no warnings. One BLAS thread is advised.
+
+        Names are not known here: graphs are matched to the rows and columns by position, where `fit` matches by name.
 
         Examples
         --------

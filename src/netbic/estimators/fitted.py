@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 from netbic.arrays import Array, Indices
 from netbic.estimators.estimator import SparseGraphSVD
 from netbic.estimators.inputs import axis_names
-from netbic.graphs import Graph
 
 
 def unwrapped(model: object) -> SparseGraphSVD:
@@ -34,11 +33,6 @@ def fitted_model(model: object) -> SparseGraphSVD:
 def is_model(thing: object) -> bool:
     """Whether this is a model or a fitted search for one (and not a list of modules)."""
     return isinstance(getattr(thing, "best_estimator_", thing), SparseGraphSVD)
-
-
-def matched_graph(model: SparseGraphSVD, axis: str) -> Graph | None:
-    """The graph of a fitted model's rows or columns ("row", "column"), with a node for each of them."""
-    return model.graphs_[f"{axis}s"]
 
 
 def check_same_data(model: SparseGraphSVD, X: Any) -> None:

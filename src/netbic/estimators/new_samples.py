@@ -31,11 +31,13 @@ def _smoothed(model: SparseGraphSVD, directions: Floats) -> Floats:
 
 
 def module_scores(model: SparseGraphSVD, X: Any) -> Floats:
-    """Scores Xv of samples, a column per module, where X is clipped, centred, scaled and smoothed as in the fit.
+    """Scores Xv of samples, a column per module, where X is centred, scaled and smoothed as in the fit.
 
     Each module is scored on its own: `transform` gives the least-squares scores on all modules together. Entries are
-    clipped only if a penalty of the model asks for it and X is dense and in memory. With missing entries, a score is
-    the least-squares score on the observed ones, and NaN if they have less than a tenth of the weight of the module.
+    clipped only if a penalty of the model asks for it and X is dense and in memory; they are clipped at the medians and
+    deviations of the samples in X, which are those of the fit only for the samples of the fit. With missing entries, a
+    score is the least-squares score on the observed ones, and NaN if they have less than a tenth of the weight of the
+    module.
     """
     X = model._validated(X, reset=False)
     if isinstance(X, np.ndarray) and model.clip is not None:

@@ -50,13 +50,11 @@ def explained(vectors: Floats, products: Floats) -> Floats:
     The v are orthogonalised one after another and each new direction q adds |Xq|^2; a dependent v adds nothing.
     """
     triangle = _cholesky(vectors)
-    images = _images_one_by_one(vectors, products) if triangle is None else solve_lower(triangle.T, products)
+    if triangle is None:
+        images = _images_one_by_one(vectors, products)
+    else:
+        images = np.asarray(solve_triangular(triangle.T, products, lower=True), dtype=np.float64)
     return np.asarray(np.einsum("ij,ij->i", images, images))
-
-
-def solve_lower(triangle: Floats, right: Floats) -> Floats:
-    """Solve a lower triangular system."""
-    return np.asarray(solve_triangular(triangle, right, lower=True), dtype=np.float64)
 
 
 def _images_one_by_one(vectors: Floats, products: Floats) -> Floats:

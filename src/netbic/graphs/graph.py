@@ -20,6 +20,7 @@ from netbic.arrays import Array, Floats, Indices, RandomState, check_choice
 from netbic.graphs.edges import as_coo, as_names, canonical, clean_csr, edge_columns, node_labels, numeric, swap_sweep
 from netbic.graphs.terms import TERM_CLASSES, TERMS, GraphTerm, near_one, with_finite_sums
 
+_SWEEPS_BETWEEN = 12  # one rewired graph and the next
 _FEW_MATCHES = 0.05  # share of matched names below which the wrong kind of names is likely
 
 
@@ -283,13 +284,13 @@ class Graph:
         return Graph._from_symmetric(weights, self.names)
 
     def rewired_edges(
-        self, random_state: RandomState = None, *, sweeps: int = 30, between: int = 12
+        self, random_state: RandomState = None, *, sweeps: int = 30
     ) -> Iterator[tuple[Indices, Indices, Floats]]:
         """Yield both ends and the weight of every edge of one rewired graph after another, without end.
 
-        The first takes `sweeps` sweeps, each further one `between` more: on Pathway Commons the share of edges in
-        common with the original graph decreases from 100% to 39, 19, 12, 9, 7.5 and 6.9% in six sweeps, to 6.0% in
-        twelve and stays at 5.9% from fifteen on, so that twelve are enough for independence of the previous graph.
+        The first takes `sweeps` sweeps, each further one twelve more: on Pathway Commons the share of edges in common
+        with the original graph decreases from 100% to 39, 19, 12, 9, 7.5 and 6.9% in six sweeps, to 6.0% in twelve and
+        stays at 5.9% from fifteen on, so that twelve are enough for independence of the previous graph.
         """
         generator = np.random.default_rng(random_state)
         tails, heads, values = self.edges()
@@ -297,7 +298,7 @@ class Graph:
             for _ in range(sweeps):
                 swap_sweep(tails, heads, self.n_nodes, generator)
             yield tails.copy(), heads.copy(), values
-            sweeps = between
+            sweeps = _SWEEPS_BETWEEN
 
 
 def _sorted_names(ends: pd.Series[Any]) -> Array:

@@ -78,8 +78,10 @@ def _is_default(index: pd.Index[Any]) -> bool:
 
 
 def _values(X: Matrix) -> Matrix:
-    """The entries in double precision, dense or by columns; an error if some are missing or infinite."""
-    values = sp.csc_array(X, dtype=np.float64) if is_sparse(X) else np.asarray(X, dtype=np.float64)
+    """A copy in double precision, dense or by columns; an error if some entries are missing or infinite."""
+    values: Matrix = sp.csc_array(X, dtype=np.float64, copy=True) if is_sparse(X) else np.array(X, dtype=np.float64)
+    if is_sparse(values):
+        values.sum_duplicates()
     if values.ndim != 2:
         raise InputError(f"X_other has {values.ndim} dimensions: a matrix of samples x genes is needed")
     bad = int(np.count_nonzero(~np.isfinite(stored_values(values))))
@@ -102,6 +104,21 @@ def _check_size(k: Any, n_samples: int, n_genes: int) -> None:
         raise InputError(f"`k={k}` but X_other has {n_genes:,} genes: choose 1 to {n_genes - 1:,}", ["k"])
 
 
+def _subtract_means(values: Matrix) -> Floats:
+    """Subtract the means of genes in place, for sparse data of those without zeros; the subtracted values.
+
+    Differences of large numbers would lose digits later. A gene with zeros has a mean of the size of its deviation.
+    """
+    means = np.asarray(values.mean(axis=0)).ravel()
+    if not is_sparse(values):
+        values -= means
+        return means
+    counts = np.diff(values.indptr)
+    subtracted = np.where(counts == values.shape[0], means, 0.0)
+    values.data -= np.repeat(subtracted, counts)
+    return subtracted
+
+
 class _Correlations:
     """Correlations of a few genes with all others; those of constant genes are zero."""
 
@@ -111,12 +128,14 @@ class _Correlations:
 
     @classmethod
     def of(cls, values: Matrix) -> _Correlations:
+        """The correlations of the columns of a matrix, which is changed in place."""
         n = values.shape[0]
+        subtracted = _subtract_means(values)
         means = np.asarray(values.mean(axis=0)).ravel()
         made = cls(values, means, np.ones(values.shape[1]))
         parts = [np.linalg.norm(made._centred(part), axis=0) for part in made.blocks()]
         lengths = np.concatenate(parts)
-        constant = lengths <= 10 * np.finfo(np.float64).eps * np.sqrt(n) * np.abs(means)
+        constant = lengths <= 10 * np.finfo(np.float64).eps * np.sqrt(n) * np.abs(subtracted + means)
         return cls(values, means, np.where(constant, 0.0, lengths))
 
     def blocks(self) -> Iterator[slice]:
@@ -133,8 +152,9 @@ class _Correlations:
     def with_all(self, part: slice) -> Floats:
         """A row of correlations for each gene of a block; the one with itself is minus infinity."""
         centred = self._centred(part) * self.factors[part]
-        # One side is centred, so that the means of the other side cancel.
-        found = np.asarray((self.values.T @ centred).T) * self.factors
+        found = np.asarray((self.values.T @ centred).T)
+        found -= np.outer(centred.sum(axis=0), self.means)  # rounding errors: sums of centred genes are nearly zero
+        found *= self.factors
         found = np.round(found, _DECIMALS, out=found)
         found[np.arange(found.shape[0]), np.arange(part.start, part.stop)] = -np.inf
         return found

@@ -126,5 +126,6 @@ class AdaptiveSupport(DataDriven):
         if signs == "signed" or "laplacian" in graph_term:
             raise ValueError(
                 f"AdaptiveSupport cannot use a {axis}_graph with signs={signs!r} and graph_term={graph_term!r}: "
-                "use signs='absolute' and 'normalized' or 'adjacency'"
+                f"set the size (n_{axis}s), or use signs='absolute' and graph_term='modularity', 'normalized' or "
+                "'adjacency'"
             )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from netbic.arrays import Indices
 from netbic.errors import InputError
-from netbic.estimators import SparseGraphSVD, heaviest, matched_graph, names_of
+from netbic.estimators import SparseGraphSVD, heaviest, names_of
 from netbic.graphs import Graph, match
 from netbic.pl.canvas import DIVERGING, SMALL, apply_layout, axes_for, colour_bar, pixels, set_title
 from netbic.pl.layout import Layout, layout
@@ -100,7 +100,7 @@ def network(
 def _graph_of(model: SparseGraphSVD, graph: object) -> Graph:
     if graph is not None:
         return match(graph, int(model.n_features_in_), model.names_["columns"], "column")
-    own = matched_graph(model, "column")
+    own = model.graphs_["columns"]
     if own is None:
         raise InputError("the model was fitted without a graph of its genes: use network(model, graph=...)")
     return own

@@ -20,7 +20,6 @@ from netbic.estimators import (
     fitted_model,
     heaviest,
     leading_features,
-    matched_graph,
     names_of,
     recurrent_features,
     smoothness_of,
@@ -34,7 +33,7 @@ from netbic.report.network import subnetwork
 from netbic.report.samples import SampleScores, sample_scores
 from netbic.report.settings import enrichment_rows, input_rows, setting_rows
 from netbic.solver import LARGE_GRAPH_SHARE
-from netbic.storage import load, summary_frame
+from netbic.storage import load, summary_table
 from netbic.study import Alignment
 
 _TOP_TERMS = 10
@@ -107,7 +106,7 @@ class Contents:
             }
             for module in self.modules
         ]
-        return pd.DataFrame(rows) if rows else summary_frame(self.model).assign(diagnostics="")
+        return pd.DataFrame(rows) if rows else summary_table(self.model).assign(diagnostics="")
 
     @property
     def verdict_sentence(self) -> str:
@@ -323,13 +322,13 @@ def _by_score(heatmap: Heatmap | None, scores: SampleScores | None) -> Heatmap |
 
 
 def _modules(model: SparseGraphSVD, tables: _Tables, level: float) -> Iterator[ModulePage]:
-    graph = matched_graph(model, "column")
+    graph = model.graphs_["columns"]
     gene_names, sample_names = (names_of(model, axis) for axis in ("columns", "rows"))
     wide = model.columns_.sum(axis=1).min(initial=_WIDE) >= _WIDE
     recurrent = recurrent_features(list(model.components_) if wide else [])
     chosen = model.choices_.loc[~model.choices_["fallback"].astype(bool), "module"]
     bounded = model.smoothness_scale == "module" and smoothness_of(model.column_smoothness, "module") < 1
-    summary = summary_frame(model).assign(chosen=lambda table: bounded | table["module"].isin(chosen))
+    summary = summary_table(model).assign(chosen=lambda table: bounded | table["module"].isin(chosen))
     selected = _with_selected_samples(model)
     for number, row in enumerate(_rows(summary)):
         genes = _members(model.components_[number], gene_names)

@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from netbic.arrays import Array, Matrix, RandomState, checked, is_sparse, to_dense
 from netbic.estimators import SparseGraphSVD, check_count, has_missing, unwrapped
-from netbic.methods import usual_settings, usual_sizes
-from netbic.penalties import DIAGNOSTICS, AdaptiveSupport
+from netbic.methods import usual_settings, why_not_adaptive
+from netbic.penalties import DIAGNOSTICS
 from netbic.selection.fits import Jobs, executor_for
 from netbic.selection.graph_value import GraphValue, graph_value
 from netbic.selection.grid import Parameters
@@ -62,8 +62,9 @@ def choose_settings(
       samples (`graph_value`; the better one of both), otherwise not. Smoothing is considered if cross-validation
       chooses it (`smoothing="cv"`). If `AdaptiveSupport` identifies all sizes, it chooses the smoothness as well.
 
-    With the defaults, this takes about 40 to 220 fits of one module, 2 of up to ten and, if there is a graph, 440 of up
-    to ten to four fifths of the samples (or 900 if smoothing is tested, too).
+    With the defaults, this takes at most about 1,100 fits: 20 to 220 of one module for the number of modules and, if
+    there is a graph and the data do not identify all sizes, 420 of all modules to four fifths of the samples, or about
+    900 if cross-validation suggests smoothing.
 
     Parameters
     ----------
@@ -142,24 +143,13 @@ class _Chooser:
     def _steps(self) -> tuple[list[_Step], bool]:
         if self.model.n_columns is not None or self.model.column_penalty is not None:
             return self._with_fixed_sizes(_Step({}, "Sizes: as given.")), False
-        if reason := self._not_adaptive():
-            n_columns = usual_sizes(*self.dense.shape)[1]
-            return self._with_fixed_sizes(_Step({"n_columns": n_columns}, _not_identified(reason, n_columns))), False
-        return self._with_adaptive_sizes()
+        settings = usual_settings(self.dense.shape, self.model)
+        if reason := why_not_adaptive(self.dense.shape, self.model):
+            return self._with_fixed_sizes(_Step(settings, _not_identified(reason, settings["n_columns"]))), False
+        return self._with_adaptive_sizes(settings)
 
-    def _not_adaptive(self) -> str:
-        """Why `AdaptiveSupport` cannot be used with this model; empty if it can."""
-        model = self.model
-        for size, noun in zip(self.dense.shape, ("samples", "features"), strict=True):
-            if size < AdaptiveSupport.smallest:
-                return f"there are only {size} {noun}"
-        if model.column_graph is not None and (model.signs == "signed" or "laplacian" in model.graph_term):
-            return f"with signs={model.signs!r} and graph_term={model.graph_term!r} they cannot be chosen"
-        return "solver='monotone' cannot choose them" if model.solver == "monotone" else ""
-
-    def _with_adaptive_sizes(self) -> tuple[list[_Step], bool]:
+    def _with_adaptive_sizes(self, settings: Parameters) -> tuple[list[_Step], bool]:
         """Sizes as the data identify them, number of modules and graph; and whether most sizes are identified."""
-        settings = usual_settings(self.dense.shape)
         penalty = settings["column_penalty"]
         model = clone(self.model).set_params(n_components=1, **settings)
         if self._needs_scaling(model):
@@ -174,11 +164,17 @@ class _Chooser:
         model.set_params(**number.settings)
         sizes = Sizes.of(fitted, number.settings["n_components"], penalty.fallback)
         steps = [_Step(settings, sizes.reason(scaled="scale" in settings)), number]
-        if self.model.column_graph is not None:
-            fixed = model.set_params(column_penalty=penalty.when_unreliable())  # of which the graph is judged
-            by_likelihood = stands_out and sizes.n_identified == sizes.n
-            steps.append(_Step({}, sizes.graph_reason) if by_likelihood else self._graph(fixed))
-        return steps, stands_out and 2 * sizes.n_identified > sizes.n
+        identified = stands_out and 2 * sizes.n_identified > sizes.n
+        if self.model.column_graph is None:
+            return steps, identified
+        if stands_out and sizes.n_identified == sizes.n:
+            return [*steps, _Step({}, sizes.graph_reason)], identified
+        fixed = {"column_penalty": penalty.when_unreliable()}  # for which the graph is judged
+        graph = self._graph(model.set_params(**fixed))
+        if graph.settings.get("smoothing"):  # then `why_not_adaptive` has a reason
+            size = f"Smoothed data do not identify sizes: all modules contain {penalty.fallback} features."
+            return [*steps, _Step(graph.settings | fixed, f"{graph.reason} {size}")], False
+        return [*steps, graph], identified
 
     def _needs_scaling(self, model: SparseGraphSVD) -> bool:
         """Whether the first module has no size because features differ in noise, and has one if they are scaled."""
@@ -220,7 +216,7 @@ class _Chooser:
             return _Step(unused, f"Graph: not used (smoothness 0). {uses[0][1].verdict}")
         how = f" to smooth the data (smoothing {settings['smoothing']:g})" if settings else ""
         reason = f"Graph: used{how}. {value.verdict}"
-        if hubs := " and ".join(f"module {k}" for k in value.degree.loc[value.degree["tracks"], "module"]):
+        if hubs := " and ".join(f"module {k + 1}" for k in value.degree.loc[value.degree["tracks"], "module"]):
             reason += f" In {hubs}, membership is correlated with the number of neighbours: interpret with care."
         return _Step(settings, reason)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from netbic.arrays import Array, Floats
-from netbic.estimators import SparseGraphSVD, axis_names, fitted_model, module_scores
+from netbic.estimators import SparseGraphSVD, axis_names, fitted_model, module_scores, one_blas_thread
 from netbic.penalties import ScoreGroups, score_groups
 
 GROUP_NAMES: Final = {1: "up", -1: "down", 0: ""}
@@ -46,7 +46,8 @@ class SampleGroups:
         """Find the groups of samples of a fitted model; the parameters are those of `sample_groups`."""
         model = fitted_model(model)
         samples, scores = _sample_names(X, names), module_scores(model, X)
-        groups = [score_groups(column) for column in scores.T]
+        with one_blas_thread():
+            groups = [score_groups(column) for column in scores.T]
         tables = [_table(module, samples, scores[:, module], found) for module, found in enumerate(groups)]
         selected = _selects_samples(model) and len(samples) == len(model.left_vectors_)
         summaries = [_summary(module, len(samples), selected, found) for module, found in enumerate(groups)]

@@ -116,9 +116,9 @@ class ModuleProblem:
         )
         return replace(self, operator=operator, rows=rows, columns=columns)
 
-    def _with_fixed_sizes(self, state: State, share: float = 1.0) -> ModuleProblem:
-        """The problem with (a share of) the sizes that the penalties have chosen, where they do so."""
-        rows, columns = with_fixed_size(self.rows, state.u, share), with_fixed_size(self.columns, state.v, share)
+    def _with_fixed_sizes(self, state: State) -> ModuleProblem:
+        """The problem with the sizes that the penalties have chosen, where they do so."""
+        rows, columns = with_fixed_size(self.rows, state.u), with_fixed_size(self.columns, state.v)
         return replace(self, rows=rows, columns=columns)
 
     def _start(self, direction: Direction) -> Pair:

@@ -80,7 +80,8 @@ class Module:
     graph_weight : float
         sigma lambda_max(M) / d (the larger one of both axes): from 1 on the graph alone can carry a set of entries.
     worst_rank : int
-        The worst rank, by abs(X'u) alone, of the 20 columns with the largest entries in v; 20 without a graph.
+        The worst rank, by abs(X'u) alone, of the 20 columns with the largest entries in v; without a graph 20, or the
+        number of columns of a smaller module.
     by_data_alone : float
         Share of the columns that are among as many columns with the largest abs(X'u).
     regressed_out : tuple of int

@@ -13,8 +13,8 @@ from netbic.errors import InputError
 from netbic.estimators import DIAGNOSTIC_NUMBERS, SparseGraphSVD, fitted_model, names_of
 from netbic.graphs import Graph
 from netbic.storage.npz import Arrays
-from netbic.storage.state import CHOSEN_NUMBERS, ModelState, Names, fitted_state, model_from, settings_of
-from netbic.storage.tables import summary_frame
+from netbic.storage.state import CHOSEN_NUMBERS, ModelState, Names, model_from, settings_of, state_of
+from netbic.storage.tables import summary_table
 
 Index: TypeAlias = "pd.Index[Any]"
 _POSTERIOR = "posterior_"
@@ -56,7 +56,7 @@ def to_frames(model: SparseGraphSVD) -> Frames:
     True
     """
     model = fitted_model(model)
-    state = fitted_state(model)
+    state = state_of(model)
     arrays, gene_names, sample_names = state.arrays, names_of(model, "columns"), names_of(model, "rows")
     genes = _weights(arrays["components"].T, gene_names, arrays.get("columns_posteriors"))
     genes["offset"] = arrays["offsets"]
@@ -68,7 +68,7 @@ def to_frames(model: SparseGraphSVD) -> Frames:
     return Frames(
         genes,
         _weights(arrays["left_vectors"], sample_names, arrays.get("rows_posteriors")),
-        summary_frame(model),
+        summary_table(model),
         None if model.choices_.empty else model.choices_.copy(),
         _edges(state.graphs.get("column_graph"), gene_names),
         _edges(state.graphs.get("row_graph"), sample_names),

@@ -26,8 +26,8 @@ from netbic.solver import Module
 from netbic.storage.checkpoint import FORMAT, Checkpoint, Task, read_header
 from netbic.storage.model_folders import save_state
 from netbic.storage.npz import npz_arrays, npz_bytes
-from netbic.storage.state import fitted_state, module_arrays, module_from
-from netbic.storage.tables import modules_frame, summary_frame
+from netbic.storage.state import module_arrays, module_from, state_of
+from netbic.storage.tables import modules_table, summary_table
 from netbic.study import Study
 
 _NEEDED = ("modules.tsv", "summary.tsv", "alignment.json")  # without these a fit is not finished
@@ -157,13 +157,13 @@ class Run:
     def _write_results(
         self, staged: Path, model: SparseGraphSVD, alignment: Record, further: pd.DataFrame | None
     ) -> None:
-        files.write_table(staged / "modules.tsv", modules_frame(model))
+        files.write_table(staged / "modules.tsv", modules_table(model))
         added = {} if further is None else {str(name): column for name, column in further.items()}
-        files.write_table(staged / "summary.tsv", summary_frame(model).assign(**added))
+        files.write_table(staged / "summary.tsv", summary_table(model).assign(**added))
         files.write_json(staged / "alignment.json", alignment)
         if self.chosen is not None:
             files.write_json(staged / _CHOSEN, self.chosen)
-        save_state(fitted_state(model), staged / "model")
+        save_state(state_of(model), staged / "model")
 
 
 def _decoded(entry: Any) -> Module | Record:

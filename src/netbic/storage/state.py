@@ -19,7 +19,6 @@ from netbic.estimators import (
     StableModules,
     diagnostics_from,
     fitted_model,
-    matched_graph,
     store_choices,
 )
 from netbic.files import JsonValue, Record
@@ -68,12 +67,8 @@ class ModelState:
 
 def state_of(model: SparseGraphSVD) -> ModelState:
     """The state of a fitted model, or of the model that a fitted search found."""
-    return fitted_state(fitted_model(model))
-
-
-def fitted_state(model: SparseGraphSVD) -> ModelState:
-    """The state of a model that is known to be fitted."""
-    graphs = {f"{axis}_graph": graph for axis in ("row", "column") if (graph := matched_graph(model, axis)) is not None}
+    model = fitted_model(model)
+    graphs = {f"{axis}_graph": graph for axis in ("row", "column") if (graph := model.graphs_[f"{axis}s"]) is not None}
     arrays = {name: np.asarray(getattr(model, f"{name}_")) for name in _ARRAYS}
     arrays["objectives"] = np.concatenate([*model.objectives_, np.empty(0)])
     arrays["rounds"] = np.array([len(values) for values in model.objectives_], dtype=np.int64)

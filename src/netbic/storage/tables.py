@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from netbic.estimators import DIAGNOSTIC_NUMBERS, SparseGraphSVD, fitted_model, heaviest, matched_graph, names_of
+from netbic.estimators import DIAGNOSTIC_NUMBERS, SparseGraphSVD, fitted_model, heaviest, names_of
 
 
 def modules_table(model: SparseGraphSVD) -> pd.DataFrame:
@@ -19,11 +19,7 @@ def modules_table(model: SparseGraphSVD) -> pd.DataFrame:
     >>> netbic.io.modules_table(model)["axis"].value_counts().to_dict()
     {'gene': 50, 'sample': 50}
     """
-    return modules_frame(fitted_model(model))
-
-
-def modules_frame(model: SparseGraphSVD) -> pd.DataFrame:
-    """`modules_table` of a model that is known to be fitted."""
+    model = fitted_model(model)
     parts = [pd.DataFrame(columns=["module", "axis", "name", "weight"])]
     for module in range(model.n_components_):
         for axis, vector, names in (
@@ -38,13 +34,9 @@ def modules_frame(model: SparseGraphSVD) -> pd.DataFrame:
 
 def summary_table(model: SparseGraphSVD) -> pd.DataFrame:
     """A row per module: singular value, sizes, variance explained, edges inside, diagnostics, top genes."""
-    return summary_frame(fitted_model(model))
-
-
-def summary_frame(model: SparseGraphSVD) -> pd.DataFrame:
-    """`summary_table` of a model that is known to be fitted."""
+    model = fitted_model(model)
     genes = names_of(model, "columns")
-    graph = matched_graph(model, "column")
+    graph = model.graphs_["columns"]
     return pd.DataFrame(
         {
             "module": np.arange(model.n_components_),
