@@ -13,7 +13,7 @@ from netbic.graphs import GraphTerm
 from netbic.operators import Corrected
 from netbic.penalties import Penalty
 from netbic.solver.fallback import solve_sizes, with_rejected
-from netbic.solver.free_locations import with_all_rows, with_groups
+from netbic.solver.free_locations import scores_of_all_rows, with_all_rows, with_groups
 from netbic.solver.half_step import Side
 from netbic.solver.lengths import Lengths, Squares
 from netbic.solver.module_scale import before_graph, share_by_data, solve_with_graph, worst_rank
@@ -181,7 +181,8 @@ class ModuleSearch:
         residual = self._left.operator
         if not residual.imputes:
             return residual
-        return residual.with_prediction(module.d * module.u.full(), module.v.full())
+        left = scores_of_all_rows(residual, module.v) if module.free_locations else module.d * module.u.full()
+        return residual.with_prediction(left, module.v.full())
 
     def _next(self, leading: Direction, number: int) -> Module | None:
         """The best module of the residual; None, with the reason in `ended`, if there is none."""
