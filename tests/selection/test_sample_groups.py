@@ -1,6 +1,7 @@
 """Groups of samples: calibration, power, invariances, and the same result for every kind of matrix."""
 
 import re
+import warnings
 from pathlib import Path
 
 import dask.array
@@ -12,7 +13,7 @@ from scipy import stats
 from sklearn.metrics import adjusted_rand_score
 
 import netbic
-from netbic import AdaptiveSupport, SparseGraphSVD
+from netbic import AdaptiveSupport, Dense, SparseGraphSVD
 from netbic.estimators import module_scores
 from netbic.operators import winsorised
 from netbic.penalties import score_groups
@@ -219,7 +220,26 @@ def test_groups_of_selected_samples_are_marked():
     model = SparseGraphSVD(1, n_rows=30, n_columns=40).fit(X)
     assert group_summary(model, X)["result"][0].endswith("(the fit selected samples: no evidence of groups)")
     assert not group_summary(model, X[:120])["selected"].any()
-    assert not group_summary(SparseGraphSVD(1, n_columns=40).fit(X), X)["selected"].any()
+    for penalty in (None, Dense(), AdaptiveSupport()):  # the last one keeps groups among the scores of all samples
+        model = SparseGraphSVD(1, n_columns=40, row_penalty=penalty).fit(X)
+        assert group_summary(model, X)["result"][0].endswith("of 150 samples")
+        assert not group_summary(model, X)["selected"].any()
+
+
+@pytest.mark.parametrize("penalty", [AdaptiveSupport(), AdaptiveSupport(fallback=30)], ids=["chosen", "fallback"])
+def test_samples_that_a_penalty_has_chosen_in_noise_are_selected(penalty, tmp_path):
+    """Of these modules of noise, some have groups: their samples were chosen for their extreme scores."""
+    kinds = []
+    for seed in range(4):
+        X = np.random.default_rng(seed).standard_normal((200, 300))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the data do not identify a number of samples
+            model = SparseGraphSVD(1, n_columns=60, row_penalty=penalty).fit(X)
+        netbic.save(model, tmp_path)
+        summary = group_summary(netbic.load(tmp_path), X)
+        assert summary["selected"].all()
+        kinds += summary["kind"].tolist()
+    assert "groups" in kinds
 
 
 @pytest.fixture(scope="module")
