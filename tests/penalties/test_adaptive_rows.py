@@ -7,7 +7,6 @@ import pytest
 import scipy.sparse as sp
 from sklearn.metrics import adjusted_rand_score
 
-import netbic
 from netbic import AdaptiveSupport, SparseGraphSVD
 from netbic.penalties.located import located_choice
 from netbic.simulate import paper
@@ -152,13 +151,6 @@ def test_known_modules_are_followed_by_the_same_ones():
     np.testing.assert_array_equal(last.u.full(), found[2].u.full())
     stored = {name: np.asarray(array) for name, array in module_arrays(found[0]).items()}
     assert module_from(stored).free_locations
-
-
-def test_choices_are_preserved_by_saving(tmp_path):
-    X, _ = shifted([0.3])
-    model = SparseGraphSVD(1, n_columns=40, **ROWS).fit(X)
-    netbic.save(model, tmp_path)
-    assert netbic.load(tmp_path).choices_.equals(model.choices_)
 
 
 def test_all_kinds_of_matrices_are_accepted():
