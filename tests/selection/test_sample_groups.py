@@ -30,6 +30,25 @@ ONE_GROUP = {
 }
 
 
+def half_zero(draw, share=0.5):
+    """Scores of which a share is exactly zero."""
+    return lambda generator, n: np.append(np.zeros(round(share * n)), draw(generator, n - round(share * n)))
+
+
+TIED = {
+    "half zero, exponential": half_zero(lambda generator, n: generator.exponential(size=n)),
+    "mostly zero, exponential": half_zero(lambda generator, n: generator.exponential(size=n), 0.8),
+    "half zero, half normal": half_zero(lambda generator, n: np.abs(generator.standard_normal(n))),
+    "half zero, normal": half_zero(lambda generator, n: generator.standard_normal(n)),
+    "censored": lambda generator, n: np.maximum(generator.standard_normal(n), 0),
+    "counts": lambda generator, n: generator.poisson(0.7, n),
+    "rounded": lambda generator, n: np.round(generator.standard_normal(n)),
+    "sparse counts": lambda generator, n: np.log1p(
+        generator.poisson(0.1 * generator.exponential(size=(n, 1)), (n, 20))
+    ).sum(1),
+}
+
+
 def two_groups(generator, n=200, share=0.3, gap=4.0, deviation=1.0):
     """Scores, and which of them belong to the upper group."""
     upper = generator.permutation(n) < round(share * n)
@@ -206,6 +225,24 @@ def test_subtypes_of_patients_are_found(shift, least):
         found = [groups_of(table, module) for module in by_truth(model)]
         agreements += [adjusted_rand_score(*pair) for pair in zip(members, found, strict=True)]
     assert np.mean(agreements) >= least
+
+
+@pytest.mark.parametrize("name", TIED)
+def test_tied_scores_of_one_distribution_are_a_gradient(name):
+    """Without spreading, rounded scores and counts have as many groups as values."""
+    found = [score_groups(TIED[name](np.random.default_rng(seed), (60, 200)[seed % 2])) for seed in range(30)]
+    assert sum(not each.is_gradient for each in found) <= 1
+
+
+@pytest.mark.parametrize("n_members", [20, 40, 80])
+def test_groups_are_found_if_all_others_are_tied(n_members):
+    """A heavy-tailed distribution with a narrow peak at the tied scores would explain all of them."""
+    for seed in range(5):
+        members = np.random.default_rng(seed).normal(5, 1, n_members)
+        scores = np.append(np.zeros(200 - n_members), members)
+        for factor in (1.0, -1e-6):
+            found = score_groups(factor * scores)
+            assert found.sizes.tolist() == [200 - n_members, n_members][:: int(np.sign(factor))]
 
 
 def test_noise_has_no_groups():
