@@ -11,7 +11,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from netbic.operators import Corrected
 from netbic.solver.half_step import Side, SolverName
 from netbic.solver.sizes import best_of_sizes
-from netbic.solver.solve import Budget, Solution, is_stable, solve, with_fixed_size
+from netbic.solver.solve import Budget, CycleDetector, Solution, is_stable, solve, with_fixed_size
 from netbic.solver.starts import Direction, Pair, largest_entry, paper_start, random_direction, sparse_start
 from netbic.solver.vectors import State
 
@@ -82,9 +82,11 @@ class ModuleProblem:
     def impute(self, solution: Solution) -> Solution:
         """Fill missing entries with the prediction of the module and solve again, until the module converges.
 
-        Penalties that choose their sizes do so in every solve until the budget is spent; then the last sizes are fixed.
+        Penalties that choose their sizes do so in every solve until the solutions run into a cycle, or until the budget
+        is spent; then the last sizes are fixed, as in a single solve.
         """
         budget, problem, n_rounds, tol = Budget(), self, 0, self.settings.tol
+        cycles = CycleDetector()
         budget.choosing *= 3  # many short solves: about a hundred are typical
         for _ in range(self.settings.max_iter):
             before = solution.state
@@ -100,7 +102,7 @@ class ModuleProblem:
                 return solution if stable else replace(solution, outcome="size_not_converged")
             if n_rounds > _IMPUTATION_ROUNDS * self.settings.max_iter:
                 break
-            if budget.is_spent:
+            if budget.is_spent or cycles.seen(after, before):
                 problem = problem._with_fixed_sizes(after)
         return replace(solution, outcome="max_iter")
 
