@@ -19,7 +19,7 @@ from netbic.solver.adaptive_step import ScaledScores
 from netbic.solver.half_step import Side
 from netbic.solver.restarts import ModuleProblem
 from netbic.solver.sizes import module_strength
-from netbic.solver.solve import Solution
+from netbic.solver.solve import Budget, Solution
 from netbic.solver.vectors import State, Vector
 
 _UNOBSERVED = 1e-9  # part of |v|^2 on the observed entries of a row that is rounding error
@@ -28,7 +28,7 @@ _UNOBSERVED = 1e-9  # part of |v|^2 on the observed entries of a row that is rou
 def with_all_rows(problem: ModuleProblem) -> ModuleProblem:
     """The same problem with all rows kept, and without a graph of the rows."""
     penalty = Dense(nonnegative=problem.rows.penalty.nonnegative)
-    return replace(problem, rows=Side(penalty, squares=problem.rows.squares))
+    return replace(problem, rows=Side(penalty, squares=problem.rows.squares), budget=Budget())
 
 
 def scores_of_all_rows(operator: Corrected, v: Vector) -> Floats:
