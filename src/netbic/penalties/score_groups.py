@@ -16,7 +16,7 @@ GROUP_GAIN: Final = 10.0  # smallest gain in BIC over one normal group
 GROUP_MARGIN: Final = 6.0  # smallest gain in BIC over one group of any other shape
 BULK: Final = 1.5  # size of the bulk, wherever it lies, relative to the second largest group
 _FEWEST, _SMALLEST_SHARE = 3, 0.02  # scores of a group: fewer are outliers
-_DEEPEST_VALLEY = 0.9  # groups of unequal variances: larger ratios are heavy tails of one group
+_SHALLOWEST_VALLEY = 0.9  # of groups of unequal variances: larger ratios are heavy tails of one group
 _MOST_SCORES = 5000  # quantiles that stand for the distribution of more scores
 _CONSTANT = 1e-9  # spread of scores, relative to their size, that is rounding error
 
@@ -125,7 +125,7 @@ def _best_mixture(scores: Floats, with_ties: Floats) -> tuple[LocationMixture, b
     """
     equal = [fit_location_mixture(scores, n_groups, equal_variances=True) for n_groups in (2, 3)]
     unequal = [fit_location_mixture(scores, n_groups, equal_variances=False) for n_groups in (2, 3)]
-    separate = equal + [mixture for mixture in unequal if mixture.valley() < _DEEPEST_VALLEY]
+    separate = equal + [mixture for mixture in unequal if mixture.valley() < _SHALLOWEST_VALLEY]
     fewest = max(_FEWEST, _SMALLEST_SHARE * with_ties.size)
     ranked = sorted(separate, key=lambda mixture: -_criterion(mixture, scores.size))
     large = [mixture for mixture in ranked if _sizes(mixture.boundaries, with_ties).min() >= fewest]
