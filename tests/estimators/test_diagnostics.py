@@ -119,13 +119,3 @@ def test_a_graph_that_weighs_as_much_as_the_data_is_reported(options):
     with pytest.warns(UserWarning, match=r"the graph (weighs as much as the data, or more|makes up more than 30%)"):
         model = SparseGraphSVD(1, column_graph=A, column_smoothness=3.0, **options).fit(X)
     assert model.diagnostics_["graph_weight"][0] >= 1
-
-
-def test_diagnostics_are_saved(fitted, tmp_path):
-    _, _, model = fitted
-    netbic.save(model, tmp_path / "model")
-    loaded = netbic.load(tmp_path / "model")
-    assert loaded.diagnostics_.equals(model.diagnostics_)
-    np.testing.assert_array_equal(loaded.regressed_out_, model.regressed_out_)
-    again = netbic.io.from_frames(netbic.io.to_frames(model))
-    assert again.diagnostics_.equals(model.diagnostics_)

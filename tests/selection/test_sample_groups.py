@@ -1,6 +1,7 @@
 """Groups of samples: calibration, power, invariances, and the same result for every kind of matrix."""
 
 import re
+import warnings
 from pathlib import Path
 
 import dask.array
@@ -13,7 +14,7 @@ from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import netbic
-from netbic import AdaptiveSupport, SparseGraphSVD
+from netbic import AdaptiveSupport, Dense, SparseGraphSVD
 from netbic.estimators import module_scores
 from netbic.operators import winsorised
 from netbic.penalties import score_groups
@@ -27,6 +28,25 @@ ONE_GROUP = {
     "gamma": lambda generator, n: generator.gamma(2, size=n),
     "lognormal": lambda generator, n: generator.lognormal(size=n),
     "uniform": lambda generator, n: generator.random(n),
+}
+
+
+def half_zero(draw, share=0.5):
+    """Scores of which a share is exactly zero."""
+    return lambda generator, n: np.append(np.zeros(round(share * n)), draw(generator, n - round(share * n)))
+
+
+TIED = {
+    "half zero, exponential": half_zero(lambda generator, n: generator.exponential(size=n)),
+    "mostly zero, exponential": half_zero(lambda generator, n: generator.exponential(size=n), 0.8),
+    "half zero, half normal": half_zero(lambda generator, n: np.abs(generator.standard_normal(n))),
+    "half zero, normal": half_zero(lambda generator, n: generator.standard_normal(n)),
+    "censored": lambda generator, n: np.maximum(generator.standard_normal(n), 0),
+    "counts": lambda generator, n: generator.poisson(0.7, n),
+    "rounded": lambda generator, n: np.round(generator.standard_normal(n)),
+    "sparse counts": lambda generator, n: np.log1p(
+        generator.poisson(0.1 * generator.exponential(size=(n, 1)), (n, 20))
+    ).sum(1),
 }
 
 
@@ -208,6 +228,24 @@ def test_subtypes_of_patients_are_found(shift, least):
     assert np.mean(agreements) >= least
 
 
+@pytest.mark.parametrize("name", TIED)
+def test_tied_scores_of_one_distribution_are_a_gradient(name):
+    """Without spreading, rounded scores and counts have as many groups as values."""
+    found = [score_groups(TIED[name](np.random.default_rng(seed), (60, 200)[seed % 2])) for seed in range(30)]
+    assert sum(not each.is_gradient for each in found) <= 1
+
+
+@pytest.mark.parametrize("n_members", [20, 40, 80])
+def test_groups_are_found_if_all_others_are_tied(n_members):
+    """A heavy-tailed distribution with a narrow peak at the tied scores would explain all of them."""
+    for seed in range(5):
+        members = np.random.default_rng(seed).normal(5, 1, n_members)
+        scores = np.append(np.zeros(200 - n_members), members)
+        for factor in (1.0, -1e-6):
+            found = score_groups(factor * scores)
+            assert found.sizes.tolist() == [200 - n_members, n_members][:: int(np.sign(factor))]
+
+
 def test_noise_has_no_groups():
     X = np.random.default_rng(0).standard_normal((150, 600))
     summary = group_summary(SparseGraphSVD(8, n_columns=40).fit(X), X)
@@ -220,7 +258,26 @@ def test_groups_of_selected_samples_are_marked():
     model = SparseGraphSVD(1, n_rows=30, n_columns=40).fit(X)
     assert group_summary(model, X)["result"][0].endswith("(the fit selected samples: no evidence of groups)")
     assert not group_summary(model, X[:120])["selected"].any()
-    assert not group_summary(SparseGraphSVD(1, n_columns=40).fit(X), X)["selected"].any()
+    for penalty in (None, Dense(), AdaptiveSupport()):  # the last one keeps groups among the scores of all samples
+        model = SparseGraphSVD(1, n_columns=40, row_penalty=penalty).fit(X)
+        assert group_summary(model, X)["result"][0].endswith("of 150 samples")
+        assert not group_summary(model, X)["selected"].any()
+
+
+@pytest.mark.parametrize("penalty", [AdaptiveSupport(), AdaptiveSupport(fallback=30)], ids=["chosen", "fallback"])
+def test_samples_that_a_penalty_has_chosen_in_noise_are_selected(penalty, tmp_path):
+    """Of these modules of noise, some have groups: their samples were chosen for their extreme scores."""
+    kinds = []
+    for seed in range(4):
+        X = np.random.default_rng(seed).standard_normal((200, 300))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the data do not identify a number of samples
+            model = SparseGraphSVD(1, n_columns=60, row_penalty=penalty).fit(X)
+        netbic.save(model, tmp_path)
+        summary = group_summary(netbic.load(tmp_path), X)
+        assert summary["selected"].all()
+        kinds += summary["kind"].tolist()
+    assert "groups" in kinds
 
 
 @pytest.fixture(scope="module")

@@ -60,8 +60,7 @@ def test_no_set_of_genes_is_amplified_beyond_the_bound(seed, weighted, term):
     graph = awkward_graph(generator, weighted)
     keywords = {"column_graph": graph, "column_smoothness": rho, "graph_term": term, "center": None}
     model = quiet_fit(X, n_components=1, n_columns=int(generator.integers(5, 40)), tol=1e-12, max_iter=5000, **keywords)
-    if not model.converged_[0]:
-        return
+    assert model.converged_[0]
     w, z = np.abs(model.components_[0]), np.abs(model.left_vectors_[:, 0] @ X)
     M = graph.term(term).toarray()
     sigma = model.diagnostics_["graph_weight"][0] * model.singular_values_[0] / graph.term(term).largest_eigenvalue

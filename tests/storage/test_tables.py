@@ -1,6 +1,7 @@
 """A model that is saved and loaded, or converted to tables and back, is the same model."""
 
 import json
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import scipy.sparse as sp
 import netbic
 from netbic import InputError, SparseGraphSVD
 from netbic.io import modules_table, read_table, summary_table, write_table
+from netbic.storage.state import settings_of
 
 study = netbic.simulate.cohort(150, 600, n_modules=3, module_samples=30, random_state=1)
 FITTED = [
@@ -146,11 +148,72 @@ def test_a_model_survives_a_round_trip_through_tables(center):
         netbic.io.from_frames(tables._replace(samples=tables.samples[[0, 1]]))
 
 
+def with_everything():
+    """Chosen sizes, a fallback, groups, both graphs, smoothing, scaling and a module regressed out; and X."""
+    generator = np.random.default_rng(0)
+    X = generator.standard_normal((120, 300))
+    X[:40, :40] += 3
+    X[:40, 40:80] += 1.5  # the same samples: a repeat
+    graphs = [np.triu(generator.random((size, size)) < 0.04, 1) for size in X.shape]
+    model = SparseGraphSVD(
+        2,
+        row_penalty=netbic.AdaptiveSupport(clip=None),
+        column_penalty=netbic.AdaptiveSupport(fallback=40),
+        column_smoothness=0.3,
+        smoothing=0.5,
+        scale=True,
+        deflation="on_repeat",
+        **{f"{axis}_graph": graph | graph.T for axis, graph in zip(("row", "column"), graphs, strict=True)},
+    )
+    X = pd.DataFrame(X, index=[f"s{i}" for i in range(120)], columns=[f"g{i}" for i in range(300)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the second module is noise
+        return model.fit(X), X
+
+
+def through_a_folder(model, tmp_path):
+    netbic.save(model, tmp_path)
+    return netbic.load(tmp_path)
+
+
+STORED = {
+    "folder": through_a_folder,
+    "tables": lambda model, _: netbic.io.from_frames(netbic.io.to_frames(model)),
+    "AnnData": lambda model, _: netbic.tl.from_anndata(netbic.tl.to_anndata(model)),
+}
+
+
+@pytest.mark.parametrize("stored", STORED)
+def test_everything_about_a_model_is_stored(stored, tmp_path):
+    model, X = with_everything()
+    assert model.regressed_out_.any()
+    assert model.choices_["fallback"].any()
+    assert model.choices_["free_locations"].any()
+    again = STORED[stored](model, tmp_path)
+    assert settings_of(again.get_params(deep=False)) == settings_of(model.get_params(deep=False))
+    for name in (*FITTED, "regressed_out_"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(model, name), err_msg=name)
+    for name in ("smoothing_", "n_components_", "n_features_in_", "n_iter_"):
+        assert getattr(again, name) == getattr(model, name), name
+    for name in ("choices_", "diagnostics_"):
+        pd.testing.assert_frame_equal(getattr(again, name), getattr(model, name))
+    for axis in ("rows", "columns"):
+        np.testing.assert_array_equal(again.posteriors_[axis], model.posteriors_[axis])
+        assert list(again.names_[axis]) == list(model.names_[axis])
+        assert (again.graphs_[axis].weights != model.graphs_[axis].weights).nnz == 0
+    np.testing.assert_array_equal(again.scaler_.offsets, model.scaler_.offsets)
+    np.testing.assert_array_equal(again.scaler_.factors, model.scaler_.factors)
+    new = X.iloc[::-1] + 1
+    named = hasattr(again, "feature_names_in_")  # models from tables and AnnData accept arrays
+    np.testing.assert_array_equal(again.transform(new if named else new.to_numpy()), model.transform(new))
+
+
 def test_a_model_without_modules_has_empty_tables(tmp_path):
     with pytest.warns(UserWarning, match="found 0 of 1"):
         model = SparseGraphSVD(1, column_penalty=netbic.L1(1e6)).fit(study.expression)
     netbic.save(model, tmp_path)
     assert netbic.load(tmp_path).n_components_ == 0
+    assert netbic.io.from_frames(netbic.io.to_frames(model)).regressed_out_.shape == (0, 0)
     assert summary_table(model).columns.tolist()[:3] == ["module", "singular_value", "n_genes"]
     assert modules_table(model).empty
 

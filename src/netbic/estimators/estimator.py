@@ -155,8 +155,9 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         (standard deviation), `strength` (d relative to the largest value expected from noise), `heteroscedasticity`
         (spread of the noise of entries, on the log scale), `background` (scores of others than members relative to
         noise), `gradation` (evidence that weights decrease without a gap), `expected_f1` (by the posteriors),
-        `fallback` (whether the fallback size was used) and `diagnostic` ("" if the size is reliable). Empty for other
-        penalties. `unevenness` and `doubt` are earlier names of columns.
+        `fallback` (whether the fallback size was used), `free_locations` (whether the members are groups among the
+        scores of all rows, rather than rows with extreme scores) and `diagnostic` ("" if the size is reliable). Empty
+        for other penalties. `unevenness` and `doubt` are earlier names of columns.
     posteriors_ : dict
         Probabilities of membership of "rows" and "columns", a row per module (NaN for entries that do not vary); None
         if the size was given.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from netbic.estimators.estimator import SparseGraphSVD
 
 _NUMBERS = ["sigma", "noise", "strength", "heteroscedasticity", "background", "gradation", "expected_f1"]
-_COLUMNS = ["module", "axis", "size", *_NUMBERS, "fallback", "diagnostic"]
+_COLUMNS = ["module", "axis", "size", *_NUMBERS, "fallback", "free_locations", "diagnostic"]
 _EARLIER = {"unevenness": "heteroscedasticity", "doubt": "diagnostic"}  # earlier names of columns, kept at the end
 
 
@@ -72,7 +72,10 @@ def store_choices(model: SparseGraphSVD, rows: Sequence[Choice | None], columns:
 def _choices_table(axis: str, sizes: Sequence[int], choices: Sequence[Choice]) -> pd.DataFrame:
     """A row per module: the choice on one axis."""
     rows = [
-        (module, axis, size, *(getattr(c, number) for number in _NUMBERS), bool(c.fallback), c.diagnostic)
+        (
+            *(module, axis, size, *(getattr(c, number) for number in _NUMBERS)),
+            *(bool(c.fallback), bool(c.free_locations), c.diagnostic),
+        )
         for module, (size, c) in enumerate(zip(sizes, choices, strict=True))
     ]
     table = pd.DataFrame(rows, columns=_COLUMNS)

@@ -30,7 +30,8 @@ class AdaptiveSupport(DataDriven):
     Rows of a matrix with centred columns are treated differently, because the scores of others are not around 0 then:
     if the scores of all rows form groups, the smaller group is kept (or both outer ones of three groups).
 
-    If sizes do not converge within 400 iterations of a start, the last ones are kept and `converged_` is False.
+    If sizes do not converge within 400 iterations of a start (1,200 while missing entries are imputed), the last ones
+    are kept and `converged_` is False.
 
     Where the data do not identify the size of a module (its `diagnostic` is not empty), a `fallback` size can be used
     instead: as many entries are then kept as by `L0`, with the smoothness of the model, and `choices_` tells so.

@@ -53,6 +53,8 @@ class Choice:
     fallback : bool
         Whether the fallback of the penalty was used, because the size is not reliable. The other attributes describe
         what would have been chosen.
+    free_locations : bool
+        Whether the members are groups among the scores of all entries. The scores of the others are not zero then.
     """
 
     posterior: Floats
@@ -63,6 +65,7 @@ class Choice:
     background: float = 1.0
     gradation: float = 0.0
     fallback: bool = False
+    free_locations: bool = False
 
     def among(self, candidates: Bools) -> Choice:
         """The same choice on the full axis: entries that are not candidates get NaN."""

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import optimize, special
 
 from netbic.arrays import Floats
-from netbic.penalties.mixture import Mixture, Scores, fit_mixture, grouped
+from netbic.penalties.mixture import Scores, fit_mixture, grouped
 
 _Density = Callable[[Scores, float, float], Floats]
 
@@ -23,7 +23,7 @@ _ALLOWANCES = (1.0, -2.0)  # log-likelihood by which a gap has to be better than
 _CLEAR_F1 = 0.9  # expected F1 from which on members are found although there is no gap
 
 
-def evidence_of_gradation(z: Floats, fitted: Mixture | None = None) -> float:
+def evidence_of_gradation(z: Floats) -> float:
     """Log-likelihood of the better mixture without a gap, minus that with a gap; 0 if a gap explains the scores.
 
     A gap has to be more likely than normal members by 1, because these are the special case m = 0 of the mixture;
@@ -34,8 +34,6 @@ def evidence_of_gradation(z: Floats, fitted: Mixture | None = None) -> float:
     ----------
     z : array
         Scores.
-    fitted : Mixture, optional
-        The mixture fitted to them, without a graph.
 
     Examples
     --------
@@ -47,7 +45,7 @@ def evidence_of_gradation(z: Floats, fitted: Mixture | None = None) -> float:
     >>> bool(evidence_of_gradation(np.append(generator.normal(0, 6, 100), others)) > 0)
     True
     """
-    fitted = fit_mixture(z, None) if fitted is None else fitted
+    fitted = fit_mixture(z, None)
     scale = float(np.sqrt(np.mean(z * z)))
     members = float(fitted.posterior.sum())
     if not (0 < scale < np.inf and 0 < members < z.size):

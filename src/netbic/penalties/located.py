@@ -43,7 +43,7 @@ def located_choice(scores: Floats) -> Choice | None:
     at_zero = found.means.size == 3 and abs(found.means[others]) < noise
     if at_zero or found.gain <= _gain_with_others_at_zero(scores):
         return None
-    return Choice(posterior, 0.0, noise)
+    return Choice(posterior, 0.0, noise, free_locations=True)
 
 
 def _gain_with_others_at_zero(scores: Floats) -> float:

@@ -9,13 +9,14 @@ import numpy as np
 
 from netbic.arrays import Floats, Indices
 from netbic.penalties.location_mixture import LocationMixture, fit_location_mixture
+from netbic.penalties.ties import spread_ties
 from netbic.penalties.unimodal import exponential_power_likelihood, sinh_arcsinh_likelihood
 
 GROUP_GAIN: Final = 10.0  # smallest gain in BIC over one normal group
 GROUP_MARGIN: Final = 6.0  # smallest gain in BIC over one group of any other shape
 BULK: Final = 1.5  # size of the bulk, wherever it lies, relative to the second largest group
 _FEWEST, _SMALLEST_SHARE = 3, 0.02  # scores of a group: fewer are outliers
-_DEEPEST_VALLEY = 0.9  # groups of unequal variances: larger ratios are heavy tails of one group
+_SHALLOWEST_VALLEY = 0.9  # of groups of unequal variances: larger ratios are heavy tails of one group
 _MOST_SCORES = 5000  # quantiles that stand for the distribution of more scores
 _CONSTANT = 1e-9  # spread of scores, relative to their size, that is rounding error
 
@@ -79,7 +80,8 @@ def score_groups(scores: Floats) -> ScoreGroups:
     with the best BIC is compared with one group. Groups are accepted if BIC improves by at least 10 over one normal
     distribution, and by at least 6 over one skewed distribution with heavy tails (sinh-arcsinh) and over one with light
     tails (exponential power). A group needs at least three scores and two percent of them. Mixtures with unequal
-    variances need a valley between their groups: otherwise they describe the tails of one group.
+    variances need a valley between their groups: otherwise they describe the tails of one group. Tied scores are spread
+    a little before all this, because they have no density.
 
     The bulk is the group that is at least one and a half times as large as any other. If there is none, it is the
     middle one of three groups; two groups of similar size have no bulk: one of them is up and the other one down.
@@ -106,8 +108,8 @@ def score_groups(scores: Floats) -> ScoreGroups:
         return _one_group(values, np.nan, np.nan)
     middle, spread = float(np.median(seen)), float(seen.std())
     standard = (seen - middle) / spread
-    fitted = _at_most(standard, _MOST_SCORES)
-    best, large_enough = _best_mixture(fitted)
+    fitted = _at_most(spread_ties(standard), _MOST_SCORES)
+    best, large_enough = _best_mixture(fitted, standard)
     criterion = _criterion(best, fitted.size)
     gain = criterion - _normal_criterion(fitted)
     margin = criterion - _unimodal_criterion(fitted) if large_enough and gain >= GROUP_GAIN else np.nan
@@ -116,14 +118,17 @@ def score_groups(scores: Floats) -> ScoreGroups:
     return _one_group(values, gain, margin)
 
 
-def _best_mixture(scores: Floats) -> tuple[LocationMixture, bool]:
-    """The best mixture whose groups are large enough, or else the best one; whether its groups are large enough."""
+def _best_mixture(scores: Floats, with_ties: Floats) -> tuple[LocationMixture, bool]:
+    """The best mixture whose groups are large enough, or else the best one; whether its groups are large enough.
+
+    Tied scores belong to one group, so that groups are counted before ties are spread.
+    """
     equal = [fit_location_mixture(scores, n_groups, equal_variances=True) for n_groups in (2, 3)]
     unequal = [fit_location_mixture(scores, n_groups, equal_variances=False) for n_groups in (2, 3)]
-    separate = equal + [mixture for mixture in unequal if mixture.valley() < _DEEPEST_VALLEY]
-    fewest = max(_FEWEST, _SMALLEST_SHARE * scores.size)
+    separate = equal + [mixture for mixture in unequal if mixture.valley() < _SHALLOWEST_VALLEY]
+    fewest = max(_FEWEST, _SMALLEST_SHARE * with_ties.size)
     ranked = sorted(separate, key=lambda mixture: -_criterion(mixture, scores.size))
-    large = [mixture for mixture in ranked if _sizes(mixture.boundaries, scores).min() >= fewest]
+    large = [mixture for mixture in ranked if _sizes(mixture.boundaries, with_ties).min() >= fewest]
     return (large or ranked)[0], bool(large)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 import numpy as np
 import pandas as pd
 
-from netbic.arrays import Array, Floats
+from netbic.arrays import Array, Bools, Floats
 from netbic.estimators import SparseGraphSVD, axis_names, fitted_model, module_scores, one_blas_thread
 from netbic.penalties import ScoreGroups, score_groups
 
@@ -49,8 +49,11 @@ class SampleGroups:
         with one_blas_thread():
             groups = [score_groups(column) for column in scores.T]
         tables = [_table(module, samples, scores[:, module], found) for module, found in enumerate(groups)]
-        selected = _selects_samples(model) and len(samples) == len(model.left_vectors_)
-        summaries = [_summary(module, len(samples), selected, found) for module, found in enumerate(groups)]
+        selected = _selected_samples(model) & (len(samples) == len(model.left_vectors_))
+        summaries = [
+            _summary(module, len(samples), chosen, found)
+            for module, (chosen, found) in enumerate(zip(selected.tolist(), groups, strict=True))
+        ]
         table = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=_COLUMNS)
         columns = list(_summary(0, 0, False, score_groups(np.empty(0))))
         return cls(table, pd.DataFrame(summaries, columns=columns))
@@ -87,8 +90,10 @@ def sample_groups(model: Any, X: Any, *, names: Sequence[Any] | None = None) -> 
 
     Notes
     -----
-    A model fitted with `n_rows` has selected samples with extreme scores, and groups are then found in noise as well:
-    use a model that keeps all samples, or samples that were not part of the fit.
+    A model fitted with `n_rows` or a row penalty has selected samples with extreme scores, and groups are then found in
+    noise as well: use a model that keeps all samples, or samples that were not part of the fit. `AdaptiveSupport` does
+    not select samples in this sense where it has kept groups among the scores of all samples (`free_locations` in
+    `choices_`).
 
     See Also
     --------
@@ -150,10 +155,13 @@ def _table(module: int, samples: Array, scores: Floats, found: ScoreGroups) -> p
     return pd.DataFrame({"module": module, "sample": samples, "score": scores, "group": groups}, columns=_COLUMNS)
 
 
-def _selects_samples(model: SparseGraphSVD) -> bool:
-    """Whether the fit has kept samples for their extreme scores (and not for groups among all samples)."""
-    penalty = model.row_penalty
-    return model.n_rows is not None or (penalty is not None and not penalty.chooses_size)
+def _selected_samples(model: SparseGraphSVD) -> Bools:
+    """Whether each module has kept samples for their extreme scores (and not for groups among all samples)."""
+    if model.n_rows is None and model.row_penalty is None:
+        return np.zeros(len(model.rows_), dtype=bool)  # a sample that was left out has the score zero
+    choices = model.choices_
+    by_groups = choices.loc[(choices["axis"] == "rows") & choices["free_locations"].astype(bool), "module"]
+    return ~(model.rows_.all(axis=1) | np.isin(np.arange(len(model.rows_)), by_groups))
 
 
 def _summary(module: int, n_samples: int, selected: bool, found: ScoreGroups) -> dict[str, Any]:

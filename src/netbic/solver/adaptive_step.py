@@ -115,8 +115,9 @@ def _on_members(penalty: Penalty, choice: Choice, z: Floats, smoothed: Floats | 
     values = scores[support]
     if support.size:
         values = values / np.sqrt(values @ values)
-        strength = strength_of(penalty, float(plain[support] @ values), support.size, z.size, other)
-        choice = replace(choice, strength=strength)
+        d = float(plain[support] @ values)
+        sizes = (z.size, support.size), (other.size, other.support.size)
+        choice = replace(choice, strength=strength_of(d, penalty.noise_without(d), *sizes))
     if not penalty.nonnegative:
         values = np.copysign(values, z[support] + 0.0)
     return Vector(z.size, support, values, choice=choice)
@@ -141,8 +142,7 @@ def noise_scales(z: Floats, squares: Floats | None, length: int) -> Floats:
     return np.where(varies, np.exp(0.5 * kept * (logs - centre)), 0.0)
 
 
-def strength_of(penalty: Penalty, d: float, kept: int, size: int, other: Vector) -> float:
-    """d relative to the largest value expected from noise alone for modules of this size."""
-    norms = expected_noise_norm(size, kept) + expected_noise_norm(other.size, other.support.size)
-    by_noise = penalty.noise_without(d) * norms
+def strength_of(d: float, noise: float, rows: tuple[int, int], columns: tuple[int, int]) -> float:
+    """d relative to the largest value expected from noise alone, for the size of each axis and how many are kept."""
+    by_noise = noise * (expected_noise_norm(*rows) + expected_noise_norm(*columns))
     return d / by_noise if by_noise > 0 else np.inf

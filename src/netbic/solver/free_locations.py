@@ -13,18 +13,35 @@ from dataclasses import replace
 import numpy as np
 
 from netbic.arrays import Floats
+from netbic.operators import Corrected
 from netbic.penalties import Choice, Dense, Penalty
-from netbic.solver.adaptive_step import noise_scales, strength_of
+from netbic.solver.adaptive_step import ScaledScores
 from netbic.solver.half_step import Side
 from netbic.solver.restarts import ModuleProblem
-from netbic.solver.solve import Solution
-from netbic.solver.vectors import Vector
+from netbic.solver.sizes import module_strength
+from netbic.solver.solve import Budget, Solution
+from netbic.solver.vectors import State, Vector
+
+_UNOBSERVED = 1e-9  # part of |v|^2 on the observed entries of a row that is rounding error
 
 
 def with_all_rows(problem: ModuleProblem) -> ModuleProblem:
     """The same problem with all rows kept, and without a graph of the rows."""
     penalty = Dense(nonnegative=problem.rows.penalty.nonnegative)
-    return replace(problem, rows=Side(penalty, squares=problem.rows.squares))
+    return replace(problem, rows=Side(penalty, squares=problem.rows.squares), budget=Budget())
+
+
+def scores_of_all_rows(operator: Corrected, v: Vector) -> Floats:
+    """The scores z = Xv, where missing entries that are imputed hold the prediction zv' of the module itself.
+
+    With missing entries at 0 the product is z (1 - s), where s is the part of |v|^2 on the missing entries of a row.
+    """
+    product = operator.matvec(v.support, v.values)
+    if not operator.imputes:
+        return product
+    missing = operator.with_prediction(np.ones(product.size), v.full()).matvec(v.support, v.values) - product
+    observed = 1 - missing
+    return np.divide(product, observed, where=observed > _UNOBSERVED, out=np.zeros_like(product))
 
 
 def with_groups(solution: Solution, problem: ModuleProblem, penalty: Penalty) -> Solution | None:
@@ -35,23 +52,23 @@ def with_groups(solution: Solution, problem: ModuleProblem, penalty: Penalty) ->
     state = solution.state
     if state.is_empty or state.d <= 0:
         return None
-    z = problem.operator.matvec(state.v.support, state.v.values)
+    z = scores_of_all_rows(problem.operator, state.v)
     choice = penalty.choose_groups(z)
     if choice is None:
         return None
-    u = _on_members(_described(choice, problem, penalty, z, state.d, state.v), z)
+    u = _on_members(_described(choice, problem, penalty, z, state), z)
     d = float(z[u.support] @ u.values)
     objective = d + problem.columns.gain(state.v)
     return replace(solution, state=replace(state, u=u, d=d, objective=objective))
 
 
-def _described(choice: Choice, problem: ModuleProblem, penalty: Penalty, z: Floats, d: float, v: Vector) -> Choice:
-    scales = noise_scales(z, problem.rows.squares, v.size)
-    varying = scales[scales > 0]
-    spread = float(np.std(np.log(varying))) if varying.size else 0.0
-    matrix_penalty = penalty.for_matrix(problem.operator.squared_norm, problem.operator.n_entries)
-    strength = strength_of(matrix_penalty, d, z.size, z.size, v)
-    return replace(choice, strength=strength, heteroscedasticity=spread)
+def _described(choice: Choice, problem: ModuleProblem, penalty: Penalty, z: Floats, state: State) -> Choice:
+    filled, squares = problem.operator, problem.rows.squares
+    if filled.imputes:
+        filled = filled.with_prediction(z, state.v.full())
+        squares = filled.squared_lengths()[0]
+    spread = ScaledScores.of(penalty, z, state.u, state.v, squares).heteroscedasticity
+    return replace(choice, strength=module_strength(filled, state), heteroscedasticity=spread)
 
 
 def _on_members(choice: Choice, z: Floats) -> Vector:

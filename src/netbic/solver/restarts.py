@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -11,7 +11,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from netbic.operators import Corrected
 from netbic.solver.half_step import Side, SolverName
 from netbic.solver.sizes import best_of_sizes
-from netbic.solver.solve import Budget, Solution, is_stable, solve, with_fixed_size
+from netbic.solver.solve import Budget, CycleDetector, Solution, is_stable, solve, with_fixed_size
 from netbic.solver.starts import Direction, Pair, largest_entry, paper_start, random_direction, sparse_start
 from netbic.solver.vectors import State
 
@@ -37,12 +37,16 @@ class Settings:
 
 @dataclass(frozen=True)
 class ModuleProblem:
-    """The search for one module in a matrix."""
+    """The search for one module in a matrix.
+
+    All solves from one start share a `budget`, also those with other weights of the graph, which continue from it.
+    """
 
     operator: Corrected
     rows: Side
     columns: Side
     settings: Settings
+    budget: Budget = field(default_factory=Budget)
 
     def best_of_starts(self, leading: Direction, number: int) -> Solution:
         """Solve from the leading direction and n_init - 1 random ones; keep the largest F, the first among equals."""
@@ -53,7 +57,8 @@ class ModuleProblem:
             generator = np.random.default_rng([self.settings.seed, number, index])
             direction = random_direction(leading, generator) if index else leading
             # Each start has its own cache, so that results do not depend on the other starts.
-            return replace(self, operator=self.operator.for_one_start()).from_direction(direction)
+            own = replace(self, operator=self.operator.for_one_start(), budget=Budget())
+            return own.from_direction(direction)
 
         run = Parallel(n_jobs=self.settings.n_jobs, prefer="threads")
         solutions: list[Solution] = run(delayed(attempt)(index) for index in range(self.settings.n_init))
@@ -65,26 +70,27 @@ class ModuleProblem:
         The sign matters if a side is non-negative: then both are tried and the better one is kept. If both end empty
         (no score of a non-negative side may be positive), the row and the column of the largest entry are tried.
         """
-        budget = Budget()
         if not (self.rows.penalty.nonnegative or self.columns.penalty.nonnegative):
-            return self._from_start(self._start(direction), budget)
+            return self._from_start(self._start(direction))
         signs = (direction, direction._replace(vector=-direction.vector))
-        solutions = [self._from_start(self._start(signed), budget) for signed in signs]
+        solutions = [self._from_start(self._start(signed)) for signed in signs]
         if all(solution.state.is_empty for solution in solutions):
-            solutions.append(self._from_start(largest_entry(self.operator), budget))
+            solutions.append(self._from_start(largest_entry(self.operator)))
         return max(solutions, key=lambda solution: solution.rank)
 
     def resume(self, state: State) -> Solution:
         """Solve from the vectors of a module that satisfies the penalties."""
         start = replace(state.u, smoothed=None), replace(state.v, smoothed=None)
-        return self._solve(start, feasible=True)
+        return self._solve(start, self.budget, feasible=True)
 
     def impute(self, solution: Solution) -> Solution:
         """Fill missing entries with the prediction of the module and solve again, until the module converges.
 
-        Penalties that choose their sizes do so in every solve until the budget is spent; then the last sizes are fixed.
+        Penalties that choose their sizes do so in every solve until the solutions run into a cycle, or until the budget
+        is spent; then the last sizes are fixed, as in a single solve.
         """
         budget, problem, n_rounds, tol = Budget(), self, 0, self.settings.tol
+        cycles = CycleDetector()
         budget.choosing *= 3  # many short solves: about a hundred are typical
         for _ in range(self.settings.max_iter):
             before = solution.state
@@ -100,7 +106,7 @@ class ModuleProblem:
                 return solution if stable else replace(solution, outcome="size_not_converged")
             if n_rounds > _IMPUTATION_ROUNDS * self.settings.max_iter:
                 break
-            if budget.is_spent:
+            if budget.is_spent or cycles.seen(after, before):
                 problem = problem._with_fixed_sizes(after)
         return replace(solution, outcome="max_iter")
 
@@ -135,11 +141,11 @@ class ModuleProblem:
         problem = self.operator, self.rows, self.columns
         return solve(*problem, start, solver=solver, max_iter=most, tol=tol, budget=budget, feasible=feasible)
 
-    def _from_start(self, start: Pair, budget: Budget) -> Solution:
-        start = self._anneal(start, budget)
+    def _from_start(self, start: Pair) -> Solution:
+        start = self._anneal(start)
         if not self._chooses_size:
-            return self._solve(start, budget)
-        return best_of_sizes(self.operator, self.rows, self.columns, start, self._solve_sides, budget)
+            return self._solve(start, self.budget)
+        return best_of_sizes(self.operator, self.rows, self.columns, start, self._solve_sides, self.budget)
 
     def _solve_sides(self, rows: Side, columns: Side, start: Pair, budget: Budget | None) -> Solution:
         """Solve with other penalties; solutions for given sizes are starts, and need not converge."""
@@ -147,12 +153,12 @@ class ModuleProblem:
         settings = replace(self.settings, max_iter=most)
         return replace(self, rows=rows, columns=columns, settings=settings)._solve(start, budget)
 
-    def _anneal(self, start: Pair, budget: Budget) -> Pair:
+    def _anneal(self, start: Pair) -> Pair:
         """Reduce a dense start to the sizes of the penalties in geometric steps, each solved from the previous one."""
         n, p = self.operator.shape
         for share in np.linspace(1, 0, self.settings.annealing, endpoint=False):
             larger = replace(self, rows=enlarged(self.rows, n, share), columns=enlarged(self.columns, p, share))
-            state = larger._solve(start, budget).state
+            state = larger._solve(start, self.budget).state
             if state.is_empty:
                 break
             start = state.u, state.v

@@ -13,7 +13,7 @@ from netbic.graphs import GraphTerm
 from netbic.operators import Corrected
 from netbic.penalties import Penalty
 from netbic.solver.fallback import solve_sizes, with_rejected
-from netbic.solver.free_locations import with_all_rows, with_groups
+from netbic.solver.free_locations import scores_of_all_rows, with_all_rows, with_groups
 from netbic.solver.half_step import Side
 from netbic.solver.lengths import Lengths, Squares
 from netbic.solver.module_scale import before_graph, share_by_data, solve_with_graph, worst_rank
@@ -86,9 +86,6 @@ class Module:
         Share of the columns that are among as many columns with the largest abs(X'u).
     regressed_out : tuple of int
         Earlier modules whose scores were regressed out of X before this one was found (`deflation="on_repeat"`).
-    free_locations : bool
-        Whether the rows are groups among the scores of all rows. The scores of the other rows are not zero then, and
-        deflation subtracts them too.
     """
 
     u: Vector
@@ -101,7 +98,11 @@ class Module:
     worst_rank: int = 0
     by_data_alone: float = 1.0
     regressed_out: tuple[int, ...] = ()
-    free_locations: bool = False
+
+    @property
+    def free_locations(self) -> bool:
+        """Whether the rows are groups among the scores of all rows; then deflation subtracts the other rows too."""
+        return self.u.choice is not None and bool(self.u.choice.free_locations)
 
 
 class ModuleSearch:
@@ -185,7 +186,8 @@ class ModuleSearch:
         residual = self._left.operator
         if not residual.imputes:
             return residual
-        return residual.with_prediction(module.d * module.u.full(), module.v.full())
+        left = scores_of_all_rows(residual, module.v) if module.free_locations else module.d * module.u.full()
+        return residual.with_prediction(left, module.v.full())
 
     def _next(self, leading: Direction, number: int) -> Module | None:
         """The best module of the residual; None, with the reason in `ended`, if there is none."""
@@ -202,7 +204,7 @@ class ModuleSearch:
         if solution.state.d <= self._noise:
             self.ended = "the best remaining module explains nothing (d <= 0)"
             return None
-        return _described(solution, problem.rows, problem.columns, free_locations=groups is not None)
+        return _described(solution, problem.rows, problem.columns)
 
     def _solved(self, problem: ModuleProblem, fixed: ModuleProblem, leading: Direction, number: int) -> Solved:
         """The best solution, and the problem with the sizes and weights of the graph that it was found with."""
@@ -233,15 +235,14 @@ class ModuleSearch:
         return ModuleProblem(residual, first, second, before_graph(self._settings, first, second))
 
 
-def _described(solution: Solution, rows: Side, columns: Side, free_locations: bool) -> Module:
+def _described(solution: Solution, rows: Side, columns: Side) -> Module:
     """A module with its sign fixed and the part of the graph in it."""
     state = _signed_by_convention(solution.state, rows, columns)
     share = max(graph_share(rows, state.u, state.d), graph_share(columns, state.v, state.d))
     weight = max(graph_weight(rows, state.u, state.d), graph_weight(columns, state.v, state.d))
     alone = columns, state.v, state.column_scores if graph_weight(columns, state.v, state.d) else None
     numbers = share, weight, worst_rank(*alone), share_by_data(*alone)
-    found = Module(state.u, state.v, state.d, solution.outcome, solution.objectives, *numbers)
-    return replace(found, free_locations=free_locations)
+    return Module(state.u, state.v, state.d, solution.outcome, solution.objectives, *numbers)
 
 
 def graph_weight(side: Side, vector: Vector, d: float) -> float:

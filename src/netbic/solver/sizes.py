@@ -9,7 +9,8 @@ import numpy as np
 
 from netbic.arrays import Floats
 from netbic.operators import Corrected
-from netbic.penalties import L0, expected_noise_norm
+from netbic.penalties import L0
+from netbic.solver.adaptive_step import strength_of
 from netbic.solver.half_step import Side
 from netbic.solver.solve import Budget, Solution, with_fixed_size
 from netbic.solver.starts import Pair
@@ -170,6 +171,5 @@ def _noise_edge(operator: Corrected, state: State) -> float:
 
 def module_strength(operator: Corrected, state: State) -> float:
     """d relative to the largest value expected from noise for modules of this size."""
-    (n, p), noise = operator.shape, _noise(operator, state)
-    norms = expected_noise_norm(n, state.u.support.size) + expected_noise_norm(p, state.v.support.size)
-    return state.d / (noise * norms) if noise > 0 else np.inf
+    kept = state.u.support.size, state.v.support.size
+    return strength_of(state.d, _noise(operator, state), *zip(operator.shape, kept, strict=True))

@@ -43,7 +43,8 @@ class Solution:
 class Budget:
     """Remaining rounds in which penalties may choose their sizes, shared by all solves of one start.
 
-    Such a round costs as much as hundreds of others, and the sizes need not converge.
+    Such a round costs as much as hundreds of others, and the sizes need not converge. If none is left, a solve chooses
+    once, and another time to see whether the sizes have converged.
     """
 
     choosing: int = field(default_factory=lambda: MAX_CHOOSING_ROUNDS)

@@ -18,6 +18,7 @@ from netbic.storage.tables import summary_table
 
 Index: TypeAlias = "pd.Index[Any]"
 _POSTERIOR = "posterior_"
+_ATTRIBUTES = ("kept", "smoothing", "regressed_out")  # arrays of some models only
 
 
 class Frames(NamedTuple):
@@ -62,9 +63,7 @@ def to_frames(model: SparseGraphSVD) -> Frames:
     genes["offset"] = arrays["offsets"]
     genes["factor"] = arrays.get("factors", np.ones(len(genes)))
     genes.attrs |= {"settings": state.settings, "class": state.kind}
-    for name in ("kept", "smoothing"):
-        if name in arrays:
-            genes.attrs[name] = arrays[name].tolist()
+    genes.attrs |= {name: arrays[name].tolist() for name in _ATTRIBUTES if name in arrays}
     return Frames(
         genes,
         _weights(arrays["left_vectors"], sample_names, arrays.get("rows_posteriors")),
@@ -132,10 +131,7 @@ def _arrays(tables: Frames, modules: list[Hashable]) -> Arrays:
         arrays["factors"] = genes["factor"].to_numpy(copy=True)
     if choices is not None:
         arrays |= _chosen(genes, "columns", choices) | _chosen(samples, "rows", choices)
-    if "kept" in genes.attrs:
-        arrays["kept"] = np.array(genes.attrs["kept"], dtype=np.intp)
-    if "smoothing" in genes.attrs:
-        arrays["smoothing"] = np.array(genes.attrs["smoothing"], dtype=np.float64)
+    arrays |= {name: np.array(genes.attrs[name]) for name in _ATTRIBUTES if name in genes.attrs and modules}
     return arrays
 
 

@@ -29,9 +29,13 @@ from netbic.storage.npz import Arrays
 from netbic.storage.state_check import check_arrays, check_names
 
 _ARRAYS = ("left_vectors", "components", "singular_values", "explained_variance_ratio", "graph_share", "converged")
-# Of a Choice, in addition to the posteriors; models of earlier versions have the first four.
-CHOSEN_NUMBERS = ["sigma", "noise", "strength", "heteroscedasticity", "background", "gradation", "fallback"]
-_MODULE_NUMBERS = ("d", "graph_share", "graph_weight", "worst_rank", "by_data_alone", "free_locations")
+# Of a Choice, in addition to the posteriors; models of earlier versions have the first four or seven.
+CHOSEN_NUMBERS = [
+    *("sigma", "noise", "strength", "heteroscedasticity"),
+    *("background", "gradation", "fallback"),
+    "free_locations",
+]
+_MODULE_NUMBERS = ("d", "graph_share", "graph_weight", "worst_rank", "by_data_alone")
 _GRAPHS = ("row_graph", "column_graph")
 Names: TypeAlias = "list[str | int] | None"
 _KINDS = {kind.__name__: kind for kind in (SparseGraphSVD, StableModules)}
@@ -117,7 +121,7 @@ def module_from(arrays: Arrays) -> Module:
         choice = penalties.Choice(arrays[f"{name}_posterior"], *arrays[f"{name}_chosen"].tolist()) if known else None
         vectors.append(Vector(int(size), arrays[f"{name}_support"], arrays[f"{name}_values"], choice=choice))
     numbers: dict[str, Any] = dict(zip(_MODULE_NUMBERS, arrays["numbers"].tolist(), strict=True))
-    numbers["worst_rank"], numbers["free_locations"] = int(numbers["worst_rank"]), bool(numbers["free_locations"])
+    numbers["worst_rank"] = int(numbers["worst_rank"])
     numbers["regressed_out"] = tuple(arrays["regressed_out"].tolist())
     outcome: Any = str(arrays["outcome"])
     u, v = vectors

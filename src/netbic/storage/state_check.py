@@ -70,9 +70,9 @@ def _sizes(arrays: Mapping[str, Array]) -> Sizes:
     (rows, modules), columns = arrays["left_vectors"].shape, arrays["components"].shape[1]
     rounds = arrays["rounds"]
     whole = rounds.dtype.kind in "iu" and not (rounds < 0).any()
-    # Models of earlier versions have four numbers that describe a choice, later ones seven.
-    earlier = any(array.shape[1:] == (4,) for name, array in arrays.items() if name.endswith("_choices"))
-    numbers = 4 if earlier else 7
+    # Models of earlier versions have four or seven numbers that describe a choice.
+    earlier = {array.shape[1] for name, array in arrays.items() if name.endswith("_choices") and array.ndim == 2}
+    numbers = next((number for number in (4, 7) if number in earlier), 8)
     return {"n": rows, "K": modules, "p": columns, "R": int(rounds.sum()) if whole else -1, "C": numbers, "8": 8}
 
 
