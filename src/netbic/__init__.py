@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.2.0.dev0"
 
 if TYPE_CHECKING:
-    from netbic import enrichment, graphs, io, methods, penalties, pl, report, selection, simulate, tl
+    from netbic import comparison, enrichment, graphs, io, methods, penalties, pl, report, selection, simulate, tl
+    from netbic.comparison import compare, replicate
     from netbic.errors import InputError
     from netbic.estimators import SparseGraphSVD
     from netbic.graphs import Graph
@@ -27,9 +28,23 @@ _HOMES = {
     "InputError": "netbic.errors",
     "load": "netbic.storage",
     "save": "netbic.storage",
+    "compare": "netbic.comparison",
+    "replicate": "netbic.comparison",
     **dict.fromkeys(_PENALTIES, "netbic.penalties"),
 }
-_PACKAGES = {"enrichment", "graphs", "io", "methods", "penalties", "pl", "report", "selection", "simulate", "tl"}
+_PACKAGES = {
+    "comparison",
+    "enrichment",
+    "graphs",
+    "io",
+    "methods",
+    "penalties",
+    "pl",
+    "report",
+    "selection",
+    "simulate",
+    "tl",
+}
 _PACKAGES |= {"operators", "outofcore", "solver"}  # for extensions
 _PACKAGES |= {"files", "storage"}  # for the command line
 
@@ -46,6 +61,8 @@ __all__ = [
     "L1Ball",
     "SparseGraphSVD",
     "__version__",
+    "compare",
+    "comparison",
     "enrichment",
     "graphs",
     "io",
@@ -54,6 +71,7 @@ __all__ = [
     "methods",
     "penalties",
     "pl",
+    "replicate",
     "report",
     "save",
     "selection",

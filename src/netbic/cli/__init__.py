@@ -4,6 +4,7 @@ import click
 
 from netbic import __version__
 from netbic.cli.align import align
+from netbic.cli.compare import compare, replicate
 from netbic.cli.convert import convert
 from netbic.cli.demo import demo
 from netbic.cli.enrich import enrich
@@ -39,11 +40,13 @@ def main() -> None:
     netbic enrich DIR --gene-sets GMT        test edges and gene sets
     netbic report DIR                        results as one HTML page
     netbic score DIR NEW                     score new samples
+    netbic compare DIR1 DIR2                 match the modules of two fits
+    netbic replicate DIR OTHER               look for modules in another study
     netbic reproduce fig1                    repeat the paper's experiments
 
     netbic COMMAND --help describes the options of a command.
     """
 
 
-for command in (demo, simulate, convert, graph, align, tune, fit, enrich, report, score, reproduce):
+for command in (demo, simulate, convert, graph, align, tune, fit, enrich, report, score, compare, replicate, reproduce):
     main.add_command(command)

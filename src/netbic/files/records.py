@@ -21,6 +21,7 @@ ADDED_FILES: Final = (
     "enrichment.json",
     "samples.tsv",
     "verdicts.tsv",
+    "replication.tsv",
     "gene_moments.npz",
     "heatmaps.npz",
     "report.html",

@@ -1,9 +1,10 @@
-"""Plots of models, of AnnData objects, and of results of `netbic.selection` and `netbic.enrichment`.
+"""Plots of models, of AnnData objects, and of results of `netbic.selection`, `netbic.enrichment` and `netbic.compare`.
 
 Every function draws into the matplotlib axes `ax` (None: a new figure) and returns them. It neither shows nor saves
 the figure.
 """
 
+from netbic.pl.comparison import comparison
 from netbic.pl.convergence import convergence
 from netbic.pl.enrichment import enrichment
 from netbic.pl.heatmap import heatmap
@@ -17,6 +18,7 @@ from netbic.pl.stability import stability
 from netbic.pl.tuning import tuning
 
 __all__ = [
+    "comparison",
     "convergence",
     "enrichment",
     "heatmap",

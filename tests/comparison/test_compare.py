@@ -1,0 +1,214 @@
+"""Modules of two fits matched to each other."""
+
+import copy
+import re
+
+import anndata
+import numpy as np
+import pandas as pd
+import pytest
+
+import netbic
+from netbic.comparison.agreement import Agreement
+
+
+def changed(model, order, signs):
+    """The same model with its modules in another order and with other signs."""
+    other = copy.deepcopy(model)
+    other.components_ = (model.components_ * signs[:, None])[order]
+    other.left_vectors_ = (model.left_vectors_ * signs)[:, order]
+    return other
+
+
+def renamed(model, axis, names):
+    other = copy.deepcopy(model)
+    other.names_ = {**model.names_, axis: np.asarray(names, dtype=object)}
+    return other
+
+
+def test_a_fit_is_the_same_as_itself(model):
+    found = netbic.compare(model, model)
+    assert found.table["status"].tolist() == ["same"] * 3
+    assert found.table["module_a"].tolist() == found.table["module_b"].tolist() == [0, 1, 2]
+    for name in ("similarity", "jaccard", "cosine", "score_correlation"):
+        np.testing.assert_allclose(found.table[name], 1.0, atol=1e-12)
+    assert found.table["sign"].tolist() == [1, 1, 1]
+    assert found.verdict.startswith("Of 3 modules of a and 3 of b, 3 are the same in both")
+
+
+def test_order_and_signs_do_not_matter(model):
+    order, signs = np.array([2, 0, 1]), np.array([1.0, -1.0, -1.0])
+    found = netbic.compare(model, changed(model, order, signs)).table
+    assert found["module_b"].tolist() == np.argsort(order).tolist()
+    assert found["status"].tolist() == ["same"] * 3
+    assert found["sign"].tolist() == signs.astype(int).tolist()
+    np.testing.assert_allclose(found["similarity"], 1.0, atol=1e-12)
+    assert "with up and down exchanged" in found["reason"][1]
+
+
+def test_another_seed_finds_the_same_modules(study, model):
+    other = netbic.SparseGraphSVD(3, n_columns=60, n_init=3, random_state=7).fit(study.expression[:200])
+    assert netbic.compare(model, other).table["status"].tolist() == ["same"] * 3
+
+
+def test_other_samples_of_the_same_study(study, model):
+    other = netbic.SparseGraphSVD(3, n_columns=60).fit(study.expression[200:])
+    found = netbic.compare(model, other)
+    assert found.n_samples == 0
+    assert found.n_genes == 900
+    assert found.table["score_correlation"].isna().all()
+    assert set(found.table["status"]) <= {"same", "similar"}
+
+
+def test_what_is_new_and_what_is_gone(study, model):
+    fewer = changed(model, np.array([1]), np.ones(3))
+    fewer.n_components_ = 1
+    found = netbic.compare(model, fewer).table
+    assert found["status"].tolist() == ["gone", "same", "gone"]
+    assert found["module_b"].isna().tolist() == [True, False, True]
+    found = netbic.compare(fewer, model).table
+    assert found["status"].tolist() == ["same", "new", "new"]
+    assert found["module_b"].tolist() == [1, 0, 2]
+
+
+def test_numbers_are_those_of_plain_computations(study, model):
+    other = netbic.SparseGraphSVD(3, n_columns=90, n_rows=80).fit(study.expression.iloc[100:300, ::-1][:150])
+    found = netbic.compare(model, other)
+    for row in found.table.dropna(subset=["module_a", "module_b"]).itertuples():
+        v = pd.Series(model.components_[row.module_a], model.names_["columns"])
+        w = pd.Series(other.components_[row.module_b], other.names_["columns"])[v.index]
+        inside, theirs = {*v.index[v != 0]}, {*w.index[w != 0]}
+        assert row.genes_in_common == len(inside & theirs)
+        assert row.jaccard == pytest.approx(len(inside & theirs) / len(inside | theirs))
+        assert row.cosine == pytest.approx(v @ w)
+        u = pd.Series(model.left_vectors_[:, row.module_a], model.names_["rows"])
+        t = pd.Series(other.left_vectors_[:, row.module_b], other.names_["rows"])
+        both = u.index.intersection(t.index)
+        assert len(both) == found.n_samples == 100
+        assert row.score_correlation == pytest.approx(np.corrcoef(u[both], t[both])[0, 1])
+
+
+def test_random_genes_are_not_similar(model):
+    generator = np.random.default_rng(0)
+    for _ in range(10):
+        other = renamed(model, "columns", generator.permutation(model.names_["columns"]))
+        other.names_["rows"] = None
+        assert set(netbic.compare(model, other, n_draws=200).table["status"]) == {"gone", "new"}
+
+
+def test_the_chance_level_holds_for_all_pairs_together():
+    """In 5 % of random relabellings, at most, any pair of modules exceeds its chance level."""
+    generator = np.random.default_rng(5)
+    some, others = (
+        (generator.random((rows, 300)) < share) * generator.uniform(0.5, 1.5, (rows, 300))
+        for rows, share in ((4, 0.1), (6, 0.05))
+    )
+    above = reached = 0
+    for _ in range(300):
+        found = Agreement.between(some, others[:, generator.permutation(300)], 200, generator)
+        above += bool((found.agreement > 0).any())
+        reached += bool((found.p <= 0.05).any())
+    assert above <= 300 * 0.05 + 3 * np.sqrt(300 * 0.05 * 0.95)
+    assert reached <= 300 * 0.05 + 3 * np.sqrt(300 * 0.05 * 0.95)
+    assert above > 0
+
+
+def test_modules_of_other_genes_with_the_same_scores_are_similar(model):
+    other = renamed(model, "columns", [f"protein {k}" for k in range(900)])
+    other.components_ = np.roll(model.components_, 300, axis=1)
+    other.names_["columns"] = model.names_["columns"]
+    found = netbic.compare(model, other).table
+    assert found["status"].tolist() == ["similar"] * 3
+    assert (found["similarity"] < 0.7).all()
+
+
+def test_without_common_genes_samples_are_matched(model):
+    other = renamed(model, "columns", [f"protein {k}" for k in range(900)])
+    found = netbic.compare(model, other)
+    assert found.n_genes == 0
+    assert found.table["cosine"].isna().all()
+    assert found.table["module_b"].tolist() == [0, 1, 2]
+
+
+def test_names_that_do_not_match(model):
+    other = renamed(model, "columns", [f"protein {k}" for k in range(900)])
+    other.names_["rows"] = None
+    with pytest.raises(ValueError, match="no gene of the modules in common"):
+        netbic.compare(model, other)
+    mouse = renamed(other, "columns", [str(name).capitalize() for name in model.names_["columns"]])
+    with pytest.raises(ValueError, match="900 would be the same in lower case: if these are two species"):
+        netbic.compare(model, mouse)
+    unnamed = renamed(other, "rows", [])
+    unnamed.names_ = {"rows": None, "columns": None}
+    with pytest.raises(ValueError, match="fit both to DataFrames"):
+        netbic.compare(model, unnamed)
+    with pytest.raises(ValueError, match="occurs more than once"):
+        netbic.compare(model, renamed(model, "columns", ["A"] * 900))
+
+
+def test_arrays_without_names(study):
+    X = study.expression.to_numpy()[:200]
+    first, second = (netbic.SparseGraphSVD(3, n_columns=60, random_state=seed).fit(X) for seed in (0, 1))
+    found = netbic.compare(first, second)
+    assert found.table["status"].tolist() == ["same"] * 3
+    assert found.n_samples == 0
+    assert netbic.compare(first, second, same_samples=True).table["score_correlation"].min() > 0.9
+    with pytest.raises(ValueError, match="200 and 400 samples"):
+        netbic.compare(first, netbic.SparseGraphSVD(1).fit(study.expression.to_numpy()), same_samples=True)
+
+
+def test_few_common_samples_are_not_correlated(study, model):
+    other = netbic.SparseGraphSVD(3, n_columns=60).fit(study.expression[197:])
+    found = netbic.compare(model, other)
+    assert found.n_samples == 0
+    assert found.table["score_correlation"].isna().all()
+
+
+def test_modules_that_cannot_be_compared(model):
+    names = np.array(model.names_["columns"], dtype=object)
+    first = model.columns_[0]
+    names[first] = [f"other {k}" for k in range(first.sum())]
+    other = renamed(model, "columns", names)
+    other.names_["rows"] = None
+    status = netbic.compare(model, other).table.set_index("module_a")["status"]
+    assert status[0] == "not comparable"
+
+
+def test_no_modules(model):
+    none = changed(model, np.array([], dtype=int), np.ones(3))
+    none.n_components_ = 0
+    assert netbic.compare(model, none).table["status"].tolist() == ["gone"] * 3
+    assert netbic.compare(none, none).table.empty
+    assert "0 modules" in netbic.compare(none, none).verdict
+
+
+def test_an_anndata_object_is_the_same_as_its_model(study):
+    adata = anndata.AnnData(study.expression[:200])
+    netbic.tl.modules(adata, n_components=3, n_columns=60)
+    found = netbic.compare(adata, netbic.tl.from_anndata(adata))
+    assert found.table["status"].tolist() == ["same"] * 3
+    with pytest.raises(ValueError, match="no modules 'other'"):
+        netbic.compare(adata, adata, key="other")
+
+
+def test_a_saved_model_is_the_same(model, tmp_path):
+    netbic.save(model, tmp_path / "first")
+    found = netbic.compare(tmp_path / "first", model)
+    np.testing.assert_allclose(found.table["similarity"], 1.0, atol=1e-12)
+    assert netbic.compare(str(tmp_path / "first"), tmp_path / "first").labels == ("a", "b")
+
+
+def test_something_else_is_refused(model, tmp_path):
+    with pytest.raises(TypeError, match="DataFrame has no modules"):
+        netbic.compare(model, pd.DataFrame())
+    with pytest.raises(netbic.InputError, match="contains no model"):
+        netbic.compare(model, tmp_path)
+    with pytest.raises(netbic.InputError, match="does not exist"):
+        netbic.compare(model, tmp_path / "nowhere")
+
+
+def test_sentences_count_modules_from_1(model):
+    reasons = netbic.compare(model, model, labels=("one", "two")).table["reason"]
+    assert re.match(
+        r"Module 1 of one is module 1 of two: 60 of 60 genes in common, correlation of scores 1.00", reasons[0]
+    )

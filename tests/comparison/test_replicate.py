@@ -1,0 +1,247 @@
+"""Modules looked for in another study."""
+
+import copy
+
+import anndata
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from scipy.stats import kstest
+from sklearn.metrics import roc_auc_score
+
+import netbic
+from netbic.comparison.matched_sets import matched_sets
+from netbic.comparison.other_study import OtherStudy
+from netbic.comparison.preservation import leading_loadings, preservation
+
+
+@pytest.fixture(scope="module")
+def other(study):
+    return study.expression[200:]
+
+
+def test_modules_hold_in_new_samples_and_not_in_other_genes(model, other):
+    found = netbic.replicate(model, other, random_state=0)
+    assert found.table["verdict"].tolist() == ["replicated"] * 3
+    assert found.verdict == "Of 3 modules, 3 are replicated in the other study (200 samples, 900 genes in common)."
+    shuffled = other.set_axis(np.random.default_rng(0).permutation(other.columns), axis=1)
+    found = netbic.replicate(model, shuffled, random_state=0)
+    assert found.table["verdict"].tolist() == ["not replicated"] * 3
+    assert found.table["reason"].str.startswith("Not replicated: it explains ").all()
+
+
+def test_numbers_are_those_of_plain_computations(model, other):
+    found = netbic.replicate(model, other, n_draws=10, random_state=0).table
+    for row in found.itertuples():
+        v = model.components_[row.module]
+        inside = np.flatnonzero(v)
+        v = v[inside]
+        Z = other.to_numpy()[:, inside]
+        Z = (Z - Z.mean(axis=0)) / Z.std(axis=0)
+        share = np.var(Z @ v) / len(v)
+        assert row.variance_explained == pytest.approx(share)
+        signed = np.corrcoef(Z.T) * np.outer(np.sign(v), np.sign(v))
+        assert row.density == pytest.approx(signed[np.triu_indices(len(v), 1)].mean())
+        loadings = np.linalg.svd(Z)[2][0]
+        assert row.loading_correlation == pytest.approx(np.corrcoef(v, loadings * np.sign(v @ loadings))[0, 1])
+        rest = [np.corrcoef(Z[:, j], Z @ v - v[j] * Z[:, j])[0, 1] for j in range(len(v))]
+        assert row.sign_agreement == pytest.approx(np.mean(np.sign(rest) == np.sign(v)))
+        assert row.ratio == pytest.approx(row.variance_explained / row.variance_expected)
+
+
+def test_the_form_of_the_data_does_not_matter(model, other):
+    table = netbic.replicate(model, other, n_draws=50, random_state=0).table
+    forms = [
+        netbic.replicate(model, anndata.AnnData(other), n_draws=50, random_state=0),
+        netbic.replicate(model, other.iloc[:, ::-1], n_draws=50, random_state=0),
+        netbic.replicate(model, other.to_numpy(), n_draws=50, random_state=0),
+        netbic.replicate(model, other.to_numpy(), genes=list(other.columns), n_draws=50, random_state=0),
+        netbic.replicate(model, sp.csr_array(other.to_numpy()), genes=other.columns, n_draws=50, random_state=0),
+    ]
+    for found in forms:
+        pd.testing.assert_frame_equal(found.table, table, rtol=1e-6)
+
+
+def test_units_of_genes_and_the_sign_of_a_module_do_not_matter(model, other):
+    columns = ["variance_explained", "density", "sign_agreement", "loading_correlation"]
+    table = netbic.replicate(model, other, n_draws=20, random_state=0).table
+    units = np.random.default_rng(0).uniform(0.1, 10, other.shape[1])
+    scaled = netbic.replicate(model, other * units + 3, n_draws=20, random_state=0).table
+    np.testing.assert_allclose(scaled[columns], table[columns], rtol=1e-8)
+    turned = copy.deepcopy(model)
+    turned.components_ = -model.components_
+    found = netbic.replicate(turned, other, n_draws=20, random_state=0).table
+    pd.testing.assert_frame_equal(found, table, rtol=1e-9)
+
+
+def test_sparse_counts_are_not_made_dense():
+    generator = np.random.default_rng(0)
+    rates = np.exp(np.outer(generator.standard_normal(120), np.r_[np.ones(30), np.zeros(270)]) - 1)
+    counts = generator.poisson(rates).astype(float)
+    names = [f"g{k}" for k in range(300)]
+    model = netbic.SparseGraphSVD(1, n_columns=30).fit(pd.DataFrame(counts[:60], columns=names))
+    dense = netbic.replicate(model, pd.DataFrame(counts[60:], columns=names), n_draws=50, random_state=0).table
+    found = OtherStudy.of(sp.csr_array(counts[60:]), False)[0]
+    assert sp.issparse(found.matrix)
+    sparse = netbic.replicate(model, sp.csr_array(counts[60:]), genes=names, n_draws=50, random_state=0).table
+    pd.testing.assert_frame_equal(sparse, dense, rtol=1e-9)
+    assert dense["verdict"].tolist() == ["replicated"]
+
+
+def test_a_model_that_subtracts_sample_means_is_judged_without_them(study):
+    shifts = np.random.default_rng(3).normal(0, 3, 400)[:, None]
+    shifted = study.expression + shifts
+    model = netbic.SparseGraphSVD(2, n_columns=60, center="both").fit(shifted[:200])
+    found = netbic.replicate(model, shifted[200:], n_draws=20, random_state=0).table
+    plain = shifted[200:].to_numpy()
+    plain = plain - plain.mean(axis=1, keepdims=True)
+    by_hand = netbic.replicate(model, pd.DataFrame(plain, columns=shifted.columns), n_draws=20, random_state=0).table
+    columns = ["variance_explained", "density", "sign_agreement"]
+    np.testing.assert_allclose(found[columns], by_hand[columns], rtol=1e-6)
+
+
+def studies(kind, generator, n_genes=600, n_samples=60):
+    """Studies without modules."""
+    sd = np.exp(generator.standard_normal(n_genes)) if kind != "noise" else np.ones(n_genes)
+    X = generator.standard_normal((n_samples, n_genes))
+    if kind == "all genes follow":
+        X += np.outer(generator.standard_normal(n_samples), generator.uniform(0.5, 1.5, n_genes))
+    if kind == "signed factors":
+        X += generator.standard_normal((n_samples, 3)) @ generator.standard_normal((3, n_genes))
+    return X * sd + generator.normal(8, 2, n_genes)
+
+
+@pytest.mark.parametrize("kind", ["noise", "uneven genes", "all genes follow", "signed factors"])
+@pytest.mark.parametrize("signs", ["same", "mixed"])
+def test_p_values_are_uniform_without_the_module(kind, signs):
+    generator = np.random.default_rng([11, len(kind), len(signs)])
+    p_values = []
+    for _ in range(50):
+        study, _ = OtherStudy.of(studies(kind, generator), False)
+        for _ in range(2):
+            members = generator.choice(600, 20, replace=False)
+            weights = generator.uniform(0.3, 1.5, 20) * (1 if signs == "same" else generator.choice([-1, 1], 20))
+            p_values.append(preservation(study, members, weights, 99, generator).p)
+    assert kstest(p_values, "uniform").pvalue > 0.001
+    assert np.mean(np.array(p_values) <= 0.05) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 100)
+
+
+def test_replicated_modules_are_told_from_others():
+    """Pairs of studies with other samples, variances of genes and a factor that all genes follow."""
+    z, truth, verdicts = [], [], []
+    for seed in range(8):
+        generator = np.random.default_rng([7, seed])
+        genes = generator.permutation(600)[:120].reshape(4, 30)
+        loadings = generator.uniform(0.5, 1.5, (4, 30)) * generator.choice([-1, 1], (4, 30))
+        parts = []
+        for n_samples, n_modules in ((120, 4), (50, 2)):
+            X = studies("all genes follow" if seed % 2 else "signed factors", generator, 600, n_samples)
+            spread = X.std(axis=0)
+            for module in range(n_modules):
+                X[:, genes[module]] += spread[genes[module]] * np.outer(
+                    generator.standard_normal(n_samples), loadings[module]
+                )
+            parts.append(pd.DataFrame(X, columns=[f"g{k}" for k in range(600)]))
+        model = netbic.SparseGraphSVD(1, n_columns=30).fit(parts[0])
+        model.components_ = np.zeros((4, 600))
+        for module in range(4):
+            noise = generator.normal(0, 0.3, 30)
+            model.components_[module, genes[module]] = loadings[module] + noise
+        model.components_ /= np.linalg.norm(model.components_, axis=1, keepdims=True)
+        model.n_components_ = 4
+        found = netbic.replicate(model, parts[1], n_draws=199, random_state=seed).table
+        z += found["z"].tolist()
+        verdicts += found["verdict"].tolist()
+        truth += [1, 1, 0, 0]
+    assert roc_auc_score(truth, z) >= 0.95
+    assert "replicated" not in [verdict for verdict, true in zip(verdicts, truth, strict=True) if not true]
+    assert [verdict for verdict, true in zip(verdicts, truth, strict=True) if true].count("replicated") >= 12
+
+
+def test_missing_genes_and_entries_are_counted(model, other):
+    part = other.iloc[:, 300:].copy()
+    part.iloc[:, 100] = 1.0
+    part.iloc[:, 101] = np.nan
+    part.iloc[:5, ::7] = np.nan
+    found = netbic.replicate(model, part, n_draws=50, random_state=0)
+    available = model.columns_[:, 300:]
+    assert found.table["n_available"].tolist() == np.delete(available, [100, 101], axis=1).sum(axis=1).tolist()
+    assert found.table["n_genes"].tolist() == [60, 60, 60]
+    assert found.n_genes == 600
+    assert found.table["reason"].str.contains("of its 60 genes").any()
+    judged = found.table[found.table["verdict"] != "too few genes or samples to tell"]
+    assert np.isfinite(judged[["z", "p", "q"]].to_numpy()).all()
+
+
+def test_too_little_to_tell(model, other):
+    few = netbic.replicate(model, other[:3], random_state=0)
+    assert set(few.table["verdict"]) == {"too few genes or samples to tell"}
+    assert few.table["p"].isna().all()
+    assert few.table["q"].isna().all()
+    assert few.table["reason"][0] == "Cannot be judged: the other study has 3 samples, at least 10 are needed."
+    assert "3 cannot be judged" in few.verdict
+    genes = [*other.columns[model.columns_[0]][:3], *other.columns[~model.columns_.any(axis=0)]]
+    few = netbic.replicate(model, other[genes], n_draws=20, random_state=0)
+    assert few.table["verdict"][0] == "too few genes or samples to tell"
+    assert "has 3 of its 60 genes, at least 5 are needed" in few.table["reason"][0]
+    crowded = netbic.replicate(model, other.loc[:, model.columns_.any(axis=0)], random_state=0)
+    assert "random sets can be drawn from only" in crowded.table["reason"][0]
+
+
+def test_samples_of_the_fit_are_recognised(study, model):
+    found = netbic.replicate(model, study.expression[150:], n_draws=20, random_state=0)
+    assert found.n_shared == 50
+    assert "50 of its samples seem to be samples of the fit" in found.verdict
+    new = netbic.replicate(model, study.expression[150:], new_samples_only=True, n_draws=20, random_state=0)
+    assert (new.n_samples, new.n_shared) == (200, 0)
+    barcodes = study.expression[150:].rename(index=lambda name: f"{name}-01A")
+    assert netbic.replicate(model, barcodes, n_draws=20, random_state=0).n_shared == 50
+    with pytest.raises(ValueError, match="all 200 samples of X_other are samples of the fit"):
+        netbic.replicate(model, study.expression[:200], new_samples_only=True)
+
+
+def test_bad_input(model, other):
+    with pytest.raises(ValueError, match="no gene of the modules in common"):
+        netbic.replicate(model, other.add_prefix("x"))
+    with pytest.raises(ValueError, match="if these are two species"):
+        netbic.replicate(model, other.rename(columns=str.lower))
+    with pytest.raises(ValueError, match="occurs more than once"):
+        netbic.replicate(model, other.set_axis(["A"] * 900, axis=1))
+    with pytest.raises(ValueError, match="800 columns without names"):
+        netbic.replicate(model, other.to_numpy()[:, :800])
+    with pytest.raises(ValueError, match="genes has 2 names"):
+        netbic.replicate(model, other.to_numpy(), genes=["a", "b"])
+    with pytest.raises(ValueError, match="infinite"):
+        netbic.replicate(model, other.replace(other.iloc[0, 0], np.inf))
+    with pytest.raises(ValueError, match="n_draws"):
+        netbic.replicate(model, other, n_draws=0)
+    with pytest.raises(TypeError, match="SparseGraphSVD is needed"):
+        netbic.replicate("model", other)
+
+
+def test_random_sets_have_similar_means_and_variances_and_no_repetitions():
+    generator = np.random.default_rng(0)
+    traits = [generator.normal(size=3000), generator.lognormal(size=3000)]
+    members = np.argsort(traits[1])[-80:]  # of the largest variance
+    sets = matched_sets(traits, members, 200, generator)
+    assert sets.shape == (200, 80)
+    assert not np.isin(sets, members).any()
+    assert all(len(set(row)) == 80 for row in sets.tolist())
+    ranks = [np.argsort(np.argsort(trait)) / 3000 for trait in traits]
+    assert np.abs(ranks[1][sets] - ranks[1][members]).mean() < 0.12
+    assert np.abs(ranks[0][sets] - ranks[0][members]).mean() < 0.12
+
+
+def test_traits_that_are_the_same_for_all_genes_are_not_matched():
+    generator = np.random.default_rng(0)
+    sets = matched_sets([np.zeros(500), np.ones(500)], np.arange(10), 400, generator)
+    assert set(np.unique(sets)) == set(range(10, 500))
+
+
+def test_leading_loadings_of_wide_and_tall_matrices():
+    generator = np.random.default_rng(0)
+    for shape in ((5, 30), (30, 5)):
+        genes = generator.standard_normal(shape)
+        expected = np.linalg.svd(genes)[0][:, 0]
+        np.testing.assert_allclose(np.abs(leading_loadings(genes)), np.abs(expected), atol=1e-8)
