@@ -1,6 +1,8 @@
 """Modules looked for in another study."""
 
 import copy
+import re
+from pathlib import Path
 
 import anndata
 import numpy as np
@@ -245,3 +247,11 @@ def test_leading_loadings_of_wide_and_tall_matrices():
         genes = generator.standard_normal(shape)
         expected = np.linalg.svd(genes)[0][:, 0]
         np.testing.assert_allclose(np.abs(leading_loadings(genes)), np.abs(expected), atol=1e-8)
+
+
+def test_the_page_on_comparisons_runs():
+    page = (Path(__file__).parents[2] / "docs" / "compare.md").read_text()
+    scope = {}
+    exec(re.search(r"```python\n(.*?)```", page, re.DOTALL).group(1), scope)
+    assert scope["found"].table["status"].tolist()[:3] == ["same"] * 3
+    assert scope["found"].table["status"].tolist()[3:] == ["new"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,15 +41,12 @@ def compare(folder_a: Path, folder_b: Path, out: Path | None, plot: Path | None,
     for path in written:
         netbic.files.check_output_file(path, inputs, force=force)
     found = netbic.compare(folder_a, folder_b, random_state=seed)
-    click.echo(found.verdict)
-    for reason in found.table["reason"]:
-        click.echo(f"  {reason}")
     if out is not None:
         netbic.io.write_table(out, found.table)
     if plot is not None:
         _draw(plot, found)
-    for path in written:
-        click.echo(f"{path}")
+    for line in (found.verdict, *(f"  {reason}" for reason in found.table["reason"]), *map(str, written)):
+        click.echo(line)
 
 
 def _check_plot(path: Path | None) -> None:
@@ -88,19 +86,25 @@ def replicate(
         model, data.matrix, genes=list(data.genes), samples=list(data.samples), new_samples_only=new_samples_only,
         n_draws=n_draws, random_state=seed,
     )  # fmt: skip
-    click.echo(found.verdict)
-    if found.n_shared:
-        click.echo("--new-samples-only leaves these samples out")
-    top_genes = netbic.io.summary_table(model)["top_genes"]
-    for number, (genes, reason) in enumerate(zip(top_genes, found.table["reason"], strict=True), start=1):
-        click.echo(f"  module {number} ({', '.join(genes.split(', ')[:3])}, ...): {reason}")
     _check_table(folder, other, out, force)  # it may have been created meanwhile
     if out is not None:
         netbic.io.write_table(out, found.table)
     else:
         with netbic.io.locked(folder):
             netbic.files.add_files(folder, {_TABLE: netbic.files.table_bytes(folder / _TABLE, found.table)})
+    for line in _answer(model, found):
+        click.echo(line)
     click.echo(f"{folder / _TABLE if out is None else out}")
+
+
+def _answer(model: netbic.SparseGraphSVD, found: netbic.comparison.Replication) -> Iterator[str]:
+    """The verdict and a line per module."""
+    yield found.verdict
+    if found.n_shared:
+        yield "--new-samples-only leaves these samples out"
+    top_genes = netbic.io.summary_table(model)["top_genes"]
+    for number, (genes, reason) in enumerate(zip(top_genes, found.table["reason"], strict=True), start=1):
+        yield f"  module {number} ({', '.join(genes.split(', ')[:3])}, ...): {reason}"
 
 
 def _check_table(folder: Path, other: str, out: Path | None, force: bool) -> None:

@@ -152,7 +152,7 @@ def replicate(
     X, gene_names, sample_names = _matrix_and_names(X_other, genes, samples)
     kept, n_shared = _samples(model, sample_names, X.shape[0], new_samples_only)
     at, columns = _common(model, gene_names, X.shape[1])
-    study, varying = OtherStudy.of(X[kept][:, columns], model.center in ("rows", "both"))
+    study, varying = OtherStudy.of(X[:, columns][kept], model.center in ("rows", "both"))
     judged = _Judged(study, at[varying], n_draws, np.random.default_rng(random_state))
     return Replication(judged.table(model), at.size, kept.size, n_shared)
 
