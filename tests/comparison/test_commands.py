@@ -83,7 +83,7 @@ def test_compare_refuses_other_folders(folders, tmp_path):
 def test_replicate_writes_a_table_that_belongs_to_the_results(folders):
     done = run_successfully("replicate", folders / "one", folders / "second.tsv")
     lines = done.output.splitlines()
-    assert lines[0] == "Of 3 modules, 3 are replicated in the other study (200 samples, 900 genes in common)."
+    assert lines[0] == "Of 3 modules, 3 are replicated in the other study (900 genes in common, 200 samples)."
     assert lines[1].startswith("  module 1 (GENE")
     assert "Replicated: it explains" in lines[1]
     assert lines[-1] == str(folders / "one" / "replication.tsv")
@@ -111,7 +111,7 @@ def test_replicate_never_replaces_a_file_of_the_users(folders, tmp_path):
 
 def test_replicate_recognises_samples_of_the_fit(folders):
     done = run_successfully("replicate", folders / "one", folders / "first.tsv", "--draws", 99)
-    assert "200 of its samples seem to be samples of the fit" in done.output
+    assert "Not independent: 200 samples of it may be in the first study too" in done.output
     assert "--new-samples-only leaves these samples out" in done.output
     refused = run("replicate", folders / "one", folders / "first.tsv", "--new-samples-only")
     assert refused.exit_code == 1
@@ -130,7 +130,9 @@ def test_replicate_in_files_that_do_not_fit(folders, study, tmp_path):
     assert "exchange genes and samples (--samples-in-rows)" in refused(other.T).output
     few = refused(other.iloc[:, :3])
     assert few.exit_code == 0
-    assert few.output.splitlines()[0].startswith("Of 3 modules, 3 cannot be judged in the other study (3 samples")
+    assert few.output.splitlines()[0].startswith(
+        "Of 3 modules, 3 cannot be judged in the other study (900 genes in common, 3 samples"
+    )
     (tmp_path / "table.tsv").unlink()
     missing = other.copy()
     missing.iloc[::5, ::3] = np.nan

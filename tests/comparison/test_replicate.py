@@ -26,7 +26,7 @@ def other(study):
 def test_modules_hold_in_new_samples_and_not_in_other_genes(model, other):
     found = netbic.replicate(model, other, random_state=0)
     assert found.table["verdict"].tolist() == ["replicated"] * 3
-    assert found.verdict == "Of 3 modules, 3 are replicated in the other study (200 samples, 900 genes in common)."
+    assert found.verdict == "Of 3 modules, 3 are replicated in the other study (900 genes in common, 200 samples)."
     shuffled = other.set_axis(np.random.default_rng(0).permutation(other.columns), axis=1)
     found = netbic.replicate(model, shuffled, random_state=0)
     assert found.table["verdict"].tolist() == ["not replicated"] * 3
@@ -181,12 +181,14 @@ def test_too_little_to_tell(model, other):
     assert set(few.table["verdict"]) == {"too few genes or samples to tell"}
     assert few.table["p"].isna().all()
     assert few.table["q"].isna().all()
-    assert few.table["reason"][0] == "Cannot be judged: the other study has 3 samples, at least 10 are needed."
+    assert (
+        few.table["reason"][0] == "Cannot be judged: number of samples in the other study: 3, at least 10 are needed."
+    )
     assert "3 cannot be judged" in few.verdict
     genes = [*other.columns[model.columns_[0]][:3], *other.columns[~model.columns_.any(axis=0)]]
     few = netbic.replicate(model, other[genes], n_draws=20, random_state=0)
     assert few.table["verdict"][0] == "too few genes or samples to tell"
-    assert "has 3 of its 60 genes, at least 5 are needed" in few.table["reason"][0]
+    assert "has 3 of its 60 genes (that vary), at least 5 are needed" in few.table["reason"][0]
     crowded = netbic.replicate(model, other.loc[:, model.columns_.any(axis=0)], random_state=0)
     assert "random sets can be drawn from only" in crowded.table["reason"][0]
 
@@ -194,7 +196,7 @@ def test_too_little_to_tell(model, other):
 def test_samples_of_the_fit_are_recognised(study, model):
     found = netbic.replicate(model, study.expression[150:], n_draws=20, random_state=0)
     assert found.n_shared == 50
-    assert "50 of its samples seem to be samples of the fit" in found.verdict
+    assert "Not independent: 50 samples of it may be in the first study too" in found.verdict
     new = netbic.replicate(model, study.expression[150:], new_samples_only=True, n_draws=20, random_state=0)
     assert (new.n_samples, new.n_shared) == (200, 0)
     barcodes = study.expression[150:].rename(index=lambda name: f"{name}-01A")

@@ -77,10 +77,12 @@ class Replication:
         parts = [part for part in parts if not part.startswith("0 ")]
         if n_open := found.count(TOO_FEW):
             parts.append(f"{n_open} cannot be judged")
-        given = f"{self.n_samples:,} samples, {self.n_genes:,} genes in common"
+        given = f"{self.n_genes:,} genes in common, {_samples_in_words(self.n_samples)}"
         text = f"Of {len(found)} module{'s' * (len(found) != 1)}, {', '.join(parts)} in the other study ({given})."
         if self.n_shared:
-            text += f" {self.n_shared:,} of its samples seem to be samples of the fit: it is not independent of it."
+            text += (
+                f" Not independent: {_samples_in_words(self.n_shared)} of it may be in the first study too, by name."
+            )
         return text
 
     def __repr__(self) -> str:
@@ -251,10 +253,10 @@ class _Judged(NamedTuple):
 
     def _lacking(self, available: int, size: int) -> str:
         """What there is too little of, in words; nothing if a module can be judged."""
-        if available < MIN_GENES:
-            return f"the other study has {available} of its {size} genes, at least {MIN_GENES} are needed"
         if self.study.n_samples < MIN_SAMPLES:
-            return f"the other study has {self.study.n_samples} samples, at least {MIN_SAMPLES} are needed"
+            return f"number of samples in the other study: {self.study.n_samples}, at least {MIN_SAMPLES} are needed"
+        if available < MIN_GENES:
+            return f"the other study has {available} of its {size} genes (that vary), at least {MIN_GENES} are needed"
         others = self.features.size - available
         if others < _OTHERS * available:
             needed = f"at least {_OTHERS * available:,} are needed"
@@ -302,6 +304,10 @@ def _reason(verdict: str, found: Preservation, q_value: float, genes: str) -> st
 
 def _times(ratio: float) -> str:
     return f"{ratio:.1f} times" if ratio < 10 else f"{ratio:.0f} times"
+
+
+def _samples_in_words(number: int) -> str:
+    return f"{number:,} sample{'s' * (number != 1)}"
 
 
 def _are(number: int) -> str:

@@ -65,9 +65,10 @@ class Comparison:
             NOT_COMPARABLE: "not comparable",
         }
         parts = [f"{number} {'is' if number == 1 else 'are'} {words[kind]}" for kind, number in _counted(status)]
-        sizes = self.similarity["similarity"].shape
+        n_first, n_second = self.similarity["similarity"].shape
+        compared = f"Of {n_first} module{'s' * (n_first != 1)} of {first} and {n_second} of {second}"
         given = f"{self.n_genes:,} genes and {self.n_samples:,} samples in common"
-        return f"Of {sizes[0]} modules of {first} and {sizes[1]} of {second}, {', '.join(parts) or 'none'} ({given})."
+        return f"{compared}, {', '.join(parts) or 'none'} ({given})."
 
     def __repr__(self) -> str:
         return "\n".join([self.verdict, *(f"  {reason}" for reason in self.table["reason"])])
@@ -91,12 +92,12 @@ def compare(
     """Match the modules of two fits one to one, and say which are the same, similar, new or gone.
 
     Modules are matched by their genes and, if the fits have samples in common, by the scores of these samples. The sign
-    of a module is arbitrary and does not matter. Two numbers are computed for every pair of modules: |cosine| of the
-    weights over the genes that both fits have, and |correlation| of the scores. What they reach by chance is found by
-    permuting the names of the genes or samples of one fit: the chance levels of all pairs are such that in 95 % of the
-    permutations no pair exceeds its own. The agreement of two modules is (observed - chance) / (1 - chance), which is
-    0 for modules of random genes of the same sizes and 1 for identical ones, and their similarity is the mean of the
-    agreements of genes and samples (if only one is known, that one).
+    of a module is arbitrary and does not matter. Two numbers are computed for every pair of modules: the absolute
+    cosine of the weights over the genes that both fits have, and the absolute correlation of the scores. What they
+    reach by chance is found by permuting the names of the genes or samples of one fit: the chance levels of all pairs
+    are such that in 95 % of the permutations no pair exceeds its own. The agreement of two modules is (observed -
+    chance) / (1 - chance), which is 0 for modules of random genes of the same sizes and 1 for identical ones, and their
+    similarity is the mean of the agreements of genes and samples (if only one is known, that one).
 
     Matched modules are *the same* if their similarity is at least 0.7 and the agreement of their genes at least 0.5,
     and *similar* from 0.3. Modules of the first fit that are matched to none are *gone*, those of the second one *new*.
