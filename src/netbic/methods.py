@@ -131,8 +131,13 @@ def _axis_settings(axis: str, chosen: Method, k: int | None, keywords: dict[str,
 
 
 def usual_sizes(n_samples: int, n_features: int) -> tuple[int, int]:
-    """Default numbers of samples and features per module: a tenth of the samples, 200 features (at most a fifth)."""
-    return max(2, n_samples // 10), min(200, max(2, n_features // 5))
+    """Default numbers of samples and features per module: a tenth of the samples, 1.5% of the features.
+
+    There are 50 to 200 features, but at most a fifth of all. In tumours measured with 13,000 genes or more, 200 genes
+    gave reproducible modules; with 3,000 genes, 50 did, and 200 mixed several signals in one module.
+    """
+    share = min(200, max(50, round(0.015 * n_features)))
+    return max(2, n_samples // 10), min(share, max(2, n_features // 5))
 
 
 def usual_settings(shape: tuple[int, int], model: SparseGraphSVD | None = None) -> dict[str, Any]:

@@ -77,8 +77,8 @@ def modules(
     n_components : int
         Number of modules.
     n_rows, n_columns : int, optional
-        Cells and genes per module. Default: all cells; as many genes as the data identify, or 200 (at most a fifth of
-        all) if they do not identify a number.
+        Cells and genes per module. Default: all cells; as many genes as the data identify, or 1.5% of the genes (50 to
+        200) if they do not identify a number.
     layer : str, optional
         Layer to use instead of X.
     mask_var : str or boolean array, optional

@@ -180,7 +180,7 @@ class ModelOptions:
 @click.option(
     "--genes",
     type=click.IntRange(1),
-    show_default="chosen for each module; 200, at most a fifth of all genes, if the data do not identify it",
+    show_default="chosen for each module; 1.5% of the genes (50 to 200) if the data do not identify it",
     help="Genes per module.",
 )
 @click.option(

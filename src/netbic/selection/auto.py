@@ -55,7 +55,7 @@ def choose_settings(
     """Choose sizes, number of modules and smoothness for a model.
 
     - Sizes: all samples are kept; the number of features is that which `AdaptiveSupport` identifies, module by module,
-      and 200 (at most a fifth) where it does not. Features that differ in their noise are scaled if this makes sizes
+      and 1.5% (50 to 200) where it does not. Features that differ in their noise are scaled if this makes sizes
       identifiable. Sizes that are set in the model are kept.
     - Number of modules: those that stand out against data with random signs (`n_modules`), at most `most`.
     - Graph: used as a term with the model's own smoothness, or for smoothing the data, if this helps to explain unseen

@@ -162,11 +162,11 @@ class HeldOutCoherence:
 def _fix_sizes(model: SparseGraphSVD, fitted: SparseGraphSVD) -> None:
     """Replace a penalty on genes that chooses sizes: other sizes in halves would look like other genes.
 
-    The size is one that most modules of the whole fit do not exceed; of a smaller module as many genes are compared.
+    The size is that of the largest module of the whole fit; of a smaller one as many genes are compared.
     """
     penalty = model.column_penalty
     if penalty is not None and penalty.chooses_size and fitted.n_components_:
-        size = int(np.percentile([judged_genes(vector).size for vector in fitted.components_], 75))
+        size = max(judged_genes(vector).size for vector in fitted.components_)
         model.set_params(column_penalty=L0(max(1, size), nonnegative=penalty.nonnegative))
 
 
