@@ -1,6 +1,7 @@
 """What modules have to do with what is known about the samples: labels, numbers, survival times."""
 
 from netbic.association.associations import Associations, associate, associate_scores
+from netbic.association.associations import wide as wide
 from netbic.association.contingency import chi_squared, fisher
 from netbic.association.correlation import pearson, spearman
 from netbic.association.cox import CoxModel, cox
@@ -12,6 +13,9 @@ from netbic.association.sample_table import read_variables
 from netbic.association.survival import kaplan_meier, log_rank
 from netbic.association.variables import Variable
 from netbic.association.wording import in_words, strongest
+from netbic.association.wording import variable_line as variable_line
+from netbic.association.writing import WRITTEN as WRITTEN
+from netbic.association.writing import stored_scores, write_associations
 
 __all__ = [
     "Associations",
@@ -35,5 +39,7 @@ __all__ = [
     "read_variables",
     "spearman",
     "standardised_difference",
+    "stored_scores",
     "strongest",
+    "write_associations",
 ]

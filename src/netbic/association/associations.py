@@ -56,6 +56,10 @@ class Associations:
         """The summary as lines of text: matching, variables, and the strongest associations of each variable."""
         yield from self.match.lines()
         yield from map(variable_line, self.variables.to_dict("records"))
+        yield from self.findings()
+
+    def findings(self) -> Iterator[str]:
+        """The notes and the strongest associations of each variable as lines of text."""
         if self.adjusted_for:
             yield f"adjusted for {', '.join(self.adjusted_for)}; groups of samples are not tested"
         yield from self.notes
