@@ -116,8 +116,8 @@ def associate(
     >>> model = netbic.SparseGraphSVD(1, n_columns=60).fit(study.expression)
     >>> labels = pd.DataFrame({"subtype": np.where(study.samples[0], "A", "B")}, index=study.expression.index)
     >>> found = netbic.associate(model, study.expression, labels)
-    >>> found.table[["level", "test", "effect_name"]].drop_duplicates().to_string(index=False).splitlines()[1].split()
-    ['Kruskal-Wallis', 'epsilon', 'squared']
+    >>> found.table[found.table["test"] == "Mann-Whitney"][["level", "effect_name", "n"]].to_dict("records")
+    [{'level': 'A', 'effect_name': 'AUC', 'n': 200}, {'level': 'B', 'effect_name': 'AUC', 'n': 200}]
     """
     own_names = axis_names(X)[0]
     n_samples = X.shape[0] if hasattr(X, "shape") else len(X)

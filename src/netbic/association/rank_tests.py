@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from math import log, nan, sqrt
+from math import sqrt
 
 import numpy as np
 from scipy.optimize import brentq
+from scipy.special import expit, logit
 from scipy.stats import chi2, mannwhitneyu, norm, rankdata
+from scipy.stats import t as t_distribution
 
 from netbic.arrays import Bools, Floats, Indices
-from netbic.association.results import UNDEFINED, Result, Z
+from netbic.association.results import CONFIDENCE, UNDEFINED, Result, Z
 
 _EXACT_BELOW = 50  # samples per group, as in R
 _NEXT = 1e-12  # from 0 or 1, where the standard error is zero
@@ -43,8 +45,9 @@ def mann_whitney(scores: Floats, inside: Bools) -> Result:
     The AUC is the probability that a sample inside has a higher score than one outside, ties counting one half: 0.5
     without an effect, above it if scores inside are higher, below it if they are lower. The p-value is exact if both
     groups have fewer than 50 samples and no scores are tied; otherwise it is that of the normal approximation with
-    corrections for ties and continuity (the default of `wilcox.test` in R). The confidence interval is that of DeLong,
-    on the logit scale; if all samples inside are beyond all samples outside, that of Newcombe (2006, method 5).
+    corrections for ties and continuity (the default of `wilcox.test` in R). The confidence interval uses the
+    variance of DeLong, on the logit scale, with a quantile of the t distribution; if all samples inside are beyond all
+    samples outside, it is that of Newcombe (2006, method 5).
 
     Examples
     --------
@@ -80,19 +83,26 @@ def _tie_correction(ranks: Floats) -> float:
 def auc_interval(scores: Floats, inside: Bools, auc: float) -> tuple[float, float]:
     """Confidence interval of an AUC: DeLong's variance on the logit scale, Newcombe's method where that is zero."""
     n_inside, n_outside = int(np.count_nonzero(inside)), int(np.count_nonzero(~inside))
-    variance = _delong_variance(scores, inside) if min(n_inside, n_outside) > 1 else nan
-    if not variance > 0 or not 0 < auc < 1:
+    variance, df = _delong_variance(scores, inside) if min(n_inside, n_outside) > 1 else (0.0, 0.0)
+    if variance == 0 or not 0 < auc < 1:
         return _newcombe(auc, n_inside, n_outside)
-    logit, half = log(auc / (1 - auc)), Z * sqrt(variance) / (auc * (1 - auc))
-    return tuple(1 / (1 + np.exp(-np.clip(logit + sign * half, -700, 700))) for sign in (-1, 1))
+    quantile = float(t_distribution.ppf((1 + CONFIDENCE) / 2, df))
+    half = quantile * sqrt(variance) / (auc * (1 - auc))
+    low, high = expit(logit(auc) + half * np.array([-1.0, 1.0]))
+    return float(low), float(high)
 
 
-def _delong_variance(scores: Floats, inside: Bools) -> float:
-    """Variance of the AUC from its placement values (DeLong, DeLong and Clarke-Pearson 1988), by ranks."""
+def _delong_variance(scores: Floats, inside: Bools) -> tuple[float, float]:
+    """Variance of the AUC from its placement values (DeLong, DeLong and Clarke-Pearson 1988), by ranks.
+
+    The degrees of freedom are those of Satterthwaite, as in the test of Brunner and Munzel (2000).
+    """
     ranks, own, other = rankdata(scores), scores[inside], scores[~inside]
-    placed_inside = (ranks[inside] - rankdata(own)) / other.size
-    placed_outside = (ranks[~inside] - rankdata(other)) / own.size
-    return float(np.var(placed_inside, ddof=1) / own.size + np.var(placed_outside, ddof=1) / other.size)
+    placed = (ranks[inside] - rankdata(own)) / other.size, (ranks[~inside] - rankdata(other)) / own.size
+    parts = [float(np.var(values, ddof=1)) / values.size for values in placed]
+    variance = sum(parts)
+    scale = sum(part**2 / (values.size - 1) for part, values in zip(parts, placed, strict=True))
+    return variance, variance**2 / scale if scale > 0 else 1.0
 
 
 def _newcombe(auc: float, n_inside: int, n_outside: int) -> tuple[float, float]:
