@@ -1,5 +1,8 @@
 """Associations of modules with sample tables: matching, types, tests, and input that cannot be used."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -258,3 +261,11 @@ def test_a_model_and_its_data():
     pd.testing.assert_frame_equal(found.table, netbic.associate(model, X, labels).table)
     with pytest.raises(netbic.InputError, match="no sample names"):
         netbic.associate(model, X, labels[:100])
+
+
+def test_the_page_runs(capsys):
+    page = (Path(__file__).parents[2] / "docs" / "associations.md").read_text()
+    for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(code, scope := {})
+    assert "subtype: A is higher in module 1" in capsys.readouterr().out
+    assert scope["found"].table.columns.tolist() == COLUMNS

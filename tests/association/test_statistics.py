@@ -191,3 +191,22 @@ def test_exact_spearman_p_values_are_those_of_all_permutations():
     found = spearman(np.arange(6.0), y)
     own = np.array([np.corrcoef(np.arange(6), order)[0, 1] for order in permutations(range(6))])
     assert found.p == pytest.approx(2 * np.mean(own >= found.effect - 1e-9))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_fisher_equals_scipy(seed):
+    generator = np.random.default_rng(seed)
+    first, second = generator.uniform(size=(2, 40)) < generator.uniform(0.2, 0.8, (2, 1))
+    table = [[np.sum(a & b) for b in (second, ~second)] for a in (first, ~first)]
+    found, expected = fisher(first, second), stats.contingency.odds_ratio(table)
+    interval = expected.confidence_interval()
+    assert found.p == pytest.approx(stats.fisher_exact(table).pvalue, rel=1e-8)
+    assert (found.effect, found.low, found.high) == pytest.approx((expected.statistic, *interval), rel=1e-6)
+
+
+def test_fisher_of_disjoint_and_identical_groups():
+    first = np.arange(10_000) < 3000
+    same, other = fisher(first, first), fisher(first, ~first)
+    assert (same.effect, same.high, other.effect, other.low) == (np.inf, np.inf, 0, 0)
+    assert same.low > 1000
+    assert same.p == other.p == 0  # below the smallest number

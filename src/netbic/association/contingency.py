@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from math import sqrt
+from collections.abc import Callable
+from math import exp, inf, sqrt
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2, fisher_exact, random_table
-from scipy.stats.contingency import odds_ratio
+from scipy.optimize import brentq
+from scipy.special import softmax
+from scipy.stats import chi2, hypergeom, random_table
 
-from netbic.arrays import Bools
-from netbic.association.results import UNDEFINED, Result
+from netbic.arrays import Bools, Floats
+from netbic.association.results import CONFIDENCE, UNDEFINED, Result
 
 Counts = NDArray[np.int64]
 MONTE_CARLO: Final = 9_999  # random tables
 _SEED = 0
 _SMALLEST_EXPECTED = 5
+_SAME = 1e-7  # relative: tables whose probabilities differ by less are equally likely, as in R
 _EQUAL = 1e-9  # relative: statistics of the same table may differ by rounding errors
 
 
@@ -34,13 +37,43 @@ def fisher(first: Bools, second: Bools) -> Result:
     >>> round(fisher(first, second).p, 4), round(fisher(first, second).effect, 4)
     (0.4857, 6.4083)
     """
-    table = np.array([[np.sum(a & b) for b in (second, ~second)] for a in (first, ~first)])
-    if not table.sum(axis=0).all() or not table.sum(axis=1).all():
+    n, n_first, n_second = first.size, int(np.count_nonzero(first)), int(np.count_nonzero(second))
+    if n_first in (0, n) or n_second in (0, n):
         return UNDEFINED
-    found = odds_ratio(table, kind="conditional")
-    interval = found.confidence_interval()
-    estimate = float(found.statistic)
-    return Result(estimate, float(fisher_exact(table).pvalue), estimate, float(interval.low), float(interval.high))
+    counts = np.arange(max(0, n_first + n_second - n), min(n_first, n_second) + 1)
+    both = int(np.count_nonzero(first & second)) - int(counts[0])
+    logs: Floats = np.asarray(hypergeom.logpmf(counts, n, n_first, n_second))
+    probabilities = np.exp(logs)
+    p = float(np.sum(probabilities[probabilities <= probabilities[both] * (1 + _SAME)]))
+    effect, low, high = _odds_ratio(logs, both)
+    return Result(effect, min(p, 1.0), effect, low, high)
+
+
+def _odds_ratio(logs: Floats, observed: int) -> tuple[float, float, float]:
+    """Conditional maximum likelihood estimate of an odds ratio, and its exact confidence interval.
+
+    `logs` are the logarithms of the probabilities of all counts if the odds ratio is 1, `observed` the position of the
+    observed one.
+    """
+    counts, last, tail = np.arange(logs.size), logs.size - 1, (1 - CONFIDENCE) / 2
+
+    def weights(log_ratio: float) -> Floats:
+        return np.asarray(softmax(logs + log_ratio * counts))
+
+    def root(function: Callable[[float], float]) -> float:
+        """Where an increasing function of the logarithm of the ratio is zero; the ratio itself."""
+        reach = 1.0
+        while function(-reach) > 0 or function(reach) < 0:
+            reach *= 2
+        return exp(brentq(function, -reach, reach, xtol=1e-13, rtol=1e-13))
+
+    if observed in (0, last):
+        estimate = 0.0 if observed == 0 else inf
+    else:
+        estimate = root(lambda log_ratio: float(weights(log_ratio) @ counts) - observed)
+    low = 0.0 if observed == 0 else root(lambda log_ratio: float(weights(log_ratio)[observed:].sum()) - tail)
+    high = inf if observed == last else root(lambda log_ratio: tail - float(weights(log_ratio)[: observed + 1].sum()))
+    return estimate, low, high
 
 
 def chi_squared(table: Counts) -> tuple[Result, bool]:

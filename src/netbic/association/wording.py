@@ -77,7 +77,8 @@ def in_words(row: dict[Any, Any]) -> str:
     """
     module, level, name = f"module {int(row['module']) + 1}", str(row["level"]), str(row["effect_name"])
     more = _distance(float(row["effect"]), name) > 0
-    numbers = f"({name} {_number(float(row['effect']))}, q = {float(row['q']):.1g})"
+    q = float(row["q"])
+    numbers = f"({name} {_number(float(row['effect']))}, {f'q = {q:.1g}' if q > 0 else 'q < 1e-300'})"
     if level:
         return f"{level} is {'higher' if more else 'lower'} in {module} {numbers}"
     if name.startswith(_RATIOS):
