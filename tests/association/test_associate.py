@@ -110,7 +110,7 @@ def test_a_variable_that_covariates_explain_is_reported(scores):
     table = pd.DataFrame({"site": list("ab") * (N // 2), "batch": [1, 2] * (N // 2)}, index=SAMPLES)
     found = associate_scores(scores, None, table, adjust=["batch"])
     assert found.table["p"].isna().all()
-    assert "site: batch explain it completely, so it cannot be tested" in list(found.lines())
+    assert "site is explained completely by the covariates (batch): it cannot be tested" in list(found.lines())
 
 
 def test_types_are_guessed():
@@ -224,6 +224,8 @@ def test_names_that_do_not_match_are_explained():
         assert f"'{other[0]}'" in str(problem.value)
     with pytest.raises(netbic.InputError, match="exchange rows and columns"):
         match_samples(samples, pd.DataFrame([range(10)], columns=samples, index=["age"]))
+    with pytest.raises(netbic.InputError, match="several columns 'a'"):
+        match_samples(samples, pd.DataFrame(np.ones((10, 2)), columns=["a", "a"], index=samples))
     with pytest.raises(netbic.InputError, match="more than once"):
         match_samples(samples, pd.DataFrame({"a": [1, 2]}, index=samples[[0, 0]]))
 

@@ -138,6 +138,8 @@ def wide(samples: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Scores and groups, samples by modules, from the table of `selection.sample_groups` (samples.tsv)."""
     modules, names = (samples[column].drop_duplicates() for column in ("module", "sample"))
     shape = (len(modules), len(names))
+    if samples.empty:
+        raise InputError("there are no modules to compare with the sample table")
     if len(samples) != shape[0] * shape[1]:
         raise InputError(
             f"the table of scores has {len(samples):,} rows for {shape[0]:,} modules and {shape[1]:,} samples: it must "
@@ -246,4 +248,4 @@ def _notes(
         undefined = result[result["p"].isna()].groupby("variable", sort=False)["p"].size()
         for name, n_undefined in undefined.items():
             if n_undefined == (result["variable"] == name).sum():
-                yield f"{name}: {', '.join(covariates)} explain it completely, so it cannot be tested"
+                yield f"{name} is explained completely by the covariates ({', '.join(covariates)}): it cannot be tested"

@@ -80,6 +80,10 @@ def match_samples(samples: pd.Index[Any], table: pd.DataFrame) -> SampleMatch:
     """
     if not isinstance(table, pd.DataFrame):
         raise TypeError(f"the sample table is a {type(table).__name__}: give a pandas DataFrame")
+    table = table.set_axis([str(name) for name in table.columns], axis=1)
+    if table.columns.has_duplicates:
+        repeated = table.columns[table.columns.duplicated()][0]
+        raise InputError(f"the sample table has several columns {shown(repeated)}: rename or remove them")
     names = pd.Index([str(name) for name in samples], dtype=object)
     table, column = _by_names(names, table)
     keys = pd.Index([_name(key) for key in table.index], dtype=object)

@@ -50,7 +50,7 @@ class Extras:
         netbic.report.write_heatmaps(folder, model, self.study.X)
         judgement = self._judgement(model, lines)
         judgement.write(folder)
-        if self.sample_table is not None:
+        if self.sample_table is not None and model.n_components_:
             scores = netbic.association.wide(judgement.groups.table)
             lines.extend(self.sample_table.write(folder, self.out, *scores))
         if model.column_graph is not None or self.gene_sets is not None:
