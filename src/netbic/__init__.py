@@ -11,7 +11,21 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.2.0.dev0"
 
 if TYPE_CHECKING:
-    from netbic import comparison, enrichment, graphs, io, methods, penalties, pl, report, selection, simulate, tl
+    from netbic import (
+        association,
+        comparison,
+        enrichment,
+        graphs,
+        io,
+        methods,
+        penalties,
+        pl,
+        report,
+        selection,
+        simulate,
+        tl,
+    )
+    from netbic.association import associate
     from netbic.comparison import compare, replicate
     from netbic.errors import InputError
     from netbic.estimators import SparseGraphSVD
@@ -22,6 +36,7 @@ if TYPE_CHECKING:
 
 _PENALTIES = ["L0", "L1", "SCAD", "AdaptiveLasso", "AdaptiveSupport", "Dense", "KeepSoft", "L1Ball"]
 _HOMES = {
+    "associate": "netbic.association",
     "SparseGraphSVD": "netbic.estimators",
     "Graph": "netbic.graphs",
     "method": "netbic.methods",
@@ -33,6 +48,7 @@ _HOMES = {
     **dict.fromkeys(_PENALTIES, "netbic.penalties"),
 }
 _PACKAGES = {
+    "association",
     "comparison",
     "enrichment",
     "graphs",
@@ -61,6 +77,8 @@ __all__ = [
     "L1Ball",
     "SparseGraphSVD",
     "__version__",
+    "associate",
+    "association",
     "compare",
     "comparison",
     "enrichment",

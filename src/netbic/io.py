@@ -18,6 +18,7 @@ from netbic.readers import (
     read_expression,
     read_gene_sets,
     read_network,
+    read_sample_info,
 )
 from netbic.storage import (
     Frames,
@@ -82,6 +83,7 @@ __all__ = [
     "read_json",
     "read_like",
     "read_network",
+    "read_sample_info",
     "read_table",
     "save",
     "scores_by_name",

@@ -4,6 +4,7 @@ import click
 
 from netbic import __version__
 from netbic.cli.align import align
+from netbic.cli.associate import associate
 from netbic.cli.compare import compare, replicate
 from netbic.cli.convert import convert
 from netbic.cli.demo import demo
@@ -38,6 +39,7 @@ def main() -> None:
     netbic fit EXPR --graph NET --out DIR    find modules, write them as tables
     netbic tune EXPR --graph NET --out DIR   choose sizes and smoothness
     netbic enrich DIR --gene-sets GMT        test edges and gene sets
+    netbic associate DIR --sample-info TABLE compare modules with labels of samples
     netbic report DIR                        results as one HTML page
     netbic score DIR NEW                     score new samples
     netbic compare DIR1 DIR2                 match the modules of two fits
@@ -48,5 +50,6 @@ def main() -> None:
     """
 
 
-for command in (demo, simulate, convert, graph, align, tune, fit, enrich, report, score, compare, replicate, reproduce):
+_BEFORE_RESULTS = (demo, simulate, convert, graph, align, tune, fit)
+for command in (*_BEFORE_RESULTS, enrich, associate, report, score, compare, replicate, reproduce):
     main.add_command(command)

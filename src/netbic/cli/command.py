@@ -153,6 +153,11 @@ def _with_options(text: str, parameters: Sequence[str]) -> str:
     return re.sub(r"`(\w+)(?:=([^`]*))?`", option, text)
 
 
+def in_terms_of_command(line: str) -> str:
+    """A line of the library with the options of the command that runs."""
+    return _with_options(line, [str(param.name) for param in click.get_current_context().command.params])
+
+
 def _in_one_line(problem: Exception, resume_hint: str | None, unchanged_hint: str) -> click.ClickException:
     from netbic.files import FolderInUse, WriteError
     from netbic.outofcore import BlockError, ClusterError

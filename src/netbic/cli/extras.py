@@ -14,6 +14,7 @@ from netbic.cli.command import echo, progress_bar
 if TYPE_CHECKING:
     import pandas as pd
 
+    from netbic.cli.associate import SampleTable
     from netbic.estimators import SparseGraphSVD
     from netbic.readers import GeneSets
     from netbic.selection import Verdicts
@@ -32,6 +33,7 @@ class Extras:
 
     study: Study
     out: Path
+    sample_table: SampleTable | None
     gene_sets: GeneSets | None
     gene_sets_file: str | None
     seed: int
@@ -48,6 +50,9 @@ class Extras:
         netbic.report.write_heatmaps(folder, model, self.study.X)
         judgement = self._judgement(model, lines)
         judgement.write(folder)
+        if self.sample_table is not None and model.n_components_:
+            scores = netbic.association.wide(judgement.groups.table)
+            lines.extend(self.sample_table.write(folder, self.out, *scores))
         if model.column_graph is not None or self.gene_sets is not None:
             lines.extend(self._enrichment(model, folder))
         return judgement.summary.join([module_sizes(model), closest_modules(judgement.groups)])
@@ -101,7 +106,8 @@ class Extras:
         tested = (out / "gene_sets.tsv").is_file()
         tested = tested and record.get("inputs", {}).get("gene_sets") == self.gene_sets_file
         wants_sets = self.gene_sets is not None and not tested
-        if not wants_sets and (not self.report or (out / "report.html").is_file()):
+        wants_associations = self.sample_table is not None and not self._compared(record)
+        if not (wants_sets or wants_associations) and (not self.report or (out / "report.html").is_file()):
             return
         model = netbic.load(out)
         with netbic.io.locked(out):
@@ -112,7 +118,18 @@ class Extras:
                 record = netbic.io.finished_record(out) or record  # it lists those files now
                 record.setdefault("inputs", {})["gene_sets"] = self.gene_sets_file
                 netbic.io.write_json(out / "run.json", record)
+            if self.sample_table is not None and wants_associations:
+                yield from self.sample_table.write(out, out, *netbic.association.stored_scores(out))
+                record = netbic.io.finished_record(out) or record
+                record.setdefault("inputs", {})["sample_info"] = self.sample_table.origin
+                netbic.io.write_json(out / "run.json", record)
             yield from self.write_report(model, out, record)
+
+    def _compared(self, record: dict[str, Any]) -> bool:
+        """Whether the modules were compared with this sample table."""
+        if self.sample_table is None or not (self.out / "associations.tsv").is_file():
+            return False
+        return bool(record.get("inputs", {}).get("sample_info") == self.sample_table.origin)
 
     def _enrichment(self, model: SparseGraphSVD, folder: Path) -> Iterator[str]:
         options: dict[str, Any] = {"X": self.study.X, "random_state": self.seed}

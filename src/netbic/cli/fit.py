@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import click
 
 import netbic
+from netbic.cli.associate import AssociationOptions, describes_samples, open_sample_table
 from netbic.cli.cluster import lazily, runs_on_dask
 from netbic.cli.command import (
     NETWORK,
@@ -62,7 +63,8 @@ class FitCommand(Command):
 
     resume_hint = "continue with netbic fit ... --resume"
     groups: ClassVar[dict[str, str]] = {
-        "Main options": "graph out modules genes samples auto gene_sets zscore resume force",
+        "Main options": "graph out modules genes samples auto gene_sets sample_info zscore resume force",
+        "Sample table": "variables adjust survival types",
         "Reading the expression data": READING,
         "Reading the network": NETWORK,
         "Preprocessing": PREPROCESSING.replace(" zscore", ""),
@@ -175,6 +177,14 @@ class ModelOptions:
 @click.argument("expression", type=File)
 @click.option("--graph", type=File, help="Network file: SIF, edge table, STRING, GraphML, Parquet or .npz.")
 @click.option("--gene-sets", type=File, help="GMT file with gene sets to test for enrichment (see netbic enrich).")
+@click.option(
+    "--sample-info",
+    type=File,
+    show_default="obs of an .h5ad file",
+    help="Table with a row for each sample (labels, numbers, survival times) to compare with the modules; see netbic "
+    "associate.",
+)
+@describes_samples
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for the results.")
 @click.option("--modules", default=10, type=click.IntRange(1), help="Number of modules.")
 @click.option(
@@ -240,7 +250,9 @@ class ModelOptions:
 )
 @click.option("--report/--no-report", default=True, help="Write DIR/report.html.")
 @click.option(
-    "--resume", is_flag=True, help="Continue an interrupted fit, or add gene sets or a report to a finished one."
+    "--resume",
+    is_flag=True,
+    help="Continue an interrupted fit, or add gene sets, associations or a report to a finished one.",
 )
 @click.option("--force", is_flag=True, help="Replace the results of an earlier fit in the folder.")
 @click.option("--quiet", is_flag=True, help="Print only errors.")
@@ -258,6 +270,7 @@ def fit(expression: str, graph: str | None, gene_sets: str | None, **options: An
     DIR/verdicts.tsv     verdict on each module, with its reasons
     DIR/edges.tsv        tests for edges inside the modules
     DIR/gene_sets.tsv    enriched gene sets (with --gene-sets)
+    DIR/associations.tsv labels, numbers, survival (with --sample-info)
     DIR/alignment.json   how genes and network were matched
     DIR/auto.json        chosen parameters and reasons (with --auto)
     DIR/report.html      all results as a web page
@@ -267,21 +280,23 @@ def fit(expression: str, graph: str | None, gene_sets: str | None, **options: An
     inputs = {"expression": expression, "graph": graph, "gene_sets": gene_sets}
     netbic.io.check_folder(output.out, resume=output.resume, force=output.force, inputs=options | inputs)
     sets = None if gene_sets is None else netbic.io.read_gene_sets(gene_sets)
-    lazy = lazily(options)
+    comparing, lazy = take(AssociationOptions, options), lazily(options)
+    comparing.check(expression)
     modelling, reading = take(ModelOptions, options), split_lists(options)
     modelling.check(has_graph=graph is not None)
     study = netbic.io.open_study(expression, graph, **reading, **lazy)
     for line in study.alignment.lines():
         echo(line, output.silent)
+    samples = open_sample_table(comparing, expression, study.names[0], output.silent)
+    inputs["sample_info"] = None if samples is None else samples.origin
     model = modelling.estimator(study)
     for line in _cautions(study.expression.shape[0], modelling.modules, output.verdict):
         echo(line, output.silent)
     settings = modelling.settings() | ({"dask": True} if lazy else {})
     opened = {"resume": output.resume, "force": output.force}
     run = netbic.io.Run.open(output.out, settings, study.fingerprint(), inputs | reading, **opened)
-    extras = Extras(
-        study, output.out, sets, gene_sets, modelling.seed, modelling.jobs, output.verdict, output.report, output.silent
-    )
+    shown = (output.verdict, output.report, output.silent)
+    extras = Extras(study, output.out, samples, sets, gene_sets, modelling.seed, modelling.jobs, *shown)
     if run is None:
         lines = list(extras.complete())
         done = "the modules are unchanged" if lines else "nothing to do"

@@ -17,6 +17,7 @@ INPUT_LABELS: Final = {
     "expression": "the expression data",
     "graph": "the network",
     "gene_sets": "the gene sets",
+    "sample_info": "the sample table",
     "string_info": "STRING's protein.info",
     "graph_names": "the names of the network's nodes",
     "id_map": "the id map",

@@ -25,7 +25,7 @@ class DamagedFile(Exception):
 
 
 def probe(path: str, layer: str, column: str, whole: bool) -> str:
-    """Read the matrix, the names and their attributes (or everything); returns what is wrong with them, if anything.
+    """Read the matrix, obs and the names of the genes (or everything); returns what is wrong with them, if anything.
 
     Errors that h5py raises are not reported: it will raise them again.
     """
@@ -42,9 +42,10 @@ def probe(path: str, layer: str, column: str, whole: bool) -> str:
 
 def _read_parts(root: Any, layer: str, column: str) -> None:
     dict(root.attrs)
-    for frame, wanted in (("obs", ""), ("var", column)):
-        with contextlib.suppress(KeyError):
-            _read_names(root[frame], wanted)
+    with contextlib.suppress(KeyError):
+        _visit(root["obs"], set())  # the table of the samples
+    with contextlib.suppress(KeyError):
+        _read_names(root["var"], column)
     if "layers" in root:
         list(root["layers"].keys())
     _visit(root[f"layers/{layer}" if layer else "X"], set())

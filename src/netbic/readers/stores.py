@@ -103,7 +103,7 @@ def describe(
     try:
         if path.is_dir():
             check_store(path)
-        with _opened(str(path)) as root:
+        with opened(str(path)) as root:
             return _described(path.absolute(), root, layer, gene_names)
     except InputError:
         raise
@@ -114,7 +114,7 @@ def describe(
 
 def stored_rows(path: str, key: str, first: int, last: int) -> Matrix:
     """The rows from `first` up to (not including) `last`, as an array or CSR."""
-    with readable(path, first, last), _opened(path) as root:
+    with readable(path, first, last), opened(path) as root:
         element = root[key] if key else root
         if WHOLE in _attributes(element):
             _check_present(element, first, last)
@@ -150,7 +150,7 @@ def stored_whole(stored: StoredMatrix) -> Matrix:
         raise unusable(stored.path, what, BY_BLOCKS, parameters=["lazy"])
     if stored.encoding != "csc_matrix":
         return stored_rows(stored.path, stored.key, 0, stored.shape[0])
-    with readable(stored.path, 0, stored.shape[0]), _opened(stored.path) as root:
+    with readable(stored.path, 0, stored.shape[0]), opened(stored.path) as root:
         parts = [native(array[:]) for array in _arrays(root[stored.key])]
         _check_parts(stored.path, stored.key, parts, stored.shape, by_rows=False)
         return sp.csc_array((parts[0], parts[1], parts[2]), shape=stored.shape).tocsr()
@@ -158,7 +158,7 @@ def stored_whole(stored: StoredMatrix) -> Matrix:
 
 def stored_columns(stored: StoredMatrix, entries: int) -> Iterator[tuple[Array, Array, Array]]:
     """Columns, rows and values of a matrix stored by columns, about `entries` of them at a time."""
-    with readable(stored.path, 0, stored.shape[0]), _opened(stored.path) as root:
+    with readable(stored.path, 0, stored.shape[0]), opened(stored.path) as root:
         group = root[stored.key]
         indptr = np.asarray(group["indptr"][:])  # `describe` has checked it
         first = 0
@@ -174,7 +174,7 @@ def stored_columns(stored: StoredMatrix, entries: int) -> Iterator[tuple[Array, 
 
 
 @contextmanager
-def _opened(path: str) -> Iterator[Element]:
+def opened(path: str) -> Iterator[Element]:
     """The root of a file: a group, or an array."""
     if path.lower().endswith(".npy"):
         yield np.load(path, mmap_mode="r", allow_pickle=False)

@@ -175,6 +175,12 @@ def read_columns(path: Path | str, header: bool | None, data: bytes | None = Non
     return TextTable(frame.set_axis(pd.Index(names, dtype=object), axis=1), int(has_header))
 
 
+def text_columns(layout: Layout, data: bytes, names: Sequence[str]) -> list[NameArray]:
+    """All columns of a table below its header line, as text."""
+    table = _parsed(layout, data, dict.fromkeys(range(len(names)), pa.string()), names)
+    return [_text(table.column(at)) for at in range(len(names))]
+
+
 _ENDS = re.compile(
     r"(source|target|from|to|tf|regulator|(official_symbol_|entrez_gene_)?(gene|node|protein|symbol|name|participant|"
     r"interactor|partner|id|entrez|ensembl|alias|uniprot|hgnc)(_?(a|b|x|y|1|2|id|name|symbol))?|gene_symbol_?[ab12]|"

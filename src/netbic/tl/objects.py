@@ -1,16 +1,4 @@
-"""Tools for AnnData: modules of cells and genes, stored as scanpy stores its results.
-
-With `key_added="netbic"` an object gets
-
-- `obsm["X_netbic"]`: scores of all cells (least squares), `obsm["netbic"]`: weights of the cells in each module;
-- `varm["netbic"]`: weights of the genes, `varm["netbic_preparation"]`: mean, scale and use of each gene;
-- `obsm["netbic_members"]`, `varm["netbic_members"]`: the members of each module;
-- `varp["netbic"]`: the graph, matched to the genes;
-- `uns["netbic"]`: settings, singular values and diagnostics of each module;
-- after `sample_groups`: `obsm["netbic_scores"]` and `obsm["netbic_groups"]`, and their summary in
-  `uns["netbic"]["groups"]`;
-- after `verdicts`: `uns["netbic"]["verdicts"]`.
-"""
+"""Modules in AnnData objects: found, stored, read, and used on other cells."""
 
 from __future__ import annotations
 
@@ -104,7 +92,7 @@ def modules(
     ((150, 2), [60, 60])
     """
     check_keywords("tl.modules", parameters, [*signature(modules).parameters, *_OF_MODEL], _MEANT)
-    adata = _writable(adata, copy)
+    adata = writable(adata, copy)
     kept = _genes(adata, mask_var)
     X = _matrix(adata, layer, kept)
     genes = np.asarray(adata.var_names[kept], dtype=object)
@@ -145,7 +133,7 @@ def score(
     copy : bool
         Return a copy with the scores instead of writing them into `adata`.
     """
-    adata = _writable(adata, copy)
+    adata = writable(adata, copy)
     source = adata if reference is None else reference
     if is_model(source):
         model = fitted_model(source)
@@ -191,16 +179,16 @@ def sample_groups(adata: AnnData, *, key: str = "netbic", copy: bool = False) ->
     >>> adata.uns["netbic"]["groups"]["result"].tolist()
     ['up in 24 and down in 16 of 200 samples']
     """
-    adata = _writable(adata, copy)
+    adata = writable(adata, copy)
     model = from_anndata(adata, key)
-    found = SampleGroups.find(model, _matrix_of_model(adata, key), names=list(adata.obs_names))
+    found = SampleGroups.find(model, matrix_of_model(adata, key), names=list(adata.obs_names))
     shape = (model.n_components_, adata.n_obs)
     groups = found.table["group"].to_numpy(dtype=object).reshape(shape)
     categories = pd.CategoricalDtype(["down", "up"])  # "" is neither: a missing value, which scanpy draws in grey
     columns = {f"{key}_{module}": pd.array(own, dtype=categories) for module, own in enumerate(groups)}
     adata.obsm[f"{key}_scores"] = np.ascontiguousarray(found.table["score"].to_numpy(dtype=np.float64).reshape(shape).T)
     adata.obsm[f"{key}_groups"] = pd.DataFrame(columns, index=adata.obs_names)
-    adata.uns[key]["groups"] = _storable(found.summary)
+    adata.uns[key]["groups"] = storable(found.summary)
     return adata if copy else None
 
 
@@ -237,27 +225,27 @@ def verdicts(adata: AnnData, *, key: str = "netbic", copy: bool = False, **optio
     >>> adata.uns["netbic"]["verdicts"]["verdict"].tolist()
     ['strong', 'doubtful']
     """
-    adata = _writable(adata, copy)
+    adata = writable(adata, copy)
     model = from_anndata(adata, key)
     if isinstance(groups := options.get("groups"), str):
         if groups not in adata.obs.columns:
             known = ", ".join(map(str, adata.obs.columns)) or "none"
             raise InputError(f"groups={groups!r} is not a column of obs (there are: {known})")
         options["groups"] = adata.obs[groups].to_numpy()
-    X = _matrix_of_model(adata, key)
+    X = matrix_of_model(adata, key)
     if kind_of(X) == "dask":
         raise InputError("verdicts need the data in memory: use adata.to_memory() if they fit")
-    adata.uns[key]["verdicts"] = _storable(judge(model, X, **options).table)
+    adata.uns[key]["verdicts"] = storable(judge(model, X, **options).table)
     return adata if copy else None
 
 
-def _matrix_of_model(adata: AnnData, key: str) -> Matrix:
+def matrix_of_model(adata: AnnData, key: str) -> Matrix:
     """The matrix in which the modules were found, with the genes that were used."""
     used = np.asarray(adata.varm[f"{key}_preparation"])[:, 2] == 1
     return _matrix(adata, _stored_layer(adata, key), np.flatnonzero(used))
 
 
-def _storable(table: pd.DataFrame) -> pd.DataFrame:
+def storable(table: pd.DataFrame) -> pd.DataFrame:
     """A table that files of AnnData can hold, with text as its index."""
     return table.set_axis(table.index.astype(str))
 
@@ -309,7 +297,7 @@ def store(adata: AnnData, model: SparseGraphSVD, key: str, kept: NDArray[np.intp
         adata.obsp[key] = state.graphs["row_graph"].weights
     optional = [name for name in _OPTIONAL if name in state.arrays]
     adata.uns[key] = {name: state.arrays[name] for name in (*_PER_MODULE, "objectives", *optional)} | {
-        "diagnostics": _storable(model.diagnostics_),
+        "diagnostics": storable(model.diagnostics_),
         "class": state.kind,
         "settings": json.dumps(state.settings),
         "layer": layer or "X",
@@ -376,7 +364,7 @@ def _check_anndata(adata: object) -> None:
         )
 
 
-def _writable(adata: AnnData, copy: bool) -> AnnData:
+def writable(adata: AnnData, copy: bool) -> AnnData:
     """The object to store results in."""
     _check_anndata(adata)
     if copy and adata.isbacked:

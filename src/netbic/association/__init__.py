@@ -1,0 +1,45 @@
+"""What modules have to do with what is known about the samples: labels, numbers, survival times."""
+
+from netbic.association.associations import Associations, associate, associate_scores
+from netbic.association.associations import wide as wide
+from netbic.association.contingency import chi_squared, fisher
+from netbic.association.correlation import pearson, spearman
+from netbic.association.cox import CoxModel, cox
+from netbic.association.linear import linear_model, standardised_difference
+from netbic.association.matching import SampleMatch, match_samples
+from netbic.association.rank_tests import kruskal_wallis, mann_whitney
+from netbic.association.results import Result
+from netbic.association.sample_table import read_variables
+from netbic.association.survival import kaplan_meier, log_rank
+from netbic.association.variables import Variable
+from netbic.association.wording import in_words, strongest
+from netbic.association.wording import variable_line as variable_line
+from netbic.association.writing import WRITTEN as WRITTEN
+from netbic.association.writing import stored_scores, write_associations
+
+__all__ = [
+    "Associations",
+    "CoxModel",
+    "Result",
+    "SampleMatch",
+    "Variable",
+    "associate",
+    "associate_scores",
+    "chi_squared",
+    "cox",
+    "fisher",
+    "in_words",
+    "kaplan_meier",
+    "kruskal_wallis",
+    "linear_model",
+    "log_rank",
+    "mann_whitney",
+    "match_samples",
+    "pearson",
+    "read_variables",
+    "spearman",
+    "standardised_difference",
+    "stored_scores",
+    "strongest",
+    "write_associations",
+]

@@ -1,0 +1,251 @@
+"""Associations of modules with what is known about the samples."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import false_discovery_control
+
+from netbic.association.matching import SampleMatch, match_samples
+from netbic.association.module_tests import Scores, all_tests
+from netbic.association.sample_table import Survival, design_of, read_variables
+from netbic.association.variables import LEFT_OUT, Types, Variable, is_events
+from netbic.association.wording import strongest_lines, variable_line
+from netbic.errors import InputError
+from netbic.estimators import axis_names
+from netbic.selection import SampleGroups
+
+COLUMNS = ["module", "variable", "level", "test", "n", "effect", "effect_name", "ci_low", "ci_high", "p", "q", "q_all"]
+_TIME = re.compile(r"time|days|months|years|surv", re.IGNORECASE)
+_EVENT = re.compile(r"event|status|censor|dead|death|deceased|vital|recurr|relapse", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Associations:
+    """Associations of modules with variables.
+
+    Attributes
+    ----------
+    table : DataFrame
+        A row per module, variable, level and test: `module`, `variable`, `level` ("" for the whole variable), `test`,
+        `n` (samples), `effect`, `effect_name`, `ci_low`, `ci_high` (95 % confidence interval, NaN if there is none),
+        `p`, `q` (adjusted for all modules and levels of the same test of the same variable, by Benjamini and
+        Hochberg), `q_all` (adjusted for all tests of the table).
+    variables : DataFrame
+        A row per column of the sample table: `name`, `type`, `reason`, `levels`, `n_levels`, `n`, `missing`.
+    match : SampleMatch
+        Which samples were found in the table; `match.table` is the table of all samples, in their order.
+    adjusted_for : tuple of str
+        Covariates.
+    notes : tuple of str
+        What else should be known.
+    """
+
+    table: pd.DataFrame
+    variables: pd.DataFrame
+    match: SampleMatch = field(repr=False)
+    adjusted_for: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def lines(self) -> Iterator[str]:
+        """The summary as lines of text: matching, variables, and the strongest associations of each variable."""
+        yield from self.match.lines()
+        yield from map(variable_line, self.variables.to_dict("records"))
+        yield from self.findings()
+
+    def findings(self) -> Iterator[str]:
+        """The notes and the strongest associations of each variable as lines of text."""
+        if self.adjusted_for:
+            yield f"adjusted for {', '.join(self.adjusted_for)}; groups of samples are not tested"
+        yield from self.notes
+        yield from strongest_lines(self.table)
+
+
+def associate(
+    model: Any,
+    X: Any,
+    table: pd.DataFrame,
+    *,
+    variables: Iterable[str] | None = None,
+    types: Types | None = None,
+    survival: Survival | None = None,
+    adjust: Iterable[str] | None = None,
+) -> Associations:
+    """Test which modules are associated with labels, numbers and survival times of the samples.
+
+    The tests use the scores of the samples, Xv, and, if they form groups (`selection.sample_groups`), which samples
+    are up or down.
+
+    - Categories: Kruskal-Wallis test; for every level against the rest the Mann-Whitney test with the AUC; for groups
+      the chi-squared test (with simulated p-values if expected counts are below 5) and, by level, Fisher's exact test
+      with the odds ratio.
+    - Numbers: Spearman and Pearson correlations. Ordered levels: the Spearman correlation.
+    - Survival: score test of a Cox model with the hazard ratio per standard deviation of the scores; log-rank test of
+      up against down, or of the halves of the samples ("median split") if there are no groups.
+
+    Parameters
+    ----------
+    model : SparseGraphSVD or a fitted search such as AutoSVD
+    X : DataFrame or array of shape (n_samples, n_features)
+        The data of the fit, or other samples of the same features.
+    table : DataFrame
+        A row per sample, matched by name: the index, or a column of names. If X has no names, rows are matched by
+        their order.
+    variables : list of str, optional
+        Columns to test. Default: all that can be tested.
+    types : dict, optional
+        Types of columns: "categorical", "ordered", "numeric", or the list of levels in their order. Default: guessed.
+    survival : (str, str) or list of such pairs, optional
+        The columns with the time and the event (1 seen, 0 not seen).
+    adjust : list of str, optional
+        Covariates: partial correlations, linear models and Cox models with these columns are used instead.
+
+    Returns
+    -------
+    Associations
+
+    Examples
+    --------
+    >>> import netbic, numpy as np, pandas as pd
+    >>> study = netbic.simulate.cohort(200, 500, n_modules=1, strength=2, random_state=0)
+    >>> model = netbic.SparseGraphSVD(1, n_columns=60).fit(study.expression)
+    >>> labels = pd.DataFrame({"subtype": np.where(study.samples[0], "A", "B")}, index=study.expression.index)
+    >>> found = netbic.associate(model, study.expression, labels)
+    >>> found.table[found.table["test"] == "Mann-Whitney"][["level", "effect_name", "n"]].to_dict("records")
+    [{'level': 'A', 'effect_name': 'AUC', 'n': 200}, {'level': 'B', 'effect_name': 'AUC', 'n': 200}]
+    """
+    own_names = axis_names(X)[0]
+    n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
+    if own_names is None:
+        if len(table) != n_samples:
+            raise InputError(
+                f"X has no sample names and {n_samples:,} rows, but the sample table has {len(table):,}: give a "
+                "DataFrame with the names of the samples as its index"
+            )
+        own_names = np.array([str(name) for name in table.index], dtype=object)
+    found = SampleGroups.find(model, X, names=list(own_names)).table
+    scores, groups = wide(found)
+    options: dict[str, Any] = {"variables": variables, "types": types, "survival": survival, "adjust": adjust}
+    return associate_scores(scores, groups, table, **options)
+
+
+def wide(samples: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Scores and groups, samples by modules, from the table of `selection.sample_groups` (samples.tsv)."""
+    modules, names = (samples[column].drop_duplicates() for column in ("module", "sample"))
+    shape = (len(modules), len(names))
+    if samples.empty:
+        raise InputError("there are no modules to compare with the sample table")
+    if len(samples) != shape[0] * shape[1]:
+        raise InputError(
+            f"the table of scores has {len(samples):,} rows for {shape[0]:,} modules and {shape[1]:,} samples: it must "
+            "have one row for each module and sample"
+        )
+    scores, groups = (
+        pd.DataFrame(values.to_numpy().reshape(shape).T, index=pd.Index(names), columns=pd.Index(modules))
+        for values in (samples["score"].astype(np.float64), samples["group"].astype(object).fillna(""))
+    )
+    return scores, groups
+
+
+def associate_scores(
+    scores: pd.DataFrame,
+    groups: pd.DataFrame | None,
+    table: pd.DataFrame,
+    *,
+    variables: Iterable[str] | None = None,
+    types: Types | None = None,
+    survival: Survival | None = None,
+    adjust: Iterable[str] | None = None,
+) -> Associations:
+    r"""The same as `associate`, for scores that are known.
+
+    Parameters
+    ----------
+    scores : DataFrame of shape (n_samples, n_modules)
+    groups : DataFrame of the same shape, optional
+        "up", "down" or "" of each sample. Default: no groups.
+    table, variables, types, survival, adjust : as for `associate`
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> samples = [f"s{k}" for k in range(8)]
+    >>> scores = pd.DataFrame({0: np.arange(8.0)}, index=samples)
+    >>> found = associate_scores(scores, None, pd.DataFrame({"sex": list("ffffmmmm")}, index=samples))
+    >>> print(*found.lines(), sep="\n")
+    sample table: 8 rows x 1 column
+    matched: 8 of 8 samples (100%)
+    sex: categorical (text with 2 different values): f, m
+    sex: m is higher in module 1 (AUC 1.00, q = 0.03)
+    """
+    match = match_samples(scores.index, table)
+    chosen = read_variables(match.table, variables=variables, types=types, survival=survival, adjust=adjust)
+    covariates = tuple(dict.fromkeys(adjust or ()))
+    tested = [variable for variable in chosen if variable.kind != LEFT_OUT and variable.name not in covariates]
+    design = design_of([variable for variable in chosen if variable.name in covariates])
+    kept = pd.DataFrame("", index=scores.index, columns=scores.columns) if groups is None else groups
+    rows: list[dict[str, Any]] = []
+    for variable in tested:
+        for module in scores.columns:
+            own = Scores(scores[module].to_numpy(dtype=np.float64), kept[module].to_numpy(dtype=object))
+            for level, test, n, effect_name, found in all_tests(own, variable, design):
+                place = {"module": module, "variable": variable.name, "level": level, "test": test, "n": n}
+                effect = {
+                    "effect": found.effect,
+                    "effect_name": effect_name,
+                    "ci_low": found.low,
+                    "ci_high": found.high,
+                }
+                rows.append(place | effect | {"p": found.p})
+    result = adjusted_for_multiplicity(pd.DataFrame(rows, columns=COLUMNS[:-2]))
+    records = pd.DataFrame([variable.record() for variable in chosen], columns=_record_columns())
+    notes = tuple(_notes(match.table, chosen, result, survival, covariates))
+    return Associations(result, records, match, covariates, notes)
+
+
+def _record_columns() -> list[str]:
+    return list(Variable("", LEFT_OUT, "", np.empty(0)).record())
+
+
+def adjusted_for_multiplicity(table: pd.DataFrame) -> pd.DataFrame:
+    """Add `q` (within each test of a variable) and `q_all` (over all rows), by Benjamini and Hochberg.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"variable": ["a", "a", "b"], "test": "Spearman", "p": [0.01, 0.04, 0.03]})
+    >>> adjusted_for_multiplicity(table)["q"].tolist()
+    [0.02, 0.04, 0.03]
+    """
+    kinds = [table["variable"], table["test"].astype(str).str.split(",").str[0]]
+    within = table["p"].groupby(kinds, group_keys=False).transform(_adjusted) if len(table) else table["p"]
+    return table.assign(q=within, q_all=_adjusted(table["p"]))
+
+
+def _adjusted(p: pd.Series[Any]) -> pd.Series[Any]:
+    known = p.notna()
+    adjusted = pd.Series(np.nan, index=p.index, dtype=np.float64)
+    if known.any():
+        adjusted[known] = false_discovery_control(p[known].to_numpy(dtype=np.float64))
+    return adjusted
+
+
+def _notes(
+    table: pd.DataFrame, chosen: list[Variable], result: pd.DataFrame, pairs: Survival | None, covariates: Sequence[str]
+) -> Iterator[str]:
+    if not pairs:
+        times, events = ([str(name) for name in table.columns if kind.search(str(name))] for kind in (_TIME, _EVENT))
+        events = [name for name in events if is_events(table[name])]
+        times = [name for name in times if name not in events and pd.api.types.is_numeric_dtype(table[name].dtype)]
+        if times and events:
+            yield f"{times[0]} and {events[0]} look like survival: test them with `survival={times[0]},{events[0]}`"
+    if covariates:
+        undefined = result[result["p"].isna()].groupby("variable", sort=False)["p"].size()
+        for name, n_undefined in undefined.items():
+            if n_undefined == (result["variable"] == name).sum():
+                yield f"{name} is explained completely by the covariates ({', '.join(covariates)}): it cannot be tested"

@@ -1,0 +1,84 @@
+"""The columns of a sample table that are tested, and those that tests are adjusted for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from netbic.arrays import Floats
+from netbic.association.variables import LEFT_OUT, Types, Variable, as_type, check_known, guess, survival_times
+from netbic.errors import InputError, shown
+
+Survival = tuple[str, str] | Sequence[tuple[str, str]]
+
+
+def read_variables(
+    table: pd.DataFrame,
+    *,
+    variables: Iterable[str] | None = None,
+    types: Types | None = None,
+    survival: Survival | None = None,
+    adjust: Iterable[str] | None = None,
+) -> list[Variable]:
+    """The columns of a sample table with their types; an error if one that was asked for cannot be used.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"sex": list("mfmf"), "age": [30, 41, 52, 63], "centre": "one"})
+    >>> [(variable.name, variable.kind) for variable in read_variables(table)]
+    [('sex', 'categorical'), ('age', 'numeric'), ('centre', 'left out')]
+    """
+    table = table.set_axis([str(name) for name in table.columns], axis=1)
+    pairs, types, covariates = survival_pairs(survival), dict(types or {}), list(adjust or ())
+    asked = list(dict.fromkeys(variables)) if variables is not None else None
+    check_known([each for pair in pairs for each in pair], table.columns, "survival")
+    for names, parameter in ((asked or [], "variables"), (types, "types"), (covariates, "adjust")):
+        check_known(names, table.columns, parameter)
+    of_survival = {name for pair in pairs for name in pair}
+    listed = [name for name in (table.columns if asked is None else asked) if name not in of_survival]
+    named = {*types, *covariates, *(asked or ())}
+    found = [_variable(table, name, types, name in named) for name in dict.fromkeys([*listed, *covariates])]
+    found += [survival_times(table, *pair) for pair in pairs]
+    return found
+
+
+def survival_pairs(given: Survival | None) -> list[tuple[str, str]]:
+    """Pairs of a time and an event, of one pair or several."""
+    if given is None:
+        return []
+    pairs = [given] if given and isinstance(given[0], str) else list(given)
+    if any(isinstance(pair, str) or len(pair) != 2 for pair in pairs):
+        raise InputError(f"survival={given!r}: name two columns, the time and the event (`survival`)", ["survival"])
+    return [(str(pair[0]), str(pair[1])) for pair in pairs]
+
+
+def _variable(table: pd.DataFrame, name: str, types: dict[str, Any], asked: bool) -> Variable:
+    column = table[name]
+    if isinstance(column, pd.DataFrame):
+        raise InputError(f"the sample table has {column.shape[1]} columns {shown(name)}: rename or remove them")
+    found = as_type(column, types[name]) if name in types else guess(column)
+    if asked and found.kind == LEFT_OUT:
+        remedy = "give its type (`types`) or leave it out" if "identifier" in found.reason else "leave it out"
+        raise InputError(f"{shown(name)} cannot be tested: {found.reason}; {remedy}", ["types"])
+    return found
+
+
+def design_of(covariates: list[Variable]) -> Floats | None:
+    """The covariates as columns; an error if they leave nothing to test."""
+    if not covariates:
+        return None
+    design = np.column_stack([variable.columns() for variable in covariates])
+    complete = design[~np.isnan(design).any(axis=1)]
+    rank = int(np.linalg.matrix_rank(complete - complete.mean(axis=0))) if len(complete) else 0
+    if len(complete) - rank < 3 + 1:
+        names = ", ".join(variable.name for variable in covariates)
+        raise InputError(
+            f"the covariates ({names}) leave nothing to test: {len(complete):,} samples have all of them, and they "
+            f"have {rank:,} independent columns; adjust for fewer (`adjust`)",
+            ["adjust"],
+        )
+    return design

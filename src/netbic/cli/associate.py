@@ -1,0 +1,175 @@
+"""netbic associate: compare modules with what is known about the samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import netbic
+from netbic.cli.command import Command, File, echo, in_terms_of_command, options, take
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from netbic.association import Associations
+
+describes_samples = options(
+    click.option(
+        "--variables", metavar="NAME,...", show_default="all that can be tested", help="Columns of the sample table."
+    ),
+    click.option(
+        "--adjust", metavar="NAME,...", help="Adjust all tests for these columns of the sample table (batch, age, ...)."
+    ),
+    click.option(
+        "--survival",
+        metavar="TIME,EVENT",
+        multiple=True,
+        help="Columns with the time and the event (1 seen, 0 not seen). May be repeated.",
+    ),
+    click.option(
+        "--types",
+        metavar="NAME=TYPE",
+        multiple=True,
+        help="Type of a column: categorical, ordered, numeric, or its levels in order (grade=low<middle<high). "
+        "Guessed by default. May be repeated.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class AssociationOptions:
+    """The sample table, and which of its columns are tested how."""
+
+    sample_info: str | None
+    variables: str | None
+    adjust: str | None
+    survival: tuple[str, ...]
+    types: tuple[str, ...]
+
+    def keywords(self) -> dict[str, Any]:
+        """As parameters of `netbic.associate`."""
+        return {
+            "variables": None if self.variables is None else _names(self.variables),
+            "adjust": _names(self.adjust or ""),
+            "survival": [_pair(text) for text in self.survival] or None,
+            "types": dict(map(_type, self.types)),
+        }
+
+    def check(self, expression: str) -> None:
+        """Refuse options that need a sample table if there is none."""
+        given = [name for name in ("variables", "adjust", "survival", "types") if getattr(self, name)]
+        if given and self.sample_info is None and not has_obs(expression):
+            raise click.UsageError(f"--{given[0]} needs --sample-info")
+
+
+def has_obs(expression: str) -> bool:
+    """Whether an expression file has a sample table of its own (obs of AnnData)."""
+    return expression.lower().rstrip("/").endswith((".h5ad", ".zarr"))
+
+
+def _names(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _pair(text: str) -> tuple[str, str]:
+    if len(names := _names(text)) != 2:
+        raise click.UsageError(f"--survival {text!r}: name two columns, TIME,EVENT")
+    return names[0], names[1]
+
+
+def _type(text: str) -> tuple[str, str | list[str]]:
+    name, equals, kind = (part.strip() for part in text.rpartition("="))
+    if not equals or not name or not kind:
+        raise click.UsageError(f"--types {text!r}: write NAME=TYPE, for example grade=ordered")
+    return name, [level.strip() for level in kind.split("<")] if "<" in kind else kind
+
+
+@click.command(cls=Command)
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option(
+    "--sample-info",
+    required=True,
+    type=File,
+    help="Table with a row for each sample: .tsv, .csv, .parquet, or the obs of an .h5ad file.",
+)
+@describes_samples
+def associate(folder: Path, **given: Any) -> None:
+    """Compare the modules in FOLDER (written by netbic fit) with labels, numbers and survival times of the samples.
+
+    \b
+    FOLDER/associations.tsv   a row per module, variable, level and test
+    FOLDER/sample_info.tsv    the sample table, in the order of samples.tsv
+    FOLDER/associations.json  types of the variables, covariates
+    """
+    chosen = take(AssociationOptions, given)
+    written = [folder / name for name in netbic.association.WRITTEN]
+    netbic.files.check_not_input(written, {"the sample table": chosen.sample_info})
+    table = netbic.io.read_sample_info(str(chosen.sample_info))
+    with netbic.io.locked(folder):
+        scores, groups = netbic.association.stored_scores(folder)
+        found = netbic.association.associate_scores(scores, groups, table, **chosen.keywords())
+        netbic.association.write_associations(found, folder)
+    for line in [*map(in_terms_of_command, found.lines()), *written_lines(found, folder)]:
+        click.echo(line)
+    if (folder / "report.html").is_file():
+        click.echo(f"next: netbic report {folder} (report.html is older than these tables)")
+
+
+def written_lines(found: Associations, out: Path) -> Iterator[str]:
+    """What was written."""
+    n_variables = found.table["variable"].nunique()
+    if not n_variables:
+        yield "no column of the sample table can be tested"
+    yield f"{out}/associations.tsv: {len(found.table):,} tests of {n_variables} variable{'s' * (n_variables != 1)}"
+
+
+@dataclass(frozen=True)
+class SampleTable:
+    """A sample table that was matched and checked before the fit."""
+
+    table: pd.DataFrame
+    keywords: dict[str, Any]
+    origin: str
+
+    def write(self, folder: Path, out: Path, scores: pd.DataFrame, groups: pd.DataFrame) -> Iterator[str]:
+        """Test all modules, write the tables to a folder whose files end up in `out`; yield what was found."""
+        found = netbic.association.associate_scores(scores, groups, self.table, **self.keywords)
+        netbic.association.write_associations(found, folder)
+        yield from map(in_terms_of_command, found.findings())
+        yield from written_lines(found, out)
+
+
+def open_sample_table(chosen: AssociationOptions, expression: str, samples: Any, silent: bool) -> SampleTable | None:
+    """The table that was given, or the obs of the expression file; None if there is neither.
+
+    How it was matched is printed. A table that was asked for and cannot be used is an error; obs is then not used.
+    """
+    chosen.check(expression)
+    keywords = chosen.keywords()
+    path = chosen.sample_info or (expression if has_obs(expression) else None)
+    if path is None:
+        return None
+    try:
+        return SampleTable(_described(path, samples, keywords, silent), keywords, path)
+    except netbic.InputError as problem:
+        if chosen.sample_info is not None or any(keywords.values()):
+            raise
+        if not str(problem).startswith(f"{path}: has n"):  # no obs, or no columns in it: nothing to report
+            echo(f"obs is not used: {problem}", silent)
+        return None
+
+
+def _described(path: str, samples: Any, keywords: dict[str, Any], silent: bool) -> pd.DataFrame:
+    """The table, after a test that it can be used; what is in it is printed."""
+    import pandas as pd
+
+    table = netbic.io.read_sample_info(path)
+    match = netbic.association.match_samples(pd.Index(samples), table)
+    variables = netbic.association.read_variables(match.table, **keywords)
+    for line in [*match.lines(), *(netbic.association.variable_line(variable.record()) for variable in variables)]:
+        echo(line, silent)
+    return table

@@ -1,0 +1,29 @@
+"""Tools for AnnData: modules of cells and genes, stored as scanpy stores its results.
+
+With `key_added="netbic"` an object gets
+
+- `obsm["X_netbic"]`: scores of all cells (least squares), `obsm["netbic"]`: weights of the cells in each module;
+- `varm["netbic"]`: weights of the genes, `varm["netbic_preparation"]`: mean, scale and use of each gene;
+- `obsm["netbic_members"]`, `varm["netbic_members"]`: the members of each module;
+- `varp["netbic"]`: the graph, matched to the genes;
+- `uns["netbic"]`: settings, singular values and diagnostics of each module;
+- after `sample_groups`: `obsm["netbic_scores"]` and `obsm["netbic_groups"]`, and their summary in
+  `uns["netbic"]["groups"]`;
+- after `verdicts`: `uns["netbic"]["verdicts"]`;
+- after `associate`: `uns["netbic"]["associations"]` and `uns["netbic"]["variables"]`.
+"""
+
+from netbic.tl.associations import associate
+from netbic.tl.objects import from_anndata, matrix_of, modules, sample_groups, score, store, to_anndata, verdicts
+
+__all__ = [
+    "associate",
+    "from_anndata",
+    "matrix_of",
+    "modules",
+    "sample_groups",
+    "score",
+    "store",
+    "to_anndata",
+    "verdicts",
+]

@@ -1,0 +1,273 @@
+"""Associations of modules with sample tables: matching, types, tests, and input that cannot be used."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import false_discovery_control, mannwhitneyu
+
+import netbic
+from netbic.association import associate_scores, match_samples, read_variables, strongest
+
+N = 60
+SAMPLES = [f"s{k}" for k in range(N)]
+COLUMNS = ["module", "variable", "level", "test", "n", "effect", "effect_name", "ci_low", "ci_high", "p", "q", "q_all"]
+
+
+@pytest.fixture
+def scores():
+    return pd.DataFrame(np.random.default_rng(0).standard_normal((N, 2)), index=SAMPLES, columns=[0, 1])
+
+
+@pytest.fixture
+def groups(scores):
+    first = np.select([scores[0] > 0.8, scores[0] < -0.8], ["up", "down"], "")
+    return pd.DataFrame({0: first, 1: ""}, index=SAMPLES)
+
+
+@pytest.fixture
+def table(scores):
+    generator = np.random.default_rng(1)
+    high = np.where(scores[0] > 0, "high", "low").astype(object)
+    high[:4] = None
+    days = np.round(100 * np.exp(generator.standard_normal(N) - scores[1]))
+    return pd.DataFrame(
+        {
+            "subtype": high,
+            "grade": pd.Categorical(generator.choice(["G1", "G2", "G3"], N), ["G1", "G2", "G3"], ordered=True),
+            "age": generator.normal(60, 10, N).round(),
+            "days": days,
+            "dead": (generator.uniform(size=N) < 0.7).astype(int),
+            "centre": generator.choice(list("ABCD"), N),
+        },
+        index=SAMPLES,
+    )
+
+
+def test_the_table_has_a_row_per_module_level_and_test(scores, groups, table):
+    found = associate_scores(scores, groups, table, survival=("days", "dead"))
+    assert found.table.columns.tolist() == COLUMNS
+    kinds = found.table[found.table["module"] == 0].groupby("variable", sort=False)["test"].agg(list).to_dict()
+    sides = [f"Fisher, {side}" for side in ("up", "down") for _ in range(2)]
+    assert kinds["subtype"] == ["Kruskal-Wallis", "Mann-Whitney", "Mann-Whitney", "chi-squared, Monte Carlo", *sides]
+    assert kinds["grade"] == ["Spearman"]
+    assert kinds["age"] == ["Spearman", "Pearson"]
+    assert kinds["days"] == ["Cox score", "log-rank"]
+    gradient = found.table[(found.table["module"] == 1)]
+    assert "log-rank, median split" in set(gradient["test"])
+    assert not gradient["test"].str.startswith(("Fisher", "chi-squared")).any()
+    assert set(found.table["effect_name"]) == {
+        *("AUC", "epsilon squared", "Cramer's V", "odds ratio", "Spearman rho", "Pearson r"),
+        *("hazard ratio per sd", "hazard ratio up/down", "hazard ratio high/low"),
+    }
+    assert found.variables.set_index("name")["missing"].to_dict()["subtype"] == 4
+    assert (found.table.loc[found.table["variable"] == "subtype", "n"] == N - 4).all()
+
+
+def test_effects_are_those_of_the_known_samples(scores, groups, table):
+    found = associate_scores(scores, groups, table).table
+    row = found[(found["module"] == 0) & (found["level"] == "high") & (found["test"] == "Mann-Whitney")].iloc[0]
+    known = table["subtype"].notna()
+    high = (table["subtype"] == "high") & known
+    expected = mannwhitneyu(scores[0][high], scores[0][known & ~high], method="exact")
+    assert row["p"] == pytest.approx(expected.pvalue)
+    assert row["effect"] == 1
+    assert row["ci_low"] < 1 == row["ci_high"]
+
+
+def test_q_values_are_within_a_variable_and_kind_of_test(scores, groups, table):
+    found = associate_scores(scores, groups, table).table
+    own = found[(found["variable"] == "centre") & (found["test"] == "Mann-Whitney")]
+    assert len(own) == 8  # modules times levels
+    np.testing.assert_allclose(own["q"], false_discovery_control(own["p"]))
+    np.testing.assert_allclose(found["q_all"], false_discovery_control(found["p"]))
+    fisher = found[(found["variable"] == "centre") & found["test"].str.startswith("Fisher")]
+    np.testing.assert_allclose(fisher["q"], false_discovery_control(fisher["p"]))
+
+
+def test_adjusting_for_a_confounder_removes_an_association():
+    generator = np.random.default_rng(2)
+    batch = generator.integers(2, size=200)
+    scores = pd.DataFrame({0: 3.0 * batch + generator.standard_normal(200)})
+    table = pd.DataFrame({"batch": batch, "age": 50 + 10 * batch + 5 * generator.standard_normal(200)})
+    table["site"] = np.where(generator.uniform(size=200) < 0.2 + 0.6 * batch, "a", "b")
+    table["days"], table["dead"] = np.exp(-batch + generator.standard_normal(200)), 1
+    plain = associate_scores(scores, None, table, survival=("days", "dead")).table
+    adjusted = associate_scores(scores, None, table, survival=("days", "dead"), adjust=["batch"])
+    assert plain.groupby("variable")["p"].min().drop("batch").max() < 1e-3
+    assert adjusted.table.groupby("variable")["p"].min().min() > 0.01
+    assert set(adjusted.table["test"]) == {
+        *("partial Spearman", "partial Pearson", "linear model", "linear model, level", "Cox score"),
+    }
+    assert "batch" not in set(adjusted.table["variable"])
+    assert adjusted.adjusted_for == ("batch",)
+    assert any(line.startswith("adjusted for batch") for line in adjusted.lines())
+
+
+def test_a_variable_that_covariates_explain_is_reported(scores):
+    table = pd.DataFrame({"site": list("ab") * (N // 2), "batch": [1, 2] * (N // 2)}, index=SAMPLES)
+    found = associate_scores(scores, None, table, adjust=["batch"])
+    assert found.table["p"].isna().all()
+    assert "site is explained completely by the covariates (batch): it cannot be tested" in list(found.lines())
+
+
+def test_types_are_guessed():
+    table = pd.DataFrame(
+        {
+            "text": list("aabbab"),
+            "flag": [True, False] * 3,
+            "binary": [0, 1, 1, 0, 1, 0],
+            "counts": [1, 2, 3, 1, 2, 3],
+            "as_text": ["1.5", "2", "3", "4", "5", "x"],
+            "number_text": ["1.5", "2", "3", "4", "5", ""],
+            "id": list("abcdef"),
+            "same": "x",
+            "nothing": [np.nan] * 6,
+            "ordered": pd.Categorical(list("lmhlmh"), list("lmh"), ordered=True),
+            "date": pd.date_range("2020-01-01", periods=6),
+        }
+    )
+    kinds = {variable.name: variable.kind for variable in read_variables(table)}
+    assert kinds == {
+        "text": "categorical",
+        "flag": "categorical",
+        "binary": "categorical",
+        "counts": "numeric",
+        "as_text": "left out",
+        "number_text": "numeric",
+        "id": "left out",
+        "same": "left out",
+        "nothing": "left out",
+        "ordered": "ordered",
+        "date": "left out",
+    }
+    given = read_variables(table, variables=["counts", "text"], types={"counts": "categorical", "text": ["b", "a"]})
+    assert [variable.kind for variable in given] == ["categorical", "ordered"]
+    assert given[0].levels == ("1", "2", "3")
+    assert given[1].values.tolist() == [1, 1, 0, 0, 1, 0]
+
+
+def test_events_are_read_in_the_usual_forms():
+    for events in (
+        [0, 1, 1],
+        [False, True, True],
+        ["0", "1", "1"],
+        ["0:LIVING", "1:DECEASED", "1:DECEASED"],
+        [0.0, 1, 1],
+    ):
+        (found,) = read_variables(pd.DataFrame({"t": [1.0, 2, 3], "e": events}), survival=("t", "e"))
+        assert found.events.tolist() == [False, True, True]
+
+
+BAD = {
+    "an event column with text": ({"t": [1, 2, 3], "e": ["alive", "dead", "dead"]}, "write 1 where"),
+    "negative times": ({"t": [1, -2, 3], "e": [0, 1, 1]}, "negative times"),
+    "zero events": ({"t": [1, 2, 3], "e": [0, 0, 0]}, "no event"),
+    "all missing": ({"t": [np.nan] * 3, "e": [0, 1, 1]}, "no sample has both"),
+    "exchanged": ({"t": [0, 1, 1], "e": [5, 2, 3]}, "time first"),
+    "text as times": ({"t": ["1", "2", "long"], "e": [0, 1, 1]}, "not a number"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_survival_that_cannot_be_used_is_refused(name):
+    columns, message = BAD[name]
+    with pytest.raises(netbic.InputError, match=message):
+        read_variables(pd.DataFrame(columns), survival=("t", "e"))
+
+
+def test_variables_that_cannot_be_used_are_refused_if_they_are_asked_for(scores):
+    table = pd.DataFrame({"site": "one", "patient": SAMPLES, "age": np.arange(N)}, index=SAMPLES)
+    assert {each.name: each.kind for each in read_variables(table)}["site"] == "left out"
+    with pytest.raises(netbic.InputError, match="all values are the same"):
+        read_variables(table, variables=["site"])
+    with pytest.raises(netbic.InputError, match=r"no column 'agge'.*it has age"):
+        read_variables(table, variables=["agge"])
+    with pytest.raises(netbic.InputError, match="'big' is not a type"):
+        read_variables(table, types={"age": "big"})
+    with pytest.raises(netbic.InputError, match="not among the levels"):
+        read_variables(table, types={"site": ["two", "three"]})
+    with pytest.raises(netbic.InputError, match="1,000 different values"):
+        read_variables(pd.DataFrame({"x": [f"l{k % 1000}" for k in range(2000)]}), variables=["x"])
+    with pytest.raises(netbic.InputError, match="two columns, the time and the event"):
+        read_variables(table, survival=("age",))
+    many = pd.DataFrame(np.random.default_rng(0).standard_normal((N, N)), index=SAMPLES).add_prefix("x")
+    with pytest.raises(netbic.InputError, match="leave nothing to test"):
+        associate_scores(scores, None, many, adjust=list(many.columns[1:]))
+
+
+def test_samples_are_matched_by_name_in_any_order(scores, table):
+    shuffled = table.sample(frac=1, random_state=0)
+    extra = pd.concat([shuffled.iloc[:50], shuffled.iloc[:2].set_axis(["x1", "x2"])])
+    found = match_samples(scores.index, extra)
+    assert (found.matched, len(found.unmatched), found.unused) == (50, 10, ("x1", "x2"))
+    pd.testing.assert_series_equal(found.table["age"].dropna(), table["age"][found.table["age"].notna()])
+    named = match_samples(scores.index, shuffled.reset_index(names="barcode"))
+    assert named.column == "barcode"
+    pd.testing.assert_series_equal(named.table["age"], table["age"])
+    assert "names of samples in 'barcode'" in next(named.lines())
+
+
+def test_names_that_do_not_match_are_explained():
+    samples = pd.Index([f"TCGA-AA-{k:04d}-01" for k in range(10)])
+    for other, message in (
+        (samples.str.replace("-", "."), "characters such as"),
+        (samples.str.lower(), "capital letters"),
+        (samples.str[:-3], "one side has patients"),
+        (pd.Index([f"GSM{k}" for k in range(10)]), "Use the same names in both"),
+    ):
+        with pytest.raises(netbic.InputError, match=message) as problem:
+            match_samples(samples, pd.DataFrame({"a": range(10)}, index=other))
+        assert "'TCGA-AA-0000-01'" in str(problem.value)
+        assert f"'{other[0]}'" in str(problem.value)
+    with pytest.raises(netbic.InputError, match="exchange rows and columns"):
+        match_samples(samples, pd.DataFrame([range(10)], columns=samples, index=["age"]))
+    with pytest.raises(netbic.InputError, match="several columns 'a'"):
+        match_samples(samples, pd.DataFrame(np.ones((10, 2)), columns=["a", "a"], index=samples))
+    with pytest.raises(netbic.InputError, match="more than once"):
+        match_samples(samples, pd.DataFrame({"a": [1, 2]}, index=samples[[0, 0]]))
+
+
+def test_the_words_name_the_strongest_module_of_each_level(scores):
+    labels = pd.cut(scores[0], [-9, -0.5, 0.5, 9], labels=["low", "middle", "high"]).astype(str)
+    found = associate_scores(scores, None, pd.DataFrame({"subtype": labels, "twin": labels == "high"}))
+    lines = list(found.lines())
+    assert any(line.startswith("subtype: low is lower in module 1 (AUC 0.00, q = ") for line in lines)
+    assert any(line.startswith("subtype: high is higher in module 1 (AUC 1.00, q = ") for line in lines)
+    assert any(line.startswith("twin: True is higher in module 1") for line in lines)
+    assert len([line for line in lines if line.startswith("twin: ") and "AUC" in line]) == 1
+    assert strongest(found.table).groupby("variable").size().max() <= 3
+
+
+def test_labels_without_an_association_are_reported_as_such(scores):
+    table = pd.DataFrame({"coin": np.random.default_rng(9).choice(["a", "b"], N)}, index=SAMPLES)
+    lines = list(associate_scores(scores, None, table).lines())
+    assert lines[-1].startswith("coin: no association (q <= 0.05); the strongest: ")
+
+
+def test_columns_that_look_like_survival_are_pointed_out(scores, table):
+    notes = associate_scores(scores, None, table).notes
+    assert notes == ("days and dead look like survival: test them with `survival=days,dead`",)
+
+
+def test_a_model_and_its_data():
+    study = netbic.simulate.cohort(150, 400, n_modules=1, strength=2, random_state=3)
+    model = netbic.SparseGraphSVD(1, n_columns=60).fit(study.expression)
+    labels = pd.DataFrame({"planted": study.samples[0]}, index=study.expression.index)
+    found = netbic.associate(model, study.expression, labels[::-1])
+    assert (found.table["n"] == 150).all()
+    X = study.expression.to_numpy()
+    model.fit(X)
+    pd.testing.assert_frame_equal(found.table, netbic.associate(model, X, labels).table)
+    with pytest.raises(netbic.InputError, match="no sample names"):
+        netbic.associate(model, X, labels[:100])
+
+
+def test_the_page_runs(capsys):
+    page = (Path(__file__).parents[2] / "docs" / "associations.md").read_text()
+    for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(code, scope := {})
+    assert "subtype: A is higher in module 1" in capsys.readouterr().out
+    assert scope["found"].table.columns.tolist() == COLUMNS

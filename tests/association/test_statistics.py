@@ -1,0 +1,212 @@
+"""Null distributions, confidence intervals and degenerate input of the tests."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from netbic.association import (
+    Result,
+    chi_squared,
+    cox,
+    fisher,
+    kaplan_meier,
+    kruskal_wallis,
+    linear_model,
+    log_rank,
+    mann_whitney,
+    pearson,
+    spearman,
+    standardised_difference,
+)
+
+RUNS = 400
+
+
+def null_p_values(test, seed, runs=RUNS):
+    """p-values of permuted scores."""
+    generator = np.random.default_rng(seed)
+    scores = np.sort(generator.standard_normal(120))
+    return np.array([test(generator.permutation(scores), np.random.default_rng(seed)).p for _ in range(runs)])
+
+
+def labels(generator, n=120):
+    return generator.integers(3, size=n)
+
+
+def times(generator, n=120):
+    return generator.exponential(size=n), generator.uniform(size=n) < 0.6
+
+
+def score_test(scores, generator):
+    model = cox(*times(generator), scores)
+    return Result(model.score, model.p(model.score), model.hazard_ratio()[0])
+
+
+CONTINUOUS = {
+    "Kruskal-Wallis": lambda scores, own: kruskal_wallis(scores, labels(own)),
+    "Mann-Whitney": lambda scores, own: mann_whitney(scores, labels(own) == 0),
+    "Spearman": lambda scores, own: spearman(scores, own.standard_normal(120)),
+    "Pearson": lambda scores, own: pearson(scores, own.standard_normal(120)),
+    "partial Spearman": lambda scores, own: spearman(scores, own.standard_normal(120), own.standard_normal((120, 2))),
+    "linear model": lambda scores, own: linear_model(scores, labels(own), own.standard_normal((120, 2))),
+    "difference": lambda scores, own: standardised_difference(scores, labels(own) == 1, own.normal(size=(120, 1))),
+    "Cox score": score_test,
+}
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_p_values_of_permuted_scores_are_uniform(name):
+    p = null_p_values(CONTINUOUS[name], seed=103, runs=1000)
+    assert stats.kstest(p, "uniform").pvalue > 0.001
+
+
+def assert_not_anticonservative(p):
+    for level in (0.01, 0.05, 0.1, 0.2):
+        assert np.mean(p <= level) <= level + 2 * np.sqrt(level * (1 - level) / len(p)), level
+
+
+DISCRETE = {
+    "Fisher": lambda scores, own: fisher(scores > np.quantile(scores, 0.8), labels(own) == 0),
+    "Mann-Whitney, exact": lambda scores, own: mann_whitney(scores[:12], np.arange(12) < 4),
+    "Mann-Whitney, ties": lambda scores, own: mann_whitney(np.round(scores), labels(own) == 0),
+    "Spearman, exact": lambda scores, own: spearman(scores[:7], np.arange(7.0)),
+    "log-rank": lambda scores, own: log_rank(*times(own), (scores > 0).astype(int)),
+}
+
+
+@pytest.mark.parametrize("name", DISCRETE)
+def test_discrete_p_values_are_not_too_small(name):
+    assert_not_anticonservative(null_p_values(DISCRETE[name], seed=202))
+
+
+def test_simulated_p_values_are_not_too_small():
+    generator = np.random.default_rng(7)
+    levels = np.repeat([0, 1, 2], [16, 5, 3])
+    groups = np.repeat([0, 1, 2], [4, 5, 15])
+
+    def p_value():
+        own = generator.permutation(groups)
+        counts = np.array([np.bincount(levels[own == group], minlength=3) for group in range(3)])
+        found, simulated = chi_squared(counts)
+        assert simulated
+        return found.p
+
+    assert_not_anticonservative(np.array([p_value() for _ in range(150)]))
+
+
+@pytest.mark.parametrize(("sizes", "shift"), [((30, 60), 0.0), ((30, 60), 1.0), ((20, 200), 2.0)])
+def test_auc_intervals_cover(sizes, shift):
+    generator, inside = np.random.default_rng(11), np.repeat([True, False], sizes)
+    true = stats.norm.cdf(shift / np.sqrt(2))
+    covered = []
+    for _ in range(RUNS):
+        found = mann_whitney(generator.standard_normal(sum(sizes)) + shift * inside, inside)
+        covered.append(found.low <= true <= found.high)
+    assert 0.91 <= np.mean(covered) <= 0.985
+
+
+def test_the_auc_counts_pairs_and_its_variance_is_that_of_delong():
+    generator = np.random.default_rng(3)
+    scores, inside = np.round(generator.standard_normal(40), 1), generator.uniform(size=40) < 0.4
+    found = mann_whitney(scores, inside)
+    wins = np.sign(scores[inside][:, None] - scores[~inside][None, :]) / 2 + 0.5
+    assert found.effect == pytest.approx(wins.mean())
+    parts = [wins.mean(axis=axis).var(ddof=1) / wins.shape[1 - axis] for axis in (1, 0)]
+    variance = sum(parts)
+    df = variance**2 / (parts[0] ** 2 / (wins.shape[0] - 1) + parts[1] ** 2 / (wins.shape[1] - 1))
+    logit, half = np.log(found.effect / (1 - found.effect)), stats.t.ppf(0.975, df) * np.sqrt(variance)
+    half /= found.effect * (1 - found.effect)
+    assert (found.low, found.high) == pytest.approx(1 / (1 + np.exp(-(logit + half * np.array([-1, 1])))))
+
+
+def test_a_complete_separation_has_an_interval_of_positive_length():
+    found = mann_whitney(np.arange(20.0), np.arange(20) >= 15)
+    assert found.effect == found.high == 1
+    assert 0.6 < found.low < 0.95
+    flipped = mann_whitney(-np.arange(20.0), np.arange(20) >= 15)
+    assert (flipped.effect, flipped.low, flipped.high) == pytest.approx((0, 0, 1 - found.low))
+
+
+def test_reversing_the_scores_reverses_the_effects():
+    generator = np.random.default_rng(4)
+    scores, inside, other = generator.standard_normal(50), np.arange(50) < 15, generator.standard_normal(50)
+    up, down = mann_whitney(scores, inside), mann_whitney(-scores, inside)
+    assert (up.effect, up.low, up.p) == pytest.approx((1 - down.effect, 1 - down.high, down.p))
+    for test in (spearman, pearson):
+        assert test(scores, other).effect == pytest.approx(-test(-scores, other).effect)
+    t, events = times(generator, 50)
+    up, down = cox(t, events, scores), cox(t, events, -scores)
+    assert up.hazard_ratio()[0] == pytest.approx(1 / down.hazard_ratio()[0])
+    assert up.score == pytest.approx(down.score)
+
+
+def test_the_log_rank_test_is_the_score_test_of_a_cox_model_without_ties():
+    generator = np.random.default_rng(5)
+    t, events = times(generator, 60)
+    group = np.arange(60) % 2
+    model = cox(t, events, group.astype(float))
+    assert log_rank(t, events, group).statistic == pytest.approx(model.score, rel=1e-10)
+
+
+def test_a_cox_model_without_a_maximum_says_so():
+    t = np.arange(1.0, 21)
+    model = cox(t, np.arange(20) < 8, (np.arange(20) < 8).astype(float))
+    assert not model.converged
+    assert model.hazard_ratio()[0] == np.inf
+    assert np.isnan(model.hazard_ratio()[1:]).all()
+    assert model.p(model.score) < 0.001
+
+
+def test_cox_coefficients_do_not_depend_on_units_or_dependent_covariates():
+    generator = np.random.default_rng(6)
+    t, events = times(generator, 80)
+    x, covariates = generator.standard_normal(80), generator.standard_normal((80, 2))
+    plain = cox(t, events, x, covariates)
+    other = cox(t, events, 1000 * x + 5, np.column_stack([covariates, covariates.sum(axis=1), np.ones(80)]))
+    assert other.coefficients[0] * 1000 == pytest.approx(plain.coefficients[0], rel=1e-8)
+    assert other.score == pytest.approx(plain.score, rel=1e-8)
+
+
+def test_what_cannot_be_tested_is_undefined():
+    scores, nothing = np.arange(6.0), np.zeros(6, dtype=bool)
+    assert np.isnan(mann_whitney(scores, nothing).p)
+    assert np.isnan(mann_whitney(np.ones(6), np.arange(6) < 3).p)
+    assert np.isnan(kruskal_wallis(scores, np.zeros(6, dtype=int)).p)
+    assert np.isnan(spearman(scores, np.ones(6)).p)
+    assert np.isnan(pearson(scores, scores**2, scores[:, None]).p)
+    assert np.isnan(fisher(nothing, np.arange(6) < 3).p)
+    assert np.isnan(chi_squared(np.array([[3, 3], [0, 0]]))[0].p)
+    assert np.isnan(linear_model(scores, np.repeat([0, 1], 3), np.repeat([0.0, 1.0], 3)[:, None]).p)
+    assert np.isnan(log_rank(scores, nothing, np.arange(6) % 2).p)
+    assert cox(scores, nothing, scores) is None
+    assert cox(scores, ~nothing, np.ones(6)) is None
+    assert cox(scores, ~nothing, scores, scores[:, None]) is None
+    assert kaplan_meier(scores, nothing)["survival"].eq(1).all()
+
+
+def test_exact_spearman_p_values_are_those_of_all_permutations():
+    from itertools import permutations
+
+    y = np.array([2.0, 1, 4, 3, 6, 5])
+    found = spearman(np.arange(6.0), y)
+    own = np.array([np.corrcoef(np.arange(6), order)[0, 1] for order in permutations(range(6))])
+    assert found.p == pytest.approx(2 * np.mean(own >= found.effect - 1e-9))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_fisher_equals_scipy(seed):
+    generator = np.random.default_rng(seed)
+    first, second = generator.uniform(size=(2, 40)) < generator.uniform(0.2, 0.8, (2, 1))
+    table = [[np.sum(a & b) for b in (second, ~second)] for a in (first, ~first)]
+    found, expected = fisher(first, second), stats.contingency.odds_ratio(table)
+    interval = expected.confidence_interval()
+    assert found.p == pytest.approx(stats.fisher_exact(table).pvalue, rel=1e-8)
+    assert (found.effect, found.low, found.high) == pytest.approx((expected.statistic, *interval), rel=1e-6)
+
+
+def test_fisher_of_disjoint_and_identical_groups():
+    first = np.arange(10_000) < 3000
+    same, other = fisher(first, first), fisher(first, ~first)
+    assert (same.effect, same.high, other.effect, other.low) == (np.inf, np.inf, 0, 0)
+    assert same.low > 1000
+    assert same.p == other.p == 0  # below the smallest number

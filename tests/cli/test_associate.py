@@ -1,0 +1,197 @@
+"""netbic associate and netbic fit --sample-info: sample tables from files to associations.tsv."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import netbic
+from netbic.association import associate_scores, stored_scores
+from support.commands import run, run_successfully
+from support.output_folders import contents, fit
+
+
+@pytest.fixture
+def labels(cohort):
+    """The first eight samples carry the module of the fixture `cohort`."""
+    path = cohort / "labels.csv"
+    generator = np.random.default_rng(0)
+    table = pd.DataFrame({"name": [f"s{k}" for k in range(20)], "drug": ["A"] * 8 + ["B"] * 12})
+    table["age"] = generator.integers(20, 80, 20)
+    table["grade"] = generator.choice(["low", "middle", "high"], 20)
+    table["months"], table["dead"] = np.r_[np.arange(1.0, 9), np.arange(30.0, 42)], 1
+    table.loc[3, "age"] = np.nan
+    table.to_csv(path, index=False)
+    return path
+
+
+def test_associate_writes_tables_and_prints_the_strongest(results, labels):
+    done = run_successfully("associate", results, "--sample-info", labels, "--survival", "months,dead")
+    table = netbic.io.read_table(results / "associations.tsv")
+    assert list(table.columns)[:5] == ["module", "variable", "level", "test", "n"]
+    assert set(table["variable"]) == {"drug", "age", "grade", "months"}
+    lines = done.output.splitlines()
+    assert "sample table: 20 rows x 5 columns" in lines
+    assert "matched: 20 of 20 samples (100%)" in lines
+    assert "age: numeric (numbers); missing in 1 sample" in lines
+    assert any(line.startswith("drug: A is higher in module 1 (AUC ") for line in lines)
+    assert any(line.startswith("months: the risk rises with module 1 (hazard ratio per sd ") for line in lines)
+    info = netbic.io.read_sample_info(results / "sample_info.tsv")
+    assert info.index.tolist() == [f"s{k}" for k in range(20)]
+    expected = netbic.io.read_sample_info(labels)
+    pd.testing.assert_frame_equal(info, expected, check_names=False, check_dtype=False)
+    record = json.loads((results / "run.json").read_text())
+    assert {"associations.tsv", "sample_info.tsv", "associations.json"} <= set(record["files"])
+    found = associate_scores(
+        *stored_scores(results), netbic.io.read_sample_info(labels), survival=("months", "dead")
+    ).table
+    pd.testing.assert_frame_equal(table.fillna({"level": ""}), found, check_dtype=False)
+
+
+def test_fit_with_a_sample_table_equals_fit_and_associate(cohort, results, labels, tmp_path):
+    options = ("--sample-info", labels, "--variables", "drug,age", "--types", "age=numeric", "--no-report")
+    done = fit(cohort, tmp_path / "both", *options)
+    assert done.exit_code == 0, done.output
+    run_successfully("associate", results, *options[:-1])
+    for name in ("associations.tsv", "sample_info.tsv", "associations.json"):
+        assert (results / name).read_bytes() == (tmp_path / "both" / name).read_bytes()
+    assert "drug: A is higher in module 1" in done.output
+    assert json.loads((tmp_path / "both" / "run.json").read_text())["inputs"]["sample_info"] == str(labels)
+
+
+def test_a_finished_fit_gets_associations_with_resume(cohort, results, labels):
+    before = contents(results)
+    done = fit(cohort, results, "--no-report", "--resume", "--sample-info", labels)
+    assert done.exit_code == 0, done.output
+    assert "the modules are unchanged" in done.output
+    after = contents(results)
+    assert set(after) - set(before) == {"associations.tsv", "associations.json", "sample_info.tsv"}
+    assert all(after[name] == before[name] for name in before if name != "run.json")
+    again = fit(cohort, results, "--no-report", "--resume", "--sample-info", labels)
+    assert "nothing to do" in again.output
+
+
+def test_levels_in_order_and_covariates(results, labels):
+    options = (
+        "--sample-info",
+        labels,
+        "--types",
+        "grade=low<middle<high",
+        "--adjust",
+        "age",
+        "--variables",
+        "grade,drug",
+    )
+    done = run_successfully("associate", results, *options)
+    assert "grade: ordered (as given): low < middle < high" in done.output
+    table = netbic.io.read_table(results / "associations.tsv")
+    assert set(table["test"]) == {"partial Spearman", "linear model", "linear model, level"}
+    assert (table["n"] == 19).all()
+    assert json.loads((results / "associations.json").read_text())["adjusted_for"] == ["age"]
+
+
+def test_the_obs_of_an_h5ad_file_is_taken_by_itself(cohort, tmp_path):
+    anndata = pytest.importorskip("anndata")
+    values = pd.read_csv(cohort / "expression.tsv", sep="\t", index_col=0).T
+    obs = pd.DataFrame({"drug": pd.Categorical(["A"] * 8 + ["B"] * 12)}, index=values.index)
+    path = tmp_path / "cells.h5ad"
+    anndata.AnnData(values, obs=obs).write_h5ad(path)
+    done = run_successfully("fit", path, "--modules", 2, "--genes", 8, "--no-report", "--out", tmp_path / "out")
+    assert "drug: A is higher in module 1" in done.output
+    assert (tmp_path / "out" / "associations.tsv").is_file()
+    anndata.AnnData(values).write_h5ad(path)
+    done = run_successfully("fit", path, "--modules", 2, "--genes", 8, "--no-report", "--out", tmp_path / "plain")
+    assert "sample table" not in done.output
+    assert not (tmp_path / "plain" / "associations.tsv").exists()
+
+
+def changed(labels, change):
+    table = pd.read_csv(labels)
+    change(table).to_csv(labels, index=False)
+
+
+BAD = {
+    "no common sample": (lambda t: t.assign(name=t["name"].str.replace("s", "GSM")), (), "no sample of the modules"),
+    "other letters": (lambda t: t.assign(name=t["name"].str.upper()), (), "capital letters"),
+    "one level": (lambda t: t.assign(drug="A"), ("--variables", "drug"), "all values are the same ('A')"),
+    "text events": (lambda t: t.assign(dead="alive"), ("--survival", "months,dead"), "write 1 where the event"),
+    "negative times": (lambda t: t.assign(months=-1), ("--survival", "months,dead"), "negative times"),
+    "no events": (lambda t: t.assign(dead=0), ("--survival", "months,dead"), "no event"),
+    "all missing": (lambda t: t.assign(age=np.nan), ("--variables", "age"), "all values are missing"),
+    "samples twice": (lambda t: pd.concat([t, t]), (), "more than once"),
+    "unknown variable": (lambda t: t, ("--variables", "drugs"), "has no column 'drugs' (--variables): it has drug"),
+    "unknown type": (lambda t: t, ("--types", "age=big"), "choose categorical, ordered, numeric (--types)"),
+    "no type": (lambda t: t, ("--types", "age"), "write NAME=TYPE"),
+    "half a survival": (lambda t: t, ("--survival", "months"), "TIME,EVENT"),
+    "samples in columns": (lambda t: t.set_index("name").T.reset_index(), (), "exchange rows and columns"),
+    "covariates explain all": (
+        lambda t: t.assign(**{f"x{k}": np.random.default_rng(k).standard_normal(20) for k in range(20)}),
+        ("--adjust", ",".join(f"x{k}" for k in range(20))),
+        "leave nothing to test",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_sample_tables_are_refused_in_one_line(name, results, labels):
+    change, options, message = BAD[name]
+    changed(labels, change)
+    before = contents(results)
+    done = run("associate", results, "--sample-info", labels, *options)
+    assert done.exit_code in (1, 2)
+    error = done.output.strip().splitlines()[-1]
+    assert error.startswith("Error: ")
+    assert message in error
+    assert contents(results) == before
+
+
+def test_a_thousand_levels_are_left_out_and_refused_if_asked_for(tmp_path):
+    study = netbic.simulate.cohort(1200, 60, n_modules=1, random_state=0)
+    study.expression.T.rename_axis("gene").to_parquet(tmp_path / "x.parquet")
+    labels = pd.DataFrame({"sample": study.expression.index, "ward": [f"w{k % 1000}" for k in range(1200)]})
+    labels.assign(half=np.arange(1200) % 2).to_csv(tmp_path / "labels.tsv", sep="\t", index=False)
+    files = (
+        tmp_path / "x.parquet",
+        "--sample-info",
+        tmp_path / "labels.tsv",
+        "--modules",
+        1,
+        "--genes",
+        10,
+        "--no-report",
+    )
+    done = run_successfully("fit", *files, "--out", tmp_path / "out")
+    assert "ward: left out (1,000 different values (at most 50 levels are tested))" in done.output
+    done = run("fit", *files, "--variables", "ward", "--out", tmp_path / "other")
+    assert "1,000 different values" in done.output
+    assert done.exit_code == 1
+    assert not (tmp_path / "other").exists()  # refused before the fit
+
+
+def test_a_bad_sample_table_is_refused_before_the_fit(cohort, labels, tmp_path):
+    changed(labels, lambda table: table.assign(name="other"))
+    done = fit(cohort, tmp_path / "out", "--sample-info", labels, "--no-report")
+    assert done.exit_code == 1
+    assert not (tmp_path / "out").exists()
+    done = fit(cohort, tmp_path / "out", "--variables", "drug", "--no-report")
+    assert "--variables needs --sample-info" in done.output
+
+
+def test_the_sample_table_is_not_overwritten(results, labels):
+    table = netbic.io.read_sample_info(labels)
+    own = results / "sample_info.tsv"
+    table.to_csv(own, sep="\t")
+    before = own.read_bytes()
+    done = run("associate", results, "--sample-info", own)
+    assert done.exit_code == 2
+    assert "is an input" in done.output
+    done = run("associate", results, "--sample-info", labels)
+    assert "netbic did not write" in done.output
+    assert own.read_bytes() == before
+
+
+def test_a_folder_without_scores_says_what_to_do(tmp_path, labels):
+    done = run("associate", tmp_path, "--sample-info", labels)
+    assert "fit again" in done.output
+    assert done.exit_code == 1

@@ -1,0 +1,78 @@
+"""Sample tables: separators, missing values, row names of R, Parquet, obs, and files that cannot be used."""
+
+import gzip
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import netbic
+from netbic.io import read_sample_info
+
+TABLE = pd.DataFrame(
+    {"age": [61.0, np.nan, 45.0], "subtype": ["Basal", "LumA", None], "drug": ["None", "A", "B"]},
+    index=pd.Index(["p1", "p2", "p3"], name="sample", dtype=object),
+)
+
+
+def assert_same(found):
+    assert found["age"].isna().tolist() == [False, True, False]
+    expected, found = (table.astype(object).where(table.notna(), "missing") for table in (TABLE, found))
+    pd.testing.assert_frame_equal(found, expected, check_names=False, check_dtype=False)
+
+
+@pytest.mark.parametrize("separator", ["\t", ",", ";"])
+def test_text_tables(tmp_path, separator):
+    path = tmp_path / "table.txt"
+    TABLE.to_csv(path, sep=separator, na_rep="NA")
+    assert_same(read_sample_info(path))
+    packed = tmp_path / "table.csv.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert_same(read_sample_info(packed))
+
+
+def test_row_names_as_r_writes_them_and_quotes(tmp_path):
+    path = tmp_path / "table.txt"
+    path.write_text('"age" "subtype" "drug"\n"p1" 61 "Basal" "None"\n"p2" NA "LumA" "A"\n"p3" 45 NA "B"\n')
+    assert_same(read_sample_info(path))
+
+
+def test_parquet_and_obs(tmp_path):
+    TABLE.to_parquet(tmp_path / "a.parquet")
+    TABLE.reset_index().to_parquet(tmp_path / "b.parquet")
+    for name in "ab":
+        assert_same(read_sample_info(tmp_path / f"{name}.parquet"))
+    anndata = pytest.importorskip("anndata")
+    stage = pd.Categorical(["I", "II", "I"], ["I", "II"], ordered=True)
+    data = anndata.AnnData(np.ones((3, 2)), obs=pd.DataFrame({"stage": stage}, index=["p1", "p2", "p3"]))
+    data.write_h5ad(tmp_path / "c.h5ad")
+    found = read_sample_info(tmp_path / "c.h5ad")
+    assert found["stage"].cat.ordered
+    assert found["stage"].tolist() == ["I", "II", "I"]
+
+
+def test_numbers_with_words_for_missing_values(tmp_path):
+    path = tmp_path / "table.tsv"
+    path.write_text("sample\tage\tstage\np1\t[Not Available]\t[Unknown]\np2\tNone\tII\np3\t4\tI\n")
+    found = read_sample_info(path)
+    assert found["age"].tolist()[2] == 4
+    assert found["age"].isna().tolist() == [True, True, False]
+    assert found["stage"].isna().tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("sample\np1\np2\n", "one column only"),
+        ("sample\tage\tage\np1\t1\t2\np2\t1\t2\n", "2 columns 'age'"),
+        ("sample\tage\t\np1\t1\t2\np2\t1\t2\n", "column 3 has no name"),
+        ("sample\tage\n", "only a header"),
+        ("sample\tage\np1\t1\np2\n", "fields"),
+        ("a\tb\tc\td\te\np1\t1\t2\np2\t1\t2\n", "make them agree"),
+    ],
+)
+def test_tables_that_cannot_be_used(tmp_path, text, message):
+    path = tmp_path / "table.tsv"
+    path.write_text(text)
+    with pytest.raises(netbic.InputError, match=message):
+        read_sample_info(path)
