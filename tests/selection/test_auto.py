@@ -33,7 +33,7 @@ def test_planted_modules_are_chosen_with_their_sizes():
     chosen = choose_settings(SparseGraphSVD(column_graph=study.network), study.expression, **QUICK)
     assert chosen.identified
     assert chosen.settings["n_components"] == 2
-    assert chosen.settings["column_penalty"] == AdaptiveSupport(clip=None, fallback=120)
+    assert chosen.settings["column_penalty"] == AdaptiveSupport(clip=None, fallback=50)
     assert "row_penalty" not in chosen.settings  # all samples are kept
     assert chosen.reasons[0].startswith("Sizes: the data identify them")
     assert "in 2 of 2 modules" in chosen.reasons[2]
@@ -47,7 +47,7 @@ def test_dense_data_get_default_sizes():
     assert not chosen.identified
     assert chosen.settings | netbic.methods.usual_settings((80, 300)) == chosen.settings
     assert "do not identify" in chosen.reasons[0]
-    assert "60 features per module are used" in chosen.reasons[0]
+    assert "50 features per module are used" in chosen.reasons[0]
     assert chosen.settings["column_smoothness"] == 0.0
     assert "No evidence" in chosen.reasons[2]
 
@@ -127,9 +127,9 @@ def test_sizes_are_chosen_module_by_module():
     auto = AutoSVD(most=3, random_state=0).fit(X)
     choices = auto.best_estimator_.choices_
     assert choices["fallback"].tolist() == (choices["diagnostic"] != "").tolist()
-    assert sorted(choices["size"][:2]) == [40, 160]
+    assert sorted(choices["size"][:2]) == [40, 50]
     assert "Sizes: identified in 1 of " in auto.reasons_[0]
-    assert "160 features in the others" in auto.reasons_[0]
+    assert "50 features in the others" in auto.reasons_[0]
 
 
 def test_given_sizes_are_kept():
@@ -294,7 +294,7 @@ def test_the_command_prints_the_choice_and_resumes_with_it(files, tmp_path, monk
     assert "genes per module" in done.output
     record = json.loads((tmp_path / "out" / "auto.json").read_text())
     assert record["settings"]["n_components"] == 2
-    assert netbic.load(tmp_path / "out").column_penalty == AdaptiveSupport(clip=None, fallback=120)
+    assert netbic.load(tmp_path / "out").column_penalty == AdaptiveSupport(clip=None, fallback=50)
 
     def killed(*_, **__):
         raise KeyboardInterrupt

@@ -24,13 +24,15 @@ from netbic.cli.command import Command, Finite
 @click.option("--seed", default=0, type=click.IntRange(0), help="Random seed.")
 @click.option("--force", is_flag=True, help="Replace an earlier simulation in the folder.")
 def simulate(folder: Path, samples: int, genes: int, modules: int, strength: float, seed: int, force: bool) -> None:
-    """Write a simulated cohort to FOLDER: expression.tsv.gz, network.sif, and truth.tsv with the planted modules."""
+    """Write a simulated cohort to FOLDER: expression.tsv.gz, network.sif, labels.tsv, and truth.tsv: what was planted."""
     if "expression.tsv.gz" in netbic.files.recorded_files(folder) and not force:
         raise click.UsageError(
             f"{folder} already contains a simulation: choose another folder, or use --force to replace it"
         )
     study = netbic.simulate.cohort(samples, genes, n_modules=modules, strength=strength, random_state=seed)
     netbic.io.write_cohort(study, folder)
-    click.echo(f"{folder}: expression.tsv.gz ({samples:,} samples x {genes:,} genes), network.sif, truth.tsv")
+    click.echo(
+        f"{folder}: expression.tsv.gz ({samples:,} samples x {genes:,} genes), network.sif, truth.tsv, labels.tsv"
+    )
     data = f"{folder}/expression.tsv.gz --graph {folder}/network.sif"
     click.echo(f"next: netbic fit {data} --modules {modules} --out {folder}/modules")

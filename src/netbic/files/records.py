@@ -46,7 +46,7 @@ RECORDS: Final[dict[str, tuple[str, ...]]] = {
     RUN_RECORD: RUN_FILES,
     "model.json": (*MODEL_FILES, *ADDED_FILES),  # netbic.save
     "tuning.json": ("tuning.tsv",),
-    "simulation.json": ("expression.tsv.gz", "network.sif", "truth.tsv"),
+    "simulation.json": ("expression.tsv.gz", "network.sif", "truth.tsv", "labels.tsv"),
     "reproduction.json": tuple(f"{name}.{kind}" for kind, names in _REPRODUCTION.items() for name in names.split()),
 }
 _TYPES: Final[dict[str, tuple[type, ...]]] = {
