@@ -23,4 +23,5 @@ from netbic.storage.state import settings_from as settings_from
 from netbic.storage.state import settings_of as settings_of
 from netbic.storage.state import state_of as state_of
 from netbic.storage.tables import modules_table as modules_table
+from netbic.storage.tables import sides_of as sides_of
 from netbic.storage.tables import summary_table as summary_table
