@@ -263,7 +263,7 @@ def real(folder, seed):
             model = SparseGraphSVD(10, **options)
             table = judged(model, X, seed)
             scores = (X - X.mean()).to_numpy() @ model.components_.T
-            best = gene_sets(model, terms).drop_duplicates("module").set_index("module")
+            best = gene_sets(model, terms, by_sign=False).drop_duplicates("module").set_index("module")
             table["best GO term"] = (best["name"].str[:40] + best["q_value"].map(" (q = {:.0e})".format)).reindex(
                 table.index
             )

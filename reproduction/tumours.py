@@ -110,7 +110,7 @@ def evaluate(
     table["rewired_fold_change"] = edges(rewired, study.graph)["fold_change"].reindex(table.index)
     table["correlation"] = coexpression(model, X, n_draws=19, random_state=seed)["ratio"]
     if sets is not None:
-        found = gene_sets(model, sets)
+        found = gene_sets(model, sets, by_sign=False)
         for level in TERM_LEVELS:
             counts = found[found["q_value"] < level].groupby("module").size()
             table[terms_column(level)] = counts.reindex(table["module"], fill_value=0).to_numpy()

@@ -24,7 +24,7 @@ ORDER = [
     "estimators",
 ]
 ORDER += ["methods", "simulate", "readers", "conversion", "study", "storage", "io", "enrichment", "selection"]
-ORDER += ["association", "comparison", "tl", "pl", "report", "cli"]
+ORDER += ["association", "comparison", "exports", "tl", "get", "pl", "report", "cli"]
 FILES = [path for path in sorted(SOURCE.rglob("*.py")) if path.name != "__main__.py"]
 IDS = [str(path.relative_to(SOURCE)) for path in FILES]
 LINES_OF_A_FILE, LINES_OF_A_FUNCTION = 450, 40

@@ -37,7 +37,8 @@ def test_p_values_are_fishers_and_adjusted_over_all_sets_tested():
 def test_columns_and_sizes():
     table = gene_sets([MODULE], SETS, names=GENES, min_size=20, max_size=40)
     assert table.columns.tolist() == [
-        *("module", "term", "name", "n_overlap", "n_module", "n_term", "fold_change", "p_value", "q_value", "genes")
+        *("module", "term", "name", "n_overlap", "n_module", "n_term", "fold_change", "p_value", "q_value", "genes"),
+        "side",
     ]
     assert table["n_term"].between(20, 40).all()
 
@@ -57,10 +58,14 @@ def test_a_model_its_names_and_its_signs(tmp_path):
         "up": study.expression.columns[model.components_[0] > 0].tolist(),
         "down": study.expression.columns[model.components_[0] < 0].tolist(),
     }
-    table = gene_sets(model, sets)
-    assert set(table["term"]) == {"up", "down"}
+    together = gene_sets(model, sets, by_sign=False)
+    assert {*together["term"]} == {"up", "down"}
+    assert {*together["side"]} == {"both"}
+    assert {*together["n_module"]} == {60}
     apart = gene_sets(model, sets, by_sign=True)
-    assert apart[["sign", "term"]].to_numpy().tolist() == [[1, "up"], [-1, "down"]]
+    assert apart[["sign", "term", "side"]].to_numpy().tolist() == [[1, "up", "up"], [-1, "down", "down"]]
+    by_default = gene_sets(model, sets)
+    pd.testing.assert_frame_equal(by_default, apart.drop(columns="sign"))
     path = tmp_path / "sets.gmt"
     path.write_text(
         "".join(f"{term}\tgenes going {term}\t" + "\t".join(members) + "\n" for term, members in sets.items())
@@ -144,3 +149,18 @@ def test_shuffling_stays_inside_the_background():
     for seed in range(3):
         table = gene_sets([MODULE], SETS, names=GENES, background=GENES[:200], shuffle=seed)
         assert (table["n_module"] == 25).all()
+
+
+def test_a_side_with_few_genes_is_not_tested_separately():
+    study = netbic.simulate.cohort(200, 800, n_modules=1, random_state=0)
+    model = netbic.SparseGraphSVD(2, n_columns=60).fit(study.expression)
+    genes = study.expression.columns
+    weights = np.zeros((2, genes.size))
+    weights[:, :40], weights[0, 40:50], weights[1, 40:49] = 0.1, -0.1, -0.1
+    model.components_, model.columns_ = weights, weights != 0
+    sets = {"front": genes[:50].tolist(), "up": genes[:40].tolist()}
+    table = gene_sets(model, sets)
+    assert table.groupby("module")["side"].unique().map(list).tolist() == [["up", "down"], ["both"]]
+    assert table.groupby(["module", "side"], sort=False)["n_module"].first().tolist() == [40, 10, 49]
+    down = table[table["side"] == "down"]
+    assert down[["term", "n_overlap"]].to_numpy().tolist() == [["front", 10]]

@@ -52,4 +52,4 @@ def terms(study, model):
     genes = study.expression.columns.to_numpy(dtype=object)
     sets = {f"planted {k}": genes[mask].tolist() for k, mask in enumerate(study.genes)}
     sets |= {f"random {k}": genes[k::14].tolist() for k in range(14)}
-    return netbic.enrichment.gene_sets(model, sets)
+    return netbic.enrichment.gene_sets(model, sets, by_sign=False)

@@ -33,7 +33,10 @@ HOSTILE = [
 @pytest.fixture
 def pictures(study, model, count, stable, tuned, terms):
     table = pd.DataFrame({"x": [1, 2], "method": ["a", "a"], "value": [0.1, 0.2]})
+    names = ["module", "variable", "level", "effect", "effect_name", "q"]
+    found = pd.DataFrame([(0, "age", "", 0.3, "Spearman rho", 0.1)], columns=names)
     return {
+        "associations": lambda ax: pl.associations(found, ax=ax),
         "heatmap": lambda ax: pl.heatmap(model, study.expression, ax=ax),
         "network": lambda ax: pl.network(model, ax=ax),
         "loadings": lambda ax: pl.loadings(model, ax=ax),

@@ -112,7 +112,12 @@ def test_a_damaged_model_is_not_loaded(tmp_path, damage, message):
 def test_tables_contain_the_content_of_the_model(tmp_path):
     model = MODELS["with a graph"][0].fit(study.expression)
     table = modules_table(model)
-    assert table.columns.tolist() == ["module", "axis", "name", "weight"]
+    assert (table["side"] == "up").equals(table["weight"] > 0)
+    assert {*table["side"]} == {"up", "down"}
+    for side in ("up", "down"):
+        numbers = table[(table["axis"] == "gene") & (table["side"] == side)].groupby("module").size()
+        assert summary_table(model)[f"genes_{side}"].tolist() == numbers.reindex(range(3), fill_value=0).tolist()
+    assert table.columns.tolist() == ["module", "axis", "name", "weight", "side"]
     for module in range(3):
         genes = table[(table["module"] == module) & (table["axis"] == "gene")].set_index("name")["weight"]
         vector = pd.Series(model.components_[module], index=study.expression.columns)

@@ -9,8 +9,10 @@ from netbic.cli.compare import compare, replicate
 from netbic.cli.convert import convert
 from netbic.cli.demo import demo
 from netbic.cli.enrich import enrich
+from netbic.cli.export import export
 from netbic.cli.fit import fit
 from netbic.cli.graph import graph
+from netbic.cli.plot import plot
 from netbic.cli.report import report
 from netbic.cli.reproduce import reproduce
 from netbic.cli.score import score
@@ -41,6 +43,8 @@ def main() -> None:
     netbic enrich DIR --gene-sets GMT        test edges and gene sets
     netbic associate DIR --sample-info TABLE compare modules with labels of samples
     netbic report DIR                        results as one HTML page
+    netbic plot DIR heatmap --out FIG.pdf    figures
+    netbic export DIR --format gmt           lists, workbooks, networks for others
     netbic score DIR NEW                     score new samples
     netbic compare DIR1 DIR2                 match the modules of two fits
     netbic replicate DIR OTHER               look for modules in another study
@@ -51,5 +55,5 @@ def main() -> None:
 
 
 _BEFORE_RESULTS = (demo, simulate, convert, graph, align, tune, fit)
-for command in (*_BEFORE_RESULTS, enrich, associate, report, score, compare, replicate, reproduce):
+for command in (*_BEFORE_RESULTS, enrich, associate, report, plot, export, score, compare, replicate, reproduce):
     main.add_command(command)

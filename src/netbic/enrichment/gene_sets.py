@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -19,8 +20,10 @@ from netbic.readers import GeneSets, read_gene_sets
 
 Sets = Mapping[str, Iterable[str]]  # term to genes
 
-_SIGNS = (1, -1)
+FEWEST_PER_SIDE: Final = 10  # genes that both sides of a module need to be tested separately
+_SIGNS: Final = {"up": 1, "down": -1}
 _COLUMNS = ["module", "term", "name", "n_overlap", "n_module", "n_term", "fold_change", "p_value", "q_value", "genes"]
+_COLUMNS += ["side"]
 
 
 def gene_sets(
@@ -31,7 +34,7 @@ def gene_sets(
     background: Iterable[object] | None = None,
     min_size: int = 10,
     max_size: int = 500,
-    by_sign: bool = False,
+    by_sign: bool | None = None,
     collapse: float | None = None,
     shuffle: RandomState = None,
 ) -> pd.DataFrame:
@@ -48,8 +51,10 @@ def gene_sets(
         Genes that could have been found. Default: all genes of the data. Other genes of terms and modules are ignored.
     min_size, max_size : int
         Sizes of terms to test, counted inside the background.
-    by_sign : bool
-        Test genes of positive and negative weight in a fitted model separately; a column `sign` (1 or -1) is added.
+    by_sign : bool, optional
+        Whether the genes of positive weight (the side "up") and of negative weight ("down") of a fitted model are
+        tested separately. Default: in modules with at least 10 genes on both sides. With True, in all modules, and a
+        column `sign` (1 or -1) is added; with False, in none.
     collapse : float, optional
         Remove terms whose genes in the module overlap those of a more significant term with this Jaccard index or
         more, e.g. 0.5. Adjusted p-values still account for all tests.
@@ -60,8 +65,9 @@ def gene_sets(
     -------
     DataFrame
         `module`, `term`, `name`, `n_overlap`, `n_module`, `n_term`, `fold_change`, `p_value`, `q_value`
-        (Benjamini-Hochberg over all terms tested in the module, including those without overlap), `genes`. Only terms
-        with an overlap are listed, most significant first within each module.
+        (Benjamini-Hochberg over all terms tested in these genes, including those without overlap), `genes`, and
+        `side`: the genes that were tested, "up", "down" or "both" (all genes of the module, of which there are
+        `n_module`). Only terms with an overlap are listed, most significant first within each module and side.
 
     Examples
     --------
@@ -75,7 +81,9 @@ def gene_sets(
         raise InputError(f"collapse={collapse!r}: a number above 0 and up to 1 is needed")
     if isinstance(shuffle, bool):
         raise InputError(f"shuffle={shuffle!r}: give a seed, or leave it out")
-    genes, masks = _inside(*_genes_and_masks(modules, names, by_sign), background)
+    genes, masks = _genes_and_masks(modules, names, by_sign)
+    tested, masks = _by_side(modules, masks, by_sign)
+    genes, masks = _inside(genes, masks, background)
     if shuffle is not None:
         genes = genes[np.random.default_rng(shuffle).permutation(genes.size)]
     sets = read_gene_sets(gene_sets) if isinstance(gene_sets, (str, Path)) else gene_sets
@@ -83,10 +91,11 @@ def gene_sets(
     overlaps = np.asarray((sp.csr_array(masks.astype(np.int32)) @ terms.members.T).toarray(), dtype=np.int64)
     p_values = _right_tails(overlaps, genes.size, terms.sizes, masks.sum(axis=1))
     tables = [terms.table(*module, collapse) for module in zip(masks, overlaps, p_values, strict=True)]
-    for k, table in enumerate(tables):
-        table.insert(0, "module", k // 2 if by_sign else k)
+    for (module, side), table in zip(tested, tables, strict=True):
+        table.insert(0, "module", module)
         if by_sign:
-            table.insert(1, "sign", _SIGNS[k % 2])
+            table.insert(1, "sign", _SIGNS[side])
+        table["side"] = side
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=_COLUMNS)
 
 
@@ -161,8 +170,8 @@ def _check_shared(known: Bools, flat: pd.Index[str], genes: Array, n_sets: int) 
         )
 
 
-def _genes_and_masks(modules: Modules, names: Iterable[object] | None, by_sign: bool) -> tuple[Array, Bools]:
-    """All genes, and a row per module (two, positive weights first, if signs are separated)."""
+def _genes_and_masks(modules: Modules, names: Iterable[object] | None, by_sign: bool | None) -> tuple[Array, Bools]:
+    """All genes, and a row per module."""
     if is_model(modules):
         modules = fitted_model(modules)
         known = modules.names_["columns"] if names is None else np.asarray(names, dtype=object)
@@ -170,10 +179,7 @@ def _genes_and_masks(modules: Modules, names: Iterable[object] | None, by_sign: 
             raise InputError("the model was fitted to an array: give the names of the genes (names=...)")
         if known.size != modules.n_features_in_:
             raise InputError(f"{known.size:,} names are given but the model has {modules.n_features_in_:,} genes")
-        if not by_sign:
-            return _distinct_names(known), modules.columns_
-        by_sign_masks = np.stack([sign * modules.components_ > 0 for sign in _SIGNS], axis=1)
-        return _distinct_names(known), by_sign_masks.reshape(-1, known.size)
+        return _distinct_names(known), modules.columns_
     if by_sign:
         raise InputError("by_sign=True needs a fitted model: lists of genes have no signs")
     if names is None:
@@ -182,6 +188,20 @@ def _genes_and_masks(modules: Modules, names: Iterable[object] | None, by_sign: 
         modules = [[str(member) for member in module] for module in modules]
     genes = _distinct_names(names)
     return genes, masks_over(modules, genes.size, genes, "list of names")
+
+
+def _by_side(modules: Modules, masks: Bools, by_sign: bool | None) -> tuple[list[tuple[int, str]], Bools]:
+    """The sets of genes to test: their module and side, and a row for each; positive weights come first."""
+    if not is_model(modules) or by_sign is False:
+        return [(module, "both") for module in range(len(masks))], masks
+    tested, rows = list[tuple[int, str]](), list[Bools]()
+    for module, weights in enumerate(fitted_model(modules).components_):
+        sides = {"up": weights > 0, "down": weights < 0}
+        if not by_sign and min(side.sum() for side in sides.values()) < FEWEST_PER_SIDE:
+            sides = {"both": masks[module]}
+        tested += [(module, side) for side in sides]
+        rows += sides.values()
+    return tested, np.array(rows, dtype=bool).reshape(len(rows), masks.shape[1])
 
 
 def _distinct_names(names: Iterable[object]) -> Array:

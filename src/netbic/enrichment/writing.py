@@ -29,7 +29,7 @@ def write_enrichment(
     sets: Sets | Path | str | None = None,
     *,
     level: float = DEFAULT_LEVEL,
-    by_sign: bool = False,
+    by_sign: bool | None = None,
     collapse: float | None = None,
     X: Matrix | None = None,
     random_state: RandomState = None,

@@ -28,6 +28,7 @@ ADDED_FILES: Final = (
     "gene_moments.npz",
     "heatmaps.npz",
     "report.html",
+    *("modules.gmt", "lists.txt", "modules.xlsx", "scores.gct", "expression.gct"),  # netbic export
 )
 RUN_FILES: Final = (
     *("modules.tsv", "summary.tsv", "alignment.json", "auto.json"),

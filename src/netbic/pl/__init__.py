@@ -4,6 +4,7 @@ Every function draws into the matplotlib axes `ax` (None: a new figure) and retu
 the figure.
 """
 
+from netbic.pl.associations import associations
 from netbic.pl.comparison import comparison
 from netbic.pl.convergence import convergence
 from netbic.pl.enrichment import enrichment
@@ -18,6 +19,7 @@ from netbic.pl.stability import stability
 from netbic.pl.tuning import tuning
 
 __all__ = [
+    "associations",
     "comparison",
     "convergence",
     "enrichment",

@@ -33,7 +33,7 @@ def enrichment(table: pd.DataFrame, *, n_terms: int = 10, ax: Axes | None = None
     Parameters
     ----------
     table : DataFrame
-        The result of `enrichment.gene_sets`. With `by_sign=True` every module has two columns, + and -.
+        The result of `enrichment.gene_sets`. Modules whose sides were tested separately have two columns, + and -.
         Modules are numbered from 0 in the table, and from 1 in the plot.
     n_terms : int
         Maximum number of terms, for all modules together.
@@ -53,8 +53,7 @@ def enrichment(table: pd.DataFrame, *, n_terms: int = 10, ax: Axes | None = None
     """
     _check(table, n_terms)
     table = table.assign(column=_columns(table))
-    places = {"module": True} | ({"sign": False} if "sign" in table else {})
-    columns = list(dict.fromkeys(table.sort_values(list(places), ascending=list(places.values()))["column"]))
+    columns = _columns_in_order(table)
     terms = _chosen_terms(table, columns, n_terms)
     ax = axes_for(ax, (3.6 + 0.35 * len(columns) + 1.5, 1.4 + 0.25 * len(terms)))
     drawn = table[table["term"].isin(terms)]
@@ -83,10 +82,21 @@ def _check(table: pd.DataFrame, n_terms: int) -> None:
 
 
 def _columns(table: pd.DataFrame) -> list[str]:
-    if "sign" not in table:
-        return [str(module + 1) for module in table["module"]]
-    marks = np.where(table["sign"] > 0, "+", "\N{MINUS SIGN}")
-    return [f"{module + 1} {mark}" for module, mark in zip(table["module"], marks, strict=True)]
+    """The label of the column of each row: the number of its module, and + or - if one side was tested."""
+    marks = _sides(table).map({1: " +", 0: "", -1: " \N{MINUS SIGN}"})
+    return [f"{module + 1}{mark}" for module, mark in zip(table["module"], marks, strict=True)]
+
+
+def _columns_in_order(table: pd.DataFrame) -> list[str]:
+    order = pd.DataFrame({"column": table["column"], "module": table["module"], "side": -_sides(table)})
+    return list(dict.fromkeys(order.sort_values(["module", "side"], kind="stable")["column"]))
+
+
+def _sides(table: pd.DataFrame) -> pd.Series[int]:
+    """1 (up), -1 (down) or 0 (both); tables of earlier versions have a column `sign` or none."""
+    if "side" in table:
+        return table["side"].map({"up": 1, "down": -1}).fillna(0).astype(int)
+    return table["sign"].astype(int) if "sign" in table else pd.Series(0, index=table.index)
 
 
 def _chosen_terms(table: pd.DataFrame, columns: list[str], n_terms: int) -> list[Any]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netbic.estimators import SparseGraphSVD, names_of
+from netbic.pl.annotation import Strip, annotation_table, draw_legend, strips
 from netbic.pl.canvas import (
     DIVERGING,
     SMALL,
@@ -19,7 +20,7 @@ from netbic.pl.canvas import (
     pixels,
     symmetric_limit,
 )
-from netbic.pl.names import apart, name_ticks
+from netbic.pl.names import LITERAL, apart, label_text, name_ticks
 from netbic.pl.order import Order, module_order
 from netbic.pl.source import AXIS_NOUNS, chosen_modules, data_of, entries, fitted, weights_of
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     from netbic.pl.source import ModelLike
 
-_LANE, _WIDEST_STRIP, _GAP = 0.02, 0.12, 0.008  # as shares of the height or width of the heatmap
+_LANE, _ANNOTATION, _WIDEST_STRIP, _GAP = 0.02, 0.03, 0.12, 0.008  # as shares of the height or width of the heatmap
 _SHARP = 500_000  # entries up to which cells are drawn sharply; more are averaged per pixel
 _SHARP_STRIP = 500  # the same for members in a strip
 
@@ -39,6 +40,7 @@ def heatmap(
     *,
     modules: Iterable[int] | None = None,
     n_others: int = 0,
+    annotation: Any = None,
     key: str = "netbic",
     ax: Axes | None = None,
 ) -> Axes:
@@ -62,6 +64,10 @@ def heatmap(
         Modules to draw, in this order, numbered from 0; labels count from 1. Default: all.
     n_others : int
         Number of samples, and of genes, that belong to no module, for comparison.
+    annotation : DataFrame, Series, or list of str, optional
+        What is known about the samples: each column is drawn as a strip at the right, with a legend. The index contains
+        the names of the samples; those without a row are missing (light grey). If `model` is an AnnData object, also
+        names of columns of its obs.
     key : str
         Key of the modules in an AnnData object (`key_added` of `tl.modules`).
     ax : Axes, optional
@@ -84,10 +90,12 @@ def heatmap(
     weights = [weights_of(found, axis)[chosen] for axis in ("rows", "columns")]
     rows, columns = (module_order(own, n_others) for own in weights)
     values = entries(found, data_of(model, X, key), rows.members, columns.members)
+    known = [] if annotation is None else strips(annotation_table(annotation, model, names_of(found, "rows")))
     ax = axes_for(ax, (8.0, 6.0))
-    _draw_values(ax, values, found)
+    _draw_values(ax, values, found, above=bool(known))
     _draw_strips(ax, rows, columns, [_lanes(*side, chosen) for side in zip((rows, columns), weights, strict=True)])
     _draw_blocks(ax, rows, columns)
+    _draw_annotation(ax, known, rows.members, columns.members.size)
     ax.set_xlabel(_counted(columns, "columns"))
     ax.set_ylabel(_counted(rows, "rows"))
     ax.tick_params(length=2, pad=1)
@@ -107,7 +115,8 @@ def _counted(order: Order, axis: str) -> str:
     return text + (f", and {others:,} others" if others else "")
 
 
-def _draw_values(ax: Axes, values: NDArray[Any], model: SparseGraphSVD) -> None:
+def _draw_values(ax: Axes, values: NDArray[Any], model: SparseGraphSVD, above: bool) -> None:
+    """The values, with a colour bar; at the bottom if a legend comes above it."""
     from matplotlib import colormaps
 
     limit = symmetric_limit(values)
@@ -117,7 +126,7 @@ def _draw_values(ax: Axes, values: NDArray[Any], model: SparseGraphSVD) -> None:
     label = (
         "z-score" if model.scale and model.center == "columns" else "value" if model.center is None else "centred value"
     )
-    colour_bar(image, ax, label, extend="both")
+    colour_bar(image, ax, label, extend="both", **{"anchor": (0.0, 0.0), "shrink": 0.4} if above else {})
 
 
 def _draw_strips(ax: Axes, rows: Order, columns: Order, lanes: list[NDArray[Any]]) -> None:
@@ -130,6 +139,25 @@ def _draw_strips(ax: Axes, rows: Order, columns: Order, lanes: list[NDArray[Any]
     ax.imshow(lanes[1], extent=(-0.5, width - 0.5, top, top - share * height), **options)
     ax.imshow(lanes[0].swapaxes(0, 1), extent=(left - share * width, left, height - 0.5, -0.5), **options)
     ax.set(xlim=(left - share * width, width - 0.5), ylim=(height - 0.5, top - share * height))
+
+
+def _draw_annotation(ax: Axes, known: list[Strip], samples: NDArray[Any], width: int) -> None:
+    """One strip per variable at the right of the data, inside the same axes, with its name below, and a legend."""
+    share = min(_ANNOTATION, _WIDEST_STRIP / max(len(known), 1)) * width
+    left, height = width - 0.5 + _GAP * width, len(samples)
+    limits = ax.get_xlim(), ax.get_ylim()
+    shades = "none" if height <= _SHARP_STRIP else "antialiased"
+    for strip in known:
+        extent = (left, left + share, height - 0.5, -0.5)
+        ax.imshow(strip.colours[samples][:, None], extent=extent, aspect="auto", interpolation=shades)
+        ax.annotate(
+            label_text(strip.name), (left + share / 2, height - 0.5), (0, -3), textcoords="offset points", rotation=90,
+            ha="center", va="top", size=SMALL, annotation_clip=False, **LITERAL,
+        )  # fmt: skip
+        left += share + _GAP * width / 2
+    ax.set(xlim=(limits[0][0], left if known else limits[0][1]), ylim=limits[1])
+    if known:
+        draw_legend(ax, known)
 
 
 def _lanes(order: Order, weights: NDArray[Any], chosen: list[int]) -> NDArray[Any]:

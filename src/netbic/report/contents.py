@@ -295,9 +295,12 @@ def _of_these_modules(table: pd.DataFrame | None, model: SparseGraphSVD, size: s
     """The table, unless it is about the modules of an earlier fit."""
     if table is None or table.empty or size not in table or "sign" in table:
         return table
-    sizes = model.columns_.sum(axis=1)
-    known = table["module"].between(0, len(sizes) - 1)
-    return table if known.all() and (sizes[table["module"]] == table[size]).all() else None
+    weights = model.components_
+    counts = {"up": weights > 0, "down": weights < 0, "both": model.columns_}
+    sizes = {(k, side): n for side, masks in counts.items() for k, n in enumerate(masks.sum(axis=1).tolist())}
+    sides = table["side"] if "side" in table else ["both"] * len(table)
+    expected = [sizes.get(key) for key in zip(table["module"], sides, strict=True)]
+    return table if expected == table[size].tolist() else None
 
 
 def _of_this_model(heatmaps: list[Heatmap], model: SparseGraphSVD) -> list[Heatmap | None]:

@@ -12,6 +12,7 @@ from netbic.storage.model_folders import load as load
 from netbic.storage.model_folders import save as save
 from netbic.storage.networks import check_network_file as check_network_file
 from netbic.storage.networks import write_network as write_network
+from netbic.storage.new_samples import read_again as read_again
 from netbic.storage.new_samples import read_like as read_like
 from netbic.storage.npz import npz_arrays as npz_arrays
 from netbic.storage.npz import npz_bytes as npz_bytes
@@ -23,4 +24,5 @@ from netbic.storage.state import settings_from as settings_from
 from netbic.storage.state import settings_of as settings_of
 from netbic.storage.state import state_of as state_of
 from netbic.storage.tables import modules_table as modules_table
+from netbic.storage.tables import sides_of as sides_of
 from netbic.storage.tables import summary_table as summary_table

@@ -6,9 +6,13 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
 from netbic import files
 from netbic.arrays import Array
-from netbic.errors import shown, unusable
+from netbic.errors import InputError, shown, unusable
+from netbic.estimators import names_of
 from netbic.files import Record
 from netbic.readers import Expression, read_expression, renaming, with_changes
 from netbic.storage.model_folders import load
@@ -38,6 +42,48 @@ def read_like(folder: Path | str, expression: Path | str, **reading: Any) -> Exp
     _check_orientation(expression, data, nodes)
     rename = renaming(options.matching.strip_versions, options.matching.id_map, data.genes, nodes)
     return prepare(data, rename=rename, keep_constant=True, **vars(options.preprocessing)).expression
+
+
+def read_again(folder: Path | str, expression: Path | str | None = None) -> Expression:
+    """Read the data of a fit again, with the genes of the model only, in its order.
+
+    Parameters
+    ----------
+    folder : path
+        The output folder of `netbic fit`.
+    expression : path, optional
+        Where the data are now. Default: where they were; run.json contains the path.
+
+    Raises
+    ------
+    InputError
+        If the file is not there, or lacks samples or genes of the fit.
+    """
+    folder = Path(folder)
+    path = _known_file(folder) if expression is None else Path(expression)
+    if not path.exists():
+        raise InputError(
+            f"the data of the fit, {path}, are not there: say where they are (`expression`)", ["expression"]
+        )
+    data, model = read_like(folder, path), load(folder)
+    places = []
+    for axis, noun, names in (("rows", "sample", data.samples), ("columns", "gene", data.genes)):
+        wanted = pd.Index([str(name) for name in names_of(model, axis)])
+        places.append(pd.Index([str(name) for name in names]).get_indexer(wanted))
+        if (places[-1] < 0).any():
+            absent = wanted[int((places[-1] < 0).argmax())]
+            raise unusable(path, f"has no {noun} {shown(absent)} of the fit", "give the data of the fit")
+    rows, columns = places
+    return Expression(data.matrix[rows][:, columns], np.asarray(data.samples)[rows], np.asarray(data.genes)[columns])
+
+
+def _known_file(folder: Path) -> Path:
+    """The expression file of a fit."""
+    known = (files.finished_record(folder) or {}).get("inputs", {}).get("expression")
+    if not isinstance(known, str):
+        what = f"{folder} has no record of the file with the data"
+        raise InputError(f"{what}: say where they are (`expression`)", ["expression"])
+    return Path(known)
 
 
 def _check_orientation(path: Path | str, data: Expression, genes: Array | None) -> None:

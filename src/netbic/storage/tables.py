@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 import pandas as pd
 
+from netbic.arrays import Array
 from netbic.estimators import DIAGNOSTIC_NUMBERS, SparseGraphSVD, fitted_model, heaviest, names_of
+
+SIDES: Final = ("genes_up", "genes_down")  # columns of the summary: numbers of genes with weights of either sign
 
 
 def modules_table(model: SparseGraphSVD) -> pd.DataFrame:
-    """Members of every module by name: columns `module`, `axis` (gene or sample), `name`, `weight`, heaviest first.
+    """Members of every module by name, largest absolute weight first.
+
+    Columns are `module`, `axis` (gene or sample), `name`, `weight` and `side`: "up" if the weight is positive, "down"
+    if it is negative. In samples with positive weights, genes of the side "up" are above their means and genes of the
+    side "down" below; the largest weight of a gene is positive.
 
     Examples
     --------
@@ -18,9 +27,11 @@ def modules_table(model: SparseGraphSVD) -> pd.DataFrame:
     >>> model = netbic.SparseGraphSVD(1, n_rows=50, n_columns=50).fit(toy.X)
     >>> netbic.io.modules_table(model)["axis"].value_counts().to_dict()
     {'gene': 50, 'sample': 50}
+    >>> netbic.io.modules_table(model).columns.tolist()
+    ['module', 'axis', 'name', 'weight', 'side']
     """
     model = fitted_model(model)
-    parts = [pd.DataFrame(columns=["module", "axis", "name", "weight"])]
+    parts = [pd.DataFrame(columns=["module", "axis", "name", "weight", "side"])]
     for module in range(model.n_components_):
         for axis, vector, names in (
             ("gene", model.components_[module], names_of(model, "columns")),
@@ -28,12 +39,27 @@ def modules_table(model: SparseGraphSVD) -> pd.DataFrame:
         ):
             members = heaviest(vector)
             part = {"module": module, "axis": axis, "name": names[members], "weight": vector[members]}
-            parts.append(pd.DataFrame(part))
+            parts.append(pd.DataFrame(part | {"side": sides_of(vector[members])}))
     return pd.concat(parts[1:] or parts, ignore_index=True)
 
 
+def sides_of(weights: Array) -> Array:
+    """The side of each member: "up" if its weight is positive, "down" if it is negative, "" if it is zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sides_of(np.array([0.5, -0.2, 0.0])).tolist()
+    ['up', 'down', '']
+    """
+    return np.where(weights > 0, "up", np.where(weights < 0, "down", "")).astype(object)
+
+
 def summary_table(model: SparseGraphSVD) -> pd.DataFrame:
-    """A row per module: singular value, sizes, variance explained, edges inside, diagnostics, top genes."""
+    """A row per module: singular value, sizes, variance explained, edges inside, diagnostics, top genes, sides.
+
+    `genes_up` and `genes_down` are the numbers of genes with positive and with negative weights.
+    """
     model = fitted_model(model)
     genes = names_of(model, "columns")
     graph = model.graphs_["columns"]
@@ -50,5 +76,7 @@ def summary_table(model: SparseGraphSVD) -> pd.DataFrame:
             "converged": model.converged_,
             **{name: model.diagnostics_[name].to_numpy() for name in DIAGNOSTIC_NUMBERS},
             "top_genes": [", ".join(map(str, genes[heaviest(vector)[:5]])) for vector in model.components_],
+            "genes_up": (model.components_ > 0).sum(axis=1),
+            "genes_down": (model.components_ < 0).sum(axis=1),
         }
     )

@@ -1,0 +1,162 @@
+"""netbic plot: figures of the results in a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import netbic
+from netbic.cli.command import Command, File, take
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+_ENDINGS = (".pdf", ".png", ".svg")
+_DPI = 200
+
+
+@dataclass(frozen=True)
+class PlotOptions:
+    """What is drawn, and from which data."""
+
+    folder: Path
+    module: int | None
+    annotate: str | None
+    expression: str | None
+
+    @cached_property
+    def results(self) -> netbic.exports.Results:
+        """The modules and tables of the folder."""
+        return netbic.exports.Results.of(self.folder)
+
+    @property
+    def number(self) -> int:
+        """The module, counted from 0; the first one if none is named."""
+        asked = 1 if self.module is None else self.module
+        if asked > self.results.n_modules:
+            has = f"modules 1 to {self.results.n_modules}" if self.results.n_modules else "no modules"
+            raise click.UsageError(f"--module {asked} but {self.folder} has {has}")
+        return asked - 1
+
+    @property
+    def annotation(self) -> pd.DataFrame | None:
+        """Columns of the sample table."""
+        info = self.results.sample_info
+        if info is None:
+            if self.annotate is not None:
+                what = f"--annotate needs {self.folder}/sample_info.tsv"
+                raise click.UsageError(f"{what}: run netbic associate {self.folder} --sample-info TABLE")
+            return None
+        if self.annotate is None:
+            return None
+        names = [name.strip() for name in self.annotate.split(",") if name.strip()]
+        if missing := [name for name in names if name not in info]:
+            raise click.UsageError(
+                f"--annotate {missing[0]}: the sample table has no such column (there are: {', '.join(info.columns)})"
+            )
+        return info[names]
+
+    def heatmap(self, ax: Axes | None) -> Axes:
+        """The data of one module or of all."""
+        chosen = None if self.module is None else [self.number]
+        data = netbic.io.read_again(self.folder, self.expression)
+        return netbic.pl.heatmap(self.results.model, data.matrix, modules=chosen, annotation=self.annotation, ax=ax)
+
+    def network(self, ax: Axes | None) -> Axes:
+        """The network of a module."""
+        if self.results.model.column_graph is None:
+            raise click.UsageError(
+                "the modules were found without a network (netbic fit --graph): there is none to draw"
+            )
+        return netbic.pl.network(self.results.model, self.number, ax=ax)
+
+    def scores(self, ax: Axes | None) -> Axes:
+        """The scores of the samples in a module."""
+        if (table := self.results.tables.get("samples")) is None:
+            raise click.UsageError(f"{self.folder} has no samples.tsv: fit again with this version")
+        return netbic.pl.scores(table, module=self.number, annotation=self.annotation, ax=ax)
+
+    def associations(self, ax: Axes | None) -> Axes:
+        """Modules by variables."""
+        if (table := self.results.tables.get("associations")) is None:
+            what = f"{self.folder} has no associations.tsv"
+            raise click.UsageError(f"{what}: run netbic associate {self.folder} --sample-info TABLE")
+        return netbic.pl.associations(table, names=self.results.names, ax=ax)
+
+
+_KINDS: dict[str, tuple[Callable[[PlotOptions, Any], Any], set[str]]] = {  # and the options that each of them uses
+    "heatmap": (PlotOptions.heatmap, {"module", "annotate", "expression"}),
+    "network": (PlotOptions.network, {"module"}),
+    "associations": (PlotOptions.associations, set()),
+    "scores": (PlotOptions.scores, {"module", "annotate"}),
+}
+
+
+@click.command(cls=Command)
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("kind", type=click.Choice(list(_KINDS)))
+@click.option(
+    "--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="File to write: .pdf, .png or .svg."
+)
+@click.option(
+    "--module",
+    type=click.IntRange(1),
+    show_default="1; for heatmap all",
+    help="Number of the module, counted from 1 as in the report.",
+)
+@click.option(
+    "--annotate", metavar="NAME,...", help="Columns of the sample table to draw beside the samples (heatmap, scores)."
+)
+@click.option(
+    "--expression", type=File, show_default="where they were at the fit", help="The data of the fit (for heatmap)."
+)
+@click.option("--width", type=click.FloatRange(1, 100), help="Width of the figure in inches.")
+@click.option("--height", type=click.FloatRange(1, 100), help="Height of the figure in inches.")
+@click.option("--force", is_flag=True, help="Replace an existing file.")
+def plot(kind: str, out: Path, width: float | None, height: float | None, force: bool, **options: Any) -> None:
+    """Draw a figure of the modules in FOLDER (written by netbic fit).
+
+    \b
+    heatmap       the data of the samples and genes of the modules
+    network       the network between the genes of a module
+    associations  modules by variables of the sample table (see netbic associate)
+    scores        the scores of the samples in a module
+    """
+    chosen = take(PlotOptions, options)
+    draw, used = _KINDS[kind]
+    for name in ("module", "annotate", "expression"):
+        if getattr(chosen, name) is not None and name not in used:
+            raise click.UsageError(f"--{name} has no effect on {kind}: leave it out")
+    if out.suffix.lower() not in _ENDINGS:
+        raise click.UsageError(f"--out {out}: the name must end in .pdf, .png or .svg")
+    inputs: Any = {"the results": netbic.files.recorded_paths(chosen.folder), "the data": chosen.expression}
+    netbic.files.check_output_file(out, inputs, force=force)
+    content = _drawn(partial(draw, chosen), out.suffix.lower()[1:], (width, height))
+    netbic.files.check_output_file(out, inputs, force=force)  # it may have been created meanwhile
+    netbic.files.write_atomic(out, content)
+    click.echo(f"{out}")
+
+
+def _drawn(draw: Callable[[Any], Any], kind: str, size: tuple[float | None, float | None]) -> bytes:
+    """The figure as a file; drawn again if it gets another size, because names are written where they fit."""
+    import io
+
+    netbic.errors.import_optional("matplotlib", "plot", "a figure").use("agg")
+    import matplotlib.pyplot as plt
+
+    figure = draw(None).get_figure()
+    if any(size):
+        given = [new or own for new, own in zip(size, figure.get_size_inches().tolist(), strict=True)]
+        plt.close(figure)
+        figure = draw(plt.subplots(figsize=given, layout="constrained")[1]).get_figure()
+    content = io.BytesIO()
+    with plt.rc_context({"svg.fonttype": "none", "pdf.fonttype": 42}):  # text that can be edited
+        figure.savefig(content, format=kind, dpi=_DPI)
+    plt.close(figure)
+    return content.getvalue()

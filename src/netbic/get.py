@@ -1,0 +1,245 @@
+"""Results as tables, from a fitted model, an AnnData object, or the folder of a fit.
+
+In parameters and in columns called `module`, modules are numbered from 0. Names of columns such as `module_1` count
+from 1, like all labels that people read.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from netbic import tl
+from netbic.arrays import check_choice, kind_of
+from netbic.enrichment import gene_sets as enriched_sets
+from netbic.errors import InputError
+from netbic.estimators import SparseGraphSVD, fitted_model, heaviest, is_model, module_scores, names_of
+from netbic.exports import Results
+from netbic.outofcore import select_columns
+from netbic.storage import load, sides_of
+
+_AXES = {"genes": "columns", "samples": "rows", "cells": "rows"}
+
+
+def modules_df(source: Any, module: int | None = None, *, axis: str = "genes", key: str = "netbic") -> pd.DataFrame:
+    """The members of modules, ranked by their absolute weights.
+
+    Parameters
+    ----------
+    source : SparseGraphSVD, AnnData, or folder of a fit
+    module : int, optional
+        Default: all modules.
+    axis : {"genes", "samples", "cells"}
+        Which members; "cells" is another word for samples.
+    key : str
+        Key of the modules in an AnnData object (`key_added` of `tl.modules`).
+
+    Returns
+    -------
+    DataFrame
+        `module`; `names`; `weights`; `side` ("up": positive weight, "down": negative weight); `scores`, the absolute
+        weight relative to the largest one of the module, between 0 and 1.
+
+    Examples
+    --------
+    >>> import netbic
+    >>> study = netbic.simulate.cohort(200, 500, n_modules=2, strength=2, random_state=0)
+    >>> model = netbic.SparseGraphSVD(2, n_columns=60).fit(study.expression)
+    >>> netbic.get.modules_df(model, module=0).head(3).round(2)
+       module     names  weights  side  scores
+    0       0  GENE0345     0.18    up    1.00
+    1       0  GENE0205     0.18    up    1.00
+    2       0  GENE0148    -0.17  down    0.96
+    """
+    check_choice("axis", axis, _AXES, InputError)
+    model = _model(source, key)
+    names = names_of(model, _AXES[axis])
+    vectors = model.components_ if axis == "genes" else model.left_vectors_.T
+    parts = [pd.DataFrame(columns=["module", "names", "weights", "side", "scores"])]
+    for number in _numbers(model, module):
+        order = heaviest(vectors[number])
+        weights = vectors[number][order]
+        parts.append(
+            pd.DataFrame(
+                {
+                    "module": number,
+                    "names": names[order],
+                    "weights": weights,
+                    "side": sides_of(weights),
+                    "scores": np.abs(weights) / np.abs(weights).max(initial=np.finfo(float).tiny),
+                }
+            )
+        )
+    return pd.concat(parts[1:] or parts, ignore_index=True)
+
+
+def scores_df(source: Any, X: Any = None, *, key: str = "netbic") -> pd.DataFrame:
+    """The scores Xv of the samples, a row per sample and a column per module (`module_1`, `module_2`, ...).
+
+    Parameters
+    ----------
+    source : SparseGraphSVD, AnnData, or folder of a fit
+    X : array, DataFrame or sparse matrix, optional
+        The data, if the source is a model.
+    key : str
+        Key of the modules in an AnnData object.
+
+    Examples
+    --------
+    >>> import netbic
+    >>> study = netbic.simulate.cohort(200, 500, n_modules=2, strength=2, random_state=0)
+    >>> model = netbic.SparseGraphSVD(2, n_columns=60).fit(study.expression)
+    >>> netbic.get.scores_df(model, study.expression).shape
+    (200, 2)
+    """
+    if isinstance(source, (str, Path)):
+        results = Results.of(source)
+        if (known := results.scores()) is None:
+            raise InputError(f"{source} has no scores of the samples (samples.tsv): fit again with this version")
+        return _scores_table(known[0].T, names_of(results.model, "rows"))
+    if kind_of(source) == "anndata":
+        return _scores_table(_scores_of_object(source, key), source.obs_names)
+    model = _model(source, key)
+    if X is None:
+        raise InputError("the scores of a model need the data: give X")
+    samples = X.index if isinstance(X, pd.DataFrame) else range(X.shape[0])
+    return _scores_table(module_scores(model, X), samples)
+
+
+def gene_sets_df(
+    source: Any,
+    gene_sets: Any = None,
+    *,
+    module: int | None = None,
+    side: str | None = None,
+    max_q: float | None = None,
+    key: str = "netbic",
+) -> pd.DataFrame:
+    """Gene sets that are over-represented in modules; see `netbic.enrichment.gene_sets` for the columns.
+
+    Parameters
+    ----------
+    source : SparseGraphSVD, AnnData, or folder of a fit
+    gene_sets : mapping of term to genes, or path of a GMT file, optional
+        Default: the table in the folder, of which sets with larger adjusted p-values were left out.
+    module : int, optional
+    side : {"up", "down", "both"}, optional
+    max_q : float, optional
+        Largest adjusted p-value.
+    key : str
+        Key of the modules in an AnnData object.
+
+    Examples
+    --------
+    >>> import netbic
+    >>> study = netbic.simulate.cohort(200, 500, n_modules=1, strength=2, random_state=0)
+    >>> model = netbic.SparseGraphSVD(1, n_columns=60).fit(study.expression)
+    >>> sets = {"first genes": study.expression.columns[:80].tolist()}
+    >>> netbic.get.gene_sets_df(model, sets, side="up")["n_module"].tolist()
+    [28]
+    """
+    if gene_sets is not None:
+        table = enriched_sets(_model(source, key), gene_sets)
+    else:
+        table = _stored(source, "gene_sets", key, "give the gene sets, or run netbic enrich for a folder")
+    if side is not None:
+        check_choice("side", side, ("up", "down", "both"), InputError)
+        table = table[table["side"] == side]
+    return _chosen(table, module, max_q, "q_value")
+
+
+def associations_df(
+    source: Any,
+    *,
+    module: int | None = None,
+    variable: str | None = None,
+    max_q: float | None = None,
+    key: str = "netbic",
+) -> pd.DataFrame:
+    """Associations of modules with what is known about the samples.
+
+    Parameters
+    ----------
+    source : AnnData after `tl.associate`, or folder of a fit
+    module : int, optional
+    variable : str, optional
+    max_q : float, optional
+        Largest adjusted p-value.
+    key : str
+        Key of the modules in an AnnData object.
+    """
+    table = _stored(source, "associations", key, "run netbic associate for a folder, tl.associate for AnnData")
+    if variable is not None:
+        check_choice("variable", variable, dict.fromkeys(table["variable"]), InputError)
+        table = table[table["variable"] == variable]
+    return _chosen(table, module, max_q, "q")
+
+
+def verdicts_df(source: Any, *, key: str = "netbic") -> pd.DataFrame:
+    """The verdicts on the modules, a row per module.
+
+    Parameters
+    ----------
+    source : AnnData after `tl.verdicts`, or folder of a fit
+    key : str
+        Key of the modules in an AnnData object.
+    """
+    return _stored(source, "verdicts", key, "run tl.verdicts for AnnData, or fit with verdicts").reset_index(drop=True)
+
+
+def _model(source: Any, key: str) -> SparseGraphSVD:
+    if isinstance(source, (str, Path)):
+        return load(source)
+    if kind_of(source) == "anndata":
+        return tl.from_anndata(source, key)
+    if is_model(source):
+        return fitted_model(source)
+    raise TypeError(
+        f"source={type(source).__name__}: expected a fitted model, an AnnData object or the folder of a fit"
+    )
+
+
+def _numbers(model: SparseGraphSVD, module: int | None) -> list[int]:
+    known = range(model.n_components_)
+    if module is None:
+        return list(known)
+    if isinstance(module, bool) or module not in known:
+        numbers = f"0 to {len(known) - 1}" if known else "none"
+        raise InputError(f"module={module!r} does not exist: modules are numbered from 0 (there are: {numbers})")
+    return [int(module)]
+
+
+def _scores_of_object(adata: Any, key: str) -> np.ndarray:
+    if f"{key}_scores" in adata.obsm:
+        return np.asarray(adata.obsm[f"{key}_scores"])
+    model = tl.from_anndata(adata, key)
+    used = np.flatnonzero(np.asarray(adata.varm[f"{key}_preparation"])[:, 2] == 1)
+    return module_scores(model, select_columns(tl.matrix_of(adata, key), used))
+
+
+def _scores_table(scores: np.ndarray, samples: Any) -> pd.DataFrame:
+    return pd.DataFrame(scores, index=pd.Index(samples), columns=[f"module_{k + 1}" for k in range(scores.shape[1])])
+
+
+def _stored(source: Any, name: str, key: str, remedy: str) -> pd.DataFrame:
+    """A table that was stored with the modules."""
+    if isinstance(source, (str, Path)):
+        table = Results.of(source).tables.get(name)
+    elif kind_of(source) == "anndata":
+        table = source.uns.get(key, {}).get(name)
+    else:
+        raise TypeError(f"source={type(source).__name__}: expected an AnnData object or the folder of a fit")
+    if table is None:
+        raise InputError(f"there is no table of {name.replace('_', ' ')}: {remedy}")
+    return pd.DataFrame(table)
+
+
+def _chosen(table: pd.DataFrame, module: int | None, max_q: float | None, q: str) -> pd.DataFrame:
+    if module is not None:
+        table = table[table["module"] == module]
+    if max_q is not None:
+        table = table[table[q] <= max_q]
+    return table.reset_index(drop=True)

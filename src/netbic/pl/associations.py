@@ -1,0 +1,170 @@
+"""Associations of modules with what is known about the samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from netbic.errors import InputError
+from netbic.estimators import check_count
+from netbic.pl.canvas import DIVERGING, SMALL, axes_for, colour_bar
+from netbic.pl.names import LITERAL, label_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_NEEDED = ("module", "variable", "level", "effect", "effect_name", "q")
+_STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
+_LEGEND = "* q \N{LESS-THAN OR EQUAL TO} 0.05, ** 0.01, *** 0.001"
+_LONGEST_NAME = 72
+_MINUS = "\N{MINUS SIGN}"
+
+Signed = Callable[[NDArray[Any]], NDArray[Any]]
+# Effects with a direction, by the end of their names: as a number from -1 to 1, and what the legend calls it. The first
+# one that a variable has is drawn.
+_EFFECTS: Final[dict[str, tuple[Signed, str]]] = {
+    "AUC": (lambda auc: 2 * auc - 1, f"2 AUC {_MINUS} 1"),
+    "standardised difference": (
+        lambda d: 2 * ndtr(d / np.sqrt(2)) - 1,
+        f"2 AUC {_MINUS} 1, from standardised difference",
+    ),
+    "Spearman rho": (lambda rho: rho, "Spearman rho"),
+    "Pearson r": (lambda r: r, "Pearson r"),
+    "hazard ratio per sd": (
+        lambda ratio: np.clip(np.log2(ratio), -1, 1),
+        "log2 HR per sd, cut at \u00b11",
+    ),
+}
+
+
+def associations(
+    table: pd.DataFrame,
+    *,
+    names: Sequence[str] | None = None,
+    n_columns: int = 40,
+    ax: Axes | None = None,
+) -> Axes:
+    """Plot the associations of modules (rows) with variables of the samples (columns), as a heatmap of signed effects.
+
+    Red means that the samples of a level, or with large values, have high scores in the module; blue that they have low
+    scores. The colour is Spearman's correlation for numbers, 2 AUC - 1 for a level of a category against all others,
+    and for survival times the binary logarithm of the hazard ratio per standard deviation of the scores, cut at 1: the
+    risk doubles (red) or halves (blue). The same number is written in the cell, with stars for the adjusted p-value: *
+    up to 0.05, ** up to 0.01, *** up to 0.001. Of a category with two levels, only the first one is drawn, because the
+    second one is its opposite. Grey cells have no value.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The `table` of `netbic.associate`, or the content of associations.tsv. Modules are numbered from 0 in the table,
+        and from 1 in the plot.
+    names : list of str, optional
+        Names of all modules, e.g. of `netbic.enrichment.module_names`.
+    n_columns : int
+        Maximum number of columns; those with the smallest adjusted p-values are drawn.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> import netbic, pandas as pd
+    >>> columns = ["module", "variable", "level", "effect", "effect_name", "q"]
+    >>> rows = [(0, "er", "ER+", 0.94, "AUC", 1e-9), (0, "age", "", -0.1, "Spearman rho", 0.3)]
+    >>> ax = netbic.pl.associations(pd.DataFrame(rows, columns=columns))
+    >>> [text.get_text() for text in ax.texts]
+    ['0.88***', '−0.10']
+    """
+    check_count("n_columns", n_columns)
+    drawn = _directed(table)
+    if drawn.empty:
+        ax = axes_for(ax, (4.0, 1.5))
+        ax.text(0.5, 0.5, "no association has a direction", transform=ax.transAxes, ha="center", size=SMALL)
+        ax.set_axis_off()
+        return ax
+    best = drawn.groupby("column", sort=False)["q"].min().nsmallest(n_columns).index
+    columns = [column for column in dict.fromkeys(drawn["column"]) if column in best]
+    modules = sorted({int(module) for module in table["module"]})
+    values, texts = _cells(drawn, modules, columns)
+    labels = _labels(modules, names)
+    width = 2.0 + 0.06 * max(map(len, labels)) + 0.52 * len(columns)
+    ax = axes_for(ax, (width, max(1.9 + 0.27 * len(modules), 3.2)))
+    _draw(ax, values, texts)
+    ax.set_yticks(range(len(modules)), labels, fontsize=SMALL, **LITERAL)
+    rotated: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor", "fontsize": SMALL, **LITERAL}
+    ax.set_xticks(range(len(columns)), [label_text(name, 32) for name in columns], **rotated)
+    ax.set_ylabel("module")
+    ax.set_title(_LEGEND, loc="right", size=SMALL - 1)
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    kinds = dict.fromkeys(drawn.loc[drawn["column"].isin(columns), "scale"])
+    colour_bar(ax.images[0], ax, "\n".join(kinds), shrink=0.9)
+    return ax
+
+
+def _directed(table: pd.DataFrame) -> pd.DataFrame:
+    """A row per module and column of the plot: `column`, `signed` effect, `scale` and `q`."""
+    if missing := [name for name in _NEEDED if name not in getattr(table, "columns", ())]:
+        raise InputError(f"the table has no column {missing[0]!r}: give the table of netbic.associate")
+    parts = list[pd.DataFrame]()
+    for variable, own in table.groupby("variable", sort=False):
+        kind = next((end for end in _EFFECTS if own["effect_name"].astype(str).str.endswith(end).any()), None)
+        if kind is None:
+            continue
+        own = own[own["effect_name"].astype(str).str.endswith(kind)]
+        level = own["level"].fillna("").astype(str)
+        levels = list(dict.fromkeys(level))
+        own = own[level == levels[0]] if len(levels) == 2 else own
+        texts = [f"{variable}: {each}" if each else str(variable) for each in own["level"].fillna("").astype(str)]
+        signed, scale = _EFFECTS[kind]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            effects = signed(own["effect"].to_numpy(dtype=float))
+        parts.append(own.assign(column=texts, signed=effects, scale=scale))
+    empty = pd.DataFrame(columns=[*table.columns, "column", "signed", "scale"])
+    return pd.concat(parts) if parts else empty
+
+
+def _cells(drawn: pd.DataFrame, modules: list[int], columns: list[str]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Signed effects and texts, modules by columns."""
+    values = np.full((len(modules), len(columns)), np.nan)
+    texts = np.full(values.shape, "", dtype=object)
+    rows, places = ({key: at for at, key in enumerate(keys)} for keys in (modules, columns))
+    for module, column, signed, q in drawn[["module", "column", "signed", "q"]].itertuples(index=False):
+        if column in places and np.isfinite(signed):
+            at = rows[int(module)], places[column]
+            values[at] = signed
+            texts[at] = f"{signed:.2f}".replace("-", _MINUS) + next((s for limit, s in _STARS if q <= limit), "")
+    return values, texts
+
+
+def _labels(modules: list[int], names: Sequence[str] | None) -> list[str]:
+    if names is None:
+        return [str(module + 1) for module in modules]
+    if modules and max(modules) >= len(names):
+        raise InputError(f"{len(names)} names are given but the table has module {max(modules)} (from 0): name all")
+    return [label_text(f"{module + 1}: {names[module]}", _LONGEST_NAME) for module in modules]
+
+
+def _draw(ax: Axes, values: NDArray[Any], texts: NDArray[Any]) -> None:
+    from matplotlib import colormaps
+
+    colours = colormaps[DIVERGING].with_extremes(bad="0.88")
+    ax.imshow(values, cmap=colours, vmin=-1, vmax=1, aspect="auto", interpolation="none")
+    for row, column in np.argwhere(np.isfinite(values)):
+        dark = abs(values[row, column]) > 0.6
+        ax.text(
+            column,
+            row,
+            texts[row, column],
+            ha="center",
+            va="center",
+            size=SMALL - 1.5,
+            color="white" if dark else "black",
+        )

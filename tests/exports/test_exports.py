@@ -1,0 +1,240 @@
+"""Files for other programs are read back as what the model holds, also with hostile names."""
+
+import json
+import warnings
+from xml.etree import ElementTree
+
+import igraph
+import networkx
+import numpy as np
+import pandas as pd
+import pytest
+
+import netbic
+from netbic import exports
+from netbic.errors import InputError
+from netbic.exports import Results
+from netbic.files import FolderInUse
+
+
+def by_side(model, module):
+    genes = pd.Series(model.components_[module], index=[str(name) for name in model.names_["columns"]])
+    genes = genes[genes != 0].sort_values(key=lambda weights: -weights.abs(), kind="stable")
+    return {"up": genes[genes > 0], "down": genes[genes < 0]}
+
+
+def test_gene_sets_are_the_sides_of_the_modules(results, tmp_path):
+    sets = netbic.io.read_gene_sets(exports.write_gmt(results, tmp_path / "sets.gmt"))
+    assert list(sets) == ["module_1_up", "module_1_down", "module_2_up", "module_2_down"]
+    for module in range(2):
+        for side, genes in by_side(results.model, module).items():
+            assert sets[f"module_{module + 1}_{side}"] == tuple(genes.index)
+            description = sets.names[f"module_{module + 1}_{side}"]
+            name, verdict = results.names[module], results.tables["verdicts"]["verdict"][module]
+            assert description == f"{name} (Module {module + 1}, genes {side}, {verdict})"
+            assert name.startswith("planted")
+
+
+def test_a_side_without_genes_has_no_line(model, tmp_path):
+    one_sided = netbic.io.from_frames(netbic.io.to_frames(model))
+    one_sided.components_ = abs(one_sided.components_)
+    assert list(netbic.io.read_gene_sets(exports.write_gmt(one_sided, tmp_path / "sets.gmt"))) == [
+        "module_1_up",
+        "module_2_up",
+    ]
+
+
+def test_lists_hold_genes_and_grouped_samples(results, cohort, tmp_path):
+    folder = exports.write_lists(results, tmp_path / "lists")
+    genes = by_side(results.model, 0)
+    assert (folder / "module_1_genes_up.txt").read_text().split() == list(genes["up"].index)
+    assert (folder / "module_1_genes_down.txt").read_text().split() == list(genes["down"].index)
+    groups = netbic.selection.sample_groups(results.model, cohort.expression)
+    for module in range(2):
+        for side in ("up", "down"):
+            own = groups[(groups["module"] == module) & (groups["group"] == side)]
+            file = folder / f"module_{module + 1}_samples_{side}.txt"
+            assert file.is_file() == (len(own) > 0)
+            if len(own):
+                ordered = own.sort_values("score", key=lambda score: -score.abs())["sample"].tolist()
+                assert file.read_text().split() == ordered
+    text = exports.write_lists(results, tmp_path / "lists.txt").read_text()
+    blocks = dict(block.split("\n", 1) for block in text.strip().split("\n\n"))
+    assert len(blocks) == len(list(folder.iterdir()))
+    first = next(iter(blocks))
+    assert first == f"# Module 1: {len(genes['up'])} genes up ({results.names[0]})"
+    assert blocks[first].split() == list(genes["up"].index)
+
+
+def test_samples_of_a_gradient_are_not_listed_but_selected_ones_are(cohort):
+    dense = Results.of(netbic.SparseGraphSVD(1, n_columns=60).fit(cohort.expression))
+    assert dense.samples_by_side(0) == {"up": [], "down": []}
+    selected = netbic.SparseGraphSVD(1, n_rows=30, n_columns=60).fit(cohort.expression)
+    sides = Results.of(selected).samples_by_side(0)
+    weights = pd.Series(selected.left_vectors_[:, 0], index=cohort.expression.index)
+    assert sorted(sides["up"]) == sorted(weights.index[weights > 0])
+    assert sum(map(len, sides.values())) == 30
+
+
+def test_networks_are_those_of_the_modules(results, cohort, tmp_path):
+    folder = exports.write_cytoscape(results, tmp_path / "networks")
+    assert sorted(path.name for path in folder.iterdir()) == [
+        *("module_1.cyjs", "module_1.graphml", "module_2.cyjs", "module_2.graphml")
+    ]
+    for module in range(2):
+        weights = pd.concat(by_side(results.model, module).values())
+        inside = cohort.network.align(list(weights.index))
+        tails, heads, values = inside.edges()
+        edges = {
+            frozenset((weights.index[a], weights.index[b])): w for a, b, w in zip(tails, heads, values, strict=True)
+        }
+        read = networkx.read_graphml(folder / f"module_{module + 1}.graphml")
+        assert not read.is_directed()
+        assert {frozenset(pair): weight for *pair, weight in read.edges.data("weight")} == edges
+        assert {name: read.nodes[name]["weight"] for name in read} == weights.to_dict()
+        assert all(read.nodes[name]["side"] == ("up" if weights[name] > 0 else "down") for name in read)
+        assert max(own["score"] for _, own in read.nodes.data()) == 1
+        assert [own["degree"] for _, own in read.nodes.data()] == [degree for _, degree in read.degree()]
+        other = igraph.Graph.Read_GraphML(str(folder / f"module_{module + 1}.graphml"))
+        assert (other.vcount(), other.ecount()) == (len(weights), len(edges))
+        assert dict(zip(other.vs["name"], other.vs["weight"], strict=True)) == weights.to_dict()
+        content = json.loads((folder / f"module_{module + 1}.cyjs").read_text())
+        nodes = {node["data"]["id"]: node["data"] for node in content["elements"]["nodes"]}
+        assert {own["name"]: own["weight"] for own in nodes.values()} == weights.to_dict()
+        drawn = (edge["data"] for edge in content["elements"]["edges"])
+        assert {frozenset((edge["source"], edge["target"])): edge["weight"] for edge in drawn} == edges
+        assert content["data"]["name"] == f"Module {module + 1}: {results.names[module]}" == read.graph["name"]
+
+
+def test_a_network_is_needed_and_can_be_given(cohort, tmp_path):
+    model = netbic.SparseGraphSVD(1, n_columns=60).fit(cohort.expression)
+    with pytest.raises(InputError, match="without a network"):
+        exports.write_cytoscape(model, tmp_path / "networks")
+    assert not (tmp_path / "networks").exists()
+    folder = exports.write_cytoscape(model, tmp_path / "networks", graph=cohort.network)
+    assert networkx.read_graphml(folder / "module_1.graphml").number_of_edges() > 0
+
+
+def read_gct(path):
+    """A reader of GCT 1.3, from the description of the format: values, row metadata, column metadata."""
+    lines = path.read_text().split("\n")
+    assert lines[0] == "#1.3"
+    assert lines.pop() == ""
+    n_rows, n_columns, n_of_rows, n_of_columns = map(int, lines[1].split("\t"))
+    cells = [line.split("\t") for line in lines[2:]]
+    assert {len(row) for row in cells} == {1 + n_of_rows + n_columns}
+    assert len(cells) == 1 + n_of_columns + n_rows
+    start, samples = 1 + n_of_rows, cells[0][1 + n_of_rows :]
+    assert all(set(row[1:start]) <= {"na"} for row in cells[1 : 1 + n_of_columns])
+    rows = cells[1 + n_of_columns :]
+    values = pd.DataFrame([[float(cell) for cell in row[start:]] for row in rows], [row[0] for row in rows], samples)
+    of_rows = pd.DataFrame([row[1:start] for row in rows], values.index, cells[0][1:start])
+    of_columns = pd.DataFrame({row[0]: row[start:] for row in cells[1 : 1 + n_of_columns]}, samples)
+    assert values.index.is_unique
+    assert values.columns.is_unique
+    return values, of_rows, of_columns
+
+
+def test_gct_holds_scores_and_what_is_known_about_samples(results, cohort, tmp_path):
+    samples = cohort.expression.index
+    info = pd.DataFrame({"kind": np.where(np.arange(120) % 2, "a", "b\t="), "age": np.arange(120.0)}, index=samples)
+    info.iloc[0] = [None, np.nan]
+    known = Results(results.model, results.tables, info)
+    values, of_rows, of_columns = read_gct(exports.write_scores_gct(known, tmp_path / "scores.gct"))
+    expected = netbic.get.scores_df(results.model, cohort.expression)
+    np.testing.assert_allclose(values.to_numpy(), expected.to_numpy().T, rtol=1e-5)
+    assert values.columns.tolist() == samples.tolist()
+    assert of_rows["name"].tolist() == results.names
+    assert of_rows["genes_up"].astype(int).tolist() == (results.model.components_ > 0).sum(axis=1).tolist()
+    assert of_columns["kind"].tolist()[:4] == ["NA", "a", "b =", "a"]
+    assert of_columns["age"].tolist()[:3] == ["NA", "1", "2"]
+
+
+def test_gct_holds_the_expression_of_the_genes(results, cohort, tmp_path):
+    X = cohort.expression
+    path = exports.write_expression_gct(results, X.iloc[:, ::-1], tmp_path / "expression.gct")
+    values, of_rows, _ = read_gct(path)
+    used = X.columns[results.model.columns_.any(axis=0)]
+    assert sorted(values.index) == sorted(used)
+    np.testing.assert_allclose(values.to_numpy(), X[values.index].to_numpy().T, rtol=1e-5, atol=1e-12)
+    weights = pd.DataFrame(results.model.components_, columns=X.columns)[values.index]
+    home = weights.abs().to_numpy().argmax(axis=0)
+    assert of_rows["module"].tolist() == [f"Module {k + 1}" for k in home]
+    assert (of_rows["side"] == "up").tolist() == (weights.to_numpy()[home, np.arange(len(home))] > 0).tolist()
+    assert home.tolist() == sorted(home)
+    again = exports.write_expression_gct(results, X.to_numpy(), tmp_path / "other.gct")
+    assert again.read_bytes() == path.read_bytes()
+
+
+def test_missing_scores_are_not_numbers(results, tmp_path):
+    table = results.tables["samples"].copy()
+    table.loc[3, "score"] = np.nan
+    path = exports.write_scores_gct(Results(results.model, {"samples": table}), tmp_path / "scores.gct")
+    values = read_gct(path)[0]
+    assert np.isnan(values.to_numpy()[0, 3])
+    assert np.isnan(values.to_numpy()).sum() == 1
+    with pytest.raises(InputError, match="scores of the samples are not known"):
+        exports.write_scores_gct(results.model, tmp_path / "none.gct")
+
+
+def test_hostile_names_stay_single_fields(hostile, tmp_path):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        genes = hostile.gene_names
+    assert [str(one.message).split(":")[0] for one in caught] == ["5 names of genes cannot be written unchanged"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        folder = exports.write_cytoscape(hostile, tmp_path / "networks")
+        sets = netbic.io.read_gene_sets(exports.write_gmt(hostile, tmp_path / "sets.gmt"))
+        scores, _, _ = read_gct(exports.write_scores_gct(hostile, tmp_path / "scores.gct"))
+        exports.write_lists(hostile, tmp_path / "lists.txt")
+    members = {genes[at] for at in np.flatnonzero(hostile.model.columns_[0])}
+    assert {"=1+1", "a b", "a b_2", "a b_3", "é中", "<&\"'>"} <= members
+    assert {gene for own in sets.values() for gene in own} == members
+    assert scores.shape == (1, 60)
+    read = networkx.read_graphml(folder / "module_1.graphml")
+    assert {own["name"] for _, own in read.nodes.data()} == members
+    assert len(read) == 40
+    assert "node_3" in read
+    assert read.nodes["node_3"]["name"] == "node_3"
+    ElementTree.parse(folder / "module_1.graphml")
+    content = json.loads((folder / "module_1.cyjs").read_text())
+    assert {node["data"]["name"] for node in content["elements"]["nodes"]} == members
+    lines = (tmp_path / "lists.txt").read_text().split("\n")
+    assert members <= set(lines)
+
+
+def test_nothing_is_replaced_unless_asked_for(results, tmp_path):
+    target = tmp_path / "sets.gmt"
+    target.write_text("mine")
+    with pytest.raises(FolderInUse, match="exists"):
+        exports.write_gmt(results, target)
+    assert target.read_text() == "mine"
+    exports.write_gmt(results, target, force=True)
+    assert len(netbic.io.read_gene_sets(target)) == 4
+    folder = tmp_path / "lists"
+    folder.mkdir()
+    (folder / "notes.txt").write_text("mine")
+    with pytest.raises(FolderInUse, match="not empty"):
+        exports.write_lists(results, folder)
+    exports.write_lists(results, folder, force=True)
+    assert (folder / "notes.txt").read_text() == "mine"
+    with pytest.raises(FolderInUse, match="is a file"):
+        exports.write_cytoscape(results, target)
+    with pytest.raises(InputError, match="does not exist"):
+        exports.write_gmt(results, tmp_path / "no" / "sets.gmt")
+
+
+def test_exports_of_a_saved_model_belong_to_its_folder(model, tmp_path):
+    netbic.save(model, tmp_path)
+    exports.write_gmt(tmp_path, tmp_path / "modules.gmt")
+    exports.write_gmt(tmp_path, tmp_path / "modules.gmt")  # its own file is replaced
+    netbic.save(model, tmp_path)
+    assert not (tmp_path / "modules.gmt").exists()
+    with pytest.raises(FolderInUse, match="is an input"):
+        exports.write_gmt(tmp_path, tmp_path / "model.json", force=True)
+
+
+def test_other_sources_are_refused(tmp_path):
+    with pytest.raises(TypeError, match="expected a fitted model"):
+        exports.write_gmt(3, tmp_path / "sets.gmt")

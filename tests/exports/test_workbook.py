@@ -1,0 +1,57 @@
+"""The workbook holds the tables, and its text is never a formula, a date or a number."""
+
+import warnings
+
+import pandas as pd
+import pytest
+
+import netbic
+from netbic import exports
+
+openpyxl = pytest.importorskip("openpyxl")
+
+
+def frames(path):
+    return pd.read_excel(path, sheet_name=None, keep_default_na=False, na_values=[""])
+
+
+def test_sheets_hold_the_tables(results, cohort, tmp_path):
+    associations = pd.DataFrame({"module": [0, 1], "variable": ["=er", "pam50"], "effect": [0.9, float("nan")]})
+    known = exports.Results(results.model, dict(results.tables) | {"associations": associations})
+    sheets = frames(exports.write_workbook(known, tmp_path / "modules.xlsx"))
+    assert list(sheets) == ["Summary", "Module 1", "Module 2", "Gene sets", "Associations"]
+    assert sheets["Summary"]["module"].tolist() == ["Module 1", "Module 2"]
+    assert sheets["Summary"]["name"].tolist() == results.names
+    first = netbic.get.modules_df(results.model, 0)
+    own = sheets["Module 1"]
+    assert own["gene"].dropna().tolist() == first["names"].tolist()
+    assert own["weight"].dropna().tolist() == pytest.approx(first["weights"].tolist())
+    assert own["side"].dropna().tolist() == first["side"].tolist()
+    scores = netbic.get.scores_df(results.model, cohort.expression)["module_1"].sort_values(ascending=False)
+    assert own["sample"].tolist() == scores.index.tolist()
+    assert own["score"].tolist() == pytest.approx(scores.tolist())
+    sets = results.tables["gene_sets"]
+    assert sheets["Gene sets"]["q_value"].tolist() == pytest.approx(sets["q_value"].tolist())
+    assert sheets["Associations"]["variable"].tolist() == ["=er", "pam50"]
+    assert sheets["Associations"]["effect"].isna().tolist() == [False, True]
+
+
+def test_every_name_is_text(hostile, tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # names that had to be changed
+        book = openpyxl.load_workbook(exports.write_workbook(hostile, tmp_path / "modules.xlsx"))
+        names = hostile.gene_names
+    cells = [cell for cell in book["Module 1"]["A"][1:] if cell.value is not None]
+    assert len(cells) == 40
+    assert {cell.data_type for cell in cells} == {"s"}
+    assert {cell.number_format for cell in cells} == {"@"}
+    assert {"=1+1", "+1", "-2", "@SUM(A1)", "SEPT1", "1-Mar", "#N/A", "TRUE", "007", "1e5"} <= {c.value for c in cells}
+    assert {cell.value for cell in cells} <= set(names)
+    assert not [cell for sheet in book for row in sheet for cell in row if cell.data_type == "f"]
+
+
+def test_without_scores_the_samples_have_weights(model, tmp_path):
+    own = frames(exports.write_workbook(model, tmp_path / "modules.xlsx"))["Module 2"]
+    samples = netbic.get.modules_df(model, 1, axis="samples").sort_values("weights", ascending=False)
+    assert own["sample"].tolist() == samples["names"].tolist()
+    assert own["weight.1"].tolist() == pytest.approx(samples["weights"].tolist())

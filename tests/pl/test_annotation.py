@@ -1,0 +1,131 @@
+"""Annotation of samples: strips of heatmaps, lanes of histograms, their colours and legends."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import netbic
+from netbic import pl
+from netbic.pl.annotation import annotation_table, strips
+
+MISSING = (0.88, 0.88, 0.88)
+
+
+@pytest.fixture
+def info(study):
+    samples = study.expression.index
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"kind": rng.choice(["a", "b", "c"], len(samples)), "age": rng.normal(60, 10, len(samples))})
+    table = table.set_index(samples)
+    table.iloc[:2] = None, np.nan
+    return table
+
+
+def drawn_strips(ax, n_samples):
+    """Images of one column of colours at the right of the data."""
+    images = [image for image in ax.images if image.get_array().shape[:2] == (n_samples, 1)]
+    return sorted(images, key=lambda image: image.get_extent()[0])
+
+
+def test_strips_show_the_colours_of_the_samples_in_the_order_of_the_rows(study, model, info):
+    X = study.expression
+    ax = pl.heatmap(model, X, annotation=info.sample(frac=1, random_state=0))
+    weights = model.left_vectors_
+    n_drawn = int((weights != 0).any(axis=1).sum())
+    kind, age = drawn_strips(ax, n_drawn)
+    home = abs(weights).argmax(axis=1)
+    order = [
+        sample
+        for module in range(weights.shape[1])
+        for sample in sorted(
+            np.flatnonzero((home == module) & (weights != 0).any(axis=1)), key=lambda k: -weights[k, module]
+        )
+    ]
+    known = {text.get_text(): patch.get_facecolor()[:3] for text, patch in zip(
+        ax.get_legend().get_texts(), ax.get_legend().get_patches(), strict=True
+    )}  # fmt: skip
+    expected = [known["missing"] if pd.isna(value) else known[value] for value in info["kind"].iloc[order]]
+    np.testing.assert_allclose(np.asarray(kind.get_array())[:, 0], expected, atol=1e-6)
+    values = info["age"].iloc[order].to_numpy()
+    brightness = np.asarray(age.get_array())[:, 0].sum(axis=1)
+    seen = np.isfinite(values)
+    assert np.corrcoef(np.argsort(np.argsort(values[seen])), np.argsort(np.argsort(brightness[seen])))[0, 1] > 0.99
+    data = max(
+        image.get_extent()[1]
+        for image in ax.images
+        if image.get_array().shape[0] == n_drawn and image.get_array().shape[1] > 3
+    )
+    assert kind.get_extent()[0] > data
+    assert ax.get_xlim()[1] >= age.get_extent()[1]
+    ax.figure.canvas.draw()
+
+
+def test_a_series_and_columns_of_obs(study, model, info):
+    anndata = pytest.importorskip("anndata")
+    X = study.expression
+    ax = pl.heatmap(model, X, annotation=info["kind"])
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["kind", "a", "b", "c", "missing"]
+    adata = anndata.AnnData(X, obs=info)
+    netbic.tl.modules(adata, n_components=2, n_rows=40, n_columns=60)
+    ax = pl.heatmap(adata, annotation=["kind"])
+    assert ax.get_legend().get_texts()[0].get_text() == "kind"
+    with pytest.raises(netbic.InputError, match=r"'x' is not a column of obs \(there are: kind, age\)"):
+        pl.heatmap(adata, annotation="x")
+    with pytest.raises(netbic.InputError, match="annotation is given by names"):
+        pl.heatmap(model, X, annotation="kind")
+
+
+def test_colours_of_variables_differ_and_rare_levels_are_pooled():
+    first, second = strips(pd.DataFrame({"x": list("aabb"), "y": list("cdcd")}))
+    assert not {colour for _, colour in first.legend} & {colour for _, colour in second.legend}
+    (many,) = strips(pd.DataFrame({"x": [f"l{k}" for k in range(1000)] + ["l0"] * 5 + [None]}))
+    assert len(many.legend) == 21
+    assert [label for label, _ in many.legend[-2:]] == ["other", "missing"]
+    assert (many.codes == 19).sum() == 1000 - 19
+    assert tuple(many.colours[-1]) == MISSING
+    numbers, few, flags, empty = strips(
+        pd.DataFrame({"n": np.arange(10.0), "f": [0, 1] * 5, "b": [True] * 10, "e": [None] * 10})
+    )
+    assert [numbers.is_numeric, few.is_numeric, flags.is_numeric, empty.is_numeric] == [True, False, False, False]
+    assert [label for label, _ in few.legend] == ["0", "1"]
+    assert [label for label, _ in empty.legend] == ["missing"]
+
+
+def test_samples_are_matched_by_name():
+    samples = np.array(["s1", "s2", "s3"], dtype=object)
+    table = pd.DataFrame({"x": [1, 2]}, index=["s3", "s1"])
+    assert annotation_table(table, None, samples)["x"].tolist()[::2] == [2, 1]
+    assert np.isnan(annotation_table(table, None, samples)["x"].tolist()[1])
+    assert annotation_table(pd.Series([1, 2, 3]), None, samples).to_numpy().ravel().tolist() == [1, 2, 3]
+    with pytest.raises(netbic.InputError, match="has none of the samples"):
+        annotation_table(table.set_axis(["a", "b"]), None, samples)
+    with pytest.raises(netbic.InputError, match="'s1' twice"):
+        annotation_table(table.set_axis(["s1", "s1"]), None, samples)
+    with pytest.raises(TypeError, match="expected a table or series"):
+        annotation_table(3, None, samples)
+
+
+def test_lanes_hold_the_scores_of_each_level(study, model, info):
+    X = study.expression
+    values = netbic.get.scores_df(model, X)["module_2"]
+    ax = pl.scores(model, X, 1, annotation=info["kind"])
+    lanes = [[segment[0, 0] for segment in lane.get_segments()] for lane in ax.collections]
+    for lane, level in zip(lanes, ["a", "b", "c"], strict=False):
+        assert sorted(lane) == pytest.approx(sorted(values[info["kind"] == level]))
+    assert sorted(lanes[3]) == pytest.approx(sorted(values[info["kind"].isna()]))
+    assert [text.get_text() for text in ax.texts] == ["kind: a", "kind: b", "kind: c", "kind: missing"]
+    assert min(ax.get_yticks()) >= 0
+    assert ax.get_ylim()[0] < 0
+
+
+def test_scores_of_a_table_are_those_of_the_model(study, model):
+    X = study.expression
+    table = netbic.selection.sample_groups(model, X)
+    from_table, from_model = pl.scores(table, module=1), pl.scores(model, X, 1)
+    assert from_table.get_title(loc="left") == from_model.get_title(loc="left")
+    heights = [[patch.get_height() for patch in ax.patches] for ax in (from_table, from_model)]
+    assert heights[0] == heights[1]
+    with pytest.raises(netbic.InputError, match="module=9 but the table has modules"):
+        pl.scores(table, module=9)
+    with pytest.raises(netbic.InputError, match="no column 'group'"):
+        pl.scores(table.drop(columns="group"))

@@ -1,0 +1,86 @@
+"""Heatmap of associations: signed effects, stars, which columns are drawn."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import netbic
+from netbic import pl
+
+COLUMNS = ["module", "variable", "level", "test", "effect", "effect_name", "q"]
+
+
+def table(*rows):
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+MIXED = table(
+    (0, "age", np.nan, "Spearman", -0.5, "Spearman rho", 0.02),
+    (0, "age", np.nan, "Pearson", 0.9, "Pearson r", 0.0),
+    (0, "site", "", "Kruskal-Wallis", 0.3, "epsilon squared", 0.0),
+    (0, "site", "a", "Mann-Whitney", 0.75, "AUC", 0.001),
+    (0, "site", "b", "Mann-Whitney", 0.5, "AUC", 0.9),
+    (0, "site", "c", "Mann-Whitney", 0.25, "AUC", 0.06),
+    (0, "site", "a", "Fisher, up", 7.0, "odds ratio", 0.0),
+    (0, "er", "yes", "Mann-Whitney", 1.0, "AUC", 0.01),
+    (0, "er", "no", "Mann-Whitney", 0.0, "AUC", 0.01),
+    (0, "alive", "", "Cox score", 2**0.5, "hazard ratio per sd", 0.3),
+    (0, "alive", "", "log-rank", 9.0, "hazard ratio up/down", 0.0),
+    (2, "age", "", "Spearman", np.nan, "Spearman rho", np.nan),
+    (2, "alive", "", "Cox score", 0.1, "hazard ratio per sd", 0.04),
+)
+
+
+def test_effects_are_signed_and_opposite_levels_are_drawn_once():
+    ax = pl.associations(MIXED)
+    columns = [label.get_text() for label in ax.get_xticklabels()]
+    assert columns == ["age", "site: a", "site: b", "site: c", "er: yes", "alive"]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["1", "3"]
+    values = np.ma.filled(ax.images[0].get_array(), np.nan)
+    np.testing.assert_allclose(values[0], [-0.5, 0.5, 0.0, -0.5, 1.0, 0.5])
+    np.testing.assert_allclose(values[1], [np.nan] * 5 + [-1.0])
+    assert ax.images[0].get_clim() == (-1, 1)
+    written = {(round(text.get_position()[0]), round(text.get_position()[1])): text.get_text() for text in ax.texts}
+    minus = "\N{MINUS SIGN}"
+    assert written == {
+        (0, 0): f"{minus}0.50*",
+        (1, 0): "0.50***",
+        (2, 0): "0.00",
+        (3, 0): f"{minus}0.50",
+        (4, 0): "1.00**",
+        (5, 0): "0.50",
+        (5, 1): f"{minus}1.00*",
+    }
+
+
+def test_adjusted_differences_are_on_the_scale_of_the_auc():
+    rng, sizes = np.random.default_rng(0), (1, 0, -2)
+    rows = [
+        (0, "x", level, "linear model, level", d, "standardised difference", 0.5)
+        for level, d in zip("abc", sizes, strict=True)
+    ]
+    values = np.asarray(pl.associations(table(*rows)).images[0].get_array())[0]
+    for value, d in zip(values, sizes, strict=True):
+        simulated = (rng.normal(d, size=200_000) > rng.normal(size=200_000)).mean()
+        assert value == pytest.approx(2 * simulated - 1, abs=0.01)
+
+
+def test_the_most_significant_columns_are_kept_in_order():
+    rows = [(0, "v", f"l{k:03d}", "Mann-Whitney", 0.6, "AUC", 1 / (k + 1)) for k in range(1000)]
+    ax = pl.associations(table(*rows), n_columns=3)
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["v: l997", "v: l998", "v: l999"]
+
+
+def test_names_count_from_one_and_dollars_are_no_mathematics():
+    ax = pl.associations(MIXED, names=["$x_1$\n", "b", "c"])
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["1: $x_1$", "3: c"]
+    ax.figure.canvas.draw()
+    with pytest.raises(netbic.InputError, match=r"2 names are given but the table has module 2"):
+        pl.associations(MIXED, names=["a", "b"])
+
+
+def test_tables_without_a_direction_and_other_tables():
+    ax = pl.associations(MIXED[MIXED["effect_name"] == "odds ratio"])
+    assert [text.get_text() for text in ax.texts] == ["no association has a direction"]
+    with pytest.raises(netbic.InputError, match="no column 'effect'"):
+        pl.associations(MIXED.drop(columns="effect"))
