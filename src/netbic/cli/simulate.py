@@ -24,7 +24,7 @@ from netbic.cli.command import Command, Finite
 @click.option("--seed", default=0, type=click.IntRange(0), help="Random seed.")
 @click.option("--force", is_flag=True, help="Replace an earlier simulation in the folder.")
 def simulate(folder: Path, samples: int, genes: int, modules: int, strength: float, seed: int, force: bool) -> None:
-    """Write a simulated cohort to FOLDER: expression.tsv.gz, network.sif, labels.tsv and truth.tsv (what was planted)."""
+    """Write a simulated cohort: expression.tsv.gz, network.sif, labels.tsv and truth.tsv (what was planted)."""
     if "expression.tsv.gz" in netbic.files.recorded_files(folder) and not force:
         raise click.UsageError(
             f"{folder} already contains a simulation: choose another folder, or use --force to replace it"
