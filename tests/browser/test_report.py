@@ -254,9 +254,11 @@ def test_nothing_overflows_narrow_or_wide_windows(name, width, opened, request):
 def test_the_first_screen_shows_the_verdicts(folder_of_all_samples, opened):
     page, judged = opened(folder_of_all_samples), netbic.io.read_table(folder_of_all_samples / "verdicts.tsv")
     assert page.locator(".answer").inner_text().startswith("Of 3 modules")
-    shown = page.locator(".sortable .verdict")
+    shown = page.locator(".glance .verdict")
     assert shown.all_inner_texts() == judged["verdict"].tolist()
     assert shown.last.bounding_box()["y"] < 900
+    shown = page.locator(".sortable .verdict")
+    assert shown.all_inner_texts() == judged["verdict"].tolist()
     header(page, "verdict").get_by_role("button").click()
     assert shown.all_inner_texts() == sorted(judged["verdict"])
     colours = shown.evaluate_all("all => all.map((one) => getComputedStyle(one).backgroundColor)")

@@ -5,6 +5,7 @@ from netbic.association.associations import wide as wide
 from netbic.association.contingency import chi_squared, fisher
 from netbic.association.correlation import pearson, spearman
 from netbic.association.cox import CoxModel, cox
+from netbic.association.directions import signed_effects
 from netbic.association.linear import linear_model, standardised_difference
 from netbic.association.matching import SampleMatch, match_samples
 from netbic.association.rank_tests import kruskal_wallis, mann_whitney
@@ -37,6 +38,7 @@ __all__ = [
     "match_samples",
     "pearson",
     "read_variables",
+    "signed_effects",
     "spearman",
     "standardised_difference",
     "stored_scores",

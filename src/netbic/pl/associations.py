@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
+from netbic.association import signed_effects
 from netbic.errors import InputError
 from netbic.estimators import check_count
 from netbic.pl.canvas import DIVERGING, SMALL, axes_for, colour_bar
@@ -18,28 +18,10 @@ from netbic.pl.names import LITERAL, label_text
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_NEEDED = ("module", "variable", "level", "effect", "effect_name", "q")
 _STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 _LEGEND = "* q \N{LESS-THAN OR EQUAL TO} 0.05, ** 0.01, *** 0.001"
 _LONGEST_NAME = 72
 _MINUS = "\N{MINUS SIGN}"
-
-Signed = Callable[[NDArray[Any]], NDArray[Any]]
-# Effects with a direction, by the end of their names: as a number from -1 to 1, and what the legend calls it. The first
-# one that a variable has is drawn.
-_EFFECTS: Final[dict[str, tuple[Signed, str]]] = {
-    "AUC": (lambda auc: 2 * auc - 1, f"2 AUC {_MINUS} 1"),
-    "standardised difference": (
-        lambda d: 2 * ndtr(d / np.sqrt(2)) - 1,
-        f"2 AUC {_MINUS} 1, from standardised difference",
-    ),
-    "Spearman rho": (lambda rho: rho, "Spearman rho"),
-    "Pearson r": (lambda r: r, "Pearson r"),
-    "hazard ratio per sd": (
-        lambda ratio: np.clip(np.log2(ratio), -1, 1),
-        "log2 HR per sd, cut at \u00b11",
-    ),
-}
 
 
 def associations(
@@ -83,7 +65,7 @@ def associations(
     ['0.88***', '−0.10']
     """
     check_count("n_columns", n_columns)
-    drawn = _directed(table)
+    drawn = signed_effects(table)
     if drawn.empty:
         ax = axes_for(ax, (4.0, 1.5))
         ax.text(0.5, 0.5, "no association has a direction", transform=ax.transAxes, ha="center", size=SMALL)
@@ -107,28 +89,6 @@ def associations(
     kinds = dict.fromkeys(drawn.loc[drawn["column"].isin(columns), "scale"])
     colour_bar(ax.images[0], ax, "\n".join(kinds), shrink=0.9)
     return ax
-
-
-def _directed(table: pd.DataFrame) -> pd.DataFrame:
-    """A row per module and column of the plot: `column`, `signed` effect, `scale` and `q`."""
-    if missing := [name for name in _NEEDED if name not in getattr(table, "columns", ())]:
-        raise InputError(f"the table has no column {missing[0]!r}: give the table of netbic.associate")
-    parts = list[pd.DataFrame]()
-    for variable, own in table.groupby("variable", sort=False):
-        kind = next((end for end in _EFFECTS if own["effect_name"].astype(str).str.endswith(end).any()), None)
-        if kind is None:
-            continue
-        own = own[own["effect_name"].astype(str).str.endswith(kind)]
-        level = own["level"].fillna("").astype(str)
-        levels = list(dict.fromkeys(level))
-        own = own[level == levels[0]] if len(levels) == 2 else own
-        texts = [f"{variable}: {each}" if each else str(variable) for each in own["level"].fillna("").astype(str)]
-        signed, scale = _EFFECTS[kind]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            effects = signed(own["effect"].to_numpy(dtype=float))
-        parts.append(own.assign(column=texts, signed=effects, scale=scale))
-    empty = pd.DataFrame(columns=[*table.columns, "column", "signed", "scale"])
-    return pd.concat(parts) if parts else empty
 
 
 def _cells(drawn: pd.DataFrame, modules: list[int], columns: list[str]) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePath
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from netbic.enrichment import DEFAULT_LEVEL, enrichment_record, fit_used_graph
-from netbic.errors import InputError, unusable
+from netbic.enrichment import DEFAULT_LEVEL, enrichment_record, fit_used_graph, module_names
+from netbic.errors import InputError
 from netbic.estimators import (
     SparseGraphSVD,
     fitted_model,
@@ -24,14 +24,15 @@ from netbic.estimators import (
     recurrent_features,
     smoothness_of,
 )
-from netbic.files import finished_record, read_json, read_table
+from netbic.files import finished_record, read_json
 from netbic.readers import NetworkSummary
-from netbic.report.heatmaps import Heatmap, read_heatmaps
-from netbic.report.judgement import EXPLANATIONS, Verdict, verdict_list, verdict_sentence
+from netbic.report.associations import AssociationGrid, box_plots, findings
+from netbic.report.judgement import EXPLANATIONS, verdict_sentence
 from netbic.report.modules import Members, ModulePage, Row
 from netbic.report.network import subnetwork
-from netbic.report.samples import SampleScores, sample_scores
+from netbic.report.samples import SampleScores
 from netbic.report.settings import enrichment_rows, input_rows, setting_rows
+from netbic.report.tables import Tables
 from netbic.solver import LARGE_GRAPH_SHARE
 from netbic.storage import load, summary_table
 from netbic.study import Alignment
@@ -45,11 +46,7 @@ _CENTRED = {
     "both": "genes and samples centred",
     "grand": "centred by the grand mean",
 }
-_EDGES = {"module", "n_nodes", "n_edges", "expected", "fold_change", "p_value", "q_value", "degree_q_value"}
-_SETS = {"module", "term", "name", "n_overlap", "n_term", "n_module", "fold_change", "q_value", "genes"}
 _MATCHED = "degree_matched_on"  # the column of edges.tsv that is text
-_VERDICTS = {"module", "verdict", "reason", "closest", "correlation", "gene_overlap"}
-_SAMPLES = {"module", "sample", "score", "group"}
 _NOUNS = {"columns": "genes", "column": "gene", "rows": "samples", "row": "sample", "features": "genes"}
 _NOUNS |= {"graph": "network", "graphs": "networks", "Graph": "Network"}
 # Warnings of the fit that a diagnostic of the modules expresses as well, by a word in them.
@@ -76,6 +73,7 @@ class Contents:
     levels: dict[str, float] = field(default_factory=dict)
     sets_tested: bool = False
     tested: dict[str, Row] = field(default_factory=dict)  # recorded options, by table ("edges", "gene_sets")
+    associations: AssociationGrid | None = None
 
     @property
     def title(self) -> str:
@@ -215,39 +213,12 @@ def from_one(text: str) -> str:
     )
 
 
-@dataclass(frozen=True)
-class _Tables:
-    """What the folder contains about the modules, in addition to the model."""
-
-    heatmaps: list[Heatmap | None]
-    edges: pd.DataFrame | None
-    sets: pd.DataFrame | None
-    verdicts: list[Verdict | None]
-    scores: list[SampleScores | None]
-
-    @classmethod
-    def read(cls, folder: Path, model: SparseGraphSVD) -> Self:
-        """Tables and heatmaps, unless they are about the modules of an earlier fit."""
-        verdicts = _table(folder / "verdicts.tsv", _VERDICTS, "fit again")
-        scores = sample_scores(
-            _table(folder / "samples.tsv", _SAMPLES, "fit again"), model.n_components_, names_of(model, "rows")
-        )
-        heatmaps, dense = _of_this_model(read_heatmaps(folder), model), [bool(kept.all()) for kept in model.rows_]
-        return cls(
-            [_by_score(heatmap, scores[k]) if dense[k] else heatmap for k, heatmap in enumerate(heatmaps)],
-            _of_these_modules(_table(folder / "edges.tsv", _EDGES), model, "n_nodes"),
-            _of_these_modules(_table(folder / "gene_sets.tsv", _SETS), model, "n_module"),
-            verdict_list(verdicts, model.n_components_),
-            scores,
-        )
-
-
 def gather(folder: Path, model: SparseGraphSVD | None = None, record: dict[str, Any] | None = None) -> Contents:
     """Read the folder of a fit; `model` and `record` are given while the fit is being finished."""
     model = load(folder) if model is None else fitted_model(model)
     record = finished_record(folder) or {} if record is None else record
     alignment, auto = _json(folder / "alignment.json"), _json(folder / "auto.json")
-    tables, options = _Tables.read(folder, model), enrichment_record(folder)
+    tables, options = Tables.read(folder, model), enrichment_record(folder)
     levels = _levels(options)
     return Contents(
         model,
@@ -263,6 +234,7 @@ def gather(folder: Path, model: SparseGraphSVD | None = None, record: dict[str, 
             for name, table in (("edges", tables.edges), ("gene_sets", tables.sets))
             if name in options and table is not None
         },
+        associations=AssociationGrid.of(tables.associations, model.n_components_),
     )
 
 
@@ -278,53 +250,7 @@ def _json(path: Path) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def _table(path: Path, columns: set[str], remedy: str = "run netbic enrich again") -> pd.DataFrame | None:
-    """A table of results, if it exists."""
-    if not path.is_file():
-        return None
-    try:
-        table = read_table(path)
-    except (ValueError, OSError) as problem:
-        raise unusable(path, f"cannot be read ({problem})", remedy) from None
-    if lacking := sorted(columns - set(table.columns)):
-        raise unusable(path, f"has no column {lacking[0]}", f"netbic did not write it: {remedy}")
-    return table
-
-
-def _of_these_modules(table: pd.DataFrame | None, model: SparseGraphSVD, size: str) -> pd.DataFrame | None:
-    """The table, unless it is about the modules of an earlier fit."""
-    if table is None or table.empty or size not in table or "sign" in table:
-        return table
-    weights = model.components_
-    counts = {"up": weights > 0, "down": weights < 0, "both": model.columns_}
-    sizes = {(k, side): n for side, masks in counts.items() for k, n in enumerate(masks.sum(axis=1).tolist())}
-    sides = table["side"] if "side" in table else ["both"] * len(table)
-    expected = [sizes.get(key) for key in zip(table["module"], sides, strict=True)]
-    return table if expected == table[size].tolist() else None
-
-
-def _of_this_model(heatmaps: list[Heatmap], model: SparseGraphSVD) -> list[Heatmap | None]:
-    """Heatmaps of these modules; none if the file is about others."""
-    alike = len(heatmaps) == model.n_components_ and all(
-        _are_members(model.columns_[k], heatmap.genes) and _are_members(model.rows_[k], heatmap.samples)
-        for k, heatmap in enumerate(heatmaps)
-    )
-    return [*heatmaps] if alike else [None] * model.n_components_
-
-
-def _are_members(mask: NDArray[np.bool_], positions: NDArray[np.int32]) -> bool:
-    return max(positions, default=0) < mask.size and bool(mask[positions].all())
-
-
-def _by_score(heatmap: Heatmap | None, scores: SampleScores | None) -> Heatmap | None:
-    """A heatmap with its samples by decreasing score, if the scores are known."""
-    if heatmap is None or scores is None:
-        return heatmap
-    order = np.argsort(-scores.scores[heatmap.samples], kind="stable")
-    return replace(heatmap, values=heatmap.values[:, order], samples=heatmap.samples[order])
-
-
-def _modules(model: SparseGraphSVD, tables: _Tables, level: float) -> Iterator[ModulePage]:
+def _modules(model: SparseGraphSVD, tables: Tables, level: float) -> Iterator[ModulePage]:
     graph = model.graphs_["columns"]
     gene_names, sample_names = (names_of(model, axis) for axis in ("columns", "rows"))
     wide = model.columns_.sum(axis=1).min(initial=_WIDE) >= _WIDE
@@ -333,7 +259,9 @@ def _modules(model: SparseGraphSVD, tables: _Tables, level: float) -> Iterator[M
     bounded = model.smoothness_scale == "module" and smoothness_of(model.column_smoothness, "module") < 1
     summary = summary_table(model).assign(chosen=lambda table: bounded | table["module"].isin(chosen))
     selected = _with_selected_samples(model)
+    names = module_names(model, tables.sets)
     for number, row in enumerate(_rows(summary)):
+        own = tables.scores[number]
         genes = _members(model.components_[number], gene_names)
         leading = leading_features(model.components_[number])
         found, tested = _of_module(tables.sets, number), _of_module(tables.edges, number)
@@ -358,6 +286,9 @@ def _modules(model: SparseGraphSVD, tables: _Tables, level: float) -> Iterator[M
             len(sample_names),
             tuple(map(str, gene_names[leading[np.isin(leading, recurrent)]])),
             selected[number],
+            names[number],
+            tuple(findings(tables.associations, number)),
+            tuple(box_plots(None if own is None else own.scores, tables.sample_info, tables.associations)),
         )
 
 
@@ -410,7 +341,7 @@ def _alignment_lines(alignment: dict[str, Any]) -> list[str]:
         raise InputError(f"alignment.json was not written by netbic ({problem}): fit again") from None
 
 
-def _missing(model: SparseGraphSVD, alignment: dict[str, Any], tables: _Tables) -> Iterator[str]:
+def _missing(model: SparseGraphSVD, alignment: dict[str, Any], tables: Tables) -> Iterator[str]:
     if None in tables.verdicts:
         yield "verdicts (verdicts.tsv), which netbic fit writes unless they are switched off"
     if None in tables.scores:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from netbic.enrichment import DEFAULT_LEVEL
 from netbic.penalties import DIAGNOSTICS
+from netbic.report.associations import BoxPlot, distinct_terms
 from netbic.report.heatmaps import Heatmap, picture
 from netbic.report.judgement import NO_EVIDENCE, Diagnostic, Verdict, repetition
 from netbic.report.network import Subnetwork
@@ -76,11 +77,24 @@ class ModulePage:
     n_samples: int = 0  # of the data
     recurrent: tuple[str, ...] = ()  # its leading genes that lead half of the modules or more
     selected: bool = False  # whether samples were selected for their extreme scores
+    name: str = ""  # its best gene set and leading genes
+    findings: tuple[str, ...] = ()  # its strongest associations with the sample table
+    box_plots: tuple[BoxPlot, ...] = ()
 
     @property
     def label(self) -> int:
         """The number of the module in the page."""
         return self.number + 1
+
+    @property
+    def n_up(self) -> int:
+        """The number of genes with positive weights."""
+        return int((self.genes.weights > 0).sum())
+
+    @property
+    def leading_terms(self) -> list[Row]:
+        """The most significant gene sets, without those that repeat one before."""
+        return distinct_terms(self.terms)
 
     @property
     def keeps_all_samples(self) -> bool:
