@@ -23,7 +23,7 @@ def folder(tmp_path_factory):
     X.index = [f"s{k}" for k in range(90)]
     X.iloc[:30, :40] += 2.0
     X.T.to_csv(at / "x.tsv", sep="\t")
-    labels = pd.DataFrame({"type": ["up"] * 30 + ["other"] * 60, "site": generator.choice(LABELS, 90)}, index=X.index)
+    labels = pd.DataFrame({"type": ["in"] * 30 + ["other"] * 60, "site": generator.choice(LABELS, 90)}, index=X.index)
     labels["age"] = generator.normal(60, 10, 90)
     labels.rename_axis("sample").to_csv(at / "labels.tsv", sep="\t")
     options = ["--modules", "2", "--genes", "40", "--sample-info", str(at / "labels.tsv"), "--no-verdict"]
@@ -35,14 +35,14 @@ def folder(tmp_path_factory):
 def test_cards_and_grid_show_the_tests(folder):
     contents, table = gather(folder), netbic.io.read_table(folder / "associations.tsv")
     grid = contents.associations
-    assert set(grid.columns) == {"type: up", "site: a<b>", "site: b", "site: none", "age"}
-    auc = table[(table["variable"] == "type") & (table["level"] == "up") & (table["effect_name"] == "AUC")]
+    assert set(grid.columns) == {"type: in", "site: a<b>", "site: b", "site: none", "age"}
+    auc = table[(table["variable"] == "type") & (table["level"] == "in") & (table["effect_name"] == "AUC")]
     best = auc.loc[(auc["effect"] - 0.5).abs().idxmax()]
-    cell = grid.rows[int(best["module"])][grid.columns.index("type: up")]
+    cell = grid.rows[int(best["module"])][grid.columns.index("type: in")]
     assert cell.text == f"{2 * best['effect'] - 1:.2f}".replace("-", "\N{MINUS SIGN}") + "***"
     assert cell.colour == (6 if best["effect"] > 0.5 else 0)
     finding = contents.modules[int(best["module"])].findings[0]
-    assert finding.startswith("type: up higher" if best["effect"] > 0.5 else "type: up lower")
+    assert finding.startswith("type: in higher" if best["effect"] > 0.5 else "type: in lower")
     weak = grid.rows[int(best["module"])][grid.columns.index("age")]
     assert weak.colour == 3
 
