@@ -87,6 +87,15 @@ def test_the_missing_values_example_runs():
     assert scope["model"].columns_[0][:50].mean() > 0.9
 
 
+def test_the_exports_page_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs/exports.md").read_text()
+    for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(code, {})
+    assert len(netbic.io.read_gene_sets(tmp_path / "modules.gmt")) > 5
+    assert len(list((tmp_path / "networks").iterdir())) == 10
+
+
 def test_the_pictures_page_runs(tmp_path, monkeypatch):
     plt = pytest.importorskip("matplotlib.pyplot")
     monkeypatch.chdir(tmp_path)

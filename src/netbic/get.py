@@ -6,6 +6,7 @@ from 1, like all labels that people read.
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +107,9 @@ def scores_df(source: Any, X: Any = None, *, key: str = "netbic") -> pd.DataFram
     if X is None:
         raise InputError("the scores of a model need the data: give X")
     samples = X.index if isinstance(X, pd.DataFrame) else range(X.shape[0])
-    return _scores_table(module_scores(model, X), samples)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X (has feature names|does not have valid)")  # as of a model from AnnData
+        return _scores_table(module_scores(model, X), samples)
 
 
 def gene_sets_df(

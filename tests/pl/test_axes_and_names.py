@@ -30,6 +30,9 @@ HOSTILE = [
 ]
 
 
+_CELLS = ("associations", "comparison")  # drawn as cells
+
+
 @pytest.fixture
 def pictures(study, model, count, stable, tuned, terms):
     table = pd.DataFrame({"x": [1, 2], "method": ["a", "a"], "value": [0.1, 0.2]})
@@ -37,6 +40,7 @@ def pictures(study, model, count, stable, tuned, terms):
     found = pd.DataFrame([(0, "age", "", 0.3, "Spearman rho", 0.1)], columns=names)
     return {
         "associations": lambda ax: pl.associations(found, ax=ax),
+        "comparison": lambda ax: pl.comparison(netbic.compare(model, model), ax=ax),
         "heatmap": lambda ax: pl.heatmap(model, study.expression, ax=ax),
         "network": lambda ax: pl.network(model, ax=ax),
         "loadings": lambda ax: pl.loadings(model, ax=ax),
@@ -76,7 +80,9 @@ def test_text_stays_text_in_vector_files(pictures, name):
     texts = [html.escape(text, quote=False) for text in (*texts, ax.get_title(loc="left"), ax.get_xlabel())]
     drawn = file.getvalue().decode()
     assert not [text for text in texts if "$" not in text and text and f">{text}<" not in drawn]
-    assert ("<image" in drawn) == (name in ("heatmap", "tuning", "network", "enrichment"))  # cells and colour bars
+    assert ("<image" in drawn) == (
+        name in ("heatmap", "tuning", "network", "enrichment", *_CELLS)
+    )  # cells and colour bars
 
 
 def test_hostile_names_are_shortened_and_never_parsed(study):

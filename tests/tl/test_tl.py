@@ -351,7 +351,7 @@ def test_new_modules_remove_earlier_groups_and_verdicts(clear):
 
 @pytest.mark.parametrize(
     ("name", "meant"),
-    [("n_modules", "n_components"), ("n_genes", "n_columns"), ("column_graph", "graph"), ("n_colums", "n_columns")],
+    [("n_samples", "n_rows"), ("column_graph", "graph"), ("n_colums", "n_columns")],
 )
 def test_an_unknown_parameter_is_named_with_the_one_that_is_meant(name, meant):
     adata = anndata.AnnData(np.random.default_rng(0).standard_normal((10, 8)))

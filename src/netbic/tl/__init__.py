@@ -14,7 +14,8 @@ With `key_added="netbic"` an object gets
 """
 
 from netbic.tl.associations import associate
-from netbic.tl.objects import from_anndata, matrix_of, modules, sample_groups, score, store, to_anndata, verdicts
+from netbic.tl.objects import from_anndata, matrix_of, sample_groups, score, store, to_anndata, verdicts
+from netbic.tl.search import modules
 
 __all__ = [
     "associate",

@@ -1,11 +1,9 @@
-"""Modules in AnnData objects: found, stored, read, and used on other cells."""
+"""Modules in AnnData objects: stored, read, and used on other cells."""
 
 from __future__ import annotations
 
 import json
-from collections import deque
 from importlib.util import find_spec
-from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,97 +14,21 @@ from numpy.typing import NDArray
 
 from netbic import __version__
 from netbic.arrays import Matrix, checked, kind_of
-from netbic.errors import InputError, import_optional, reworded, shown
+from netbic.errors import InputError, import_optional, shown
 from netbic.estimators import DIAGNOSTIC_NUMBERS, SparseGraphSVD, fitted_model, is_model, names_of
 from netbic.graphs import Graph
-from netbic.methods import usual_settings
 from netbic.outofcore import select_columns
-from netbic.readers import as_floats, as_matrix, check_keywords, describe, store_source
+from netbic.readers import as_floats, as_matrix, describe, store_source
 from netbic.selection import SampleGroups
 from netbic.selection import verdicts as judge
 from netbic.storage import ModelState, model_from, state_of
-from netbic.study import Alignment, align, scores_by_name, with_names
+from netbic.study import scores_by_name
 
 if TYPE_CHECKING:
     from anndata import AnnData
 
 _OPTIONAL = ("rows_choices", "columns_choices", "kept", "smoothing", "regressed_out")  # arrays of some models only
-_OF_MODEL = [name for name in signature(SparseGraphSVD).parameters if name != "column_graph"]
-_MEANT = {"n_modules": "n_components", "n_genes": "n_columns", "n_samples": "n_rows", "n_cells": "n_rows"}
-_MEANT |= {"column_graph": "graph", "network": "graph", "key": "key_added"}
 _PER_MODULE = ("singular_values", "explained_variance_ratio", "graph_share", "converged", "rounds")
-
-
-def modules(
-    adata: AnnData,
-    graph: object = None,
-    n_components: int = 10,
-    *,
-    n_rows: int | None = None,
-    n_columns: int | None = None,
-    layer: str | None = None,
-    mask_var: str | NDArray[np.bool_] | None = None,
-    key_added: str = "netbic",
-    copy: bool = False,
-    **parameters: Any,
-) -> AnnData | None:
-    """Find modules of cells and genes and store them in an AnnData object.
-
-    Parameters
-    ----------
-    adata : AnnData
-        Preprocessed expression data (usually normalised and log-transformed). Sparse matrices stay sparse, centring is
-        implicit. A Dask array (e.g. of `anndata.experimental.read_lazy`) or the X of a backed object is never loaded as
-        a whole: it is read block by block, by the workers of the current Dask client or by threads (`netbic[dask]`; a
-        backed matrix that is stored by columns is read into memory).
-    graph : graph-like, optional
-        Prior graph of the genes: Graph, networkx, igraph, edge DataFrame (matched by `var_names`), or a square matrix
-        with a row per gene of `adata`.
-    n_components : int
-        Number of modules.
-    n_rows, n_columns : int, optional
-        Cells and genes per module. Default: all cells; as many genes as the data identify, or 1.5% of the genes (50 to
-        200) if they do not identify a number.
-    layer : str, optional
-        Layer to use instead of X.
-    mask_var : str or boolean array, optional
-        Genes to use: a mask, or the name of a boolean column of `var` such as "highly_variable".
-    key_added : str
-        Key under which results are stored, see the documentation of `netbic.tl`.
-    copy : bool
-        Return a copy with the results instead of writing them into `adata`.
-    **parameters
-        Passed to :class:`netbic.SparseGraphSVD`.
-
-    Returns
-    -------
-    AnnData or None
-
-    Examples
-    --------
-    >>> import anndata, netbic, numpy as np
-    >>> study = netbic.simulate.cohort(150, 700, n_modules=2, random_state=0)
-    >>> adata = anndata.AnnData(study.expression)
-    >>> netbic.tl.modules(adata, study.network, n_components=2, n_rows=40, n_columns=60)
-    >>> adata.obsm["X_netbic"].shape, adata.varm["netbic_members"].sum(axis=0).tolist()
-    ((150, 2), [60, 60])
-    """
-    check_keywords("tl.modules", parameters, [*signature(modules).parameters, *_OF_MODEL], _MEANT)
-    adata = writable(adata, copy)
-    kept = _genes(adata, mask_var)
-    X = _matrix(adata, layer, kept)
-    genes = np.asarray(adata.var_names[kept], dtype=object)
-    aligned, alignment = (None, None) if graph is None else _aligned(adata, graph, genes)
-    model = SparseGraphSVD(n_components, n_rows=n_rows, n_columns=n_columns, column_graph=aligned, **parameters)
-    if n_columns is None and model.column_penalty is None:
-        model.set_params(**usual_settings(X.shape, model))
-    with reworded({"columns": "genes", "diagnostics_": f'uns["{key_added}"]["diagnostics"]'}):
-        deque(model.iter_fit(X, names=(adata.obs_names, pd.Index(genes))), maxlen=0)
-    store(adata, model, key_added, kept, layer)
-    adata.obsm[f"X_{key_added}"] = model.transform(X)
-    if alignment is not None:
-        adata.uns[key_added]["alignment"] = json.dumps(alignment.to_dict())
-    return adata if copy else None
 
 
 def score(
@@ -140,7 +62,7 @@ def score(
     else:
         model = from_anndata(source, key)
         layer = _stored_layer(source, key) if layer is None else layer
-    X = _matrix(adata, layer, np.arange(adata.n_vars))
+    X = read_matrix(adata, layer, np.arange(adata.n_vars))
     adata.obsm[f"X_{key}"] = scores_by_name(model, X, adata.var_names)
     return adata if copy else None
 
@@ -242,7 +164,7 @@ def verdicts(adata: AnnData, *, key: str = "netbic", copy: bool = False, **optio
 def matrix_of_model(adata: AnnData, key: str) -> Matrix:
     """The matrix in which the modules were found, with the genes that were used."""
     used = np.asarray(adata.varm[f"{key}_preparation"])[:, 2] == 1
-    return _matrix(adata, _stored_layer(adata, key), np.flatnonzero(used))
+    return read_matrix(adata, _stored_layer(adata, key), np.flatnonzero(used))
 
 
 def storable(table: pd.DataFrame) -> pd.DataFrame:
@@ -350,7 +272,7 @@ def matrix_of(adata: AnnData, key: str = "netbic") -> Matrix:
     """The matrix in which the modules were found (X or a layer), with all genes; X if there are no modules."""
     _check_anndata(adata)
     layer = _stored_layer(adata, key) if key in adata.uns else None
-    return _matrix(adata, layer, np.arange(adata.n_vars))
+    return read_matrix(adata, layer, np.arange(adata.n_vars))
 
 
 def _check_anndata(adata: object) -> None:
@@ -372,24 +294,7 @@ def writable(adata: AnnData, copy: bool) -> AnnData:
     return adata.copy() if copy else adata
 
 
-def _genes(adata: AnnData, mask_var: str | NDArray[np.bool_] | None) -> NDArray[np.intp]:
-    """Positions of the genes to use."""
-    if mask_var is None:
-        return np.arange(adata.n_vars)
-    if isinstance(mask_var, str) and mask_var not in adata.var.columns:
-        known = ", ".join(map(str, adata.var.columns)) or "none"
-        raise InputError(f"mask_var={mask_var!r} is not a column of var (there are: {known})")
-    mask = np.asarray(adata.var[mask_var] if isinstance(mask_var, str) else mask_var)
-    if mask.dtype != bool or mask.shape != (adata.n_vars,):
-        raise InputError(
-            f"mask_var has type {mask.dtype} and shape {mask.shape}: expected {adata.n_vars} booleans, one per gene"
-        )
-    if mask.sum() < 2:
-        raise InputError(f"mask_var keeps {mask.sum()} genes: at least two are needed")
-    return np.flatnonzero(mask)
-
-
-def _matrix(adata: AnnData, layer: str | None, kept: NDArray[np.intp]) -> Matrix:
+def read_matrix(adata: AnnData, layer: str | None, kept: NDArray[np.intp]) -> Matrix:
     """The expression matrix of the genes `kept`: dense or CSR in memory, or a Dask array."""
     names = [name for name in adata.layers if name is not None]  # None is X, since anndata 0.13
     layers = ", ".join(names) or "none"
@@ -414,12 +319,6 @@ def _on_disk(adata: AnnData) -> Matrix:
         return None
     stored = describe(Path(adata.filename), is_open=True)
     return None if stored.encoding == "csc_matrix" else store_source(stored).expression().matrix
-
-
-def _aligned(adata: AnnData, graph: object, genes: NDArray[Any]) -> tuple[Graph, Alignment]:
-    """The graph of these genes; nodes without names are the genes of the object, in their order."""
-    named = with_names(Graph.of(graph), np.asarray(adata.var_names, dtype=object))
-    return align(genes, named, samples=list(adata.obs_names))
 
 
 def _for_all_genes(values: NDArray[Any], kept: NDArray[np.intp], size: int) -> NDArray[Any]:

@@ -1,0 +1,207 @@
+"""Find modules in an AnnData object."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from dataclasses import replace
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from netbic.arrays import Matrix, check_choice, kind_of, stored_values
+from netbic.errors import InputError, reworded
+from netbic.estimators import SparseGraphSVD, module_scores
+from netbic.graphs import Graph
+from netbic.methods import usual_settings
+from netbic.penalties import L0, Dense, Penalty
+from netbic.readers import check_keywords
+from netbic.study import Alignment, align, with_names
+from netbic.tl.objects import read_matrix, store, writable
+
+if TYPE_CHECKING:
+    from anndata import AnnData
+
+DEFAULT_MODULES: Final = 10
+_OF_MODEL = [name for name in signature(SparseGraphSVD).parameters if name != "column_graph"]
+_MEANT = {"n_samples": "n_rows", "column_graph": "graph", "network": "graph", "key": "key_added"}
+_OF_PRESET = ("center", "row_penalty", "column_penalty", "signs")  # parameters that the preset sets
+_OBS_COLUMNS = "obs_columns"  # in uns: the columns of obs that the modules wrote
+
+
+def modules(
+    adata: AnnData,
+    graph: object = None,
+    n_components: int | None = None,
+    *,
+    n_modules: int | None = None,
+    n_rows: int | None = None,
+    n_cells: int | None = None,
+    n_columns: int | None = None,
+    n_genes: int | None = None,
+    preset: str | None = None,
+    layer: str | None = None,
+    mask_var: str | NDArray[np.bool_] | None = None,
+    obs_columns: bool = False,
+    key_added: str = "netbic",
+    copy: bool = False,
+    **parameters: Any,
+) -> AnnData | None:
+    """Find modules of cells and genes and store them in an AnnData object.
+
+    Parameters
+    ----------
+    adata : AnnData
+        Preprocessed expression data (usually normalised and log-transformed). Sparse matrices stay sparse, centring is
+        implicit. A Dask array (e.g. of `anndata.experimental.read_lazy`) or the X of a backed object is never loaded as
+        a whole: it is read block by block, by the workers of the current Dask client or by threads (`netbic[dask]`; a
+        backed matrix that is stored by columns is read into memory).
+    graph : graph-like, optional
+        Prior graph of the genes: Graph, networkx, igraph, edge DataFrame (matched by `var_names`), or a square matrix
+        with a row per gene of `adata`.
+    n_components, n_modules : int, optional
+        Number of modules (either name). Default: 10.
+    n_rows, n_cells : int, optional
+        Cells per module (either name). Default: all cells.
+    n_columns, n_genes : int, optional
+        Genes per module (either name). Default: as many as the data identify, or 1.5% of the genes (50 to 200) if they
+        do not identify a number.
+    preset : {"nonnegative"}, optional
+        Modules as programs and their usages, as in non-negative matrix factorisation: all weights of genes and cells
+        are positive or zero, and genes are not centred. X must have no negative values (log-normalised, not scaled).
+        A module is then a set of genes that are expressed together, never one that is low where another one is high;
+        the first module is usually what all cells express. `obsm["netbic"]` contains the usages.
+    layer : str, optional
+        Layer to use instead of X.
+    mask_var : str or boolean array, optional
+        Genes to use: a mask, or the name of a boolean column of `var` such as "highly_variable".
+    obs_columns : bool
+        Also store the scores Xv of the cells as columns of `obs`: `module_1`, `module_2`, ..., for
+        `sc.pl.umap(adata, color="module_1")`; with another `key_added`, `key_1`, `key_2`, ...
+    key_added : str
+        Key under which results are stored, see the documentation of `netbic.tl`.
+    copy : bool
+        Return a copy with the results instead of writing them into `adata`.
+    **parameters
+        Passed to :class:`netbic.SparseGraphSVD`.
+
+    Returns
+    -------
+    AnnData or None
+
+    Examples
+    --------
+    >>> import anndata, netbic, numpy as np
+    >>> study = netbic.simulate.cohort(150, 700, n_modules=2, random_state=0)
+    >>> adata = anndata.AnnData(study.expression)
+    >>> netbic.tl.modules(adata, study.network, n_modules=2, n_cells=40, n_genes=60, obs_columns=True)
+    >>> adata.obsm["X_netbic"].shape, adata.varm["netbic_members"].sum(axis=0).tolist()
+    ((150, 2), [60, 60])
+    >>> adata.obs.columns.tolist()
+    ['module_1', 'module_2']
+    """
+    check_keywords("tl.modules", parameters, [*signature(modules).parameters, *_OF_MODEL], _MEANT)
+    n_components = _one_of("n_components", n_components, "n_modules", n_modules, DEFAULT_MODULES)
+    n_rows = _one_of("n_rows", n_rows, "n_cells", n_cells)
+    n_columns = _one_of("n_columns", n_columns, "n_genes", n_genes)
+    adata = writable(adata, copy)
+    earlier = _check_obs_columns(adata, key_added, n_components if obs_columns else 0)
+    kept = _genes(adata, mask_var)
+    X = read_matrix(adata, layer, kept)
+    genes = np.asarray(adata.var_names[kept], dtype=object)
+    aligned, alignment = (None, None) if graph is None else _aligned(adata, graph, genes)
+    model = SparseGraphSVD(n_components, n_rows=n_rows, n_columns=n_columns, column_graph=aligned, **parameters)
+    _complete(model, preset, X, parameters)
+    with reworded({"columns": "genes", "diagnostics_": f'uns["{key_added}"]["diagnostics"]'}):
+        deque(model.iter_fit(X, names=(adata.obs_names, pd.Index(genes))), maxlen=0)
+    store(adata, model, key_added, kept, layer)
+    adata.obsm[f"X_{key_added}"] = model.transform(X)
+    if alignment is not None:
+        adata.uns[key_added]["alignment"] = json.dumps(alignment.to_dict())
+    _write_obs_columns(adata, key_added, earlier, module_scores(model, X) if obs_columns else None)
+    return adata if copy else None
+
+
+def _one_of(name: str, value: int | None, other: str, other_value: int | None, default: int | None = None) -> Any:
+    """The value of a parameter that has two names."""
+    if value is not None and other_value is not None:
+        raise InputError(f"{name}={value!r} and {other}={other_value!r} are the same parameter: give one of them")
+    return next((given for given in (value, other_value) if given is not None), default)
+
+
+def _complete(model: SparseGraphSVD, preset: str | None, X: Matrix, given: dict[str, Any]) -> None:
+    """Set the parameters that are not given: the sizes, and those of a preset."""
+    if model.n_columns is None and model.column_penalty is None:
+        model.set_params(**usual_settings(X.shape, model))
+    if preset is None:
+        return
+    check_choice("preset", preset, ("nonnegative",), InputError)
+    if both := [name for name in _OF_PRESET if name in given]:
+        raise InputError(f"preset={preset!r} sets {both[0]}: leave out one of them")
+    if kind_of(X) != "dask" and stored_values(X).min(initial=0.0) < 0:
+        raise InputError(f"preset={preset!r} but the data have negative values: use them before centring and scaling")
+    model.set_params(
+        center=None,
+        row_penalty=_nonnegative(model.row_penalty, model.n_rows),
+        column_penalty=_nonnegative(model.column_penalty, model.n_columns),
+        n_rows=None,
+        n_columns=None,
+    )
+
+
+def _nonnegative(penalty: Penalty | None, size: int | None) -> Penalty:
+    """The same penalty, or that of a size, for weights that are positive or zero."""
+    if penalty is None:
+        return Dense(nonnegative=True) if size is None else L0(size, nonnegative=True)
+    return replace(penalty, nonnegative=True)
+
+
+def _genes(adata: AnnData, mask_var: str | NDArray[np.bool_] | None) -> NDArray[np.intp]:
+    """Positions of the genes to use."""
+    if mask_var is None:
+        return np.arange(adata.n_vars)
+    if isinstance(mask_var, str) and mask_var not in adata.var.columns:
+        known = ", ".join(map(str, adata.var.columns)) or "none"
+        raise InputError(f"mask_var={mask_var!r} is not a column of var (there are: {known})")
+    mask = np.asarray(adata.var[mask_var] if isinstance(mask_var, str) else mask_var)
+    if mask.dtype != bool or mask.shape != (adata.n_vars,):
+        raise InputError(
+            f"mask_var has type {mask.dtype} and shape {mask.shape}: expected {adata.n_vars} booleans, one per gene"
+        )
+    if mask.sum() < 2:
+        raise InputError(f"mask_var keeps {mask.sum()} genes: at least two are needed")
+    return np.flatnonzero(mask)
+
+
+def _aligned(adata: AnnData, graph: object, genes: NDArray[Any]) -> tuple[Graph, Alignment]:
+    """The graph of these genes; nodes without names are the genes of the object, in their order."""
+    named = with_names(Graph.of(graph), np.asarray(adata.var_names, dtype=object))
+    return align(genes, named, samples=list(adata.obs_names))
+
+
+def _obs_columns(key: str, n_modules: int) -> list[str]:
+    prefix = "module" if key == "netbic" else key
+    return [f"{prefix}_{number}" for number in range(1, n_modules + 1)]
+
+
+def _check_obs_columns(adata: AnnData, key: str, n_modules: int) -> list[str]:
+    """The columns of obs that earlier modules wrote; raises if others would be replaced."""
+    earlier = [str(name) for name in adata.uns.get(key, {}).get(_OBS_COLUMNS, ())]
+    if others := [name for name in _obs_columns(key, n_modules) if name in adata.obs.columns and name not in earlier]:
+        raise InputError(f"obs has a column {others[0]!r} already: rename it, or choose another `key_added`")
+    return earlier
+
+
+def _write_obs_columns(adata: AnnData, key: str, earlier: list[str], scores: NDArray[np.float64] | None) -> None:
+    """Store scores as columns of obs, and remove those of earlier modules."""
+    for name in earlier:
+        if name in adata.obs.columns:
+            del adata.obs[name]
+    if scores is not None:
+        names = _obs_columns(key, scores.shape[1])
+        for name, column in zip(names, scores.T, strict=True):
+            adata.obs[name] = column
+        adata.uns[key][_OBS_COLUMNS] = np.array(names, dtype=object)

@@ -1,0 +1,144 @@
+"""netbic export and netbic plot: files appear, belong to the folder or to the user, and errors are one line."""
+
+import json
+
+import pandas as pd
+import pytest
+
+import netbic
+from support.output_folders import fit, run
+
+FORMATS = {"gmt": "modules.gmt", "lists": "lists.txt", "gct": "scores.gct", "cytoscape": "cytoscape"}
+START = {"pdf": b"%PDF", "png": b"\x89PNG", "svg": b"<?xml"}
+
+
+def failed(done, code=2):
+    assert done.exit_code == code, done.output
+    assert "Traceback" not in done.output
+    return done.output.strip().splitlines()[-1]
+
+
+@pytest.fixture
+def with_labels(results):
+    table = pd.DataFrame({"sample": [f"s{k}" for k in range(20)], "kind": ["a"] * 8 + ["b"] * 12, "age": range(20)})
+    table.to_csv(results.parent / "labels.tsv", sep="\t", index=False)
+    assert run("associate", results, "--sample-info", results.parent / "labels.tsv").exit_code == 0
+    return results
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_exports_go_to_the_folder(results, kind):
+    done = run("export", results, "--format", kind)
+    assert done.exit_code == 0, done.output
+    assert f"{results / FORMATS[kind]}: " in done.output
+    assert (results / FORMATS[kind]).exists()
+
+
+def test_exported_files_are_replaced_and_removed_with_the_results(results, cohort):
+    for _ in range(2):
+        assert run("export", results, "--format", "gmt").exit_code == 0
+        assert run("export", results, "--format", "gct").exit_code == 0
+    listed = json.loads((results / "run.json").read_text())["files"]
+    assert {"modules.gmt", "scores.gct", "expression.gct"} <= set(listed)
+    assert "module_1_up" in netbic.io.read_gene_sets(results / "modules.gmt")
+    assert fit(cohort, results, "--force").exit_code == 0
+    assert not (results / "modules.gmt").exists()
+
+
+def test_a_workbook(results):
+    openpyxl = pytest.importorskip("openpyxl")
+    assert run("export", results, "--format", "xlsx").exit_code == 0
+    sheets = openpyxl.load_workbook(results / "modules.xlsx").sheetnames
+    assert sheets[:2] == ["Summary", "Module 1"]
+
+
+def test_files_of_the_user_are_not_replaced(results, tmp_path):
+    (results / "modules.gmt").write_text("mine")
+    assert "did not write" in failed(run("export", results, "--format", "gmt"))
+    assert (results / "modules.gmt").read_text() == "mine"
+    own = tmp_path / "own.gmt"
+    assert run("export", results, "--format", "gmt", "--out", own).exit_code == 0
+    assert "--force to replace it" in failed(run("export", results, "--format", "gmt", "--out", own))
+    assert run("export", results, "--format", "gmt", "--out", own, "--force").exit_code == 0
+    assert "input" in failed(run("export", results, "--format", "gmt", "--out", results / "summary.tsv", "--force"))
+
+
+def test_the_expression_is_exported_if_it_is_there(results, cohort, tmp_path):
+    done = run("export", results, "--format", "gct", "--out", tmp_path / "own.gct")
+    assert (tmp_path / "own_expression.gct").is_file()
+    (cohort / "expression.tsv").rename(tmp_path / "moved.tsv")
+    done = run("export", results, "--format", "gct", "--out", tmp_path / "second.gct")
+    assert done.exit_code == 0
+    assert "no expression of the genes" in done.output
+    assert "--expression" in done.output
+    assert not (tmp_path / "second_expression.gct").exists()
+    done = run(
+        "export", results, "--format", "gct", "--out", tmp_path / "t.gct", "--expression", tmp_path / "moved.tsv"
+    )
+    assert (tmp_path / "t_expression.gct").read_bytes() == (tmp_path / "own_expression.gct").read_bytes()
+    assert "is for --format gct" in failed(
+        run("export", results, "--format", "gmt", "--expression", tmp_path / "moved.tsv")
+    )
+
+
+def test_a_network_is_needed_for_networks(cohort, tmp_path):
+    assert (
+        run("fit", cohort / "expression.tsv", "--out", tmp_path / "plain", "--modules", 1, "--no-report").exit_code == 0
+    )
+    assert "without a network" in failed(run("export", tmp_path / "plain", "--format", "cytoscape"))
+    assert "without a network" in failed(run("plot", tmp_path / "plain", "network", "--out", tmp_path / "fig.png"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "ending", "options"),
+    [
+        ("heatmap", "png", ("--annotate", "kind,age")),
+        ("heatmap", "svg", ("--module", 1, "--width", 5, "--height", 4)),
+        ("network", "pdf", ("--module", 1)),
+        ("associations", "svg", ()),
+        ("scores", "png", ("--annotate", "kind")),
+    ],
+)
+def test_figures_are_drawn(with_labels, tmp_path, kind, ending, options):
+    out = tmp_path / f"figure.{ending}"
+    done = run("plot", with_labels, kind, "--out", out, *options)
+    assert done.exit_code == 0, done.output
+    assert out.read_bytes().startswith(START[ending])
+    if "--width" in options:
+        assert b'width="360pt" height="288pt"' in out.read_bytes()
+    if kind == "associations":
+        assert b"kind: a" in out.read_bytes()
+    assert "exists" in failed(run("plot", with_labels, kind, "--out", out, *options))
+
+
+def test_what_cannot_be_drawn_is_said_in_one_line(results, cohort, tmp_path):
+    out = tmp_path / "figure.png"
+    assert "must end in .pdf, .png or .svg" in failed(run("plot", results, "scores", "--out", tmp_path / "fig.doc"))
+    assert "has modules 1 to" in failed(run("plot", results, "scores", "--out", out, "--module", 99))
+    assert "netbic associate" in failed(run("plot", results, "associations", "--out", out))
+    assert "netbic associate" in failed(run("plot", results, "scores", "--out", out, "--annotate", "kind"))
+    assert "--module has no effect" in failed(run("plot", results, "associations", "--out", out, "--module", 1))
+    (cohort / "expression.tsv").unlink()
+    assert "say where they are (--expression)" in failed(run("plot", results, "heatmap", "--out", out), 1)
+    assert not out.exists()
+
+
+def test_an_unknown_column_is_named(with_labels, tmp_path):
+    line = failed(run("plot", with_labels, "scores", "--out", tmp_path / "figure.png", "--annotate", "kindd"))
+    assert line.endswith("--annotate kindd: the sample table has no such column (there are: kind, age)")
+
+
+def test_data_of_another_study_are_refused(results, tmp_path):
+    other = pd.DataFrame({"gene": ["G1", "G2"], "s0": [1.0, 2.0], "s1": [0.0, 1.0]})
+    other.to_csv(tmp_path / "other.tsv", sep="\t", index=False)
+    out = tmp_path / "figure.png"
+    line = failed(run("plot", results, "heatmap", "--out", out, "--expression", tmp_path / "other.tsv"), 1)
+    assert "of the fit: give the data of the fit" in line
+
+
+def test_damaged_tables_are_named(with_labels, tmp_path):
+    (with_labels / "samples.tsv").write_text("nothing\n")
+    assert "samples.tsv" in failed(run("plot", with_labels, "scores", "--out", tmp_path / "f.png"), 1)
+    (with_labels / "samples.tsv").unlink()
+    (with_labels / "sample_info.tsv").write_bytes(b"\xff\x00")
+    assert "sample_info.tsv" in failed(run("export", with_labels, "--format", "gct"), 1)
