@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import netbic
-from netbic.cli.command import Command, File, take
+from netbic.cli.command import Command, File, Finite, take
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,8 +116,8 @@ _KINDS: dict[str, tuple[Callable[[PlotOptions, Any], Any], set[str]]] = {  # and
 @click.option(
     "--expression", type=File, show_default="where they were at the fit", help="The data of the fit (for heatmap)."
 )
-@click.option("--width", type=click.FloatRange(1, 100), help="Width of the figure in inches.")
-@click.option("--height", type=click.FloatRange(1, 100), help="Height of the figure in inches.")
+@click.option("--width", type=Finite(1, 100), help="Width of the figure in inches.")
+@click.option("--height", type=Finite(1, 100), help="Height of the figure in inches.")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 def plot(kind: str, out: Path, width: float | None, height: float | None, force: bool, **options: Any) -> None:
     """Draw a figure of the modules in FOLDER (written by netbic fit).
@@ -147,7 +147,9 @@ def _drawn(draw: Callable[[Any], Any], kind: str, size: tuple[float | None, floa
     """The figure as a file; drawn again if it gets another size, because names are written where they fit."""
     import io
 
-    netbic.errors.import_optional("matplotlib", "plot", "a figure").use("agg")
+    from netbic.errors import import_optional
+
+    import_optional("matplotlib", "plot", "a figure").use("agg")
     import matplotlib.pyplot as plt
 
     figure = draw(None).get_figure()

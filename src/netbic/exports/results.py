@@ -167,8 +167,8 @@ def _sample_info(path: Path) -> pd.DataFrame | None:
     if not path.is_file():
         return None
     try:
-        table = pd.read_csv(path, sep="\t", dtype={0: str})
-        return table.set_axis(table.iloc[:, 0].astype(str)).iloc[:, 1:]
+        table = pd.read_csv(path, sep="\t", converters={0: str})  # a sample may be called NA
+        return table.set_axis(table.iloc[:, 0]).iloc[:, 1:]
     except (ValueError, OSError, IndexError) as problem:
         if isinstance(problem, InputError):
             raise
