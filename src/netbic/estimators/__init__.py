@@ -1,6 +1,14 @@
 """SparseGraphSVD, the estimator, and the access of other packages to a fitted model."""
 
 from netbic.deprecation import earlier_names
+from netbic.estimators.covariates import (
+    CovariateCoding,
+    Design,
+    basis_of,
+    check_part,
+    design_of_new,
+    training_design,
+)
 from netbic.estimators.diagnostics import DIAGNOSTIC_NUMBERS, diagnostics_from, leading_features, recurrent_features
 from netbic.estimators.estimator import SparseGraphSVD
 from netbic.estimators.fitted import (
@@ -23,12 +31,17 @@ from netbic.estimators.threads import one_blas_thread
 __all__ = [
     "AXES",
     "DIAGNOSTIC_NUMBERS",
+    "CovariateCoding",
+    "Design",
     "SearchInput",
     "SparseGraphSVD",
     "StableModules",
     "axis_names",
+    "basis_of",
     "check_count",
+    "check_part",
     "check_same_data",
+    "design_of_new",
     "diagnostics_from",
     "fitted_model",
     "has_missing",
@@ -46,6 +59,7 @@ __all__ = [
     "smoothness_of",
     "span",
     "store_choices",
+    "training_design",
     "unwrapped",
 ]
 
