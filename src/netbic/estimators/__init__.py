@@ -6,6 +6,7 @@ from netbic.estimators.covariates import (
     Design,
     basis_of,
     check_part,
+    covariates_of,
     design_of_new,
     training_design,
 )
@@ -41,6 +42,7 @@ __all__ = [
     "check_count",
     "check_part",
     "check_same_data",
+    "covariates_of",
     "design_of_new",
     "diagnostics_from",
     "fitted_model",

@@ -24,9 +24,13 @@ _FEWEST_LEFT: Final = 2  # dimensions that covariates and the mean have to leave
 
 
 class Design(NamedTuple):
-    """A design matrix that is encoded already, a row per sample."""
+    """A design matrix that is encoded already, a row per sample, and how it was encoded.
+
+    It can be given as `covariates` to the fit of a model, and to the methods of a model with the same coding.
+    """
 
     values: Floats
+    coding: CovariateCoding
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,8 @@ class CovariateCoding:
     @classmethod
     def learn(cls, covariates: Any, n_samples: int, names: Array | None) -> tuple[CovariateCoding, Floats]:
         """The coding and the design matrix for the samples of a fit; `names` are those of the rows of X."""
+        if isinstance(covariates, Design):
+            return covariates.coding, covariates.values
         table, is_table = as_table(covariates, n_samples, names)
         check_complete(table, names)
         found = tuple(covariate_of(str(name), table[name], is_table) for name in table.columns)
@@ -200,17 +206,14 @@ def design_of_new(model: SparseGraphSVD, covariates: Any, n_samples: int, names:
     return coding.encode(covariates, n_samples, names)
 
 
-def training_design(model: SparseGraphSVD, X: Any, covariates: Any) -> Floats | None:
-    """Covariates of the samples in X, to be cut together with X: as given, or those of a model fitted to X.
-
-    Returns the design matrix, a row per sample, or None if there are no covariates. It can be given to `fit` as an
-    array, in parts as well.
-    """
+def covariates_of(model: SparseGraphSVD, X: Any, covariates: Any = None) -> Design | None:
+    """Covariates for a fit of (a clone of) a model to X: as given, or those of the model if it was fitted to X."""
     n_samples, names = int(X.shape[0]), names_of_index(getattr(X, "index", None))
     if covariates is not None:
-        return CovariateCoding.learn(covariates, n_samples, names)[1]
-    known = getattr(model, "covariates_", None)
-    if known is None:
+        coding, values = CovariateCoding.learn(covariates, n_samples, names)
+        return Design(values, coding)
+    known, coded = model.covariates_, model.covariate_coding_
+    if known is None or coded is None:
         return None
     own = model.names_["rows"]
     if len(known) != n_samples or (names is not None and own is not None and not np.array_equal(names, own)):
@@ -219,7 +222,16 @@ def training_design(model: SparseGraphSVD, X: Any, covariates: Any) -> Floats | 
             "(`covariates`)",
             ["covariates"],
         )
-    return np.asarray(known.to_numpy(dtype=np.float64))
+    return Design(np.asarray(known.to_numpy(dtype=np.float64)), coded)
+
+
+def training_design(model: SparseGraphSVD, X: Any, covariates: Any = None) -> Floats | None:
+    """The design matrix of `covariates_of`, to be cut together with X; None if there are no covariates.
+
+    Parts of its rows can be given to `fit` as `covariates`.
+    """
+    found = covariates_of(model, X, covariates)
+    return None if found is None or not found.coding.columns else found.values
 
 
 def basis_of(design: Floats) -> Floats:
