@@ -8,6 +8,7 @@ from netbic.estimators.covariates import (
     check_part,
     covariates_of,
     design_of_new,
+    store_covariates,
     training_design,
 )
 from netbic.estimators.diagnostics import DIAGNOSTIC_NUMBERS, diagnostics_from, leading_features, recurrent_features
@@ -61,6 +62,7 @@ __all__ = [
     "smoothness_of",
     "span",
     "store_choices",
+    "store_covariates",
     "training_design",
     "unwrapped",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,11 +15,13 @@ from netbic.errors import InputError
 from netbic.estimators import (
     AXES,
     DIAGNOSTIC_NUMBERS,
+    CovariateCoding,
     SparseGraphSVD,
     StableModules,
     diagnostics_from,
     fitted_model,
     store_choices,
+    store_covariates,
 )
 from netbic.files import JsonValue, Record
 from netbic.graphs import Graph
@@ -59,6 +61,8 @@ class ModelState:
         Whether `feature_names_in_` is set.
     kind : str
         Name of the class.
+    covariates : dict, optional
+        How covariates are encoded, as JSON.
     """
 
     settings: Record
@@ -67,6 +71,7 @@ class ModelState:
     graphs: dict[str, Graph] = field(default_factory=dict)
     feature_names: bool = False
     kind: str = "SparseGraphSVD"
+    covariates: Record | None = None
 
 
 def state_of(model: SparseGraphSVD) -> ModelState:
@@ -90,10 +95,33 @@ def state_of(model: SparseGraphSVD) -> ModelState:
             arrays[f"{axis}_choices"] = own[CHOSEN_NUMBERS].to_numpy(dtype=np.float64)
     if isinstance(model, StableModules):
         arrays["kept"] = model.kept_
+    arrays |= _covariate_arrays(model)
     names = {axis: _name_list(known, axis) for axis, known in model.names_.items()}
     named = hasattr(model, "feature_names_in_")
     kind = next(kind.__name__ for kind in type(model).__mro__ if kind.__name__ in _KINDS)  # not a user's subclass
-    return ModelState(settings_of(model.get_params(deep=False)), arrays, names, graphs, named, kind)
+    coding = None if model.covariate_coding_ is None else model.covariate_coding_.record()
+    return ModelState(settings_of(model.get_params(deep=False)), arrays, names, graphs, named, kind, coding)
+
+
+def _covariate_arrays(model: SparseGraphSVD) -> Arrays:
+    """The covariates of the fit and their effects, if there are any."""
+    if model.covariates_ is None or model.covariate_effects_ is None:
+        return {}
+    tables = {"covariates": model.covariates_, "effects": model.covariate_effects_}
+    return {name: table.to_numpy(dtype=np.float64) for name, table in tables.items()}
+
+
+def _set_covariates(model: SparseGraphSVD, state: ModelState) -> None:
+    if state.covariates is None:
+        if "effects" in state.arrays:
+            raise InputError("the model was fitted with covariates, whose description is missing: fit again")
+        return
+    coding, values = CovariateCoding.from_record(state.covariates), state.arrays.get("covariates")
+    if values is None or values.shape[1] != len(coding.columns) or "effects" not in state.arrays:
+        raise InputError("the covariates of the model do not agree with their description: it was changed, fit again")
+    store_covariates(model, coding, values)
+    if coding.columns:
+        model.scaler_ = replace(model.scaler_, effects=state.arrays["effects"])
 
 
 def module_arrays(module: Module) -> dict[str, ArrayLike]:
@@ -184,6 +212,7 @@ def model_from(state: ModelState) -> SparseGraphSVD:
     model.scaler_ = Scaler(state.arrays["offsets"], state.arrays.get("factors"), rows)
     model.names_ = {axis: _name_array(state.names.get(axis)) for axis in ("rows", "columns")}
     model.graphs_ = {f"{axis}s": state.graphs.get(f"{axis}_graph") for axis in AXES}
+    _set_covariates(model, state)
     if state.feature_names:
         model.feature_names_in_ = model.names_["columns"]
     return model
