@@ -198,15 +198,7 @@ def model_from(state: ModelState) -> SparseGraphSVD:
         model.kept_ = state.arrays["kept"]
     for name in _ARRAYS:
         setattr(model, f"{name}_", state.arrays[name])
-    model.n_components_, model.n_features_in_ = model.components_.shape
-    model.rows_, model.columns_ = model.left_vectors_.T != 0, model.components_ != 0
-    bounds = np.cumsum(state.arrays["rounds"])[:-1]
-    model.objectives_ = np.split(state.arrays["objectives"], bounds) if model.n_components_ else []
-    store_choices(model, *(_choices(model, state.arrays, axis) for axis in ("rows", "columns")))
-    model.diagnostics_ = diagnostics_from(state.arrays.get("diagnostics"), model.n_components_)
-    none = np.zeros((model.n_components_, model.n_components_), dtype=bool)  # as in models of earlier versions
-    model.regressed_out_ = state.arrays.get("regressed_out", none)
-    model.n_iter_ = int(state.arrays["rounds"].max(initial=1))
+    _set_modules(model, state.arrays)
     rows = model.center in ("rows", "both")
     model.smoothing_ = float(state.arrays.get("smoothing", 0.0))
     model.scaler_ = Scaler(state.arrays["offsets"], state.arrays.get("factors"), rows)
@@ -216,6 +208,19 @@ def model_from(state: ModelState) -> SparseGraphSVD:
     if state.feature_names:
         model.feature_names_in_ = model.names_["columns"]
     return model
+
+
+def _set_modules(model: SparseGraphSVD, arrays: Arrays) -> None:
+    """The fitted attributes that describe the modules, but for the vectors."""
+    model.n_components_, model.n_features_in_ = model.components_.shape
+    model.rows_, model.columns_ = model.left_vectors_.T != 0, model.components_ != 0
+    bounds = np.cumsum(arrays["rounds"])[:-1]
+    model.objectives_ = np.split(arrays["objectives"], bounds) if model.n_components_ else []
+    store_choices(model, *(_choices(model, arrays, axis) for axis in ("rows", "columns")))
+    model.diagnostics_ = diagnostics_from(arrays.get("diagnostics"), model.n_components_)
+    none = np.zeros((model.n_components_, model.n_components_), dtype=bool)  # as in models of earlier versions
+    model.regressed_out_ = arrays.get("regressed_out", none)
+    model.n_iter_ = int(arrays["rounds"].max(initial=1))
 
 
 def _name_list(names: Array | None, axis: str) -> Names:
