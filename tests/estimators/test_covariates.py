@@ -310,7 +310,7 @@ def test_tables_that_cannot_be_used(make, message):
 
 def test_covariates_that_explain_everything():
     line = np.outer(TABLE["age"], np.ones(5)) + 3
-    with pytest.raises(ValueError, match="^the covariates explain all of X, and no variance is left to search"):
+    with pytest.raises(ValueError, match=r"^the covariates explain all of X, and no variance is left to search"):
         fitted(line, TABLE, n_columns=2)
 
 
@@ -334,21 +334,21 @@ def test_a_fitted_model_needs_covariates_of_the_same_kind():
     model, plain = fitted(X, TABLE, n_columns=20), fitted(X, n_columns=20)
     with pytest.raises(InputError, match=r"^the model was fitted with covariates \('batch', 'age'\): give those of"):
         model.transform(X)
-    with pytest.raises(InputError, match="^the model was fitted with covariates"):
+    with pytest.raises(InputError, match=r"^the model was fitted with covariates"):
         model.score(X)
-    with pytest.raises(InputError, match="^covariates are given, but the model was fitted without any"):
+    with pytest.raises(InputError, match=r"^covariates are given, but the model was fitted without any"):
         plain.transform(X, covariates=TABLE)
-    with pytest.raises(InputError, match="^covariate 'age' of the fit is not a column of the table, which has 'batch'"):
+    with pytest.raises(InputError, match=r"^covariate 'age' of the fit is not a column of the table, which has 'batch'"):
         model.transform(X, covariates=TABLE[["batch"]])
     with pytest.raises(
         InputError, match=r"has the level 'd', which no sample of the fit has \('a', 'b', 'c'\): its effect"
     ):
         model.transform(X, covariates=TABLE.assign(batch="d"))
-    with pytest.raises(InputError, match="^covariate 'age' was a number in the fit, but now has the value 'old'"):
+    with pytest.raises(InputError, match=r"^covariate 'age' was a number in the fit, but now has the value 'old'"):
         model.transform(X, covariates=TABLE.assign(age="old"))
-    with pytest.raises(InputError, match="^covariates are an array, but those of the fit had names"):
+    with pytest.raises(InputError, match=r"^covariates are an array, but those of the fit had names"):
         model.transform(X, covariates=np.ones((120, 2)))
-    with pytest.raises(ValueError, match="^X are not the samples of the fit"):
+    with pytest.raises(ValueError, match=r"^X are not the samples of the fit"):
         module_scores(model, X[::-1])
     np.testing.assert_allclose(module_scores(model, X), module_scores(model, X, TABLE))
 

@@ -164,7 +164,7 @@ class Scaler:
 def _least_squares(data: DataOperator, design: Floats) -> Floats:
     """Coefficients of the columns of X on a design whose columns have mean zero and are linearly independent."""
     basis, triangle = np.linalg.qr(design)
-    return np.asarray(solve_triangular(triangle, data.left_products(basis)))
+    return np.ascontiguousarray(solve_triangular(triangle, data.left_products(basis)))
 
 
 def _remaining(
