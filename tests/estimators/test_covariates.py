@@ -338,7 +338,7 @@ def test_a_fitted_model_needs_covariates_of_the_same_kind():
         model.score(X)
     with pytest.raises(InputError, match=r"^covariates are given, but the model was fitted without any"):
         plain.transform(X, covariates=TABLE)
-    with pytest.raises(InputError, match=r"^covariate 'age' of the fit is not a column of the table, which has 'batch'"):
+    with pytest.raises(InputError, match=r"^covariate 'age' of the fit is not a column of the table, which has"):
         model.transform(X, covariates=TABLE[["batch"]])
     with pytest.raises(
         InputError, match=r"has the level 'd', which no sample of the fit has \('a', 'b', 'c'\): its effect"
