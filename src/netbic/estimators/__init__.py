@@ -8,6 +8,7 @@ from netbic.estimators.covariates import (
     check_part,
     covariates_of,
     design_of_new,
+    own_covariates,
     store_covariates,
     training_design,
 )
@@ -56,6 +57,7 @@ __all__ = [
     "names_of",
     "observed_scores",
     "one_blas_thread",
+    "own_covariates",
     "recurrent_features",
     "score_directions",
     "scoring",

@@ -212,17 +212,23 @@ def covariates_of(model: SparseGraphSVD, X: Any, covariates: Any = None) -> Desi
     if covariates is not None:
         coding, values = CovariateCoding.learn(covariates, n_samples, names)
         return Design(values, coding)
-    known, coded = model.covariates_, model.covariate_coding_
-    if known is None or coded is None:
+    if (known := own_covariates(model)) is None:
         return None
     own = model.names_["rows"]
-    if len(known) != n_samples or (names is not None and own is not None and not np.array_equal(names, own)):
+    if len(known.values) != n_samples or (names is not None and own is not None and not np.array_equal(names, own)):
         raise InputError(
             "the model was fitted with covariates, to other samples than those in X: give those of these samples, too "
             "(`covariates`)",
             ["covariates"],
         )
-    return Design(np.asarray(known.to_numpy(dtype=np.float64)), coded)
+    return known
+
+
+def own_covariates(model: SparseGraphSVD) -> Design | None:
+    """The covariates of the samples that a fitted model was fitted to, or of those that are left of them."""
+    if model.covariates_ is None or model.covariate_coding_ is None:
+        return None
+    return Design(np.asarray(model.covariates_.to_numpy(dtype=np.float64)), model.covariate_coding_)
 
 
 def training_design(model: SparseGraphSVD, X: Any, covariates: Any = None) -> Floats | None:
