@@ -17,7 +17,7 @@ from netbic import tl
 from netbic.arrays import check_choice, kind_of
 from netbic.enrichment import gene_sets as enriched_sets
 from netbic.errors import InputError
-from netbic.estimators import SparseGraphSVD, fitted_model, heaviest, is_model, module_scores, names_of
+from netbic.estimators import SparseGraphSVD, fitted_model, heaviest, is_model, module_scores, names_of, own_covariates
 from netbic.exports import Results
 from netbic.outofcore import select_columns
 from netbic.storage import load, sides_of
@@ -220,7 +220,7 @@ def _scores_of_object(adata: Any, key: str) -> np.ndarray:
         return np.asarray(adata.obsm[f"{key}_scores"])
     model = tl.from_anndata(adata, key)
     used = np.flatnonzero(np.asarray(adata.varm[f"{key}_preparation"])[:, 2] == 1)
-    return module_scores(model, select_columns(tl.matrix_of(adata, key), used))
+    return module_scores(model, select_columns(tl.matrix_of(adata, key), used), own_covariates(model))
 
 
 def _scores_table(scores: np.ndarray, samples: Any) -> pd.DataFrame:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import click
 
 import netbic
-from netbic.cli.associate import AssociationOptions, describes_samples, open_sample_table
+from netbic.cli.associate import AssociationOptions, SampleTable, describes_samples, open_sample_table
 from netbic.cli.cluster import lazily, runs_on_dask
 from netbic.cli.command import (
     NETWORK,
@@ -29,11 +29,14 @@ from netbic.cli.command import (
     split_lists,
     take,
 )
+from netbic.cli.covariates import covariate_lines, covariate_names, read_covariates
 from netbic.cli.extras import FEWEST_SAMPLES, VERDICT_SECONDS, Extras
 from netbic.cli.summary import summary_json, summary_lines
 from netbic.cli.wording import counted, in_genes
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from netbic.estimators import SparseGraphSVD
     from netbic.storage import Run
     from netbic.study import Study
@@ -64,7 +67,7 @@ class FitCommand(Command):
     resume_hint = "continue with netbic fit ... --resume"
     groups: ClassVar[dict[str, str]] = {
         "Main options": "graph out modules genes samples auto gene_sets sample_info zscore resume force",
-        "Sample table": "variables adjust survival types",
+        "Sample table": "covariates variables adjust survival types",
         "Reading the expression data": READING,
         "Reading the network": NETWORK,
         "Preprocessing": PREPROCESSING.replace(" zscore", ""),
@@ -111,11 +114,12 @@ class ModelOptions:
     jobs: int | None
     seed: int
     auto: bool
+    covariates: str | None
 
     def settings(self) -> dict[str, Any]:
         """All options that decide the result."""
         settings = {name: value for name, value in asdict(self).items() if name != "jobs"}
-        for name in ("smoothing", "smoothness_scale"):  # as in the records of versions without these options
+        for name in ("smoothing", "smoothness_scale", "covariates"):  # as in earlier versions
             if settings[name] is None:
                 del settings[name]
         return settings
@@ -183,6 +187,11 @@ class ModelOptions:
     show_default="obs of an .h5ad file",
     help="Table with a row for each sample (labels, numbers, survival times) to compare with the modules; see netbic "
     "associate.",
+)
+@click.option(
+    "--covariates",
+    metavar="NAME,...",
+    help="Columns of the sample table (batch, age, ...) whose effects are removed from the data before the search.",
 )
 @describes_samples
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for the results.")
@@ -289,12 +298,12 @@ def fit(expression: str, graph: str | None, gene_sets: str | None, **options: An
         echo(line, output.silent)
     samples = open_sample_table(comparing, expression, study.names[0], output.silent)
     inputs["sample_info"] = None if samples is None else samples.origin
-    model = modelling.estimator(study)
+    model, covariates = modelling.estimator(study), _covariates(modelling, samples, study)
     for line in _cautions(study.expression.shape[0], modelling.modules, output.verdict):
         echo(line, output.silent)
     settings = modelling.settings() | ({"dask": True} if lazy else {})
     opened = {"resume": output.resume, "force": output.force}
-    run = netbic.io.Run.open(output.out, settings, study.fingerprint(), inputs | reading, **opened)
+    run = netbic.io.Run.open(output.out, settings, _fingerprint(study, covariates), inputs | reading, **opened)
     shown = (output.verdict, output.report, output.silent)
     extras = Extras(study, output.out, samples, sets, gene_sets, modelling.seed, modelling.jobs, *shown)
     if run is None:
@@ -302,10 +311,24 @@ def fit(expression: str, graph: str | None, gene_sets: str | None, **options: An
         done = "the modules are unchanged" if lines else "nothing to do"
         echo(f"{output.out} is already finished: {done}", output.silent)
     else:
-        lines = _find_modules(run, model, modelling, extras)
+        lines = _find_modules(run, model, modelling, extras, covariates)
     for line in lines:
         echo(line, output.silent)
     _summarise(output)
+
+
+def _covariates(modelling: ModelOptions, samples: SampleTable | None, study: Study) -> pd.DataFrame | None:
+    """The covariates that were asked for."""
+    names, types = covariate_names(modelling.covariates), {} if samples is None else samples.keywords["types"]
+    return read_covariates(names, None if samples is None else samples.table, study.names[0], types)
+
+
+def _fingerprint(study: Study, covariates: pd.DataFrame | None) -> dict[str, str]:
+    """Digests of the data of a fit."""
+    if covariates is None:
+        return study.fingerprint()
+    columns = [covariates[name].astype(str).to_numpy(dtype=object) for name in covariates]
+    return study.fingerprint() | {"covariates": netbic.study.digest(*columns)}
 
 
 def _cautions(n_samples: int, n_modules: int, verdict: bool) -> Iterator[str]:
@@ -319,7 +342,9 @@ def _cautions(n_samples: int, n_modules: int, verdict: bool) -> Iterator[str]:
         )
 
 
-def _find_modules(run: Run, model: SparseGraphSVD, modelling: ModelOptions, extras: Extras) -> list[str]:
+def _find_modules(
+    run: Run, model: SparseGraphSVD, modelling: ModelOptions, extras: Extras, covariates: pd.DataFrame | None
+) -> list[str]:
     """Fit the model, write everything, and return lines about what was written."""
     click.get_current_context().with_resource(run)
     mark_resumable()
@@ -327,7 +352,7 @@ def _find_modules(run: Run, model: SparseGraphSVD, modelling: ModelOptions, extr
     if run.known:
         echo(f"continuing after {counted(len(run.known), 'module')}", silent)
     if modelling.auto:
-        for reason in _choose(model, study, run, modelling, silent):
+        for reason in _choose(model, study, run, modelling, silent, covariates):
             echo(reason, silent)
     with progress_bar("modules", model.n_components, len(run.known), silent) as update:
         run.fit(
@@ -336,7 +361,10 @@ def _find_modules(run: Run, model: SparseGraphSVD, modelling: ModelOptions, extr
             update,
             write_extra=lambda folder: extras.write(model, folder, lines),
             write_report=lambda folder, record: lines.extend(extras.write_report(model, folder, record)),
+            covariates=covariates,
         )
+    if model.covariate_coding_ is not None:
+        lines.extend(covariate_lines(model.covariate_coding_))
     if modelling.smoothing == "cv":
         lines.append(f"smoothing chosen by cross-validation: {model.smoothing_:g}")
     if model.passes_ is not None:  # data that are read block by block: this is what takes time
@@ -345,13 +373,25 @@ def _find_modules(run: Run, model: SparseGraphSVD, modelling: ModelOptions, extr
     return lines
 
 
-def _choose(model: SparseGraphSVD, study: Study, run: Run, modelling: ModelOptions, silent: bool) -> list[str]:
+def _choose(
+    model: SparseGraphSVD,
+    study: Study,
+    run: Run,
+    modelling: ModelOptions,
+    silent: bool,
+    covariates: pd.DataFrame | None,
+) -> list[str]:
     """Set the model's parameters from the data; returns the reasons. A resumed run reads them from its checkpoint."""
     kept = run.chosen
     if kept is None:
         echo("choosing sizes, number of modules and smoothness (up to 1,100 fits) ...", silent)
         chosen = netbic.selection.choose_settings(
-            model, study.X, most=modelling.modules, random_state=modelling.seed, n_jobs=modelling.jobs
+            model,
+            study.X,
+            covariates=covariates,
+            most=modelling.modules,
+            random_state=modelling.seed,
+            n_jobs=modelling.jobs,
         )
         reasons = [in_genes(reason) for reason in chosen.reasons]
         if any("stand out" in reason or "stands out" in reason for reason in reasons):

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import netbic
+from netbic.cli.associate import has_obs
 from netbic.cli.command import Command, File, reads_expression, split_lists
+from netbic.cli.covariates import read_covariates
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from netbic.estimators import SparseGraphSVD
 
 
 @click.command(cls=Command)
@@ -16,8 +23,16 @@ from netbic.cli.command import Command, File, reads_expression, split_lists
 @click.argument("expression", type=File)
 @click.option("--out", type=click.Path(path_type=Path), show_default="print to the terminal", help="Output table.")
 @click.option("--force", is_flag=True, help="Replace an existing table.")
+@click.option(
+    "--sample-info",
+    type=File,
+    show_default="obs of an .h5ad file",
+    help="Table with the covariates of the samples, for modules that were found with --covariates.",
+)
 @reads_expression
-def score(folder: Path, expression: str, out: Path | None, force: bool, **options: Any) -> None:
+def score(
+    folder: Path, expression: str, out: Path | None, force: bool, sample_info: str | None, **options: Any
+) -> None:
     """Compute scores of the samples in EXPRESSION on the modules in FOLDER (of netbic fit or netbic.save).
 
     The file is read and preprocessed like the data of the fit, unless options say otherwise. Genes are matched by name.
@@ -26,6 +41,8 @@ def score(folder: Path, expression: str, out: Path | None, force: bool, **option
         "the samples to score": expression,
         "the modules": netbic.files.recorded_paths(folder),
     }
+    if sample_info is not None:
+        inputs["the sample table"] = sample_info
     if out is not None:
         netbic.files.check_output_file(out, inputs, force=force)
     model = netbic.load(folder)
@@ -33,7 +50,8 @@ def score(folder: Path, expression: str, out: Path | None, force: bool, **option
     data = netbic.io.read_like(folder, expression, **given)
     if model.missing == "error" and (missing_text := data.missing_entries()):
         raise click.ClickException(f"{missing_text}: fill them, or fit with --missing ignore")
-    scores = netbic.io.scores_by_name(model, data.matrix, data.genes)
+    covariates = _covariates(model, sample_info, expression, data.samples)
+    scores = netbic.io.scores_by_name(model, data.matrix, data.genes, covariates)
     table = netbic.io.scores_table(scores, data.samples)
     if out is None:
         click.echo(table.to_csv(sep="\t", index=False), nl=False)
@@ -41,3 +59,18 @@ def score(folder: Path, expression: str, out: Path | None, force: bool, **option
         netbic.files.check_output_file(out, inputs, force=force)  # it may have been created meanwhile
         netbic.io.write_table(out, table)
         click.echo(f"{len(table):,} samples x {scores.shape[1]} modules: {out}")
+
+
+def _covariates(model: SparseGraphSVD, sample_info: str | None, expression: str, samples: Any) -> pd.DataFrame | None:
+    """The covariates of new samples that a model needs."""
+    coding = model.covariate_coding_
+    if coding is None:
+        if sample_info is not None:
+            raise click.UsageError("--sample-info: the modules were found without covariates, so no table is needed")
+        return None
+    path = sample_info or (expression if has_obs(expression) else None)
+    names = [each.name for each in coding.covariates]
+    if path is None:
+        raise click.UsageError(f"the modules were found with covariates ({', '.join(names)}): give --sample-info")
+    types = {each.name: "numeric" if each.levels is None else "categorical" for each in coding.covariates}
+    return read_covariates(names, netbic.io.read_sample_info(path), samples, types)

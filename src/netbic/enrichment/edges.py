@@ -22,7 +22,7 @@ from netbic.enrichment.nulls import (
     without_peers,
 )
 from netbic.enrichment.traits import Traits, column_traits, matched_on, stored_traits
-from netbic.estimators import SparseGraphSVD, axis_names, check_count, fitted_model, is_model, unwrapped
+from netbic.estimators import SparseGraphSVD, axis_names, check_count, covariates_of, fitted_model, is_model, unwrapped
 from netbic.graphs import Graph, match
 
 NULLS = ("hypergeometric", "degree", "matched", "rewired")
@@ -129,7 +129,8 @@ def held_out_edges(
     Parameters
     ----------
     model : SparseGraphSVD
-        A clone of it is fitted, with the remaining edges as its `column_graph`.
+        A clone of it is fitted, with the remaining edges as its `column_graph`, and with the covariates of the model if
+        it was fitted to X with any.
     X : array, DataFrame or sparse matrix
         A sparse matrix is made dense.
     graph : graph-like, optional
@@ -167,13 +168,14 @@ def held_out_edges(
     source = model.column_graph if graph is None else graph
     if source is None:
         raise ValueError("there is no graph whose edges could be held out: give one")
-    names = axis_names(X)[1]
+    names, covariates = axis_names(X)[1], covariates_of(model, X)
     X = to_dense(checked(X, missing=model.missing))
     known, held_out = split_edges(match(source, X.shape[1], names, "column"), share, generator)
     if not held_out.n_edges:
         raise ValueError(f"share={share} of {known.n_edges} edges is less than one edge: choose a larger share")
     values = generator.permuted(X, axis=0) if shuffled else X
-    fitted = clone(model).set_params(column_graph=Graph(known.weights)).fit(values)
+    fitted = clone(model).set_params(column_graph=Graph(known.weights))
+    fitted = fitted.fit(values) if covariates is None else fitted.fit(values, covariates=covariates)
     return test.table(fitted.columns_, held_out, column_traits(X) if null == "matched" else {})
 
 

@@ -1,6 +1,17 @@
 """SparseGraphSVD, the estimator, and the access of other packages to a fitted model."""
 
 from netbic.deprecation import earlier_names
+from netbic.estimators.covariates import (
+    CovariateCoding,
+    Design,
+    basis_of,
+    check_part,
+    covariates_of,
+    design_of_new,
+    own_covariates,
+    store_covariates,
+    training_design,
+)
 from netbic.estimators.diagnostics import DIAGNOSTIC_NUMBERS, diagnostics_from, leading_features, recurrent_features
 from netbic.estimators.estimator import SparseGraphSVD
 from netbic.estimators.fitted import (
@@ -23,12 +34,18 @@ from netbic.estimators.threads import one_blas_thread
 __all__ = [
     "AXES",
     "DIAGNOSTIC_NUMBERS",
+    "CovariateCoding",
+    "Design",
     "SearchInput",
     "SparseGraphSVD",
     "StableModules",
     "axis_names",
+    "basis_of",
     "check_count",
+    "check_part",
     "check_same_data",
+    "covariates_of",
+    "design_of_new",
     "diagnostics_from",
     "fitted_model",
     "has_missing",
@@ -40,12 +57,15 @@ __all__ = [
     "names_of",
     "observed_scores",
     "one_blas_thread",
+    "own_covariates",
     "recurrent_features",
     "score_directions",
     "scoring",
     "smoothness_of",
     "span",
     "store_choices",
+    "store_covariates",
+    "training_design",
     "unwrapped",
 ]
 

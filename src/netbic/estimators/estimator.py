@@ -7,18 +7,17 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, ClassVar, Self
 
-import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, DTypeLike
-from sklearn.base import BaseEstimator, BiclusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from numpy.typing import DTypeLike
+from sklearn.base import BaseEstimator, BiclusterMixin, clone
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
 
 from netbic.arrays import Array, Bools, Floats, checked, kind_of
+from netbic.estimators.covariates import CovariateCoding, learn_covariates, store_covariates
 from netbic.estimators.diagnostics import recurrence
 from netbic.estimators.inputs import axis_names, names_of_index, validated
-from netbic.estimators.new_samples import explained_share, scores_of
 from netbic.estimators.parameters import AxisOptions, check_parameters, solver_settings
+from netbic.estimators.prediction import Prediction
 from netbic.estimators.results import store_modules
 from netbic.estimators.search_input import ScalingOptions, SearchInput
 from netbic.estimators.smoothing import apply_smoother, smoother_of
@@ -33,7 +32,7 @@ Names = Sequence[Any]
 
 
 # scikit-learn has no types: mypy cannot check its base classes.
-class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore[misc]
     """Sparse graph-regularized SVD: network-coherent modules (biclusters), one after another.
 
     Each module is a pair of sparse unit vectors u (samples) and v (features) that maximises ::
@@ -175,6 +174,13 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         Graphs of the "rows" and "columns", with a node for each of them; None if none was given.
     scaler_ : Scaler
         The offsets and factors by which X was centred and scaled. `preparation_` is its earlier name.
+    covariates_ : DataFrame or None
+        The covariates of the fit as a design matrix: a row per sample, a column per number and per level of a category
+        (without the first level, the constant and the redundant ones), of mean zero. None without covariates.
+    covariate_effects_ : DataFrame or None
+        Their least-squares coefficients in every feature, a row per column of `covariates_`.
+    covariate_coding_ : CovariateCoding or None
+        How covariates of new samples are encoded.
     feature_names_in_, n_features_in_
         As everywhere in scikit-learn.
 
@@ -207,6 +213,8 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
     names_: dict[str, Array | None]
     graphs_: dict[str, Graph | None]
     scaler_: Scaler
+    covariates_: pd.DataFrame | None = None  # for models without, and those of earlier versions
+    covariate_coding_: CovariateCoding | None = None
     smoothing_: float = 0.0  # for models that were loaded, and saved before there was smoothing
     smoothing_scores_: pd.DataFrame | None = None
     passes_: float | None = None  # for models that were loaded, or not fitted to a Dask array
@@ -253,7 +261,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         self.max_iter, self.tol, self.deflation = max_iter, tol, deflation
         self.random_state, self.n_jobs, self.verbose, self.low_memory = random_state, n_jobs, verbose, low_memory
 
-    def fit(self, X: Any, y: object = None) -> Self:
+    def fit(self, X: Any, y: object = None, *, covariates: Any = None) -> Self:
         """Find modules in X (samples in rows, features in columns).
 
         Parameters
@@ -263,13 +271,22 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
             dense or CSR blocks of rows) is never loaded as a whole: it is read block by block, by the workers of the
             current Dask client or by threads.
         y : ignored
+        covariates : DataFrame, or array of numbers of shape (n_samples, n_covariates), optional
+            Batches, age and so on, whose (linear) effects are removed from every column of X before anything else; see
+            the page "Batches and covariates". Text and categories are groups, numbers are used as numbers. Rows are
+            matched by name if both X and the table have names, else by position.
         """
-        for _ in self.iter_fit(X):
+        for _ in self.iter_fit(X, covariates=covariates):
             pass
         return self
 
     def iter_fit(
-        self, X: Any, known: Sequence[Module] = (), names: tuple[Names, Names] | None = None
+        self,
+        X: Any,
+        known: Sequence[Module] = (),
+        names: tuple[Names, Names] | None = None,
+        *,
+        covariates: Any = None,
     ) -> Iterator[Module]:
         """Fit like `fit`, but yield every module as soon as it is found.
 
@@ -283,6 +300,7 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
             integer). They are neither searched for again nor yielded; the others are bit-identical.
         names : pair of sequences, optional
             Names of the rows and columns of an X without names (such as a sparse matrix).
+        covariates : as for `fit`
 
         Examples
         --------
@@ -298,8 +316,9 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         rows, row_graph = AxisOptions.of(self, "row").build(X.shape[0], row_names)
         columns, column_graph = AxisOptions.of(self, "column").build(X.shape[1], column_names)
         settings = self._settings(X.dtype)
+        coding, design = learn_covariates(covariates, X.shape[0], row_names)
         with one_blas_thread(), released(X):
-            operator, noise, scaler = self._scaling().apply(X)
+            operator, noise, scaler = self._scaling().apply(X, design)
             by, smoothing_scores = smoother_of(self, operator, X, column_graph)
             searched = apply_smoother(operator, by, self.low_memory)
             search = self._search(searched, rows, columns, settings, noise, known)
@@ -314,31 +333,33 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         self.names_ = {"rows": row_names, "columns": column_names}
         self.graphs_ = {"rows": row_graph, "columns": column_graph}
         self.scaler_, self.passes_ = scaler, passes(X)
+        store_covariates(self, coding, design)
         for message, category in diagnostics(modules, self.n_components, search.ended, rows, columns, settings):
             warnings.warn(message, category, stacklevel=3)
         if columns.term is not None and (recurrent := recurrence(self.components_, column_names)):
             warnings.warn(recurrent, stacklevel=3)
 
-    def prepared(self, X: Any) -> SearchInput:
+    def prepared(self, X: Any, covariates: Any = None) -> SearchInput:
         """Validate, centre and scale X once, as the input of searches by many models (`modules_of`).
 
         It can be used by all models with the same `center`, `scale`, `missing`, `low_memory`, `clip` and `smoothing`
         (and column graph, if the data are smoothed) as this one, and with `solver="aisp"` if and only if this one has
         it.
         """
-        made, names = clone(self), axis_names(X)[1]
+        made, (row_names, column_names) = clone(self), axis_names(X)
         check_parameters(made)
         X = made._validated(X, reset=True)
+        coding, design = learn_covariates(covariates, X.shape[0], row_names)
         with one_blas_thread():
-            operator, noise, scaler = made._scaling().apply(X)
+            operator, noise, scaler = made._scaling().apply(X, design)
             if self.smoothing is not None:
-                _, graph = AxisOptions.of(self, "column").build(X.shape[1], names)
+                _, graph = AxisOptions.of(self, "column").build(X.shape[1], column_names)
                 by, _ = smoother_of(made, operator, X, graph)
                 operator = apply_smoother(operator, by, self.low_memory)
             starts = Starts(operator, exact=self.solver == "aisp")
             if operator.squared_norm > 0:
                 starts.leading(operator)  # computed once for all searches
-        return SearchInput(operator, noise, scaler, starts, X.dtype)
+        return SearchInput(operator, noise, scaler, starts, X.dtype, coding, design)
 
     def modules_of(self, prepared: SearchInput) -> list[Module]:
         """The modules that `fit` would find; nothing is stored, and there are no warnings. One BLAS thread is advised.
@@ -364,27 +385,6 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         rows, _ = AxisOptions.of(self, "row").build(shape[0], None)
         columns, _ = AxisOptions.of(self, "column").build(shape[1], None)
         return rows, columns
-
-    def transform(self, X: Any) -> Array:
-        """Least-squares scores of samples on the modules' features: (X - mean) V'(VV')^+.
-
-        If the data were smoothed in the fit, new samples are smoothed in the same way.
-        """
-        check_is_fitted(self)
-        return scores_of(self, self._validated(X, reset=False))
-
-    def inverse_transform(self, X: ArrayLike) -> Array:
-        """Reconstruct samples from scores, in the units of the training data (smooth if these were smoothed)."""
-        check_is_fitted(self)
-        scores = np.asarray(checked(X, "scores"))
-        if scores.ndim != 2 or scores.shape[1] != self.n_components_:
-            raise ValueError(f"scores have shape {scores.shape}: (n_samples, {self.n_components_}) is needed")
-        return self.scaler_.undo(scores @ self.components_)
-
-    def score(self, X: Any, y: object = None) -> float:
-        """Share of the variance of X (centred and scaled as the training data, never smoothed) that modules explain."""
-        check_is_fitted(self)
-        return explained_share(self, self._validated(X, reset=False))
 
     def get_submatrix(self, i: int, data: Any) -> Any:
         """The entries of `data` in the rows and columns of module i; of a Dask array no others are read."""
@@ -416,10 +416,6 @@ class SparseGraphSVD(ClassNamePrefixFeaturesOutMixin, BiclusterMixin, Transforme
         """Earlier name of `scaler_`."""
         warnings.warn("preparation_ is called scaler_ now", FutureWarning, stacklevel=2)
         return self.scaler_
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.n_components_)
 
     def _validated(self, X: Any, reset: bool) -> Any:
         return validated(self, X, reset)

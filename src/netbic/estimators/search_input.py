@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from netbic.arrays import Array, Matrix, kind_of
+from netbic.arrays import Array, Floats, Matrix, kind_of
+from netbic.estimators.covariates import CovariateCoding
 from netbic.estimators.inputs import has_missing
+from netbic.estimators.new_samples import without_effects
 from netbic.operators import (
     Corrected,
     DataOperator,
@@ -37,6 +39,8 @@ class SearchInput(NamedTuple):
     scaler: Scaler
     starts: Starts
     dtype: DTypeLike
+    coding: CovariateCoding | None = None
+    design: Floats | None = None  # the covariates of the rows
 
 
 @dataclass(frozen=True)
@@ -49,49 +53,68 @@ class ScalingOptions:
     clip: float | None
     low_memory: bool
 
-    def apply(self, X: Any) -> Scaled:
-        """The centred and scaled matrix, its rounding error, and how to transform other rows."""
+    def apply(self, X: Any, design: Floats | None = None) -> Scaled:
+        """The centred and scaled matrix, its rounding error, and how to transform other rows.
+
+        The covariates in the columns of `design` (of mean zero, and linearly independent) are projected out first.
+        """
         match kind_of(X):
             case "blocks":
-                return self._blocks(X)
+                made = self._blocks(X, design)
             case "operator":
-                return self._operator(X)
+                made = self._operator(X, design)
             case "sparse":
-                return self._sparse(X)
-        return self._dense(X)
+                made = self._sparse(X, design)
+            case _:
+                made = self._clipped(X, design) if self.clip is not None else self._dense(X, design)
+        if design is not None:
+            _check_unexplained(*made[:2])
+        return made
 
-    def _dense(self, X: Array) -> Scaled:
-        if self.clip is not None:
-            X = winsorised(X, self.clip)
+    def _clipped(self, X: Array, design: Floats | None) -> Scaled:
+        """Entries are clipped after the effects of covariates are removed: a batch is no outlier."""
+        effects = None
+        if design is not None:
+            effects = self._without_scaling(X, design).effects
+            X = without_effects(X, effects, design)
+        operator, noise, scaler = self._dense(winsorised(X, self.clip or np.inf), None)
+        return operator, noise, scaler if effects is None else replace(scaler, effects=effects)
+
+    def _without_scaling(self, X: Array, design: Floats) -> Scaler:
         if self.missing != "error" and has_missing(X):
-            return self._masked(X)
-        operator, noise, scaler = self._corrected(X)
+            return learn_from_observed(X, "columns", False, design)
+        return Scaler.learn(as_operator(X, low_memory=True), "columns", False, design)
+
+    def _dense(self, X: Array, design: Floats | None) -> Scaled:
+        if self.missing != "error" and has_missing(X):
+            return self._masked(X, design)
+        operator, noise, scaler = self._corrected(X, design)
         if not operator.squared_norm_is_safe:
             check_range(float(abs(X).max()))
         if self._loses_digits(operator, noise):
-            centred = Corrected(DenseOperator(scaler.apply(X), self.low_memory), operator.squared_norm)
+            centred = Corrected(DenseOperator(scaler.apply(X, design), self.low_memory), operator.squared_norm)
             return centred, noise, scaler
         return operator if self.low_memory else operator.on(DenseOperator(X)), noise, scaler
 
-    def _sparse(self, X: Matrix) -> Scaled:
-        made = self._corrected(X)
+    def _sparse(self, X: Matrix, design: Floats | None) -> Scaled:
+        made = self._corrected(X, design)
         if not made[0].squared_norm_is_safe:
             check_range(float(abs(X).max()))
         return made
 
-    def _operator(self, X: DataOperator) -> Scaled:
+    def _operator(self, X: DataOperator, design: Floats | None) -> Scaled:
         if self.clip is not None:
             raise ValueError(
                 f"clip={self.clip} of the penalty needs the median of each column, which {type(X).__name__} does not "
                 "offer: use e.g. AdaptiveSupport(clip=None)"
             )
-        made = self._corrected(X)
+        made = self._corrected(X, design)
         if not made[0].squared_norm_is_safe:
             nothing = np.empty((X.shape[0], 0)), np.empty((X.shape[1], 0))
             check_range(X.reduce_rows(RowReduction(_largest, max, None, *nothing)))
         return made
 
-    def _blocks(self, X: RowBlocks) -> Scaled:
+    def _blocks(self, X: RowBlocks, design: Floats | None) -> Scaled:
         """The same for blocks of rows, which are never copied."""
         X.check_finite()
         if self.clip is not None and not X.is_sparse:
@@ -99,18 +122,18 @@ class ScalingOptions:
                 f"clip={self.clip} of the penalty needs the median of each column, which cannot be computed from the "
                 "blocks of a Dask array: use e.g. AdaptiveSupport(clip=None)"
             )
-        operator, noise, scaler = self._corrected(X)
+        operator, noise, scaler = self._corrected(X, design)
         if not operator.squared_norm_is_safe:
             check_range(X.summary.largest)
         if not X.is_sparse and self._loses_digits(operator, noise):
-            operator = Corrected(as_operator(X.with_transform(scaler.apply)), operator.squared_norm)
+            operator = Corrected(as_operator(X.with_transform(scaler.apply, design)), operator.squared_norm)
         return operator, noise, scaler
 
-    def _corrected(self, X: Any) -> Scaled:
+    def _corrected(self, X: Any, design: Floats | None) -> Scaled:
         data = as_operator(X, low_memory=True)
         with np.errstate(over="ignore", invalid="ignore"):
-            scaler = Scaler.learn(data, self.center, self.scale)
-            operator = scaler.operator(data)
+            scaler = Scaler.learn(data, self.center, self.scale, design)
+            operator = scaler.operator(data, design)
             noise = 4 * data.epsilon * (np.sqrt(operator.squared_norm) + operator.correction_norm())
         return operator, float(noise), scaler
 
@@ -119,10 +142,10 @@ class ScalingOptions:
         """Whether offsets are so large that subtracting them from products would lose significant digits."""
         return bool(noise > 4e-6 * np.sqrt(operator.squared_norm) > 0)
 
-    def _masked(self, X: Array) -> Scaled:
+    def _masked(self, X: Array, design: Floats | None) -> Scaled:
         check_range(float(np.nanmax(np.abs(X))))
-        scaler = learn_from_observed(X, self.center, self.scale)
-        operator = Masked(scaler.apply(X), self.missing == "impute", self.low_memory)
+        scaler = learn_from_observed(X, self.center, self.scale, design)
+        operator = Masked(scaler.apply(X, design), self.missing == "impute", self.low_memory)
         offsets = np.linalg.norm(scaler.offsets) * np.sqrt(X.shape[0])
         noise = 4 * float(np.finfo(X.dtype).eps) * (float(np.sqrt(operator.squared_norm)) + float(offsets))
         return operator, noise, scaler
@@ -130,6 +153,12 @@ class ScalingOptions:
 
 def _largest(rows: Array, first: int) -> float:
     return float(np.abs(rows).max())
+
+
+def _check_unexplained(operator: Corrected, noise: float) -> None:
+    """Raise if covariates leave nothing but rounding error."""
+    if operator.squared_norm <= noise**2:
+        raise ValueError("the covariates explain all of X, and no variance is left to search: use fewer covariates")
 
 
 def check_range(largest: float) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from netbic.arrays import Bools, Floats, Indices
+from netbic.estimators.covariates import training_design
 from netbic.estimators.estimator import SparseGraphSVD
 from netbic.estimators.results import store_modules
 from netbic.estimators.smoothing import apply_smoother, smoother
@@ -49,8 +50,10 @@ class StableModules(SparseGraphSVD):
         X = made._validated(X, reset=True)
         made.smoothing_ = reference.smoothing_
         made.names_, made.graphs_ = reference.names_, reference.graphs_
+        made.covariates_, made.covariate_coding_ = reference.covariates_, reference.covariate_coding_
+        design = None if reference.scaler_.effects is None else training_design(reference, X, None)
         with one_blas_thread():
-            operator, noise, made.scaler_ = made._scaling().apply(X)
+            operator, noise, made.scaler_ = made._scaling().apply(X, design)
             by = smoother(reference.graphs_["columns"], reference.smoothing_)
             smooth = apply_smoother(operator, by, made.low_memory)
             searched = made._searched(smooth, reference, rows, columns, made._settings(X.dtype))
@@ -63,7 +66,9 @@ class StableModules(SparseGraphSVD):
             warnings.warn(f"no sample or no feature of module {listed} is stable: dropped", stacklevel=3)
         return made
 
-    def iter_fit(self, X: Any, known: object = (), names: object = None) -> Iterator[Module]:
+    def iter_fit(
+        self, X: Any, known: object = (), names: object = None, *, covariates: object = None
+    ) -> Iterator[Module]:
         """Raise TypeError: the members are fixed."""
         raise TypeError("StableModules cannot be fitted: they are made by Stability.refit(X); fit a SparseGraphSVD")
 

@@ -89,6 +89,11 @@ class DataOperator(ABC):
         """X v for several vectors v, each given by support and values; one row per vector."""
         return np.array([self.matvec(*vector) for vector in vectors]).reshape(-1, self.shape[0])
 
+    def left_products(self, vectors: Floats) -> Floats:
+        """X'u for several dense vectors u, the columns of an array; one row per vector."""
+        every = np.arange(self.shape[0])
+        return np.array([self.rmatvec(every, vector) for vector in vectors.T]).reshape(-1, self.shape[1])
+
     def normal(self, vector: Floats, correct: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
         """X'w and w, for w = correct(X v) and a dense v.
 

@@ -56,6 +56,13 @@ class DenseOperator(DataOperator):
         """X'u, reading the supported rows only."""
         return _combine(self._rows, self._columns, support, values)
 
+    def left_products(self, vectors: Floats) -> Floats:
+        """X'u for the columns u of an array, in double precision, a block of rows at a time."""
+        products = np.zeros((vectors.shape[1], self.shape[1]))
+        for part in _blocks(self._rows):
+            products += vectors[part].T @ self._rows[part].astype(np.float64, copy=False)
+        return products
+
     def row_sums(self) -> Floats:
         """Sum of each row, in double precision."""
         return np.asarray(self._rows.sum(axis=1, dtype=np.float64))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Self
 
 import numpy as np
@@ -19,14 +20,45 @@ from netbic.operators.corrected import Corrected, Result
 from netbic.operators.dense import DenseOperator
 from netbic.operators.scaler import Scaler
 
+_MOST_COVARIATES = 60  # each column has its own equations, as many as there are pairs of covariates
+_UNDETERMINED = 1e-10  # smallest eigenvalue, relative to the largest one, of a combination of covariates that is used
 
-def learn_from_observed(X: Array, center: str | None, scale: bool) -> Scaler:
-    """`Scaler.learn` from the observed entries of X."""
+
+def learn_from_observed(X: Array, center: str | None, scale: bool, design: Floats | None = None) -> Scaler:
+    """`Scaler.learn` from the observed entries of X; covariates are regressed on those of each column."""
     _check_observed(X)
+    if design is not None:
+        means, effects = _regressed(X, design)
+        rest = X - design @ effects
+        deviations = np.asarray(np.nanstd(rest, axis=0, dtype=np.float64)) if scale else None
+        grand = float(np.nanmean(rest, dtype=np.float64))
+        made = Scaler.from_moments(means, grand, deviations, center, float(np.finfo(X.dtype).eps))
+        return replace(made, effects=effects)
     means = np.asarray(np.nanmean(X, axis=0, dtype=np.float64))
     deviations = np.asarray(np.nanstd(X, axis=0, dtype=np.float64)) if scale else None
     grand = float(np.nanmean(X, dtype=np.float64))
     return Scaler.from_moments(means, grand, deviations, center, float(np.finfo(X.dtype).eps))
+
+
+def _regressed(X: Array, design: Floats) -> tuple[Floats, Floats]:
+    """Intercepts (p,) and coefficients (c, p) of every column on the design, from its observed entries.
+
+    Of coefficients that these do not determine (as of a batch in which the column was never observed), the smallest
+    ones are taken.
+    """
+    n, c = design.shape
+    if c > _MOST_COVARIATES:
+        raise ValueError(
+            f"X has missing entries and {c} columns of covariates, more than {_MOST_COVARIATES}: fill the entries "
+            "first, e.g. by sklearn.impute.SimpleImputer, or use fewer covariates"
+        )
+    columns = np.column_stack([np.ones(n), design])
+    seen = ~np.isnan(X)
+    images = columns.T @ np.where(seen, X, 0.0).astype(np.float64)
+    pairs = (columns[:, :, None] * columns[:, None, :]).reshape(n, -1)
+    grams = (pairs.T @ seen).T.reshape(-1, c + 1, c + 1)
+    found = np.linalg.pinv(grams, rcond=_UNDETERMINED, hermitian=True) @ images.T[:, :, None]
+    return np.ascontiguousarray(found[:, 0, 0]), np.ascontiguousarray(found[:, 1:, 0].T)
 
 
 def _check_observed(X: Array) -> None:

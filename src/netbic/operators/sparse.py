@@ -51,6 +51,10 @@ class SparseOperator(DataOperator):
             return np.asarray(self._rows[support].T @ values, dtype=np.float64)
         return np.asarray(self._columns.T @ scatter(support, values, self.shape[0]), dtype=np.float64)
 
+    def left_products(self, vectors: Floats) -> Floats:
+        """X'u for the columns u of an array, in double precision."""
+        return np.ascontiguousarray((self._columns.T @ vectors).T, dtype=np.float64)
+
     def row_sums(self) -> Floats:
         """Sum of each row."""
         return np.asarray(self._rows.sum(axis=1, dtype=np.float64)).ravel()

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
@@ -37,7 +37,7 @@ _CARRIED_BYTES = 1 << 29  # most bytes that may be sent to workers in addition t
 _JOINED_BYTES = 1 << 28  # largest block of whole rows that is put together from chunks of columns
 
 DaskArray = Any  # Dask has no types
-Change = Callable[[Matrix], Matrix]
+Change = Callable[..., Matrix]
 
 
 def is_dask(X: object) -> bool:
@@ -73,6 +73,7 @@ class RowBlocks:
         self.bounds = np.concatenate([[0], np.cumsum(heights[heights > 0])])
         self._count = [0]  # shared by all views of the same blocks
         self._change: Change | None = None
+        self._of_rows: list[Array] | None = None  # a further argument of `_change`, by block
         delayed = X.to_delayed(optimize_graph=True).ravel()
         blocks = [block for block, height in zip(delayed, heights, strict=True) if height]
         holder = _cluster_that_holds(X)
@@ -111,10 +112,13 @@ class RowBlocks:
         """How often the data have been read: the number of blocks read, divided by the number of blocks."""
         return self._count[0] / self.n_blocks
 
-    def with_transform(self, change: Change) -> Self:
-        """The same blocks, with a function applied to each whenever it is loaded."""
+    def with_transform(self, change: Change, of_rows: Array | None = None) -> Self:
+        """The same blocks, with a function applied to each whenever it is loaded.
+
+        `of_rows` has a line per row of the matrix; those of the block are then the second argument of the function.
+        """
         made = copy.copy(self)
-        made._change = change
+        made._change, made._of_rows = change, None if of_rows is None else self.split(of_rows)
         made.__dict__.pop("summary", None)
         return made
 
@@ -147,8 +151,14 @@ class RowBlocks:
         names = [self.name_of(number) for number in numbers]
         sources = [self._sources[number] for number in numbers]
         expected = [(int(self.bounds[b + 1] - self.bounds[b]), self.shape[1], self.dtype) for b in numbers]
-        fixed = [[value] * len(numbers) for value in (function, self._change)]
-        return [names, sources, expected, *fixed, *arguments]
+        changes = [self._change_of(number) for number in numbers]
+        return [names, sources, expected, [function] * len(numbers), changes, *arguments]
+
+    def _change_of(self, number: int) -> Change | None:
+        """The function that is applied to a block when it is loaded."""
+        if self._change is None or self._of_rows is None:
+            return self._change
+        return partial(_changed, self._change, self._of_rows[number])
 
     def name_of(self, number: int) -> str:
         """The name of a block in messages."""
@@ -314,6 +324,10 @@ def _applied(
     with named(name), np.errstate(over="ignore", invalid="ignore"):  # results are checked for such entries
         block = as_matrix(source.load() if isinstance(source, BlockTask) else source, *expected)
         return function(block if change is None else change(block), *own)
+
+
+def _changed(change: Change, of_rows: Array, block: Matrix) -> Matrix:
+    return change(block, of_rows)
 
 
 def _loaded(name: str, task: BlockTask) -> Any:

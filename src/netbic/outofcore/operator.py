@@ -136,6 +136,10 @@ class ChunkedOperator(DataOperator):
             right[support, number] = values
         return np.ascontiguousarray(self._from_all(times, right).T)
 
+    def left_products(self, vectors: Floats) -> Floats:
+        """X'u for the columns u of an array, in one pass; one row per vector."""
+        return np.asarray(self.blocks.map_reduce(left_products_of, add, self.blocks.split(vectors)))
+
     def normal(self, vector: Floats, correct: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
         """X'w and w, for w = correct(X v), in one pass."""
         v, offsets = self._for_all(vector.astype(self.dtype, copy=False)), -correct(np.zeros(self.shape[0]))
@@ -292,6 +296,11 @@ def times_packed(columns: Matrix, positions_and_values: tuple[Indices | None, Ar
 def times_left_packed(rows: Matrix, positions: Indices | None, values: Array) -> Floats:
     """X'u, from the packed rows at these positions."""
     return np.asarray((aligned(rows) if positions is None else rows[positions]).T @ aligned(values), dtype=np.float64)
+
+
+def left_products_of(block: Matrix, vectors: Floats) -> Floats:
+    """X'u for the columns u of an array."""
+    return as_operator(block, low_memory=True).left_products(aligned(vectors))
 
 
 def squares_of(block: Matrix, row_offsets: Floats, column_offsets: Floats) -> Floats:

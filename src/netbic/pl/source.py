@@ -108,9 +108,14 @@ def entries(model: SparseGraphSVD, data: Data, rows: Indices, columns: Indices) 
     done = model.scaler_
     block = to_dense(picked[:, _positions(model, data, "columns", columns)])
     block = np.subtract(block, done.offsets[columns], dtype=block.dtype)
+    design = None if model.covariates_ is None else model.covariates_.to_numpy(dtype=np.float64)[rows]
+    if design is not None and done.effects is not None:
+        block -= (design @ done.effects[:, columns]).astype(block.dtype)
     if done.rows:
         own = picked[:, _positions(model, data, "columns", np.arange(model.n_features_in_))]
         block -= _row_means(own, done.offsets).astype(block.dtype)
+        if design is not None and done.effects is not None:
+            block += (design @ done.effects.mean(axis=1))[:, None].astype(block.dtype)
     if done.factors is not None:
         block *= done.factors[columns].astype(block.dtype)
     return block

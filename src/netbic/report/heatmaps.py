@@ -93,7 +93,11 @@ def _heatmaps(model: SparseGraphSVD, X: Matrix) -> list[Heatmap]:
         values = _from_blocks(model, RowBlocks(X, hold=False), members)
     else:
         rows = X.iloc if kind_of(X) == "table" else X
-        values = [_members(rows[samples], genes, model.scaler_) for genes, samples in members]
+        designs = [_design(model, samples) for _, samples in members]
+        values = [
+            _members(rows[samples], genes, model.scaler_, design)
+            for (genes, samples), design in zip(members, designs, strict=True)
+        ]
     return [_heatmap(part.T, genes, samples) for part, (genes, samples) in zip(values, members, strict=True)]
 
 
@@ -126,9 +130,14 @@ def _heatmap(values: Array, genes: Indices, samples: Indices) -> Heatmap:
     return Heatmap(np.rint(levels).astype(np.int8), limit, genes.astype(np.int32), samples.astype(np.int32))
 
 
-def _members(rows: Matrix, genes: Indices, scaler: Scaler) -> Floats:
+def _design(model: SparseGraphSVD, samples: Indices) -> Floats | None:
+    """The covariates of some samples of the fit."""
+    return None if model.covariates_ is None else model.covariates_.to_numpy(dtype=np.float64)[samples]
+
+
+def _members(rows: Matrix, genes: Indices, scaler: Scaler, design: Floats | None) -> Floats:
     """Values of some genes, from complete rows, because row means may have to be subtracted."""
-    return np.asarray(scaler.apply(to_dense(rows, np.float64))[:, genes])
+    return np.asarray(scaler.apply(to_dense(rows, np.float64), design)[:, genes])
 
 
 def _from_blocks(model: SparseGraphSVD, blocks: RowBlocks, members: Sequence[Members]) -> list[Floats]:
@@ -142,7 +151,9 @@ def _from_blocks(model: SparseGraphSVD, blocks: RowBlocks, members: Sequence[Mem
     shared = [
         [blocks.executor.broadcast(value)] * len(which) for value in ([genes for genes, _ in members], model.scaler_)
     ]
-    parts = blocks.executor.gather(blocks.map(_of_block, rows, *shared, which=which))
+    firsts = blocks.bounds[which].tolist()
+    designs = [[_design(model, own + first) for own in each] for each, first in zip(rows, firsts, strict=True)]
+    parts = blocks.executor.gather(blocks.map(_of_block, rows, designs, *shared, which=which))
     values = [np.empty((samples.size, genes.size)) for genes, samples in members]
     for block, found in zip(which, parts, strict=True):
         for whole, own, part in zip(values, owners, found, strict=True):
@@ -150,8 +161,11 @@ def _from_blocks(model: SparseGraphSVD, blocks: RowBlocks, members: Sequence[Mem
     return values
 
 
-def _of_block(block: Matrix, rows: list[Indices], genes: list[Indices], scaler: Scaler) -> list[Floats]:
-    return [_members(block[own], other, scaler) for own, other in zip(rows, genes, strict=True)]
+def _of_block(
+    block: Matrix, rows: list[Indices], designs: list[Floats | None], genes: list[Indices], scaler: Scaler
+) -> list[Floats]:
+    each = zip(rows, genes, designs, strict=True)
+    return [_members(block[own], other, scaler, design) for own, other, design in each]
 
 
 def picture(values: NDArray[np.int8]) -> str:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from netbic.arrays import Array, Matrix, RandomState, checked, is_sparse, to_dense
-from netbic.estimators import SparseGraphSVD, check_count, has_missing, unwrapped
+from netbic.estimators import Design, SparseGraphSVD, check_count, covariates_of, has_missing, unwrapped
 from netbic.methods import usual_settings, why_not_adaptive
 from netbic.penalties import DIAGNOSTICS
 from netbic.selection.fits import Jobs, executor_for
 from netbic.selection.graph_value import GraphValue, graph_value
 from netbic.selection.grid import Parameters
 from netbic.selection.n_modules import n_modules
-from netbic.selection.resampling import draw_seed, seeded
+from netbic.selection.resampling import draw_seed, fitted_to, seeded
 
 _DENSE_ENTRIES = 100_000_000  # a sparse matrix with up to this many entries is made dense, to flip signs
 _MIN_SAMPLES = 4  # for folds of two samples each
@@ -46,6 +46,7 @@ def choose_settings(
     model: SparseGraphSVD,
     X: Matrix,
     *,
+    covariates: Any = None,
     most: int = 10,
     n_permutations: int = 19,
     n_rewired: int = 19,
@@ -71,6 +72,8 @@ def choose_settings(
     model : SparseGraphSVD
         With the graph, centring and all parameters that are to be kept.
     X : array, DataFrame or sparse matrix
+    covariates : as for `SparseGraphSVD.fit`, optional
+        Default: those of the model, if it was fitted to X.
     most : int
         Maximum number of modules.
     n_permutations, n_rewired : int
@@ -92,13 +95,14 @@ def choose_settings(
     check_count("most", most)
     executor_for(X, n_jobs)  # bad n_jobs, and Dask arrays, are refused before anything is fitted
     seed = draw_seed(random_state)
+    given = covariates_of(unwrapped(model), X, covariates)
     model = seeded(unwrapped(model), seed)
     X = checked(X, missing=model.missing)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they are about trial fits; the final fit gives its own
         dense = _dense(X)
-        model.prepared(X)  # bad data are refused before anything is fitted
-        return _Chooser(model, X, dense, most, n_permutations, n_rewired, seed, n_jobs).choose()
+        model.prepared(X, given)  # bad data are refused before anything is fitted
+        return _Chooser(model, X, dense, given, most, n_permutations, n_rewired, seed, n_jobs).choose()
 
 
 def _dense(X: Matrix) -> Array:
@@ -126,6 +130,7 @@ class _Chooser:
     model: SparseGraphSVD
     X: Matrix
     dense: Array
+    covariates: Design | None
     most: int
     n_permutations: int
     n_rewired: int
@@ -159,7 +164,7 @@ class _Chooser:
         stands_out = bool(number.settings)
         if not stands_out:
             number = _Step({"n_components": 1}, f"{number.reason} One module is fitted anyway; it is probably noise.")
-        fitted = model.set_params(**number.settings).fit(self.X)
+        fitted = self._fitted(model.set_params(**number.settings))
         number = _without_weak(fitted, number) if stands_out else number
         model.set_params(**number.settings)
         sizes = Sizes.of(fitted, number.settings["n_components"], penalty.fallback)
@@ -178,9 +183,13 @@ class _Chooser:
 
     def _needs_scaling(self, model: SparseGraphSVD) -> bool:
         """Whether the first module has no size because features differ in noise, and has one if they are scaled."""
-        if self.model.scale or clone(model).fit(self.X).choices_["diagnostic"].tolist() != ["heteroscedastic"]:
+        if self.model.scale or self._fitted(clone(model)).choices_["diagnostic"].tolist() != ["heteroscedastic"]:
             return False
-        return bool(clone(model).set_params(scale=True).fit(self.X).choices_["diagnostic"].tolist() == [""])
+        scaled = self._fitted(clone(model).set_params(scale=True))
+        return bool(scaled.choices_["diagnostic"].tolist() == [""])
+
+    def _fitted(self, model: SparseGraphSVD) -> SparseGraphSVD:
+        return fitted_to(model, self.X, self.covariates)
 
     def _with_fixed_sizes(self, sizes: _Step) -> list[_Step]:
         """The given sizes, number of modules and graph."""
@@ -194,8 +203,8 @@ class _Chooser:
     def _number(self, model: SparseGraphSVD) -> _Step:
         """The number of modules that stand out; no settings if there are none."""
         count = n_modules(
-            model, self.dense, most=self.most, n_permutations=self.n_permutations, random_state=self.seed,
-            n_jobs=self.n_jobs,
+            model, self.dense, covariates=self.covariates, most=self.most, n_permutations=self.n_permutations,
+            random_state=self.seed, n_jobs=self.n_jobs,
         )  # fmt: skip
         reason = (
             f"Number of modules, compared with data with random signs: {count.verdict[0].lower()}{count.verdict[1:]}"
@@ -222,8 +231,8 @@ class _Chooser:
 
     def _value(self, model: SparseGraphSVD) -> GraphValue:
         return graph_value(
-            model, self.X, n_rewired=self.n_rewired, n_folds=min(5, self.dense.shape[0] // 2), random_state=self.seed,
-            n_jobs=self.n_jobs,
+            model, self.X, covariates=self.covariates, n_rewired=self.n_rewired,
+            n_folds=min(5, self.dense.shape[0] // 2), random_state=self.seed, n_jobs=self.n_jobs,
         )  # fmt: skip
 
     def _uses(self, model: SparseGraphSVD) -> list[Parameters]:
@@ -232,7 +241,7 @@ class _Chooser:
         if has_missing(self.X):
             return as_term
         trial = clone(model).set_params(smoothing=model.smoothing or "cv", column_smoothness=None, n_jobs=None)
-        weight = float(trial.fit(self.dense if is_sparse(self.X) else self.X).smoothing_)
+        weight = float(fitted_to(trial, self.dense if is_sparse(self.X) else self.X, self.covariates).smoothing_)
         return as_term + ([{"smoothing": weight, "column_smoothness": None}] if weight else [])
 
 
@@ -357,14 +366,14 @@ class AutoSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Matrix, y: object = None) -> Self:
-        """Choose parameters and fit with them."""
+    def fit(self, X: Matrix, y: object = None, *, covariates: Any = None) -> Self:
+        """Choose parameters and fit with them; `covariates` as for `SparseGraphSVD.fit`."""
         model = SparseGraphSVD() if self.estimator is None else self.estimator
         options = self.get_params(deep=False)
         del options["estimator"]
-        chosen = choose_settings(model, X, **options)
+        chosen = choose_settings(model, X, covariates=covariates, **options)
         self.best_params_, self.reasons_ = chosen.settings, chosen.reasons
-        self.best_estimator_ = clone(model).set_params(**chosen.settings).fit(X)
+        self.best_estimator_ = fitted_to(clone(model).set_params(**chosen.settings), X, covariates)
         self.n_features_in_ = self.best_estimator_.n_features_in_
         return self
 
@@ -374,16 +383,21 @@ class AutoSVD(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         names: Array = self.best_estimator_.feature_names_in_
         return names
 
-    def transform(self, X: Matrix) -> Array:
-        """Scores of samples on the modules, as `SparseGraphSVD.transform` gives them."""
-        check_is_fitted(self)
-        scores: Array = self.best_estimator_.transform(X)
+    def fit_transform(self, X: Matrix, y: object = None, *, covariates: Any = None) -> Array:
+        """Fit, and return the scores of the same samples."""
+        scores: Array = self.fit(X, y, covariates=covariates).transform(X, covariates=covariates)
         return scores
 
-    def score(self, X: Matrix, y: object = None) -> float:
+    def transform(self, X: Matrix, *, covariates: Any = None) -> Array:
+        """Scores of samples on the modules, as `SparseGraphSVD.transform` gives them."""
+        check_is_fitted(self)
+        scores: Array = self.best_estimator_.transform(X, covariates=covariates)
+        return scores
+
+    def score(self, X: Matrix, y: object = None, *, covariates: Any = None) -> float:
         """Share of variance explained, as `SparseGraphSVD.score` gives it."""
         check_is_fitted(self)
-        return float(self.best_estimator_.score(X))
+        return float(self.best_estimator_.score(X, covariates=covariates))
 
     @property
     def _n_features_out(self) -> int:

@@ -14,8 +14,8 @@ import numpy as np
 from scipy.linalg import eigh, orth
 
 from netbic.arrays import Array, Floats, Indices, Matrix, is_sparse
-from netbic.estimators import SparseGraphSVD, has_missing, heaviest
-from netbic.operators import Scaler, as_operator, winsorised
+from netbic.estimators import SparseGraphSVD, basis_of, has_missing, heaviest, training_design
+from netbic.operators import Scaler, as_operator, learn_from_observed, winsorised
 from netbic.penalties import L0
 from netbic.selection.complementary_pairs import observed
 from netbic.selection.matching import partners
@@ -54,26 +54,34 @@ class Half:
     They are not smoothed, even if the model smooths them: smoothing alone makes neighbouring genes move together.
     """
 
-    def __init__(self, part: Matrix, model: SparseGraphSVD) -> None:
+    def __init__(self, part: Matrix, model: SparseGraphSVD, covariates: Floats | None = None) -> None:
         part = observed(part)
+        basis = None if covariates is None else basis_of(covariates)
         if not is_sparse(part):
-            part = part if model.clip is None else winsorised(part, model.clip)
-            part = _filled(part)
+            part, basis = _complete(part, model.clip, basis)
         # Genes move together only around their means: columns are centred whatever the model does.
         center = "both" if model.center in ("rows", "both") else "columns"
-        self._scaler = Scaler.learn(as_operator(part, low_memory=True), center, model.scale)
+        self._scaler = Scaler.learn(as_operator(part, low_memory=True), center, model.scale, basis)
+        self._basis = np.empty((part.shape[0], 0)) if basis is None else basis
+        self._effects = np.empty((0, part.shape[1])) if self._scaler.effects is None else self._scaler.effects
         self._row_means = np.asarray(part.mean(axis=1)).ravel() - self._scaler.offsets.mean()
+        self._row_means -= self._basis @ self._effects.mean(axis=1)
         self._X = part.tocsc() if is_sparse(part) else part
 
     def scores(self, vectors: Array) -> Floats:
         """Centred scores, a row per vector."""
-        scores = np.asarray(self._scaler.project(self._X, vectors.T.astype(self._X.dtype)), dtype=np.float64).T
+        products = np.asarray(self._scaler.project(self._X, vectors.T.astype(self._X.dtype)), dtype=np.float64)
+        if self._basis.size:
+            products -= self._basis @ self._scaler.project_effects(vectors.T)
+        scores = products.T
         return np.asarray(scores - scores.mean(axis=1, keepdims=True))
 
     def columns(self, at: Indices, given: Floats) -> Floats:
         """Some columns after regressing scores (the rows of `given`) out."""
         part = self._X[:, at]
         values = np.asarray(part.toarray() if is_sparse(part) else part, dtype=np.float64) - self._scaler.offsets[at]
+        if self._basis.size:
+            values -= self._basis @ self._effects[:, at]
         if self._scaler.rows:
             values -= self._row_means[:, None]
         if self._scaler.factors is not None:
@@ -127,6 +135,7 @@ class HeldOutCoherence:
     X: Matrix
     components: Array
     groups: Indices
+    covariates: Floats | None = None  # a row per sample
 
     @classmethod
     def of(cls, fitted: SparseGraphSVD, X: Matrix, groups: Indices, seed: int) -> Self:
@@ -135,7 +144,7 @@ class HeldOutCoherence:
         if model.smoothing == "cv":
             model.set_params(smoothing=fitted.smoothing_)  # as chosen once, for all halves
         _fix_sizes(model, fitted)
-        return cls(seeded(model, seed), values, fitted.components_, groups)
+        return cls(seeded(model, seed), values, fitted.components_, groups, training_design(fitted, X))
 
     def measured(self, seed: list[int]) -> HalfMeasures:
         """Fit a random half of the samples and judge the modules in the other half."""
@@ -146,8 +155,12 @@ class HeldOutCoherence:
         found = self._refitted(fitted, int(generator.integers(2**31 - 1)))
         if not len(found):
             return HalfMeasures(*np.zeros((4, len(self.components))))
-        comparison = _Comparison.of(self, found, Half(self.X[fitted], self.model), Half(self.X[other], self.model))
+        comparison = _Comparison.of(self, found, self.half(fitted), self.half(other))
         return comparison.measures(self.components, generator)
+
+    def half(self, kept: Indices | slice) -> Half:
+        """Some samples, after centring and scaling."""
+        return Half(self.X[kept], self.model, None if self.covariates is None else self.covariates[kept])
 
     def _refitted(self, kept: Indices, random_state: int) -> Floats:
         """Weights of the modules of some samples, a row each."""
@@ -155,7 +168,8 @@ class HeldOutCoherence:
         # Modules of similar strength are found in another order in a half, and the last ones later.
         most = model.n_components + max(_FURTHER, model.n_components // 3)
         model.set_params(n_components=most, random_state=random_state)
-        modules = model.modules_of(model.prepared(observed(self.X[kept])))
+        covariates = None if self.covariates is None else self.covariates[kept]
+        modules = model.modules_of(model.prepared(observed(self.X[kept]), covariates))
         return np.array([module.v.full() for module in modules]).reshape(len(modules), self.X.shape[1])
 
 
@@ -241,6 +255,16 @@ def correlation(some: Floats, others: Floats) -> Floats:
         lengths = np.linalg.norm(centred, axis=1, keepdims=True)
         units.append(centred / np.where(lengths > 0, lengths, 1.0))
     return np.asarray(units[0] @ units[1].T)
+
+
+def _complete(part: Array, clip: float | None, basis: Floats | None) -> tuple[Array, Floats | None]:
+    """A half without outliers and missing entries, and the basis of covariates that are still to be removed."""
+    if basis is None or not basis.shape[1]:
+        return _filled(part if clip is None else winsorised(part, clip)), None
+    if clip is None and not has_missing(part):
+        return part, basis
+    rest = learn_from_observed(part, "columns", False, basis).apply(part, basis)
+    return _filled(rest if clip is None else winsorised(rest, clip)), None
 
 
 def _filled(part: Array) -> Array:

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from netbic.arrays import Floats, Indices, Matrix
-from netbic.estimators import SparseGraphSVD, has_missing
+from netbic.estimators import SparseGraphSVD, check_part, has_missing, training_design
 from netbic.selection.fits import FitExecutor
 from netbic.selection.matching import MIN_SIMILARITY, Layers, jaccard, match_modules
-from netbic.selection.resampling import by_position, restrict
+from netbic.selection.resampling import by_position, fitted_to, restrict
 
 _FEWEST = 4  # two for each half: a single sample is 0 after centring
 
@@ -64,6 +64,7 @@ class ComplementaryPairs:
     layers: Layers
     axis: str
     rewired: bool = False
+    covariates: Floats | None = None  # a row per sample
 
     @classmethod
     def of(cls, fitted: SparseGraphSVD, X: Matrix, axis: str) -> Self:
@@ -72,7 +73,10 @@ class ComplementaryPairs:
         halved, size = ("samples", values.shape[0]) if axis == "columns" else ("features", values.shape[1])
         if size < _FEWEST:
             raise ValueError(f"X has {size} {halved}: at least {_FEWEST} are needed, two for each half")
-        return cls(model, values, Layers.of(fitted), axis)
+        covariates = training_design(fitted, X)
+        if axis == "columns":
+            check_part(covariates, size // 2, "a half")
+        return cls(model, values, Layers.of(fitted), axis, covariates=covariates)
 
     @property
     def size(self) -> int:
@@ -97,13 +101,14 @@ class ComplementaryPairs:
         return replace(total, counts_of_pairs=total.counts * both.astype(np.int64)[:, None], pairs=both)
 
     def _half(self, kept: Indices, random_state: int) -> SelectionCounts:
-        left, right = self.layers
+        (left, right), covariates = self.layers, self.covariates
         if self.axis == "columns":
             model, known, part = restrict(self.model, "row", kept, len(left)), Layers(left[kept], right), self.X[kept]
+            covariates = None if covariates is None else covariates[kept]
         else:
             model = restrict(self.model, "column", kept, right.shape[1])
             known, part = Layers(left, right[:, kept]), self.X[:, kept]
-        return self._compared(known, model.set_params(random_state=random_state).fit(observed(part)))
+        return self._compared(known, fitted_to(model.set_params(random_state=random_state), observed(part), covariates))
 
     def _compared(self, known: Layers, fitted: SparseGraphSVD) -> SelectionCounts:
         matches = match_modules(known, Layers.of(fitted))

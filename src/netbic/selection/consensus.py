@@ -10,11 +10,11 @@ import pandas as pd
 from sklearn.base import clone
 
 from netbic.arrays import Bools, Floats, Matrix, RandomState
-from netbic.estimators import SparseGraphSVD, check_count, unwrapped
+from netbic.estimators import Design, SparseGraphSVD, check_count, covariates_of, unwrapped
 from netbic.selection.complementary_pairs import ComplementaryPairs
 from netbic.selection.fits import Jobs, executor_for, quiet
 from netbic.selection.matching import MIN_SIMILARITY, Layers, match_modules, share_of_modules
-from netbic.selection.resampling import seeded
+from netbic.selection.resampling import fitted_to, seeded
 from netbic.solver import Direction, Module, ModuleSearch, Settings, random_direction
 
 
@@ -46,6 +46,7 @@ def consensus(
     model: SparseGraphSVD,
     X: Matrix,
     *,
+    covariates: Any = None,
     n_starts: int = 20,
     n_pairs: int = 10,
     random_state: RandomState = None,
@@ -62,6 +63,8 @@ def consensus(
     model : SparseGraphSVD
         n_starts + 1 clones are fitted to X and 2 * n_pairs to halves.
     X : array, DataFrame or sparse matrix
+    covariates : as for `SparseGraphSVD.fit`, optional
+        Cut into halves together with X. Default: those of the model, if it was fitted to X.
     n_starts : int
         Fits from random directions.
     n_pairs : int
@@ -86,19 +89,20 @@ def consensus(
     restarted = _FromRandomStarts(**clone(model).set_params(n_jobs=None, verbose=0).get_params(deep=False))
     executor = executor_for(X, n_jobs)
     with quiet():
-        reference = seeded(model, seeds[0]).fit(X)
+        given = covariates_of(model, X, covariates)
+        reference = fitted_to(seeded(model, seeds[0]), X, given)
         pairs = ComplementaryPairs.of(reference, X, "columns")
         distinct = _DistinctModules(Layers.of(reference))
-        for found in executor.map(_fitted_layers, (restarted, X), seeds[1:]):
+        for found in executor.map(_fitted_layers, (restarted, X, given), seeds[1:]):
             distinct.add(found)
         counts = replace(pairs, layers=distinct.layers).count(n_pairs, seeds[0], executor)
     return distinct.result(n_starts, counts.found / (2 * n_pairs))
 
 
-def _fitted_layers(data: tuple[SparseGraphSVD, Matrix], seed: int) -> Layers:
+def _fitted_layers(data: tuple[SparseGraphSVD, Matrix, Design | None], seed: int) -> Layers:
     """The modules of a fit to X from the random directions of a seed."""
-    restarted, X = data
-    return Layers.of(clone(restarted).set_params(random_state=seed).fit(X))
+    restarted, X, covariates = data
+    return Layers.of(fitted_to(clone(restarted).set_params(random_state=seed), X, covariates))
 
 
 class _DistinctModules:

@@ -38,6 +38,7 @@ class Split:
     """What to fit (`X`), and how to score the modules found there. A larger score is better."""
 
     X: Matrix
+    covariates: Floats | None = None  # of the rows of X
 
     def training_model(self, model: SparseGraphSVD) -> SparseGraphSVD:
         """The model for this split's X: a clone."""
@@ -52,29 +53,34 @@ class Split:
 SplitFactory = Callable[[], Split]
 
 
-def splits(criterion: str, X: Matrix, n_folds: int, seed: int, n_components: int) -> list[SplitFactory]:
+def splits(
+    criterion: str, X: Matrix, n_folds: int, seed: int, n_components: int, covariates: Floats | None = None
+) -> list[SplitFactory]:
     """The splits of a criterion, to be made one at a time: each holds a copy of most of X."""
     if criterion == "bic":
-        return [partial(AllData, X, n_components)]
+        return [partial(AllData, X, n_components, covariates)]
     if criterion == "wold":
         if n_folds < 2:
             raise ValueError(f"n_folds={n_folds}: at least 2 are needed")
-        return [partial(Entries, X, [seed, fold]) for fold in range(n_folds)]
+        return [partial(Entries, X, [seed, fold], covariates) for fold in range(n_folds)]
     kind = Block if criterion == "held_out" else Corner
     rows = folds(X.shape[0], n_folds, [seed, 0])
     columns = folds(X.shape[1], n_folds, [seed, 1], "features")
-    return [partial(kind, X, *held_out) for held_out in zip(rows, columns, strict=True)]
+    return [partial(kind, X, *held_out, covariates) for held_out in zip(rows, columns, strict=True)]
 
 
 class Block(Split):
     """Some samples and some features are held out, each with the fitted part of the other axis."""
 
-    def __init__(self, X: Matrix, held_rows: Indices, held_columns: Indices) -> None:
+    def __init__(self, X: Matrix, held_rows: Indices, held_columns: Indices, covariates: Floats | None = None) -> None:
         rows, columns = complement(held_rows, X.shape[0]), complement(held_columns, X.shape[1])
         self._shape, self._kept = X.shape, (rows, columns)
         self.X = submatrix(X, rows, columns)
         self._samples, self._features = submatrix(X, held_rows, columns), submatrix(X, rows, held_columns)
         self._subgraphs: dict[Graph, Graph] = {}
+        if covariates is not None:
+            self.covariates = covariates[rows]
+        self._held_covariates = None if covariates is None else covariates[held_rows]
 
     def training_model(self, model: SparseGraphSVD) -> SparseGraphSVD:
         """Sizes in proportion, and the subgraphs of the rows and columns that are fitted."""
@@ -88,23 +94,31 @@ class Block(Split):
 
     def scorer(self, prepared: SearchInput, model: SparseGraphSVD) -> Scorer:
         """Variance of held-out samples explained by v, plus that of held-out features explained by u."""
-        of_samples = explained_share(self._samples, prepared.scaler, "column")
-        of_features = explained_share(self._features, learn_scaling(self._features, model), "row")
+        of_samples = explained_share(self._samples, prepared.scaler, "column", self._held_design(prepared))
+        own = prepared.design
+        of_features = explained_share(self._features, learn_scaling(self._features, model, own), "row", own)
         return lambda modules: of_samples(_vectors(modules, "v")) + of_features(_vectors(modules, "u"))
+
+    def _held_design(self, prepared: SearchInput) -> Floats | None:
+        """The covariates of the held-out samples, encoded like those of the others."""
+        if prepared.design is None or prepared.coding is None:
+            return None
+        return prepared.coding.encode(self._held_covariates, self._samples.shape[0], None)
 
 
 class Corner(Block):
     """The same block; the corner held out on both axes is predicted."""
 
-    def __init__(self, X: Matrix, held_rows: Indices, held_columns: Indices) -> None:
-        super().__init__(X, held_rows, held_columns)
+    def __init__(self, X: Matrix, held_rows: Indices, held_columns: Indices, covariates: Floats | None = None) -> None:
+        super().__init__(X, held_rows, held_columns, covariates)
         self._corner = submatrix(X, held_rows, held_columns)
 
     def scorer(self, prepared: SearchInput, model: SparseGraphSVD) -> Scorer:
         """1 - |A - B V+ D^-1 U+ C|^2 / |A|^2 for the corner A, held-out samples B and held-out features C."""
-        scaling = learn_scaling(self._features, model)
-        corner, features = scaling.apply(self._corner), scaling.apply(self._features)
-        samples = prepared.scaler.apply(self._samples)
+        own, other = prepared.design, self._held_design(prepared)
+        scaling = learn_scaling(self._features, model, own)
+        corner, features = scaling.apply(self._corner, other), scaling.apply(self._features, own)
+        samples = prepared.scaler.apply(self._samples, other)
         total = check_varies(_sum_of_squares(corner), corner)
 
         def score(modules: list[Module]) -> float:
@@ -121,7 +135,8 @@ class Corner(Block):
 class Entries(Split):
     """A random tenth of the entries is held out."""
 
-    def __init__(self, X: Matrix, seed: Sequence[int]) -> None:
+    def __init__(self, X: Matrix, seed: Sequence[int], covariates: Floats | None = None) -> None:
+        self.covariates = covariates
         held_out = (np.random.default_rng(seed).random(X.shape) < _SHARE_OF_ENTRIES) & ~np.isnan(X)
         self._rows, self._columns = np.nonzero(held_out)
         self._values = X[held_out]
@@ -134,8 +149,8 @@ class Entries(Split):
 
     def scorer(self, prepared: SearchInput, model: SparseGraphSVD) -> Scorer:
         """1 - |held out - predicted|^2 / |held out|^2; the modules' d are fitted to the observed entries."""
-        values = self._scaled_values(prepared.scaler)
-        observed = np.nan_to_num(prepared.scaler.apply(self.X))
+        values = self._scaled_values(prepared.scaler, prepared.design)
+        observed = np.nan_to_num(prepared.scaler.apply(self.X, prepared.design))
         missing = np.nonzero(np.isnan(self.X))
         total = check_varies(_sum_of_squares(values), values)
 
@@ -150,31 +165,35 @@ class Entries(Split):
 
         return score
 
-    def _scaled_values(self, scaling: Scaler) -> Floats:
+    def _scaled_values(self, scaling: Scaler, design: Floats | None) -> Floats:
         """The held-out entries, centred and scaled by the observed ones."""
         values: Floats = self._values - scaling.offsets[self._columns]
+        effects = 0.0 if design is None or scaling.effects is None else design @ scaling.effects
+        if isinstance(effects, np.ndarray):
+            values -= effects[self._rows, self._columns]
         if scaling.rows:
-            values -= np.nanmean(self.X - scaling.offsets, axis=1)[self._rows]
+            values -= np.nanmean(self.X - scaling.offsets - effects, axis=1)[self._rows]
         return values if scaling.factors is None else values * scaling.factors[self._columns]
 
 
 class AllData(Split):
     """Nothing is held out: the residual is weighed against the number of members."""
 
-    def __init__(self, X: Matrix, n_components: int) -> None:
+    def __init__(self, X: Matrix, n_components: int, covariates: Floats | None = None) -> None:
         if n_components >= min(X.shape):
             raise ValueError(
                 f"n_components={n_components} is too large for criterion='bic' and an X of shape {X.shape}: "
                 f"choose at most {min(X.shape) - 1}"
             )
-        self.X, self._n_components = X, n_components
+        self.X, self._n_components, self.covariates = X, n_components, covariates
 
     def scorer(self, prepared: SearchInput, model: SparseGraphSVD) -> Scorer:
         """Minus BIC: residual / (np variance) + log(np) / (np) * members; the variance is that of a dense SVD."""
         operator = prepared.operator
         n, p = operator.shape
         squares = np.square(svds(_linear(operator), k=self._n_components, v0=np.ones(min(n, p)))[1])
-        freedom = n * p - self._n_components * (n + p - self._n_components)
+        left = n if prepared.design is None else n - prepared.design.shape[1]
+        freedom = left * p - self._n_components * (left + p - self._n_components)
         variance = max(operator.squared_norm - float(squares.sum()), np.finfo(float).tiny) / freedom
 
         def score(modules: list[Module]) -> float:
@@ -184,18 +203,20 @@ class AllData(Split):
         return score
 
 
-def explained_share(X: Matrix, scaling: Scaler, axis: str) -> Callable[[Floats], float]:
+def explained_share(X: Matrix, scaling: Scaler, axis: str, design: Floats | None = None) -> Callable[[Floats], float]:
     """A function: the share of the variance of X that vectors over its rows or columns (`axis`) explain."""
     if has_missing(X):
-        return _explained_share_of_observed(X, scaling, axis)
-    operator = scaling.operator(as_operator(X))
+        return _explained_share_of_observed(X, scaling, axis, design)
+    operator = scaling.operator(as_operator(X), design, fitted=False)
     product, size = (operator.rmatvec, X.shape[0]) if axis == "row" else (operator.matvec, X.shape[1])
     total, every = check_varies(operator.squared_norm, X), np.arange(size)
     return lambda vectors: sum(_sum_of_squares(product(every, q)) for q in span(vectors).T) / total
 
 
-def _explained_share_of_observed(X: Matrix, scaling: Scaler, axis: str) -> Callable[[Floats], float]:
-    scaled = scaling.apply(X)
+def _explained_share_of_observed(
+    X: Matrix, scaling: Scaler, axis: str, design: Floats | None
+) -> Callable[[Floats], float]:
+    scaled = scaling.apply(X, design)
     lines = scaled.T if axis == "row" else scaled
     total = check_varies(float(np.nansum(lines**2)), X)
 
@@ -206,11 +227,11 @@ def _explained_share_of_observed(X: Matrix, scaling: Scaler, axis: str) -> Calla
     return lambda vectors: share(vectors) if len(vectors) else 0.0
 
 
-def learn_scaling(X: Matrix, model: SparseGraphSVD) -> Scaler:
-    """The model's centring and scaling, learnt from X."""
+def learn_scaling(X: Matrix, model: SparseGraphSVD, design: Floats | None = None) -> Scaler:
+    """The model's centring and scaling, learnt from X, after covariates are removed."""
     if has_missing(X):
-        return learn_from_observed(X, model.center, model.scale)
-    return Scaler.learn(as_operator(X, low_memory=True), model.center, model.scale)
+        return learn_from_observed(X, model.center, model.scale, design)
+    return Scaler.learn(as_operator(X, low_memory=True), model.center, model.scale, design)
 
 
 def submatrix(X: Matrix, rows: Indices, columns: Indices) -> Matrix:

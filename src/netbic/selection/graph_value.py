@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ from scipy import stats
 from sklearn.base import clone
 
 from netbic.arrays import Array, Bools, Floats, Matrix, RandomState, checked, is_sparse
-from netbic.estimators import SparseGraphSVD, axis_names, check_count, unwrapped
+from netbic.estimators import SparseGraphSVD, axis_names, check_count, training_design, unwrapped
 from netbic.selection.fits import Jobs, executor_for, quiet
 from netbic.selection.grid import Parameters
 from netbic.selection.matching import mean_overlap
@@ -19,6 +19,7 @@ from netbic.selection.resampling import (
     complement,
     draw_seed,
     fallback_penalties,
+    fitted_to,
     folds,
     graphs_by_position,
     restrict,
@@ -82,6 +83,7 @@ def graph_value(
     model: SparseGraphSVD,
     X: Matrix,
     *,
+    covariates: Any = None,
     n_rewired: int = 19,
     n_folds: int = 5,
     n_repeats: int = 4,
@@ -102,6 +104,8 @@ def graph_value(
         anew in every fit). Clones of it are fitted, (n_rewired + 2) * n_folds * n_repeats of them, and judged on
         samples that are not smoothed. Of an `AdaptiveSupport` with a fallback, this size is used.
     X : array, DataFrame or sparse matrix
+    covariates : as for `SparseGraphSVD.fit`, optional
+        Cut into folds together with X. Default: those of the model, if it was fitted to X.
     n_rewired : int
         Rewired graphs to compare with, at least 3.
     n_folds, n_repeats : int
@@ -124,10 +128,11 @@ def graph_value(
     if n_rewired < 3:
         raise ValueError(f"n_rewired={n_rewired}: at least 3 are needed to estimate how much rewired graphs differ")
     executor, seed = executor_for(X, n_jobs), draw_seed(random_state)
-    comparison = _Comparison(*_by_position(seeded(unwrapped(model), seed), X), n_folds, n_repeats, seed)
+    design = training_design(unwrapped(model), X, covariates)
+    comparison = _Comparison(*_by_position(seeded(unwrapped(model), seed), X), n_folds, n_repeats, seed, design)
     with quiet():
         found = list(executor.map(_Comparison.held_out, comparison, ["true", "none", *range(n_rewired)]))
-        degree = _degree_correlation(comparison.model, comparison.X)
+        degree = _degree_correlation(comparison.model, comparison.X, design)
     table = pd.DataFrame(
         {
             "graph": ["true", "none", *["rewired"] * n_rewired],
@@ -169,6 +174,7 @@ class _Comparison:
     n_folds: int
     n_repeats: int
     seed: int
+    design: Floats | None = None  # covariates, a row per sample
 
     def held_out(self, graph: str | int) -> HeldOut:
         """For the graph itself ("true"), for none ("none"), or for a rewired one, by its number."""
@@ -177,14 +183,23 @@ class _Comparison:
             changes = {"column_graph": None, "column_smoothness": None, "smoothing": None}
         elif graph != "true":
             changes = {"column_graph": self.model.column_graph.rewire([self.seed, int(graph)])}
-        return held_out_scores(clone(self.model).set_params(**changes), self.X, self.n_folds, self.n_repeats, self.seed)
+        model = clone(self.model).set_params(**changes)
+        return held_out_scores(model, self.X, self.n_folds, self.n_repeats, self.seed, self.design)
 
 
-def held_out_scores(model: SparseGraphSVD, X: Array, n_folds: int = 5, n_repeats: int = 1, seed: int = 0) -> HeldOut:
+def held_out_scores(
+    model: SparseGraphSVD,
+    X: Array,
+    n_folds: int = 5,
+    n_repeats: int = 1,
+    seed: int = 0,
+    design: Floats | None = None,
+) -> HeldOut:
     """How well modules of some samples explain the others, and how similar they are from fold to fold.
 
     A graph of the rows is restricted to the samples of the fold, and `n_rows` is reduced in proportion. Every repeat is
-    another partition; the same seed gives the same folds, so that two models can be compared fold by fold.
+    another partition; the same seed gives the same folds, so that two models can be compared fold by fold. Effects of
+    covariates (`design`) are estimated in the samples of the fold, too.
     """
     scores = np.empty((n_repeats, n_folds))
     overlaps: list[float] = []
@@ -192,8 +207,9 @@ def held_out_scores(model: SparseGraphSVD, X: Array, n_folds: int = 5, n_repeats
         before: Bools | None = None
         for fold, held_out in enumerate(folds(X.shape[0], n_folds, [seed, repeat])):
             kept = complement(held_out, X.shape[0])
-            fitted = restrict(model, "row", kept, X.shape[0]).fit(X[kept])
-            scores[repeat, fold] = fitted.score(X[held_out])
+            own, other = ({} if design is None else {"covariates": design[part]} for part in (kept, held_out))
+            fitted = restrict(model, "row", kept, X.shape[0]).fit(X[kept], **own)
+            scores[repeat, fold] = fitted.score(X[held_out], **other)
             overlaps += [] if before is None else [mean_overlap(before, fitted.columns_)]
             before = fitted.columns_
     return HeldOut(scores, float(np.mean(overlaps)))
@@ -218,11 +234,11 @@ def _against_none(own: Floats, none: Floats) -> float:
     return float(stats.t.sf(gains.mean() / spread, n_folds - 1))
 
 
-def _degree_correlation(model: SparseGraphSVD, X: Array) -> pd.DataFrame:
+def _degree_correlation(model: SparseGraphSVD, X: Array, design: Floats | None) -> pd.DataFrame:
     """Correlation of membership and degree for each module of a fit to all samples: `GraphValue.degree`."""
     degrees = model.column_graph.degrees
     rows = []
-    for module, mask in enumerate(clone(model).fit(X).columns_):
+    for module, mask in enumerate(fitted_to(clone(model), X, design).columns_):
         constant = mask.all() or not mask.any() or np.ptp(degrees) == 0
         correlation = 0.0 if constant else float(stats.spearmanr(mask, degrees).statistic)
         rows.append((module, correlation, correlation > _HUB_DRIVEN))

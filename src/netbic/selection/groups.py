@@ -42,10 +42,10 @@ class SampleGroups:
     summary: pd.DataFrame
 
     @classmethod
-    def find(cls, model: Any, X: Any, *, names: Sequence[Any] | None = None) -> Self:
+    def find(cls, model: Any, X: Any, *, names: Sequence[Any] | None = None, covariates: Any = None) -> Self:
         """Find the groups of samples of a fitted model; the parameters are those of `sample_groups`."""
         model = fitted_model(model)
-        samples, scores = _sample_names(X, names), module_scores(model, X)
+        samples, scores = _sample_names(X, names), module_scores(model, X, covariates)
         with one_blas_thread():
             groups = [score_groups(column) for column in scores.T]
         tables = [_table(module, samples, scores[:, module], found) for module, found in enumerate(groups)]
@@ -59,7 +59,7 @@ class SampleGroups:
         return cls(table, pd.DataFrame(summaries, columns=columns))
 
 
-def sample_groups(model: Any, X: Any, *, names: Sequence[Any] | None = None) -> pd.DataFrame:
+def sample_groups(model: Any, X: Any, *, names: Sequence[Any] | None = None, covariates: Any = None) -> pd.DataFrame:
     """Say which samples each module is up or down in, if its scores form groups.
 
     The score of a sample is its Xv: the weighted sum of the module's features, after the centring and scaling of the
@@ -81,6 +81,8 @@ def sample_groups(model: Any, X: Any, *, names: Sequence[Any] | None = None) -> 
         them, about 200 samples are needed if groups are four standard deviations apart, and 50 if they are six.
     names : sequence, optional
         Names of the samples. Default: the index of X, or 0, 1, ... if it has none.
+    covariates : as for `SparseGraphSVD.fit`, optional
+        If the model was fitted with covariates, those of the samples in X. Not needed for the samples of the fit.
 
     Returns
     -------
@@ -110,15 +112,15 @@ def sample_groups(model: Any, X: Any, *, names: Sequence[Any] | None = None) -> 
     >>> bool(((table["group"] != "") == study.samples[0]).all())
     True
     """
-    return SampleGroups.find(model, X, names=names).table
+    return SampleGroups.find(model, X, names=names, covariates=covariates).table
 
 
-def group_summary(model: Any, X: Any, *, names: Sequence[Any] | None = None) -> pd.DataFrame:
+def group_summary(model: Any, X: Any, *, names: Sequence[Any] | None = None, covariates: Any = None) -> pd.DataFrame:
     """Summarise the groups of samples, a row per module.
 
     Parameters
     ----------
-    model, X, names : as for `sample_groups`
+    model, X, names, covariates : as for `sample_groups`
 
     Returns
     -------
@@ -137,7 +139,7 @@ def group_summary(model: Any, X: Any, *, names: Sequence[Any] | None = None) -> 
     >>> netbic.selection.group_summary(model, study.expression)["kind"].tolist()
     ['groups', 'gradient']
     """
-    return SampleGroups.find(model, X, names=names).summary
+    return SampleGroups.find(model, X, names=names, covariates=covariates).summary
 
 
 def _sample_names(X: Any, names: Sequence[Any] | None) -> Array:

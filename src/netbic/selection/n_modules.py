@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy import stats
-from scipy.linalg import eigh
+from scipy.linalg import eigh, orth
 from sklearn.base import clone
 
 from netbic.arrays import Floats, Matrix, RandomState, checked, is_sparse
-from netbic.estimators import SparseGraphSVD, check_count, unwrapped
-from netbic.operators import Scaler, as_operator, winsorised
+from netbic.estimators import SparseGraphSVD, basis_of, check_count, training_design, unwrapped
+from netbic.operators import Scaler, as_operator, learn_from_observed, winsorised
 from netbic.selection.fits import FitExecutor, Jobs, executor_for, quiet
 from netbic.selection.resampling import fallback_penalties, seeded
 
 _REFITS = 3  # few, so that a single outlier cannot dominate a module
+_FITTED = 1e-9  # share of its variance that is left of a sample that is fitted exactly
 _MOST_SCALING = 2.0  # natural logarithm of the largest factor by which a sample is scaled
 SIZES = ("n_rows", "n_columns", "row_penalty", "column_penalty")
 COMPARED_WITH = "data with the same distances from each feature's mean but random signs"
@@ -62,6 +63,7 @@ def n_modules(
     model: SparseGraphSVD,
     X: Matrix,
     *,
+    covariates: Any = None,
     most: int = 20,
     n_permutations: int = 19,
     level: float = 0.05,
@@ -90,7 +92,10 @@ def n_modules(
         p-values are too small. Of an `AdaptiveSupport` with a fallback, this size is used. Without any, modules are
         dense: the singular pairs of X.
     X : array or DataFrame
-        Missing entries, where the model allows them, are replaced by the mean of their column.
+        Missing entries, where the model allows them, are replaced by the mean of their column (of the batch, if that is
+        a covariate).
+    covariates : as for `SparseGraphSVD.fit`, optional
+        Removed from X and from its copies. Default: those of the model, if it was fitted to X.
     most : int
         Maximum number of modules to test.
     n_permutations : int
@@ -119,10 +124,12 @@ def n_modules(
     rows: list[tuple[int, float, float, float]] = []
     by_chance, centred = np.full(1, np.inf), model.center in ("columns", "both")
     with quiet():
-        residual = _prepared(model, X)
+        design = training_design(model, X, covariates)
+        basis = None if design is None else basis_of(design)
+        residual = _prepared(model, X, basis)
         for module in range(most):
             # Winsorised, because heavy tails would make single entries look like modules.
-            values, means = evened(residual, centred)
+            values, means = evened(residual, centred, basis)
             leading = _leading(single, values)
             if leading.d <= by_chance.max():  # copies of an earlier residual vary more: exceeding all of them is enough
                 by_chance = _by_chance(single, values, means, n_permutations, seed, executor)
@@ -156,7 +163,7 @@ def _single(model: SparseGraphSVD) -> SparseGraphSVD:
     return made
 
 
-def _prepared(model: SparseGraphSVD, X: Matrix) -> Floats:
+def _prepared(model: SparseGraphSVD, X: Matrix, basis: Floats | None) -> Floats:
     """X centred and scaled as the model does it, with missing entries replaced by column means."""
     X = checked(X, missing=model.missing)
     if is_sparse(X):
@@ -165,8 +172,14 @@ def _prepared(model: SparseGraphSVD, X: Matrix) -> Floats:
     if (missing := np.isnan(values)).any():
         if model.missing == "error":
             raise ValueError("X has missing values: fill them first, or use missing='ignore' to take column means")
-        values = np.where(missing, np.nanmean(np.where(missing.all(axis=0), 0.0, values), axis=0), values)
-    return Scaler.learn(as_operator(values, low_memory=True), model.center, model.scale).apply(values)
+        values = np.where(missing.all(axis=0), 0.0, values)
+        expected = np.nanmean(values, axis=0)
+        if basis is not None:
+            known = learn_from_observed(values, "columns", False, basis)
+            expected = known.undo(np.zeros_like(values), basis)
+        values = np.where(missing, expected, values)
+    scaler = Scaler.learn(as_operator(values, low_memory=True), model.center, model.scale, basis)
+    return scaler.apply(values, basis)
 
 
 class _Triplet(NamedTuple):
@@ -177,13 +190,16 @@ class _Triplet(NamedTuple):
     v: Floats
 
 
-def evened(X: Floats, centred: bool) -> tuple[Floats, Floats]:
+def evened(X: Floats, centred: bool, basis: Floats | None = None) -> tuple[Floats, Floats]:
     """X with samples (rows) scaled to similar noise, winsorised; and the shape of column means in it.
 
     A column with mean m and noise s_i in sample i becomes m / s_i plus noise. So the means of columns that were
     `centred` are removed again by regressing out 1 / s_i, the shape of the means: their errors would look like a module
-    of the samples with little noise.
+    of the samples with little noise. If covariates with this `basis` were removed from X, the same holds for them, and
+    the shapes of the means and of all covariates are returned, as orthonormal columns.
     """
+    if basis is not None:
+        return _evened_without(X, centred, basis)
     shape = 1 / noise_of_samples(X)
     shape /= np.linalg.norm(shape)
     if not centred:
@@ -192,6 +208,32 @@ def evened(X: Floats, centred: bool) -> tuple[Floats, Floats]:
         return winsorised(scaled), np.full(len(X), 1 / np.sqrt(len(X)))
     values = winsorised(X * (np.sqrt(len(X)) * shape)[:, None])
     return values - np.outer(shape, shape @ values), shape
+
+
+def _evened_without(X: Floats, centred: bool, basis: Floats) -> tuple[Floats, Floats]:
+    """`evened` for data from which covariates were removed."""
+    n = len(X)
+    constant = np.full((n, 1), 1 / np.sqrt(n))
+    removed = np.hstack([constant, basis])
+    means = 0.0 if centred else X.mean(axis=0)
+    weights = 1 / noise_of_samples((X - means) * _without_leverage(removed)[:, None])
+    weights *= np.sqrt(n) / np.linalg.norm(weights)
+    values = winsorised(means + (X - means) * weights[:, None])
+    if centred:
+        shapes = orth(weights[:, None] * removed)
+        return values - shapes @ (shapes.T @ values), shapes
+    scaled = weights[:, None] * basis
+    shapes = orth(scaled - scaled.mean(axis=0))
+    return values - shapes @ (shapes.T @ values), np.hstack([constant, shapes])
+
+
+def _without_leverage(shapes: Floats) -> Floats:
+    """Factors that give residuals of a regression on orthonormal columns the variance of the errors.
+
+    Samples that are fitted exactly, such as the only one of a batch, have no residuals: their factor is 0.
+    """
+    left = 1 - np.einsum("ij,ij->i", shapes, shapes)
+    return np.where(left > _FITTED, 1 / np.sqrt(np.maximum(left, _FITTED)), 0.0)
 
 
 def noise_of_samples(X: Floats) -> Floats:
@@ -220,8 +262,13 @@ def with_random_signs(X: Floats, means: Floats, generator: np.random.Generator) 
     """A copy in which every entry is as far from the mean of its column as in X, above or below it at random.
 
     `means` is the shape of the column means: a unit vector, constant unless samples were scaled. The copy has the same
-    means as X.
+    means as X. With covariates, `means` has several orthonormal columns: the shapes of everything that was removed.
     """
+    if means.ndim > 1:
+        fitted = means @ (means.T @ X)
+        signs = generator.choice(np.array([-1.0, 1.0]), X.shape)
+        flipped = (X - fitted) * signs * _without_leverage(means)[:, None]
+        return np.asarray(fitted + flipped - means @ (means.T @ flipped))
     n, fitted = X.shape[0], np.outer(means, means @ X)
     flipped = (X - fitted) * generator.choice(np.array([-1.0, 1.0]), X.shape)
     # Removing means takes one degree of freedom each time; the data have lost only one.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -71,6 +72,12 @@ def by_position(fitted: SparseGraphSVD, X: Matrix, sparse_format: str) -> tuple[
     graphs = graphs_by_position(fitted.get_params(deep=False), values.shape, names)
     made: SparseGraphSVD = clone(fitted).set_params(n_jobs=None, verbose=0, **graphs)
     return made, values
+
+
+def fitted_to(model: SparseGraphSVD, X: Matrix, covariates: Any = None) -> SparseGraphSVD:
+    """The model, fitted to X; covariates are given to `fit` only if there are any."""
+    made: SparseGraphSVD = model.fit(X) if covariates is None else model.fit(X, covariates=covariates)
+    return made
 
 
 def fallback_penalties(model: SparseGraphSVD) -> dict[str, Penalty | None]:

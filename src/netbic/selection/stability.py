@@ -14,6 +14,7 @@ from netbic.estimators import (
     StableModules,
     check_count,
     check_same_data,
+    covariates_of,
     is_number,
     names_of,
     unwrapped,
@@ -22,7 +23,7 @@ from netbic.selection.complementary_pairs import ComplementaryPairs, SelectionCo
 from netbic.selection.error_bounds import expected_false, pcer_threshold, threshold_for
 from netbic.selection.fits import Jobs, executor_for, quiet
 from netbic.selection.matching import share_of_modules
-from netbic.selection.resampling import draw_seed, seeded
+from netbic.selection.resampling import draw_seed, fitted_to, seeded
 
 _DEFAULT_THRESHOLD = 0.75
 _FOUND = 0.5  # share of the halves above which a module is said to be found again
@@ -225,6 +226,7 @@ def stability(
     model: SparseGraphSVD,
     X: Matrix,
     *,
+    covariates: Any = None,
     n_pairs: int = 50,
     threshold: float | None = None,
     max_false: float | None = None,
@@ -256,6 +258,8 @@ def stability(
     model : SparseGraphSVD
         4 * n_pairs clones of it are fitted to halves, and one to all of X.
     X : array, DataFrame or sparse matrix
+    covariates : as for `SparseGraphSVD.fit`, optional
+        Cut into halves together with X. Default: those of the model, if it was fitted to X.
     n_pairs : int
         Pairs of disjoint halves.
     threshold : float
@@ -300,7 +304,7 @@ def stability(
     seed, executor = draw_seed(random_state), executor_for(X, n_jobs)
     parts: dict[str, Any] = {"columns": None, "rows": None}
     with quiet():
-        reference = seeded(model, seed).fit(X)
+        reference = fitted_to(seeded(model, seed), X, covariates_of(model, X, covariates))
         for axis in axes:
             pairs, names = ComplementaryPairs.of(reference, X, axis), names_of(reference, axis)
             part = _shares(pairs.count(n_pairs, seed, executor), names, n_pairs)

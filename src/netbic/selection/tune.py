@@ -15,14 +15,14 @@ import pandas as pd
 from scipy.stats import rankdata
 from sklearn.base import clone
 
-from netbic.arrays import Matrix, RandomState, buffers, check_choice, is_sparse
-from netbic.estimators import SparseGraphSVD, axis_names, check_count, has_missing
+from netbic.arrays import Floats, Matrix, RandomState, buffers, check_choice, is_sparse
+from netbic.estimators import SparseGraphSVD, axis_names, check_count, covariates_of, has_missing, training_design
 from netbic.graphs import Graph
 from netbic.selection.choice import RULES, Results, choice, printable, standard_errors, verdict
 from netbic.selection.criteria import CRITERIA, SplitFactory, check_varies, splits
 from netbic.selection.fits import FitExecutor, Jobs, executor_for, quiet
 from netbic.selection.grid import Grid, Parameters, named, points_of
-from netbic.selection.resampling import Names, draw_seed, graphs_by_position, seeded
+from netbic.selection.resampling import Names, draw_seed, fitted_to, graphs_by_position, seeded
 from netbic.storage import Checkpoint, Task, read_header, settings_of
 from netbic.study import digest
 
@@ -88,6 +88,7 @@ def tune(
     X: Matrix,
     grid: Grid | None = None,
     *,
+    covariates: Any = None,
     criterion: str = "held_out",
     n_folds: int = 5,
     rule: str = "one_se",
@@ -110,6 +111,9 @@ def tune(
         model has `n_rows`), and smoothness 0, 0.25, 0.5 and 0.75 where the model has a graph (0, 0.05, 0.1 and 0.25
         unless `smoothness_scale="module"`). Sizes are those for all of X; they are reduced in proportion to the part of
         X that is fitted.
+    covariates : as for `SparseGraphSVD.fit`, optional
+        Their effects are estimated in the part of X that is fitted, and removed from the held-out part. Default: those
+        of the model, if it was fitted to X.
     criterion : {"held_out", "wold", "gabriel", "bic"}
         "held_out": variance of held-out samples explained by the modules' features, plus that of held-out features
         explained by their samples. "wold": held-out entries. "gabriel": a held-out corner, predicted from the rest
@@ -144,12 +148,13 @@ def tune(
     executor = executor_for(X, n_jobs, processes=True)  # half of a fit is Python: threads would be slower
     with quiet():  # warnings of the final fit are shown
         values, seed = _values(model, X, criterion), _seed(random_state, checkpoint)
+        design = training_design(model, X, covariates)
         points = points_of(model, grid, values.shape)
         models = _models(model, points, values.shape, axis_names(X), seed)
         n_components = max(each.n_components for each in models)
-        search = _Search(models, splits(criterion, values, n_folds, seed, n_components))
+        search = _Search(models, splits(criterion, values, n_folds, seed, n_components, design))
         search.check(points)
-        saved = Checkpoint(checkpoint, _task(models, values, criterion, n_folds, seed), _decoded)
+        saved = Checkpoint(checkpoint, _task(models, values, criterion, n_folds, seed, design), _decoded)
         outcomes = dict(saved.entries)
         for fold, point, outcome in search.run(frozenset(outcomes), executor):
             outcomes[point, fold] = outcome
@@ -158,7 +163,7 @@ def tune(
                 progress(len(outcomes), len(models) * len(search.splits))
     results = _results(points, outcomes, len(search.splits))
     index = choice(results, models, rule)
-    fitted = clone(model).set_params(**points[index]).fit(X)
+    fitted = fitted_to(clone(model).set_params(**points[index]), X, covariates_of(model, X, covariates))
     text, unidentified = verdict(results, index, values.shape, criterion)
     score = float(results["mean_test_score"][index])
     return Tuning(points[index], index, score, fitted, results, text, unidentified)
@@ -203,7 +208,9 @@ def _models(
     return models
 
 
-def _task(models: list[SparseGraphSVD], X: Matrix, criterion: str, n_folds: int, seed: int) -> Task:
+def _task(
+    models: list[SparseGraphSVD], X: Matrix, criterion: str, n_folds: int, seed: int, design: Floats | None
+) -> Task:
     """Everything that determines the scores."""
     parameters = json.dumps([_fingerprint(model.get_params(deep=False)) for model in models])
     data: dict[str, int | str] = {
@@ -211,6 +218,8 @@ def _task(models: list[SparseGraphSVD], X: Matrix, criterion: str, n_folds: int,
         "model and grid": hashlib.blake2b(parameters.encode(), digest_size=16).hexdigest(),
         "X": digest(*buffers(X), np.array(X.shape)),
     }
+    if design is not None:
+        data["covariates"] = digest(design)
     return Task("tuning", {"criterion": criterion, "n_folds": n_folds}, data)
 
 
@@ -242,7 +251,7 @@ class _Search:
                     split.training_model(model).check(split.X.shape)
             try:
                 for group in self._groups(range(len(self.models))):
-                    prepared = split.training_model(self.models[group[0]]).prepared(split.X)
+                    prepared = split.training_model(self.models[group[0]]).prepared(split.X, split.covariates)
                     check_varies(prepared.operator.squared_norm, split.X, "fitted")
                     split.scorer(prepared, self.models[group[0]])
             except ValueError as problem:
@@ -283,7 +292,7 @@ def _outcomes(search: _Search, batch: Batch) -> Iterator[tuple[int, int, Outcome
     """Fit the points of a batch, which share a prepared matrix, to their fold."""
     fold, points = batch
     split = search.splits[fold]()
-    prepared = split.training_model(search.models[points[0]]).prepared(split.X)
+    prepared = split.training_model(search.models[points[0]]).prepared(split.X, split.covariates)
     score = split.scorer(prepared, search.models[points[0]])
     n, p = prepared.operator.shape
     for point in points:

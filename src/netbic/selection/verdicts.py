@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from netbic.arrays import Bools, Floats, Indices, Matrix, RandomState
 from netbic.estimators import SparseGraphSVD, check_count, check_same_data, fitted_model, is_number
-from netbic.selection.coherence import Half, HalfMeasures, HeldOutCoherence, correlation
+from netbic.selection.coherence import HalfMeasures, HeldOutCoherence, correlation
 from netbic.selection.fits import FitExecutor, Jobs, executor_for, quiet
 from netbic.selection.matching import jaccard
 from netbic.selection.resampling import draw_seed
@@ -110,7 +110,8 @@ def verdicts(
     one of these holds, and doubtful if neither does.
 
     Samples (or `groups` of them) are assumed to be independent: replicates and time series have to be given as groups.
-    A module that is found again is a pattern of the data, whatever its cause: batches of samples form modules as well.
+    A module that is found again is a pattern of the data, whatever its cause: batches of samples form modules as well,
+    unless the model was fitted with batches as covariates. Covariates of the model are removed from each half.
 
     Parameters
     ----------
@@ -154,13 +155,16 @@ def verdicts(
     n_units = int(numbers.max()) + 1
     with quiet():
         judged = HeldOutCoherence.of(model, X, numbers, seed)
-        enough = n_units >= _MIN_SAMPLES and model.n_components_ > 0
+        n_covariates = 0 if judged.covariates is None else judged.covariates.shape[1]
+        enough = n_units - 2 * n_covariates >= _MIN_SAMPLES and model.n_components_ > 0  # they count in each half
         schedule = _Schedule(n_pairs if enough else 0, time_budget, progress)
         measures = schedule.run(judged, seed, executor)
         relations = _Relations.of(model, judged)
     alone = model.diagnostics_[["by_data_alone", "worst_rank"]].to_numpy(dtype=np.float64)
     units = "samples" if groups is None else "groups of samples"
-    return Verdicts(_table(measures, relations, alone, f"{n_units} {units}"), len(measures))
+    given = f"{n_units} {units}" + (f" and {n_covariates} columns of covariates" if n_covariates else "")
+    too_few = f"Too few samples to tell: {given}, at least {_MIN_SAMPLES + 2 * n_covariates} are needed."
+    return Verdicts(_table(measures, relations, alone, too_few), len(measures))
 
 
 def _numbered(groups: ArrayLike | None, n_samples: int) -> Indices:
@@ -222,7 +226,7 @@ class _Relations:
 
     @classmethod
     def of(cls, model: SparseGraphSVD, judged: HeldOutCoherence) -> Self:
-        scores = Half(judged.X, model).scores(judged.components)
+        scores = judged.half(slice(None)).scores(judged.components)
         return cls(correlation(scores, scores), model.rows_, model.columns_)
 
     def redundant_with(self, k: int) -> Indices:
@@ -267,8 +271,8 @@ class _Evidence(NamedTuple):
         return self.ratio_alone if redundant else self.ratio
 
 
-def _table(measures: list[HalfMeasures], relations: _Relations, alone: Floats, given: str) -> pd.DataFrame:
-    """`Verdicts.table`."""
+def _table(measures: list[HalfMeasures], relations: _Relations, alone: Floats, too_few: str) -> pd.DataFrame:
+    """`Verdicts.table`; `too_few` is the reason if there are no measures."""
     n_modules = len(alone)
     medians = np.median(measures, axis=0) if measures else np.full((len(HalfMeasures._fields), n_modules), np.nan)
     rows: list[tuple[object, ...]] = []
@@ -277,7 +281,7 @@ def _table(measures: list[HalfMeasures], relations: _Relations, alone: Floats, g
         evidence = _Evidence(*numbers)
         verdict, repeats = _judged(evidence, relations.redundant_with(k), known)
         relation = relations.to(k, repeats)
-        reason = _reason(verdict, evidence, relation) if measures else _too_few(given)
+        reason = _reason(verdict, evidence, relation) if measures else too_few
         known.append(verdict)
         rows.append((k, verdict, *evidence, repeats, *relation, reason))
     return pd.DataFrame(rows, columns=_COLUMNS)
@@ -296,10 +300,6 @@ def _judged(evidence: _Evidence, redundant: Indices, known: list[str]) -> tuple[
     # NaN: a model saved by an earlier version does not know which genes the data alone would choose.
     n_small = (evidence.genes_found_again < _SHARE) + evidence.is_graph_driven
     return ("strong", "moderate", "doubtful")[n_small], -1
-
-
-def _too_few(given: str) -> str:
-    return f"Too few samples to tell: {given}, at least {_MIN_SAMPLES} are needed."
 
 
 def _reason(verdict: str, evidence: _Evidence, relation: _Relation) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -17,7 +18,7 @@ from netbic.storage.state import CHOSEN_NUMBERS, ModelState, Names, model_from, 
 from netbic.storage.tables import summary_table
 
 Index: TypeAlias = "pd.Index[Any]"
-_POSTERIOR = "posterior_"
+_POSTERIOR, _COVARIATE = "posterior_", "covariate_"
 _ATTRIBUTES = ("kept", "smoothing", "regressed_out")  # arrays of some models only
 
 
@@ -26,7 +27,8 @@ class Frames(NamedTuple):
 
     - `genes` and `samples`: a row per name and a column per module; if a penalty chose the members, also columns
       `posterior_0`, `posterior_1`, ... `genes` has the columns `offset` and `factor` too, by which the data were
-      centred and scaled. The model's settings are in its `attrs`.
+      centred and scaled. The model's settings are in its `attrs`. If there are covariates, both have a column for each
+      column of the design matrix, such as `covariate_age`: its values in `samples`, its effects in `genes`.
     - `summary`: a row per module.
     - `choices`: the model's `choices_`; None if nothing was chosen.
     - `gene_edges` and `sample_edges`: the graphs, as edges between names (between row numbers if names are not
@@ -64,9 +66,14 @@ def to_frames(model: SparseGraphSVD) -> Frames:
     genes["factor"] = arrays.get("factors", np.ones(len(genes)))
     genes.attrs |= {"settings": state.settings, "class": state.kind}
     genes.attrs |= {name: arrays[name].tolist() for name in _ATTRIBUTES if name in arrays}
+    samples = _weights(arrays["left_vectors"], sample_names, arrays.get("rows_posteriors"))
+    if state.covariates is not None:
+        genes.attrs["covariates"] = state.covariates
+        columns = [f"{_COVARIATE}{name}" for name in state.covariates["columns"]]
+        genes[columns], samples[columns] = arrays["effects"].T, arrays["covariates"]
     return Frames(
         genes,
-        _weights(arrays["left_vectors"], sample_names, arrays.get("rows_posteriors")),
+        samples,
         summary_table(model),
         None if model.choices_.empty else model.choices_.copy(),
         _edges(state.graphs.get("column_graph"), gene_names),
@@ -117,7 +124,8 @@ def from_frames(tables: Frames) -> SparseGraphSVD:
     without = {f"{axis}_smoothness": None for axis in ("row", "column") if f"{axis}_graph" not in graphs}
     names = {"rows": _names(samples.index), "columns": _names(genes.index)}
     kind = genes.attrs.get("class", "SparseGraphSVD")
-    return model_from(ModelState(settings | without, _arrays(tables, modules), names, graphs, kind=kind))
+    state = ModelState(settings | without, _arrays(tables, modules), names, graphs, kind=kind)
+    return model_from(replace(state, covariates=genes.attrs.get("covariates")))
 
 
 def _arrays(tables: Frames, modules: list[Hashable]) -> Arrays:
@@ -129,6 +137,10 @@ def _arrays(tables: Frames, modules: list[Hashable]) -> Arrays:
     }
     if _is_scaled(genes):
         arrays["factors"] = genes["factor"].to_numpy(copy=True)
+    if (covariates := genes.attrs.get("covariates")) is not None:
+        columns = [f"{_COVARIATE}{name}" for name in covariates["columns"]]
+        arrays["effects"] = np.ascontiguousarray(genes[columns].to_numpy(dtype=np.float64).T)
+        arrays["covariates"] = samples[columns].to_numpy(dtype=np.float64, copy=True)
     if choices is not None:
         arrays |= _chosen(genes, "columns", choices) | _chosen(samples, "rows", choices)
     arrays |= {name: np.array(genes.attrs[name]) for name in _ATTRIBUTES if name in genes.attrs and modules}
@@ -141,7 +153,9 @@ def _is_scaled(genes: pd.DataFrame) -> bool:
 
 def _modules(table: pd.DataFrame) -> list[Hashable]:
     """The columns with the weights of modules."""
-    return [name for name in table.columns if name not in ("offset", "factor") and not _is_posterior(name)]
+    others = ("offset", "factor")
+    further = (_POSTERIOR, _COVARIATE)
+    return [name for name in table.columns if name not in others and not str(name).startswith(further)]
 
 
 def _is_posterior(name: Hashable) -> bool:

@@ -74,6 +74,8 @@ def save_state(state: ModelState, folder: Path) -> None:
     parts["names.json"] = files.json_bytes(names)
     header: Record = {"format": FORMAT, "netbic": __version__, "class": state.kind, "settings": state.settings}
     header |= {"feature_names": state.feature_names, "files": {name: _digest(part) for name, part in parts.items()}}
+    if state.covariates is not None:
+        header["covariates"] = state.covariates
     folder.mkdir(parents=True, exist_ok=True)
     with files.scratch_folder(folder, RECORD) as staged:
         for name, part in parts.items():
@@ -158,7 +160,7 @@ def _loaded(folder: Path, header: Record) -> SparseGraphSVD:
         name = file.removesuffix(".npz")
         graphs[name] = _graph_from(npz_arrays(folder / file, content, _GRAPH_ARRAYS), names, name)
     options = bool(header["feature_names"]), header.get("class", "SparseGraphSVD")
-    model = model_from(ModelState(header["settings"], arrays, names, graphs, *options))
+    model = model_from(ModelState(header["settings"], arrays, names, graphs, *options, header.get("covariates")))
     check_unit_vectors(arrays)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # already given by the fit

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,11 +15,13 @@ from netbic.errors import InputError
 from netbic.estimators import (
     AXES,
     DIAGNOSTIC_NUMBERS,
+    CovariateCoding,
     SparseGraphSVD,
     StableModules,
     diagnostics_from,
     fitted_model,
     store_choices,
+    store_covariates,
 )
 from netbic.files import JsonValue, Record
 from netbic.graphs import Graph
@@ -59,6 +61,8 @@ class ModelState:
         Whether `feature_names_in_` is set.
     kind : str
         Name of the class.
+    covariates : dict, optional
+        How covariates are encoded, as JSON.
     """
 
     settings: Record
@@ -67,6 +71,7 @@ class ModelState:
     graphs: dict[str, Graph] = field(default_factory=dict)
     feature_names: bool = False
     kind: str = "SparseGraphSVD"
+    covariates: Record | None = None
 
 
 def state_of(model: SparseGraphSVD) -> ModelState:
@@ -90,10 +95,33 @@ def state_of(model: SparseGraphSVD) -> ModelState:
             arrays[f"{axis}_choices"] = own[CHOSEN_NUMBERS].to_numpy(dtype=np.float64)
     if isinstance(model, StableModules):
         arrays["kept"] = model.kept_
+    arrays |= _covariate_arrays(model)
     names = {axis: _name_list(known, axis) for axis, known in model.names_.items()}
     named = hasattr(model, "feature_names_in_")
     kind = next(kind.__name__ for kind in type(model).__mro__ if kind.__name__ in _KINDS)  # not a user's subclass
-    return ModelState(settings_of(model.get_params(deep=False)), arrays, names, graphs, named, kind)
+    coding = None if model.covariate_coding_ is None else model.covariate_coding_.record()
+    return ModelState(settings_of(model.get_params(deep=False)), arrays, names, graphs, named, kind, coding)
+
+
+def _covariate_arrays(model: SparseGraphSVD) -> Arrays:
+    """The covariates of the fit and their effects, if there are any."""
+    if model.covariates_ is None or model.covariate_effects_ is None:
+        return {}
+    tables = {"covariates": model.covariates_, "effects": model.covariate_effects_}
+    return {name: table.to_numpy(dtype=np.float64) for name, table in tables.items()}
+
+
+def _set_covariates(model: SparseGraphSVD, state: ModelState) -> None:
+    if state.covariates is None:
+        if "effects" in state.arrays:
+            raise InputError("the model was fitted with covariates, whose description is missing: fit again")
+        return
+    coding, values = CovariateCoding.from_record(state.covariates), state.arrays.get("covariates")
+    if values is None or values.shape[1] != len(coding.columns) or "effects" not in state.arrays:
+        raise InputError("the covariates of the model do not agree with their description: it was changed, fit again")
+    store_covariates(model, coding, values)
+    if coding.columns:
+        model.scaler_ = replace(model.scaler_, effects=state.arrays["effects"])
 
 
 def module_arrays(module: Module) -> dict[str, ArrayLike]:
@@ -170,23 +198,29 @@ def model_from(state: ModelState) -> SparseGraphSVD:
         model.kept_ = state.arrays["kept"]
     for name in _ARRAYS:
         setattr(model, f"{name}_", state.arrays[name])
-    model.n_components_, model.n_features_in_ = model.components_.shape
-    model.rows_, model.columns_ = model.left_vectors_.T != 0, model.components_ != 0
-    bounds = np.cumsum(state.arrays["rounds"])[:-1]
-    model.objectives_ = np.split(state.arrays["objectives"], bounds) if model.n_components_ else []
-    store_choices(model, *(_choices(model, state.arrays, axis) for axis in ("rows", "columns")))
-    model.diagnostics_ = diagnostics_from(state.arrays.get("diagnostics"), model.n_components_)
-    none = np.zeros((model.n_components_, model.n_components_), dtype=bool)  # as in models of earlier versions
-    model.regressed_out_ = state.arrays.get("regressed_out", none)
-    model.n_iter_ = int(state.arrays["rounds"].max(initial=1))
+    _set_modules(model, state.arrays)
     rows = model.center in ("rows", "both")
     model.smoothing_ = float(state.arrays.get("smoothing", 0.0))
     model.scaler_ = Scaler(state.arrays["offsets"], state.arrays.get("factors"), rows)
     model.names_ = {axis: _name_array(state.names.get(axis)) for axis in ("rows", "columns")}
     model.graphs_ = {f"{axis}s": state.graphs.get(f"{axis}_graph") for axis in AXES}
+    _set_covariates(model, state)
     if state.feature_names:
         model.feature_names_in_ = model.names_["columns"]
     return model
+
+
+def _set_modules(model: SparseGraphSVD, arrays: Arrays) -> None:
+    """The fitted attributes that describe the modules, but for the vectors."""
+    model.n_components_, model.n_features_in_ = model.components_.shape
+    model.rows_, model.columns_ = model.left_vectors_.T != 0, model.components_ != 0
+    bounds = np.cumsum(arrays["rounds"])[:-1]
+    model.objectives_ = np.split(arrays["objectives"], bounds) if model.n_components_ else []
+    store_choices(model, *(_choices(model, arrays, axis) for axis in ("rows", "columns")))
+    model.diagnostics_ = diagnostics_from(arrays.get("diagnostics"), model.n_components_)
+    none = np.zeros((model.n_components_, model.n_components_), dtype=bool)  # as in models of earlier versions
+    model.regressed_out_ = arrays.get("regressed_out", none)
+    model.n_iter_ = int(arrays["rounds"].max(initial=1))
 
 
 def _name_list(names: Array | None, axis: str) -> Names:

@@ -17,7 +17,7 @@ _ROUNDING = 1e-3  # tolerance for the length of a vector in single precision
 class _Expected(NamedTuple):
     """An array of a model; the letters of `shape` stand for modules (K), rows (n), columns (p) and rounds (R).
 
-    C stands for the numbers that describe a choice; a digit for itself.
+    C stands for the numbers that describe a choice, c for columns of covariates; a digit for itself.
     """
 
     shape: str
@@ -47,6 +47,8 @@ ARRAYS: Final[dict[str, _Expected]] = {
     "kept": _Expected("K", "iu", least=0, required=False),
     "diagnostics": _Expected("K8", finite=False, required=False),  # unknown for models of earlier versions
     "regressed_out": _Expected("KK", "b", required=False),
+    "covariates": _Expected("nc", required=False),
+    "effects": _Expected("cp", required=False),
 }
 
 
@@ -73,7 +75,10 @@ def _sizes(arrays: Mapping[str, Array]) -> Sizes:
     # Models of earlier versions have four or seven numbers that describe a choice.
     earlier = {array.shape[1] for name, array in arrays.items() if name.endswith("_choices") and array.ndim == 2}
     numbers = next((number for number in (4, 7) if number in earlier), 8)
-    return {"n": rows, "K": modules, "p": columns, "R": int(rounds.sum()) if whole else -1, "C": numbers, "8": 8}
+    effects = arrays.get("effects")
+    covariates = len(effects) if effects is not None and effects.ndim else 0
+    sizes = {"n": rows, "K": modules, "p": columns, "R": int(rounds.sum()) if whole else -1, "C": numbers, "8": 8}
+    return sizes | {"c": covariates}
 
 
 def _problems(array: Array, expected: _Expected, sizes: Sizes) -> Iterator[str]:

@@ -11,12 +11,12 @@ import scipy.sparse as sp
 
 from netbic.arrays import Array, Matrix, checked, is_sparse
 from netbic.errors import InputError, shown
-from netbic.estimators import SparseGraphSVD, fitted_model, names_of, score_directions
+from netbic.estimators import Design, SparseGraphSVD, design_of_new, fitted_model, names_of, score_directions
 from netbic.operators import Scaler
 from netbic.outofcore import compute_rows, is_dask
 
 
-def scores_by_name(model: SparseGraphSVD, X: Matrix, genes: Any) -> Array:
+def scores_by_name(model: SparseGraphSVD, X: Matrix, genes: Any, covariates: Any = None) -> Array:
     """Scores of the rows of X, whose columns are `genes`, in any order.
 
     Genes of the model that are missing in X are set to their mean, with a warning; other genes of X are ignored.
@@ -27,6 +27,9 @@ def scores_by_name(model: SparseGraphSVD, X: Matrix, genes: Any) -> Array:
     X : array, sparse matrix or Dask array
         Preprocessed as the data of the fit.
     genes : sequence of names
+    covariates : as for `SparseGraphSVD.fit`, optional
+        Needed, in the order of the rows of X, if the model was fitted with covariates. Missing genes are then set to
+        the mean that is expected for these covariates.
 
     Examples
     --------
@@ -50,13 +53,21 @@ def scores_by_name(model: SparseGraphSVD, X: Matrix, genes: Any) -> Array:
     wanted = pd.Index([str(name) for name in names_of(model, "columns")])
     at = known.get_indexer(wanted)
     _check_overlap(model, known, wanted, at)
+    design, effects = design_of_new(model, covariates, int(X.shape[0]), None), model.scaler_.effects
     if not isinstance(X, np.ndarray):
-        return compute_rows(X, _affine_scores, model.scaler_, score_directions(model), at)
+        scores = compute_rows(X, _affine_scores, model.scaler_, score_directions(model), at)
+        if design is None or effects is None:
+            return scores
+        return np.asarray(scores - design @ model.scaler_.project_effects(score_directions(model), at >= 0))
     full = np.tile(model.scaler_.offsets.astype(X.dtype), (X.shape[0], 1))
+    if design is not None and effects is not None:
+        full += (design @ effects).astype(X.dtype)
     full[:, at >= 0] = X[:, at[at >= 0]]
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")
-        return np.asarray(model.transform(full))
+        if design is None or model.covariate_coding_ is None:
+            return np.asarray(model.transform(full))
+        return np.asarray(model.transform(full, covariates=Design(design, model.covariate_coding_)))
 
 
 def _as_floats(X: Matrix) -> Matrix:

@@ -6,6 +6,8 @@ With `key_added="netbic"` an object gets
 - `varm["netbic"]`: weights of the genes, `varm["netbic_preparation"]`: mean, scale and use of each gene;
 - `obsm["netbic_members"]`, `varm["netbic_members"]`: the members of each module;
 - `varp["netbic"]`: the graph, matched to the genes;
+- with covariates, `obsm["netbic_covariates"]` and `varm["netbic_covariates"]`: the covariates of the cells as numbers,
+  and their effects on the genes;
 - `uns["netbic"]`: settings, singular values and diagnostics of each module;
 - after `sample_groups`: `obsm["netbic_scores"]` and `obsm["netbic_groups"]`, and their summary in
   `uns["netbic"]["groups"]`;

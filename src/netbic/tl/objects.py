@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from netbic import __version__
 from netbic.arrays import Matrix, checked, kind_of
 from netbic.errors import InputError, import_optional, shown
-from netbic.estimators import DIAGNOSTIC_NUMBERS, SparseGraphSVD, fitted_model, is_model, names_of
+from netbic.estimators import DIAGNOSTIC_NUMBERS, SparseGraphSVD, fitted_model, is_model, names_of, own_covariates
 from netbic.graphs import Graph
 from netbic.outofcore import select_columns
 from netbic.readers import as_floats, as_matrix, describe, store_source
@@ -37,6 +38,7 @@ def score(
     *,
     key: str = "netbic",
     layer: str | None = None,
+    covariates: str | Sequence[str] | pd.DataFrame | None = None,
     copy: bool = False,
 ) -> AnnData | None:
     """Compute scores of cells on modules that were found in other cells.
@@ -52,6 +54,8 @@ def score(
         Key of the modules in `reference`; scores are stored as `obsm["X_" + key]`.
     layer : str, optional
         Layer to use. Default: the one the modules were found in.
+    covariates : list of str or DataFrame, optional
+        Columns of `obs`, or a table, with the covariates of the fit. Default: columns of `obs` of the same names.
     copy : bool
         Return a copy with the scores instead of writing them into `adata`.
     """
@@ -63,7 +67,9 @@ def score(
         model = from_anndata(source, key)
         layer = _stored_layer(source, key) if layer is None else layer
     X = read_matrix(adata, layer, np.arange(adata.n_vars))
-    adata.obsm[f"X_{key}"] = scores_by_name(model, X, adata.var_names)
+    wanted = [] if model.covariate_coding_ is None else [each.name for each in model.covariate_coding_.covariates]
+    given = covariates_in(adata, wanted if covariates is None else covariates) if wanted else covariates
+    adata.obsm[f"X_{key}"] = scores_by_name(model, X, adata.var_names, given)
     return adata if copy else None
 
 
@@ -103,7 +109,8 @@ def sample_groups(adata: AnnData, *, key: str = "netbic", copy: bool = False) ->
     """
     adata = writable(adata, copy)
     model = from_anndata(adata, key)
-    found = SampleGroups.find(model, matrix_of_model(adata, key), names=list(adata.obs_names))
+    X, names = matrix_of_model(adata, key), list(adata.obs_names)
+    found = SampleGroups.find(model, X, names=names, covariates=own_covariates(model))
     shape = (model.n_components_, adata.n_obs)
     groups = found.table["group"].to_numpy(dtype=object).reshape(shape)
     categories = pd.CategoricalDtype(["down", "up"])  # "" is neither: a missing value, which scanpy draws in grey
@@ -161,6 +168,19 @@ def verdicts(adata: AnnData, *, key: str = "netbic", copy: bool = False, **optio
     return adata if copy else None
 
 
+def covariates_in(adata: AnnData, chosen: str | Sequence[str] | pd.DataFrame) -> pd.DataFrame:
+    """Covariates of the cells: a table, or columns of `obs`."""
+    if isinstance(chosen, pd.DataFrame):
+        return chosen
+    names = [chosen] if isinstance(chosen, str) else list(chosen)
+    for name in names:
+        if name not in adata.obs.columns:
+            known = ", ".join(map(str, adata.obs.columns)) or "none"
+            raise InputError(f"covariate {shown(str(name))} is not a column of obs (there are: {known})")
+    table: pd.DataFrame = adata.obs[names]
+    return table
+
+
 def matrix_of_model(adata: AnnData, key: str) -> Matrix:
     """The matrix in which the modules were found, with the genes that were used."""
     used = np.asarray(adata.varm[f"{key}_preparation"])[:, 2] == 1
@@ -189,7 +209,7 @@ def to_anndata(model: SparseGraphSVD, X: object = None, key: str = "netbic") -> 
     adata: AnnData = anndata.AnnData(values, obs=pd.DataFrame(index=rows), var=pd.DataFrame(index=columns))
     store(adata, model, key, np.arange(len(columns)), None)
     if X is not None:
-        adata.obsm[f"X_{key}"] = model.transform(X)
+        adata.obsm[f"X_{key}"] = model.transform(X, covariates=own_covariates(model))
     return adata
 
 
@@ -198,7 +218,7 @@ def store(adata: AnnData, model: SparseGraphSVD, key: str, kept: NDArray[np.intp
     model = fitted_model(model)
     state, size = state_of(model), int(adata.n_vars)
     for part in (adata.obsm, adata.varm, adata.obsp, adata.varp, adata.uns):
-        for end in ("", "_members", "_preparation", "_posteriors", "_scores", "_groups"):
+        for end in ("", "_members", "_preparation", "_posteriors", "_scores", "_groups", "_covariates"):
             part.pop(f"{key}{end}", None)
     offsets = state.arrays["offsets"]
     used = np.ones_like(offsets)
@@ -208,6 +228,9 @@ def store(adata: AnnData, model: SparseGraphSVD, key: str, kept: NDArray[np.intp
     for axis, stored in (("rows", of_cells), ("columns", of_genes)):
         if f"{axis}_posteriors" in state.arrays:
             stored[f"{key}_posteriors"] = state.arrays[f"{axis}_posteriors"].T
+    if state.covariates is not None:
+        of_cells[f"{key}_covariates"] = state.arrays["covariates"]
+        of_genes[f"{key}_covariates"] = state.arrays["effects"].T
     for name, values in of_cells.items():
         adata.obsm[name] = values
     for name, values in of_genes.items():
@@ -226,6 +249,8 @@ def store(adata: AnnData, model: SparseGraphSVD, key: str, kept: NDArray[np.intp
         "n_genes": len(kept),
         "netbic": __version__,
     }
+    if state.covariates is not None:
+        adata.uns[key]["covariates"] = json.dumps(state.covariates)
 
 
 def from_anndata(adata: AnnData, key: str = "netbic") -> SparseGraphSVD:
@@ -243,20 +268,7 @@ def from_anndata(adata: AnnData, key: str = "netbic") -> SparseGraphSVD:
             "object: subset cells only, not genes"
         )
     settings = json.loads(str(found["settings"]))
-    arrays = {name: np.asarray(found[name]) for name in (*_PER_MODULE, "objectives", *_OPTIONAL) if name in found}
-    arrays |= {
-        "left_vectors": np.asarray(adata.obsm[key]),
-        "components": np.ascontiguousarray(np.asarray(adata.varm[key])[used].T),
-        "offsets": np.ascontiguousarray(preparation[used, 0]),
-    }
-    if "diagnostics" in found:
-        arrays["diagnostics"] = found["diagnostics"][list(DIAGNOSTIC_NUMBERS)].to_numpy(dtype=np.float64)
-    if settings["scale"]:
-        arrays["factors"] = np.ascontiguousarray(preparation[used, 1])
-    if "rows_choices" in found:
-        arrays["rows_posteriors"] = np.asarray(adata.obsm[f"{key}_posteriors"]).T
-    if "columns_choices" in found:
-        arrays["columns_posteriors"] = np.asarray(adata.varm[f"{key}_posteriors"])[used].T
+    arrays = _arrays(adata, key, used, settings["scale"])
     cells, genes = adata.obs_names, adata.var_names[used]
     graphs = {}
     if key in adata.varp:
@@ -265,7 +277,31 @@ def from_anndata(adata: AnnData, key: str = "netbic") -> SparseGraphSVD:
         graphs["row_graph"] = Graph(sp.csr_array(adata.obsp[key]), np.asarray(cells, dtype=object))
     names: dict[str, list[Any] | None] = {"rows": list(cells), "columns": list(genes)}
     kind = str(found.get("class", "SparseGraphSVD"))
-    return model_from(ModelState(settings, arrays, names, graphs, kind=kind))
+    coding = json.loads(str(found.get("covariates", "null")))
+    return model_from(ModelState(settings, arrays, names, graphs, kind=kind, covariates=coding))
+
+
+def _arrays(adata: AnnData, key: str, used: NDArray[np.bool_], scaled: bool) -> dict[str, NDArray[Any]]:
+    """The arrays of a model that an object holds; `used` marks its genes."""
+    found, preparation = adata.uns[key], np.asarray(adata.varm[f"{key}_preparation"])
+    arrays = {name: np.asarray(found[name]) for name in (*_PER_MODULE, "objectives", *_OPTIONAL) if name in found}
+    arrays |= {
+        "left_vectors": np.asarray(adata.obsm[key]),
+        "components": np.ascontiguousarray(np.asarray(adata.varm[key])[used].T),
+        "offsets": np.ascontiguousarray(preparation[used, 0]),
+    }
+    if "diagnostics" in found:
+        arrays["diagnostics"] = found["diagnostics"][list(DIAGNOSTIC_NUMBERS)].to_numpy(dtype=np.float64)
+    if scaled:
+        arrays["factors"] = np.ascontiguousarray(preparation[used, 1])
+    if "rows_choices" in found:
+        arrays["rows_posteriors"] = np.asarray(adata.obsm[f"{key}_posteriors"]).T
+    if "columns_choices" in found:
+        arrays["columns_posteriors"] = np.asarray(adata.varm[f"{key}_posteriors"])[used].T
+    if "covariates" in found:
+        arrays["covariates"] = np.asarray(adata.obsm[f"{key}_covariates"], dtype=np.float64)
+        arrays["effects"] = np.ascontiguousarray(np.asarray(adata.varm[f"{key}_covariates"])[used].T)
+    return arrays
 
 
 def matrix_of(adata: AnnData, key: str = "netbic") -> Matrix:

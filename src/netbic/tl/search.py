@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import replace
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Final
@@ -14,13 +15,13 @@ from numpy.typing import NDArray
 
 from netbic.arrays import Matrix, check_choice, kind_of, stored_values
 from netbic.errors import InputError, reworded
-from netbic.estimators import SparseGraphSVD, module_scores
+from netbic.estimators import SparseGraphSVD, module_scores, own_covariates
 from netbic.graphs import Graph
 from netbic.methods import usual_settings
 from netbic.penalties import L0, Dense, Penalty
 from netbic.readers import check_keywords
 from netbic.study import Alignment, align, with_names
-from netbic.tl.objects import read_matrix, store, writable
+from netbic.tl.objects import covariates_in, read_matrix, store, writable
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -45,6 +46,7 @@ def modules(
     preset: str | None = None,
     layer: str | None = None,
     mask_var: str | NDArray[np.bool_] | None = None,
+    covariates: str | Sequence[str] | pd.DataFrame | None = None,
     obs_columns: bool = False,
     key_added: str = "netbic",
     copy: bool = False,
@@ -78,6 +80,9 @@ def modules(
         Layer to use instead of X.
     mask_var : str or boolean array, optional
         Genes to use: a mask, or the name of a boolean column of `var` such as "highly_variable".
+    covariates : list of str or DataFrame, optional
+        Columns of `obs` (such as `["batch"]`), or a table, whose effects are removed from the data before the search;
+        see `SparseGraphSVD.fit`. Categories and text are groups, numbers are used as numbers.
     obs_columns : bool
         Also store the scores Xv of the cells as columns of `obs`: `module_1`, `module_2`, ..., for
         `sc.pl.umap(adata, color="module_1")`; with another `key_added`, `key_1`, `key_2`, ...
@@ -116,9 +121,10 @@ def modules(
     model = SparseGraphSVD(n_components, n_rows=n_rows, n_columns=n_columns, column_graph=aligned, **parameters)
     _complete(model, preset, X, parameters)
     with reworded({"columns": "genes", "diagnostics_": f'uns["{key_added}"]["diagnostics"]'}):
-        deque(model.iter_fit(X, names=(adata.obs_names, pd.Index(genes))), maxlen=0)
+        given = None if covariates is None else covariates_in(adata, covariates)
+        deque(model.iter_fit(X, names=(adata.obs_names, pd.Index(genes)), covariates=given), maxlen=0)
     store(adata, model, key_added, kept, layer)
-    adata.obsm[f"X_{key_added}"] = model.transform(X)
+    adata.obsm[f"X_{key_added}"] = model.transform(X, covariates=own_covariates(model))
     if alignment is not None:
         adata.uns[key_added]["alignment"] = json.dumps(alignment.to_dict())
     _write_obs_columns(adata, key_added, earlier, module_scores(model, X) if obs_columns else None)

@@ -1,0 +1,117 @@
+"""netbic fit --covariates removes columns of the sample table; netbic score asks for them again."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import netbic
+from support.batches import cohort
+from support.commands import run, run_successfully
+
+X, TABLE = cohort(5, n_samples=80)
+SAMPLES, GENES = [f"s{number}" for number in range(80)], [f"g{number}" for number in range(90)]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("batches")
+    pd.DataFrame(X.T, index=pd.Index(GENES, name="gene"), columns=SAMPLES).to_csv(folder / "expression.tsv", sep="\t")
+    table = TABLE.assign(plate=TABLE["batch"].cat.codes + 1, note="").set_axis(pd.Index(SAMPLES, name="sample"))
+    table.loc["s7", "note"] = "thawed"
+    table.to_csv(folder / "samples.tsv", sep="\t")
+    table.drop("s3").to_csv(folder / "fewer.tsv", sep="\t")
+    return folder
+
+
+def fit(files, out, *more, table="samples.tsv"):
+    small = ("--modules", 2, "--genes", 20, "--no-report")
+    return run("fit", files / "expression.tsv", "--sample-info", files / table, *small, "--out", out, *more)
+
+
+def test_the_fit_equals_that_of_the_library(files, tmp_path):
+    done = fit(files, tmp_path / "out", "--covariates", "batch,age", "--verdict")
+    assert done.exit_code == 0, done.output
+    assert "covariate batch: 3 groups (a, b, c)" in done.output
+    assert "covariate age: a number" in done.output
+    frame = pd.read_csv(files / "expression.tsv", sep="\t", index_col=0).T
+    model = netbic.SparseGraphSVD(2, n_columns=20).fit(frame, covariates=TABLE.set_axis(SAMPLES))
+    loaded = netbic.load(tmp_path / "out")
+    np.testing.assert_allclose(loaded.components_, model.components_, atol=1e-10)
+    assert loaded.covariate_coding_.columns == model.covariate_coding_.columns
+    scores = pd.read_csv(tmp_path / "out" / "samples.tsv", sep="\t")["score"].to_numpy().reshape(2, -1)
+    for level in "abc":
+        np.testing.assert_allclose(scores[:, (TABLE["batch"] == level).to_numpy()].mean(axis=1), 0, atol=0.05)
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["settings"]["covariates"] == "batch,age"
+
+
+def test_scores_of_new_samples(files, tmp_path):
+    assert fit(files, tmp_path / "out", "--covariates", "batch").exit_code == 0
+    given = ("score", tmp_path / "out", files / "expression.tsv")
+    run_successfully(*given, "--sample-info", files / "samples.tsv", "--out", tmp_path / "scores.tsv")
+    scores = pd.read_csv(tmp_path / "scores.tsv", sep="\t").iloc[:, 1:].to_numpy()
+    frame = pd.read_csv(files / "expression.tsv", sep="\t", index_col=0).T
+    expected = netbic.load(tmp_path / "out").transform(frame, covariates=TABLE.set_axis(SAMPLES))
+    np.testing.assert_allclose(scores, expected, atol=1e-6)
+    done = run(*given)
+    assert done.exit_code == 2
+    assert done.output == "Error: the modules were found with covariates (batch): give --sample-info\n"
+    assert fit(files, tmp_path / "plain").exit_code == 0
+    done = run("score", tmp_path / "plain", files / "expression.tsv", "--sample-info", files / "samples.tsv")
+    assert "the modules were found without covariates" in done.output
+
+
+def test_codes_of_groups_are_groups_unless_they_are_called_numbers(files, tmp_path):
+    done = fit(files, tmp_path / "groups", "--covariates", "plate")
+    assert "covariate plate: 3 groups (1, 2, 3)" in done.output, done.output
+    done = fit(files, tmp_path / "number", "--covariates", "plate", "--types", "plate=numeric")
+    assert "covariate plate: a number" in done.output, done.output
+    run_successfully("score", tmp_path / "groups", files / "expression.tsv", "--sample-info", files / "samples.tsv")
+
+
+PROBLEMS = {
+    "no such column": (
+        ("--covariates", "plaet"),
+        "samples.tsv",
+        "--covariates plaet: the sample table has no such column",
+    ),
+    "missing label": (
+        ("--covariates", "note"),
+        "samples.tsv",
+        "covariate 'note' is missing for 79 samples ('s0', 's1', 's2' and",
+    ),
+    "missing sample": (
+        ("--covariates", "batch"),
+        "fewer.tsv",
+        "covariate 'batch' is missing for 1 sample ('s3'): fill it in",
+    ),
+}
+
+
+@pytest.mark.parametrize(("options", "table", "message"), PROBLEMS.values(), ids=PROBLEMS)
+def test_problems_are_one_line(files, tmp_path, options, table, message):
+    done = fit(files, tmp_path / "out", *options, table=table)
+    assert done.exit_code
+    assert message in done.output
+    assert "Traceback" not in done.output
+    assert done.output.count("Error: ") == 1
+
+
+def test_covariates_need_a_table(files, tmp_path):
+    done = run("fit", files / "expression.tsv", "--covariates", "batch", "--out", tmp_path / "out")
+    assert done.output.endswith("Error: --covariates needs a sample table: use --sample-info\n")
+
+
+def test_a_fit_is_not_resumed_with_other_covariates(files, tmp_path):
+    assert fit(files, tmp_path / "out", "--covariates", "batch").exit_code == 0
+    assert "nothing to do" in fit(files, tmp_path / "out", "--covariates", "batch", "--resume").output
+    done = fit(files, tmp_path / "out", "--covariates", "age", "--resume")
+    assert done.exit_code == 2
+    assert "was started with other data or settings (covariates" in done.output
+
+
+def test_sizes_chosen_with_covariates(files, tmp_path):
+    given = ("--sample-info", files / "samples.tsv", "--covariates", "batch", "--modules", 4, "--no-report", "--auto")
+    done = run_successfully("fit", files / "expression.tsv", *given, "--out", tmp_path / "out")
+    assert netbic.load(tmp_path / "out").n_components_ == 2, done.output

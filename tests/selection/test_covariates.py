@@ -1,0 +1,202 @@
+"""Covariates are cut together with X: batches are neither modules nor found again in halves, folds or copies."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from netbic import AdaptiveSupport, Graph, SparseGraphSVD, selection
+from netbic.errors import InputError
+from netbic.operators import winsorised
+from netbic.selection.coherence import Half
+from netbic.selection.criteria import splits
+from netbic.selection.graph_value import held_out_scores
+from netbic.selection.n_modules import evened, with_random_signs
+from support.batches import assert_equal_fits, cohort, residuals
+
+X, TABLE = cohort(2, n_samples=100)
+MODEL = SparseGraphSVD(3, n_columns=20)
+FITTED = clone(MODEL).fit(X, covariates=TABLE)
+REST = residuals(X, TABLE)
+
+
+def test_verdicts_judge_what_covariates_leave():
+    found = selection.verdicts(FITTED, X, n_pairs=4, random_state=0).table
+    assert found["verdict"].tolist() == ["strong", "strong", "doubtful"]
+    before = clone(MODEL).fit(X)
+    assert selection.verdicts(before, X, n_pairs=4, random_state=0).table["verdict"].tolist() == ["strong"] * 3
+
+
+def test_too_few_samples_for_the_covariates():
+    few, table = X[:24], pd.DataFrame({"batch": list("abcdef") * 4})
+    reason = selection.verdicts(clone(MODEL).fit(few, covariates=table), few).table["reason"][0]
+    assert reason == "Too few samples to tell: 24 samples and 5 columns of covariates, at least 30 are needed."
+    crowded = clone(MODEL).fit(few, covariates=np.random.default_rng(0).standard_normal((24, 11)))
+    with pytest.raises(InputError, match=r"^covariates have 11 columns, which leave nothing of a half of 12 samples"):
+        selection.stability(crowded, few, n_pairs=2)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_halves_are_residuals_of_their_own(kind):
+    rows = np.arange(0, 100, 2)
+    design = FITTED.covariates_.to_numpy()[rows]
+    half = Half(kind(X[rows]), SparseGraphSVD(scale=True), design)
+    rest = residuals(X[rows], TABLE.iloc[rows])
+    rest /= rest.std(axis=0)
+    np.testing.assert_allclose(half.scores(FITTED.components_), FITTED.components_ @ rest.T, atol=1e-9)
+    np.testing.assert_allclose(half.columns(np.array([3, 60]), np.empty((0, 50))), rest[:, [3, 60]], atol=1e-10)
+
+
+def test_halves_with_missing_entries_and_outliers():
+    holes = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
+    design = FITTED.covariates_.to_numpy()
+    clipped = SparseGraphSVD(column_penalty=AdaptiveSupport(clip=2.0))
+    rest = winsorised(residuals(X, TABLE), 2.0)
+    half = Half(X, clipped, design)
+    every = half.columns(np.arange(90), np.empty((0, 100)))
+    np.testing.assert_allclose(every, rest - rest.mean(axis=0), atol=1e-10)
+    filled = np.nan_to_num(residuals(holes, TABLE))
+    half = Half(holes, SparseGraphSVD(missing="ignore"), design)
+    every = half.columns(np.arange(90), np.empty((0, 100)))
+    np.testing.assert_allclose(every, filled - filled.mean(axis=0), atol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:no sample or no feature of module")
+def test_stability_and_the_refitted_modules():
+    found = selection.stability(MODEL, X, covariates=TABLE, n_pairs=6, random_state=0)
+    again = selection.stability(FITTED, X, n_pairs=6, random_state=0)
+    pd.testing.assert_frame_equal(found.table, again.table)
+    assert found.table["stable_columns"].tolist()[:2] == [20, 20]
+    refitted = again.refit(X)
+    assert refitted.covariate_coding_ == FITTED.covariate_coding_
+    inside = residuals(X, TABLE)[:, refitted.columns_[0]]
+    assert refitted.singular_values_[0] == pytest.approx(np.linalg.svd(inside, compute_uv=False)[0])
+    assert refitted.transform(X, covariates=TABLE).shape == (100, refitted.n_components_)
+
+
+def test_consensus():
+    found = selection.consensus(FITTED, X, n_starts=4, n_pairs=4, random_state=0)
+    given = selection.consensus(MODEL, X, covariates=TABLE, n_starts=4, n_pairs=4, random_state=0)
+    pd.testing.assert_frame_equal(found.table, given.table)
+    assert (found.table["halves"][:2] > 0.9).all()
+
+
+def test_other_samples_need_their_covariates():
+    with pytest.raises(InputError, match="fitted with covariates, to other samples than those in X"):
+        selection.stability(FITTED, X[:60], n_pairs=2)
+
+
+def test_groups_of_samples():
+    table = selection.sample_groups(FITTED, X)
+    scores = table["score"].to_numpy().reshape(3, -1)
+    np.testing.assert_allclose(scores, FITTED.components_ @ REST.T, atol=1e-9)
+    new = selection.group_summary(FITTED, X[:60], covariates=TABLE[:60])
+    assert new["samples"].tolist() == [60] * 3
+
+
+@pytest.mark.parametrize("criterion", ["held_out", "gabriel", "wold", "bic"])
+def test_tuning_is_close_to_that_of_residuals(criterion):
+    """Effects are estimated in part of the samples only, so that scores differ a little."""
+    grid = {"n_columns": [10, 20, 40]}
+    found = selection.tune(MODEL, X, grid, covariates=TABLE, criterion=criterion, n_folds=3, random_state=0)
+    plain = selection.tune(MODEL, REST, grid, criterion=criterion, n_folds=3, random_state=0)
+    np.testing.assert_allclose(found.table["score"], plain.table["score"], atol=0.03 if criterion != "bic" else 0.1)
+    assert_equal_fits(found.best_estimator_, clone(MODEL).set_params(**found.best_params_).fit(X, covariates=TABLE))
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_held_out_parts_are_corrected_by_the_effects_of_the_fitted_part(kind):
+    design = FITTED.covariates_.to_numpy()
+    make = splits("held_out", kind(X), 4, 0, 3, design)[1]
+    split = make()
+    model = split.training_model(MODEL)
+    prepared = model.prepared(split.X, split.covariates)
+    modules = model.modules_of(prepared)
+    rng = np.random.default_rng
+    held_rows = np.sort(np.array_split(rng([0, 0]).permutation(100), 4)[1])
+    held_columns = np.sort(np.array_split(rng([0, 1]).permutation(90), 4)[1])
+    rows, columns = np.setdiff1d(np.arange(100), held_rows), np.setdiff1d(np.arange(90), held_columns)
+    with_mean = np.column_stack([np.ones(100), design])
+    found = np.linalg.lstsq(with_mean[rows], X[rows], rcond=None)[0]
+    rest = X - with_mean @ found
+    v, u = (np.linalg.qr(np.array([getattr(module, side).full() for module in modules]).T)[0] for side in "vu")
+    samples, features = rest[np.ix_(held_rows, columns)], rest[np.ix_(rows, held_columns)]
+    expected = np.sum((samples @ v) ** 2) / np.sum(samples**2) + np.sum((u.T @ features) ** 2) / np.sum(features**2)
+    assert split.scorer(prepared, model)(modules) == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_checkpoint_knows_its_covariates(tmp_path):
+    path, grid = tmp_path / "tuning", {"n_columns": [10, 20]}
+    selection.tune(MODEL, X, grid, covariates=TABLE, n_folds=2, checkpoint=path, random_state=0)
+    with pytest.raises(InputError, match="covariates differs"):
+        selection.tune(MODEL, X, grid, covariates=TABLE[["age"]], n_folds=2, checkpoint=path, random_state=0)
+
+
+def test_the_value_of_a_graph():
+    links = np.zeros((90, 90))
+    links[:20, :20] = links[20:40, 20:40] = 1
+    np.fill_diagonal(links, 0)
+    model = SparseGraphSVD(2, n_columns=20, column_graph=Graph(links))
+    value = selection.graph_value(model, X, covariates=TABLE, n_rewired=3, n_folds=3, n_repeats=1, random_state=0)
+    design = FITTED.covariates_.to_numpy()
+    seed = int(np.random.default_rng(0).integers(2**31))
+    assert value.share == held_out_scores(model, X, 3, 1, seed, design).scores.mean()
+    order = np.random.default_rng([seed, 0]).permutation(100)
+    held = np.sort(np.array_split(order, 3)[0])
+    kept = np.setdiff1d(np.arange(100), held)
+    part = clone(model).fit(X[kept], covariates=TABLE.iloc[kept])
+    expected = part.score(X[held], covariates=TABLE.iloc[held])
+    assert held_out_scores(model, X, 3, 1, seed, design).scores[0, 0] == pytest.approx(expected, rel=1e-9)
+
+
+def test_copies_have_no_batches_and_the_right_variance():
+    rng = np.random.default_rng(0)
+    batch = np.repeat(np.arange(10), [3] * 9 + [33])
+    noise = rng.standard_normal((60, 2000))
+    rest = noise - np.array([noise[batch == b].mean(axis=0) for b in range(10)])[batch]
+    basis = np.linalg.qr((batch[:, None] == np.arange(1, 10)) - (batch[:, None] == np.arange(1, 10)).mean(axis=0))[0]
+    values, shapes = evened(rest, True, basis)
+    assert shapes.shape == (60, 10)
+    copy = with_random_signs(values, shapes, rng)
+    np.testing.assert_allclose(shapes.T @ copy, 0, atol=1e-10)
+    small, large = copy[:27].var(), copy[27:].var()
+    assert small / large == pytest.approx((1 - 1 / 3) / (1 - 1 / 33), rel=0.05)
+    assert copy.var() == pytest.approx(values.var(), rel=0.03)
+
+
+@pytest.mark.parametrize("center", ["columns", None])
+def test_batches_are_no_modules(center):
+    model = SparseGraphSVD(n_columns=20, center=center)
+    data = X if center else X - X.mean(axis=0)
+    found = selection.n_modules(model, data, covariates=TABLE, most=4, random_state=0)
+    assert found.n == 2
+    assert selection.n_modules(model, data, most=4, random_state=0).n >= 3
+
+
+def test_noise_with_ten_batches_has_no_modules():
+    p_values = []
+    for seed in range(30):
+        rng = np.random.default_rng(900 + seed)
+        batch = rng.integers(10, size=50)
+        data = rng.standard_normal((50, 80)) + 3 * rng.standard_normal((10, 80))[batch]
+        table = pd.DataFrame({"batch": pd.Categorical(batch)})
+        found = selection.n_modules(SparseGraphSVD(n_columns=10), data, covariates=table, most=1, random_state=seed)
+        p_values.append(found.table["p_value"][0])
+    assert np.mean(np.array(p_values) <= 0.05) <= 0.17  # P < 0.01 at level 0.05
+
+
+def test_missing_entries_are_filled_with_what_covariates_predict():
+    holes = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
+    found = selection.n_modules(
+        SparseGraphSVD(n_columns=20, missing="ignore"), holes, covariates=TABLE, most=4, random_state=0
+    )
+    assert found.n == 2
+
+
+def test_chosen_settings():
+    auto = selection.AutoSVD(SparseGraphSVD(), most=4, random_state=0).fit(X, covariates=TABLE)
+    assert auto.best_params_["n_components"] == 2
+    assert auto.best_estimator_.covariates_.shape == (100, 3)
+    assert auto.transform(X, covariates=TABLE).shape == (100, 2)
+    assert auto.score(X, covariates=TABLE) == auto.best_estimator_.score(X, covariates=TABLE)

@@ -1,0 +1,111 @@
+"""Covariates are saved with a model, in folders, tables and AnnData objects."""
+
+import json
+
+import anndata
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+import netbic
+from netbic import SparseGraphSVD
+from netbic.errors import InputError
+from support.batches import cohort
+
+X, TABLE = cohort(4)
+NAMES = [f"s{number}" for number in range(len(X))], [f"g{number}" for number in range(X.shape[1])]
+FRAME = pd.DataFrame(X, index=NAMES[0], columns=NAMES[1])
+NAMED = TABLE.set_axis(NAMES[0])
+MODEL = SparseGraphSVD(2, n_columns=20).fit(FRAME, covariates=NAMED)
+
+
+def in_folder(model, tmp_path):
+    netbic.save(model, tmp_path)
+    return netbic.load(tmp_path)
+
+
+WAYS = {
+    "folder": in_folder,
+    "tables": lambda model, _: netbic.io.from_frames(netbic.io.to_frames(model)),
+    "anndata": lambda model, _: netbic.tl.from_anndata(netbic.tl.to_anndata(model, FRAME)),
+}
+
+
+@pytest.mark.filterwarnings("ignore:X has feature names")  # tables do not say whether X had any
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_a_model_comes_back_with_its_covariates(way, tmp_path):
+    again = way(MODEL, tmp_path)
+    pd.testing.assert_frame_equal(again.covariates_, MODEL.covariates_)
+    pd.testing.assert_frame_equal(again.covariate_effects_, MODEL.covariate_effects_, check_names=False)
+    assert again.covariate_coding_ == MODEL.covariate_coding_
+    new = FRAME.iloc[::-1][:30]
+    np.testing.assert_array_equal(again.transform(new, covariates=NAMED), MODEL.transform(new, covariates=NAMED))
+    found = netbic.selection.verdicts(again, FRAME, n_pairs=3, random_state=0).table
+    pd.testing.assert_frame_equal(found, netbic.selection.verdicts(MODEL, FRAME, n_pairs=3, random_state=0).table)
+
+
+@pytest.mark.filterwarnings("ignore:covariates with one value", "ignore:X has feature names")
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_covariates_without_an_effect(way, tmp_path):
+    model = SparseGraphSVD(2, n_columns=20).fit(FRAME, covariates=NAMED.assign(batch="a")[["batch"]])
+    again = way(model, tmp_path)
+    assert again.covariates_.shape == (120, 0)
+    np.testing.assert_array_equal(again.transform(FRAME), model.transform(FRAME))
+
+
+def test_damaged_covariates_are_refused(tmp_path):
+    netbic.save(MODEL, tmp_path)
+    path = tmp_path / "model.json"
+    header = json.loads(path.read_text())
+    for damage in ({}, {**header["covariates"], "kept": [7, 8, 9]}, {**header["covariates"], "columns": ["age"]}, [1]):
+        path.write_text(json.dumps(header | {"covariates": damage}))
+        with pytest.raises(InputError, match="covariates of the model"):
+            netbic.load(tmp_path)
+    del header["covariates"]
+    path.write_text(json.dumps(header))
+    with pytest.raises(InputError, match="fitted with covariates, whose description is missing: fit again"):
+        netbic.load(tmp_path)
+
+
+def test_scores_by_name_with_missing_genes():
+    design = MODEL.covariate_coding_.encode(NAMED, 120, None)
+    filled = X.copy()
+    filled[:, :5] = MODEL.scaler_.offsets[:5] + (design @ MODEL.scaler_.effects)[:, :5]
+    expected = MODEL.transform(pd.DataFrame(filled, *NAMES), covariates=NAMED)
+    for kind in (np.asarray, sp.csr_array):
+        with pytest.warns(UserWarning, match="5 of .* genes of the modules are missing"):
+            scores = netbic.io.scores_by_name(MODEL, kind(X[:, 5:]), NAMES[1][5:], NAMED)
+        np.testing.assert_allclose(scores, expected, atol=1e-9)
+
+
+def test_anndata_objects(tmp_path):
+    adata = anndata.AnnData(FRAME, obs=NAMED)
+    netbic.tl.modules(adata, n_components=2, n_columns=20, covariates=["batch", "age"])
+    np.testing.assert_allclose(adata.varm["netbic"].T, MODEL.components_, atol=1e-12)
+    np.testing.assert_allclose(adata.obsm["X_netbic"], MODEL.transform(FRAME, covariates=NAMED), atol=1e-12)
+    netbic.tl.sample_groups(adata)
+    own = netbic.selection.sample_groups(MODEL, FRAME)["score"].to_numpy().reshape(2, -1).T
+    np.testing.assert_allclose(adata.obsm["netbic_scores"], own, atol=1e-9)
+    adata.write_h5ad(tmp_path / "a.h5ad")
+    part = anndata.read_h5ad(tmp_path / "a.h5ad")[20:70].copy()
+    netbic.tl.sample_groups(part)
+    np.testing.assert_allclose(part.obsm["netbic_scores"], own[20:70], atol=1e-9)
+    new = anndata.AnnData(FRAME[:30], obs=NAMED[:30])
+    netbic.tl.score(new, adata)
+    np.testing.assert_allclose(new.obsm["X_netbic"], adata.obsm["X_netbic"][:30], atol=1e-9)
+    del new.obs["age"]
+    with pytest.raises(InputError, match=r"^covariate 'age' is not a column of obs"):
+        netbic.tl.score(new, adata)
+    with pytest.raises(InputError, match=r"^covariate 'plate' is not a column of obs"):
+        netbic.tl.modules(adata, covariates=["plate"])
+    netbic.tl.modules(adata, n_components=2, n_columns=20)
+    assert "netbic_covariates" not in adata.obsm
+    assert netbic.tl.from_anndata(adata).covariates_ is None
+
+
+def test_pictures_show_corrected_values():
+    entries = netbic.pl.source.entries(MODEL, netbic.pl.source.data_of(MODEL, FRAME), np.arange(5), np.arange(50, 60))
+    design = MODEL.covariates_.to_numpy()
+    expected = X - MODEL.scaler_.offsets - design @ MODEL.scaler_.effects
+    np.testing.assert_allclose(entries, expected[:5, 50:60], atol=1e-10)
