@@ -66,7 +66,7 @@ _PACKAGES = {
     "tl",
 }
 _PACKAGES |= {"operators", "outofcore", "solver"}  # for extensions
-_PACKAGES |= {"files", "storage"}  # for the command line
+_PACKAGES |= {"files", "storage", "study"}  # for the command line
 
 __all__ = [
     "L0",
