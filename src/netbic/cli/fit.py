@@ -327,8 +327,10 @@ def _fingerprint(study: Study, covariates: pd.DataFrame | None) -> dict[str, str
     """Digests of the data of a fit."""
     if covariates is None:
         return study.fingerprint()
+    from netbic.study import digest
+
     columns = [covariates[name].astype(str).to_numpy(dtype=object) for name in covariates]
-    return study.fingerprint() | {"covariates": netbic.study.digest(*columns)}
+    return study.fingerprint() | {"covariates": digest(*columns)}
 
 
 def _cautions(n_samples: int, n_modules: int, verdict: bool) -> Iterator[str]:
