@@ -14,6 +14,7 @@ from netbic.readers import as_matrix
 from netbic.study.date_names import genes_as_dates
 from netbic.study.preprocessing import log_of_one_more, variances
 from netbic.study.sample_checks import (
+    MOST_PAIRS,
     SAME_CORRELATION,
     Outliers,
     n_nonzero,
@@ -118,14 +119,14 @@ def check_expression(
         return found
     with np.errstate(all="ignore"):
         values = _Values.of(X)
+        if not values.nonzero.size:
+            return found
         on_scale = list(_scale(values, log1p))
         wants_logs = bool(on_scale) and on_scale[0].kind in ("raw counts", "not logarithms")
-        found += on_scale
-        if not wants_logs and not scaled:
+        found += [*on_scale, *_samples(X, values, named[0], wants_logs), *_empty(X, values, named[1])]
+        # Without logarithms, and with a sample that failed, a few genes have most of the variance for that reason.
+        if not (scaled or wants_logs or any(finding.kind == "outlying samples" for finding in found)):
             found += _dominating(values, named[1])
-        found += _empty(X, values, named[1])
-        if X.shape[1] >= _FEWEST_GENES:
-            found += _samples(X, values, named[0], wants_logs)
     return found
 
 
@@ -197,7 +198,7 @@ class _Values:
 
 def _scale(values: _Values, log1p: bool) -> Iterator[Finding]:
     """Raw counts, values that are not logarithms, and logarithms of logarithms."""
-    if not values.nonzero.size or (values.few and not _mostly_small_counts(values.nonzero, values.zero_share)):
+    if values.few and not _mostly_small_counts(values.nonzero, values.zero_share):
         return
     given = np.expm1(values.nonzero) if log1p else values.nonzero
     least, middle = float(given.min()), float(np.median(given))
@@ -210,7 +211,7 @@ def _scale(values: _Values, log1p: bool) -> Iterator[Finding]:
             "sequencing depth dominate",
             "add `cpm=True` `log1p=True`",
         )
-    elif not log1p and most > _UNLOGGED and least > -0.05 * most and most > _WIDE * middle and _spread_as_mean(values):
+    elif not log1p and _are_unlogged(values, least, middle):
         yield _not_logarithms(least, most, middle)
     elif log1p and counts:
         yield from _depth(values)
@@ -236,6 +237,14 @@ def _are_counts(values: Array, zero_share: float, tolerance: float) -> bool:
 def _mostly_small_counts(values: Array, zero_share: float) -> bool:
     """Whether these can be counts of shallow sequencing: most of them 0, most others 1, and no upper end."""
     return zero_share > _MOSTLY_ZERO and bool(np.median(values) <= 2 and values.max() >= 8)
+
+
+def _are_unlogged(values: _Values, least: float, middle: float) -> bool:
+    """Whether most samples have values far above those of logarithms, and genes with a high mean vary more."""
+    highest = values.rows.max(axis=1)
+    typical = float(np.nanmedian(highest.toarray() if is_sparse(highest) else highest))
+    wide = typical > max(_UNLOGGED, _WIDE * middle) and least > -0.05 * typical
+    return wide and _spread_as_mean(values)
 
 
 def _spread_as_mean(values: _Values) -> bool:
@@ -325,6 +334,8 @@ def _empty(X: Matrix, values: _Values, genes: list[str]) -> Iterator[Finding]:
 
 def _samples(X: Matrix, values: _Values, names: list[str], wants_logs: bool) -> Iterator[Finding]:
     """Samples that are nearly the same, and samples that differ from all others."""
+    if X.shape[1] < _FEWEST_GENES:
+        return
     rows, columns = _some(X.shape[0], _SAMPLES), _some(X.shape[1], _GENES)
     compared = X[rows][:, columns]
     names = [names[at] for at in np.arange(X.shape[0])[rows]]
@@ -334,11 +345,18 @@ def _samples(X: Matrix, values: _Values, names: list[str], wants_logs: bool) -> 
     if wants_logs:
         compared = log_of_one_more(compared if is_sparse(compared) else np.maximum(compared, 0))
     if not values.few:
-        yield from _same(same_samples(compared), names, among)
+        yield from _same(same_samples(compared, _centre(compared, values.zero_share)), names, among)
     if values.zero_share > _MOSTLY_ZERO:
         yield from _outliers(nearly_empty_samples(compared), names, among)
     elif not is_sparse(compared):
         yield from _outliers(outlying_samples(compared), names, among)
+
+
+def _centre(X: Matrix, zero_share: float) -> Floats:
+    """Medians of the genes, which one extreme sample does not change; means if most values are zero."""
+    if is_sparse(X) or zero_share > _MOSTLY_ZERO:
+        return np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+    return np.asarray(np.median(X, axis=0), dtype=np.float64)
 
 
 def _complete(X: Array) -> Array:
@@ -354,7 +372,8 @@ def _same(pairs: list[tuple[int, int]], names: list[str], among: str) -> Iterato
     if not pairs:
         return
     listed = [f"{names[one]} = {names[other]}" for one, other in pairs]
-    which = "1 pair of samples has" if len(pairs) == 1 else f"{len(pairs)} pairs of samples have"
+    at_least = "at least " if len(pairs) == MOST_PAIRS else ""
+    which = "1 pair of samples has" if len(pairs) == 1 else f"{at_least}{len(pairs)} pairs of samples have"
     yield Finding(
         "same samples",
         f"{which} nearly the same values{among} (correlation above {SAME_CORRELATION}, genes centred; "
@@ -368,11 +387,15 @@ def _outliers(found: Outliers, names: list[str], among: str) -> Iterator[Finding
     if not found.samples.size:
         return
     which = tuple(names[at] for at in found.samples)
-    count = "1 sample differs" if len(which) == 1 else f"{len(which)} samples differ"
+    if len(which) == 1:
+        count, first, modules = "1 sample differs", "", "a module of its own"
+        remedy = "check it, and leave it out if it failed"
+    else:
+        count, first, modules = f"{len(which)} samples differ", "the first: ", "modules of their own"
+        remedy = "check them, and leave out those that failed"
     yield Finding(
         "outlying samples",
-        f"{count} from all others{among} ({_listed(which)}; {'' if len(which) == 1 else 'the first: '}{found.reason}) "
-        "and may form modules of their own",
-        "check them, and leave out those that failed",
+        f"{count} from all others{among} ({_listed(which)}; {first}{found.reason}) and may form {modules}",
+        remedy,
         which,
     )

@@ -6,32 +6,34 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.stats import rankdata
 
 from netbic.arrays import Array, Bools, Floats, Indices, Matrix, is_sparse
 
 SAME_CORRELATION = 0.999
 _PROJECTIONS = 64  # their correlation is within 0.001 of an exact one of 0.999
 _CANDIDATE = 0.995  # correlation of the projections from which on a pair is compared exactly
-_MOST_PAIRS = 500
+MOST_PAIRS = 500
 _BLOCK = 1000  # samples whose correlations are computed at once
 _FEWEST_VALUES = 20  # samples with fewer values other than zero may agree by chance
-_FEWEST_SAMPLES = 20  # fewer do not show what is usual
+_RANKED = 500  # genes
+_FEWEST_SAMPLES = 10  # fewer do not show what is usual
 _UPPER_DECILE = 1.2816  # of the normal distribution
 _FAR = 3.0, 6.5  # distance to the median profile: times the median distance, and standard deviations of its logarithm
 _UNRELATED = 0.5, 4.0  # correlation with the median profile: share of the usual one, and standard deviations below
 _RELATED = 0.6  # usual correlation from which on it says something: not in data whose genes are centred
 _FEW_DETECTED = 0.1  # share of the usual number of genes that are not zero
-_LARGEST = 20  # deviation, in medians: single larger ones do not make a sample an outlier
+_LARGEST = 10  # deviation, in medians: larger ones of a few genes do not make a sample an outlier
 
 
-def same_samples(X: Matrix) -> list[tuple[int, int]]:
-    """Pairs of samples whose profiles correlate above 0.999, the mean of each gene subtracted; at most 500.
+def same_samples(X: Matrix, centre: Floats) -> list[tuple[int, int]]:
+    """Pairs of samples whose profiles correlate above 0.999, the `centre` of each gene subtracted; at most 500.
 
     Candidates are found by random projections, so that a sparse matrix stays sparse.
     """
-    means = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
     directions = np.random.default_rng(0).standard_normal((X.shape[1], _PROJECTIONS))
-    projected = np.asarray(X @ directions.astype(X.dtype)) - means @ directions
+    directions -= directions.mean(axis=0)  # so that the mean of each sample does not count, as in a correlation
+    projected = np.asarray(X @ directions.astype(X.dtype)) - centre @ directions
     lengths = np.linalg.norm(projected, axis=1)
     enough = (lengths > 1e-6 * lengths.max(initial=0.0)) & (n_nonzero(X, axis=1) >= _FEWEST_VALUES)
     rows = np.flatnonzero(enough)
@@ -41,23 +43,28 @@ def same_samples(X: Matrix) -> list[tuple[int, int]]:
         one, other = np.nonzero(units[start : start + _BLOCK] @ units.T > _CANDIDATE)
         once = one + start < other
         pairs.append(rows[np.column_stack([one[once] + start, other[once]])])
-    candidates = np.concatenate(pairs)[:_MOST_PAIRS] if pairs else np.empty((0, 2), dtype=np.intp)
-    same = _correlations(X, means, candidates) > SAME_CORRELATION
+    candidates = np.concatenate(pairs)[:MOST_PAIRS] if pairs else np.empty((0, 2), dtype=np.intp)
+    same = _correlations(X, centre, candidates) > SAME_CORRELATION
     return [(int(one), int(other)) for one, other in candidates[same]]
 
 
-def _correlations(X: Matrix, means: Floats, pairs: Array) -> Floats:
-    """Correlations of pairs of samples, the mean of each gene subtracted."""
+def _correlations(X: Matrix, centre: Floats, pairs: Array) -> Floats:
+    """Correlations of pairs of samples after a profile was subtracted."""
     found = np.zeros(len(pairs))
-    shift = float(means @ means)
+    profile = centre - centre.mean()
     for start in range(0, len(pairs), 50):
         one, other = (X[pairs[start : start + 50, side]].astype(np.float64) for side in (0, 1))
-        products = [_inner(*both) for both in ((one, other), (one, one), (other, other))]
-        at_means = one @ means, other @ means
-        centred = products[0] - sum(at_means) + shift
-        squares = [own - 2 * at + shift for own, at in zip(products[1:], at_means, strict=True)]
-        found[start : start + 50] = centred / np.sqrt(np.maximum(squares[0] * squares[1], np.finfo(float).tiny))
+        squares = _covariance(one, one, profile) * _covariance(other, other, profile)
+        lengths = np.sqrt(np.maximum(squares, np.finfo(float).tiny))
+        found[start : start + 50] = _covariance(one, other, profile) / lengths
     return found
+
+
+def _covariance(one: Matrix, other: Matrix, profile: Floats) -> Floats:
+    """Inner products of samples minus a profile, all with mean 0; they are not formed, so that sparse ones stay so."""
+    sums = [np.asarray(rows.sum(axis=1)).ravel() for rows in (one, other)]
+    centred = _inner(one, other) - sums[0] * sums[1] / len(profile)
+    return np.asarray(centred - one @ profile - other @ profile + profile @ profile)
 
 
 def _inner(one: Matrix, other: Matrix) -> Floats:
@@ -70,7 +77,7 @@ def _inner(one: Matrix, other: Matrix) -> Floats:
 def n_nonzero(X: Matrix, axis: int) -> Indices:
     """How many values are not zero, by gene (axis 0) or by sample (axis 1)."""
     if is_sparse(X):
-        return np.asarray((X != 0).sum(axis=axis)).ravel()
+        return np.asarray(X.astype(bool).sum(axis=axis)).ravel()
     return np.asarray(np.count_nonzero(X, axis=axis))
 
 
@@ -91,30 +98,34 @@ def outlying_samples(X: Array) -> Outliers:
     if X.shape[0] < _FEWEST_SAMPLES:
         return Outliers(np.empty(0, dtype=np.intp))
     middle = np.median(X, axis=0)
-    deviations = np.abs(X - middle)
-    positive = deviations[deviations > 0]
-    if not positive.size:
-        return Outliers(np.empty(0, dtype=np.intp))
-    distances = np.minimum(deviations, _LARGEST * np.median(positive)).mean(axis=1)
-    correlations = _correlation_with(X, middle)
-    far, unrelated = _far(distances), _unrelated(correlations)
-    found = np.flatnonzero(far | unrelated)
+    deviations = X - middle
+    sizes = np.abs(deviations)
+    usual = np.median(sizes[sizes > 0]) if sizes.any() else 0.0
+    deviations = np.clip(deviations, -_LARGEST * usual, _LARGEST * usual)
+    distances = np.abs(deviations).mean(axis=1)
+    correlations = _rank_correlation_with(X, middle)
+    constant = X.min(axis=1) == X.max(axis=1)
+    constant &= 2 * np.count_nonzero(constant) < len(constant)
+    found = np.flatnonzero(_far(distances) | _unrelated(correlations) | constant)
     found = found[np.argsort(-distances[found], kind="stable")]
     if not found.size:
         return Outliers(found)
-    usual = np.median(distances)
-    reason = f"{distances[found[0]] / usual:.1f} times the usual distance to the median profile"
+    if constant[found[0]]:
+        return Outliers(found, "all values are equal")
+    reason = f"{distances[found[0]] / np.median(distances):.1f} times the usual distance to the median profile"
     if np.median(correlations) >= _RELATED:
         shown = f"{correlations[found[0]]:.2f} (usually {np.median(correlations):.2f})"
-        reason += f", correlation with it {shown}"
+        reason += f", rank correlation with it {shown}"
     return Outliers(found, reason)
 
 
-def _correlation_with(X: Array, profile: Array) -> Floats:
-    """Correlation of each sample with a profile; 0 for constant ones."""
-    centred, own = X - X.mean(axis=1, keepdims=True), profile - profile.mean()
-    lengths = np.linalg.norm(centred, axis=1) * np.linalg.norm(own)
-    return np.asarray(np.divide(centred @ own, lengths, out=np.zeros(len(X)), where=lengths > 0), dtype=np.float64)
+def _rank_correlation_with(X: Array, profile: Array) -> Floats:
+    """Spearman correlation of each sample with a profile, over at most 500 genes; 0 for constant samples."""
+    some = slice(None, None, -(-X.shape[1] // _RANKED))
+    ranks, own = (rankdata(values, axis=-1) for values in (X[:, some], profile[some]))
+    ranks, own = ranks - ranks.mean(axis=1, keepdims=True), own - own.mean()
+    lengths = np.linalg.norm(ranks, axis=1) * np.linalg.norm(own)
+    return np.asarray(np.divide(ranks @ own, lengths, out=np.zeros(len(X)), where=lengths > 0), dtype=np.float64)
 
 
 def _far(distances: Floats) -> Bools:
