@@ -250,6 +250,9 @@ def test_missing_values_change_nothing():
     counts = count_values(rng)
     counts[rng.random(counts.shape) < 0.05] = np.nan
     assert kinds(counts) == ["raw counts"]
+    assert kinds(counts + 0.5) == ["not logarithms"]
+    counts[:, rng.permuted(np.arange(500))[:60]] = np.nan
+    assert kinds(np.log1p(counts)) == []
 
 
 def test_of_a_dask_array_only_names_are_checked():

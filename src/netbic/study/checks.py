@@ -12,7 +12,7 @@ from netbic.arrays import Array, Floats, Matrix, is_sparse, kind_of, stored_valu
 from netbic.errors import one_line
 from netbic.readers import as_matrix
 from netbic.study.date_names import genes_as_dates
-from netbic.study.preprocessing import log_of_one_more, variances
+from netbic.study.preprocessing import column_means, log_of_one_more, variances
 from netbic.study.sample_checks import (
     MOST_PAIRS,
     SAME_CORRELATION,
@@ -241,15 +241,16 @@ def _mostly_small_counts(values: Array, zero_share: float) -> bool:
 
 def _are_unlogged(values: _Values, least: float, middle: float) -> bool:
     """Whether most samples have values far above those of logarithms, and genes with a high mean vary more."""
-    highest = values.rows.max(axis=1)
-    typical = float(np.nanmedian(highest.toarray() if is_sparse(highest) else highest))
+    rows = values.rows
+    highest = rows.max(axis=1).toarray() if is_sparse(rows) else np.fmax.reduce(rows, axis=1)  # NaN ignored
+    typical = float(np.nanmedian(highest))
     wide = typical > max(_UNLOGGED, _WIDE * middle) and least > -0.05 * typical
     return wide and _spread_as_mean(values)
 
 
 def _spread_as_mean(values: _Values) -> bool:
     """Whether genes with a high mean vary more, in proportion to it."""
-    means = np.asarray(values.rows.mean(axis=0, dtype=np.float64)).ravel()
+    means = column_means(values.rows)
     spreads = np.sqrt(variances(values.rows))
     known = (means > 0) & (spreads > 0)
     if np.count_nonzero(known) < _FEWEST_GENES:
