@@ -128,8 +128,7 @@ def modules(
         deque(model.iter_fit(X, names=(adata.obs_names, pd.Index(genes)), covariates=given), maxlen=0)
     store(adata, model, key_added, kept, layer)
     adata.obsm[f"X_{key_added}"] = model.transform(X, covariates=own_covariates(model))
-    if alignment is not None:
-        adata.uns[key_added]["alignment"] = json.dumps(alignment.to_dict())
+    adata.uns[key_added] |= {} if alignment is None else {"alignment": json.dumps(alignment.to_dict())}
     _write_obs_columns(adata, key_added, earlier, module_scores(model, X) if obs_columns else None)
     return adata if copy else None
 
