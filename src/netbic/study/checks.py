@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -64,10 +64,6 @@ class Finding:
 
     def __str__(self) -> str:
         return one_line(f"{self.problem}: {self.remedy}")
-
-    def to_dict(self) -> dict[str, Any]:
-        """As a dictionary of plain values, to be written as JSON."""
-        return asdict(self) | {"names": list(self.names)}
 
 
 def check_expression(
