@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 import netbic
+from netbic.cli.checks import checked
 from netbic.cli.command import Command, File, reads_a_study, split_lists
 
 
@@ -25,8 +26,8 @@ def align(expression: str, graph: str, as_json: bool, **options: Any) -> None:
     or a 10x folder.
     """
     study = netbic.io.open_study(expression, graph, **split_lists(options))
+    for line in [] if as_json else study.alignment.lines():
+        click.echo(line)
+    study = checked(study, silent=as_json)
     if as_json:
         click.echo(json.dumps(study.alignment.to_dict(), indent=1))
-        return
-    for line in study.alignment.lines():
-        click.echo(line)

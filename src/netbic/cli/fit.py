@@ -11,6 +11,7 @@ import click
 
 import netbic
 from netbic.cli.associate import AssociationOptions, SampleTable, describes_samples, open_sample_table
+from netbic.cli.checks import checked
 from netbic.cli.cluster import lazily, runs_on_dask
 from netbic.cli.command import (
     NETWORK,
@@ -298,6 +299,7 @@ def fit(expression: str, graph: str | None, gene_sets: str | None, **options: An
         echo(line, output.silent)
     samples = open_sample_table(comparing, expression, study.names[0], output.silent)
     inputs["sample_info"] = None if samples is None else samples.origin
+    study = checked(study, scaled=modelling.zscore, silent=output.silent)
     model, covariates = modelling.estimator(study), _covariates(modelling, samples, study)
     for line in _cautions(study.expression.shape[0], modelling.modules, output.verdict):
         echo(line, output.silent)

@@ -150,7 +150,7 @@ class Run:
                 further = write_extra(staged)
                 self._write_results(staged, model, study.alignment.to_dict(), further)
                 record = self._task.record() | {"state": "finished", "inputs": self._inputs}
-                record["warnings"] = [str(warning.message) for warning in caught]
+                record["warnings"] = study.alignment.warnings() + [str(warning.message) for warning in caught]
                 write_report(staged, record)
                 files.commit_files(staged, self.folder, files.RUN_RECORD, record)
             (self.folder / files.FIT_CHECKPOINT).unlink(missing_ok=True)

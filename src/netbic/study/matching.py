@@ -40,6 +40,7 @@ class Alignment:
     unmatched: tuple[str, ...] = ()
     first_samples: tuple[str, ...] = ()
     first_genes: tuple[str, ...] = ()
+    findings: list[dict[str, Any]] = field(default_factory=list)  # of the checks before a fit
 
     @property
     def isolated_share(self) -> float:
@@ -49,6 +50,10 @@ class Alignment:
     def to_dict(self) -> dict[str, Any]:
         """As a dictionary of plain values, to be written as JSON."""
         return asdict(self) | {"isolated_share": round(self.isolated_share, 4)}
+
+    def warnings(self) -> list[str]:
+        """What the checks before a fit found, a line each."""
+        return [str(finding["text"]) for finding in self.findings]
 
     def lines(self) -> Iterator[str]:
         """The summary as lines of text."""

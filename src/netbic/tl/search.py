@@ -21,6 +21,7 @@ from netbic.methods import usual_settings
 from netbic.penalties import L0, Dense, Penalty
 from netbic.readers import check_keywords
 from netbic.study import Alignment, align, with_names
+from netbic.tl.checks import warn_before_fit
 from netbic.tl.objects import covariates_in, read_matrix, store, writable
 
 if TYPE_CHECKING:
@@ -57,10 +58,11 @@ def modules(
     Parameters
     ----------
     adata : AnnData
-        Preprocessed expression data (usually normalised and log-transformed). Sparse matrices stay sparse, centring is
-        implicit. A Dask array (e.g. of `anndata.experimental.read_lazy`) or the X of a backed object is never loaded as
-        a whole: it is read block by block, by the workers of the current Dask client or by threads (`netbic[dask]`; a
-        backed matrix that is stored by columns is read into memory).
+        Preprocessed expression data (usually normalised and log-transformed; there is a warning if they look like raw
+        counts, see :func:`netbic.io.check_expression`). Sparse matrices stay sparse, centring is implicit. A Dask array
+        (e.g. of `anndata.experimental.read_lazy`) or the X of a backed object is never loaded as a whole: it is read
+        block by block, by the workers of the current Dask client or by threads (`netbic[dask]`; a backed matrix that is
+        stored by columns is read into memory).
     graph : graph-like, optional
         Prior graph of the genes: Graph, networkx, igraph, edge DataFrame (matched by `var_names`), or a square matrix
         with a row per gene of `adata`.
@@ -120,13 +122,13 @@ def modules(
     aligned, alignment = (None, None) if graph is None else _aligned(adata, graph, genes)
     model = SparseGraphSVD(n_components, n_rows=n_rows, n_columns=n_columns, column_graph=aligned, **parameters)
     _complete(model, preset, X, parameters)
+    warn_before_fit(X, adata.obs_names, genes, scaled=bool(model.scale))
     with reworded({"columns": "genes", "diagnostics_": f'uns["{key_added}"]["diagnostics"]'}):
         given = None if covariates is None else covariates_in(adata, covariates)
         deque(model.iter_fit(X, names=(adata.obs_names, pd.Index(genes)), covariates=given), maxlen=0)
     store(adata, model, key_added, kept, layer)
     adata.obsm[f"X_{key_added}"] = model.transform(X, covariates=own_covariates(model))
-    if alignment is not None:
-        adata.uns[key_added]["alignment"] = json.dumps(alignment.to_dict())
+    adata.uns[key_added] |= {} if alignment is None else {"alignment": json.dumps(alignment.to_dict())}
     _write_obs_columns(adata, key_added, earlier, module_scores(model, X) if obs_columns else None)
     return adata if copy else None
 

@@ -1,0 +1,45 @@
+"""Checks of the data before a fit: a line each, printed and stored with the summary of the matching."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+import netbic
+
+if TYPE_CHECKING:
+    from netbic.study import Finding, Study
+
+_OPTIONS = {"scale": "--zscore", "n_variable": "--top-genes", "id_map": "--id-map"}
+
+
+def checked(study: Study, *, scaled: bool = False, silent: bool = False) -> Study:
+    """The same study, with what the checks found in its `alignment`; each finding is printed as a warning."""
+    logged = any(step["step"] == "log1p" for step in study.alignment.steps)
+    found = netbic.io.check_expression(study.expression.matrix, *study.names, log1p=logged, scaled=scaled)
+    findings = [{"kind": each.kind, "text": _in_options(each), "names": list(each.names)} for each in found]
+    for finding in [] if silent else findings:
+        click.echo(f"warning: {finding['text']}", err=True)
+    return replace(study, alignment=replace(study.alignment, findings=findings))
+
+
+def _in_options(finding: Finding) -> str:
+    """A finding as a sentence, with the options of the command line.
+
+    Examples
+    --------
+    >>> _in_options(netbic.io.Finding("raw counts", "these look like raw counts", "add `cpm=True` `log1p=True`"))
+    'these look like raw counts: add --cpm --log1p'
+    >>> _in_options(netbic.io.Finding("empty genes", "90 of 500 genes are empty", "use `n_variable=410`"))
+    '90 of 500 genes are empty: use --top-genes 410'
+    """
+
+    def option(found: re.Match[str]) -> str:
+        value = "" if found[2] in (None, "True") else f" {found[2]}"
+        return _OPTIONS.get(found[1], f"--{found[1]}") + value
+
+    remedy = re.sub(r"`(\w+)(?:=(\w+))?`", option, finding.remedy)
+    return str(replace(finding, remedy=remedy))
