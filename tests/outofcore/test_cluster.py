@@ -307,7 +307,7 @@ def test_interrupted_work_is_cancelled(cluster_to_kill, streamed):
     thread.start()
     try:
         with pytest.raises(KeyboardInterrupt):
-            model().fit(slow(da.from_array(DENSE, chunks=(10, -1)), seconds=0.1))
+            model().fit(slow(da.from_array(DENSE, chunks=(10, -1)), seconds=0.5))
     finally:
         ended.set()
     thread.join()
