@@ -80,8 +80,9 @@ def block_mathml(writer, node):
 
 
 def without_aliases(app, what, name, found, skip, options):
-    """Skip the fields of named tuples, for which Python generates a docstring without information."""
-    return True if (getattr(found, "__doc__", None) or "").startswith("Alias for field number") else None
+    """Skip what others generate: fields of named tuples, and scikit-learn's methods of metadata routing."""
+    generated = (getattr(found, "__doc__", None) or "").startswith("Alias for field number")
+    return True if generated or re.fullmatch(r"set_\w+_request", name.rpartition(".")[2]) else None
 
 
 def without_introduction(app, what, name, found, options, lines):
