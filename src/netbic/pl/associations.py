@@ -36,9 +36,9 @@ def associations(
     Red means that the samples of a level, or with large values, have high scores in the module; blue that they have low
     scores. The colour is Spearman's correlation for numbers, 2 AUC - 1 for a level of a category against all others,
     and for survival times the binary logarithm of the hazard ratio per standard deviation of the scores, cut at 1: the
-    risk doubles (red) or halves (blue). The same number is written in the cell, with one star for an adjusted p-value of
-    up to 0.05, two up to 0.01 and three up to 0.001. Of a category with two levels, only the first one is drawn, because the
-    second one is its opposite. Grey cells have no value.
+    risk doubles (red) or halves (blue). The same number is written in the cell, with one star for an adjusted p-value
+    of up to 0.05, two up to 0.01 and three up to 0.001. Of a category with two levels, only the first one is drawn,
+    because the second one is its opposite. Grey cells have no value.
 
     Parameters
     ----------
