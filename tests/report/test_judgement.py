@@ -254,10 +254,15 @@ def test_groups_are_not_looked_for_among_selected_samples(study, tmp_path):
         signs = np.sign(model.left_vectors_[:, number])
         assert module.scores.groups.tolist() == [{1: "up", -1: "down", 0: ""}[sign] for sign in signs]
         assert f"<b>Samples:</b> {module.samples_in_words}, up and down by the signs of their weights." in text
-    adaptive = netbic.SparseGraphSVD(1, row_penalty=netbic.AdaptiveSupport(), n_columns=40).fit(study.expression)
-    netbic.save(adaptive, tmp_path)
-    assert not adaptive.rows_.all()
-    assert not contents.gather(tmp_path).modules[0].selected  # this penalty looks for groups among all samples
+    grouped = study.expression.to_numpy() + 3 * np.outer(np.arange(120) < 40, np.arange(study.expression.shape[1]) < 40)
+    for X, by_scores in (
+        (study.expression.to_numpy(), True),
+        (grouped, False),
+    ):
+        adaptive = netbic.SparseGraphSVD(1, row_penalty=netbic.AdaptiveSupport(), n_columns=40).fit(X)
+        netbic.save(adaptive, tmp_path)
+        assert not adaptive.rows_.all()
+        assert contents.gather(tmp_path).modules[0].selected == by_scores
 
 
 @pytest.mark.parametrize("word", ["doubtful", "repeats 1", "too few samples to tell"])

@@ -98,7 +98,7 @@ def leading_loadings(genes: Floats) -> Floats:
 
 
 def _distance(values: Floats) -> float:
-    """Of the first value from the others, in standard deviations of these; NaN if they are all the same."""
+    """Distance of the first value from the mean of the others, in their standard deviations; NaN if these are equal."""
     spread = float(values[1:].std())
     return float((values[0] - values[1:].mean()) / spread) if spread > 0 else np.nan
 
@@ -110,7 +110,7 @@ def _p_value(values: Floats) -> float:
 def _loading_correlation(
     weights: Floats, loadings: Floats, n_draws: int, generator: np.random.Generator
 ) -> tuple[float, float]:
-    """Correlation of weights and loadings, and its p-value; NaN if either are all the same.
+    """Correlation of weights and loadings, and its p-value; NaN if all weights or all loadings are equal.
 
     The sign of a vector of loadings is arbitrary: it is chosen so that their product with the weights is positive.
     """

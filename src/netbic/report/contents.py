@@ -33,6 +33,7 @@ from netbic.report.network import subnetwork
 from netbic.report.samples import SampleScores
 from netbic.report.settings import enrichment_rows, input_rows, setting_rows
 from netbic.report.tables import Tables
+from netbic.selection import selected_samples
 from netbic.solver import LARGE_GRAPH_SHARE
 from netbic.storage import load, summary_table
 from netbic.study import Alignment
@@ -258,7 +259,7 @@ def _modules(model: SparseGraphSVD, tables: Tables, level: float) -> Iterator[Mo
     chosen = model.choices_.loc[~model.choices_["fallback"].astype(bool), "module"]
     bounded = model.smoothness_scale == "module" and smoothness_of(model.column_smoothness, "module") < 1
     summary = summary_table(model).assign(chosen=lambda table: bounded | table["module"].isin(chosen))
-    selected = _with_selected_samples(model)
+    selected = selected_samples(model).tolist()
     names = module_names(model, tables.sets)
     for number, row in enumerate(_rows(summary)):
         own = tables.scores[number]
@@ -290,12 +291,6 @@ def _modules(model: SparseGraphSVD, tables: Tables, level: float) -> Iterator[Mo
             tuple(findings(tables.associations, number)),
             tuple(box_plots(None if own is None else own.scores, tables.sample_info, tables.associations)),
         )
-
-
-def _with_selected_samples(model: SparseGraphSVD) -> list[bool]:
-    """Which modules keep only samples with extreme scores (and not a group of samples, which a penalty may find)."""
-    by_groups = model.row_penalty is not None and model.row_penalty.chooses_size
-    return [not by_groups and not kept.all() for kept in model.rows_]
 
 
 def _by_sign(scores: SampleScores | None, weights: NDArray[Any]) -> SampleScores | None:

@@ -10,6 +10,7 @@ from netbic.selection.error_bounds import expected_false, pcer_threshold, thresh
 from netbic.selection.graph_value import GraphValue, graph_value
 from netbic.selection.grid import default_grid
 from netbic.selection.groups import SampleGroups, group_summary, sample_groups
+from netbic.selection.groups import selected_samples as selected_samples
 from netbic.selection.n_modules import ModuleCount, n_modules
 from netbic.selection.stability import AxisStability, Stability, stability
 from netbic.selection.tune import Tuning, tune

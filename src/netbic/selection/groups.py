@@ -49,7 +49,7 @@ class SampleGroups:
         with one_blas_thread():
             groups = [score_groups(column) for column in scores.T]
         tables = [_table(module, samples, scores[:, module], found) for module, found in enumerate(groups)]
-        selected = _selected_samples(model) & (len(samples) == len(model.left_vectors_))
+        selected = selected_samples(model) & (len(samples) == len(model.left_vectors_))
         summaries = [
             _summary(module, len(samples), chosen, found)
             for module, (chosen, found) in enumerate(zip(selected.tolist(), groups, strict=True))
@@ -157,7 +157,7 @@ def _table(module: int, samples: Array, scores: Floats, found: ScoreGroups) -> p
     return pd.DataFrame({"module": module, "sample": samples, "score": scores, "group": groups}, columns=_COLUMNS)
 
 
-def _selected_samples(model: SparseGraphSVD) -> Bools:
+def selected_samples(model: SparseGraphSVD) -> Bools:
     """Whether each module has kept samples for their extreme scores (and not for groups among all samples)."""
     if model.n_rows is None and model.row_penalty is None:
         return np.zeros(len(model.rows_), dtype=bool)  # a sample that was left out has the score zero
