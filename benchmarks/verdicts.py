@@ -1,11 +1,11 @@
 """How often `selection.verdicts` calls a module strong or moderate: data without modules, with planted ones, tumours.
 
-python benchmarks/verdicts.py [--runs 60] [--seed 1] [--kinds "permuted;counts"]
+python benchmarks/verdicts.py [--runs 60] [--seed 1] [--kinds "permuted;counts"] [--settings "all samples;chosen"]
 python benchmarks/verdicts.py --real      (needs NETBIC_DATA)
 
-Both settings have a graph of the genes with hubs and small cliques. "all samples": the defaults of `SparseGraphSVD`
-with 25 genes per module. "tenth": a tenth of the samples in each module, Hotelling deflation, the normalised graph
-term with relative smoothness 0.2.
+All settings have a graph of the genes with hubs and small cliques. "all samples": the defaults of `SparseGraphSVD`
+with 25 genes per module. "chosen": the same, with sizes chosen from the data as `netbic fit` does. "tenth": a tenth
+of the samples in each module, Hotelling deflation, the normalised graph term with relative smoothness 0.2.
 """
 
 import argparse
@@ -21,6 +21,7 @@ import scipy.sparse as sp
 from netbic import Graph, SparseGraphSVD
 from netbic.enrichment import gene_sets
 from netbic.io import read_gene_sets
+from netbic.methods import usual_settings
 from netbic.selection import verdicts
 from netbic.simulate import cohort
 from problems import simulations
@@ -105,14 +106,16 @@ def duplicated(generator, n, p):
     return X, [members]
 
 
+ALL_SAMPLES = {
+    "planted, 30 % of samples, shift 1": partial(planted, share=0.3, strength=1.0),
+    "planted, 30 % of samples, shift 1.25": partial(planted, share=0.3, strength=1.25),
+    "planted, 30 % of samples, shift 1.75": partial(planted, share=0.3, strength=1.75),
+    "eight copies of a gene": duplicated,
+    "two batches": two_batches,
+}
 PLANTED = {
-    "all samples": {
-        "planted, 30 % of samples, shift 1": partial(planted, share=0.3, strength=1.0),
-        "planted, 30 % of samples, shift 1.25": partial(planted, share=0.3, strength=1.25),
-        "planted, 30 % of samples, shift 1.75": partial(planted, share=0.3, strength=1.75),
-        "eight copies of a gene": duplicated,
-        "two batches": two_batches,
-    },
+    "all samples": ALL_SAMPLES,
+    "chosen": ALL_SAMPLES,
     "tenth": {
         "planted, 10 % of samples, shift 2": partial(planted, share=0.1, strength=2.0),
         "planted, 10 % of samples, shift 2.5": partial(planted, share=0.1, strength=2.5),
@@ -144,7 +147,10 @@ def model_for(setting, generator, n, p, smoothness=None):
     options = {"n_columns": min(SIZE, p // 5), "column_graph": graph_of(generator, p), "random_state": 0}
     if setting == "tenth":
         options |= OLD | {"n_rows": max(2, n // 10)}
-    elif smoothness is not None:
+    elif setting == "chosen":
+        del options["n_columns"]
+        options |= usual_settings((n, p))
+    if setting != "tenth" and smoothness is not None:
         options |= {"graph_term": "normalized", "smoothness_scale": "relative"}  # the default limits its own weight
     return SparseGraphSVD(N_MODULES, column_smoothness=smoothness, **options)
 
@@ -196,10 +202,10 @@ def planted_row(kind, setting, runs, seed):
     }  # fmt: skip
 
 
-def print_simulations(runs, seed, kinds):
-    chosen = [kind for kind in NULLS if not kinds or kind in kinds]
-    for setting in ("all samples", "tenth"):
-        for number, kind in enumerate(chosen):
+def print_simulations(runs, seed, kinds, settings):
+    nulls = [kind for kind in NULLS if not kinds or kind in kinds]
+    for setting in settings:
+        for number, kind in enumerate(nulls):
             show(null_row(kind, setting, runs, seed), number == 0)
         names = [kind for kind in PLANTED[setting] if not kinds or kind in kinds]
         for number, kind in enumerate(names):
@@ -279,12 +285,14 @@ def main():
     parser.add_argument("--runs", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kinds", default="", help="names of data, separated by semicolons")
+    parser.add_argument("--settings", default=";".join(PLANTED), help="all samples, chosen or tenth, by semicolons")
     parser.add_argument("--real", action="store_true")
     options = parser.parse_args()
     if options.real:
         real(Path(os.environ["NETBIC_DATA"]), options.seed)
     else:
-        print_simulations(options.runs, options.seed, [kind for kind in options.kinds.split(";") if kind])
+        kinds = [kind for kind in options.kinds.split(";") if kind]
+        print_simulations(options.runs, options.seed, kinds, options.settings.split(";"))
 
 
 if __name__ == "__main__":
