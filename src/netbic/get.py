@@ -1,11 +1,12 @@
 """Results as tables, from a fitted model, an AnnData object, or the folder of a fit.
 
 In parameters and in columns called `module`, modules are numbered from 0. Names of columns such as `module_1` count
-from 1, like all labels that people read.
+from 1, like all labels that people read; such a name can be given instead of the number.
 """
 
 from __future__ import annotations
 
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -25,14 +26,16 @@ from netbic.storage import load, sides_of
 _AXES = {"genes": "columns", "samples": "rows", "cells": "rows"}
 
 
-def modules_df(source: Any, module: int | None = None, *, axis: str = "genes", key: str = "netbic") -> pd.DataFrame:
+def modules_df(
+    source: Any, module: int | str | None = None, *, axis: str = "genes", key: str = "netbic"
+) -> pd.DataFrame:
     """The members of modules, ranked by their absolute weights.
 
     Parameters
     ----------
     source : SparseGraphSVD, AnnData, or folder of a fit
-    module : int, optional
-        Default: all modules.
+    module : int or str, optional
+        Its number (from 0), or the name of its column of scores (`"module_1"`). Default: all modules.
     axis : {"genes", "samples", "cells"}
         Which members; "cells" is another word for samples.
     key : str
@@ -116,7 +119,7 @@ def gene_sets_df(
     source: Any,
     gene_sets: Any = None,
     *,
-    module: int | None = None,
+    module: int | str | None = None,
     side: str | None = None,
     max_q: float | None = None,
     key: str = "netbic",
@@ -128,7 +131,7 @@ def gene_sets_df(
     source : SparseGraphSVD, AnnData, or folder of a fit
     gene_sets : mapping of term to genes, or path of a GMT file, optional
         Default: the table in the folder, of which sets with larger adjusted p-values were left out.
-    module : int, optional
+    module : int or str, optional
     side : {"up", "down", "both"}, optional
     max_q : float, optional
         Largest adjusted p-value.
@@ -157,8 +160,9 @@ def gene_sets_df(
 def associations_df(
     source: Any,
     *,
-    module: int | None = None,
+    module: int | str | None = None,
     variable: str | None = None,
+    test: str | None = None,
     max_q: float | None = None,
     key: str = "netbic",
 ) -> pd.DataFrame:
@@ -167,17 +171,32 @@ def associations_df(
     Parameters
     ----------
     source : AnnData after `tl.associate`, or folder of a fit
-    module : int, optional
-    variable : str, optional
+    module : int or str, optional
+    variable, test : str, optional
+        Only the tests of this variable, only this test (for example "Mann-Whitney").
     max_q : float, optional
         Largest adjusted p-value.
     key : str
         Key of the modules in an AnnData object.
+
+    Examples
+    --------
+    >>> import anndata, netbic, numpy as np
+    >>> study = netbic.simulate.cohort(200, 500, n_modules=1, strength=2, random_state=0)
+    >>> adata = anndata.AnnData(study.expression)
+    >>> adata.obs["planted"] = np.where(study.samples[0], "yes", "no")
+    >>> netbic.tl.modules(adata, n_modules=1, n_genes=60)
+    >>> netbic.tl.associate(adata, keys=["planted"])
+    >>> netbic.get.associations_df(adata, test="Mann-Whitney")[["variable", "level", "effect_name"]]
+      variable level effect_name
+    0  planted    no         AUC
+    1  planted   yes         AUC
     """
     table = _stored(source, "associations", key, "run netbic associate for a folder, tl.associate for AnnData")
-    if variable is not None:
-        check_choice("variable", variable, dict.fromkeys(table["variable"]), InputError)
-        table = table[table["variable"] == variable]
+    for column, chosen in (("variable", variable), ("test", test)):
+        if chosen is not None:
+            check_choice(column, chosen, dict.fromkeys(table[column]), InputError)
+            table = table[table[column] == chosen]
     return _chosen(table, module, max_q, "q")
 
 
@@ -205,14 +224,24 @@ def _model(source: Any, key: str) -> SparseGraphSVD:
     )
 
 
-def _numbers(model: SparseGraphSVD, module: int | None) -> list[int]:
+def _numbers(model: SparseGraphSVD, module: int | str | None) -> list[int]:
     known = range(model.n_components_)
     if module is None:
         return list(known)
-    if isinstance(module, bool) or module not in known:
+    number = _number(module)
+    if isinstance(number, bool) or number not in known:
         numbers = f"0 to {len(known) - 1}" if known else "none"
         raise InputError(f"module={module!r} does not exist: modules are numbered from 0 (there are: {numbers})")
-    return [int(module)]
+    return [int(number)]
+
+
+def _number(module: int | str) -> int:
+    """The number of a module, counted from 0; "module_1" (or "key_1", with another `key_added`) is 0."""
+    if not isinstance(module, str):
+        return module
+    if (label := re.fullmatch(r".+_([1-9]\d*)", module)) is None:
+        raise InputError(f"module={module!r}: expected a number, from 0, or the name of a column such as 'module_1'")
+    return int(label[1]) - 1
 
 
 def _scores_of_object(adata: Any, key: str) -> np.ndarray:
@@ -240,9 +269,9 @@ def _stored(source: Any, name: str, key: str, remedy: str) -> pd.DataFrame:
     return pd.DataFrame(table)
 
 
-def _chosen(table: pd.DataFrame, module: int | None, max_q: float | None, q: str) -> pd.DataFrame:
+def _chosen(table: pd.DataFrame, module: int | str | None, max_q: float | None, q: str) -> pd.DataFrame:
     if module is not None:
-        table = table[table["module"] == module]
+        table = table[table["module"] == _number(module)]
     if max_q is not None:
         table = table[table[q] <= max_q]
     return table.reset_index(drop=True)

@@ -1,5 +1,6 @@
 """Heatmap of associations: signed effects, stars, which columns are drawn."""
 
+import anndata
 import numpy as np
 import pandas as pd
 import pytest
@@ -84,3 +85,21 @@ def test_tables_without_a_direction_and_other_tables():
     assert [text.get_text() for text in ax.texts] == ["no association has a direction"]
     with pytest.raises(netbic.InputError, match="no column 'effect'"):
         pl.associations(MIXED.drop(columns="effect"))
+
+
+def test_an_annotated_object_has_its_own_table():
+    study = netbic.simulate.cohort(60, 100, n_modules=1, strength=2, random_state=0)
+    adata = anndata.AnnData(study.expression)
+    netbic.tl.modules(adata, n_modules=1, n_genes=20, key_added="own")
+    with pytest.raises(netbic.InputError, match=r"no table of associations: .* tl.associate for AnnData"):
+        pl.associations(adata, key="own")
+    adata.obs["site"] = np.where(np.arange(60) % 2, "a", "b")
+    netbic.tl.associate(adata, keys=["site"], key="own")
+    texts = [
+        [text.get_text() for text in pl.associations(source, key="own").texts]
+        for source in (adata, adata.uns["own"]["associations"])
+    ]
+    assert texts[0] == texts[1]
+    assert len(texts[0]) == 1
+    with pytest.raises(TypeError, match="source=int: expected an AnnData object or the folder of a fit"):
+        pl.associations(3)

@@ -120,6 +120,11 @@ def test_tables_of_models_objects_and_folders_agree(adata, tmp_path):
     own = get.modules_df(adata, 1)
     assert own["weights"].tolist() == weights[own["names"]].tolist()
     assert len(own) == 30
+    pd.testing.assert_frame_equal(get.modules_df(adata, "module_2"), own)
+    with pytest.raises(InputError, match=r"module='module_3' does not exist: modules are numbered from 0"):
+        get.modules_df(adata, "module_3")
+    with pytest.raises(InputError, match=r"module='second': expected a number, from 0, or the name of a column"):
+        get.modules_df(adata, "second")
     pd.testing.assert_frame_equal(get.modules_df(adata, 0, axis="cells"), get.modules_df(adata, 0, axis="samples"))
     for wrong in (2, -1, 0.5, True):
         with pytest.raises(InputError, match=r"does not exist: modules are numbered from 0 \(there are: 0 to 1\)"):
@@ -150,7 +155,11 @@ def test_stored_tables_are_filtered_or_missing(adata):
         get.associations_df(adata)
     adata.obs["site"] = np.where(np.arange(120) % 2, "a", "b")
     tl.associate(adata, keys=["site"])
-    assert {*get.associations_df(adata, module=1)["module"]} == {1}
+    for second in (1, "module_2"):
+        assert {*get.associations_df(adata, module=second)["module"]} == {1}
+    assert {*get.associations_df(adata, test="Mann-Whitney")["effect_name"]} == {"AUC"}
+    with pytest.raises(InputError, match="test='AUC' is not known: choose one of 'Kruskal-Wallis', 'Mann-Whitney'"):
+        get.associations_df(adata, test="AUC")
     assert get.associations_df(adata, max_q=-1).empty
     with pytest.raises(InputError, match="variable='x' is not known: choose one of 'site'"):
         get.associations_df(adata, variable="x")

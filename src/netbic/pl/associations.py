@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,10 +13,12 @@ from numpy.typing import NDArray
 from netbic.association import signed_effects
 from netbic.errors import InputError
 from netbic.estimators import check_count
+from netbic.get import associations_df
 from netbic.pl.canvas import DIVERGING, SMALL, axes_for, colour_bar
 from netbic.pl.names import LITERAL, label_text
 
 if TYPE_CHECKING:
+    from anndata import AnnData
     from matplotlib.axes import Axes
 
 _STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
@@ -25,10 +28,11 @@ _MINUS = "\N{MINUS SIGN}"
 
 
 def associations(
-    table: pd.DataFrame,
+    table: pd.DataFrame | AnnData | str | Path,
     *,
     names: Sequence[str] | None = None,
     n_columns: int = 40,
+    key: str = "netbic",
     ax: Axes | None = None,
 ) -> Axes:
     """Plot the associations of modules (rows) with variables of the samples (columns), as a heatmap of signed effects.
@@ -42,13 +46,15 @@ def associations(
 
     Parameters
     ----------
-    table : DataFrame
+    table : DataFrame, AnnData after `tl.associate`, or folder of a fit
         The `table` of `netbic.associate`, or the content of associations.tsv. Modules are numbered from 0 in the table,
         and from 1 in the plot.
     names : list of str, optional
         Names of all modules, e.g. of `netbic.enrichment.module_names`.
     n_columns : int
         Maximum number of columns; those with the smallest adjusted p-values are drawn.
+    key : str
+        Key of the modules in an AnnData object.
     ax : Axes, optional
 
     Returns
@@ -65,6 +71,7 @@ def associations(
     ['0.88***', '−0.10']
     """
     check_count("n_columns", n_columns)
+    table = table if isinstance(table, pd.DataFrame) else associations_df(table, key=key)
     drawn = signed_effects(table)
     if drawn.empty:
         ax = axes_for(ax, (4.0, 1.5))
