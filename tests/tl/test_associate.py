@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 import netbic
 
@@ -51,3 +52,46 @@ def test_wrong_names_are_refused(adata):
         netbic.tl.associate(adata, keys=["plantd"])
     with pytest.raises(netbic.InputError, match="has no modules 'other'"):
         netbic.tl.associate(adata, key="other")
+
+
+def with_donors(adata):
+    """Ten donors of 14 cells, and 10 cells of which the donor is not known; each donor has both conditions."""
+    donor = np.repeat([f"donor {k}" for k in range(10)] + [None], [14] * 10 + [10])
+    adata.obs["donor"] = pd.Categorical(donor)
+    adata.obs["sex"] = np.where(np.isin(donor, [f"donor {k}" for k in range(4)]), "f", "m")
+    adata.obs["condition"] = np.tile(["control", "treated"], 75)
+    return adata
+
+
+def test_averages_of_donors_are_tested(adata):
+    netbic.tl.associate(with_donors(adata), keys="sex", by="donor")
+    found = netbic.get.associations_df(adata, test="Mann-Whitney")
+    scores = netbic.get.scores_df(adata).groupby(adata.obs["donor"], observed=True).mean()
+    assert found["n"].eq(10).all()
+    for module in (0, 1):
+        values = scores[f"module_{module + 1}"]
+        expected = stats.mannwhitneyu(values[:4], values[4:])
+        row = found[(found["module"] == module) & (found["level"] == "f")].iloc[0]
+        assert row["p"] == pytest.approx(expected.pvalue)
+        assert row["effect"] == pytest.approx(expected.statistic / 24)
+    netbic.tl.associate(adata, by="donor")
+    assert {*netbic.get.associations_df(adata)["variable"]} == {"sex"}  # others differ between cells of a donor
+
+
+def test_donors_with_both_conditions_are_compared_in_pairs(adata):
+    netbic.tl.associate(with_donors(adata), keys="condition", by=["donor", "condition"], adjust="donor")
+    found = netbic.get.associations_df(adata, test="linear model")
+    assert found["n"].eq(20).all()
+    scores = netbic.get.scores_df(adata).groupby([adata.obs["donor"], adata.obs["condition"]], observed=True).mean()
+    for module in (0, 1):
+        control, treated = (scores[f"module_{module + 1}"].xs(name, level=1) for name in ("control", "treated"))
+        assert found["p"][module] == pytest.approx(stats.ttest_rel(control, treated).pvalue)
+
+
+def test_columns_that_vary_within_a_donor_are_refused(adata):
+    with pytest.raises(netbic.InputError, match="'condition' has several values among cells of the same donor: add it"):
+        netbic.tl.associate(with_donors(adata), keys=["condition"], by="donor")
+    with pytest.raises(netbic.InputError, match=r"by='patient' is not a column of obs \(there are: planted, age"):
+        netbic.tl.associate(adata, by="patient")
+    with pytest.raises(netbic.InputError, match="no column 'sexx'"):
+        netbic.tl.associate(adata, keys="sexx", by="donor")

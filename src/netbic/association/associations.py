@@ -167,6 +167,8 @@ def associate_scores(
     Parameters
     ----------
     scores : DataFrame of shape (n_samples, n_modules)
+        Its columns are the numbers of the modules, or have other names in the order of the modules (as in
+        `netbic.get.scores_df`).
     groups : DataFrame of the same shape, optional
         "up", "down" or "" of each sample. Default: no groups.
     table, variables, types, survival, adjust : as for `associate`
@@ -183,6 +185,9 @@ def associate_scores(
     sex: categorical (text with 2 different values): f, m
     sex: m is higher in module 1 (AUC 1.00, q = 0.03)
     """
+    if not pd.api.types.is_integer_dtype(scores.columns):
+        scores = scores.set_axis(range(scores.shape[1]), axis=1)
+        groups = None if groups is None else groups.set_axis(scores.columns, axis=1)
     match = match_samples(scores.index, table)
     chosen = read_variables(match.table, variables=variables, types=types, survival=survival, adjust=adjust)
     covariates = tuple(dict.fromkeys(adjust or ()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
@@ -326,6 +327,7 @@ def _doubt(evidence: _Evidence, ratio: float) -> str:
         return f"a search in only half of the samples does not find it again ({limits})"
     if ratio < _RATIO:
         beyond = "once the signals of earlier modules are removed, " if evidence.ratio_alone >= _RATIO else ""
+        ratio = math.floor(10 * ratio) / 10  # 1.98 is written as 1.9: "2.0 times" would seem to be enough
         limits = f"{_times(ratio)} as much as random genes ({_RATIO:g} times are needed)"
         return f"{beyond}its genes move together only {limits} in samples not used to find it"
     text = f"only {evidence.genes_found_again:.0%} of its genes are found again, and {evidence.by_graph}"

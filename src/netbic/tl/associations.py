@@ -23,6 +23,7 @@ def associate(
     adata: AnnData,
     keys: str | Iterable[str] | None = None,
     *,
+    by: str | Sequence[str] | None = None,
     key: str = "netbic",
     types: Mapping[str, str | Sequence[object]] | None = None,
     survival: tuple[str, str] | Sequence[tuple[str, str]] | None = None,
@@ -33,7 +34,7 @@ def associate(
 
     See :func:`netbic.associate` for the tests. Cells of one donor are not independent, so that p-values of donors'
     properties (treatment, disease) are far too small if there are several cells of each donor. Use them to rank
-    modules, and test averages per donor.
+    modules, and test the averages of donors: `by="donor"`.
 
     Parameters
     ----------
@@ -41,6 +42,11 @@ def associate(
         After `modules`. Scores and groups are computed by `sample_groups` unless they are stored.
     keys : str or list of str, optional
         Columns of obs. Default: all that can be tested.
+    by : str or list of str, optional
+        Columns of obs, such as "donor". The scores of cells with the same values are averaged, and the averages are
+        tested (pseudobulk). If each donor was measured under both conditions, use `by=["donor", "condition"]` and
+        `adjust="donor"`. Cells of which a value of `by` is missing are left out, and so are columns with several values
+        in one average. Groups are not tested.
     key : str
         Key of the modules.
     types, survival, adjust
@@ -65,6 +71,14 @@ def associate(
     >>> table = adata.uns["netbic"]["associations"]
     >>> table.loc[table["test"] == "Fisher, up", ["level", "effect_name"]].to_dict("list")
     {'level': ['no', 'yes'], 'effect_name': ['odds ratio', 'odds ratio']}
+
+    Twenty donors with ten cells each:
+
+    >>> adata.obs["donor"] = [f"donor {k % 20}" for k in range(200)]
+    >>> adata.obs["age"] = [30 + k % 20 for k in range(200)]
+    >>> netbic.tl.associate(adata, keys="age", by="donor")
+    >>> adata.uns["netbic"]["associations"]["n"].unique().tolist()
+    [20]
     """
     adata = writable(adata, copy)
     from_anndata(adata, key)  # raises if there are no modules
@@ -74,16 +88,40 @@ def associate(
     if names.has_duplicates:
         raise InputError(f"{names[names.duplicated()][0]!r} occurs more than once in obs_names: make names unique")
     scores = pd.DataFrame(np.asarray(adata.obsm[f"{key}_scores"]), index=names)
-    groups = adata.obsm[f"{key}_groups"].astype(object).set_axis(scores.columns, axis=1)
-    found = associate_scores(
-        scores,
-        groups.where(groups.notna(), ""),
-        adata.obs.drop(columns=[name for name in adata.obs.columns if _SCORES.match(str(name))]),
-        variables=[keys] if isinstance(keys, str) else keys,
-        types=types,
-        survival=survival,
-        adjust=[adjust] if isinstance(adjust, str) else adjust,
-    )
+    table = adata.obs.drop(columns=[name for name in adata.obs.columns if _SCORES.match(str(name))])
+    keys, adjust = _listed(keys), _listed(adjust)
+    if by is None:
+        groups = adata.obsm[f"{key}_groups"].astype(object).set_axis(scores.columns, axis=1)
+        groups = groups.where(groups.notna(), "")
+    else:
+        needed = [*(keys or []), *(adjust or []), *np.ravel([] if survival is None else survival)]
+        scores, table = _averages(scores, table, _listed(by) or [], needed)
+        groups = None
+    found = associate_scores(scores, groups, table, variables=keys, types=types, survival=survival, adjust=adjust)
     adata.uns[key]["associations"] = storable(found.table)
     adata.uns[key]["variables"] = storable(found.variables)
     return adata if copy else None
+
+
+def _listed(names: str | Iterable[str] | None) -> list[str] | None:
+    return [names] if isinstance(names, str) else None if names is None else list(names)
+
+
+def _averages(
+    scores: pd.DataFrame, obs: pd.DataFrame, by: list[str], needed: list[str]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Mean scores of cells with the same values in the columns `by`, and the columns of obs that describe them."""
+    if unknown := [name for name in by if name not in obs.columns]:
+        known = ", ".join(map(str, obs.columns)) or "none"
+        raise InputError(f"by={unknown[0]!r} is not a column of obs (there are: {known})")
+    known_cells = obs[by].notna().all(axis=1).to_numpy()
+    obs = obs[known_cells]
+    sets = obs.groupby(by, observed=True, sort=False).ngroup().to_numpy()
+    first = obs[~pd.Series(sets).duplicated().to_numpy()]  # in the order of the sets
+    constant = [name for name in obs.columns if obs[name].groupby(sets).nunique(dropna=False).le(1).all()]
+    if varying := [name for name in needed if name in obs.columns and name not in constant]:
+        raise InputError(
+            f"{varying[0]!r} has several values among cells of the same {' and '.join(by)}: add it to `by`"
+        )
+    means = scores[known_cells].groupby(sets).mean()
+    return means.set_axis(first.index, axis=0), first[constant]
