@@ -15,7 +15,7 @@
 # Documentation
 #   make docs            the documentation site, in docs/_build/html
 #   make paper           the paper's figures and table, in docs/paper
-#   make pictures        redraw the README's figure
+#   make pictures        redraw the README's figure and those of the tutorials on real data
 #   make bench           compare running times with other packages (minutes)
 # Release
 #   make build           wheel and sdist, in dist
@@ -112,6 +112,7 @@ bench: install
 
 pictures: install
 	$(BIN)/python docs/pictures.py
+	$(BIN)/python docs/tutorial_pictures.py
 
 # The tools of the site are large: they are installed here, not by every `make install`.
 docs: $(VENV)/.installed-docs

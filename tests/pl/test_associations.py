@@ -20,7 +20,7 @@ MIXED = table(
     (0, "age", np.nan, "Pearson", 0.9, "Pearson r", 0.0),
     (0, "site", "", "Kruskal-Wallis", 0.3, "epsilon squared", 0.0),
     (0, "site", "a", "Mann-Whitney", 0.75, "AUC", 0.001),
-    (0, "site", "b", "Mann-Whitney", 0.5, "AUC", 0.9),
+    (0, "site", "b", "Mann-Whitney", 0.499, "AUC", 0.9),
     (0, "site", "c", "Mann-Whitney", 0.25, "AUC", 0.06),
     (0, "site", "a", "Fisher, up", 7.0, "odds ratio", 0.0),
     (0, "er", "yes", "Mann-Whitney", 1.0, "AUC", 0.01),
@@ -38,7 +38,7 @@ def test_effects_are_signed_and_opposite_levels_are_drawn_once():
     assert columns == ["age", "site: a", "site: b", "site: c", "er: yes", "alive"]
     assert [label.get_text() for label in ax.get_yticklabels()] == ["1", "3"]
     values = np.ma.filled(ax.images[0].get_array(), np.nan)
-    np.testing.assert_allclose(values[0], [-0.5, 0.5, 0.0, -0.5, 1.0, 0.5])
+    np.testing.assert_allclose(values[0], [-0.5, 0.5, -0.002, -0.5, 1.0, 0.5])
     np.testing.assert_allclose(values[1], [np.nan] * 5 + [-1.0])
     assert ax.images[0].get_clim() == (-1, 1)
     written = {(round(text.get_position()[0]), round(text.get_position()[1])): text.get_text() for text in ax.texts}

@@ -159,7 +159,7 @@ def survival_times(table: pd.DataFrame, time: str, event: str) -> Variable:
             f"{shown(event)} has no event (all {known.sum():,} values are 0), so survival cannot be tested"
         )
     n_events = int((events[known] == 1).sum())
-    return Variable(time, SURVIVAL, f"event: {event} ({n_events:,} seen)", times, events=events == 1)
+    return Variable(time, SURVIVAL, f"event: {event}, {n_events:,} seen", times, events=events == 1)
 
 
 def is_events(column: pd.Series[Any]) -> bool:

@@ -107,7 +107,8 @@ def _cells(drawn: pd.DataFrame, modules: list[int], columns: list[str]) -> tuple
         if column in places and np.isfinite(signed):
             at = rows[int(module)], places[column]
             values[at] = signed
-            texts[at] = f"{signed:.2f}".replace("-", _MINUS) + next((s for limit, s in _STARS if q <= limit), "")
+            written = f"{signed:z.2f}".replace("-", _MINUS)  # z: 0.00, not -0.00
+            texts[at] = written + next((s for limit, s in _STARS if q <= limit), "")
     return values, texts
 
 

@@ -1,0 +1,89 @@
+"""Make the pictures of the tutorials on real data: `make pictures`, where NETBIC_DATA names their folder.
+
+The code of the pages is run in a temporary folder, and the pictures that it draws are kept. The report is photographed
+by Chromium (playwright, as for the browser tests).
+"""
+
+import contextlib
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+import anndata
+import matplotlib.pyplot as plt
+from PIL import Image
+from sklearn.manifold import TSNE
+
+ROOT = Path(__file__).parents[1]
+IMAGES = ROOT / "docs" / "images"
+sys.path.insert(0, str(ROOT / "tests"))
+
+from support.pages import run_page  # noqa: E402
+from support.tutorials import DONORS, link_data, text_of  # noqa: E402
+
+
+def keep(picture, name, width=1000):
+    """Save a picture with few colours, which makes the file small."""
+    image = Image.open(picture).convert("RGB")
+    if image.width > width:
+        image = image.resize((width, round(image.height * width / image.width)), Image.Resampling.LANCZOS)
+    image.quantize(200, dither=Image.Dither.NONE).save(IMAGES / f"tutorial-{name}.png", optimize=True)
+
+
+def photograph(report, picture, height):
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1000, "height": height}, reduced_motion="reduce")
+        page.goto(report.resolve().as_uri())
+        page.screenshot(path=picture)
+        browser.close()
+
+
+def draw_cells(adata, picture):
+    """The cells in two dimensions, four times."""
+    places = TSNE(random_state=0).fit_transform(adata.obsm["X_netbic"])
+    figure, axes = plt.subplots(1, 4, figsize=(13, 4.2), layout="constrained")
+    for ax, key in zip(axes, ("cell_type", "condition", "module_5", "module_7"), strict=True):
+        values = adata.obs[key]
+        if key.startswith("module"):
+            drawn = ax.scatter(*places.T, s=2, c=values, cmap="viridis", rasterized=True)
+            figure.colorbar(drawn, ax=ax, shrink=0.7)
+        else:
+            for level in values.unique():
+                ax.scatter(*places[values == level].T, s=2, label=level)
+            ax.legend(fontsize=7, markerscale=4, frameon=False, ncols=2, loc="upper center", bbox_to_anchor=(0.5, 0))
+        ax.set(title=key, xticks=[], yticks=[])
+    figure.savefig(picture, dpi=100)
+
+
+def tumours(data):
+    link_data("breast-tumours", Path(), data)
+    run_page(text_of("breast-tumours"))
+    photograph(Path("brca/report.html"), "report.png", height=835)
+    for name in ("report", "associations", "scores", "survival"):
+        keep(f"{name}.png", name)
+
+
+def cells(data):
+    link_data("single-cells", Path(), data)
+    run_page(text_of("single-cells").partition(DONORS)[0])
+    keep("associations.png", "cell-associations")
+    draw_cells(anndata.read_h5ad("cells.h5ad"), "cells.png")
+    keep("cells.png", "cells", width=1300)
+
+
+def main():
+    if not os.environ.get("NETBIC_DATA"):
+        raise SystemExit("the pictures of the tutorials need real data: set NETBIC_DATA to their folder")
+    data = Path(os.environ["NETBIC_DATA"]).resolve()
+    for draw in (tumours, cells):
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            draw(data)
+
+
+if __name__ == "__main__":
+    main()
