@@ -63,7 +63,7 @@ def draw_cells(adata, picture):
 def tumours(data):
     link_data("breast-tumours", Path(), data)
     run_page(text_of("breast-tumours"))
-    photograph(Path("brca/report.html"), "report.png", height=835)
+    photograph(Path("brca/report.html"), "report.png", height=808)
     for name in ("report", "associations", "scores", "survival"):
         keep(f"{name}.png", name)
 
