@@ -10,6 +10,7 @@ from scipy.stats import false_discovery_control, mannwhitneyu
 
 import netbic
 from netbic.association import associate_scores, match_samples, read_variables, strongest
+from support.batches import cohort, residuals
 
 N = 60
 SAMPLES = [f"s{k}" for k in range(N)]
@@ -271,3 +272,24 @@ def test_the_page_runs(capsys):
         exec(code, scope := {})
     assert "subtype: A is higher in module 1" in capsys.readouterr().out
     assert scope["found"].table.columns.tolist() == COLUMNS
+
+
+def test_scores_of_a_model_with_covariates_are_those_of_the_residuals():
+    X, covariates = cohort(3, n_samples=100)
+    names = [f"s{k}" for k in range(100)]
+    frame, covariates = pd.DataFrame(X, index=names), covariates.set_axis(names)
+    model = netbic.SparseGraphSVD(2, n_columns=20).fit(frame, covariates=covariates)
+    table = pd.DataFrame({"age": covariates["age"], "other": np.random.default_rng(0).standard_normal(100)})
+    scores = pd.DataFrame(residuals(X, covariates) @ model.components_.T, index=names)
+    expected = associate_scores(scores, None, table).table
+    for given in (None, covariates):
+        found = netbic.associate(model, frame, table, covariates=given).table
+        found = found[found["test"].isin(expected["test"])]
+        np.testing.assert_allclose(found["effect"], expected["effect"], atol=1e-8)
+    new = netbic.associate(model, frame[::-1][:60], table, covariates=covariates).table
+    pd.testing.assert_frame_equal(
+        new, netbic.associate(model, frame[::-1][:60], table[::-1], covariates=covariates[::-1]).table
+    )
+    for other in (frame[:60], frame[::-1], frame[::-1].to_numpy()):
+        with pytest.raises(netbic.InputError, match=r"fitted with covariates.*: give those of .* \(`covariates`\)$"):
+            netbic.associate(model, other, table[:60] if len(other) == 60 else table)

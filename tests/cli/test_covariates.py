@@ -74,7 +74,7 @@ PROBLEMS = {
     "no such column": (
         ("--covariates", "plaet"),
         "samples.tsv",
-        "--covariates plaet: the sample table has no such column",
+        "the sample table has no column 'plaet' (--covariates): it has plate, ...",
     ),
     "missing label": (
         ("--covariates", "note"),
@@ -115,3 +115,52 @@ def test_sizes_chosen_with_covariates(files, tmp_path):
     given = ("--sample-info", files / "samples.tsv", "--covariates", "batch", "--modules", 4, "--no-report", "--auto")
     done = run_successfully("fit", files / "expression.tsv", *given, "--out", tmp_path / "out")
     assert netbic.load(tmp_path / "out").n_components_ == 2, done.output
+
+
+def tune(files, out, *more):
+    grid = ("--modules", 2, "--genes", "10,20", "--folds", 3)
+    return run("tune", files / "expression.tsv", *grid, "--out", out, *more)
+
+
+def test_tuning_equals_that_of_the_library(files, tmp_path):
+    given = ("--sample-info", files / "samples.tsv", "--covariates", "batch,age")
+    done = tune(files, tmp_path / "out", *given)
+    assert done.exit_code == 0, done.output
+    for line in ("matched: 80 of 80 samples (100%)", "covariate batch: 3 groups (a, b, c)", "covariate age: a number"):
+        assert f"{line}\n" in done.output
+    assert "next: netbic fit ... --covariates batch,age " in done.output
+    frame = pd.read_csv(files / "expression.tsv", sep="\t", index_col=0).T
+    model = netbic.SparseGraphSVD(2, random_state=0)
+    grid = {"n_columns": [10, 20]}
+    found = netbic.selection.tune(model, frame, grid, covariates=TABLE.set_axis(SAMPLES), n_folds=3, random_state=0)
+    scores = netbic.io.read_table(tmp_path / "out" / "tuning.tsv")["score"]
+    np.testing.assert_allclose(scores, found.table["score"], atol=1e-10)
+    assert tune(files, tmp_path / "plain").exit_code == 0
+    assert not np.allclose(netbic.io.read_table(tmp_path / "plain" / "tuning.tsv")["score"], scores, atol=0.05)
+
+
+def test_tuning_asks_for_what_is_missing(files, tmp_path):
+    done = tune(files, tmp_path / "out", "--covariates", "batch")
+    assert (done.exit_code, done.output.splitlines()[-1]) == (
+        2,
+        "Error: --covariates needs a sample table: use --sample-info",
+    )
+    done = tune(files, tmp_path / "out", "--sample-info", files / "samples.tsv")
+    assert done.exit_code == 2
+    assert done.output == "Error: --sample-info is used for covariates only: add --covariates, or omit it\n"
+    done = tune(files, tmp_path / "out", "--sample-info", files / "fewer.tsv", "--covariates", "batch")
+    assert done.exit_code == 1
+    assert "Error: covariate 'batch' is missing for 1 sample ('s3'): fill it in" in done.output
+    assert not list((tmp_path / "out").glob("*"))
+
+
+def test_tuning_prints_the_checks_of_the_data(files, tmp_path):
+    frame = pd.read_csv(files / "expression.tsv", sep="\t", index_col=0)
+    frame.assign(s9=frame["s8"]).to_csv(tmp_path / "doubled.tsv", sep="\t")
+    grid = ("--modules", 1, "--genes", 10, "--folds", 2)
+    done = run("tune", tmp_path / "doubled.tsv", *grid, "--out", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    assert "warning: " in done.stderr
+    assert "s8" in done.stderr
+    quiet = run("tune", tmp_path / "doubled.tsv", *grid, "--out", tmp_path / "quiet", "--quiet")
+    assert quiet.stderr == ""

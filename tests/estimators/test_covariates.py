@@ -289,7 +289,7 @@ PROBLEMS = {
     ),
     "everything": (
         lambda: np.random.default_rng(0).standard_normal((120, 118)),
-        "^covariates have 118 independent columns, which leave nothing of 120 samples: use fewer",
+        "^covariates have 118 degrees of freedom, which leave nothing of 120 samples: use fewer",
     ),
     "a vector": (lambda: TABLE["age"].to_numpy(), r"^covariates have shape \(120,\): .* covariates\.reshape\(-1, 1\)"),
     "text": (

@@ -31,9 +31,10 @@ def test_verdicts_judge_what_covariates_leave():
 def test_too_few_samples_for_the_covariates():
     few, table = X[:24], pd.DataFrame({"batch": list("abcdef") * 4})
     reason = selection.verdicts(clone(MODEL).fit(few, covariates=table), few).table["reason"][0]
-    assert reason == "Too few samples to tell: 24 samples and 5 columns of covariates, at least 30 are needed."
+    given = "24 samples and 5 degrees of freedom of covariates"
+    assert reason == f"Too few samples to tell: {given}, at least 30 are needed."
     crowded = clone(MODEL).fit(few, covariates=np.random.default_rng(0).standard_normal((24, 11)))
-    with pytest.raises(InputError, match=r"^covariates have 11 columns, which leave nothing of a half of 12 samples"):
+    with pytest.raises(InputError, match=r"^covariates have 11 degrees of freedom, .* nothing of a half of 12 samples"):
         selection.stability(crowded, few, n_pairs=2)
 
 

@@ -13,6 +13,7 @@ from netbic.association.results import Result
 from netbic.association.sample_table import read_variables
 from netbic.association.survival import kaplan_meier, log_rank
 from netbic.association.variables import Variable
+from netbic.association.variables import check_known as check_known
 from netbic.association.wording import in_words, strongest
 from netbic.association.wording import variable_line as variable_line
 from netbic.association.writing import WRITTEN as WRITTEN

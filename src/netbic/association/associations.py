@@ -75,6 +75,7 @@ def associate(
     types: Types | None = None,
     survival: Survival | None = None,
     adjust: Iterable[str] | None = None,
+    covariates: Any = None,
 ) -> Associations:
     """Test which modules are associated with labels, numbers and survival times of the samples.
 
@@ -103,7 +104,10 @@ def associate(
     survival : (str, str) or list of such pairs, optional
         The columns with the time and the event (1 seen, 0 not seen).
     adjust : list of str, optional
-        Covariates: partial correlations, linear models and Cox models with these columns are used instead.
+        Columns that the tests are adjusted for: partial correlations, linear models and Cox models are used instead.
+    covariates : as for `SparseGraphSVD.fit`, optional
+        If the model was fitted with covariates, those of the samples in X: their effects are removed from X before the
+        scores are computed. Not needed for the samples of the fit.
 
     Returns
     -------
@@ -128,7 +132,7 @@ def associate(
                 "DataFrame with the names of the samples as its index"
             )
         own_names = np.array([str(name) for name in table.index], dtype=object)
-    found = SampleGroups.find(model, X, names=list(own_names)).table
+    found = SampleGroups.find(model, X, names=list(own_names), covariates=covariates).table
     scores, groups = wide(found)
     options: dict[str, Any] = {"variables": variables, "types": types, "survival": survival, "adjust": adjust}
     return associate_scores(scores, groups, table, **options)

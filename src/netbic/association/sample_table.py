@@ -78,7 +78,7 @@ def design_of(covariates: list[Variable]) -> Floats | None:
         names = ", ".join(variable.name for variable in covariates)
         raise InputError(
             f"the covariates ({names}) leave nothing to test: {len(complete):,} samples have all of them, and they "
-            f"have {rank:,} independent columns; adjust for fewer (`adjust`)",
+            f"have {rank:,} degrees of freedom; adjust for fewer (`adjust`)",
             ["adjust"],
         )
     return design

@@ -17,6 +17,13 @@ if TYPE_CHECKING:
 
     from netbic.association import Associations
 
+types_option = click.option(
+    "--types",
+    metavar="NAME=TYPE",
+    multiple=True,
+    help="Type of a column: categorical, ordered, numeric, or its levels in order (grade=low<middle<high). Guessed by "
+    "default. May be repeated.",
+)
 describes_samples = options(
     click.option(
         "--variables", metavar="NAME,...", show_default="all that can be tested", help="Columns of the sample table."
@@ -30,13 +37,7 @@ describes_samples = options(
         multiple=True,
         help="Columns with the time and the event (1 seen, 0 not seen). May be repeated.",
     ),
-    click.option(
-        "--types",
-        metavar="NAME=TYPE",
-        multiple=True,
-        help="Type of a column: categorical, ordered, numeric, or its levels in order (grade=low<middle<high). "
-        "Guessed by default. May be repeated.",
-    ),
+    types_option,
 )
 
 
@@ -56,7 +57,7 @@ class AssociationOptions:
             "variables": None if self.variables is None else _names(self.variables),
             "adjust": _names(self.adjust or ""),
             "survival": [_pair(text) for text in self.survival] or None,
-            "types": dict(map(_type, self.types)),
+            "types": given_types(self.types),
         }
 
     def check(self, expression: str) -> None:
@@ -71,6 +72,11 @@ def has_obs(expression: str) -> bool:
     return expression.lower().rstrip("/").endswith((".h5ad", ".zarr"))
 
 
+def sample_table_of(sample_info: str | None, expression: str) -> str | None:
+    """The file with the sample table: the one that was given, or the expression file if it has one."""
+    return sample_info or (expression if has_obs(expression) else None)
+
+
 def _names(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
@@ -79,6 +85,11 @@ def _pair(text: str) -> tuple[str, str]:
     if len(names := _names(text)) != 2:
         raise click.UsageError(f"--survival {text!r}: name two columns, TIME,EVENT")
     return names[0], names[1]
+
+
+def given_types(texts: tuple[str, ...]) -> dict[str, str | list[str]]:
+    """The values of --types by column."""
+    return dict(map(_type, texts))
 
 
 def _type(text: str) -> tuple[str, str | list[str]]:
@@ -150,7 +161,7 @@ def open_sample_table(chosen: AssociationOptions, expression: str, samples: Any,
     """
     chosen.check(expression)
     keywords = chosen.keywords()
-    path = chosen.sample_info or (expression if has_obs(expression) else None)
+    path = sample_table_of(chosen.sample_info, expression)
     if path is None:
         return None
     try:

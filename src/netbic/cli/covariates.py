@@ -3,17 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
 import netbic
+from netbic.cli.associate import given_types, sample_table_of
+from netbic.cli.command import echo
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _CODES = 10  # up to so many different whole numbers are the codes of groups, unless their type is given
 _LISTED = 5
+
+covariates_option = click.option(
+    "--covariates",
+    metavar="NAME,...",
+    help="Columns of the sample table (batch, age, ...) whose effects are removed from the data before the search.",
+)
+
+
+@dataclass(frozen=True)
+class CovariateOptions:
+    """Covariates without tests of other columns of the sample table."""
+
+    sample_info: str | None
+    covariates: str | None
+    types: tuple[str, ...]
+
+    def check(self) -> None:
+        """Refuse a sample table that would not be used."""
+        if self.sample_info is not None and not covariate_names(self.covariates):
+            raise click.UsageError("--sample-info is used for covariates only: add --covariates, or omit it")
+
+    def read(self, expression: str, samples: Any, silent: bool) -> pd.DataFrame | None:
+        """The covariates of the samples; how the sample table was matched is printed."""
+        names = covariate_names(self.covariates)
+        path = sample_table_of(self.sample_info, expression)
+        if not names or path is None:
+            return read_covariates(names, None, samples, {})
+        import pandas as pd
+
+        match = netbic.association.match_samples(pd.Index(samples), netbic.io.read_sample_info(path))
+        for line in match.lines():
+            echo(line, silent)
+        return read_covariates(names, match.table, samples, given_types(self.types))
 
 
 def covariate_names(text: str | None) -> list[str]:
@@ -36,10 +72,7 @@ def read_covariates(
     import pandas as pd
 
     matched = netbic.association.match_samples(pd.Index(samples), table).table
-    for name in names:
-        if name not in matched.columns:
-            known = ", ".join(map(str, matched.columns[:10])) + (", ..." if matched.shape[1] > 10 else "")
-            raise click.UsageError(f"--covariates {name}: the sample table has no such column (it has {known})")
+    netbic.association.check_known(names, matched.columns, "covariates")
     return pd.DataFrame({name: _typed(matched[name], types.get(name)) for name in names}, index=pd.Index(samples))
 
 

@@ -30,7 +30,7 @@ from netbic.cli.command import (
     split_lists,
     take,
 )
-from netbic.cli.covariates import covariate_lines, covariate_names, read_covariates
+from netbic.cli.covariates import covariate_lines, covariate_names, covariates_option, read_covariates
 from netbic.cli.extras import FEWEST_SAMPLES, VERDICT_SECONDS, Extras
 from netbic.cli.summary import summary_json, summary_lines
 from netbic.cli.wording import counted, in_genes
@@ -189,11 +189,7 @@ class ModelOptions:
     help="Table with a row for each sample (labels, numbers, survival times) to compare with the modules; see netbic "
     "associate.",
 )
-@click.option(
-    "--covariates",
-    metavar="NAME,...",
-    help="Columns of the sample table (batch, age, ...) whose effects are removed from the data before the search.",
-)
+@covariates_option
 @describes_samples
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for the results.")
 @click.option("--modules", default=10, type=click.IntRange(1), help="Number of modules.")

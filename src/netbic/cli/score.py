@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import netbic
-from netbic.cli.associate import has_obs
+from netbic.cli.associate import sample_table_of
 from netbic.cli.command import Command, File, reads_expression, split_lists
 from netbic.cli.covariates import read_covariates
 
@@ -68,7 +68,7 @@ def _covariates(model: SparseGraphSVD, sample_info: str | None, expression: str,
         if sample_info is not None:
             raise click.UsageError("--sample-info: the modules were found without covariates, so no table is needed")
         return None
-    path = sample_info or (expression if has_obs(expression) else None)
+    path = sample_table_of(sample_info, expression)
     names = [each.name for each in coding.covariates]
     if path is None:
         raise click.UsageError(f"the modules were found with covariates ({', '.join(names)}): give --sample-info")

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import click
 
 import netbic
+from netbic.cli.associate import types_option
+from netbic.cli.checks import checked
 from netbic.cli.cluster import client_of
 from netbic.cli.command import (
     NETWORK,
@@ -27,9 +29,12 @@ from netbic.cli.command import (
     split_lists,
     take,
 )
+from netbic.cli.covariates import CovariateOptions, covariate_lines, covariates_option
 from netbic.cli.wording import OPTIONS, in_genes
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from netbic.estimators import SparseGraphSVD
     from netbic.selection import Tuning
     from netbic.study import Study
@@ -62,6 +67,7 @@ class TuneCommand(Command):
     resume_hint = restart_hint = "run the same command again to continue"
     groups: ClassVar[dict[str, str]] = {
         "Main options": "graph out modules genes samples smoothness criterion folds best force",
+        "Sample table": "sample_info covariates types",
         "Reading the expression data": READING,
         "Reading the network": NETWORK,
         "Preprocessing": PREPROCESSING,
@@ -118,6 +124,14 @@ class TuningOptions:
 @click.command(cls=TuneCommand)
 @click.argument("expression", type=File)
 @click.option("--graph", type=File, help="Network file, as for netbic fit.")
+@click.option(
+    "--sample-info",
+    type=File,
+    show_default="obs of an .h5ad file",
+    help="Table with a row for each sample, for --covariates.",
+)
+@covariates_option
+@types_option
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for the results.")
 @click.option("--modules", default=10, type=click.IntRange(1), help="Number of modules per fit.")
 @click.option(
@@ -174,7 +188,8 @@ def tune(
     """
     inputs = options | {"expression": expression, "graph": graph}
     _check_folder(out, force, {role: inputs.get(name) for name, role in netbic.files.INPUT_LABELS.items()})
-    asked, silent = take(TuningOptions, options), quiet or as_json
+    asked, removed, silent = take(TuningOptions, options), take(CovariateOptions, options), quiet or as_json
+    removed.check()
     if asked.dask is not None and asked.jobs is not None:
         raise click.UsageError(
             "--jobs (processes on this machine) and --dask (a cluster) cannot be combined: use one of them"
@@ -182,11 +197,13 @@ def tune(
     study = netbic.io.open_study(expression, graph, **split_lists(options))
     for line in study.alignment.lines():
         echo(line, silent)
+    covariates = removed.read(expression, study.names[0], silent)
+    study = checked(study, scaled=asked.zscore, silent=silent)
     out.mkdir(parents=True, exist_ok=True)
     with netbic.io.locked(out):
         if force:
             (out / netbic.files.TUNING_CHECKPOINT).unlink(missing_ok=True)
-        tuning = _tuned(study, out / netbic.files.TUNING_CHECKPOINT, asked, silent)
+        tuning = _tuned(study, out / netbic.files.TUNING_CHECKPOINT, asked, covariates, silent)
         found = {"best_params": netbic.io.settings_of(tuning.best_params_), "verdict": tuning.verdict}
         with netbic.files.signals_deferred():
             with netbic.files.scratch_folder(out, _RECORD) as staged:
@@ -195,7 +212,7 @@ def tune(
             (out / netbic.files.TUNING_CHECKPOINT).unlink()
     if as_json:
         click.echo(json.dumps(found, indent=1))
-    for line in _conclusion(tuning, asked.modules, out):
+    for line in _conclusion(tuning, asked.modules, removed.covariates, out):
         echo(line, silent)
 
 
@@ -224,12 +241,14 @@ def _remove_leftovers(out: Path) -> None:
             (out / netbic.files.TUNING_CHECKPOINT).unlink(missing_ok=True)
 
 
-def _tuned(study: Study, checkpoint: Path, asked: TuningOptions, silent: bool) -> Tuning:
+def _tuned(
+    study: Study, checkpoint: Path, asked: TuningOptions, covariates: pd.DataFrame | None, silent: bool
+) -> Tuning:
     from netbic.outofcore import ClusterError
 
     model = asked.model(study)
     grid = asked.grid(model, study.expression.shape)
-    parameters = asked.parameters() | {"checkpoint": checkpoint}
+    parameters = asked.parameters() | {"checkpoint": checkpoint, "covariates": covariates}
     try:
         with client_of(asked.dask), progress_bar("fits", asked.n_fits(grid), 0, silent) as update:
             parameters["progress"] = lambda done, total: update(done)
@@ -237,16 +256,22 @@ def _tuned(study: Study, checkpoint: Path, asked: TuningOptions, silent: bool) -
     except netbic.storage.CheckpointMismatch as problem:
         remedy = "use the same options, choose another folder, or use --force to start again"
         raise click.ClickException(in_genes(f"{problem.problem}: {remedy}")) from None
+    except netbic.InputError:
+        raise
     except ValueError as problem:
         raise click.ClickException(in_genes(str(problem))) from None
     except ClusterError as problem:
         raise click.ClickException(f"{problem} ({TuneCommand.resume_hint})") from None
 
 
-def _conclusion(tuning: Tuning, n_modules: int, out: Path) -> list[str]:
-    """The verdict, where the table is, and the command to run next."""
+def _conclusion(tuning: Tuning, n_modules: int, covariates: str | None, out: Path) -> list[str]:
+    """How covariates were used, the verdict, where the table is, and the command to run next."""
     sizes = " ".join(f"{OPTIONS[name]} {value:g}" for name, value in tuning.best_params_.items() if name in OPTIONS)
     chosen = f"--modules {n_modules} {sizes}"
     if tuning.unidentified:
         chosen = "with sizes of your choice, or with --auto"
-    return [in_genes(tuning.verdict), f"all settings: {out}/tuning.tsv", f"next: netbic fit ... {chosen}"]
+    if covariates:
+        chosen = f"--covariates {covariates} {chosen}"
+    coding = tuning.best_estimator_.covariate_coding_
+    used = [] if coding is None else covariate_lines(coding)
+    return [*used, in_genes(tuning.verdict), f"all settings: {out}/tuning.tsv", f"next: netbic fit ... {chosen}"]

@@ -73,7 +73,7 @@ class CovariateCoding:
         kept = _independent(coded, means, labels, [each.name for each in found if not each.columns])
         if len(kept) >= n_samples - _FEWEST_LEFT:
             raise InputError(
-                f"covariates have {len(kept)} independent columns, which leave nothing of {n_samples} samples: use "
+                f"covariates have {len(kept)} degrees of freedom, which leave nothing of {n_samples} samples: use "
                 "fewer covariates, or merge levels with few samples"
             )
         chosen = tuple(labels[at] for at in kept)
@@ -252,6 +252,6 @@ def check_part(design: Floats | None, n_samples: int, what: str) -> None:
     """Raise if part of the samples would be explained by the covariates alone."""
     if design is not None and design.shape[1] >= n_samples - _FEWEST_LEFT:
         raise InputError(
-            f"covariates have {design.shape[1]} columns, which leave nothing of {what} of {n_samples} samples: use "
-            "fewer covariates, or merge levels with few samples"
+            f"covariates have {design.shape[1]} degrees of freedom, which leave nothing of {what} of {n_samples} "
+            "samples: use fewer covariates, or merge levels with few samples"
         )

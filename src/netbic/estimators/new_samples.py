@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from netbic.arrays import Array, Floats
+from netbic.errors import InputError
 from netbic.estimators.covariates import design_of_new, training_design
 from netbic.estimators.inputs import axis_names, has_missing
 from netbic.estimators.projection import observed_scores, scores_of_observed, scoring, span
@@ -41,10 +42,13 @@ def module_scores(model: SparseGraphSVD, X: Any, covariates: Any = None) -> Floa
     score is the least-squares score on the observed ones, and NaN if they have less than a tenth of the weight of the
     module. The `covariates` of a model that was fitted with any are needed for other samples than those of the fit.
     """
-    names = axis_names(X)[0]
+    given, names = X, axis_names(X)[0]
     X = model._validated(X, reset=False)
     of_fit = covariates is None and model.covariates_ is not None
-    design = training_design(model, X, None) if of_fit else design_of_new(model, covariates, X.shape[0], names)
+    if of_fit:
+        design = training_design(model, X if names is None else given)
+    else:
+        design = design_of_new(model, covariates, X.shape[0], names)
     scores = _module_scores(model, X, design)
     if of_fit and design is not None and model.clip is None and not has_missing(X):
         _check_samples_of_fit(model, scores, design, X.dtype)
@@ -68,8 +72,10 @@ def _check_samples_of_fit(model: SparseGraphSVD, scores: Floats, design: Floats,
     sizes = np.outer(np.linalg.norm(design, axis=0), np.linalg.norm(scores, axis=0))
     sizes += np.linalg.norm(model.scaler_.offsets) * np.sqrt(len(scores))
     if (products > 10 * float(np.finfo(dtype).eps) ** 0.5 * sizes).any():
-        raise ValueError(
-            "X are not the samples of the fit, and the model was fitted with covariates: give those of X, too"
+        raise InputError(
+            "X are not the samples of the fit, and the model was fitted with covariates: give those of X, too "
+            "(`covariates`)",
+            ["covariates"],
         )
 
 

@@ -163,7 +163,7 @@ def verdicts(
         relations = _Relations.of(model, judged)
     alone = model.diagnostics_[["by_data_alone", "worst_rank"]].to_numpy(dtype=np.float64)
     units = "samples" if groups is None else "groups of samples"
-    given = f"{n_units} {units}" + (f" and {n_covariates} columns of covariates" if n_covariates else "")
+    given = f"{n_units} {units}" + (f" and {n_covariates} degrees of freedom of covariates" if n_covariates else "")
     too_few = f"Too few samples to tell: {given}, at least {_MIN_SAMPLES + 2 * n_covariates} are needed."
     return Verdicts(_table(measures, relations, alone, too_few), len(measures))
 
