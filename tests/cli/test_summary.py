@@ -9,7 +9,6 @@ import pytest
 
 import netbic
 from netbic.cli.command import ProgressLines
-from netbic.cli.extras import FEWEST_SAMPLES
 from netbic.cli.fit import _STANDING_OUT, _cautions
 from support.commands import run, run_successfully
 
@@ -89,7 +88,6 @@ def test_groups_are_not_looked_for_among_selected_samples(data, tmp_path):
 
 
 def test_few_samples_are_mentioned_before_the_search(data, tmp_path):
-    assert importlib.import_module("netbic.selection.verdicts")._MIN_SAMPLES == FEWEST_SAMPLES
     few = written(tmp_path / "few.tsv", np.random.default_rng(0).normal(size=(19, 60)))
     done = run_successfully("fit", few, "--modules", 2, "--verdict", "--no-report", "--out", tmp_path / "out")
     first = done.output.splitlines()[2]  # after the size and the first names

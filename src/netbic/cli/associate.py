@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import netbic
-from netbic.cli.command import Command, File, echo, in_terms_of_command, options, take
+from netbic.cli.command import Command, File, echo, echo_report_is_older, in_terms_of_command, options, take
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -126,8 +127,7 @@ def associate(folder: Path, **given: Any) -> None:
         netbic.association.write_associations(found, folder)
     for line in [*map(in_terms_of_command, found.lines()), *written_lines(found, folder)]:
         click.echo(line)
-    if (folder / "report.html").is_file():
-        click.echo(f"next: netbic report {folder} (report.html is older than these tables)")
+    echo_report_is_older(folder)
 
 
 def written_lines(found: Associations, out: Path) -> Iterator[str]:
@@ -145,6 +145,10 @@ class SampleTable:
     table: pd.DataFrame
     keywords: dict[str, Any]
     origin: str
+
+    def recorded(self) -> dict[str, Any]:
+        """The table and the options of the tests, as recorded in run.json."""
+        return {"sample_info": self.origin, "association": json.loads(json.dumps(self.keywords))}
 
     def write(self, folder: Path, out: Path, scores: pd.DataFrame, groups: pd.DataFrame) -> Iterator[str]:
         """Test all modules, write the tables to a folder whose files end up in `out`; yield what was found."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from functools import reduce
+from pathlib import Path
 from time import monotonic
 from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
@@ -330,3 +331,9 @@ def echo(line: str, silent: bool) -> None:
     """Print a line, unless the command is silent."""
     if not silent:
         click.echo(line)
+
+
+def echo_report_is_older(folder: Path, silent: bool = False) -> None:
+    """Say that the report of a folder does not show its tables, which were just written."""
+    if (folder / "report.html").is_file():
+        echo(f"next: netbic report {folder} (report.html is older than these tables)", silent)

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 import netbic
-from netbic.cli.command import Command, File, Finite
+from netbic.cli.command import Command, File, Finite, echo_report_is_older
 
 _WRITTEN = ("edges.tsv", "gene_sets.tsv", "enrichment.json")
 
@@ -50,5 +50,4 @@ def enrich(folder: Path, gene_sets: str | None, by_sign: bool | None, **options:
     with netbic.io.locked(folder):
         for line in netbic.enrichment.write_enrichment(model, folder, gene_sets, **options):
             click.echo(f"{folder}/{line}")
-    if (folder / "report.html").is_file():
-        click.echo(f"next: netbic report {folder} (report.html is older than these tables)")
+    echo_report_is_older(folder)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import netbic
 from netbic.cli.columns import closest_modules, module_sizes, sample_groups
-from netbic.cli.command import echo, progress_bar
+from netbic.cli.command import echo, echo_report_is_older, progress_bar
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 VERDICT_SECONDS: Final = 20  # budget for the verdicts, if a fit takes as long as expected; three pairs in any case
 _SECONDS_PER_ENTRY = 1e-8  # time of a pair, per module and entry of X
 _PAIRS = (3, 10)  # fewest and most
-FEWEST_SAMPLES: Final = 20  # fewer cannot be judged
 
 
 @dataclass(frozen=True)
@@ -55,6 +54,11 @@ class Extras:
             lines.extend(self.sample_table.write(folder, self.out, *scores))
         if model.column_graph is not None or self.gene_sets is not None:
             lines.extend(self._enrichment(model, folder))
+        return self._columns(model, judgement)
+
+    @staticmethod
+    def _columns(model: SparseGraphSVD, judgement: netbic.selection.Judgement) -> pd.DataFrame:
+        """Columns of the summary beyond those of the model."""
         return judgement.summary.join([module_sizes(model), closest_modules(judgement.groups)])
 
     def _judgement(self, model: SparseGraphSVD, lines: list[str]) -> netbic.selection.Judgement:
@@ -73,7 +77,7 @@ class Extras:
     @property
     def _enough_samples(self) -> bool:
         """Whether modules can be judged; if not, this was said before the fit."""
-        return bool(self.study.expression.shape[0] >= FEWEST_SAMPLES)
+        return bool(self.study.expression.shape[0] >= netbic.selection.FEWEST_SAMPLES)
 
     def _verdicts(self, model: SparseGraphSVD) -> Verdicts:
         n_samples, n_genes = self.study.expression.shape
@@ -101,35 +105,50 @@ class Extras:
             yield f"{self.out}/{page.name}: the report, to open in a browser"
 
     def complete(self) -> Iterator[str]:
-        """Add to a finished fit what is asked for now and was not then: other gene sets, a report."""
-        out, record = self.out, netbic.io.finished_record(self.out) or {}
-        tested = (out / "gene_sets.tsv").is_file()
-        tested = tested and record.get("inputs", {}).get("gene_sets") == self.gene_sets_file
-        wants_sets = self.gene_sets is not None and not tested
-        wants_associations = self.sample_table is not None and not self._compared(record)
-        if not (wants_sets or wants_associations) and (not self.report or (out / "report.html").is_file()):
-            return
+        """Add to a finished fit what is asked for now and was not then: verdicts, gene sets, associations, a report."""
+        out, inputs = self.out, (netbic.io.finished_record(self.out) or {}).get("inputs", {})
+        steps = {
+            self._add_verdicts: self.verdict and not self._has("verdicts.tsv") and not self.study.expression.is_lazy,
+            self._add_gene_sets: self.gene_sets is not None
+            and not (self._has("gene_sets.tsv") and inputs.get("gene_sets") == self.gene_sets_file),
+            self._add_associations: self.sample_table is not None
+            and not (self._has("associations.tsv") and self.sample_table.recorded().items() <= inputs.items()),
+        }
         model = netbic.load(out)
+        wanted = [add for add, asked in steps.items() if asked and model.n_components_]
+        if not wanted and (not self.report or self._has("report.html")):
+            return
         with netbic.io.locked(out):
-            if not (out / "heatmaps.npz").is_file():
+            if not self._has("heatmaps.npz"):
                 netbic.report.write_heatmaps(out, model, self.study.X)
-            if wants_sets:
-                yield from self._enrichment(model, out)
-                record = netbic.io.finished_record(out) or record  # it lists those files now
-                record.setdefault("inputs", {})["gene_sets"] = self.gene_sets_file
-                netbic.io.write_json(out / "run.json", record)
-            if self.sample_table is not None and wants_associations:
-                yield from self.sample_table.write(out, out, *netbic.association.stored_scores(out))
-                record = netbic.io.finished_record(out) or record
-                record.setdefault("inputs", {})["sample_info"] = self.sample_table.origin
-                netbic.io.write_json(out / "run.json", record)
-            yield from self.write_report(model, out, record)
+            for add in wanted:
+                yield from add(model)
+            yield from self.write_report(model, out, netbic.io.finished_record(out) or {})
+        if not self.report:
+            echo_report_is_older(out, self.silent)
 
-    def _compared(self, record: dict[str, Any]) -> bool:
-        """Whether the modules were compared with this sample table."""
-        if self.sample_table is None or not (self.out / "associations.tsv").is_file():
-            return False
-        return bool(record.get("inputs", {}).get("sample_info") == self.sample_table.origin)
+    def _has(self, name: str) -> bool:
+        return (self.out / name).is_file()
+
+    def _add_verdicts(self, model: SparseGraphSVD) -> Iterator[str]:
+        lines = list[str]()
+        judgement = self._judgement(model, lines)
+        judgement.write(self.out, netbic.storage.summary_with(model, self._columns(model, judgement)))
+        yield from lines
+
+    def _add_gene_sets(self, model: SparseGraphSVD) -> Iterator[str]:
+        yield from self._enrichment(model, self.out)
+        self._record({"gene_sets": self.gene_sets_file})
+
+    def _add_associations(self, model: SparseGraphSVD) -> Iterator[str]:
+        if self.sample_table is not None:
+            yield from self.sample_table.write(self.out, self.out, *netbic.association.stored_scores(self.out))
+            self._record(self.sample_table.recorded())
+
+    def _record(self, inputs: dict[str, Any]) -> None:
+        """Add inputs to run.json, which lists new files already."""
+        record = netbic.io.finished_record(self.out) or {}
+        netbic.io.write_json(self.out / "run.json", record | {"inputs": record.get("inputs", {}) | inputs})
 
     def _enrichment(self, model: SparseGraphSVD, folder: Path) -> Iterator[str]:
         options: dict[str, Any] = {"X": self.study.X, "random_state": self.seed}

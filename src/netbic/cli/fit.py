@@ -31,7 +31,7 @@ from netbic.cli.command import (
     take,
 )
 from netbic.cli.covariates import covariate_lines, covariate_names, covariates_option, read_covariates
-from netbic.cli.extras import FEWEST_SAMPLES, VERDICT_SECONDS, Extras
+from netbic.cli.extras import VERDICT_SECONDS, Extras
 from netbic.cli.summary import summary_json, summary_lines
 from netbic.cli.wording import counted, in_genes
 
@@ -258,7 +258,7 @@ class ModelOptions:
 @click.option(
     "--resume",
     is_flag=True,
-    help="Continue an interrupted fit, or add gene sets, associations or a report to a finished one.",
+    help="Continue an interrupted fit, or add verdicts, gene sets, associations or a report to a finished one.",
 )
 @click.option("--force", is_flag=True, help="Replace the results of an earlier fit in the folder.")
 @click.option("--quiet", is_flag=True, help="Print only errors.")
@@ -294,7 +294,7 @@ def fit(expression: str, graph: str | None, gene_sets: str | None, **options: An
     for line in study.alignment.lines():
         echo(line, output.silent)
     samples = open_sample_table(comparing, expression, study.names[0], output.silent)
-    inputs["sample_info"] = None if samples is None else samples.origin
+    inputs |= {} if samples is None else samples.recorded()
     study = checked(study, scaled=modelling.zscore, silent=output.silent)
     model, covariates = modelling.estimator(study), _covariates(modelling, samples, study)
     for line in _cautions(study.expression.shape[0], modelling.modules, output.verdict):
@@ -333,8 +333,8 @@ def _fingerprint(study: Study, covariates: pd.DataFrame | None) -> dict[str, str
 
 def _cautions(n_samples: int, n_modules: int, verdict: bool) -> Iterator[str]:
     """What to know before the search: too few samples to judge modules, or as many modules as noise may contain."""
-    if verdict and n_samples < FEWEST_SAMPLES:
-        yield f"fewer than {FEWEST_SAMPLES} samples ({n_samples}): modules cannot be judged, any of them may be noise"
+    if verdict and n_samples < (fewest := netbic.selection.FEWEST_SAMPLES):
+        yield f"fewer than {fewest} samples ({n_samples}): modules cannot be judged, any of them may be noise"
     if _MANY * n_modules > n_samples:
         yield (
             f"up to {counted(n_modules, 'module')} in {counted(n_samples, 'sample')}: with more than a third as many "

@@ -14,6 +14,7 @@ from netbic.selection.groups import selected_samples as selected_samples
 from netbic.selection.n_modules import ModuleCount, n_modules
 from netbic.selection.stability import AxisStability, Stability, stability
 from netbic.selection.tune import Tuning, tune
+from netbic.selection.verdicts import FEWEST_SAMPLES as FEWEST_SAMPLES
 from netbic.selection.verdicts import Verdicts, verdicts
 from netbic.selection.writing import Judgement
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
-from typing import NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -23,7 +23,7 @@ from netbic.solver import LOW_RANK, REPEATED
 Progress = Callable[[int, int], object]
 
 TOO_FEW = "too few samples to tell"
-_MIN_SAMPLES = 20  # fewer leave fewer than ten in each half
+FEWEST_SAMPLES: Final = 20  # fewer leave fewer than ten in each half
 _MIN_PAIRS = 3
 _SCORE, _RATIO, _SHARE = 0.6, 2.0, 0.5  # smallest score, ratio and share of genes of a module that is not in doubt
 _COLUMNS = [
@@ -157,14 +157,14 @@ def verdicts(
     with quiet():
         judged = HeldOutCoherence.of(model, X, numbers, seed)
         n_covariates = 0 if judged.covariates is None else judged.covariates.shape[1]
-        enough = n_units - 2 * n_covariates >= _MIN_SAMPLES and model.n_components_ > 0  # they count in each half
+        enough = n_units - 2 * n_covariates >= FEWEST_SAMPLES and model.n_components_ > 0  # they count in each half
         schedule = _Schedule(n_pairs if enough else 0, time_budget, progress)
         measures = schedule.run(judged, seed, executor)
         relations = _Relations.of(model, judged)
     alone = model.diagnostics_[["by_data_alone", "worst_rank"]].to_numpy(dtype=np.float64)
     units = "samples" if groups is None else "groups of samples"
     given = f"{n_units} {units}" + (f" and {n_covariates} degrees of freedom of covariates" if n_covariates else "")
-    too_few = f"Too few samples to tell: {given}, at least {_MIN_SAMPLES + 2 * n_covariates} are needed."
+    too_few = f"Too few samples to tell: {given}, at least {FEWEST_SAMPLES + 2 * n_covariates} are needed."
     return Verdicts(_table(measures, relations, alone, too_few), len(measures))
 
 

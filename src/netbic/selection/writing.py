@@ -11,7 +11,7 @@ from netbic.files import add_files, table_bytes
 from netbic.selection.groups import SampleGroups
 from netbic.selection.verdicts import Verdicts
 
-SAMPLES, VERDICTS = "samples.tsv", "verdicts.tsv"
+SAMPLES, VERDICTS, SUMMARY = "samples.tsv", "verdicts.tsv", "summary.tsv"
 
 
 class Judgement(NamedTuple):
@@ -27,9 +27,9 @@ class Judgement(NamedTuple):
         table = pd.DataFrame({"sample_kind": groups["kind"], "n_up": groups["up"], "n_down": groups["down"]})
         return table if self.verdicts is None else table.assign(verdict=self.verdicts.table["verdict"])
 
-    def write(self, folder: Path) -> None:
-        """Write samples.tsv and verdicts.tsv; both appear at the same time."""
-        tables = {SAMPLES: self.groups.table}
+    def write(self, folder: Path, summary: pd.DataFrame | None = None) -> None:
+        """Write samples.tsv, verdicts.tsv and, if it is given, summary.tsv; all appear at the same time."""
+        tables = {SAMPLES: self.groups.table} | ({} if summary is None else {SUMMARY: summary})
         if self.verdicts is not None:
             tables[VERDICTS] = self.verdicts.table
         add_files(folder, {name: table_bytes(folder / name, table) for name, table in tables.items()})

@@ -26,3 +26,4 @@ from netbic.storage.state import state_of as state_of
 from netbic.storage.tables import modules_table as modules_table
 from netbic.storage.tables import sides_of as sides_of
 from netbic.storage.tables import summary_table as summary_table
+from netbic.storage.tables import summary_with as summary_with

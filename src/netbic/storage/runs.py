@@ -27,7 +27,7 @@ from netbic.storage.checkpoint import FORMAT, Checkpoint, Task, read_header
 from netbic.storage.model_folders import save_state
 from netbic.storage.npz import npz_arrays, npz_bytes
 from netbic.storage.state import module_arrays, module_from, state_of
-from netbic.storage.tables import SIDES, modules_table, summary_table
+from netbic.storage.tables import modules_table, summary_with
 from netbic.study import Study
 
 _NEEDED = ("modules.tsv", "summary.tsv", "alignment.json")  # without these a fit is not finished
@@ -161,10 +161,7 @@ class Run:
         self, staged: Path, model: SparseGraphSVD, alignment: Record, further: pd.DataFrame | None
     ) -> None:
         files.write_table(staged / "modules.tsv", modules_table(model))
-        added = {} if further is None else {str(name): column for name, column in further.items()}
-        summary = summary_table(model)
-        last = {name: summary.pop(name) for name in SIDES}  # columns that were added later come last
-        files.write_table(staged / "summary.tsv", summary.assign(**added).assign(**last))
+        files.write_table(staged / "summary.tsv", summary_with(model, further))
         files.write_json(staged / "alignment.json", alignment)
         if self.chosen is not None:
             files.write_json(staged / _CHOSEN, self.chosen)

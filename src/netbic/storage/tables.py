@@ -10,7 +10,7 @@ import pandas as pd
 from netbic.arrays import Array
 from netbic.estimators import DIAGNOSTIC_NUMBERS, SparseGraphSVD, fitted_model, heaviest, names_of
 
-SIDES: Final = ("genes_up", "genes_down")  # columns of the summary: numbers of genes with weights of either sign
+_SIDES: Final = ("genes_up", "genes_down")  # columns of the summary: numbers of genes with weights of either sign
 
 
 def modules_table(model: SparseGraphSVD) -> pd.DataFrame:
@@ -53,6 +53,15 @@ def sides_of(weights: Array) -> Array:
     ['up', 'down', '']
     """
     return np.where(weights > 0, "up", np.where(weights < 0, "down", "")).astype(object)
+
+
+def summary_with(model: SparseGraphSVD, further: pd.DataFrame | None) -> pd.DataFrame:
+    """The summary with further columns, a row per module; those of the same name are replaced."""
+    summary = summary_table(model)
+    if further is None:
+        return summary
+    last = {name: summary.pop(name) for name in _SIDES}  # columns that were added later come last
+    return summary.assign(**{str(name): column for name, column in further.items()}).assign(**last)
 
 
 def summary_table(model: SparseGraphSVD) -> pd.DataFrame:
