@@ -128,6 +128,8 @@ def test_types_are_guessed():
             "nothing": [np.nan] * 6,
             "ordered": pd.Categorical(list("lmhlmh"), list("lmh"), ordered=True),
             "date": pd.date_range("2020-01-01", periods=6),
+            "date_text": pd.date_range("2020-01-01", periods=6).strftime("%Y-%m-%d"),
+            "visit": ["2020-01-01", "2020-05-01"] * 3,
         }
     )
     kinds = {variable.name: variable.kind for variable in read_variables(table)}
@@ -143,7 +145,12 @@ def test_types_are_guessed():
         "nothing": "left out",
         "ordered": "ordered",
         "date": "left out",
+        "date_text": "left out",
+        "visit": "categorical",
     }
+    reasons = {variable.name: variable.reason for variable in read_variables(table)}
+    assert reasons["date_text"] == reasons["date"]
+    assert reasons["date"].startswith("a date or duration: write it as a number")
     given = read_variables(table, variables=["counts", "text"], types={"counts": "categorical", "text": ["b", "a"]})
     assert [variable.kind for variable in given] == ["categorical", "ordered"]
     assert given[0].levels == ("1", "2", "3")
@@ -166,6 +173,8 @@ BAD = {
     "an event column with text": ({"t": [1, 2, 3], "e": ["alive", "dead", "dead"]}, "write 1 where"),
     "negative times": ({"t": [1, -2, 3], "e": [0, 1, 1]}, "negative times"),
     "zero events": ({"t": [1, 2, 3], "e": [0, 0, 0]}, "no event"),
+    "events 1 and 2": ({"t": [1, 2, 3], "e": [1, 2, 2]}, r"\(subtract 1 if 2 means seen\)$"),
+    "events 0 and 2": ({"t": [1, 2, 3], "e": [0, 2, 2]}, "0 where it was not$"),
     "all missing": ({"t": [np.nan] * 3, "e": [0, 1, 1]}, "no sample has both"),
     "exchanged": ({"t": [0, 1, 1], "e": [5, 2, 3]}, "time first"),
     "text as times": ({"t": ["1", "2", "long"], "e": [0, 1, 1]}, "not a number"),
@@ -192,6 +201,13 @@ def test_variables_that_cannot_be_used_are_refused_if_they_are_asked_for(scores)
         read_variables(table, types={"site": ["two", "three"]})
     with pytest.raises(netbic.InputError, match="1,000 different values"):
         read_variables(pd.DataFrame({"x": [f"l{k % 1000}" for k in range(2000)]}), variables=["x"])
+    assert [each.name for each in read_variables(table, variables="age")] == ["age"]
+    with pytest.raises(netbic.InputError, match="no variable is named"):
+        read_variables(table, variables=[])
+    with pytest.raises(netbic.InputError, match=r"'age' is to be tested .* and adjusted for"):
+        read_variables(table, variables=["age"], adjust=["age"])
+    with pytest.raises(netbic.InputError, match="'site' cannot be adjusted for: all values are the same"):
+        read_variables(table, adjust=["site"])
     with pytest.raises(netbic.InputError, match="two columns, the time and the event"):
         read_variables(table, survival=("age",))
     many = pd.DataFrame(np.random.default_rng(0).standard_normal((N, N)), index=SAMPLES).add_prefix("x")

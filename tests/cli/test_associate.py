@@ -124,6 +124,17 @@ BAD = {
     "unknown type": (lambda t: t, ("--types", "age=big"), "choose categorical, ordered, numeric (--types)"),
     "no type": (lambda t: t, ("--types", "age"), "write NAME=TYPE"),
     "half a survival": (lambda t: t, ("--survival", "months"), "TIME,EVENT"),
+    "one row": (lambda t: t[:1], (), "no column of the sample table can be tested (reasons above)"),
+    "no variable": (lambda t: t, ("--variables", ","), "name columns, or omit it to test all"),
+    "tested and adjusted for": (lambda t: t, ("--variables", "drug", "--adjust", "drug"), "remove it from one of them"),
+    "events 1 and 2": (lambda t: t.assign(dead=[1, 2] * 10), ("--survival", "months,dead"), "subtract 1 if 2 means"),
+    "text as a number": (lambda t: t, ("--types", "drug=numeric"), "leave unknown values empty"),
+    "dates": (
+        lambda t: t.assign(day=pd.date_range("2020-01-01", periods=20).astype(str)),
+        ("--variables", "day"),
+        "'day' cannot be tested: a date or duration: write it as a number",
+    ),
+    "adjusted for a constant": (lambda t: t.assign(age=1), ("--adjust", "age"), "'age' cannot be adjusted for: all"),
     "samples in columns": (lambda t: t.set_index("name").T.reset_index(), (), "exchange rows and columns"),
     "covariates explain all": (
         lambda t: t.assign(**{f"x{k}": np.random.default_rng(k).standard_normal(20) for k in range(20)}),

@@ -103,6 +103,20 @@ def test_covariates_need_a_table(files, tmp_path):
     assert done.output.endswith("Error: --covariates needs a sample table: use --sample-info\n")
 
 
+def test_covariates_that_explain_everything(files, tmp_path):
+    frame = pd.read_csv(files / "expression.tsv", sep="\t", index_col=0)
+    means = frame.T.groupby(TABLE["batch"].to_numpy(), observed=True).transform("mean").T
+    means.to_csv(tmp_path / "means.tsv", sep="\t")
+    given = ("--sample-info", files / "samples.tsv", "--covariates", "batch", "--out", tmp_path / "out")
+    grid = ("--modules", 1, "--genes", 10)
+    for command in (("fit", *grid), ("fit", "--auto"), ("tune", *grid, "--folds", 2)):
+        done = run(command[0], tmp_path / "means.tsv", *command[1:], *given, "--force")
+        assert done.exit_code == 1
+        error = done.output.splitlines()[-1]
+        assert error.startswith("Error: ")
+        assert error.endswith("explain all of X, and no variance is left to search: use fewer covariates")
+
+
 def test_a_fit_is_not_resumed_with_other_covariates(files, tmp_path):
     assert fit(files, tmp_path / "out", "--covariates", "batch").exit_code == 0
     assert "nothing to do" in fit(files, tmp_path / "out", "--covariates", "batch", "--resume").output
@@ -151,6 +165,11 @@ def test_tuning_asks_for_what_is_missing(files, tmp_path):
     done = tune(files, tmp_path / "out", "--sample-info", files / "fewer.tsv", "--covariates", "batch")
     assert done.exit_code == 1
     assert "Error: covariate 'batch' is missing for 1 sample ('s3'): fill it in" in done.output
+    table = ("--sample-info", files / "samples.tsv", "--covariates", "batch")
+    for kind, message in (("batch=numeric", "'batch' has the value "), ("age=big", "'big' is not a type of variable")):
+        done = tune(files, tmp_path / "out", *table, "--types", kind)
+        assert done.exit_code == 1
+        assert f"Error: {message}" in done.output
     assert not list((tmp_path / "out").glob("*"))
 
 

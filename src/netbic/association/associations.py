@@ -13,7 +13,7 @@ from scipy.stats import false_discovery_control
 
 from netbic.association.matching import SampleMatch, match_samples
 from netbic.association.module_tests import Scores, all_tests
-from netbic.association.sample_table import Survival, design_of, read_variables
+from netbic.association.sample_table import Survival, design_of, listed_names, read_variables
 from netbic.association.variables import LEFT_OUT, Types, Variable, is_events
 from netbic.association.wording import strongest_lines, variable_line
 from netbic.errors import InputError
@@ -71,10 +71,10 @@ def associate(
     X: Any,
     table: pd.DataFrame,
     *,
-    variables: Iterable[str] | None = None,
+    variables: str | Iterable[str] | None = None,
     types: Types | None = None,
     survival: Survival | None = None,
-    adjust: Iterable[str] | None = None,
+    adjust: str | Iterable[str] | None = None,
     covariates: Any = None,
 ) -> Associations:
     """Test which modules are associated with labels, numbers and survival times of the samples.
@@ -97,13 +97,13 @@ def associate(
     table : DataFrame
         A row per sample, matched by name: the index, or a column of names. If X has no names, rows are matched by
         their order.
-    variables : list of str, optional
+    variables : str or list of str, optional
         Columns to test. Default: all that can be tested.
     types : dict, optional
         Types of columns: "categorical", "ordered", "numeric", or the list of levels in their order. Default: guessed.
     survival : (str, str) or list of such pairs, optional
         The columns with the time and the event (1 seen, 0 not seen).
-    adjust : list of str, optional
+    adjust : str or list of str, optional
         Columns that the tests are adjusted for: partial correlations, linear models and Cox models are used instead.
     covariates : as for `SparseGraphSVD.fit`, optional
         If the model was fitted with covariates, those of the samples in X: their effects are removed from X before the
@@ -161,10 +161,10 @@ def associate_scores(
     groups: pd.DataFrame | None,
     table: pd.DataFrame,
     *,
-    variables: Iterable[str] | None = None,
+    variables: str | Iterable[str] | None = None,
     types: Types | None = None,
     survival: Survival | None = None,
-    adjust: Iterable[str] | None = None,
+    adjust: str | Iterable[str] | None = None,
 ) -> Associations:
     r"""The same as `associate`, for scores that are known.
 
@@ -194,7 +194,7 @@ def associate_scores(
         groups = None if groups is None else groups.set_axis(scores.columns, axis=1)
     match = match_samples(scores.index, table)
     chosen = read_variables(match.table, variables=variables, types=types, survival=survival, adjust=adjust)
-    covariates = tuple(dict.fromkeys(adjust or ()))
+    covariates = tuple(listed_names(adjust))
     tested = [variable for variable in chosen if variable.kind != LEFT_OUT and variable.name not in covariates]
     design = design_of([variable for variable in chosen if variable.name in covariates])
     kept = pd.DataFrame("", index=scores.index, columns=scores.columns) if groups is None else groups

@@ -18,10 +18,10 @@ Survival = tuple[str, str] | Sequence[tuple[str, str]]
 def read_variables(
     table: pd.DataFrame,
     *,
-    variables: Iterable[str] | None = None,
+    variables: str | Iterable[str] | None = None,
     types: Types | None = None,
     survival: Survival | None = None,
-    adjust: Iterable[str] | None = None,
+    adjust: str | Iterable[str] | None = None,
 ) -> list[Variable]:
     """The columns of a sample table with their types; an error if one that was asked for cannot be used.
 
@@ -33,17 +33,36 @@ def read_variables(
     [('sex', 'categorical'), ('age', 'numeric'), ('centre', 'left out')]
     """
     table = table.set_axis([str(name) for name in table.columns], axis=1)
-    pairs, types, covariates = survival_pairs(survival), dict(types or {}), list(adjust or ())
-    asked = list(dict.fromkeys(variables)) if variables is not None else None
+    pairs, types, covariates = survival_pairs(survival), dict(types or {}), listed_names(adjust)
+    asked = None if variables is None else listed_names(variables)
     check_known([each for pair in pairs for each in pair], table.columns, "survival")
     for names, parameter in ((asked or [], "variables"), (types, "types"), (covariates, "adjust")):
         check_known(names, table.columns, parameter)
+    _check_asked(asked, pairs, covariates)
     of_survival = {name for pair in pairs for name in pair}
     listed = [name for name in (table.columns if asked is None else asked) if name not in of_survival]
-    named = {*types, *covariates, *(asked or ())}
-    found = [_variable(table, name, types, name in named) for name in dict.fromkeys([*listed, *covariates])]
+    uses = dict.fromkeys([*types, *(asked or ())], "tested") | dict.fromkeys(covariates, "adjusted for")
+    found = [_variable(table, name, types, uses.get(name)) for name in dict.fromkeys([*listed, *covariates])]
     found += [survival_times(table, *pair) for pair in pairs]
     return found
+
+
+def listed_names(given: str | Iterable[str] | None) -> list[str]:
+    """Names of columns, each once; a single one may be given as text."""
+    return [given] if isinstance(given, str) else list(dict.fromkeys(given or ()))
+
+
+def _check_asked(asked: list[str] | None, pairs: list[tuple[str, str]], covariates: list[str]) -> None:
+    """Raise if nothing is left to test by what was asked for."""
+    if asked is None or pairs:
+        return
+    if not asked:
+        raise InputError("no variable is named (`variables`): name columns, or omit it to test all", ["variables"])
+    if set(asked) <= set(covariates):
+        raise InputError(
+            f"{shown(asked[0])} is to be tested (`variables`) and adjusted for (`adjust`): remove it from one of them",
+            ["variables", "adjust"],
+        )
 
 
 def survival_pairs(given: Survival | None) -> list[tuple[str, str]]:
@@ -56,14 +75,16 @@ def survival_pairs(given: Survival | None) -> list[tuple[str, str]]:
     return [(str(pair[0]), str(pair[1])) for pair in pairs]
 
 
-def _variable(table: pd.DataFrame, name: str, types: dict[str, Any], asked: bool) -> Variable:
+def _variable(table: pd.DataFrame, name: str, types: dict[str, Any], use: str | None) -> Variable:
+    """A column as it is used; an error if that was asked for and is not possible."""
     column = table[name]
     if isinstance(column, pd.DataFrame):
         raise InputError(f"the sample table has {column.shape[1]} columns {shown(name)}: rename or remove them")
     found = as_type(column, types[name]) if name in types else guess(column)
-    if asked and found.kind == LEFT_OUT:
+    if use is not None and found.kind == LEFT_OUT:
         remedy = "give its type (`types`) or leave it out" if "identifier" in found.reason else "leave it out"
-        raise InputError(f"{shown(name)} cannot be tested: {found.reason}; {remedy}", ["types"])
+        remedy = "or leave it out" if "write it" in found.reason else remedy
+        raise InputError(f"{shown(name)} cannot be {use}: {found.reason}; {remedy}", ["types"])
     return found
 
 

@@ -18,6 +18,8 @@ CATEGORICAL, ORDERED, NUMERIC, SURVIVAL, LEFT_OUT = "categorical", "ordered", "n
 TYPES: Final = (CATEGORICAL, ORDERED, NUMERIC)
 MOST_LEVELS: Final = 50
 _FEWEST = 3  # samples with a value
+_DATE = "a date or duration: write it as a number, such as days since the first one"
+_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(\D|$)")
 Types = Mapping[str, "str | Sequence[object]"]
 
 
@@ -92,7 +94,7 @@ def guess(column: pd.Series[Any]) -> Variable:
     if pd.api.types.is_bool_dtype(kind):
         return _levels(column, CATEGORICAL, "true or false")
     if pd.api.types.is_datetime64_any_dtype(kind) or pd.api.types.is_timedelta64_dtype(kind):
-        return _left_out(column, "a date or duration: write it as a number")
+        return _left_out(column, _DATE)
     if not pd.api.types.is_numeric_dtype(kind):
         column = _parsed(column)
     if not pd.api.types.is_numeric_dtype(column.dtype):
@@ -156,7 +158,8 @@ def survival_times(table: pd.DataFrame, time: str, event: str) -> Variable:
         raise InputError(f"no sample has both a time ({shown(time)}) and an event ({shown(event)}): check the columns")
     if not (events[known] == 1).any():
         raise InputError(
-            f"{shown(event)} has no event (all {known.sum():,} values are 0), so survival cannot be tested"
+            f"{shown(event)} has no event (all {known.sum():,} values are 0), so survival cannot be tested: check the "
+            "column"
         )
     n_events = int((events[known] == 1).sum())
     return Variable(time, SURVIVAL, f"event: {event}, {n_events:,} seen", times, events=events == 1)
@@ -176,9 +179,10 @@ def _events(column: pd.Series[Any]) -> Floats:
     labels = column.map(_label, na_action="ignore").astype(object)
     found = labels.map(lambda label: known.get(re.sub(r"^([01]):.*", r"\1", label.lower())), na_action="ignore")
     if (wrong := labels[labels.notna() & found.isna()].unique()).size:
+        as_in_r = " (subtract 1 if 2 means seen)" if set(labels.dropna()) == {"1", "2"} else ""
         raise InputError(
             f"{shown(str(column.name))} has the value {shown(wrong[0])}, which is not an event: write 1 where the "
-            "event was seen and 0 where it was not"
+            f"event was seen and 0 where it was not{as_in_r}"
         )
     return np.asarray(found, dtype=np.float64)
 
@@ -196,7 +200,8 @@ def _levels(column: pd.Series[Any], kind: str, reason: str) -> Variable:
     if len(names) < 2:
         return _left_out(column, f"all values are the same ({shown(names[0])})" if names else "all values are missing")
     if text and len(names) == n_known and n_known >= _FEWEST and reason != "as given":
-        return _left_out(column, "every value is different: it looks like an identifier")
+        dates = all(_ISO_DATE.match(name) for name in names)
+        return _left_out(column, _DATE if dates else "every value is different: it looks like an identifier")
     if len(names) > MOST_LEVELS:
         return _left_out(column, f"{len(names):,} different values (at most {MOST_LEVELS} levels are tested)")
     return Variable(str(column.name), kind, reason or f"text with {len(names)} different values", values, names)
@@ -240,7 +245,10 @@ def _parsed(column: pd.Series[Any], strict: bool = False) -> pd.Series[Any]:
     if wrong.empty:
         return numbers
     if strict:
-        raise InputError(f"{shown(str(column.name))} has the value {shown(wrong.iloc[0])}, which is not a number")
+        raise InputError(
+            f"{shown(str(column.name))} has the value {shown(wrong.iloc[0])}, which is not a number: write numbers, "
+            "and leave unknown values empty"
+        )
     return column
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from netbic.association import Associations
 
+_NOTHING = "no column of the sample table can be tested"
 types_option = click.option(
     "--types",
     metavar="NAME=TYPE",
@@ -62,7 +63,8 @@ class AssociationOptions:
         }
 
     def check(self, expression: str) -> None:
-        """Refuse options that need a sample table if there is none."""
+        """Refuse options that cannot be read, or need a sample table if there is none."""
+        self.keywords()
         given = [name for name in ("variables", "adjust", "survival", "types") if getattr(self, name)]
         if given and self.sample_info is None and not has_obs(expression):
             raise click.UsageError(f"--{given[0]} needs --sample-info")
@@ -124,8 +126,12 @@ def associate(folder: Path, **given: Any) -> None:
     with netbic.io.locked(folder):
         scores, groups = netbic.association.stored_scores(folder)
         found = netbic.association.associate_scores(scores, groups, table, **chosen.keywords())
+        for line in map(in_terms_of_command, found.lines()):
+            click.echo(line)
+        if found.table.empty:
+            raise click.ClickException(f"{_NOTHING} (reasons above), and nothing is written: give other columns")
         netbic.association.write_associations(found, folder)
-    for line in [*map(in_terms_of_command, found.lines()), *written_lines(found, folder)]:
+    for line in written_lines(found, folder):
         click.echo(line)
     echo_report_is_older(folder)
 
@@ -134,7 +140,7 @@ def written_lines(found: Associations, out: Path) -> Iterator[str]:
     """What was written."""
     n_variables = found.table["variable"].nunique()
     if not n_variables:
-        yield "no column of the sample table can be tested"
+        yield _NOTHING
     yield f"{out}/associations.tsv: {len(found.table):,} tests of {n_variables} variable{'s' * (n_variables != 1)}"
 
 

@@ -49,7 +49,9 @@ class CovariateOptions:
         match = netbic.association.match_samples(pd.Index(samples), netbic.io.read_sample_info(path))
         for line in match.lines():
             echo(line, silent)
-        return read_covariates(names, match.table, samples, given_types(self.types))
+        if types := given_types(self.types):
+            netbic.association.read_variables(match.table, variables=types, types=types)  # an error if one is wrong
+        return read_covariates(names, match.table, samples, types)
 
 
 def covariate_names(text: str | None) -> list[str]:
