@@ -48,7 +48,16 @@ def test_repeats_are_correlated_scores(fitted):
     k = int(np.flatnonzero(table["repeats"] >= 0)[0])
     one, other = model.columns_[k], model.columns_[table["repeats"][k]]
     assert table["gene_overlap"][k] == pytest.approx((one & other).sum() / (one | other).sum())
-    assert table["sample_overlap"][k] == 1  # all samples are kept
+    assert np.isnan(table["sample_overlap"]).all()  # all samples are kept
+
+
+def test_the_overlap_of_selected_samples(fitted):
+    X, _, _ = fitted
+    model = SparseGraphSVD(3, n_rows=20, n_columns=30).fit(X)
+    overlaps = model.diagnostics_["sample_overlap"]
+    shared = (model.rows_[0] & model.rows_[1]).sum() / (model.rows_[0] | model.rows_[1]).sum()
+    assert np.isnan(overlaps[0])
+    assert overlaps[1] == pytest.approx(shared)
 
 
 def test_the_weight_of_the_graph(fitted):

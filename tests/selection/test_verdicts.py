@@ -158,7 +158,8 @@ def test_a_module_that_repeats_an_earlier_one_is_named():
     assert result.table["repeats"].tolist() == [-1, 0]
     assert abs(result.table["correlation"][1]) >= 0.7
     assert result.table["gene_overlap"][1] < 0.5
-    assert result.table["reason"][1] == "Repeats module 1: same samples, further genes."
+    assert result.table["reason"][1] == "Repeats module 1: further genes."
+    assert result.table["sample_overlap"].isna().all()
 
 
 def test_too_few_samples():
@@ -289,3 +290,19 @@ def test_the_example_of_the_page_runs(capsys):
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     exec(code, {})
     assert "2 are strong, 1 is doubtful" in capsys.readouterr().out
+
+
+def test_a_verdict_close_to_a_limit_says_so():
+    close = {}
+    for shift in (0.0, 1.0, 2.0):
+        generator = np.random.default_rng(200)
+        X = generator.standard_normal((80, 300))
+        for first in (0, 25, 50):
+            X[np.ix_(generator.choice(80, 24, replace=False), np.arange(first, first + 25))] += shift
+        model = SparseGraphSVD(5, n_columns=25).fit(X)
+        found = verdicts(model, X, random_state=200)
+        close[shift] = found.table["reason"].str.contains("Close to the limit").sum()
+        pairs = found.table["reason"].str.extract(r"Close to the limit: (\d+) of 10 pairs of halves say \w+\.$")[0]
+        assert pairs.dropna().astype(int).between(4, 9).all()
+    assert close[1.0] >= 1
+    assert close[0.0] == close[2.0] == 0

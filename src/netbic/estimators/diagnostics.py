@@ -36,7 +36,9 @@ def diagnostics_table(modules: Sequence[Module], scores: Floats) -> pd.DataFrame
         repeats, largest = most_similar(scores[number], scores[:number])
         overlaps = (np.nan, np.nan)
         if repeats >= 0:
-            overlaps = jaccard(supports[number], supports[repeats]), jaccard(samples[number], samples[repeats])
+            both = samples[number], samples[repeats]
+            # Two modules that keep all samples have the same ones, whatever their scores are.
+            overlaps = jaccard(supports[number], supports[repeats]), np.nan if np.all(both) else jaccard(*both)
         graph = module.graph_weight, module.worst_rank, module.by_data_alone
         leading = int(np.isin(leading_features(module.v.full()), recurrent).sum())
         earlier = repeats if largest >= REPEATED else -1

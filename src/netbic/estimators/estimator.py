@@ -144,8 +144,8 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         module), `by_data_alone` (share of its features that the data alone would choose), `recurrent` (how many of its
         ten leading features are among the ten leading ones of half of the modules or more), `repeats` (the earlier
         module whose scores have a correlation of at least 0.7 with its own, or -1), and the largest absolute
-        `correlation` with the scores of an earlier module, with the `gene_overlap` and `sample_overlap` (Jaccard index)
-        of these two.
+        `correlation` with the scores of an earlier module, with the `gene_overlap` and `sample_overlap` (Jaccard index;
+        NaN if both keep all samples) of these two.
     regressed_out_ : bool ndarray of shape (n_components_, n_components_)
         With `deflation="on_repeat"`, the modules (columns) whose scores were regressed out of X before each module
         (rows) was found.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
@@ -26,6 +27,7 @@ TOO_FEW = "too few samples to tell"
 FEWEST_SAMPLES: Final = 20  # fewer leave fewer than ten in each half
 _MIN_PAIRS = 3
 _SCORE, _RATIO, _SHARE = 0.6, 2.0, 0.5  # smallest score, ratio and share of genes of a module that is not in doubt
+_OTHERWISE = 1 / 3  # share of the pairs with another verdict from which on a module is close to a limit
 _COLUMNS = [
     "module", "verdict", "score", "ratio", "ratio_alone", "genes_found_again", "by_data_alone", "worst_rank",
     "repeats", "closest",
@@ -53,8 +55,9 @@ class Verdicts:
         - `repeats`: the earlier module that it repeats; -1 if none.
         - `closest`: that module or, if there is none, the earlier one whose scores are most correlated (-1 for the
           first module); `correlation` of the scores of both in all samples; `gene_overlap` and `sample_overlap`:
-          Jaccard indices of their members.
-        - `reason`: the verdict as a sentence, in which modules are counted from 1.
+          Jaccard indices of their members (`sample_overlap` is NaN if both keep all samples).
+        - `reason`: the verdict as a sentence, in which modules are counted from 1; a second sentence if at least a
+          third of the pairs of halves, each judged alone, agree on another verdict.
     n_pairs : int
         Number of pairs of halves.
     """
@@ -241,8 +244,10 @@ class _Relations:
         if k == 0:
             return _Relation(-1, np.nan, np.nan, np.nan)
         other = other if other >= 0 else int(np.abs(self.correlations[k, :k]).argmax())
-        overlaps = [float(jaccard(side[[k]], side[[other]])[0]) for side in (self.columns, self.rows)]
-        return _Relation(other, float(self.correlations[k, other]), *overlaps)
+        genes, samples = (float(jaccard(side[[k]], side[[other]])[0]) for side in (self.columns, self.rows))
+        if self.rows[[k, other]].all():  # the overlap of all samples says nothing
+            samples = np.nan
+        return _Relation(other, float(self.correlations[k, other]), genes, samples)
 
 
 class _Evidence(NamedTuple):
@@ -282,7 +287,9 @@ def _table(measures: list[HalfMeasures], relations: _Relations, alone: Floats, t
         evidence = _Evidence(*numbers)
         verdict, repeats = _judged(evidence, relations.redundant_with(k), known)
         relation = relations.to(k, repeats)
-        reason = _reason(verdict, evidence, relation) if measures else too_few
+        single = [_Evidence(*(float(values[k]) for values in pair), *numbers[-2:]) for pair in measures]
+        others = [_judged(pair, relations.redundant_with(k), known)[0] for pair in single]
+        reason = _reason(verdict, evidence, relation) + _close(verdict, others) if measures else too_few
         known.append(verdict)
         rows.append((k, verdict, *evidence, repeats, *relation, reason))
     return pd.DataFrame(rows, columns=_COLUMNS)
@@ -321,6 +328,20 @@ def _reason(verdict: str, evidence: _Evidence, relation: _Relation) -> str:
     return f"Moderate: {together}, but {weak}.".replace("%", " %")
 
 
+def _close(verdict: str, of_pairs: list[str]) -> str:
+    """A sentence if many pairs of halves, each judged alone, agree on another verdict.
+
+    Examples
+    --------
+    >>> _close("doubtful", ["doubtful"] * 6 + ["strong"] * 4), _close("strong", ["strong"] * 7 + ["doubtful"] * 3)
+    (' Close to the limit: 4 of 10 pairs of halves say strong.', '')
+    """
+    others = Counter(each for each in of_pairs if each != verdict).most_common(1)
+    if not others or others[0][1] < _OTHERWISE * len(of_pairs):
+        return ""
+    return f" Close to the limit: {others[0][1]} of {len(of_pairs)} pairs of halves say {others[0][0]}."
+
+
 def _doubt(evidence: _Evidence, ratio: float) -> str:
     if evidence.score < _SCORE:
         limits = f"correlation of scores {evidence.score:.2f}, at least {_SCORE:g} is needed"
@@ -336,8 +357,10 @@ def _doubt(evidence: _Evidence, ratio: float) -> str:
 
 def _repetition(relation: _Relation) -> str:
     sign = "" if relation.correlation > 0 else " with the opposite sign"
-    samples = "same samples" if relation.sample_overlap >= _SHARE else "further samples of the same contrast"
     genes = "same genes" if relation.gene_overlap >= _SHARE else "further genes"
+    if np.isnan(relation.sample_overlap):
+        return f"{sign}: {genes}"
+    samples = "same samples" if relation.sample_overlap >= _SHARE else "further samples of the same contrast"
     return f"{sign}: {samples}, {genes}"
 
 
