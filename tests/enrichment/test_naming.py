@@ -26,6 +26,17 @@ def test_the_best_set_and_the_leading_genes_of_its_side():
     assert module_names(genes, table((0, "GO:1", "set", 0.04, "down"))) == ["set (down): a, e"]
 
 
+def test_the_genes_belong_to_the_set_if_it_is_known_which_do():
+    genes = members(("b", 0.4), ("a", -0.9), ("c", 0.5), ("d", 0.1), ("e", -0.2))
+    found = table((0, "GO:1", "set", 0.04, "up"))
+    assert module_names(genes, found.assign(genes="a, b, d")) == ["set: b, d"]
+    assert module_names(genes, found.assign(genes="d, b, c")) == ["set: c, b, d"]
+    for unknown in ("", None, "x, y"):
+        assert module_names(genes, found.assign(genes=unknown)) == ["set: c, b, d"]
+    numbers = members((7, 0.4), (8, 0.5))
+    assert module_names(numbers, found.assign(genes="7")) == ["set: 7"]
+
+
 def test_sets_that_are_not_significant_give_no_name():
     genes = members(("b", 0.4), ("a", 0.9))
     assert module_names(genes, table((0, "GO:1", "set", 0.051, "both"))) == ["a, b"]

@@ -1,9 +1,9 @@
-"""Names of modules: the best gene set and the leading genes."""
+"""Names of modules: the best gene set and its leading genes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -22,9 +22,10 @@ def module_names(modules: Any, gene_sets_table: pd.DataFrame | None = None) -> l
     """Name modules after their most significant gene set and their leading genes.
 
     A module whose best gene set has an adjusted p-value of at most 0.05 is called like "nuclear division: CDK1, AURKB,
-    BUB1": the three genes are those with the largest absolute weights on the side of the module in which the set was
-    found. If this is the side of negative weights, "(down)" is added to the set: these genes are low in samples that
-    are up. Other modules are called after the three genes with the largest absolute weights.
+    BUB1": the three genes of the set with the largest absolute weights on the side of the module in which the set was
+    found (of all genes on that side, if the table does not list the genes of the set). If this is the side of negative
+    weights, "(down)" is added to the set: these genes are low in samples that are up. Other modules are called after
+    the three genes with the largest absolute weights.
 
     Parameters
     ----------
@@ -83,8 +84,16 @@ def _of_table(table: pd.DataFrame) -> list[Genes]:
     return [genes.loc[genes["module"] == number, ["name", "side"]] for number in range(n_modules)]
 
 
-def _best_sets(table: pd.DataFrame) -> dict[int, tuple[str, str]]:
-    """The name and side of the most significant set of each module that has one."""
+class _Set(NamedTuple):
+    """A gene set found in a module: its name, the side, and its genes there (empty: unknown)."""
+
+    text: str
+    side: str
+    genes: frozenset[str]
+
+
+def _best_sets(table: pd.DataFrame) -> dict[int, _Set]:
+    """The most significant set of each module that has one."""
     if missing := [name for name in _NEEDED if name not in table]:
         raise InputError(f"the table of gene sets has no column {missing[0]!r}: give what enrichment.gene_sets returns")
     known = table[table["q_value"] <= LEVEL]
@@ -94,15 +103,18 @@ def _best_sets(table: pd.DataFrame) -> dict[int, tuple[str, str]]:
     texts = (
         best["name"].where(best["name"].astype(str).str.strip() != "", best["term"]) if "name" in best else best["term"]
     )
+    listed = best["genes"].fillna("") if "genes" in best else pd.Series("", index=best.index)
     return {
-        int(module): (_short(text, _LONGEST_SET), str(side))
-        for module, text, side in zip(best["module"], texts, sides, strict=True)
+        int(module): _Set(_short(text, _LONGEST_SET), str(side), frozenset(str(genes).split(", ")))
+        for module, text, side, genes in zip(best["module"], texts, sides, listed, strict=True)
     }
 
 
-def _name(genes: Genes, best: tuple[str, str] | None) -> str:
-    text, side = best or ("", "both")
+def _name(genes: Genes, best: _Set | None) -> str:
+    text, side, of_set = best or _Set("", "both", frozenset())
     own = genes[genes["side"] == side] if side in ("up", "down") else genes
+    if (shared := own["name"].astype(str).isin(of_set)).any():
+        own = own[shared]
     leading = ", ".join(_short(gene, _LONGEST_GENE) for gene in own["name"].iloc[:_N_GENES])
     if not best:
         return leading or "no genes"
