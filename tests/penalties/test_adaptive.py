@@ -7,90 +7,18 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from scipy import stats
-from sklearn.exceptions import ConvergenceWarning
 
 import netbic
-from netbic import L0, AdaptiveSupport, KeepSoft, SparseGraphSVD
+from netbic import L0, AdaptiveSupport, SparseGraphSVD
 from netbic.operators import winsorised
-from netbic.penalties import Choice, expected_noise_norm
+from netbic.penalties import Choice
 from netbic.penalties.gradation import evidence_of_gradation
-from netbic.penalties.mixture import fit_mixture
 from netbic.simulate import paper
-from netbic.solver import Vector, adaptive_step, half_step, restarts
+from netbic.solver import Vector, adaptive_step
 from support.simulations import adaptive_run, f1
 
 solving = importlib.import_module("netbic.solver.solve")  # `netbic.solver.solve` is the function
 ADAPTIVE = {"row_penalty": AdaptiveSupport(), "column_penalty": AdaptiveSupport(), "center": None}
-
-
-def two_groups(seed, members=400, others=1600, mean=8.0, spread=1.5, noise=2.0):
-    generator = np.random.default_rng(seed)
-    signs = generator.choice([-1.0, 1.0], members)
-    inside = signs * (mean + spread * generator.standard_normal(members)) + noise * generator.standard_normal(members)
-    return np.append(inside, noise * generator.standard_normal(others))
-
-
-def test_the_mixture_finds_the_groups_it_was_made_of():
-    found = fit_mixture(two_groups(0), None)
-    assert found.mean == pytest.approx(8, abs=0.5)
-    assert np.sqrt(found.noise) == pytest.approx(2, abs=0.15)
-    assert found.posterior.sum() == pytest.approx(400, abs=40)
-    assert found.slope == 0
-
-
-def test_posteriors_follow_bayes_rule():
-    z = two_groups(1)
-    found = fit_mixture(z, None)
-    inside = found.posterior.sum()
-    signs = np.tanh(found.mean * z / 6.25)  # only their size matters little: the groups are far apart
-    variance = (found.posterior @ (z - found.mean * np.sign(signs)) ** 2) / inside
-    member = stats.norm.pdf(np.abs(z), found.mean, np.sqrt(variance)) / 2 * inside / z.size
-    other = stats.norm.pdf(z, 0, np.sqrt(found.noise)) * (1 - inside / z.size)
-    assert np.corrcoef(member / (member + other), found.posterior)[0, 1] > 0.999
-
-
-def test_larger_scores_are_likelier_members():
-    z = np.abs(two_groups(2))
-    posterior = fit_mixture(z, None).posterior
-    assert (np.diff(posterior[np.argsort(z)]) >= -1e-12).all()
-
-
-@pytest.mark.parametrize("factor", [2.0**-500, 2.0**-300, 2.0**-20, 2.0**40, 2.0**300, 2.0**500])
-def test_scale_and_signs_of_scores_do_not_matter(factor):
-    z, x = two_groups(3), np.append(np.ones(400), np.zeros(1600)) + np.random.default_rng(0).standard_normal(2000)
-    one = AdaptiveSupport().choose(z, x)
-    other = AdaptiveSupport().choose(-factor * z, x)
-    np.testing.assert_allclose(one.posterior, other.posterior, rtol=1e-9)
-    assert other.sigma == pytest.approx(factor * one.sigma)
-    assert other.noise == pytest.approx(factor * one.noise)
-    assert one.sigma > 0
-
-
-def test_a_graph_is_used_if_it_separates_members_from_others():
-    generator = np.random.default_rng(5)
-    z = two_groups(4, members=100, others=400, mean=4.0)
-    informative = np.append(np.full(100, 2.0), np.zeros(400)) + generator.standard_normal(500)
-    truth = np.arange(500) < 100
-    guided, plain = (AdaptiveSupport().choose(z, x) for x in (informative, None))
-    right = [np.mean((choice.posterior > 0.5) == truth) for choice in (guided, plain)]
-    assert right[0] > right[1] + 0.02
-    assert plain.sigma == 0
-    misled = [AdaptiveSupport().choose(z, generator.permutation(informative)).sigma for _ in range(40)]
-    assert np.mean(np.array(misled) > 0) < 0.1
-
-
-def test_one_sided_members_are_positive():
-    z = two_groups(6)
-    choice = AdaptiveSupport(nonnegative=True).choose(z, None)
-    assert (z[choice.support] > 0).all()
-    assert choice.support.size == pytest.approx((z[:400] > 0).sum(), rel=0.15)
-
-
-@pytest.mark.parametrize(("size", "kept"), [(100, 100), (100, 50), (300, 30), (2000, 120), (50, 5)])
-def test_expected_noise_norm_is_that_of_the_largest_entries(size, kept):
-    draws = np.sort(np.random.default_rng(0).standard_normal((2000, size)) ** 2, axis=1)[:, -kept:].sum(axis=1)
-    assert expected_noise_norm(size, kept) == pytest.approx(np.sqrt(draws.mean()), rel=0.03)
 
 
 @pytest.mark.parametrize(
@@ -390,104 +318,6 @@ def test_mixtures_of_two_modules_are_separated():
 def test_the_fallback_shrinks_with_a_part_of_the_axis():
     assert AdaptiveSupport(fallback=100).for_share(0.25).fallback == 25
     assert AdaptiveSupport().for_share(0.25) == AdaptiveSupport()
-
-
-def choosing_steps(monkeypatch):
-    """A list of the half steps in which a size was chosen."""
-    made, step = [], half_step.adaptive_step
-    monkeypatch.setattr(half_step, "adaptive_step", lambda *arguments: made.append(1) or step(*arguments))
-    return made
-
-
-def solves_at_the_limit(monkeypatch):
-    """A list of the solves that choose sizes and reach the limit, or begin after it.
-
-    Each of them exceeds the limit by at most two iterations: it chooses once in any case, and sizes that were fixed are
-    checked once.
-    """
-    made, solve = [], restarts.solve
-
-    def counted(operator, rows, columns, *arguments, budget, **parameters):
-        solution = solve(operator, rows, columns, *arguments, budget=budget, **parameters)
-        if (rows.penalty.chooses_size or columns.penalty.chooses_size) and budget.is_spent:
-            made.append(1)
-        return solution
-
-    monkeypatch.setattr(restarts, "solve", counted)
-    return made
-
-
-def slowly_converging(scale):
-    """Noise whose sizes converge in more than 100 iterations, and penalties without an objective on both axes."""
-    generator = np.random.default_rng(3)
-    X = generator.standard_normal((25, 28))
-    edges = np.triu(generator.random((28, 28)) < 0.2, 1).astype(float)
-    graph = {"column_graph": edges + edges.T, "column_smoothness": 1.0, "graph_term": "laplacian"}
-    return X, {"row_penalty": AdaptiveSupport(), "column_penalty": KeepSoft(13), "smoothness_scale": scale, **graph}
-
-
-@pytest.mark.parametrize("scale", ["relative", "module"])
-@pytest.mark.parametrize("parameters", [{}, {"annealing": 4}, {"n_init": 3}, {"annealing": 2, "n_init": 2}])
-def test_sizes_are_chosen_in_a_limited_number_of_iterations(monkeypatch, parameters, scale):
-    """The limit holds for each start; solves with the graph continue from the only start, or from the best one."""
-    monkeypatch.setattr(solving, "MAX_CHOOSING_ROUNDS", 8)
-    made, beyond = choosing_steps(monkeypatch), solves_at_the_limit(monkeypatch)
-    X, sizes = slowly_converging(scale)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        model = SparseGraphSVD(1, **sizes, **parameters, random_state=0).fit(X)
-    starts = parameters.get("n_init", 1)
-    limits = starts + (starts > 1 and scale == "module")
-    assert 8 * starts < len(made) <= 8 * limits + 2 * len(beyond)
-    annealing = parameters.get("annealing", 0)
-    with_graph = (1 + (annealing + 1 if annealing else 0)) if scale == "module" else 0
-    assert len(beyond) <= starts * (annealing + 1) + with_graph
-    assert not model.converged_[0]
-    assert any("kept changing its size" in str(warning.message) for warning in caught)
-
-
-def test_sizes_kept_after_a_limit_are_not_converged(monkeypatch):
-    monkeypatch.setattr(solving, "MAX_CHOOSING_ROUNDS", 5)
-    toy = paper(0.05, random_state=3)
-    graphs = {"row_graph": toy.row_graph, "column_graph": toy.column_graph}
-    message = "did not converge .it kept changing its size for 400 iterations"
-    with pytest.warns(ConvergenceWarning, match=message):
-        model = SparseGraphSVD(1, **ADAPTIVE, **graphs).fit(toy.X)
-    assert not model.converged_[0]
-    assert model.choices_["size"].tolist() == [model.rows_.sum(), model.columns_.sum()]
-
-
-def test_imputation_chooses_sizes_in_a_limited_number_of_iterations(monkeypatch):
-    """Without a limit, both sizes are chosen in 598 iterations; three times those of one start are allowed."""
-    monkeypatch.setattr(solving, "MAX_CHOOSING_ROUNDS", 15)
-    made, beyond = choosing_steps(monkeypatch), solves_at_the_limit(monkeypatch)
-    generator = np.random.default_rng(11)
-    X = generator.standard_normal((40, 60))
-    X[generator.random(X.shape) < 0.4] = np.nan
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        SparseGraphSVD(1, **ADAPTIVE, missing="impute").fit(X)
-    # Two half steps per iteration. When the limit of the imputation is reached, its sizes are checked once more.
-    assert 2 * (15 + 3 * 15) < len(made) <= 2 * (15 + 3 * 15 + 2 * len(beyond) + 1)
-
-
-def test_imputation_has_a_limit_of_iterations(monkeypatch):
-    """Every solution differs from the one before: the limit holds for each, and another one for all of them."""
-    counts, iterated = [], solving._iterate
-
-    def counting(*arguments, **parameters):
-        solution = iterated(*arguments, **parameters)
-        counts.append(len(solution.objectives))
-        return solution
-
-    monkeypatch.setattr(solving, "_iterate", counting)
-    generator = np.random.default_rng(0)
-    X = generator.standard_normal((12, 15))
-    X[generator.random(X.shape) < 0.3] = np.nan
-    parameters = {"n_rows": 4, "n_columns": 5, "missing": "impute", "tol": 0.0, "max_iter": 30}
-    with pytest.warns(ConvergenceWarning, match="reached max_iter=30"):
-        SparseGraphSVD(1, **parameters).fit(X)
-    assert sum(counts) <= 30 + 11 * 30
 
 
 def test_the_noise_estimate_of_a_small_module_stays_bounded():

@@ -30,14 +30,7 @@ def write_scores_gct(source: Source, path: Path | str, *, force: bool = False) -
     Parameters
     ----------
     source : folder of a fit, or Results with scores
-    path : path
-    force : bool
-        Replace an existing file.
-
-    Returns
-    -------
-    Path
-        The file that was written.
+    path, force : as for `write_gmt`
 
     Examples
     --------
@@ -80,14 +73,7 @@ def write_expression_gct(source: Source, X: Any, path: Path | str, *, force: boo
     source : fitted model, folder of a fit, or Results
     X : array, DataFrame or sparse matrix
         The data of the fit, samples in rows. Only the genes of the modules are converted to dense.
-    path : path
-    force : bool
-        Replace an existing file.
-
-    Returns
-    -------
-    Path
-        The file that was written.
+    path, force : as for `write_gmt`
 
     Examples
     --------

@@ -30,16 +30,8 @@ def write_workbook(source: Source, path: Path | str, *, force: bool = False) -> 
 
     Parameters
     ----------
-    source : fitted model, folder of a fit, or Results
-    path : path
-        Ends in .xlsx. The file appears complete or not at all.
-    force : bool
-        Replace an existing file.
-
-    Returns
-    -------
-    Path
-        The file that was written.
+    source, path, force : as for `write_gmt`
+        The path ends in .xlsx.
 
     Notes
     -----
