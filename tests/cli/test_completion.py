@@ -59,9 +59,13 @@ def test_everything_can_be_added_later(files, tmp_path):
 def test_verdicts_are_added_by_a_plain_resume_and_shown_in_the_report(files, tmp_path):
     assert fit(files, tmp_path / "out").exit_code == 0
     page = (tmp_path / "out" / "report.html").read_text()
-    done = fit(files, tmp_path / "out", "--verdict", "--resume")
+    table = ("--sample-info", files / "samples.tsv", "--variables", "drug")
+    done = fit(files, tmp_path / "out", *table, "--verdict", "--resume")
     assert done.exit_code == 0, done.output
-    assert (tmp_path / "out" / "report.html").read_text() != page
+    later = (tmp_path / "out" / "report.html").read_text()
+    assert later != page
+    assert "samples.tsv" in later
+    assert str(files) not in later  # folders may say who and where
     assert netbic.io.read_table(tmp_path / "out" / "summary.tsv")["verdict"].tolist() == ["strong", "strong"]
     assert "verdicts.tsv" in json.loads((tmp_path / "out" / "run.json").read_text())["files"]
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -149,12 +148,18 @@ class SampleTable:
     """A sample table that was matched and checked before the fit."""
 
     table: pd.DataFrame
-    keywords: dict[str, Any]
+    asked: AssociationOptions
     origin: str
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """Parameters of `netbic.associate`."""
+        return self.asked.keywords()
 
     def recorded(self) -> dict[str, Any]:
         """The table and the options of the tests, as recorded in run.json."""
-        return {"sample_info": self.origin, "association": json.loads(json.dumps(self.keywords))}
+        asked = asdict(self.asked) | {"sample_info": self.origin}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asked.items()}
 
     def write(self, folder: Path, out: Path, scores: pd.DataFrame, groups: pd.DataFrame) -> Iterator[str]:
         """Test all modules, write the tables to a folder whose files end up in `out`; yield what was found."""
@@ -175,7 +180,7 @@ def open_sample_table(chosen: AssociationOptions, expression: str, samples: Any,
     if path is None:
         return None
     try:
-        return SampleTable(_described(path, samples, keywords, silent), keywords, path)
+        return SampleTable(_described(path, samples, keywords, silent), chosen, path)
     except netbic.InputError as problem:
         if chosen.sample_info is not None or any(keywords.values()):
             raise

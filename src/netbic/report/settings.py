@@ -9,7 +9,7 @@ from netbic.estimators import SparseGraphSVD, smoothness_of
 
 Rows = list[tuple[str, str]]
 
-_FILES: Final = ("expression", "graph", "gene_sets", "string_info", "graph_names", "id_map")
+_FILES: Final = ("expression", "graph", "gene_sets", "sample_info", "string_info", "graph_names", "id_map")
 _UNITS: Final = {
     "module": "module: in units of the strength of each module",
     "relative": "relative: in units of the leading singular value of the data",
