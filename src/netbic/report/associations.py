@@ -1,24 +1,19 @@
-"""Associations of modules with the sample table: a grid of modules by variables, sentences, and box plots."""
+"""Associations of modules with the sample table: a grid of modules by variables, and sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from netbic.arrays import Floats
 from netbic.association import signed_effects
 
 LEVEL: Final = 0.05  # largest q-value of an association that is stated
 _STARS = ((0.001, "***"), (0.01, "**"), (LEVEL, "*"))
 _MOST_COLUMNS = 24
-_MOST_LEVELS = 12
 _SENTENCES = 2
-_WIDTH, _ROW = 600, 26
 _MINUS = "\N{MINUS SIGN}"
 
 
@@ -28,28 +23,6 @@ class Cell(NamedTuple):
     text: str
     colour: int
     title: str
-
-
-class Box(NamedTuple):
-    """The scores of the samples of a level: quartiles and extremes, as positions in the drawing."""
-
-    label: str
-    n: int
-    low: float
-    first: float
-    median: float
-    third: float
-    high: float
-
-
-class BoxPlot(NamedTuple):
-    """Scores by the levels of a variable."""
-
-    variable: str
-    boxes: list[Box]
-    zero: float
-    width: int = _WIDTH
-    row: int = _ROW
 
 
 @dataclass(frozen=True)
@@ -116,38 +89,6 @@ def _sentence(row: dict[Any, Any]) -> str:
     effect = float(row["effect"])
     digits = 2 if min(abs(effect), abs(1 - effect)) >= 0.005 else 4  # two would hide that an effect is not complete
     return f"{what} ({row['effect_name']} {_minus(f'{effect:.{digits}f}')}, q = {row['q']:.1g})"
-
-
-def box_plots(scores: Floats | None, info: pd.DataFrame | None, table: pd.DataFrame | None) -> list[BoxPlot]:
-    """Scores of a module by the levels of every categorical variable of the table, a drawing each."""
-    if scores is None or info is None or table is None or len(info) != scores.size:
-        return []
-    return [plot for name in _categorical(table) if name in info for plot in _plots(scores, info[name], name)]
-
-
-def _categorical(table: pd.DataFrame) -> list[str]:
-    """Variables with levels, in the order of the table."""
-    return list(dict.fromkeys(table.loc[table["level"].fillna("").astype(str) != "", "variable"].astype(str)))
-
-
-def _plots(scores: Floats, labels: pd.Series[Any], name: str) -> Iterator[BoxPlot]:
-    known = np.isfinite(scores) & labels.notna().to_numpy()
-    values = labels.astype(str).to_numpy()
-    groups = {level: scores[known & (values == level)] for level in dict.fromkeys(values[known])}
-    if not 2 <= len(groups) <= _MOST_LEVELS:
-        return
-    low, high = min(float(scores[known].min()), 0.0), max(float(scores[known].max()), 0.0)
-
-    def at(value: float) -> float:
-        return round(_WIDTH * (value - low) / ((high - low) or 1.0), 1)
-
-    ordered = sorted(groups.items(), key=lambda pair: float(np.median(pair[1])))
-    boxes = [Box(level, own.size, *(at(each) for each in _five(own))) for level, own in ordered]
-    yield BoxPlot(name, boxes, at(0.0))
-
-
-def _five(values: NDArray[Any]) -> Sequence[float]:
-    return [float(each) for each in np.quantile(values, [0, 0.25, 0.5, 0.75, 1])]
 
 
 def distinct_terms(terms: list[dict[str, Any]], most: int = 3, shared: float = 0.5) -> list[dict[str, Any]]:
