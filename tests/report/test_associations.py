@@ -2,6 +2,8 @@
 
 import re
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import netbic
@@ -52,6 +54,16 @@ def test_a_variable_without_levels_is_named_without_one(folder):
 def test_without_a_sample_table_there_is_neither(folder):
     assert AssociationGrid.of(None, 3) is None
     assert findings(None, 0) == []
+
+
+def test_a_label_of_samples_that_are_up_and_down_is_found():
+    samples = [f"s{k}" for k in range(60)]
+    groups = pd.DataFrame({0: ["up"] * 10 + ["down"] * 10 + [""] * 40}, index=samples)
+    scores = pd.DataFrame({0: np.repeat([5.0, -5, 0], [10, 10, 40]) + np.linspace(-1, 1, 60) ** 3}, index=samples)
+    labels = pd.DataFrame({"type": ["in"] * 20 + ["out"] * 40}, index=samples)
+    table = netbic.association.associate_scores(scores, groups, labels).table
+    assert (table.loc[table["test"] == "Mann-Whitney", "q"] > 0.05).all()
+    assert findings(table, 0)[0].startswith("type: in more often up and down (odds ratio \N{INFINITY}, q = ")
 
 
 def test_gene_sets_that_repeat_one_before_are_left_out():

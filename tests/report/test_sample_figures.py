@@ -134,39 +134,52 @@ def test_times_on_the_axis_are_round_and_few(longest):
 
 def test_strips_have_a_colour_per_label_and_grey_for_missing():
     labels = categorical(["a", "b", None, "a"])
-    strip = strips([labels], np.array([3, 2, 1, 0]))[0]
+    strip = strips([labels], np.array([3, 2, 1, 0]), {})[0]
     assert drawn(strip) == [PALETTE[0], "#D4D4D4", PALETTE[1], PALETTE[0]]
     assert strip.keys == [("a", PALETTE[0]), ("b", PALETTE[1]), ("missing", "#D4D4D4")]
 
 
 def test_rare_levels_share_a_colour():
     labels = categorical([f"l{k}" for k in range(20) for _ in range(20 - k)])
-    strip = strips([labels], np.arange(labels.values.size))[0]
+    strip = strips([labels], np.arange(labels.values.size), {})[0]
     assert [label for label, _ in strip.keys] == ["l0", "l1", "l2", "l3", "l4", "l5", "other"]
     assert len(set(drawn(strip))) == 7
 
 
 def test_numbers_are_shades_from_the_lowest_to_the_highest():
     ages = Variable("age", "numeric", "", np.array([10.0, np.nan, 30, 20]))
-    strip = strips([ages], np.arange(4))[0]
+    strip = strips([ages], np.arange(4), {})[0]
     assert [label for label, _ in strip.keys] == ["10", "20", "30", "missing"]
     colours = dict(strip.keys)
     assert drawn(strip) == [colours["10"], colours["missing"], colours["30"], colours["20"]]
     grades = Variable("grade", "ordered", "", np.array([0.0, 2, 1]), ("low", "middle", "high"))
-    strip = strips([grades], np.arange(3))[0]
+    strip = strips([grades], np.arange(3), {})[0]
     assert [label for label, _ in strip.keys] == ["low", "middle", "high"]
     assert drawn(strip) == [colour for _, colour in (strip.keys[0], strip.keys[2], strip.keys[1])]
 
 
 def test_at_most_four_strips_the_strongest_first(folder, contents):
     table = netbic.io.read_table(folder / "associations.tsv")
-    auc = table["effect_name"].isin(["AUC", "Spearman rho", "hazard ratio per sd"])
     for module in contents.modules:
-        own = table[(table["module"] == module.number) & auc & (table["variable"] != TIME)]
+        own = table[(table["module"] == module.number) & (table["variable"] != TIME)]
         best = own.groupby("variable")["q"].min()
         assert best[[strip.variable for strip in module.strips]].is_monotonic_increasing
         assert len(module.strips) == 4
         assert all(len(drawn(strip)) == module.heatmap.samples.size for strip in module.strips)
+
+
+def test_a_label_has_the_same_colour_in_all_modules(contents):
+    for variable in ("type", "site"):
+        keys = [
+            dict(strip.keys) for module in contents.modules for strip in module.strips if strip.variable == variable
+        ]
+        for colours in keys[1:]:
+            assert {label: colours[label] for label in keys[0]} == keys[0]
+    type_colours, site_colours = (
+        {colour for strip in contents.modules[0].strips if strip.variable == name for _, colour in strip.keys}
+        for name in ("type", "site")
+    )
+    assert not type_colours & site_colours
 
 
 def test_lists_to_copy_are_the_sides_of_the_module(folder, contents):

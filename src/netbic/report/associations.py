@@ -61,34 +61,50 @@ def _cell(row: dict[Any, Any]) -> Cell:
 def findings(table: pd.DataFrame | None, module: int) -> list[str]:
     """The strongest associations of a module in words, one for each of two variables at most.
 
+    Associations with the scores come first. A label of samples of which some are up and others down has none: it is
+    found by the tests of groups.
+
     Examples
     --------
     >>> import pandas as pd
-    >>> columns = ["module", "variable", "level", "effect", "effect_name", "q"]
-    >>> table = pd.DataFrame([(0, "pam50", "Basal", 0.05, "AUC", 1e-9)], columns=columns)
+    >>> columns = ["module", "variable", "level", "test", "effect", "effect_name", "q"]
+    >>> table = pd.DataFrame([(0, "pam50", "Basal", "Mann-Whitney", 0.05, "AUC", 1e-9)], columns=columns)
     >>> findings(table, 0)
     ['pam50: Basal lower (AUC 0.05, q = 1e-09)']
     """
     if table is None or table.empty:
         return []
+    table = table[table["module"] == module]
     drawn = signed_effects(table)
-    own = drawn[(drawn["module"] == module) & (drawn["q"] <= LEVEL)]
+    own = drawn[drawn["q"] <= LEVEL]
     own = own.assign(away=own["signed"].abs()).sort_values(["q", "away"], ascending=[True, False], kind="stable")
-    return [_sentence(row) for row in own.drop_duplicates("variable").head(_SENTENCES).to_dict("records")]
+    grouped = table[table["test"].astype(str).str.startswith("Fisher") & (table["effect"] > 1) & (table["q"] <= LEVEL)]
+    both = pd.concat([own, _with_sides(grouped)]).drop_duplicates("variable")
+    return [_sentence(row) for row in both.head(_SENTENCES).to_dict("records")]
+
+
+def _with_sides(tests: pd.DataFrame) -> pd.DataFrame:
+    """The stronger one of the tests of up and of down of each level, with the sides at which it is significant."""
+    sides = tests["test"].str.removeprefix("Fisher, ").groupby([tests["variable"], tests["level"]])
+    together = sides.transform(lambda own: " and ".join(own)) if len(tests) else tests["test"]
+    return tests.assign(sides=together).sort_values("q", kind="stable")
 
 
 def _sentence(row: dict[Any, Any]) -> str:
-    level = str(row["level"] or "")
+    level, effect = str(row["level"] or ""), float(row["effect"])
     more = row["signed"] > 0
-    if level:
+    if str(row["test"]).startswith("Fisher"):
+        what = f"{row['variable']}: {level} more often {row['sides']}"
+    elif level:
         what = f"{row['variable']}: {level} {'higher' if more else 'lower'}"
     elif str(row["effect_name"]).startswith("hazard"):
         what = f"{row['variable']}: risk {'rises' if more else 'falls'} with it"
     else:
         what = f"{row['variable']}: {'rises' if more else 'falls'} with it"
-    effect = float(row["effect"])
     digits = 2 if min(abs(effect), abs(1 - effect)) >= 0.005 else 4  # two would hide that an effect is not complete
-    return f"{what} ({row['effect_name']} {_minus(f'{effect:.{digits}f}')}, q = {row['q']:.1g})"
+    number = _minus(f"{effect:.{digits}f}") if np.isfinite(effect) else "\N{INFINITY}"
+    q = float(row["q"])
+    return f"{what} ({row['effect_name']} {number}, {f'q = {q:.1g}' if q > 0 else 'q < 1e-300'})"
 
 
 def distinct_terms(terms: list[dict[str, Any]], most: int = 3, shared: float = 0.5) -> list[dict[str, Any]]:

@@ -36,7 +36,7 @@ from netbic.report.network import subnetwork
 from netbic.report.sample_table import LEVELS, SURVIVAL, SampleTable
 from netbic.report.samples import SampleScores
 from netbic.report.settings import enrichment_rows, input_rows, sample_rows, setting_rows
-from netbic.report.strips import Strip, strips
+from netbic.report.strips import Strip, first_colours, strips
 from netbic.report.survival_curves import SurvivalPlot, survival_plot
 from netbic.report.tables import Tables, read_record
 from netbic.selection import selected_samples
@@ -328,7 +328,8 @@ def _plots(scores: SampleScores | None, table: SampleTable | None, module: int) 
 def _strips(heatmap: Heatmap | None, table: SampleTable | None, module: int) -> list[Strip]:
     if heatmap is None or table is None:
         return []
-    return strips([variable for variable, _ in table.strongest(module)], heatmap.samples)
+    ordered = [variable for variable, _ in table.strongest(module)]
+    return strips(ordered, heatmap.samples, first_colours(table.variables))
 
 
 def _by_sign(scores: SampleScores | None, weights: NDArray[Any]) -> SampleScores | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Final, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,6 @@ from netbic.arrays import Floats
 from netbic.association import Variable, read_variables
 
 LEVELS, SURVIVAL = ("categorical", "ordered"), "survival"
-_MAIN: Final = ("AUC", "standardised difference", "Spearman rho", "hazard ratio per sd")  # ends of names of effects
 
 
 @dataclass(frozen=True)
@@ -39,10 +38,8 @@ class SampleTable:
         return cls(found, tests, record)
 
     def strongest(self, module: int) -> list[tuple[Variable, float]]:
-        """The variables with their smallest q-values in a module, the smallest first; NaN if it is not defined."""
-        own = self.tests[self.tests["module"] == module]
-        main = own[own["effect_name"].astype(str).str.endswith(_MAIN)]
-        best = main.groupby("variable")["q"].min() if len(main) else pd.Series(dtype=np.float64)
+        """The variables with the smallest q-values of their tests in a module, the smallest first; NaN if undefined."""
+        best = self.tests[self.tests["module"] == module].groupby("variable")["q"].min()
         pairs = [(variable, float(best.get(variable.name, np.nan))) for variable in self.variables]
         return sorted(pairs, key=lambda pair: np.nan_to_num(pair[1], nan=np.inf))
 

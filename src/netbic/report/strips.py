@@ -29,26 +29,39 @@ class Strip(NamedTuple):
     is_scale: bool  # whether the keys are points of a scale
 
 
-def strips(variables: list[Variable], samples: NDArray[Any]) -> list[Strip]:
-    """The first few variables that are labels or numbers, for some samples (positions in the table)."""
+def strips(variables: list[Variable], samples: NDArray[Any], first_colours: dict[str, int]) -> list[Strip]:
+    """The first few variables that are labels or numbers.
+
+    Parameters
+    ----------
+    variables : list of Variable
+    samples : array of int
+        The samples of the heatmap, as positions in the table.
+    first_colours : dict
+        The colour of the first level of each variable, so that a label has the same colour in all modules.
+    """
     shown = [variable for variable in variables if variable.kind in ("categorical", "ordered", "numeric")]
-    made, used = list[Strip](), 0
-    for variable in shown[:_MOST_STRIPS]:
-        if variable.kind == "categorical":
-            made.append(_of_levels(variable, samples, used))
-            used += len(made[-1].keys)
-        else:
-            made.append(_of_numbers(variable, samples))
-    return made
+    return [
+        _of_levels(variable, samples, first_colours.get(variable.name, 0))
+        if variable.kind == "categorical"
+        else _of_numbers(variable, samples)
+        for variable in shown[:_MOST_STRIPS]
+    ]
 
 
-def _of_levels(variable: Variable, samples: NDArray[Any], used: int) -> Strip:
+def first_colours(variables: list[Variable]) -> dict[str, int]:
+    """The colour of the first level of each categorical variable: colours of different variables differ if possible."""
+    sizes = {variable.name: len(variable.levels) for variable in variables if variable.kind == "categorical"}
+    return dict(zip(sizes, np.cumsum([0, *sizes.values()]).tolist(), strict=False))
+
+
+def _of_levels(variable: Variable, samples: NDArray[Any], first: int) -> Strip:
     """A colour per level; if there are more levels than colours, the rarest are "other"."""
     known = variable.known
     counts = np.bincount(variable.values[known].astype(np.intp), minlength=len(variable.levels))
     most = len(PALETTE) - (len(variable.levels) > len(PALETTE))
     common = sorted(np.argsort(-counts, kind="stable")[:most].tolist())
-    colours = [PALETTE[(used + k) % len(PALETTE)] for k in range(len(common))]
+    colours = [PALETTE[(first + k) % len(PALETTE)] for k in range(len(common))]
     keys = [(variable.levels[level], colour) for level, colour in zip(common, colours, strict=True)]
     codes = np.full(known.size, len(common), dtype=np.intp)
     for place, level in enumerate(common):

@@ -352,7 +352,7 @@
     survival: (figure) => painted(figure.querySelector("svg")),
     boxes: (figure) => {
       const rows = all("tbody tr", figure);
-      const parts = [written(`${heading(figure)}, ${figure.closest("details").querySelector("summary").textContent}`, 10, 22)];
+      const parts = [written(`${heading(figure)}: scores by ${figure.closest("details").querySelector("bdi").textContent}`, 10, 22)];
       rows.forEach((row, at) => {
         const boxes = painted(row.querySelector("svg"));
         Object.entries({ x: 240, y: 36 + 30 * at, width: 600, height: 26 }).forEach(([name, value]) => boxes.setAttribute(name, value));
@@ -366,13 +366,14 @@
       all(".strip", figure).forEach((strip) => {
         const keys = strip.previousElementSibling;
         const name = keys.querySelector("b").textContent;
-        let x = 10;
-        parts.push(written(name, x, y + 14, { "font-weight": "bold" }));
-        x += widthOf(name) * 1.1 + 14;
+        parts.push(written(name, 10, y + 14, { "font-weight": "bold" }));
+        let x = 24 + 1.1 * widthOf(name);
         all(".key", keys).forEach((key) => {
-          parts.push(shape("rect", { x, y: y + 3, width: 12, height: 12, fill: key.querySelector("rect").getAttribute("fill") }));
-          parts.push(written(key.textContent, x + 17, y + 14));
-          x += 31 + widthOf(key.textContent);
+          const width = 31 + widthOf(key.textContent);
+          if (x + width > 890 && x > 10) [x, y] = [10, y + 18];
+          const fill = key.querySelector("rect").getAttribute("fill");
+          parts.push(shape("rect", { x, y: y + 3, width: 12, height: 12, fill }), written(key.textContent, x + 17, y + 14));
+          x += width;
         });
         parts.push(pixels(strip, 10, y + 20, 880, 12));
         y += 38;
@@ -393,10 +394,11 @@
       return new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
     },
   };
+  const MARGIN = 10;
   const asText = (drawing) => {
-    const [x, y, width, height] = drawing.getAttribute("viewBox").split(" ").map(Number);
-    drawing.setAttribute("width", width);
-    drawing.setAttribute("height", height);
+    const inner = drawing.getAttribute("viewBox").split(" ").map(Number);
+    const [x, y, width, height] = [inner[0] - MARGIN, inner[1] - MARGIN, inner[2] + 2 * MARGIN, inner[3] + 2 * MARGIN];
+    Object.entries({ viewBox: `${x} ${y} ${width} ${height}`, width, height }).forEach(([name, value]) => drawing.setAttribute(name, value));
     drawing.prepend(shape("rect", { x, y, width, height, fill: "white" }));
     return [new XMLSerializer().serializeToString(drawing), width, height];
   };
