@@ -49,12 +49,26 @@ def test_survival_curves_are_shown_on_click(labelled_folder, opened):
         assert box["x"] + box["width"] <= around["x"] + around["width"] + 1
 
 
+def test_the_grid_shows_several_columns_in_a_narrow_window(labelled_folder, opened):
+    page = opened(labelled_folder, width=400)
+    cells = [cell.bounding_box() for cell in page.locator(".grid tbody tr").first.locator("td").all()]
+    assert sum(cell["x"] + cell["width"] <= 400 for cell in cells) >= 3
+
+
 def test_survival_curves_need_no_javascript(labelled_folder, opened):
     page = opened(labelled_folder, java_script_enabled=False)
     page.locator("details.module > summary").first.click()
     page.locator("#module-1 .plots summary").get_by_text(TIME).click()
     assert page.locator("#module-1 .survival svg").is_visible()
     assert page.locator("#module-1 .save, #module-1 [data-copy]:visible").count() == 0
+
+
+def test_modules_are_printed_without_javascript(labelled_folder, opened):
+    page = opened(labelled_folder, java_script_enabled=False)
+    assert not page.locator("#module-1 .heatmap .values").is_visible()
+    page.emulate_media(media="print")
+    for number in (1, 2):
+        assert page.locator(f"#module-{number} .heatmap .values").bounding_box()["height"] > 100
 
 
 def test_printing_opens_the_plots_of_associations(labelled_folder, opened):

@@ -31,6 +31,8 @@ def test_cards_and_grid_show_the_tests(folder):
     assert cell.colour == (6 if best["effect"] > 0.5 else 0)
     finding = contents.modules[int(best["module"])].findings[0]
     assert finding.startswith("type: in higher" if best["effect"] > 0.5 else "type: in lower")
+    for cell in (cell for row in grid.rows for cell in row if cell):
+        assert (cell.colour != 3) == cell.text.endswith("*")
     weak = grid.rows[int(best["module"])][grid.columns.index("age")]
     assert weak.colour == 3
 

@@ -52,7 +52,7 @@ class AssociationGrid:
 def _cell(row: dict[Any, Any]) -> Cell:
     signed, q = float(row["signed"]), float(row["q"])
     stars = next((stars for limit, stars in _STARS if q <= limit), "")
-    colour = int(np.clip(np.round(3 + 3 * signed), 0, 6)) if stars else 3
+    colour = 3 + (1 if signed > 0 else -1) * int(np.clip(round(3 * abs(signed)), 1, 3)) if stars else 3
     between = "" if not np.isfinite(row["ci_low"]) else f" (95% interval {row['ci_low']:.2f} to {row['ci_high']:.2f})"
     title = f"{row['column']}, module {int(row['module']) + 1}: {row['effect_name']} {row['effect']:.3g}{between}"
     return Cell(_minus(f"{signed:.2f}") + stars, colour, f"{title}, q = {q:.1g}, n = {int(row['n']):,}")
