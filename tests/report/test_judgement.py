@@ -84,7 +84,7 @@ def test_a_heatmap_of_all_samples_is_in_the_order_of_the_scores(study, folder, f
         assert sorted(heatmap.samples) == list(range(120))
         values = centred[np.ix_(heatmap.samples, heatmap.genes)].T.clip(-heatmap.limit, heatmap.limit)
         np.testing.assert_allclose(heatmap.values * heatmap.limit / 127, values, atol=0.51 * heatmap.limit / 127)
-        assert bool(module.strip) == (own["group"] != "").any()
+        assert bool(module.group_strip) == (own["group"] != "").any()
         names = {label: set(listed) for label, listed in module.sample_names.items()}
         groups = own[own["group"] != ""].groupby("group")["sample"].apply(set)
         assert names == {f"samples {group}": listed for group, listed in groups.items()}

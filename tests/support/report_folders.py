@@ -31,6 +31,8 @@ HOSTILE = [
     '@tab\tand "quotes"',
 ]
 
+SITES = [f"<img src=x onerror={TRAP}>", "b", "c"]  # labels of samples
+
 
 def as_displayed(name: str) -> str:
     """A name as a page shows it: characters that reverse the text direction are written as escapes."""
@@ -67,6 +69,29 @@ def all_samples(folder: Path) -> Path:
     list(netbic.enrichment.write_enrichment(model, folder, None, random_state=0))
     netbic.report.write_report(folder)
     return folder
+
+
+def labelled(folder: Path, *options: str) -> Path:
+    """A fit of two modules with a sample table: labels (one of them hostile, some missing), numbers, survival."""
+    folder.mkdir(parents=True, exist_ok=True)
+    generator = np.random.default_rng(0)
+    X = pd.DataFrame(generator.standard_normal((90, 200)), columns=[f"g{k}" for k in range(200)])
+    X.index = [f"s{k}" for k in range(90)]
+    X.iloc[:30, :40] += 2.0
+    X.T.to_csv(folder / "x.tsv", sep="\t")
+    risk = np.where(np.arange(90) < 30, 3.0, 1.0)
+    table = pd.DataFrame({"type": ["in"] * 30 + ["other"] * 60, "site": generator.choice(SITES, 90)}, index=X.index)
+    table["age"] = generator.normal(60, 10, 90).round(1)
+    table["grade"] = generator.choice(["low", "middle", "high"], 90)
+    table[f"<b>days</b>{TRAP}"] = (1000 * generator.exponential(1 / risk)).round()
+    table["event"] = generator.integers(0, 2, 90)
+    table.loc["s3", "site"] = None
+    table.loc["s5", "event"] = None
+    table.rename_axis("sample").to_csv(folder / "labels.tsv", sep="\t")
+    labels = ["--sample-info", folder / "labels.tsv", "--survival", f"<b>days</b>{TRAP},event"]
+    chosen = ["--modules", 2, "--genes", 40, "--no-verdict", "--types", "grade=low<middle<high", *options]
+    run_successfully("fit", folder / "x.tsv", *labels, *chosen, "--out", folder / "out")
+    return folder / "out"
 
 
 def _cohort():

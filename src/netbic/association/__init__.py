@@ -8,6 +8,7 @@ from netbic.association.cox import CoxModel, cox
 from netbic.association.directions import signed_effects
 from netbic.association.linear import linear_model, standardised_difference
 from netbic.association.matching import SampleMatch, match_samples
+from netbic.association.module_tests import TwoGroups, two_groups
 from netbic.association.rank_tests import kruskal_wallis, mann_whitney
 from netbic.association.results import Result
 from netbic.association.sample_table import read_variables
@@ -24,6 +25,7 @@ __all__ = [
     "CoxModel",
     "Result",
     "SampleMatch",
+    "TwoGroups",
     "Variable",
     "associate",
     "associate_scores",
@@ -44,5 +46,6 @@ __all__ = [
     "standardised_difference",
     "stored_scores",
     "strongest",
+    "two_groups",
     "write_associations",
 ]

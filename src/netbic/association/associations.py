@@ -13,7 +13,7 @@ from scipy.stats import false_discovery_control
 
 from netbic.association.matching import SampleMatch, match_samples
 from netbic.association.module_tests import Scores, all_tests
-from netbic.association.sample_table import Survival, design_of, listed_names, read_variables
+from netbic.association.sample_table import Survival, design_of, listed_names, read_variables, survival_pairs
 from netbic.association.variables import LEFT_OUT, Types, Variable, is_events
 from netbic.association.wording import strongest_lines, variable_line
 from netbic.errors import InputError
@@ -44,6 +44,8 @@ class Associations:
         Covariates.
     notes : tuple of str
         What else should be known.
+    survival : tuple of (str, str)
+        Columns with times and events.
     """
 
     table: pd.DataFrame
@@ -51,6 +53,7 @@ class Associations:
     match: SampleMatch = field(repr=False)
     adjusted_for: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    survival: tuple[tuple[str, str], ...] = ()
 
     def lines(self) -> Iterator[str]:
         """The summary as lines of text: matching, variables, and the strongest associations of each variable."""
@@ -214,7 +217,7 @@ def associate_scores(
     result = adjusted_for_multiplicity(pd.DataFrame(rows, columns=COLUMNS[:-2]))
     records = pd.DataFrame([variable.record() for variable in chosen], columns=_record_columns())
     notes = tuple(_notes(match.table, chosen, result, survival, covariates))
-    return Associations(result, records, match, covariates, notes)
+    return Associations(result, records, match, covariates, notes, tuple(survival_pairs(survival)))
 
 
 def _record_columns() -> list[str]:

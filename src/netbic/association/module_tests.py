@@ -114,22 +114,50 @@ def _survival(scores: Scores, variable: Variable, known: Bools, design: Floats |
 
 
 def _of_two_groups(scores: Scores, times: Floats, events: Bools) -> Row:
-    """Log-rank test of up against down; of the only side against all others; or, of a gradient, of its halves."""
-    up, down = (scores.groups == side for side in SIDES)
-    if up.any() and down.any():
-        first, second, test, names = up, down, "log-rank", "up/down"
-    elif up.any() or down.any():
-        side = "up" if up.any() else "down"
-        first, test, names = (up if up.any() else down), f"log-rank, {side} against others", f"{side}/others"
-        second = ~first
-    else:
-        first = scores.values > np.median(scores.values) if scores.values.size else up
-        second, test, names = ~first, "log-rank, median split", "high/low"
-    kept = first | second
-    if not first.any() or not second.any():
-        return Row("", test, int(kept.sum()), f"hazard ratio {names}", UNDEFINED)
-    inside = first[kept]
+    """Log-rank test and hazard ratio of two groups."""
+    split = two_groups(*scores)
+    kept = split.first | split.second
+    effect = f"hazard ratio {'/'.join(split.names)}"
+    if not split.first.any() or not split.second.any():
+        return Row("", split.test, int(kept.sum()), effect, UNDEFINED)
+    inside = split.first[kept]
     found = log_rank(times[kept], events[kept], inside.astype(np.intp))
     model = cox(times[kept], events[kept], inside.astype(np.float64))
     ratio = (np.nan, np.nan, np.nan) if model is None else model.hazard_ratio()
-    return Row("", test, int(kept.sum()), f"hazard ratio {names}", Result(found.statistic, found.p, *ratio))
+    return Row("", split.test, int(kept.sum()), effect, Result(found.statistic, found.p, *ratio))
+
+
+class TwoGroups(NamedTuple):
+    """The samples that a log-rank test compares, the name of the test, and the names of the groups."""
+
+    first: Bools
+    second: Bools
+    test: str
+    names: tuple[str, str]
+
+
+def two_groups(scores: Floats, groups: Array) -> TwoGroups:
+    """The groups of a log-rank test: up and down; the only side and all others; or, of a gradient, its halves.
+
+    Parameters
+    ----------
+    scores : array
+        Scores of the samples of a module, without missing values.
+    groups : array
+        "up", "down" or "" of each sample.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> split = two_groups(np.array([1.0, 2, 3, 4]), np.array(["", "", "", ""]))
+    >>> split.test, split.names, split.first.tolist()
+    ('log-rank, median split', ('high', 'low'), [False, False, True, True])
+    """
+    up, down = (groups == side for side in SIDES)
+    if up.any() and down.any():
+        return TwoGroups(up, down, "log-rank", SIDES)
+    if up.any() or down.any():
+        side, own = ("up", up) if up.any() else ("down", down)
+        return TwoGroups(own, ~own, f"log-rank, {side} against others", (side, "others"))
+    high = scores > np.median(scores) if scores.size else up
+    return TwoGroups(high, ~high, "log-rank, median split", ("high", "low"))

@@ -28,6 +28,7 @@ def write_associations(found: Associations, folder: Path) -> None:
         "adjusted_for": list(found.adjusted_for),
         "variables": [{str(key): value for key, value in row.items()} for row in found.variables.to_dict("records")],
         "notes": list(found.notes),
+        "survival": [list(pair) for pair in found.survival],
     }
     tables = {TABLE: found.table, SAMPLES: sample_info(found)}
     contents = {name: table_bytes(folder / name, table) for name, table in tables.items()}

@@ -1,24 +1,19 @@
-"""Associations of modules with the sample table: a grid of modules by variables, sentences, and box plots."""
+"""Associations of modules with the sample table: a grid of modules by variables, and sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from netbic.arrays import Floats
 from netbic.association import signed_effects
 
 LEVEL: Final = 0.05  # largest q-value of an association that is stated
 _STARS = ((0.001, "***"), (0.01, "**"), (LEVEL, "*"))
 _MOST_COLUMNS = 24
-_MOST_LEVELS = 12
 _SENTENCES = 2
-_WIDTH, _ROW = 600, 26
 _MINUS = "\N{MINUS SIGN}"
 
 
@@ -28,28 +23,6 @@ class Cell(NamedTuple):
     text: str
     colour: int
     title: str
-
-
-class Box(NamedTuple):
-    """The scores of the samples of a level: quartiles and extremes, as positions in the drawing."""
-
-    label: str
-    n: int
-    low: float
-    first: float
-    median: float
-    third: float
-    high: float
-
-
-class BoxPlot(NamedTuple):
-    """Scores by the levels of a variable."""
-
-    variable: str
-    boxes: list[Box]
-    zero: float
-    width: int = _WIDTH
-    row: int = _ROW
 
 
 @dataclass(frozen=True)
@@ -79,7 +52,7 @@ class AssociationGrid:
 def _cell(row: dict[Any, Any]) -> Cell:
     signed, q = float(row["signed"]), float(row["q"])
     stars = next((stars for limit, stars in _STARS if q <= limit), "")
-    colour = int(np.clip(np.round(3 + 3 * signed), 0, 6)) if stars else 3
+    colour = 3 + (1 if signed > 0 else -1) * int(np.clip(round(3 * abs(signed)), 1, 3)) if stars else 3
     between = "" if not np.isfinite(row["ci_low"]) else f" (95% interval {row['ci_low']:.2f} to {row['ci_high']:.2f})"
     title = f"{row['column']}, module {int(row['module']) + 1}: {row['effect_name']} {row['effect']:.3g}{between}"
     return Cell(_minus(f"{signed:.2f}") + stars, colour, f"{title}, q = {q:.1g}, n = {int(row['n']):,}")
@@ -88,66 +61,50 @@ def _cell(row: dict[Any, Any]) -> Cell:
 def findings(table: pd.DataFrame | None, module: int) -> list[str]:
     """The strongest associations of a module in words, one for each of two variables at most.
 
+    Associations with the scores come first. A label of samples of which some are up and others down has none: it is
+    found by the tests of groups.
+
     Examples
     --------
     >>> import pandas as pd
-    >>> columns = ["module", "variable", "level", "effect", "effect_name", "q"]
-    >>> table = pd.DataFrame([(0, "pam50", "Basal", 0.05, "AUC", 1e-9)], columns=columns)
+    >>> columns = ["module", "variable", "level", "test", "effect", "effect_name", "q"]
+    >>> table = pd.DataFrame([(0, "pam50", "Basal", "Mann-Whitney", 0.05, "AUC", 1e-9)], columns=columns)
     >>> findings(table, 0)
     ['pam50: Basal lower (AUC 0.05, q = 1e-09)']
     """
     if table is None or table.empty:
         return []
+    table = table[table["module"] == module]
     drawn = signed_effects(table)
-    own = drawn[(drawn["module"] == module) & (drawn["q"] <= LEVEL)]
+    own = drawn[drawn["q"] <= LEVEL]
     own = own.assign(away=own["signed"].abs()).sort_values(["q", "away"], ascending=[True, False], kind="stable")
-    return [_sentence(row) for row in own.drop_duplicates("variable").head(_SENTENCES).to_dict("records")]
+    grouped = table[table["test"].astype(str).str.startswith("Fisher") & (table["effect"] > 1) & (table["q"] <= LEVEL)]
+    both = pd.concat([own, _with_sides(grouped)]).drop_duplicates("variable")
+    return [_sentence(row) for row in both.head(_SENTENCES).to_dict("records")]
+
+
+def _with_sides(tests: pd.DataFrame) -> pd.DataFrame:
+    """The stronger one of the tests of up and of down of each level, with the sides at which it is significant."""
+    sides = tests["test"].str.removeprefix("Fisher, ").groupby([tests["variable"], tests["level"]])
+    together = sides.transform(lambda own: " and ".join(own)) if len(tests) else tests["test"]
+    return tests.assign(sides=together).sort_values("q", kind="stable")
 
 
 def _sentence(row: dict[Any, Any]) -> str:
-    level = str(row["level"] or "")
+    level, effect = str(row["level"] or ""), float(row["effect"])
     more = row["signed"] > 0
-    if level:
+    if str(row["test"]).startswith("Fisher"):
+        what = f"{row['variable']}: {level} more often {row['sides']}"
+    elif level:
         what = f"{row['variable']}: {level} {'higher' if more else 'lower'}"
     elif str(row["effect_name"]).startswith("hazard"):
         what = f"{row['variable']}: risk {'rises' if more else 'falls'} with it"
     else:
         what = f"{row['variable']}: {'rises' if more else 'falls'} with it"
-    effect = float(row["effect"])
     digits = 2 if min(abs(effect), abs(1 - effect)) >= 0.005 else 4  # two would hide that an effect is not complete
-    return f"{what} ({row['effect_name']} {_minus(f'{effect:.{digits}f}')}, q = {row['q']:.1g})"
-
-
-def box_plots(scores: Floats | None, info: pd.DataFrame | None, table: pd.DataFrame | None) -> list[BoxPlot]:
-    """Scores of a module by the levels of every categorical variable of the table, a drawing each."""
-    if scores is None or info is None or table is None or len(info) != scores.size:
-        return []
-    return [plot for name in _categorical(table) if name in info for plot in _plots(scores, info[name], name)]
-
-
-def _categorical(table: pd.DataFrame) -> list[str]:
-    """Variables with levels, in the order of the table."""
-    return list(dict.fromkeys(table.loc[table["level"].fillna("").astype(str) != "", "variable"].astype(str)))
-
-
-def _plots(scores: Floats, labels: pd.Series[Any], name: str) -> Iterator[BoxPlot]:
-    known = np.isfinite(scores) & labels.notna().to_numpy()
-    values = labels.astype(str).to_numpy()
-    groups = {level: scores[known & (values == level)] for level in dict.fromkeys(values[known])}
-    if not 2 <= len(groups) <= _MOST_LEVELS:
-        return
-    low, high = min(float(scores[known].min()), 0.0), max(float(scores[known].max()), 0.0)
-
-    def at(value: float) -> float:
-        return round(_WIDTH * (value - low) / ((high - low) or 1.0), 1)
-
-    ordered = sorted(groups.items(), key=lambda pair: float(np.median(pair[1])))
-    boxes = [Box(level, own.size, *(at(each) for each in _five(own))) for level, own in ordered]
-    yield BoxPlot(name, boxes, at(0.0))
-
-
-def _five(values: NDArray[Any]) -> Sequence[float]:
-    return [float(each) for each in np.quantile(values, [0, 0.25, 0.5, 0.75, 1])]
+    number = _minus(f"{effect:.{digits}f}") if np.isfinite(effect) else "\N{INFINITY}"
+    q = float(row["q"])
+    return f"{what} ({row['effect_name']} {number}, {f'q = {q:.1g}' if q > 0 else 'q < 1e-300'})"
 
 
 def distinct_terms(terms: list[dict[str, Any]], most: int = 3, shared: float = 0.5) -> list[dict[str, Any]]:

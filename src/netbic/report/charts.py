@@ -11,14 +11,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from netbic.arrays import Array, Bools, Floats
 from netbic.enrichment import DEFAULT_LEVEL
 from netbic.errors import import_optional
 from netbic.estimators import SparseGraphSVD
 
 _BLUE, _ORANGE = "#0072B2", "#D55E00"
 _VERDICTS = {"strong": "#00805B", "moderate": _BLUE, "repeats": "#9A6FB0", "doubtful": _ORANGE, "unknown": "#8A8F94"}
+_SHADES = ("#F1EFE9", "#7FB1D3", "#0B3C6D")  # of overlaps from 0 to 1
 _HEIGHT, _STATIC_WIDTH = 260, 520
 _MOST_COMPARED = 80
+_MOST_WRITTEN = 12  # modules up to which overlaps are written as numbers
 _READY = "window.vegaEmbed = vegaEmbed; window.dispatchEvent(new Event('vega-ready'));"
 
 
@@ -38,10 +41,20 @@ def library() -> str:
     return str(_convert().javascript_bundle(_READY))
 
 
-def charts(model: SparseGraphSVD, table: pd.DataFrame, level: float = DEFAULT_LEVEL) -> list[Chart]:
-    """All charts for which there are data; `table` has a row per module, edges up to the q-value `level` are enriched.
+def charts(
+    model: SparseGraphSVD, table: pd.DataFrame, level: float = DEFAULT_LEVEL, scores: Floats | None = None
+) -> list[Chart]:
+    """All charts for which there are data. In charts, modules are numbered from 1.
 
-    In charts, modules are numbered from 1.
+    Parameters
+    ----------
+    model : SparseGraphSVD
+    table : DataFrame
+        A row per module.
+    level : float
+        Largest q-value at which edges are enriched.
+    scores : array of shape (n_modules, n_samples), optional
+        Default: the weights of the samples.
 
     Examples
     --------
@@ -55,7 +68,7 @@ def charts(model: SparseGraphSVD, table: pd.DataFrame, level: float = DEFAULT_LE
     """
     made = [_variance(table)]
     if model.n_components_ > 1:
-        made.append(_shared_genes(model))
+        made += [_genes_in_common(model), _samples_in_common(model, scores)]
     if "degree_fold_change" in table and len(_folds(table, level)):
         made.append(_edges(table, level))
     return [*made, _convergence(model)]
@@ -150,36 +163,81 @@ def _bar_kinds(table: pd.DataFrame) -> tuple[list[str], dict[str, str]]:
     return np.where(table["diagnostics"].str.len() > 0, *reversed(colours)).tolist(), colours
 
 
-def _shared_genes(model: SparseGraphSVD) -> Chart:
+def _genes_in_common(model: SparseGraphSVD) -> Chart:
+    members = model.columns_[:_MOST_COMPARED]
+    caption = "Genes of two modules: the number in both, divided by the number in at least one (Jaccard index)."
+    counts = {"counts": ("genes in common", members.astype(np.int64) @ members.T.astype(np.int64))}
+    return _overlap("shared", "Genes in common", caption, "share in common", jaccard(members), counts)
+
+
+def _samples_in_common(model: SparseGraphSVD, scores: Floats | None) -> Chart:
+    """Members in common if every module has selected its samples, otherwise correlations of the scores."""
+    members = model.rows_[:_MOST_COMPARED]
+    if not members.all(axis=1).any():
+        caption = "Samples of two modules: the number in both, divided by the number in at least one (Jaccard index)."
+        counts = {"counts": ("samples in common", members.astype(np.int64) @ members.T.astype(np.int64))}
+        return _overlap("samples", "Samples in common", caption, "share in common", jaccard(members), counts)
+    known = model.left_vectors_.T if scores is None else scores
+    correlations = correlation(known[:_MOST_COMPARED])
+    caption = (
+        "Modules keep all samples, so the scores of two modules are compared: the absolute value of their correlation. "
+        "1: they order the samples in the same or in the opposite way; 0: they have nothing to do with each other."
+    )
+    signs = {"signed": ("correlation", correlations.round(2))}
+    return _overlap(
+        "samples", "Similarity of sample scores", caption, "absolute correlation", np.abs(correlations), signs
+    )
+
+
+def _overlap(
+    name: str, title: str, caption: str, legend: str, shares: Floats, more: dict[str, tuple[str, Array]]
+) -> Chart:
+    """Pairs of modules on a scale from 0 to 1, whatever the largest value is; `more` are numbers for the tooltip."""
     altair = _altair()
-    data, numbers = _pairs(model), list(range(1, min(model.n_components_, _MOST_COMPARED) + 1))
+    numbers = list(range(1, len(shares) + 1))
+    rows, columns = np.nonzero(~np.eye(len(shares), dtype=bool) & np.isfinite(shares))
+    data = pd.DataFrame({"module": rows + 1, "other": columns + 1, "share": shares[rows, columns].round(3)})
+    data = data.assign(**{key: values[rows, columns] for key, (_, values) in more.items()})
     scale = altair.Scale(domain=numbers)
-    largest = max(0.1, float(data["share"].max() if len(data) else 0))
-    chart = altair.Chart(data).mark_rect(cursor="pointer")
-    chart = chart.encode(
+    colour = altair.Color(
+        "share:Q",
+        scale=altair.Scale(domain=[0, 0.5, 1], range=list(_SHADES), interpolate="rgb"),
+        legend=altair.Legend(orient="top", title=legend, values=[0, 0.2, 0.4, 0.6, 0.8, 1]),
+    )
+    tips = {key: f"{label}|.2~f" for key, (label, _) in more.items()}
+    base = altair.Chart(data).encode(
         x=_x_modules(scale=scale),
         y=altair.Y("other:O", title="module", scale=scale, axis=altair.Axis(labelOverlap=True)),
-        color=altair.Color(
-            "share:Q",
-            scale=altair.Scale(scheme="cividis", domain=[0, largest]),
-            legend=altair.Legend(orient="top", title="genes in common", format="%"),
-        ),
-        tooltip=_tooltips(other="and module", shared="genes in common|d", share="of the smaller module|.0%"),
+        tooltip=_tooltips(other="and module", share=f"{legend}|.2f", **tips),
     )
-    caption = "Genes shared by two modules, as a proportion of the smaller one; blank if they share none."
-    cut = f" The first {_MOST_COMPARED} modules." if model.n_components_ > _MOST_COMPARED else ""
-    return _finished("shared", "Genes in common", caption + cut, chart)
+    layers = [base.mark_rect(cursor="pointer").encode(color=colour)]
+    if len(shares) <= _MOST_WRITTEN:
+        ink = altair.condition("datum.share > 0.5", altair.value("white"), altair.value("black"))
+        numbers_in_cells = base.transform_filter("datum.share >= 0.005").mark_text(cursor="pointer", fontSize=10)
+        layers.append(numbers_in_cells.encode(text=altair.Text("share:Q", format=".2f"), color=ink))
+    cut = f" The first {_MOST_COMPARED} modules." if len(shares) == _MOST_COMPARED else ""
+    return _finished(name, title, caption + cut, altair.layer(*layers))
 
 
-def _pairs(model: SparseGraphSVD) -> pd.DataFrame:
-    """Pairs of modules that share genes, in both orders."""
-    members = model.columns_[:_MOST_COMPARED].astype(np.int64)
-    shared = members @ members.T
-    sizes = members.sum(axis=1)
-    share = shared / np.maximum(np.minimum(sizes[:, None], sizes), 1)
-    rows, columns = np.nonzero((shared > 0) & ~np.eye(len(shared), dtype=bool))
-    found = {"shared": shared[rows, columns], "share": share[rows, columns].round(3)}
-    return pd.DataFrame({"module": rows + 1, "other": columns + 1, **found})
+def jaccard(members: Bools) -> Floats:
+    """Members that two modules share, as a share of all members of the two; NaN if there are none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> jaccard(np.array([[True, True, False], [False, True, True]])).round(3).tolist()
+    [[1.0, 0.333], [0.333, 1.0]]
+    """
+    counts = members.astype(np.int64)
+    shared, sizes = counts @ counts.T, counts.sum(axis=1)
+    union = sizes[:, None] + sizes - shared
+    return np.where(union > 0, shared / np.maximum(union, 1), np.nan)
+
+
+def correlation(scores: Floats) -> Floats:
+    """Correlations of the scores of modules over the samples in which both are known; NaN if they are constant."""
+    table = pd.DataFrame(scores.T)
+    return np.asarray(table.corr(min_periods=3), dtype=np.float64)
 
 
 def _edges(table: pd.DataFrame, level: float) -> Chart:

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from netbic.arrays import Floats
 from netbic.enrichment import DEFAULT_LEVEL, enrichment_record, fit_used_graph, module_names
 from netbic.errors import InputError
 from netbic.estimators import (
@@ -24,15 +25,20 @@ from netbic.estimators import (
     recurrent_features,
     smoothness_of,
 )
-from netbic.files import finished_record, read_json
+from netbic.files import finished_record
 from netbic.readers import NetworkSummary
-from netbic.report.associations import AssociationGrid, box_plots, findings
+from netbic.report.associations import AssociationGrid, findings
+from netbic.report.box_plots import BoxPlot, box_plot
+from netbic.report.heatmaps import Heatmap
 from netbic.report.judgement import EXPLANATIONS, verdict_sentence
 from netbic.report.modules import Members, ModulePage, Row
 from netbic.report.network import subnetwork
+from netbic.report.sample_table import LEVELS, SURVIVAL, SampleTable
 from netbic.report.samples import SampleScores
-from netbic.report.settings import enrichment_rows, input_rows, setting_rows
-from netbic.report.tables import Tables
+from netbic.report.settings import enrichment_rows, input_rows, sample_rows, setting_rows
+from netbic.report.strips import Strip, first_colours, strips
+from netbic.report.survival_curves import SurvivalPlot, survival_plot
+from netbic.report.tables import Tables, read_record
 from netbic.selection import selected_samples
 from netbic.solver import LARGE_GRAPH_SHARE
 from netbic.storage import load, summary_table
@@ -75,6 +81,7 @@ class Contents:
     sets_tested: bool = False
     tested: dict[str, Row] = field(default_factory=dict)  # recorded options, by table ("edges", "gene_sets")
     associations: AssociationGrid | None = None
+    sample_table: SampleTable | None = None
 
     @property
     def title(self) -> str:
@@ -91,7 +98,8 @@ class Contents:
     def as_fitted(self) -> str:
         """How the values were preprocessed for the fit."""
         scaled = ", genes scaled to unit standard deviation" if self.model.scale else ""
-        return f"{_CENTRED[self.model.center]}{scaled}"
+        removed = "" if self.model.covariates_ is None else ", effects of the covariates removed"
+        return f"{_CENTRED[self.model.center]}{scaled}{removed}"
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -106,6 +114,11 @@ class Contents:
             for module in self.modules
         ]
         return pd.DataFrame(rows) if rows else summary_table(self.model).assign(diagnostics="")
+
+    def scores(self) -> Floats | None:
+        """Scores of the samples, modules by samples; None if they are not known."""
+        known = [module.scores.scores for module in self.modules if module.scores is not None]
+        return np.array(known) if known and len(known) == len(self.modules) else None
 
     @property
     def verdict_sentence(self) -> str:
@@ -159,6 +172,10 @@ class Contents:
         """The options of the command; for other models, their parameters."""
         return setting_rows(self.model, self.record.get("settings"))
 
+    def sample_settings(self) -> list[tuple[str, str]]:
+        """The variables of the sample table, and how they were tested."""
+        return [] if self.sample_table is None else sample_rows(self.sample_table.record)
+
     def tests(self) -> list[tuple[str, str]]:
         """The recorded options of the enrichment tests."""
         return enrichment_rows(self.tested)
@@ -170,6 +187,10 @@ class Contents:
     def _inputs(self) -> dict[str, Any]:
         given = self.record.get("inputs")
         return given if isinstance(given, dict) else {}
+
+    def labels(self) -> dict[str, Any]:
+        """What is known about the samples, for tooltips; nothing if there are too many samples for one page."""
+        return self.sample_table.for_script() if self.sample_table is not None and self.lists_samples else {}
 
     def names(self, axis: str) -> dict[int, str]:
         """Names of the "genes" or "samples" that the script shows, by position in the data."""
@@ -218,7 +239,7 @@ def gather(folder: Path, model: SparseGraphSVD | None = None, record: dict[str, 
     """Read the folder of a fit; `model` and `record` are given while the fit is being finished."""
     model = load(folder) if model is None else fitted_model(model)
     record = finished_record(folder) or {} if record is None else record
-    alignment, auto = _json(folder / "alignment.json"), _json(folder / "auto.json")
+    alignment, auto = read_record(folder / "alignment.json"), read_record(folder / "auto.json")
     tables, options = Tables.read(folder, model), enrichment_record(folder)
     levels = _levels(options)
     return Contents(
@@ -236,6 +257,7 @@ def gather(folder: Path, model: SparseGraphSVD | None = None, record: dict[str, 
             if name in options and table is not None
         },
         associations=AssociationGrid.of(tables.associations, model.n_components_),
+        sample_table=tables.sample_table,
     )
 
 
@@ -244,11 +266,6 @@ def _levels(options: dict[str, Row]) -> dict[str, float]:
     return {
         name: float(options[name]["level"]) if name in options else DEFAULT_LEVEL for name in ("edges", "gene_sets")
     }
-
-
-def _json(path: Path) -> dict[str, Any]:
-    content = read_json(path) if path.is_file() else {}
-    return content if isinstance(content, dict) else {}
 
 
 def _modules(model: SparseGraphSVD, tables: Tables, level: float) -> Iterator[ModulePage]:
@@ -262,7 +279,6 @@ def _modules(model: SparseGraphSVD, tables: Tables, level: float) -> Iterator[Mo
     selected = selected_samples(model).tolist()
     names = module_names(model, tables.sets)
     for number, row in enumerate(_rows(summary)):
-        own = tables.scores[number]
         genes = _members(model.components_[number], gene_names)
         leading = leading_features(model.components_[number])
         found, tested = _of_module(tables.sets, number), _of_module(tables.edges, number)
@@ -289,8 +305,31 @@ def _modules(model: SparseGraphSVD, tables: Tables, level: float) -> Iterator[Mo
             selected[number],
             names[number],
             tuple(findings(tables.associations, number)),
-            tuple(box_plots(None if own is None else own.scores, tables.sample_info, tables.associations)),
+            tuple(_plots(tables.scores[number], tables.sample_table, number)),
+            tuple(_strips(tables.heatmaps[number], tables.sample_table, number)),
         )
+
+
+def _plots(scores: SampleScores | None, table: SampleTable | None, module: int) -> Iterator[BoxPlot | SurvivalPlot]:
+    """Scores and survival by what is known about the samples, the strongest association first."""
+    if scores is None or table is None:
+        return
+    tests = table.tests[table.tests["module"] == module]
+    for variable, q in table.strongest(module):
+        made: BoxPlot | SurvivalPlot | None = None
+        if variable.kind in LEVELS:
+            made = box_plot(scores.scores, variable, q)
+        elif variable.kind == SURVIVAL:
+            made = survival_plot(scores, variable, q, tests[tests["variable"].astype(str) == variable.name])
+        if made is not None:
+            yield made
+
+
+def _strips(heatmap: Heatmap | None, table: SampleTable | None, module: int) -> list[Strip]:
+    if heatmap is None or table is None:
+        return []
+    ordered = [variable for variable, _ in table.strongest(module)]
+    return strips(ordered, heatmap.samples, first_colours(table.variables))
 
 
 def _by_sign(scores: SampleScores | None, weights: NDArray[Any]) -> SampleScores | None:

@@ -13,11 +13,14 @@ from numpy.typing import NDArray
 
 from netbic.enrichment import DEFAULT_LEVEL
 from netbic.penalties import DIAGNOSTICS
-from netbic.report.associations import BoxPlot, distinct_terms
+from netbic.report.associations import distinct_terms
+from netbic.report.box_plots import BoxPlot
 from netbic.report.heatmaps import Heatmap, picture
 from netbic.report.judgement import NO_EVIDENCE, Diagnostic, Verdict, repetition
 from netbic.report.network import Subnetwork
 from netbic.report.samples import SampleScores
+from netbic.report.strips import Strip
+from netbic.report.survival_curves import SurvivalPlot
 from netbic.solver import LARGE_GRAPH_SHARE, LOW_RANK
 
 Row = dict[str, Any]  # of a table, by column
@@ -79,7 +82,8 @@ class ModulePage:
     selected: bool = False  # whether samples were selected for their extreme scores
     name: str = ""  # its best gene set and leading genes
     findings: tuple[str, ...] = ()  # its strongest associations with the sample table
-    box_plots: tuple[BoxPlot, ...] = ()
+    plots: tuple[BoxPlot | SurvivalPlot, ...] = ()  # of scores and survival, the smallest q-value first
+    strips: tuple[Strip, ...] = ()  # above the heatmap
 
     @property
     def label(self) -> int:
@@ -111,6 +115,17 @@ class ModulePage:
             return {}
         groups = {f"samples {group}": self.scores.members(group) for group in ("up", "down")}
         return {label: [names[at] for at in found.tolist()] for label, found in groups.items() if found.size}
+
+    def copies(self, with_samples: bool) -> list[tuple[str, str, int]]:
+        """Lists that can be copied: "gene" or "sample", "up" or "down", and how many names there are."""
+        n_genes = len(self.genes.positions)
+        found = [("gene", "up", self.n_up), ("gene", "down", n_genes - self.n_up)]
+        if with_samples and self.scores is not None:
+            found += [("sample", side, int((self.scores.groups == side).sum())) for side in ("up", "down")]
+        elif with_samples and not self.keeps_all_samples:
+            n_up = int((self.samples.weights > 0).sum())
+            found += [("sample", "up", n_up), ("sample", "down", len(self.samples.positions) - n_up)]
+        return [one for one in found if one[2]]
 
     @property
     def samples_in_words(self) -> str:
@@ -237,7 +252,7 @@ class ModulePage:
         return "" if self.heatmap is None else picture(self.heatmap.values)
 
     @property
-    def strip(self) -> str:
+    def group_strip(self) -> str:
         """The groups of the samples in the heatmap as an image; "" if there are none."""
         if self.heatmap is None or self.scores is None or self.scores.is_gradient:
             return ""
@@ -258,5 +273,6 @@ class ModulePage:
                 "samples": self.heatmap.samples.tolist(),
                 "limit": float(f"{self.heatmap.limit:.4g}"),
                 "levels": base64.b64encode(levels.tobytes()).decode(),
+                "strips": [strip.variable for strip in self.strips],
             }
         return content

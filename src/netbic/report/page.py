@@ -116,7 +116,8 @@ def missing_library() -> str | None:
 
 
 def _rendered(contents: Contents) -> str:
-    drawn = charts.charts(contents.model, contents.table, contents.levels["edges"]) if contents.modules else []
+    measured = (contents.table, contents.levels["edges"], contents.scores())
+    drawn = charts.charts(contents.model, *measured) if contents.modules else []
     style, script = _packaged("report.css"), _packaged("report.js")
     library = charts.library() if drawn else ""
     scripts = [text for text in (script, library) if text]
@@ -145,6 +146,7 @@ def _for_script(contents: Contents, drawn: list[charts.Chart]) -> dict[str, Any]
         "samples": contents.names("samples"),
         "modules": [module.for_script(contents.lists_samples) for module in contents.modules],
         "charts": {chart.name: chart.vega for chart in drawn},
+        "labels": contents.labels(),
     }
 
 

@@ -21,14 +21,44 @@ def setting_rows(model: SparseGraphSVD, asked: object) -> Rows:
     """The options of the command with the defaults that were used; for other models, their parameters."""
     if not isinstance(asked, dict):
         given = {name: value for name, value in model.get_params(deep=False).items() if "graph" not in name}
-        return _rows(given)
+        return _rows(given) + _covariates(model)
+    asked = {name: value for name, value in asked.items() if name != "covariates"}
     if asked.get("auto"):
         asked = {**asked, "modules": f"{model.n_components_} (at most {asked.get('modules')})"}
     used = asked | {name: value for name, value in _defaults(model).items() if asked.get(name) is None}
     unit = used.pop("smoothness_scale", None)
-    rows = _rows(used)
+    rows = _rows(used) + _covariates(model)
     at = next((k for k, (name, _) in enumerate(rows, start=1) if name == "smoothness"), len(rows))
     return rows if unit is None else [*rows[:at], ("smoothness_scale", _UNITS.get(unit, str(unit))), *rows[at:]]
+
+
+def _covariates(model: SparseGraphSVD) -> Rows:
+    """The covariates whose effects were removed from the data before the search."""
+    coding = model.covariate_coding_
+    if model.covariates_ is None or coding is None:
+        return []
+    names = (
+        each.name if each.levels is None else f"{each.name} ({len(each.levels)} levels)" for each in coding.covariates
+    )
+    return [("covariates removed from the data", ", ".join(names))]
+
+
+def sample_rows(record: dict[str, Any]) -> Rows:
+    """The sample table: how many samples were matched, types of the variables, and covariates of the tests.
+
+    Examples
+    --------
+    >>> sample_rows({"samples": 9, "matched": 8, "adjusted_for": ["age"], "survival": [["days", "dead"]]})
+    [('samples matched', '8 of 9'), ('survival', 'days, event: dead'), ('tests adjusted for', 'age')]
+    """
+    rows = [("samples matched", f"{record['matched']:,} of {record['samples']:,}")] if "matched" in record else []
+    kinds: dict[str, list[str]] = {}
+    for each in record.get("variables", []):
+        kinds.setdefault(str(each["type"]), []).append(str(each["name"]))
+    rows += [(kind, ", ".join(names)) for kind, names in kinds.items() if kind != "survival"]
+    rows += [("survival", f"{time}, event: {event}") for time, event in record.get("survival", [])]
+    adjusted = ", ".join(map(str, record.get("adjusted_for", [])))
+    return [*rows, ("tests adjusted for", adjusted)] if adjusted else rows
 
 
 def enrichment_rows(tested: dict[str, dict[str, Any]]) -> Rows:

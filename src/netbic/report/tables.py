@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -12,16 +12,17 @@ from numpy.typing import NDArray
 
 from netbic.errors import unusable
 from netbic.estimators import SparseGraphSVD, names_of
-from netbic.files import read_table
+from netbic.files import read_json, read_table
 from netbic.report.heatmaps import Heatmap, read_heatmaps
 from netbic.report.judgement import Verdict, verdict_list
+from netbic.report.sample_table import SampleTable
 from netbic.report.samples import SampleScores, sample_scores
 
 _EDGES = {"module", "n_nodes", "n_edges", "expected", "fold_change", "p_value", "q_value", "degree_q_value"}
 _SETS = {"module", "term", "name", "n_overlap", "n_term", "n_module", "fold_change", "q_value", "genes"}
 _VERDICTS = {"module", "verdict", "reason", "closest", "correlation", "gene_overlap"}
 _SAMPLES = {"module", "sample", "score", "group"}
-_ASSOCIATIONS = {"module", "variable", "level", "test", "n", "effect", "effect_name", "ci_low", "ci_high", "q"}
+_ASSOCIATIONS = {"module", "variable", "level", "test", "n", "effect", "effect_name", "ci_low", "ci_high", "p", "q"}
 _AGAIN = "run netbic associate again"
 
 
@@ -35,7 +36,7 @@ class Tables:
     verdicts: list[Verdict | None]
     scores: list[SampleScores | None]
     associations: pd.DataFrame | None
-    sample_info: pd.DataFrame | None  # a row per sample, in the order of the data
+    sample_table: SampleTable | None
 
     @classmethod
     def read(cls, folder: Path, model: SparseGraphSVD) -> Self:
@@ -44,6 +45,8 @@ class Tables:
         scores = sample_scores(
             _table(folder / "samples.tsv", _SAMPLES, "fit again"), model.n_components_, names_of(model, "rows")
         )
+        associations = _of_known_modules(_table(folder / "associations.tsv", _ASSOCIATIONS, _AGAIN), model)
+        info = _table(folder / "sample_info.tsv", set(), _AGAIN)
         heatmaps, dense = _of_this_model(read_heatmaps(folder), model), [bool(kept.all()) for kept in model.rows_]
         return cls(
             [_by_score(heatmap, scores[k]) if dense[k] else heatmap for k, heatmap in enumerate(heatmaps)],
@@ -51,9 +54,15 @@ class Tables:
             _of_these_modules(_table(folder / "gene_sets.tsv", _SETS), model, "n_module"),
             verdict_list(verdicts, model.n_components_),
             scores,
-            _of_known_modules(_table(folder / "associations.tsv", _ASSOCIATIONS, _AGAIN), model),
-            _table(folder / "sample_info.tsv", set(), _AGAIN),
+            associations,
+            SampleTable.of(info, associations, read_record(folder / "associations.json"), len(model.left_vectors_)),
         )
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """What a JSON file contains, if it exists."""
+    content = read_json(path) if path.is_file() else {}
+    return content if isinstance(content, dict) else {}
 
 
 def _table(path: Path, columns: set[str], remedy: str = "run netbic enrich again") -> pd.DataFrame | None:
@@ -83,7 +92,9 @@ def _of_these_modules(table: pd.DataFrame | None, model: SparseGraphSVD, size: s
 
 def _of_known_modules(table: pd.DataFrame | None, model: SparseGraphSVD) -> pd.DataFrame | None:
     """The associations, unless they are about more modules than there are."""
-    return table if table is not None and table["module"].between(0, model.n_components_ - 1).all() else None
+    if table is None or not table["module"].between(0, model.n_components_ - 1).all():
+        return None
+    return table.assign(level=table["level"].fillna("").astype(str))  # the whole variable: an empty cell
 
 
 def _of_this_model(heatmaps: list[Heatmap], model: SparseGraphSVD) -> list[Heatmap | None]:

@@ -82,10 +82,10 @@
   }));
   let closed = [];
   addEventListener("beforeprint", () => {
-    closed = modules.filter((module) => !module.open);
-    closed.forEach((module) => { module.open = true; });
+    closed = [...modules, ...all(".plots .found")].filter((part) => !part.open);
+    closed.forEach((part) => { part.open = true; });
   });
-  addEventListener("afterprint", () => closed.forEach((module) => { module.open = false; }));
+  addEventListener("afterprint", () => closed.forEach((part) => { part.open = false; }));
 
   // ---- search ------------------------------------------------------------------------------------------------------
   const GROUPS = { u: ", up", d: ", down" };
@@ -154,9 +154,15 @@
   });
 
   // ---- heatmaps and networks, when a module is opened ----------------------------------------------------------------
+  const labelled = (variable, at) => {
+    const { levels, values } = data.labels[variable];
+    return values[at] === null ? "missing" : isolated(levels.length ? levels[values[at]] : values[at]);
+  };
   const heatmapTips = (image, { heatmap, scores, groups }) => {
+    const known = heatmap.strips.filter((variable) => Object.hasOwn(data.labels, variable));
     const ofSample = (at) => (!scores || scores[at] === null ? ""
-      : `\nscore of the sample ${signed(scores[at])}${GROUPS[groups[at]] ?? ""}`);
+      : `\nscore of the sample ${signed(scores[at])}${GROUPS[groups[at]] ?? ""}`)
+      + known.map((variable) => `\n${isolated(variable)}: ${labelled(variable, at)}`).join("");
     const levels = Uint8Array.from(atob(heatmap.levels), (letter) => letter.charCodeAt(0));
     const [rows, columns] = [heatmap.genes.length, heatmap.samples.length];
     image.addEventListener("pointermove", (event) => {
@@ -219,6 +225,7 @@
       const drawing = details.querySelector(".network svg");
       if (image && module.heatmap) heatmapTips(image, module);
       if (drawing) networkTips(drawing, module);
+      all("[data-save]", details).forEach((figure) => offer(figure, number));
     }, { once: true });
   });
 
@@ -234,13 +241,16 @@
     const number = cell.classList.contains("number") && cell.dataset.value !== "" ? Number(cell.dataset.value) : NaN;
     return Number.isNaN(number) ? cell.dataset.value : number;
   };
-  const save = (name, rows) => {
-    const text = rows.map((row) => `${row.map(field).join("\t")}\n`).join("");
+  const saveAs = (name, content) => {
     const link = element("a");
-    link.href = URL.createObjectURL(new Blob([text], { type: "text/tab-separated-values" }));
+    link.href = URL.createObjectURL(content);
     link.download = name;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  };
+  const save = (name, rows) => {
+    const text = rows.map((row) => `${row.map(field).join("\t")}\n`).join("");
+    saveAs(name, new Blob([text], { type: "text/tab-separated-values" }));
   };
   const membersOf = (number) => ["genes", "samples"].flatMap((kind) =>
     data.modules[number][kind].map(([at, weight]) => [number, kind === "genes" ? "gene" : "sample", data[kind][at], weight]));
@@ -255,6 +265,179 @@
   };
   all("[data-download]").forEach((button) =>
     button.addEventListener("click", () => downloads[button.dataset.download](button)));
+
+  // ---- lists to copy ------------------------------------------------------------------------------------------------
+  const namesOf = (kind, side, module) => {
+    const sign = side === "up" ? 1 : -1;
+    const ofSign = (pairs) => pairs.filter(([, weight]) => weight * sign > 0).map(([at]) => at);
+    if (kind === "gene") return ofSign(module.genes).map((at) => data.genes[at]);
+    const { scores, groups } = module;
+    const own = !scores ? ofSign(module.samples) : scores.map((_, at) => at).filter((at) => groups[at] === side[0])
+      .sort((a, b) => Math.abs(scores[b]) - Math.abs(scores[a]));
+    return own.map((at) => data.samples[at]);
+  };
+  // Browsers may refuse the clipboard to a page that was opened as a file; they allow to copy a selection.
+  const copySelected = (text) => {
+    const area = element("textarea", undefined, "unseen");
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    return done;
+  };
+  const copyText = async (text) => {
+    try {
+      await navigator.clipboard.writeText(text);
+      return true;
+    } catch {
+      return copySelected(text);
+    }
+  };
+  all("[data-copy]").forEach((button) => button.addEventListener("click", async () => {
+    const { copy, side, module } = button.dataset;
+    const names = namesOf(copy, side, data.modules[Number(module)]);
+    const lines = names.map((name) => (formula.test(name) ? `'${name}` : name).replace(/[\r\n\u2028\u2029]+/g, " "));
+    const done = await copyText(`${lines.join("\n")}\n`);
+    button.focus();
+    button.closest("p").querySelector(".copied").textContent = done
+      ? `Copied ${names.length} ${copy}${names.length === 1 ? "" : "s"}` : "The browser does not allow to copy: select the names below";
+  }));
+
+  // ---- figures to save ------------------------------------------------------------------------------------------------
+  const SPACE = "http://www.w3.org/2000/svg";
+  const root = document.documentElement;
+  const shape = (tag, attributes, text) => {
+    const made = document.createElementNS(SPACE, tag);
+    Object.entries(attributes).forEach(([name, value]) => made.setAttribute(name, value));
+    if (text !== undefined) made.textContent = text;
+    return made;
+  };
+  // Figures are saved on white, whatever the theme of the page is.
+  const onWhite = (read) => {
+    root.classList.add("on-white");
+    const found = read();
+    root.classList.remove("on-white");
+    return found;
+  };
+  const PAINT = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "paint-order", "vector-effect"];
+  const LETTERS = ["font-family", "font-size", "font-weight", "text-anchor"];
+  // A copy of a drawing that has its colours as attributes instead of a style sheet.
+  const painted = (drawing) => onWhite(() => {
+    const copy = drawing.cloneNode(true);
+    const copies = [copy, ...copy.querySelectorAll("*")];
+    [drawing, ...drawing.querySelectorAll("*")].forEach((original, at) => {
+      const style = getComputedStyle(original);
+      const wanted = original.tagName === "text" ? [...PAINT, ...LETTERS] : original === drawing ? [] : PAINT;
+      wanted.forEach((name) => copies[at].setAttribute(name, style.getPropertyValue(name)));
+      ["class", "data-at", "tabindex"].forEach((name) => copies[at].removeAttribute(name));
+    });
+    return copy;
+  });
+  const INK = { fill: "#1d1f21", "font-family": "sans-serif", "font-size": 14 };
+  const pen = element("canvas").getContext("2d");
+  const written = (text, x, y, more = {}) => shape("text", { x, y, ...INK, ...more }, text);
+  const widthOf = (text) => { pen.font = "14px sans-serif"; return pen.measureText(text).width; };
+  const pixels = (image, x, y, width, height) => shape("image", {
+    x, y, width, height, href: image.src, preserveAspectRatio: "none", "image-rendering": "pixelated",
+  });
+  const sheet = (width, height, parts) => {
+    const made = shape("svg", { viewBox: `0 0 ${width} ${height}` });
+    made.append(...parts);
+    return made;
+  };
+  const heading = (figure) => figure.closest("details.module").querySelector("summary h3").textContent;
+  const drawings = {
+    network: (figure) => painted(figure.querySelector("svg")),
+    survival: (figure) => painted(figure.querySelector("svg")),
+    boxes: (figure) => {
+      const rows = all("tbody tr", figure);
+      const parts = [written(`${heading(figure)}: scores by ${figure.closest("details").querySelector("bdi").textContent}`, 10, 22)];
+      rows.forEach((row, at) => {
+        const boxes = painted(row.querySelector("svg"));
+        Object.entries({ x: 240, y: 36 + 30 * at, width: 600, height: 26 }).forEach(([name, value]) => boxes.setAttribute(name, value));
+        parts.push(written(row.querySelector("th").textContent, 230, 54 + 30 * at, { "text-anchor": "end" }), boxes);
+      });
+      return sheet(850, 46 + 30 * rows.length, parts);
+    },
+    heatmap: (figure) => {
+      const parts = [written(`${heading(figure)}: ${figure.querySelector(".values").alt.split(": ")[1]}`, 10, 22)];
+      let y = 34;
+      all(".strip", figure).forEach((strip) => {
+        const keys = strip.previousElementSibling;
+        const name = keys.querySelector("b").textContent;
+        parts.push(written(name, 10, y + 14, { "font-weight": "bold" }));
+        let x = 24 + 1.1 * widthOf(name);
+        all(".key", keys).forEach((key) => {
+          const width = 31 + widthOf(key.textContent);
+          if (x + width > 890 && x > 10) [x, y] = [10, y + 18];
+          const fill = key.querySelector("rect").getAttribute("fill");
+          parts.push(shape("rect", { x, y: y + 3, width: 12, height: 12, fill }), written(key.textContent, x + 17, y + 14));
+          x += width;
+        });
+        parts.push(pixels(strip, 10, y + 20, 880, 12));
+        y += 38;
+      });
+      parts.push(pixels(figure.querySelector(".values"), 10, y, 880, 460));
+      const [low, high] = all(".scale span", figure).map((end) => end.textContent);
+      parts.push(written(low, 10, y + 486), pixels(figure.querySelector(".scale img"), 20 + widthOf(low), y + 475, 120, 12));
+      parts.push(written(high, 150 + widthOf(low), y + 486));
+      return sheet(900, y + 500, parts);
+    },
+    chart: async (figure) => {
+      const stage = element("div", undefined, "offstage");
+      document.body.append(stage);
+      const { view } = await embed(stage, figure.dataset.name, onWhite(colours));
+      const text = await view.toSVG();
+      view.finalize();
+      stage.remove();
+      return new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
+    },
+  };
+  const MARGIN = 10;
+  const asText = (drawing) => {
+    const inner = drawing.getAttribute("viewBox").split(" ").map(Number);
+    const [x, y, width, height] = [inner[0] - MARGIN, inner[1] - MARGIN, inner[2] + 2 * MARGIN, inner[3] + 2 * MARGIN];
+    Object.entries({ viewBox: `${x} ${y} ${width} ${height}`, width, height }).forEach(([name, value]) => drawing.setAttribute(name, value));
+    drawing.prepend(shape("rect", { x, y, width, height, fill: "white" }));
+    return [new XMLSerializer().serializeToString(drawing), width, height];
+  };
+  const asImage = (text, width, height) => new Promise((resolve, reject) => {
+    const image = new Image();
+    image.onload = () => {
+      const canvas = element("canvas");
+      const scale = Math.max(2, 1600 / width);
+      [canvas.width, canvas.height] = [Math.round(scale * width), Math.round(scale * height)];
+      canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+      canvas.toBlob(resolve, "image/png");
+    };
+    image.onerror = reject;
+    image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
+  });
+  const saveFigure = async (figure, format, name) => {
+    const [text, width, height] = asText(await drawings[figure.dataset.save](figure));
+    const content = format === "svg" ? new Blob([text], { type: "image/svg+xml" }) : await asImage(text, width, height);
+    saveAs(`${name}.${format}`, content);
+  };
+  const inFileName = (text) => text.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "").slice(0, 40) || "figure";
+  const nameOf = (figure, number) => {
+    const { save: kind, name } = figure.dataset;
+    if (kind === "chart") return `chart-${name}`;
+    const variable = figure.closest(".plots details")?.querySelector("bdi").textContent;
+    return `module-${number + 1}-${kind}${variable ? `-${inFileName(variable)}` : ""}`;
+  };
+  const offer = (figure, number) => {
+    if (!figure.querySelector("svg, img")) return;  // there is nothing to draw
+    const holder = element("p", undefined, "save");
+    for (const format of ["svg", "png"]) {
+      const button = element("button", format.toUpperCase());
+      button.type = "button";
+      button.title = `Save this figure as ${format.toUpperCase()}`;
+      button.addEventListener("click", () => saveFigure(figure, format, nameOf(figure, number)));
+      holder.append(button);
+    }
+    figure.append(holder);
+  };
 
   // ---- charts --------------------------------------------------------------------------------------------------------
   const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -273,9 +456,10 @@
     showTip(event, typeof value === "object"
       ? Object.entries(value).map(([key, one]) => `${key}: ${isolated(one)}`).join("\n") : String(value));
   };
-  const draw = (holder) => window.vegaEmbed(holder, data.charts[holder.dataset.chart], {
-    mode: "vega", ast: true, actions: false, defaultStyle: false, renderer: "canvas", config: colours(), tooltip: chartTip,
-  }).then(({ view }) => {
+  const embed = (holder, name, config) => window.vegaEmbed(holder, data.charts[name], {
+    mode: "vega", ast: true, actions: false, defaultStyle: false, renderer: "canvas", config, tooltip: chartTip,
+  });
+  const draw = (holder) => embed(holder, holder.dataset.chart, colours()).then(({ view }) => {
     view.addEventListener("click", (event, item) => {
       if (item?.datum?.module !== undefined) location.hash = `#module-${item.datum.module}`;
     });
@@ -284,7 +468,10 @@
     document.documentElement.classList.toggle("dark-charts", dark.matches);  // printed pages use the static images
     all("[data-chart]").forEach(draw);
   };
-  addEventListener("vega-ready", drawAll);
+  addEventListener("vega-ready", () => {
+    drawAll();
+    all('[data-save="chart"]').forEach((figure) => offer(figure));
+  });
   dark.addEventListener("change", drawAll);
 
   reveal();

@@ -1,0 +1,67 @@
+"""The sample table of a run: its variables as the tests read them, and which of them each module is associated with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+
+from netbic.arrays import Floats
+from netbic.association import Variable, read_variables
+
+LEVELS, SURVIVAL = ("categorical", "ordered"), "survival"
+
+
+@dataclass(frozen=True)
+class SampleTable:
+    """The variables that were tested, and all tests (associations.tsv)."""
+
+    variables: list[Variable]
+    tests: pd.DataFrame
+    record: dict[str, Any] = field(default_factory=dict)  # associations.json
+
+    @classmethod
+    def of(
+        cls, info: pd.DataFrame | None, tests: pd.DataFrame | None, record: dict[str, Any], n_samples: int
+    ) -> Self | None:
+        """The tables of a run; None if there are none, or if they are about other samples."""
+        if info is None or tests is None or len(info) != n_samples:
+            return None
+        records = {str(each["name"]): each for each in record.get("variables", [])}
+        pairs = [(str(time), str(event)) for time, event in record.get("survival", [])]
+        columns, tested = info.iloc[:, 1:], dict.fromkeys(tests["variable"].astype(str))
+        types = {name: _type(records[name]) for name in tested if name in records and name in columns}
+        types = {name: kind for name, kind in types.items() if kind != SURVIVAL}
+        found = read_variables(columns, variables=list(types), types=types, survival=pairs or None)
+        return cls(found, tests, record)
+
+    def strongest(self, module: int) -> list[tuple[Variable, float]]:
+        """The variables with the smallest q-values of their tests in a module, the smallest first; NaN if undefined."""
+        best = self.tests[self.tests["module"] == module].groupby("variable")["q"].min()
+        pairs = [(variable, float(best.get(variable.name, np.nan))) for variable in self.variables]
+        return sorted(pairs, key=lambda pair: np.nan_to_num(pair[1], nan=np.inf))
+
+    def adjusted_for(self) -> list[str]:
+        """Covariates of the tests."""
+        return [str(name) for name in self.record.get("adjusted_for", [])]
+
+    def for_script(self) -> dict[str, Any]:
+        """Labels and numbers of all samples, for tooltips: levels and their positions, or numbers; null if missing."""
+        return {
+            variable.name: {"levels": list(variable.levels), "values": _values(variable.values)}
+            for variable in self.variables
+            if variable.kind != SURVIVAL
+        }
+
+
+def _type(record: dict[str, Any]) -> str | list[str]:
+    """The type of a variable; for ordered levels, their order."""
+    levels = str(record["levels"]).split(", ")
+    return levels if record["type"] == "ordered" and len(levels) == record["n_levels"] else str(record["type"])
+
+
+def _values(values: Floats) -> list[float | int | None]:
+    rounded = [None if np.isnan(value) else float(f"{value:.4g}") for value in values.tolist()]
+    return [int(value) if value is not None and value.is_integer() else value for value in rounded]

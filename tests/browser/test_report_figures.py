@@ -1,0 +1,208 @@
+"""Figures and lists of the report in Chromium: survival curves, strips, copying, and saving as SVG and PNG."""
+
+import io
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import netbic
+from support.report_folders import HOSTILE, SITES, TRAP
+from support.report_pages import go_to_module, tip
+
+SVG = "{http://www.w3.org/2000/svg}"
+TIME = f"<b>days</b>{TRAP}"
+
+
+def opened_module(page, number):
+    """A module of a report without a network, opened."""
+    page.locator(f'.glance a[href="#module-{number + 1}"]').click()
+    module = page.locator(f"#module-{number + 1}")
+    module.locator(".save button").first.wait_for(state="attached")
+    return module
+
+
+def saved(page, button):
+    """The file that a button saves, and its name."""
+    with page.expect_download() as download:
+        button.click()
+    with open(download.value.path(), "rb") as file:
+        return file.read(), download.value.suggested_filename
+
+
+def test_survival_curves_are_shown_on_click(labelled_folder, opened):
+    module = opened_module(opened(labelled_folder), 0)
+    curves = module.locator(".survival svg")
+    assert not curves.is_visible()
+    module.locator("summary").get_by_text(TIME).click()
+    assert curves.is_visible()
+    text = curves.text_content()
+    table = netbic.io.read_table(labelled_folder / "associations.tsv")
+    row = table[(table["module"] == 0) & table["test"].str.startswith("log-rank")].iloc[0]
+    assert f"{row['effect_name']} {row['effect']:.2f} ({row['ci_low']:.2f} to {row['ci_high']:.2f})" in text
+    assert "at risk" in text
+    boxes = [one.bounding_box() for one in curves.locator("text").all()]
+    around = curves.bounding_box()
+    for box in boxes:
+        assert around["x"] - 1 <= box["x"]
+        assert box["x"] + box["width"] <= around["x"] + around["width"] + 1
+
+
+def test_the_grid_shows_several_columns_in_a_narrow_window(labelled_folder, opened):
+    page = opened(labelled_folder, width=400)
+    cells = [cell.bounding_box() for cell in page.locator(".grid tbody tr").first.locator("td").all()]
+    assert sum(cell["x"] + cell["width"] <= 400 for cell in cells) >= 3
+
+
+def test_survival_curves_need_no_javascript(labelled_folder, opened):
+    page = opened(labelled_folder, java_script_enabled=False)
+    page.locator("details.module > summary").first.click()
+    page.locator("#module-1 .plots summary").get_by_text(TIME).click()
+    assert page.locator("#module-1 .survival svg").is_visible()
+    assert page.locator("#module-1 .save, #module-1 [data-copy]:visible").count() == 0
+
+
+def test_modules_are_printed_without_javascript(labelled_folder, opened):
+    page = opened(labelled_folder, java_script_enabled=False)
+    assert not page.locator("#module-1 .heatmap .values").is_visible()
+    page.emulate_media(media="print")
+    for number in (1, 2):
+        assert page.locator(f"#module-{number} .heatmap .values").bounding_box()["height"] > 100
+
+
+def test_printing_opens_the_plots_of_associations(labelled_folder, opened):
+    page = opened(labelled_folder)
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    opened_plots = page.locator(".plots details[open]").count()
+    assert opened_plots == page.locator(".plots details.found").count() > 0
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator(".plots details[open]").count() == 0
+
+
+def test_strips_are_as_wide_as_the_heatmap_and_named_in_the_tooltip(labelled_folder, opened):
+    module = opened_module(opened(labelled_folder), 0)
+    values = module.locator(".values")
+    box = values.bounding_box()
+    strips = module.locator(".strip").all()
+    assert len(strips) >= 4
+    for strip in strips:
+        own = strip.bounding_box()
+        assert (own["x"], own["width"]) == (box["x"], box["width"])
+    names = module.locator(".keys b").all_inner_texts()
+    values.scroll_into_view_if_needed()
+    box = values.bounding_box()
+    module.page.mouse.move(box["x"] + 1, box["y"] + 1)
+    shown = tip(module.page)
+    info = netbic.io.read_table(labelled_folder / "sample_info.tsv")
+    scores = netbic.io.read_table(labelled_folder / "samples.tsv").query("module == 0")["score"]
+    first = info.iloc[int(np.argmax(scores))]
+    assert first["sample"] in shown
+    for name in set(names) & {"type", "site", "grade"}:
+        assert f"{first[name]}" in shown
+    assert module.page.evaluate("window.trapped") is None
+
+
+@pytest.mark.parametrize("clipboard", ["granted", "refused"])
+def test_copying_gives_one_name_per_line_and_says_so(clipboard, labelled_folder, opened):
+    options = {"permissions": ["clipboard-read", "clipboard-write"]} if clipboard == "granted" else {}
+    page = opened(labelled_folder, **options)
+    if clipboard == "refused":
+        page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error()); }")
+    module = opened_module(page, 0)
+    members = netbic.io.read_table(labelled_folder / "modules.tsv").query("module == 0 and axis == 'gene'")
+    groups = netbic.io.read_table(labelled_folder / "samples.tsv").query("module == 0")
+    expected = {
+        f"genes {side}": members[members["weight"] * sign > 0]["name"] for side, sign in (("up", 1), ("down", -1))
+    }
+    expected |= {f"samples {side}": groups[groups["group"] == side]["sample"] for side in ("up", "down")}
+    assert sum(map(len, expected.values())) > 40
+    for label, names in expected.items():
+        if not len(names):
+            continue
+        kind, side = label.split()
+        what = kind if len(names) > 1 else kind[:-1]
+        button = module.get_by_role("button", name=f"Copy {len(names)} {what} {side}")
+        button.click()
+        module.get_by_role("status").get_by_text(f"Copied {len(names)} {what}", exact=True).wait_for()
+        assert page.evaluate("document.activeElement.dataset.side") == side
+        page.evaluate("document.body.append(Object.assign(document.createElement('textarea'), { id: 'pasted' }))")
+        page.locator("#pasted").focus()
+        page.keyboard.press("Control+V")
+        assert set(page.locator("#pasted").input_value().splitlines()) == set(names)
+        page.locator("#pasted").evaluate("area => area.remove()")
+
+
+def test_copied_names_are_no_formulas(hostile_folder, opened):
+    page = opened(hostile_folder, permissions=["clipboard-read", "clipboard-write"])
+    go_to_module(page, 0)
+    for button in page.locator("#module-1 [data-copy=gene]").all():
+        button.click()
+        page.locator("#module-1 [role=status]").get_by_text("Copied").wait_for()
+        names = page.evaluate("navigator.clipboard.readText()").splitlines()
+        assert str(len(names)) in button.inner_text()
+        assert not [name for name in names if name.lstrip()[0] in "=+-@"]
+        if any("calc" in name for name in names):
+            assert f"'{HOSTILE[-2]}" in names
+            break
+    else:
+        pytest.fail("no list contains the formula")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_figures_are_saved_on_white(scheme, hostile_folder, opened):
+    page = opened(hostile_folder, color_scheme=scheme)
+    go_to_module(page, 0)
+    for kind in ("heatmap", "network"):
+        figure = page.locator(f"#module-1 [data-save={kind}]")
+        content, name = saved(page, figure.get_by_role("button", name="SVG"))
+        assert name == f"module-1-{kind}.svg"
+        drawing = ET.fromstring(content)
+        assert drawing.find(f"{SVG}rect").get("fill") == "white"
+        assert not drawing.findall(f".//{SVG}script")
+        assert not [each for each in drawing.iter() if any(key.startswith("on") for key in each.attrib)]
+        content, name = saved(page, figure.get_by_role("button", name="PNG"))
+        assert name == f"module-1-{kind}.png"
+        image = Image.open(io.BytesIO(content)).convert("RGB")
+        assert image.width >= 1600
+        assert image.getpixel((1, 1)) == (255, 255, 255)
+        colours = image.getcolors(1 << 24)
+        assert len(colours) > 10
+    circles = drawing.findall(f".//{SVG}circle")
+    assert len(circles) == page.locator("#module-1 circle").count()
+    assert {"rgb(33, 102, 172)", "rgb(178, 24, 43)"} & {circle.get("fill") for circle in circles}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_charts_are_saved(scheme, labelled_folder, opened):
+    page = opened(labelled_folder, color_scheme=scheme)
+    figure = page.locator('[data-save=chart][data-name="samples"]')
+    content, name = saved(page, figure.get_by_role("button", name="SVG"))
+    assert name == "chart-samples.svg"
+    drawing = ET.fromstring(content)
+    assert "absolute correlation" in "".join(drawing.itertext())
+    content, name = saved(page, figure.get_by_role("button", name="PNG"))
+    assert name == "chart-samples.png"
+    image = Image.open(io.BytesIO(content)).convert("RGB")
+    assert image.getpixel((1, 1)) == (255, 255, 255)
+    assert len(image.getcolors(1 << 24)) > 10
+    assert page.locator(".offstage").count() == 0
+
+
+def test_survival_curves_and_box_plots_are_saved_with_their_words(labelled_folder, opened):
+    page = opened(labelled_folder, color_scheme="dark")
+    module = opened_module(page, 0)
+    module.locator(".plots summary").evaluate_all("all => all.forEach((one) => one.click())")
+    content, name = saved(page, module.locator(".survival").get_by_role("button", name="SVG"))
+    assert name == "module-1-survival-b-days-b-window-trapped-1.svg"
+    drawing = ET.fromstring(content)
+    assert "log-rank p" in "".join(drawing.itertext())
+    strokes = {path.get("stroke") for path in drawing.iter(f"{SVG}path")}
+    assert "rgb(178, 24, 43)" in strokes
+    figure = module.locator(".plots details", has_text="Scores by site").locator("figure")
+    drawing = ET.fromstring(saved(page, figure.get_by_role("button", name="SVG"))[0])
+    assert SITES[0] in "".join(drawing.itertext())
+    assert len(drawing.findall(f"{SVG}svg")) == 3
+    content, _ = saved(page, module.locator(".survival").get_by_role("button", name="PNG"))
+    assert Image.open(io.BytesIO(content)).width >= 1024
+    assert page.evaluate("window.trapped") is None

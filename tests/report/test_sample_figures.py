@@ -1,0 +1,260 @@
+"""Figures of the samples of a module: box plots, Kaplan-Meier curves, strips above the heatmap, lists to copy."""
+
+import base64
+import io
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+import netbic
+from netbic.association import Variable, kaplan_meier
+from netbic.report.box_plots import box_plot
+from netbic.report.charts import charts, correlation, jaccard
+from netbic.report.contents import gather
+from netbic.report.samples import SampleScores
+from netbic.report.settings import setting_rows
+from netbic.report.strips import PALETTE, strips
+from netbic.report.survival_curves import survival_plot
+from support import report_folders
+from support.commands import run_successfully
+
+TIME = f"<b>days</b>{report_folders.TRAP}"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return report_folders.labelled(tmp_path_factory.mktemp("labelled"))
+
+
+@pytest.fixture(scope="module")
+def contents(folder):
+    return gather(folder)
+
+
+def categorical(labels):
+    table = pd.Series(labels, dtype="category")
+    values = np.where(table.cat.codes < 0, np.nan, table.cat.codes)
+    return Variable("label", "categorical", "", values, tuple(map(str, table.cat.categories)))
+
+
+def drawn(strip):
+    """The colours of a strip."""
+    image = Image.open(io.BytesIO(base64.b64decode(strip.image.partition(",")[2]))).convert("RGB")
+    return ["#{:02X}{:02X}{:02X}".format(*image.getpixel((at, 0))) for at in range(image.width)]
+
+
+def test_box_plots_are_quartiles():
+    generator = np.random.default_rng(3)
+    labels, scores = generator.choice(["a", "b", "c"], 60), generator.normal(size=60)
+    plot = box_plot(scores, categorical(labels), 0.5)
+    medians = [np.median(scores[labels == box.label]) for box in plot.boxes]
+    assert medians == sorted(medians)
+    for box in plot.boxes:
+        own = scores[labels == box.label]
+        assert box.n == own.size
+        expected = plot.width * (np.quantile(own, [0, 0.25, 0.5, 0.75, 1]) - scores.min()) / np.ptp(scores)
+        np.testing.assert_allclose(box[2:], expected, atol=0.06)
+    assert box_plot(scores, categorical(["a"] * 60), 0.5) is None
+    assert box_plot(scores, categorical([f"l{k % 20}" for k in range(60)]), 0.5) is None
+
+
+def test_plots_begin_with_the_strongest_association(contents):
+    for module in contents.modules:
+        assert [plot.q for plot in module.plots] == sorted(plot.q for plot in module.plots)
+        assert {plot.variable for plot in module.plots} == {"type", "site", "grade", TIME}
+    grade = next(plot for plot in contents.modules[0].plots if plot.variable == "grade")
+    assert [box.label for box in grade.boxes] == ["low", "middle", "high"]
+
+
+def numbers(path):
+    """Positions of the steps of a curve."""
+    return np.array(re.findall(r"H([\d.]+)V([\d.]+)", path), dtype=float)
+
+
+def test_survival_curves_are_kaplan_meier_of_the_tested_groups(folder, contents):
+    info, table = (netbic.io.read_table(folder / name) for name in ("sample_info.tsv", "associations.tsv"))
+    samples = netbic.io.read_table(folder / "samples.tsv").query("module == 0")
+    plot = next(plot for plot in contents.modules[0].plots if plot.kind == "survival")
+    row = table[(table["module"] == 0) & table["test"].str.startswith("log-rank")].iloc[0]
+    known = info["event"].notna().to_numpy()
+    assert row["effect_name"] == f"hazard ratio {plot.curves[0].name}/{plot.curves[1].name}"
+    assert plot.log_rank["p"] == row["p"]
+    assert sum(curve.n for curve in plot.curves) == row["n"] == known.sum() == 89
+    group = samples["group"].fillna("").to_numpy()[known]
+    inside = group == plot.curves[0].name
+    times, events = info[TIME].to_numpy()[known], info["event"].to_numpy()[known] == 1
+    end = max(times.max(), float(plot.ticks[-1][1].replace(",", "")))
+    for curve, own in zip(plot.curves, (inside, ~inside), strict=True):
+        assert (curve.n, curve.n_events) == (own.sum(), events[own].sum())
+        steps = kaplan_meier(times[own], events[own]).query("n_events > 0")
+        x, y = numbers(curve.path).T
+        np.testing.assert_allclose((x - plot.left) / plot.width * end, steps["time"], atol=0.001 * end)
+        np.testing.assert_allclose(1 - (y - plot.top) / plot.height, steps["survival"], atol=0.001)
+        ticks = [float(label.replace(",", "")) for _, label in plot.ticks]
+        assert curve.at_risk == [(times[own] >= tick).sum() for tick in ticks]
+
+
+@pytest.mark.parametrize(
+    ("groups", "names", "split"),
+    [
+        (["up", "up", "down", "", ""], ["up", "down"], "groups"),
+        (["up", "", "", "", ""], ["up", "others"], "others"),
+        ([""] * 5, ["high", "low"], "median"),
+    ],
+)
+def test_curves_say_which_samples_they_compare(groups, names, split):
+    scores = SampleScores(np.array([3.0, 2, -2, 0, 1]), np.array(groups, dtype=object))
+    times = Variable("t", "survival", "", np.array([4.0, 3, 2, 1, 7]), events=np.ones(5, dtype=bool))
+    plot = survival_plot(scores, times, 0.1, pd.DataFrame({"test": [], "p": []}))
+    assert [curve.name for curve in plot.curves] == names
+    assert plot.split == split
+    assert len(plot.ticks) <= 8
+    assert plot.log_rank is None
+
+
+def test_without_two_groups_there_are_no_curves():
+    scores = SampleScores(np.ones(3), np.array(["", "", ""], dtype=object))
+    times = Variable("t", "survival", "", np.array([4.0, 3, 2]), events=np.ones(3, dtype=bool))
+    assert survival_plot(scores, times, 0.1, pd.DataFrame({"test": [], "p": []})) is None
+
+
+@pytest.mark.parametrize("longest", [0.37, 1, 7, 12, 99, 2500, 9130])
+def test_times_on_the_axis_are_round_and_few(longest):
+    scores = SampleScores(np.array([0.0, 1.0]), np.array(["", ""], dtype=object))
+    times = Variable("t", "survival", "", np.array([longest / 2, longest]), events=np.ones(2, dtype=bool))
+    ticks = survival_plot(scores, times, 0.1, pd.DataFrame({"test": [], "p": []})).ticks
+    values = [float(label.replace(",", "")) for _, label in ticks]
+    assert values[0] == 0
+    assert 3 <= len(values) <= 7
+    assert longest * 0.6 < values[-1] <= longest
+
+
+def test_strips_have_a_colour_per_label_and_grey_for_missing():
+    labels = categorical(["a", "b", None, "a"])
+    strip = strips([labels], np.array([3, 2, 1, 0]), {})[0]
+    assert drawn(strip) == [PALETTE[0], "#D4D4D4", PALETTE[1], PALETTE[0]]
+    assert strip.keys == [("a", PALETTE[0]), ("b", PALETTE[1]), ("missing", "#D4D4D4")]
+
+
+def test_rare_levels_share_a_colour():
+    labels = categorical([f"l{k}" for k in range(20) for _ in range(20 - k)])
+    strip = strips([labels], np.arange(labels.values.size), {})[0]
+    assert [label for label, _ in strip.keys] == ["l0", "l1", "l2", "l3", "l4", "l5", "other"]
+    assert len(set(drawn(strip))) == 7
+
+
+def test_numbers_are_shades_from_the_lowest_to_the_highest():
+    ages = Variable("age", "numeric", "", np.array([10.0, np.nan, 30, 20]))
+    strip = strips([ages], np.arange(4), {})[0]
+    assert [label for label, _ in strip.keys] == ["10", "20", "30", "missing"]
+    colours = dict(strip.keys)
+    assert drawn(strip) == [colours["10"], colours["missing"], colours["30"], colours["20"]]
+    grades = Variable("grade", "ordered", "", np.array([0.0, 2, 1]), ("low", "middle", "high"))
+    strip = strips([grades], np.arange(3), {})[0]
+    assert [label for label, _ in strip.keys] == ["low", "middle", "high"]
+    assert drawn(strip) == [colour for _, colour in (strip.keys[0], strip.keys[2], strip.keys[1])]
+
+
+def test_at_most_four_strips_the_strongest_first(folder, contents):
+    table = netbic.io.read_table(folder / "associations.tsv")
+    for module in contents.modules:
+        own = table[(table["module"] == module.number) & (table["variable"] != TIME)]
+        best = own.groupby("variable")["q"].min()
+        assert best[[strip.variable for strip in module.strips]].is_monotonic_increasing
+        assert len(module.strips) == 4
+        assert all(len(drawn(strip)) == module.heatmap.samples.size for strip in module.strips)
+
+
+def test_a_label_has_the_same_colour_in_all_modules(contents):
+    for variable in ("type", "site"):
+        keys = [
+            dict(strip.keys) for module in contents.modules for strip in module.strips if strip.variable == variable
+        ]
+        for colours in keys[1:]:
+            assert {label: colours[label] for label in keys[0]} == keys[0]
+    type_colours, site_colours = (
+        {colour for strip in contents.modules[0].strips if strip.variable == name for _, colour in strip.keys}
+        for name in ("type", "site")
+    )
+    assert not type_colours & site_colours
+
+
+def test_lists_to_copy_are_the_sides_of_the_module(folder, contents):
+    members = netbic.io.read_table(folder / "modules.tsv").query("module == 0 and axis == 'gene'")
+    groups = netbic.io.read_table(folder / "samples.tsv").query("module == 0")["group"].value_counts()
+    counts = {("gene", "up"): (members["weight"] > 0).sum(), ("gene", "down"): (members["weight"] < 0).sum()}
+    counts |= {("sample", side): groups.get(side, 0) for side in ("up", "down")}
+    found = {(kind, side): n for kind, side, n in contents.modules[0].copies(True)}
+    assert found == {key: n for key, n in counts.items() if n}
+    assert {kind for kind, _, _ in contents.modules[0].copies(False)} == {"gene"}
+
+
+def test_overlaps_are_absolute():
+    members = np.array([[True, True, True, False], [False, False, True, True], [False, False, False, False]])
+    np.testing.assert_allclose(jaccard(members)[:2, :2], [[1, 0.25], [0.25, 1]])
+    assert jaccard(members)[2, 0] == 0
+    assert np.isnan(jaccard(members)[2, 2])
+    scores = np.random.default_rng(0).normal(size=(3, 50))
+    np.testing.assert_allclose(correlation(scores), np.corrcoef(scores))
+
+
+def by_name(model, table, scores=None):
+    return {chart.name: chart for chart in charts(model, table, scores=scores)}
+
+
+def values_of(chart):
+    """The rows of the data of an overlap."""
+    data = next(each["values"] for each in chart.vega["data"] if "values" in each)
+    return {(row["module"], row["other"]): row["share"] for row in data}
+
+
+def test_overlap_of_samples_is_of_members_or_of_scores():
+    study = netbic.simulate.cohort(100, 200, n_modules=2, random_state=0)
+    for n_rows, title in ((20, "Samples in common"), (None, "Similarity of sample scores")):
+        model = netbic.SparseGraphSVD(2, n_rows=n_rows, n_columns=20).fit(study.expression)
+        table = netbic.io.summary_table(model).assign(diagnostics="")
+        scores = model.transform(study.expression).T
+        found = by_name(model, table, np.asarray(scores))
+        assert found["samples"].title == title
+        expected = jaccard(model.rows_) if n_rows else np.abs(np.corrcoef(scores))
+        assert values_of(found["samples"])[1, 2] == pytest.approx(expected[0, 1], abs=0.0006)
+        assert values_of(found["shared"])[2, 1] == pytest.approx(jaccard(model.columns_)[0, 1], abs=0.0006)
+        scales = [scale["domain"] for scale in found["shared"].vega["scales"] if scale["name"] == "color"]
+        assert scales == [[0, 0.5, 1]]
+
+
+def test_settings_name_covariates_of_the_fit_and_of_the_tests(tmp_path):
+    out = report_folders.labelled(tmp_path, "--covariates", "grade,age", "--adjust", "age")
+    contents = gather(out)
+    assert ("covariates removed from the data", "grade (3 levels), age") in contents.settings()
+    assert "covariates" not in dict(contents.settings())
+    assert ("tests adjusted for", "age") in contents.sample_settings()
+    assert ("survival", f"{TIME}, event: event") in contents.sample_settings()
+    assert ("samples matched", "90 of 90") in contents.sample_settings()
+    assert contents.as_fitted.endswith("effects of the covariates removed")
+    page = (out / "report.html").read_text()
+    assert "Tests are adjusted for <bdi>age</bdi>" in page
+    assert "the curves are not adjusted" in page
+    assert "log-rank p" not in page
+
+
+def test_without_survival_or_a_sample_table_there_are_no_such_figures(tmp_path, folder):
+    run_successfully("associate", folder, "--sample-info", folder.parent / "labels.tsv", "--variables", "type,age")
+    contents = gather(folder)
+    assert {plot.variable for plot in contents.modules[0].plots} == {"type"}
+    assert not any(plot.kind == "survival" for plot in contents.modules[0].plots)
+    plain = gather(report_folders.all_samples(tmp_path))
+    assert plain.labels() == {}
+    assert plain.sample_settings() == []
+    assert all(not module.plots and not module.strips for module in plain.modules)
+
+
+def test_parameters_are_listed_with_covariates_of_models_of_other_origin():
+    study = netbic.simulate.cohort(100, 200, n_modules=1, random_state=0)
+    table = pd.DataFrame({"batch": np.arange(100) % 2}, index=study.expression.index)
+    model = netbic.SparseGraphSVD(1, n_columns=20).fit(study.expression, covariates=table)
+    assert setting_rows(model, None)[-1][0] == "covariates removed from the data"
+    assert "batch" in setting_rows(model, None)[-1][1]
