@@ -14,6 +14,7 @@ from netbic.association import Variable, kaplan_meier
 from netbic.report.box_plots import box_plot
 from netbic.report.charts import charts, correlation, jaccard
 from netbic.report.contents import gather
+from netbic.report.sample_table import SampleTable
 from netbic.report.samples import SampleScores
 from netbic.report.settings import setting_rows
 from netbic.report.strips import PALETTE, strips
@@ -180,6 +181,15 @@ def test_a_label_has_the_same_colour_in_all_modules(contents):
         for name in ("type", "site")
     )
     assert not type_colours & site_colours
+
+
+def test_ordered_levels_that_look_like_numbers_are_read():
+    info = pd.DataFrame({"sample": ["a", "b", "c"], "stage": [1, 10, 2]})  # 01, 10, 02 in obs of AnnData
+    tests = pd.DataFrame({"module": [0], "variable": ["stage"], "level": [""], "q": [0.2]})
+    record = {"name": "stage", "type": "ordered", "levels": "01, 02, 10", "n_levels": 3}
+    table = SampleTable.of(info, tests, {"variables": [record]}, 3)
+    assert [variable.levels for variable in table.variables] == [("1", "2", "10")]
+    assert SampleTable.of(info, tests, {"variables": [record]}, 4) is None  # of other samples
 
 
 def test_lists_to_copy_are_the_sides_of_the_module(folder, contents):

@@ -32,9 +32,11 @@ class SampleTable:
         records = {str(each["name"]): each for each in record.get("variables", [])}
         pairs = [(str(time), str(event)) for time, event in record.get("survival", [])]
         columns, tested = info.iloc[:, 1:], dict.fromkeys(tests["variable"].astype(str))
-        types = {name: _type(records[name]) for name in tested if name in records and name in columns}
-        types = {name: kind for name, kind in types.items() if kind != SURVIVAL}
-        found = read_variables(columns, variables=list(types), types=types, survival=pairs or None)
+        own = {name: records[name] for name in tested if name in records and name in columns}
+        own = {name: each for name, each in own.items() if each["type"] != SURVIVAL}
+        types = {name: str(each["type"]) for name, each in own.items()}
+        orders = {name: order for name, each in own.items() if (order := _order(each, columns[name]))}
+        found = read_variables(columns, variables=list(types), types={**types, **orders}, survival=pairs or None)
         return cls(found, tests, record)
 
     def strongest(self, module: int) -> list[tuple[Variable, float]]:
@@ -56,10 +58,11 @@ class SampleTable:
         }
 
 
-def _type(record: dict[str, Any]) -> str | list[str]:
-    """The type of a variable; for ordered levels, their order."""
+def _order(record: dict[str, Any], column: pd.Series[Any]) -> list[str]:
+    """The levels of an ordered variable in their order; none if they are not those of the column."""
     levels = str(record["levels"]).split(", ")
-    return levels if record["type"] == "ordered" and len(levels) == record["n_levels"] else str(record["type"])
+    same = record["type"] == "ordered" and set(column.dropna().astype(str)) <= set(levels)
+    return levels if same and len(levels) == record["n_levels"] else []
 
 
 def _values(values: Floats) -> list[float | int | None]:
