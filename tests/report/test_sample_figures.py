@@ -190,6 +190,7 @@ def test_ordered_levels_that_look_like_numbers_are_read():
     table = SampleTable.of(info, tests, {"variables": [record]}, 3)
     assert [variable.levels for variable in table.variables] == [("1", "2", "10")]
     assert SampleTable.of(info, tests, {"variables": [record]}, 4) is None  # of other samples
+    assert SampleTable.of(info, tests.iloc[:0], {"variables": []}, 3).variables == []  # nothing can be tested
 
 
 def test_lists_to_copy_are_the_sides_of_the_module(folder, contents):

@@ -182,7 +182,8 @@ class Contents:
 
     def inputs(self) -> list[tuple[str, str]]:
         """Names of files, and the options with which they were read."""
-        return input_rows(self._inputs())
+        shown_above = () if self.sample_table is None else ("variables", "adjust", "survival", "types")
+        return input_rows({name: value for name, value in self._inputs().items() if name not in shown_above})
 
     def _inputs(self) -> dict[str, Any]:
         given = self.record.get("inputs")

@@ -36,6 +36,8 @@ class SampleTable:
         own = {name: each for name, each in own.items() if each["type"] != SURVIVAL}
         types = {name: str(each["type"]) for name, each in own.items()}
         orders = {name: order for name, each in own.items() if (order := _order(each, columns[name]))}
+        if not types and not pairs:  # no column can be tested
+            return cls([], tests, record)
         found = read_variables(columns, variables=list(types), types={**types, **orders}, survival=pairs or None)
         return cls(found, tests, record)
 
