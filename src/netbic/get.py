@@ -80,7 +80,7 @@ def modules_df(
     return pd.concat(parts[1:] or parts, ignore_index=True)
 
 
-def scores_df(source: Any, X: Any = None, *, key: str = "netbic") -> pd.DataFrame:
+def scores_df(source: Any, X: Any = None, *, key: str = "netbic", covariates: Any = None) -> pd.DataFrame:
     """The scores Xv of the samples, a row per sample and a column per module (`module_1`, `module_2`, ...).
 
     Parameters
@@ -90,6 +90,8 @@ def scores_df(source: Any, X: Any = None, *, key: str = "netbic") -> pd.DataFram
         The data, if the source is a model.
     key : str
         Key of the modules in an AnnData object.
+    covariates : as for `SparseGraphSVD.fit`, optional
+        Of the samples in X, if the model was fitted with covariates to other samples.
 
     Examples
     --------
@@ -112,7 +114,7 @@ def scores_df(source: Any, X: Any = None, *, key: str = "netbic") -> pd.DataFram
     samples = X.index if isinstance(X, pd.DataFrame) else range(X.shape[0])
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X (has feature names|does not have valid)")  # as of a model from AnnData
-        return _scores_table(module_scores(model, X), samples)
+        return _scores_table(module_scores(model, X, covariates=covariates), samples)
 
 
 def gene_sets_df(

@@ -183,3 +183,14 @@ def test_tuning_prints_the_checks_of_the_data(files, tmp_path):
     assert "s8" in done.stderr
     quiet = run("tune", tmp_path / "doubled.tsv", *grid, "--out", tmp_path / "quiet", "--quiet")
     assert quiet.stderr == ""
+
+
+def test_categories_of_obs_are_groups_also_if_they_are_integers(tmp_path):
+    anndata = pytest.importorskip("anndata")
+    cells = anndata.AnnData(pd.DataFrame(X, index=SAMPLES, columns=GENES))
+    cells.obs["run"] = pd.Categorical(np.arange(80) % 2 + 7)
+    cells.write_h5ad(tmp_path / "x.h5ad")
+    small = ("--modules", 1, "--genes", 20, "--no-report", "--no-verdict", "--covariates", "run")
+    assert "covariate run: 2 groups (7, 8)" in run_successfully(
+        "fit", tmp_path / "x.h5ad", *small, "--out", tmp_path / "o"
+    )

@@ -39,12 +39,27 @@ def test_results_survive_a_file(adata, tmp_path):
     assert set(back["variable"]) == {"planted"}
 
 
-def test_a_copy_leaves_the_object_alone_and_scores_are_no_variables(adata):
-    netbic.tl.sample_groups(adata)
-    adata.obs["module_1"] = adata.obsm["netbic_scores"][:, 0]
+def test_a_copy_leaves_the_object_alone(adata):
     other = netbic.tl.associate(adata, copy=True, adjust="age")
     assert "associations" not in adata.uns["netbic"]
     assert set(other.uns["netbic"]["associations"]["variable"]) == {"planted"}
+
+
+def test_columns_that_modules_wrote_are_no_variables_and_others_are(adata):
+    netbic.tl.modules(adata, n_components=2, n_columns=60, key_added="prog", obs_columns=True)
+    adata.obs["module_1_batch"] = np.where(np.arange(150) % 3, "x", "y")
+    netbic.tl.associate(adata, key="prog")
+    assert {"prog_1", "prog_2"} <= set(adata.obs)
+    assert set(adata.uns["prog"]["associations"]["variable"]) == {"planted", "age", "module_1_batch"}
+
+
+def test_covariates_of_a_score_are_matched_by_name(adata):
+    adata.obs["batch"] = pd.Categorical(np.arange(150) % 3)
+    netbic.tl.modules(adata, n_components=2, n_columns=60, covariates="batch")
+    netbic.tl.score(adata)
+    expected = adata.obsm["X_netbic"].copy()
+    netbic.tl.score(adata, covariates=adata.obs[["batch"]].sample(frac=1, random_state=0))
+    np.testing.assert_allclose(adata.obsm["X_netbic"], expected, atol=1e-12)
 
 
 def test_wrong_names_are_refused(adata):

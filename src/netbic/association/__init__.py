@@ -10,6 +10,7 @@ from netbic.association.linear import linear_model, standardised_difference
 from netbic.association.matching import SampleMatch, match_samples
 from netbic.association.module_tests import TwoGroups, two_groups
 from netbic.association.rank_tests import kruskal_wallis, mann_whitney
+from netbic.association.removed import Removed
 from netbic.association.results import Result
 from netbic.association.sample_table import read_variables
 from netbic.association.survival import kaplan_meier, log_rank
@@ -23,6 +24,7 @@ from netbic.association.writing import stored_scores, write_associations
 __all__ = [
     "Associations",
     "CoxModel",
+    "Removed",
     "Result",
     "SampleMatch",
     "TwoGroups",

@@ -13,11 +13,12 @@ from scipy.stats import false_discovery_control
 
 from netbic.association.matching import SampleMatch, match_samples
 from netbic.association.module_tests import Scores, all_tests
+from netbic.association.removed import Removed
 from netbic.association.sample_table import Survival, design_of, listed_names, read_variables, survival_pairs
 from netbic.association.variables import LEFT_OUT, Types, Variable, is_events
 from netbic.association.wording import strongest_lines, variable_line
 from netbic.errors import InputError
-from netbic.estimators import axis_names
+from netbic.estimators import axis_names, fitted_model
 from netbic.selection import SampleGroups
 
 COLUMNS = ["module", "variable", "level", "test", "n", "effect", "effect_name", "ci_low", "ci_high", "p", "q", "q_all"]
@@ -108,6 +109,7 @@ def associate(
         The columns with the time and the event (1 seen, 0 not seen).
     adjust : str or list of str, optional
         Columns that the tests are adjusted for: partial correlations, linear models and Cox models are used instead.
+        Covariates that were removed in the fit are added if they took more than 5 % of the degrees of freedom.
     covariates : as for `SparseGraphSVD.fit`, optional
         If the model was fitted with covariates, those of the samples in X: their effects are removed from X before the
         scores are computed. Not needed for the samples of the fit.
@@ -138,7 +140,7 @@ def associate(
     found = SampleGroups.find(model, X, names=list(own_names), covariates=covariates).table
     scores, groups = wide(found)
     options: dict[str, Any] = {"variables": variables, "types": types, "survival": survival, "adjust": adjust}
-    return associate_scores(scores, groups, table, **options)
+    return associate_scores(scores, groups, table, **options, removed=Removed.of(fitted_model(model)))
 
 
 def wide(samples: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -168,6 +170,7 @@ def associate_scores(
     types: Types | None = None,
     survival: Survival | None = None,
     adjust: str | Iterable[str] | None = None,
+    removed: Removed | None = None,
 ) -> Associations:
     r"""The same as `associate`, for scores that are known.
 
@@ -179,6 +182,8 @@ def associate_scores(
     groups : DataFrame of the same shape, optional
         "up", "down" or "" of each sample. Default: no groups.
     table, variables, types, survival, adjust : as for `associate`
+    removed : Removed, optional
+        The covariates that were removed in the fit.
 
     Examples
     --------
@@ -195,7 +200,10 @@ def associate_scores(
     if not pd.api.types.is_integer_dtype(scores.columns):
         scores = scores.set_axis(range(scores.shape[1]), axis=1)
         groups = None if groups is None else groups.set_axis(scores.columns, axis=1)
-    match = match_samples(scores.index, table)
+    match, note = match_samples(scores.index, table), ""
+    if removed is not None:
+        asked = None if variables is None else listed_names(variables)
+        adjust, note = removed.adjustment(listed_names(adjust), asked, [*map(str, match.table.columns)], len(scores))
     chosen = read_variables(match.table, variables=variables, types=types, survival=survival, adjust=adjust)
     covariates = tuple(listed_names(adjust))
     tested = [variable for variable in chosen if variable.kind != LEFT_OUT and variable.name not in covariates]
@@ -216,7 +224,7 @@ def associate_scores(
                 rows.append(place | effect | {"p": found.p})
     result = adjusted_for_multiplicity(pd.DataFrame(rows, columns=COLUMNS[:-2]))
     records = pd.DataFrame([variable.record() for variable in chosen], columns=_record_columns())
-    notes = tuple(_notes(match.table, chosen, result, survival, covariates))
+    notes = tuple(line for line in (note, *_notes(match.table, chosen, result, survival, covariates)) if line)
     return Associations(result, records, match, covariates, notes, tuple(survival_pairs(survival)))
 
 

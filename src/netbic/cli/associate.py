@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from netbic.association import Associations
+    from netbic.estimators import SparseGraphSVD
 
 _NOTHING = "no column of the sample table can be tested"
 types_option = click.option(
@@ -124,7 +125,8 @@ def associate(folder: Path, **given: Any) -> None:
     table = netbic.io.read_sample_info(str(chosen.sample_info))
     with netbic.io.locked(folder):
         scores, groups = netbic.association.stored_scores(folder)
-        found = netbic.association.associate_scores(scores, groups, table, **chosen.keywords())
+        removed = netbic.association.Removed.of(netbic.load(folder))
+        found = netbic.association.associate_scores(scores, groups, table, **chosen.keywords(), removed=removed)
         for line in map(in_terms_of_command, found.lines()):
             click.echo(line)
         if found.table.empty:
@@ -161,9 +163,12 @@ class SampleTable:
         asked = asdict(self.asked) | {"sample_info": self.origin}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asked.items()}
 
-    def write(self, folder: Path, out: Path, scores: pd.DataFrame, groups: pd.DataFrame) -> Iterator[str]:
+    def write(
+        self, model: SparseGraphSVD, folder: Path, out: Path, scores: pd.DataFrame, groups: pd.DataFrame
+    ) -> Iterator[str]:
         """Test all modules, write the tables to a folder whose files end up in `out`; yield what was found."""
-        found = netbic.association.associate_scores(scores, groups, self.table, **self.keywords)
+        removed = netbic.association.Removed.of(model)
+        found = netbic.association.associate_scores(scores, groups, self.table, **self.keywords, removed=removed)
         netbic.association.write_associations(found, folder)
         yield from map(in_terms_of_command, found.findings())
         yield from written_lines(found, out)

@@ -79,9 +79,14 @@ def read_covariates(
 
 
 def _typed(column: pd.Series[Any], kind: Any) -> Any:
-    """The values of a column as groups or numbers."""
+    """The values of a column as groups or numbers; categories are groups."""
+    import pandas as pd
     from pandas.api import types
 
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        if kind != "numeric":
+            return column.astype(object).where(column.isna(), column.astype(str)).to_numpy(dtype=object)
+        column = pd.to_numeric(column.astype(object))
     numeric = types.is_numeric_dtype(column.dtype) and not types.is_bool_dtype(column.dtype)
     whole = numeric and bool((column.dropna() % 1 == 0).all())
     few = whole and 2 < column.nunique() <= _CODES

@@ -51,7 +51,7 @@ class Extras:
         judgement.write(folder)
         if self.sample_table is not None and model.n_components_:
             scores = netbic.association.wide(judgement.groups.table)
-            lines.extend(self.sample_table.write(folder, self.out, *scores))
+            lines.extend(self.sample_table.write(model, folder, self.out, *scores))
         if model.column_graph is not None or self.gene_sets is not None:
             lines.extend(self._enrichment(model, folder))
         return self._columns(model, judgement)
@@ -142,7 +142,7 @@ class Extras:
 
     def _add_associations(self, model: SparseGraphSVD) -> Iterator[str]:
         if self.sample_table is not None:
-            yield from self.sample_table.write(self.out, self.out, *netbic.association.stored_scores(self.out))
+            yield from self.sample_table.write(model, self.out, self.out, *netbic.association.stored_scores(self.out))
             self._record(self.sample_table.recorded())
 
     def _record(self, inputs: dict[str, Any]) -> None:

@@ -16,7 +16,7 @@ from netbic.operators import Scaler
 from netbic.outofcore import compute_rows, is_dask
 
 
-def scores_by_name(model: SparseGraphSVD, X: Matrix, genes: Any, covariates: Any = None) -> Array:
+def scores_by_name(model: SparseGraphSVD, X: Matrix, genes: Any, covariates: Any = None, samples: Any = None) -> Array:
     """Scores of the rows of X, whose columns are `genes`, in any order.
 
     Genes of the model that are missing in X are set to their mean, with a warning; other genes of X are ignored.
@@ -28,8 +28,10 @@ def scores_by_name(model: SparseGraphSVD, X: Matrix, genes: Any, covariates: Any
         Preprocessed as the data of the fit.
     genes : sequence of names
     covariates : as for `SparseGraphSVD.fit`, optional
-        Needed, in the order of the rows of X, if the model was fitted with covariates. Missing genes are then set to
-        the mean that is expected for these covariates.
+        Needed if the model was fitted with covariates. Missing genes are then set to the mean that is expected for
+        these covariates.
+    samples : list of str, optional
+        Names of the rows of X, by which a table of covariates is matched; without them it is taken in their order.
 
     Examples
     --------
@@ -53,7 +55,8 @@ def scores_by_name(model: SparseGraphSVD, X: Matrix, genes: Any, covariates: Any
     wanted = pd.Index([str(name) for name in names_of(model, "columns")])
     at = known.get_indexer(wanted)
     _check_overlap(model, known, wanted, at)
-    design, effects = design_of_new(model, covariates, int(X.shape[0]), None), model.scaler_.effects
+    names = None if samples is None else np.array([str(name) for name in samples], dtype=object)
+    design, effects = design_of_new(model, covariates, int(X.shape[0]), names), model.scaler_.effects
     if not isinstance(X, np.ndarray):
         scores = compute_rows(X, _affine_scores, model.scaler_, score_directions(model), at)
         if design is None or effects is None:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from netbic.association import associate_scores
+from netbic.association import Removed, associate_scores
 from netbic.errors import InputError
 from netbic.tl.objects import from_anndata, sample_groups, storable, writable
 
 if TYPE_CHECKING:
     from anndata import AnnData
-
-_SCORES = re.compile(r"module_\d+")  # columns of obs that hold the modules themselves
 
 
 def associate(
@@ -81,14 +78,14 @@ def associate(
     [20]
     """
     adata = writable(adata, copy)
-    from_anndata(adata, key)  # raises if there are no modules
+    removed = Removed.of(from_anndata(adata, key)) if by is None else None  # of cells, not of their averages
     if f"{key}_scores" not in adata.obsm or f"{key}_groups" not in adata.obsm:
         sample_groups(adata, key=key)
     names = pd.Index(adata.obs_names)
     if names.has_duplicates:
         raise InputError(f"{names[names.duplicated()][0]!r} occurs more than once in obs_names: make names unique")
     scores = pd.DataFrame(np.asarray(adata.obsm[f"{key}_scores"]), index=names)
-    table = adata.obs.drop(columns=[name for name in adata.obs.columns if _SCORES.match(str(name))])
+    table = adata.obs.drop(columns=_columns_of_modules(adata))
     keys, adjust = _listed(keys), _listed(adjust)
     if by is None:
         groups = adata.obsm[f"{key}_groups"].astype(object).set_axis(scores.columns, axis=1)
@@ -97,10 +94,17 @@ def associate(
         needed = [*(keys or []), *(adjust or []), *np.ravel([] if survival is None else survival)]
         scores, table = _averages(scores, table, _listed(by) or [], needed)
         groups = None
-    found = associate_scores(scores, groups, table, variables=keys, types=types, survival=survival, adjust=adjust)
+    options: dict[str, Any] = {"types": types, "survival": survival, "adjust": adjust, "removed": removed}
+    found = associate_scores(scores, groups, table, variables=keys, **options)
     adata.uns[key]["associations"] = storable(found.table)
     adata.uns[key]["variables"] = storable(found.variables)
     return adata if copy else None
+
+
+def _columns_of_modules(adata: AnnData) -> list[str]:
+    """Columns of obs that `modules` has written: they hold the modules themselves."""
+    written = [found.get("obs_columns", []) for found in adata.uns.values() if isinstance(found, Mapping)]
+    return [name for names in written for name in map(str, names) if name in adata.obs]
 
 
 def _listed(names: str | Iterable[str] | None) -> list[str] | None:

@@ -69,7 +69,7 @@ def score(
     X = read_matrix(adata, layer, np.arange(adata.n_vars))
     wanted = [] if model.covariate_coding_ is None else [each.name for each in model.covariate_coding_.covariates]
     given = covariates_in(adata, wanted if covariates is None else covariates) if wanted else covariates
-    adata.obsm[f"X_{key}"] = scores_by_name(model, X, adata.var_names, given)
+    adata.obsm[f"X_{key}"] = scores_by_name(model, X, adata.var_names, given, adata.obs_names)
     return adata if copy else None
 
 

@@ -1,0 +1,41 @@
+"""Tests of scores from which covariates were removed in the fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from netbic.estimators import SparseGraphSVD
+
+_SMALL: Final = 0.05  # share of the degrees of freedom whose loss hardly changes a p-value: 0.05 becomes 0.056
+
+
+class Removed(NamedTuple):
+    """Covariates that were removed from the data of a fit, and how many degrees of freedom they took."""
+
+    names: tuple[str, ...]
+    freedom: int
+
+    @classmethod
+    def of(cls, model: SparseGraphSVD) -> Removed | None:
+        """Those of a model; None if it was fitted without covariates."""
+        coding = model.covariate_coding_
+        return None if coding is None else cls(tuple(str(one.name) for one in coding.covariates), len(coding.kept))
+
+    def adjustment(
+        self, adjust: Sequence[str], variables: Sequence[str] | None, columns: Sequence[Any], n_samples: int
+    ) -> tuple[list[str], str]:
+        """What the tests are to be adjusted for, and a note for the user (empty if there is nothing to say).
+
+        Scores without the effects of covariates vary less than independent ones. If the covariates took many degrees
+        of freedom, tests of the scores alone would have too small p-values, and so they are adjusted for them, too.
+        """
+        if self.freedom <= _SMALL * n_samples:
+            return list(adjust), ""
+        names = [name for name in self.names if name not in (variables or ()) and name not in adjust]
+        known = [name for name in names if name in columns]
+        taken = f"removed in the fit and took {self.freedom} of {n_samples:,} degrees of freedom"
+        if len(known) < len(names):
+            absent = ", ".join(name for name in names if name not in columns)
+            return [*adjust, *known], f"p-values are too small: {absent} was {taken}, but is not in the sample table"
+        return [*adjust, *known], f"the tests are adjusted for {', '.join(known)}, {taken}" if known else ""
