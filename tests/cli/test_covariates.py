@@ -191,6 +191,5 @@ def test_categories_of_obs_are_groups_also_if_they_are_integers(tmp_path):
     cells.obs["run"] = pd.Categorical(np.arange(80) % 2 + 7)
     cells.write_h5ad(tmp_path / "x.h5ad")
     small = ("--modules", 1, "--genes", 20, "--no-report", "--no-verdict", "--covariates", "run")
-    assert "covariate run: 2 groups (7, 8)" in run_successfully(
-        "fit", tmp_path / "x.h5ad", *small, "--out", tmp_path / "o"
-    )
+    done = run_successfully("fit", tmp_path / "x.h5ad", *small, "--out", tmp_path / "out")
+    assert "covariate run: 2 groups (7, 8)" in done.output
