@@ -110,6 +110,13 @@ def test_every_documented_package_loads_on_first_use():
     assert done.stdout.strip() == "[]"
 
 
+def test_completion_lists_public_names_only():
+    for name in ("get", "io", "methods", "simulate", "tl", "selection", "association", "exports", "enrichment"):
+        module = getattr(netbic, name)
+        assert dir(module) == sorted(module.__all__)
+        assert all(hasattr(module, each) for each in module.__all__)
+
+
 def test_every_public_name_loads():
     for name in netbic.__all__:
         assert getattr(netbic, name) is not None

@@ -1,7 +1,8 @@
 """Results as tables, from a fitted model, an AnnData object, or the folder of a fit.
 
-In parameters and in columns called `module`, modules are numbered from 0. Names of columns such as `module_1` count
-from 1, like all labels that people read; such a name can be given instead of the number.
+In parameters and in columns called `module`, modules are numbered from 0. Names such as `module_1` (columns of scores,
+and the column `label` of the tables) count from 1, like all labels that people read; such a name can be given instead
+of the number.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from netbic.estimators import SparseGraphSVD, fitted_model, heaviest, is_model, 
 from netbic.exports import Results
 from netbic.outofcore import select_columns
 from netbic.storage import load, sides_of
+
+__all__ = ["associations_df", "gene_sets_df", "modules_df", "scores_df", "verdicts_df"]
 
 _AXES = {"genes": "columns", "samples": "rows", "cells": "rows"}
 
@@ -45,7 +48,7 @@ def modules_df(
     -------
     DataFrame
         `module`; `names`; `weights`; `side` ("up": positive weight, "down": negative weight); `scores`, the absolute
-        weight relative to the largest one of the module, between 0 and 1.
+        weight relative to the largest one of the module, between 0 and 1; `label` ("module_1" for module 0).
 
     Examples
     --------
@@ -53,10 +56,10 @@ def modules_df(
     >>> study = netbic.simulate.cohort(200, 500, n_modules=2, strength=2, random_state=0)
     >>> model = netbic.SparseGraphSVD(2, n_columns=60).fit(study.expression)
     >>> netbic.get.modules_df(model, module=0).head(3).round(2)
-       module     names  weights  side  scores
-    0       0  GENE0345     0.18    up    1.00
-    1       0  GENE0205     0.18    up    1.00
-    2       0  GENE0148    -0.17  down    0.96
+       module     names  weights  side  scores     label
+    0       0  GENE0345     0.18    up    1.00  module_1
+    1       0  GENE0205     0.18    up    1.00  module_1
+    2       0  GENE0148    -0.17  down    0.96  module_1
     """
     check_choice("axis", axis, _AXES, InputError)
     model = _model(source, key)
@@ -77,7 +80,7 @@ def modules_df(
                 }
             )
         )
-    return pd.concat(parts[1:] or parts, ignore_index=True)
+    return _labelled(pd.concat(parts[1:] or parts, ignore_index=True))
 
 
 def scores_df(source: Any, X: Any = None, *, key: str = "netbic", covariates: Any = None) -> pd.DataFrame:
@@ -203,7 +206,7 @@ def associations_df(
 
 
 def verdicts_df(source: Any, *, key: str = "netbic") -> pd.DataFrame:
-    """The verdicts on the modules, a row per module.
+    """The verdicts on the modules, a row per module, with their labels ("module_1"): "repeats 1" means module_1.
 
     Parameters
     ----------
@@ -211,7 +214,8 @@ def verdicts_df(source: Any, *, key: str = "netbic") -> pd.DataFrame:
     key : str
         Key of the modules in an AnnData object.
     """
-    return _stored(source, "verdicts", key, "run tl.verdicts for AnnData, or fit with verdicts").reset_index(drop=True)
+    table = _stored(source, "verdicts", key, "run tl.verdicts for AnnData, or fit with verdicts")
+    return _labelled(table.reset_index(drop=True))
 
 
 def _model(source: Any, key: str) -> SparseGraphSVD:
@@ -241,7 +245,7 @@ def _number(module: int | str) -> int:
     """The number of a module, counted from 0; "module_1" (or "key_1", with another `key_added`) is 0."""
     if not isinstance(module, str):
         return module
-    if (label := re.fullmatch(r".+_([1-9]\d*)", module)) is None:
+    if (label := re.fullmatch(r".+_([1-9]\d*)(_group)?", module)) is None:
         raise InputError(f"module={module!r}: expected a number, from 0, or the name of a column such as 'module_1'")
     return int(label[1]) - 1
 
@@ -255,7 +259,16 @@ def _scores_of_object(adata: Any, key: str) -> np.ndarray:
 
 
 def _scores_table(scores: np.ndarray, samples: Any) -> pd.DataFrame:
-    return pd.DataFrame(scores, index=pd.Index(samples), columns=[f"module_{k + 1}" for k in range(scores.shape[1])])
+    return pd.DataFrame(scores, index=pd.Index(samples), columns=[_label(k) for k in range(scores.shape[1])])
+
+
+def _label(module: int) -> str:
+    return f"module_{module + 1}"
+
+
+def _labelled(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with the names of the modules, which count from 1, as its last column."""
+    return table.assign(label=[_label(int(module)) for module in table["module"]])
 
 
 def _stored(source: Any, name: str, key: str, remedy: str) -> pd.DataFrame:
@@ -276,4 +289,8 @@ def _chosen(table: pd.DataFrame, module: int | str | None, max_q: float | None, 
         table = table[table["module"] == _number(module)]
     if max_q is not None:
         table = table[table[q] <= max_q]
-    return table.reset_index(drop=True)
+    return _labelled(table.reset_index(drop=True))
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

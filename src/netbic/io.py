@@ -106,3 +106,7 @@ __all__ = [
 
 _EARLIER = {"NetworkAccount": "netbic.io.NetworkSummary", "Prepared": "netbic.io.PreparedExpression"}
 __getattr__ = earlier_names("netbic.io", _EARLIER)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -10,6 +10,8 @@ from typing import Any, Final
 from netbic.estimators import SparseGraphSVD
 from netbic.penalties import L0, SCAD, AdaptiveLasso, AdaptiveSupport, KeepSoft, Penalty
 
+__all__ = ["METHODS", "Method", "method", "usual_settings", "usual_sizes", "why_not_adaptive"]
+
 _LAPLACIANS: Final = ("laplacian", "normalized_laplacian")  # terms that penalise differences
 
 
@@ -194,3 +196,7 @@ def why_not_adaptive(shape: tuple[int, int], model: SparseGraphSVD | None = None
     if model.column_graph is not None and (model.signs == "signed" or model.graph_term in _LAPLACIANS):
         return f"with signs={model.signs!r} and graph_term={model.graph_term!r} they cannot be chosen"
     return "solver='monotone' cannot choose them" if model.solver == "monotone" else ""
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -14,6 +14,8 @@ from sklearn.metrics import consensus_score
 from netbic.arrays import Array, Bools, Floats, Indices, RandomState, check_choice
 from netbic.graphs import Graph
 
+__all__ = ["Cohort", "PaperSimulation", "Program", "cohort", "paper", "patients", "recovery"]
+
 
 class PaperSimulation(NamedTuple):
     """A rank-one signal u v' in noise, with a graph on each side."""
@@ -349,3 +351,7 @@ def consensus(found: tuple[Bools, Bools], planted: tuple[Bools, Bools], similari
     1.0
     """
     return float(consensus_score(found, planted, similarity=similarity))
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

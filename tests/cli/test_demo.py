@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from pathlib import Path
 
 import pytest
 
@@ -42,7 +43,7 @@ def test_one_module_is_noise_and_the_reasons_are_given(demo):
     assert re.search(r"^ *\(nothing\) +module 6 +\d+ +- +doubtful", demo[0], re.M)
     for start in (
         "Strong: in samples not used",
-        "Repeats module 1: same samples",
+        "Repeats module 1: it is high and low",
         "Doubtful: a search in only",
     ):
         assert start in demo[0]
@@ -88,3 +89,9 @@ def test_files_of_others_are_never_replaced(demo, tmp_path):
     assert "network.sif" in done.output
     assert [path.name for path in tmp_path.iterdir()] == ["network.sif"]
     assert own.read_text() == "A\tbinds\tB\n"
+
+
+def test_the_readme_shows_what_the_demo_prints(demo):
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    shown = re.search(r"```text\n(netbic found.*?)```", readme, re.DOTALL)[1]
+    assert " ".join(shown.split()) in " ".join(demo[0].split())

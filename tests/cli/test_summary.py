@@ -72,8 +72,9 @@ def test_the_closest_module_is_named_with_the_sign_of_the_correlation(fitted):
     for k, other in enumerate(summary["closest"][1:], start=1):
         assert summary["correlation"][k] == pytest.approx(scores[k, other])
         assert abs(scores[k, other]) == pytest.approx(abs(scores[k, :k]).max())
-    last = ["size_chosen", "size_diagnostic", "closest", "genes_up", "genes_down"]  # scripts may count columns
-    assert list(summary.columns)[-5:] == last
+    last = ["size_chosen", "size_diagnostic", "closest", "genes_up", "genes_down", "label"]  # scripts may count columns
+    assert list(summary.columns)[-6:] == last
+    assert summary["label"].tolist() == ["module 1", "module 2", "module 3"]
 
 
 def test_groups_are_not_looked_for_among_selected_samples(data, tmp_path):

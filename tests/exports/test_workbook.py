@@ -36,6 +36,16 @@ def test_sheets_hold_the_tables(results, cohort, tmp_path):
     assert sheets["Associations"]["effect"].isna().tolist() == [False, True]
 
 
+def test_modules_that_others_refer_to_are_labels_as_well(results, tmp_path):
+    summary = netbic.io.summary_table(results.model).assign(closest=[-1, 0], verdict=["strong", "repeats 1"])
+    known = exports.Results(results.model, {"summary": summary})
+    sheet = frames(exports.write_workbook(known, tmp_path / "modules.xlsx"))["Summary"]
+    assert sheet["closest"].fillna("").tolist() == ["", "Module 1"]
+    assert sheet["repeats"].isna().tolist() == [True, True]
+    assert sheet["verdict"].tolist() == ["strong", "repeats Module 1"]
+    assert "label" not in sheet
+
+
 def test_every_name_is_text(hostile, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # names that had to be changed

@@ -158,7 +158,12 @@ def test_a_module_that_repeats_an_earlier_one_is_named():
     assert result.table["repeats"].tolist() == [-1, 0]
     assert abs(result.table["correlation"][1]) >= 0.7
     assert result.table["gene_overlap"][1] < 0.5
-    assert result.table["reason"][1] == "Repeats module 1: further genes."
+    correlation, shared = result.table["correlation"][1], f"{result.table['gene_overlap'][1]:.0%}".replace("%", " %")
+    alike = "it is high and low in similar samples as module 1"
+    alike = alike if correlation > 0 else "it is high in samples in which module 1 is low"
+    assert result.table["reason"][1] == (
+        f"Repeats module 1: {alike} (correlation of scores {correlation:.2f}); {shared} of their genes are in both."
+    )
     assert result.table["sample_overlap"].isna().all()
 
 

@@ -293,7 +293,7 @@ def test_groups_of_samples_are_those_of_selection_and_survive_a_file(clear, tmp_
     for stored in (data, again):
         np.testing.assert_allclose(stored.obsm["netbic_scores"].T.ravel(), expected.table["score"])
         groups = stored.obsm["netbic_groups"]
-        assert list(groups.columns) == ["netbic_0", "netbic_1", "netbic_2"]
+        assert list(groups.columns) == ["module_1_group", "module_2_group", "module_3_group"]
         assert all(list(groups[name].cat.categories) == ["down", "up"] for name in groups)
         flat = np.concatenate([groups[name].astype(object).fillna("") for name in groups])
         assert flat.tolist() == expected.table["group"].tolist()
@@ -367,3 +367,20 @@ def test_warnings_are_about_genes():
     with pytest.warns(UserWarning, match=r'leading genes of .*recurrent in uns\["own"\]\["diagnostics"\]') as caught:
         netbic.tl.modules(adata, graph, 4, n_rows=10, n_columns=25, column_smoothness=0.1, key_added="own")
     assert {warning.filename for warning in caught} == {__file__}
+
+
+def test_columns_of_scores_and_groups_have_different_names_that_count_from_one():
+    data = anndata.AnnData(netbic.simulate.cohort(100, 300, n_modules=2, strength=2, random_state=0).expression)
+    tl.modules(data, n_modules=2, n_genes=40, key_added="adj", obs_columns=True)
+    tl.sample_groups(data, key="adj")
+    data.obs = data.obs.join(data.obsm["adj_groups"])
+    assert [name for name in data.obs if name.startswith("adj")] == ["adj_1", "adj_2", "adj_1_group", "adj_2_group"]
+    for number in (0, 1):
+        assert data.obs[f"adj_{number + 1}"].tolist() == pytest.approx(data.obsm["adj_scores"][:, number].tolist())
+    first = netbic.get.modules_df(data, "adj_1", key="adj")
+    assert first.equals(netbic.get.modules_df(data, "adj_1_group", key="adj"))
+    assert set(first["module"]) == {0}
+    assert set(first["label"]) == {"module_1"}
+    data.obs["sex"] = list("fm") * 50
+    tl.associate(data, key="adj")
+    assert data.uns["adj"]["variables"]["name"].tolist() == ["sex"]

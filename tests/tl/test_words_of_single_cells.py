@@ -111,7 +111,7 @@ def test_tables_of_models_objects_and_folders_agree(adata, tmp_path):
     model = tl.from_anndata(adata)
     netbic.save(model, tmp_path)
     table = get.modules_df(adata)
-    assert table.columns.tolist() == ["module", "names", "weights", "side", "scores"]
+    assert table.columns.tolist() == ["module", "names", "weights", "side", "scores", "label"]
     for other in (model, tmp_path, str(tmp_path)):
         pd.testing.assert_frame_equal(get.modules_df(other), table)
     assert table.groupby("module")["scores"].first().tolist() == [1, 1]

@@ -51,3 +51,7 @@ __all__ = [
     "two_groups",
     "write_associations",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -30,7 +30,9 @@ class Commands(click.Group):
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
 @click.version_option(__version__, prog_name="netbic")
 def main() -> None:
-    """Find network-coherent modules: genes that act together in some samples and are connected in a network.
+    """Find modules in gene expression data: sets of genes that go up and down together in the same samples.
+
+    netbic can prefer genes that are connected in a network (--graph), but needs none.
 
     \b
     netbic demo                              a first example on simulated data

@@ -196,7 +196,8 @@ class ModelOptions:
 @click.option(
     "--genes",
     type=click.IntRange(1),
-    show_default="chosen for each module; 1.5% of the genes (50 to 200) if the data do not identify it",
+    show_default="chosen for each module; if the data do not identify it, 1.5% of the genes, 50 to 200, but at most a "
+    "fifth of them",
     help="Genes per module.",
 )
 @click.option(

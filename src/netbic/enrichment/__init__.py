@@ -10,3 +10,7 @@ from netbic.enrichment.writing import fit_used_graph as fit_used_graph
 from netbic.enrichment.writing import write_enrichment
 
 __all__ = ["coexpression", "edges", "gene_sets", "held_out_edges", "module_names", "write_enrichment"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -20,3 +20,7 @@ __all__ = [
     "write_scores_gct",
     "write_workbook",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -18,6 +18,7 @@ from netbic.exports.text import plain
 
 _WIDEST, _LONGEST = 60, 32_000  # characters of a column and of a cell
 _MOST_SAMPLES = 50_000  # of a sheet
+_REFERENCES = ("module", "repeats", "closest")  # columns with numbers of modules, from 0
 _TEXT_FORMAT = "@"  # text that a spreadsheet program leaves alone, also when the cell is edited
 
 
@@ -53,14 +54,21 @@ def write_workbook(source: Source, path: Path | str, *, force: bool = False) -> 
 
 
 def _summary(results: Results) -> pd.DataFrame:
-    table = _labelled(results.summary)
+    table = _labelled(results.summary).drop(columns="label", errors="ignore")  # which is that of `module`
     table.insert(1, "name", results.names)
     return table
 
 
 def _labelled(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with modules as labels."""
-    return table.assign(module=[label_of(int(module)) for module in table["module"]])
+    """The table with modules as labels; those that it refers to as well, empty where there is none (-1 or missing)."""
+    labels = {name: table[name].map(_label_or_empty) for name in _REFERENCES if name in table}
+    if "verdict" in table:
+        labels["verdict"] = table["verdict"].replace(r"^repeats (\d+)$", r"repeats Module \1", regex=True)
+    return table.assign(**labels)
+
+
+def _label_or_empty(module: float) -> str:
+    return label_of(int(module)) if module >= 0 else ""
 
 
 def _genes(results: Results, module: int) -> pd.DataFrame:

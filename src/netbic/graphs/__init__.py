@@ -5,3 +5,7 @@ from netbic.graphs.neighbours import coexpression
 from netbic.graphs.terms import TERMS, GraphTerm
 
 __all__ = ["TERMS", "Graph", "GraphTerm", "coexpression", "match"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

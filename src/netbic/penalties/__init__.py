@@ -29,3 +29,7 @@ __all__ = [
 ]
 
 __getattr__ = earlier_names("netbic.penalties", {"reach_of_noise": "netbic.penalties.expected_noise_norm"})
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

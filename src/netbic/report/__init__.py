@@ -6,3 +6,7 @@ from netbic.report.heatmaps import write_heatmaps
 from netbic.report.page import missing_library, write_report
 
 __all__ = ["missing_library", "write_heatmaps", "write_report"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

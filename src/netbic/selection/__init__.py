@@ -47,3 +47,7 @@ __all__ = [
 ]
 
 __getattr__ = earlier_names("netbic.selection", {"BegunOtherwise": "netbic.storage.CheckpointMismatch"})
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -56,8 +56,8 @@ def choose_settings(
     """Choose sizes, number of modules and smoothness for a model.
 
     - Sizes: all samples are kept; the number of features is that which `AdaptiveSupport` identifies, module by module,
-      and 1.5% (50 to 200) where it does not. Features that differ in their noise are scaled if this makes sizes
-      identifiable. Sizes that are set in the model are kept.
+      and where it does not 1.5% of the features, 50 to 200, but at most a fifth of them. Features that differ in their
+      noise are scaled if this makes sizes identifiable. Sizes that are set in the model are kept.
     - Number of modules: those that stand out against data with random signs (`n_modules`), at most `most`.
     - Graph: used as a term with the model's own smoothness, or for smoothing the data, if this helps to explain unseen
       samples (`graph_value`; the better one of both), otherwise not. Smoothing is considered if cross-validation

@@ -316,7 +316,7 @@ def _reason(verdict: str, evidence: _Evidence, relation: _Relation) -> str:
     if verdict == "doubtful":
         return f"Doubtful: {_doubt(evidence, ratio)}."
     if verdict.startswith("repeats"):
-        return f"Repeats module {relation.closest + 1}{_repetition(relation)}."
+        return _repetition(relation)
     beyond = "" if evidence.ratio_alone >= _RATIO else ", once the signals of earlier modules are removed"
     together = (
         f"in samples not used to find it, its genes move together {_times(ratio)} as much as random genes{beyond}"
@@ -356,12 +356,21 @@ def _doubt(evidence: _Evidence, ratio: float) -> str:
 
 
 def _repetition(relation: _Relation) -> str:
-    sign = "" if relation.correlation > 0 else " with the opposite sign"
-    genes = "same genes" if relation.gene_overlap >= _SHARE else "further genes"
-    if np.isnan(relation.sample_overlap):
-        return f"{sign}: {genes}"
-    samples = "same samples" if relation.sample_overlap >= _SHARE else "further samples of the same contrast"
-    return f"{sign}: {samples}, {genes}"
+    """The repeated module, the correlation of the scores, and how many members are the same.
+
+    Examples
+    --------
+    >>> print(_repetition(_Relation(0, -0.95, 0.1, 0.5)))
+    Repeats module 1: it is high in samples in which module 1 is low (correlation of scores -0.95); 10 % of their genes
+    and 50 % of their samples are in both.
+    """
+    other = f"module {relation.closest + 1}"
+    alike = f"it is high and low in similar samples as {other}"
+    opposite = f"it is high in samples in which {other} is low"
+    same = f"{alike if relation.correlation > 0 else opposite} (correlation of scores {relation.correlation:.2f})"
+    samples = "" if np.isnan(relation.sample_overlap) else f" and {relation.sample_overlap:.0%} of their samples"
+    shared = f"{relation.gene_overlap:.0%} of their genes{samples}".replace("%", " %")
+    return f"Repeats {other}: {same}; {shared} are in both."
 
 
 def _times(ratio: float) -> str:

@@ -10,7 +10,7 @@ import pandas as pd
 from netbic.arrays import Array
 from netbic.estimators import DIAGNOSTIC_NUMBERS, SparseGraphSVD, fitted_model, heaviest, names_of
 
-_SIDES: Final = ("genes_up", "genes_down")  # columns of the summary: numbers of genes with weights of either sign
+_LAST: Final = ("genes_up", "genes_down", "label")  # columns of the summary that were added later come last
 
 
 def modules_table(model: SparseGraphSVD) -> pd.DataFrame:
@@ -60,14 +60,15 @@ def summary_with(model: SparseGraphSVD, further: pd.DataFrame | None) -> pd.Data
     summary = summary_table(model)
     if further is None:
         return summary
-    last = {name: summary.pop(name) for name in _SIDES}  # columns that were added later come last
+    last = {name: summary.pop(name) for name in _LAST}
     return summary.assign(**{str(name): column for name, column in further.items()}).assign(**last)
 
 
 def summary_table(model: SparseGraphSVD) -> pd.DataFrame:
-    """A row per module: singular value, sizes, variance explained, edges inside, diagnostics, top genes, sides.
+    """A row per module: singular value, sizes, variance explained, edges inside, diagnostics, top genes, sides, label.
 
-    `genes_up` and `genes_down` are the numbers of genes with positive and with negative weights.
+    `genes_up` and `genes_down` are the numbers of genes with positive and with negative weights. `label` counts from 1
+    ("module 1"), like everything that people read; `module` and other columns with numbers of modules count from 0.
     """
     model = fitted_model(model)
     genes = names_of(model, "columns")
@@ -87,5 +88,6 @@ def summary_table(model: SparseGraphSVD) -> pd.DataFrame:
             "top_genes": [", ".join(map(str, genes[heaviest(vector)[:5]])) for vector in model.components_],
             "genes_up": (model.components_ > 0).sum(axis=1),
             "genes_down": (model.components_ < 0).sum(axis=1),
+            "label": [f"module {module + 1}" for module in range(model.n_components_)],
         }
     )

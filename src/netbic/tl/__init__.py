@@ -30,3 +30,7 @@ __all__ = [
     "to_anndata",
     "verdicts",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

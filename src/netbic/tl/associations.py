@@ -102,9 +102,10 @@ def associate(
 
 
 def _columns_of_modules(adata: AnnData) -> list[str]:
-    """Columns of obs that `modules` has written: they hold the modules themselves."""
+    """Columns of obs that hold the modules themselves: those that `modules` has written, and groups that were joined."""
     written = [found.get("obs_columns", []) for found in adata.uns.values() if isinstance(found, Mapping)]
-    return [name for names in written for name in map(str, names) if name in adata.obs]
+    groups = [getattr(adata.obsm.get(f"{key}_groups"), "columns", []) for key in adata.uns]
+    return [name for names in [*written, *groups] for name in map(str, names) if name in adata.obs]
 
 
 def _listed(names: str | Iterable[str] | None) -> list[str] | None:

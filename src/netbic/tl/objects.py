@@ -92,8 +92,8 @@ def sample_groups(adata: AnnData, *, key: str = "netbic", copy: bool = False) ->
     AnnData or None
         `obsm[key + "_scores"]` contains the scores Xv, a column per module (`obsm["X_" + key]` are the least-squares
         scores on all modules together); `obsm[key + "_groups"]` is a DataFrame with a categorical column per module
-        ("up", "down", or missing if a cell belongs to neither), named like `netbic_0`; `uns[key]["groups"]` is the
-        table of `netbic.selection.group_summary`.
+        ("up", "down", or missing if a cell belongs to neither), named `module_1_group`, `module_2_group`, ... (with
+        another key, `key_1_group`, ...); `uns[key]["groups"]` is the table of `netbic.selection.group_summary`.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def sample_groups(adata: AnnData, *, key: str = "netbic", copy: bool = False) ->
     >>> adata = anndata.AnnData(study.expression)
     >>> netbic.tl.modules(adata, n_components=1, n_columns=60)
     >>> netbic.tl.sample_groups(adata)
-    >>> adata.obsm["netbic_groups"]["netbic_0"].value_counts().to_dict()
+    >>> adata.obsm["netbic_groups"]["module_1_group"].value_counts().to_dict()
     {'up': 24, 'down': 16}
     >>> adata.uns["netbic"]["groups"]["result"].tolist()
     ['up in 24 and down in 16 of 200 samples']
@@ -114,11 +114,18 @@ def sample_groups(adata: AnnData, *, key: str = "netbic", copy: bool = False) ->
     shape = (model.n_components_, adata.n_obs)
     groups = found.table["group"].to_numpy(dtype=object).reshape(shape)
     categories = pd.CategoricalDtype(["down", "up"])  # "" is neither: a missing value, which scanpy draws in grey
-    columns = {f"{key}_{module}": pd.array(own, dtype=categories) for module, own in enumerate(groups)}
+    named = zip(columns_of_modules(key, len(groups)), groups, strict=True)
+    columns = {f"{name}_group": pd.array(own, dtype=categories) for name, own in named}
     adata.obsm[f"{key}_scores"] = np.ascontiguousarray(found.table["score"].to_numpy(dtype=np.float64).reshape(shape).T)
     adata.obsm[f"{key}_groups"] = pd.DataFrame(columns, index=adata.obs_names)
     adata.uns[key]["groups"] = storable(found.summary)
     return adata if copy else None
+
+
+def columns_of_modules(key: str, n_modules: int) -> list[str]:
+    """Names of columns with the scores of the cells, numbered from 1: `module_1`, or `key_1` with another key."""
+    prefix = "module" if key == "netbic" else key
+    return [f"{prefix}_{number}" for number in range(1, n_modules + 1)]
 
 
 def verdicts(adata: AnnData, *, key: str = "netbic", copy: bool = False, **options: Any) -> AnnData | None:

@@ -22,7 +22,7 @@ from netbic.penalties import L0, Dense, Penalty
 from netbic.readers import check_keywords
 from netbic.study import Alignment, align, with_names
 from netbic.tl.checks import warn_before_fit
-from netbic.tl.objects import covariates_in, read_matrix, store, writable
+from netbic.tl.objects import columns_of_modules, covariates_in, read_matrix, store, writable
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -71,8 +71,8 @@ def modules(
     n_rows, n_cells : int, optional
         Cells per module (either name). Default: all cells.
     n_columns, n_genes : int, optional
-        Genes per module (either name). Default: as many as the data identify, or 1.5% of the genes (50 to 200) if they
-        do not identify a number.
+        Genes per module (either name). Default: as many as the data identify, or, if they do not identify a
+        number, 1.5% of the genes, 50 to 200, but at most a fifth of them.
     preset : {"nonnegative"}, optional
         Modules as programs and their usages, as in non-negative matrix factorisation: all weights of genes and cells
         are positive or zero, and genes are not centred. X must have no negative values (log-normalised, not scaled).
@@ -190,15 +190,11 @@ def _aligned(adata: AnnData, graph: object, genes: NDArray[Any]) -> tuple[Graph,
     return align(genes, named, samples=list(adata.obs_names))
 
 
-def _obs_columns(key: str, n_modules: int) -> list[str]:
-    prefix = "module" if key == "netbic" else key
-    return [f"{prefix}_{number}" for number in range(1, n_modules + 1)]
-
-
 def _check_obs_columns(adata: AnnData, key: str, n_modules: int) -> list[str]:
     """The columns of obs that earlier modules wrote; raises if others would be replaced."""
     earlier = [str(name) for name in adata.uns.get(key, {}).get(_OBS_COLUMNS, ())]
-    if others := [name for name in _obs_columns(key, n_modules) if name in adata.obs.columns and name not in earlier]:
+    present = set(adata.obs.columns) - set(earlier)
+    if others := [name for name in columns_of_modules(key, n_modules) if name in present]:
         raise InputError(f"obs has a column {others[0]!r} already: rename it, or choose another `key_added`")
     return earlier
 
@@ -209,7 +205,7 @@ def _write_obs_columns(adata: AnnData, key: str, earlier: list[str], scores: NDA
         if name in adata.obs.columns:
             del adata.obs[name]
     if scores is not None:
-        names = _obs_columns(key, scores.shape[1])
+        names = columns_of_modules(key, scores.shape[1])
         for name, column in zip(names, scores.T, strict=True):
             adata.obs[name] = column
         adata.uns[key][_OBS_COLUMNS] = np.array(names, dtype=object)
