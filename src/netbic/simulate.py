@@ -14,7 +14,7 @@ from sklearn.metrics import consensus_score
 from netbic.arrays import Array, Bools, Floats, Indices, RandomState, check_choice
 from netbic.graphs import Graph
 
-__all__ = ["Cohort", "PaperSimulation", "Program", "cohort", "paper", "patients", "recovery"]
+__all__ = ["Cohort", "PaperSimulation", "Program", "cohort", "consensus", "paper", "patients", "recovery"]
 
 
 class PaperSimulation(NamedTuple):

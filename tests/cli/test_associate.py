@@ -206,3 +206,112 @@ def test_a_folder_without_scores_says_what_to_do(tmp_path, labels):
     done = run("associate", tmp_path, "--sample-info", labels)
     assert "fit again" in done.output
     assert done.exit_code == 1
+
+
+@pytest.fixture(scope="module")
+def cells(tmp_path_factory):
+    """Ten cells of each of 24 donors, who differ; the drug has no effect."""
+    folder = tmp_path_factory.mktemp("cells")
+    generator = np.random.default_rng(3)
+    donor = np.repeat(np.arange(24), 10)
+    values = generator.standard_normal((240, 60))
+    values[:, :20] += generator.standard_normal(24)[donor][:, None]
+    names = [f"c{k}" for k in range(240)]
+    pd.DataFrame(values.T, index=pd.Index([f"g{k}" for k in range(60)], name="gene"), columns=names).to_csv(
+        folder / "expression.tsv", sep="\t"
+    )
+    drug, grade = np.where(donor % 2 == 0, "yes", "no"), generator.choice(["low", "high", "unkown", "Unknown"], 240)
+    table = pd.DataFrame({"donor": [f"d{k}" for k in donor], "drug": drug, "grade": grade}, index=names)
+    table.rename_axis("cell").to_csv(folder / "cells.tsv", sep="\t")
+    return folder
+
+
+SMALL = ("--modules", 1, "--genes", 20, "--no-report", "--verdict")
+
+
+def fit_cells(folder, out, *more):
+    return run("fit", folder / "expression.tsv", "--sample-info", folder / "cells.tsv", *SMALL, "--out", out, *more)
+
+
+def test_cells_of_a_donor_are_averaged_on_request(cells, tmp_path):
+    done = fit_cells(cells, tmp_path / "cells", "--variables", "drug,grade")
+    warning = (
+        "drug is the same in all samples of one donor (24 different ones): p-values count samples as independent, "
+        "and are too small if those of one donor are similar; test their averages with --by donor"
+    )
+    assert warning in done.output.splitlines(), done.output
+    done = fit_cells(cells, tmp_path / "donors", "--by", "donor")
+    assert done.exit_code == 0, done.output
+    assert "the same in all samples" not in done.output
+    assert "tests compare averages of 24 groups of samples with the same donor; columns with several" in done.output
+    table = netbic.io.read_table(tmp_path / "donors" / "associations.tsv")
+    assert set(table["variable"]) == {"drug"}
+    assert set(table["n"]) == {24}
+    record = json.loads((tmp_path / "donors" / "run.json").read_text())
+    assert record["inputs"]["by"] == "donor"
+    assert json.loads((tmp_path / "donors" / "associations.json").read_text())["by"] == ["donor"]
+    frame = pd.read_csv(cells / "expression.tsv", sep="\t", index_col=0).T
+    donors = pd.read_csv(cells / "cells.tsv", sep="\t", index_col=0)["donor"].to_numpy()
+    model = netbic.load(tmp_path / "donors")
+    expected = netbic.selection.verdicts(model, frame, groups=donors, random_state=0).table
+    verdicts = netbic.io.read_table(tmp_path / "donors" / "verdicts.tsv")
+    assert verdicts["score"].tolist() == pytest.approx(expected["score"].tolist())
+    run_successfully("associate", tmp_path / "cells", "--sample-info", cells / "cells.tsv", "--by", "donor")
+    pd.testing.assert_frame_equal(netbic.io.read_table(tmp_path / "cells" / "associations.tsv"), table)
+
+
+def test_the_averages_of_two_conditions_of_each_donor_keep_donors_together(cells):
+    from netbic.cli.associate import AssociationOptions, SampleTable
+
+    table = netbic.io.read_sample_info(cells / "cells.tsv").assign(condition=["before", "after"] * 120)
+    table.iloc[[3, 8], 0] = None
+    asked = AssociationOptions("cells.tsv", None, "donor", (), (), "donor,condition", None)
+    units = SampleTable(table, asked, "cells.tsv").units(table.index)
+    known = table["donor"].notna().to_numpy()
+    assert pd.Series(units[known]).groupby(table["donor"][known].to_numpy()).nunique().eq(1).all()
+    assert len(set(units)) == 24 + 2
+
+
+def test_columns_that_vary_in_a_group_are_refused_before_the_fit(cells, tmp_path):
+    done = fit_cells(cells, tmp_path / "out", "--by", "donor", "--variables", "grade")
+    assert done.exit_code == 1
+    assert "'grade' has several values among samples of the same donor: add it to --by" in done.output
+    done = fit_cells(cells, tmp_path / "out", "--by", "patient")
+    assert "the sample table has no column 'patient' (--by): it has donor" in done.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_few_donors_are_said_before_the_fit(cells, tmp_path):
+    table = pd.read_csv(cells / "cells.tsv", sep="\t")
+    table.assign(donor=[f"d{k // 30}" for k in range(240)]).to_csv(tmp_path / "few.tsv", sep="\t", index=False)
+    given = ("--sample-info", tmp_path / "few.tsv", *SMALL, "--by", "donor", "--out", tmp_path / "out")
+    done = run_successfully("fit", cells / "expression.tsv", *given)
+    assert "fewer than 20 groups of samples (8): modules cannot be judged" in done.output
+    assert "judging the modules" not in done.output
+
+
+def test_words_for_missing_values_are_named(cells, tmp_path, results):
+    order = ("--variables", "grade", "--types", "grade=low<high")
+    done = fit_cells(cells, tmp_path / "out", *order)
+    assert done.exit_code == 1
+    assert (
+        "'unkown', which is not among the levels low, high: name all levels (--types), or make it a missing value"
+        in (done.output)
+    )
+    assert "missing value (--na)" in done.output
+    done = fit_cells(cells, tmp_path / "out", *order, "--na", "unkown,unknown", "--no-verdict")
+    table = pd.read_csv(cells / "cells.tsv", sep="\t")["grade"]
+    number = int(table.isin(["unkown", "Unknown"]).sum())
+    assert f"grade: ordered (as given): low < high; missing in {number} samples" in done.output
+    (line,) = [line for line in done.output.splitlines() if line.endswith("taken as missing (--na names other values)")]
+    assert {f"'{word}' ({(table == word).sum()} samples)" for word in ("unkown", "Unknown")} == set(
+        line.removeprefix("grade: ").removesuffix(" taken as missing (--na names other values)").split(", ")
+    )
+
+
+def test_the_words_in_the_help_are_those_of_the_reader():
+    from netbic.cli import associate
+    from netbic.readers import NA_VALUES
+
+    (option,) = [each for each in associate.params if each.name == "na_values"]
+    assert option.show_default == ", ".join(NA_VALUES)

@@ -193,3 +193,37 @@ def test_categories_of_obs_are_groups_also_if_they_are_integers(tmp_path):
     small = ("--modules", 1, "--genes", 20, "--no-report", "--no-verdict", "--covariates", "run")
     done = run_successfully("fit", tmp_path / "x.h5ad", *small, "--out", tmp_path / "out")
     assert "covariate run: 2 groups (7, 8)" in done.output
+
+
+def test_a_covariate_that_cannot_be_used_leaves_no_folder(files, tmp_path):
+    assert fit(files, tmp_path / "out", "--covariates", "batch", table="fewer.tsv").exit_code == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_covariates_are_listed_before_the_search_and_remain_in_remarks(files, tmp_path):
+    lines = fit(files, tmp_path / "out", "--covariates", "batch", "--verdict").output.splitlines()
+    assert lines.index("covariate batch: 3 groups (a, b, c)") < next(
+        at for at, line in enumerate(lines) if line.startswith("judging")
+    )
+    frame = pd.read_csv(files / "expression.tsv", sep="\t", index_col=0)
+    outer = (TABLE["batch"] == "a").to_numpy()
+    spread = frame.iloc[:20] - frame.iloc[:20].mean(axis=1).to_numpy()[:, None]
+    frame.iloc[:20] += np.where(outer, 3 * np.exp(spread.mean()), 0)
+    frame.to_csv(tmp_path / "skewed.tsv", sep="\t")
+    given = ("--sample-info", files / "samples.tsv", "--covariates", "batch", "--modules", 1, "--genes", 20)
+    done = run_successfully("fit", tmp_path / "skewed.tsv", *given, "--no-report", "--out", tmp_path / "skewed")
+    remark = "(the mean effect of batch was removed before the search; a difference in spread can remain)"
+    found = [line for line in done.output.splitlines() if line.startswith("batch: ") and " in module 1 " in line]
+    assert found
+    assert all(line.endswith(remark) == ("no association" not in line) for line in found)
+    again = run_successfully("associate", tmp_path / "skewed", "--sample-info", files / "samples.tsv").output
+    assert [line for line in again.splitlines() if line.endswith(remark)] == [line for line in found if remark in line]
+
+
+def test_unknown_is_a_group_of_a_covariate(files, tmp_path):
+    table = pd.read_csv(files / "samples.tsv", sep="\t")
+    table.assign(batch=table["batch"].replace("c", "unknown")).to_csv(tmp_path / "samples.tsv", sep="\t", index=False)
+    given = ("--sample-info", tmp_path / "samples.tsv", "--covariates", "batch", "--modules", 1, "--genes", 20)
+    done = run("fit", files / "expression.tsv", *given, "--no-report", "--no-verdict", "--out", tmp_path / "out")
+    assert "covariate batch: 3 groups (a, b, unknown)" in done.output
+    assert done.exit_code == 0

@@ -104,7 +104,7 @@ def test_donors_with_both_conditions_are_compared_in_pairs(adata):
 
 
 def test_columns_that_vary_within_a_donor_are_refused(adata):
-    with pytest.raises(netbic.InputError, match="'condition' has several values among cells of the same donor: add it"):
+    with pytest.raises(netbic.InputError, match="'condition' has several values among samples of the same donor"):
         netbic.tl.associate(with_donors(adata), keys=["condition"], by="donor")
     with pytest.raises(netbic.InputError, match=r"by='patient' is not a column of obs \(there are: planted, age"):
         netbic.tl.associate(adata, by="patient")

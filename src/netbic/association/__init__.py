@@ -2,6 +2,8 @@
 
 from netbic.association.associations import Associations, associate, associate_scores
 from netbic.association.associations import wide as wide
+from netbic.association.averages import Averages as Averages
+from netbic.association.averages import repeated_measures as repeated_measures
 from netbic.association.contingency import chi_squared, fisher
 from netbic.association.correlation import pearson, spearman
 from netbic.association.cox import CoxModel, cox
@@ -12,6 +14,7 @@ from netbic.association.module_tests import TwoGroups, two_groups
 from netbic.association.rank_tests import kruskal_wallis, mann_whitney
 from netbic.association.removed import Removed
 from netbic.association.results import Result
+from netbic.association.sample_table import listed_names as listed_names
 from netbic.association.sample_table import read_variables
 from netbic.association.survival import kaplan_meier, log_rank
 from netbic.association.variables import Variable

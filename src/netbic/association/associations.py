@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import false_discovery_control
 
+from netbic.arrays import Floats
+from netbic.association.averages import Averages, repeated_measures
 from netbic.association.matching import SampleMatch, match_samples
 from netbic.association.module_tests import Scores, all_tests
 from netbic.association.removed import Removed
@@ -47,6 +49,8 @@ class Associations:
         What else should be known.
     survival : tuple of (str, str)
         Columns with times and events.
+    by : tuple of str
+        Columns; averages of samples with the same values of them were tested.
     """
 
     table: pd.DataFrame
@@ -55,6 +59,7 @@ class Associations:
     adjusted_for: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     survival: tuple[tuple[str, str], ...] = ()
+    by: tuple[str, ...] = ()
 
     def lines(self) -> Iterator[str]:
         """The summary as lines of text: matching, variables, and the strongest associations of each variable."""
@@ -79,6 +84,7 @@ def associate(
     types: Types | None = None,
     survival: Survival | None = None,
     adjust: str | Iterable[str] | None = None,
+    by: str | Iterable[str] | None = None,
     covariates: Any = None,
 ) -> Associations:
     """Test which modules are associated with labels, numbers and survival times of the samples.
@@ -109,7 +115,12 @@ def associate(
         The columns with the time and the event (1 seen, 0 not seen).
     adjust : str or list of str, optional
         Columns that the tests are adjusted for: partial correlations, linear models and Cox models are used instead.
-        Covariates that were removed in the fit are added if they took more than 5 % of the degrees of freedom.
+        Covariates that were removed in the fit are added if they took more than 5 % of the degrees of freedom (not
+        with `by`).
+    by : str or list of str, optional
+        Columns such as "donor" of which samples with the same values belong together (cells of a donor, repeated
+        measurements of a patient): the averages of their scores are tested. Columns with several values in one average
+        are left out, and so are samples of which a value of `by` is missing. Groups (up, down) are not tested.
     covariates : as for `SparseGraphSVD.fit`, optional
         If the model was fitted with covariates, those of the samples in X: their effects are removed from X before the
         scores are computed. Not needed for the samples of the fit.
@@ -140,7 +151,7 @@ def associate(
     found = SampleGroups.find(model, X, names=list(own_names), covariates=covariates).table
     scores, groups = wide(found)
     options: dict[str, Any] = {"variables": variables, "types": types, "survival": survival, "adjust": adjust}
-    return associate_scores(scores, groups, table, **options, removed=Removed.of(fitted_model(model)))
+    return associate_scores(scores, groups, table, **options, by=by, removed=Removed.of(fitted_model(model)))
 
 
 def wide(samples: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -170,6 +181,7 @@ def associate_scores(
     types: Types | None = None,
     survival: Survival | None = None,
     adjust: str | Iterable[str] | None = None,
+    by: str | Iterable[str] | None = None,
     removed: Removed | None = None,
 ) -> Associations:
     r"""The same as `associate`, for scores that are known.
@@ -181,7 +193,7 @@ def associate_scores(
         `netbic.get.scores_df`).
     groups : DataFrame of the same shape, optional
         "up", "down" or "" of each sample. Default: no groups.
-    table, variables, types, survival, adjust : as for `associate`
+    table, variables, types, survival, adjust, by : as for `associate`
     removed : Removed, optional
         The covariates that were removed in the fit.
 
@@ -201,13 +213,29 @@ def associate_scores(
         scores = scores.set_axis(range(scores.shape[1]), axis=1)
         groups = None if groups is None else groups.set_axis(scores.columns, axis=1)
     match, note = match_samples(scores.index, table), ""
-    if removed is not None:
+    described, averages = match.table, None
+    if removed is not None and by is None:  # degrees of freedom of samples, not of their averages
         asked = None if variables is None else listed_names(variables)
-        adjust, note = removed.adjustment(listed_names(adjust), asked, [*map(str, match.table.columns)], len(scores))
-    chosen = read_variables(match.table, variables=variables, types=types, survival=survival, adjust=adjust)
+        adjust, note = removed.adjustment(listed_names(adjust), asked, [*map(str, described.columns)], len(scores))
     covariates = tuple(listed_names(adjust))
+    if by is not None:
+        averages = Averages.of(described, listed_names(by), [*listed_names(variables), *covariates, *_flat(survival)])
+        scores, groups, described = averages.mean(scores), None, averages.table
+    chosen = read_variables(described, variables=variables, types=types, survival=survival, adjust=adjust)
     tested = [variable for variable in chosen if variable.kind != LEFT_OUT and variable.name not in covariates]
     design = design_of([variable for variable in chosen if variable.name in covariates])
+    rows = _all_tests(scores, groups, tested, design)
+    result = adjusted_for_multiplicity(pd.DataFrame(rows, columns=COLUMNS[:-2]))
+    records = pd.DataFrame([variable.record() for variable in chosen], columns=_record_columns())
+    notes = [note, *_notes(described, chosen, result, survival, covariates), *_dependence(described, tested, averages)]
+    pairs, grouped = tuple(survival_pairs(survival)), () if averages is None else averages.by
+    return Associations(result, records, match, covariates, tuple(filter(None, notes)), pairs, grouped)
+
+
+def _all_tests(
+    scores: pd.DataFrame, groups: pd.DataFrame | None, tested: list[Variable], design: Floats | None
+) -> list[dict[str, Any]]:
+    """A row per variable, module, level and test."""
     kept = pd.DataFrame("", index=scores.index, columns=scores.columns) if groups is None else groups
     rows: list[dict[str, Any]] = []
     for variable in tested:
@@ -215,17 +243,27 @@ def associate_scores(
             own = Scores(scores[module].to_numpy(dtype=np.float64), kept[module].to_numpy(dtype=object))
             for level, test, n, effect_name, found in all_tests(own, variable, design):
                 place = {"module": module, "variable": variable.name, "level": level, "test": test, "n": n}
-                effect = {
-                    "effect": found.effect,
-                    "effect_name": effect_name,
-                    "ci_low": found.low,
-                    "ci_high": found.high,
-                }
-                rows.append(place | effect | {"p": found.p})
-    result = adjusted_for_multiplicity(pd.DataFrame(rows, columns=COLUMNS[:-2]))
-    records = pd.DataFrame([variable.record() for variable in chosen], columns=_record_columns())
-    notes = tuple(line for line in (note, *_notes(match.table, chosen, result, survival, covariates)) if line)
-    return Associations(result, records, match, covariates, notes, tuple(survival_pairs(survival)))
+                interval = {"ci_low": found.low, "ci_high": found.high}
+                effect = {"effect": found.effect, "effect_name": effect_name}
+                rows.append(place | effect | interval | {"p": found.p})
+    return rows
+
+
+def _flat(survival: Survival | None) -> list[str]:
+    return [name for pair in survival_pairs(survival) for name in pair]
+
+
+def _dependence(table: pd.DataFrame, tested: list[Variable], averages: Averages | None) -> Iterator[str]:
+    """Which averages are tested, or which variables should be tested in averages."""
+    if averages is not None:
+        yield averages.note()
+        return
+    for names, column, number in repeated_measures(table, tested):
+        same = f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} the same in all samples of one {column}"
+        yield (
+            f"{same} ({number:,} different ones): p-values count samples as independent, and are too small if those of "
+            f"one {column} are similar; test their averages with `by={column}`"
+        )
 
 
 def _record_columns() -> list[str]:

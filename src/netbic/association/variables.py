@@ -212,8 +212,8 @@ def _in_order(column: pd.Series[Any], order: list[str]) -> Variable:
     if wrong := [label for label in labels.dropna().unique() if label not in order]:
         raise InputError(
             f"{shown(str(column.name))} has the value {shown(wrong[0])}, which is not among the levels "
-            f"{', '.join(order)}: name all levels (`types`)",
-            ["types"],
+            f"{', '.join(order)}: name all levels (`types`), or make it a missing value (`na_values`)",
+            ["types", "na_values"],
         )
     kind = pd.CategoricalDtype(order, ordered=True)
     return _levels(pd.Series(labels.astype(kind), name=column.name), ORDERED, "as given")

@@ -30,6 +30,8 @@ def write_associations(found: Associations, folder: Path) -> None:
         "notes": list(found.notes),
         "survival": [list(pair) for pair in found.survival],
     }
+    if found.by:
+        record["by"] = list(found.by)
     tables = {TABLE: found.table, SAMPLES: sample_info(found)}
     contents = {name: table_bytes(folder / name, table) for name, table in tables.items()}
     add_files(folder, contents | {RECORD: json_bytes(record)})

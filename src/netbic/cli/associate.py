@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,9 +15,10 @@ from netbic.cli.command import Command, File, echo, echo_report_is_older, in_ter
 if TYPE_CHECKING:
     import pandas as pd
 
-    from netbic.association import Associations
+    from netbic.association import Associations, Removed
     from netbic.estimators import SparseGraphSVD
 
+_WORDS = ("unknown", "not known", "not reported", "not available", "missing", "na", "?")  # readers.NA_VALUES
 _NOTHING = "no column of the sample table can be tested"
 types_option = click.option(
     "--types",
@@ -40,6 +41,19 @@ describes_samples = options(
         help="Columns with the time and the event (1 seen, 0 not seen). May be repeated.",
     ),
     types_option,
+    click.option(
+        "--by",
+        metavar="NAME,...",
+        help="Columns such as donor of which samples with the same values belong together: their averages are tested "
+        "(and netbic fit keeps them in the same half for the verdicts).",
+    ),
+    click.option(
+        "--na",
+        "na_values",
+        metavar="VALUE,...",
+        show_default=", ".join(_WORDS),
+        help="Values of the sample table that mean missing, besides empty fields and NA.",
+    ),
 )
 
 
@@ -52,6 +66,8 @@ class AssociationOptions:
     adjust: str | None
     survival: tuple[str, ...]
     types: tuple[str, ...]
+    by: str | None
+    na_values: str | None
 
     def keywords(self) -> dict[str, Any]:
         """As parameters of `netbic.associate`."""
@@ -60,14 +76,20 @@ class AssociationOptions:
             "adjust": _names(self.adjust or ""),
             "survival": [_pair(text) for text in self.survival] or None,
             "types": given_types(self.types),
+            "by": _names(self.by or "") or None,
         }
+
+    def read(self, path: str) -> pd.DataFrame:
+        """The sample table in a file."""
+        return netbic.io.read_sample_info(path, na_values=None if self.na_values is None else _names(self.na_values))
 
     def check(self, expression: str) -> None:
         """Refuse options that cannot be read, or need a sample table if there is none."""
         self.keywords()
-        given = [name for name in ("variables", "adjust", "survival", "types") if getattr(self, name)]
+        options = ("variables", "adjust", "survival", "types", "by", "na_values")
+        given = [name for name in options if getattr(self, name)]
         if given and self.sample_info is None and not has_obs(expression):
-            raise click.UsageError(f"--{given[0]} needs --sample-info")
+            raise click.UsageError(f"--{given[0].removesuffix('_values')} needs --sample-info")
 
 
 def has_obs(expression: str) -> bool:
@@ -122,12 +144,14 @@ def associate(folder: Path, **given: Any) -> None:
     chosen = take(AssociationOptions, given)
     written = [folder / name for name in netbic.association.WRITTEN]
     netbic.files.check_not_input(written, {"the sample table": chosen.sample_info})
-    table = netbic.io.read_sample_info(str(chosen.sample_info))
+    table = chosen.read(str(chosen.sample_info))
+    for line in missing_lines(table):
+        click.echo(line)
     with netbic.io.locked(folder):
         scores, groups = netbic.association.stored_scores(folder)
         removed = netbic.association.Removed.of(netbic.load(folder))
         found = netbic.association.associate_scores(scores, groups, table, **chosen.keywords(), removed=removed)
-        for line in map(in_terms_of_command, found.lines()):
+        for line in with_remarks(map(in_terms_of_command, found.lines()), removed):
             click.echo(line)
         if found.table.empty:
             raise click.ClickException(f"{_NOTHING} (reasons above), and nothing is written: give other columns")
@@ -135,6 +159,32 @@ def associate(folder: Path, **given: Any) -> None:
     for line in written_lines(found, folder):
         click.echo(line)
     echo_report_is_older(folder)
+
+
+def missing_lines(table: pd.DataFrame) -> Iterator[str]:
+    """Which values of a sample table were taken as missing."""
+    for name, counts in table.attrs.get("taken_as_missing", {}).items():
+        values = ", ".join(f"{value!r} ({number:,} samples)" for value, number in counts.items())
+        yield f"{name}: {values} taken as missing (--na names other values)"
+
+
+def with_remarks(lines: Iterable[str], removed: Removed | None) -> Iterator[str]:
+    """Lines about associations, with a remark if they concern a covariate that was removed before the search.
+
+    Examples
+    --------
+    >>> from netbic.association import Removed
+    >>> line = "batch: a is higher in module 2 (AUC 0.60, q = 0.01)"
+    >>> print(*with_remarks([line, "batch: categorical (text)"], Removed(("batch",), 2)))
+    batch: a is higher in module 2 (AUC 0.60, q = 0.01) (the mean effect of batch was removed before the search; a
+    difference in spread can remain) batch: categorical (text)
+    """
+    names = () if removed is None else tuple(f"{name}: " for name in removed.names)
+    for line in lines:
+        concerned = line.startswith(names) and ", q " in line and ": no association" not in line
+        name = line.partition(": ")[0]
+        remark = f" (the mean effect of {name} was removed before the search; a difference in spread can remain)"
+        yield line + remark * concerned
 
 
 def written_lines(found: Associations, out: Path) -> Iterator[str]:
@@ -158,10 +208,34 @@ class SampleTable:
         """Parameters of `netbic.associate`."""
         return self.asked.keywords()
 
+    def for_covariates(self) -> pd.DataFrame:
+        """The table in which "unknown" is a group of its own, unless --na says that it is missing."""
+        return self.table if self.asked.na_values is not None else netbic.io.read_sample_info(self.origin, na_values=())
+
     def recorded(self) -> dict[str, Any]:
         """The table and the options of the tests, as recorded in run.json."""
         asked = asdict(self.asked) | {"sample_info": self.origin}
+        for name in ("by", "na_values"):  # as in earlier versions
+            if asked[name] is None:
+                del asked[name]
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asked.items()}
+
+    def units(self, samples: Any) -> Any:
+        """A label per sample, the same for samples that belong together (--by); None if all are independent.
+
+        Of columns such as donor and condition, those that the tests are adjusted for (the donor) say which samples
+        belong together.
+        """
+        import pandas as pd
+
+        if (by := self.keywords["by"]) is None:
+            return None
+        table = netbic.association.match_samples(pd.Index(samples), self.table).table
+        own = [name for name in by if name in self.keywords["adjust"]] or by
+        numbers = netbic.association.Averages.of(table, own).numbers.copy()
+        alone = numbers < 0  # a sample without a value belongs to no other one
+        numbers[alone] = numbers.max() + 1 + range(alone.sum())
+        return numbers
 
     def write(
         self, model: SparseGraphSVD, folder: Path, out: Path, scores: pd.DataFrame, groups: pd.DataFrame
@@ -170,7 +244,7 @@ class SampleTable:
         removed = netbic.association.Removed.of(model)
         found = netbic.association.associate_scores(scores, groups, self.table, **self.keywords, removed=removed)
         netbic.association.write_associations(found, folder)
-        yield from map(in_terms_of_command, found.findings())
+        yield from with_remarks(map(in_terms_of_command, found.findings()), removed)
         yield from written_lines(found, out)
 
 
@@ -185,7 +259,7 @@ def open_sample_table(chosen: AssociationOptions, expression: str, samples: Any,
     if path is None:
         return None
     try:
-        return SampleTable(_described(path, samples, keywords, silent), chosen, path)
+        return SampleTable(_described(chosen, path, samples, silent), chosen, path)
     except netbic.InputError as problem:
         if chosen.sample_info is not None or any(keywords.values()):
             raise
@@ -194,13 +268,21 @@ def open_sample_table(chosen: AssociationOptions, expression: str, samples: Any,
         return None
 
 
-def _described(path: str, samples: Any, keywords: dict[str, Any], silent: bool) -> pd.DataFrame:
+def _described(chosen: AssociationOptions, path: str, samples: Any, silent: bool) -> pd.DataFrame:
     """The table, after a test that it can be used; what is in it is printed."""
     import pandas as pd
 
-    table = netbic.io.read_sample_info(path)
+    table, keywords = chosen.read(path), chosen.keywords()
     match = netbic.association.match_samples(pd.Index(samples), table)
-    variables = netbic.association.read_variables(match.table, **keywords)
-    for line in [*match.lines(), *(netbic.association.variable_line(variable.record()) for variable in variables)]:
+    own, by = match.table, keywords.pop("by")
+    if by is not None:
+        needed = [keywords["variables"] or [], keywords["adjust"], *(keywords["survival"] or [])]
+        own = netbic.association.Averages.of(own, by, [name for names in needed for name in names]).table
+    variables = netbic.association.read_variables(own, **keywords)
+    for line in [
+        *missing_lines(table),
+        *match.lines(),
+        *(netbic.association.variable_line(variable.record()) for variable in variables),
+    ]:
         echo(line, silent)
     return table

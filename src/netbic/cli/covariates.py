@@ -46,7 +46,7 @@ class CovariateOptions:
             return read_covariates(names, None, samples, {})
         import pandas as pd
 
-        match = netbic.association.match_samples(pd.Index(samples), netbic.io.read_sample_info(path))
+        match = netbic.association.match_samples(pd.Index(samples), netbic.io.read_sample_info(path, na_values=()))
         for line in match.lines():
             echo(line, silent)
         if types := given_types(self.types):
@@ -95,6 +95,16 @@ def _typed(column: pd.Series[Any], kind: Any) -> Any:
     if (kind is not None or few) and not column.isna().any():
         return (column.astype("Int64") if whole else column).astype(str).astype("category").to_numpy()
     return column.astype(float).to_numpy() if numeric else column.to_numpy(dtype=object)
+
+
+def coded_lines(covariates: pd.DataFrame | None) -> list[str]:
+    """How each covariate is used; an error if one cannot be used."""
+    if covariates is None:
+        return []
+    from netbic.estimators import CovariateCoding
+
+    coding, _ = CovariateCoding.learn(covariates, len(covariates), covariates.index.to_numpy())
+    return list(covariate_lines(coding))
 
 
 def covariate_lines(coding: Any) -> Iterator[str]:

@@ -40,6 +40,7 @@ class Extras:
     verdict: bool
     report: bool
     silent: bool
+    units: Any = None  # a number per sample, the same for samples that belong together
 
     def write(self, model: SparseGraphSVD, folder: Path, lines: list[str]) -> pd.DataFrame:
         """Write tables and heatmaps to a folder whose files end up in `out`; returns columns of the summary.
@@ -77,7 +78,8 @@ class Extras:
     @property
     def _enough_samples(self) -> bool:
         """Whether modules can be judged; if not, this was said before the fit."""
-        return bool(self.study.expression.shape[0] >= netbic.selection.FEWEST_SAMPLES)
+        n_units = self.study.expression.shape[0] if self.units is None else self.units.max() + 1
+        return bool(n_units >= netbic.selection.FEWEST_SAMPLES)
 
     def _verdicts(self, model: SparseGraphSVD) -> Verdicts:
         n_samples, n_genes = self.study.expression.shape
@@ -89,6 +91,7 @@ class Extras:
             return netbic.selection.verdicts(
                 model,
                 self.study.X,
+                groups=self.units,
                 n_pairs=n_pairs,
                 progress=lambda done, _: update(done),
                 random_state=self.seed,

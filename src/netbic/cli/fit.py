@@ -30,7 +30,7 @@ from netbic.cli.command import (
     split_lists,
     take,
 )
-from netbic.cli.covariates import covariate_lines, covariate_names, covariates_option, read_covariates
+from netbic.cli.covariates import coded_lines, covariate_names, covariates_option, read_covariates
 from netbic.cli.extras import VERDICT_SECONDS, Extras
 from netbic.cli.summary import summary_json, summary_lines
 from netbic.cli.wording import counted, in_genes
@@ -68,7 +68,7 @@ class FitCommand(Command):
     resume_hint = "continue with netbic fit ... --resume"
     groups: ClassVar[dict[str, str]] = {
         "Main options": "graph out modules genes samples auto gene_sets sample_info zscore resume force",
-        "Sample table": "covariates variables adjust survival types",
+        "Sample table": "covariates variables adjust survival types by na_values",
         "Reading the expression data": READING,
         "Reading the network": NETWORK,
         "Preprocessing": PREPROCESSING.replace(" zscore", ""),
@@ -295,16 +295,18 @@ def fit(expression: str, graph: str | None, gene_sets: str | None, **options: An
     for line in study.alignment.lines():
         echo(line, output.silent)
     samples = open_sample_table(comparing, expression, study.names[0], output.silent)
+    units = None if samples is None else samples.units(study.names[0])
     inputs |= {} if samples is None else samples.recorded()
     study = checked(study, scaled=modelling.zscore, silent=output.silent)
     model, covariates = modelling.estimator(study), _covariates(modelling, samples, study)
-    for line in _cautions(study.expression.shape[0], modelling.modules, output.verdict):
+    n_units = study.expression.shape[0] if units is None else int(units.max()) + 1
+    for line in [*coded_lines(covariates), *_cautions(n_units, modelling.modules, output.verdict, units is not None)]:
         echo(line, output.silent)
     settings = modelling.settings() | ({"dask": True} if lazy else {})
     opened = {"resume": output.resume, "force": output.force}
     run = netbic.io.Run.open(output.out, settings, _fingerprint(study, covariates), inputs | reading, **opened)
     shown = (output.verdict, output.report, output.silent)
-    extras = Extras(study, output.out, samples, sets, gene_sets, modelling.seed, modelling.jobs, *shown)
+    extras = Extras(study, output.out, samples, sets, gene_sets, modelling.seed, modelling.jobs, *shown, units=units)
     if run is None:
         lines = list(extras.complete())
         done = "the modules are unchanged" if lines else "nothing to do"
@@ -318,8 +320,10 @@ def fit(expression: str, graph: str | None, gene_sets: str | None, **options: An
 
 def _covariates(modelling: ModelOptions, samples: SampleTable | None, study: Study) -> pd.DataFrame | None:
     """The covariates that were asked for."""
-    names, types = covariate_names(modelling.covariates), {} if samples is None else samples.keywords["types"]
-    return read_covariates(names, None if samples is None else samples.table, study.names[0], types)
+    names = covariate_names(modelling.covariates)
+    if not names or samples is None:
+        return read_covariates(names, None, study.names[0], {})
+    return read_covariates(names, samples.for_covariates(), study.names[0], samples.keywords["types"])
 
 
 def _fingerprint(study: Study, covariates: pd.DataFrame | None) -> dict[str, str]:
@@ -332,14 +336,15 @@ def _fingerprint(study: Study, covariates: pd.DataFrame | None) -> dict[str, str
     return study.fingerprint() | {"covariates": digest(*columns)}
 
 
-def _cautions(n_samples: int, n_modules: int, verdict: bool) -> Iterator[str]:
+def _cautions(n_samples: int, n_modules: int, verdict: bool, grouped: bool = False) -> Iterator[str]:
     """What to know before the search: too few samples to judge modules, or as many modules as noise may contain."""
+    what = "groups of samples" if grouped else "samples"
     if verdict and n_samples < (fewest := netbic.selection.FEWEST_SAMPLES):
-        yield f"fewer than {fewest} samples ({n_samples}): modules cannot be judged, any of them may be noise"
+        yield f"fewer than {fewest} {what} ({n_samples}): modules cannot be judged, any of them may be noise"
     if _MANY * n_modules > n_samples:
         yield (
-            f"up to {counted(n_modules, 'module')} in {counted(n_samples, 'sample')}: with more than a third as many "
-            "modules as samples, most of them will probably be doubtful"
+            f"up to {counted(n_modules, 'module')} in {n_samples:,} {what}: with more than a third as many modules as "
+            f"{what}, most of them will probably be doubtful"
         )
 
 
@@ -364,8 +369,6 @@ def _find_modules(
             write_report=lambda folder, record: lines.extend(extras.write_report(model, folder, record)),
             covariates=covariates,
         )
-    if model.covariate_coding_ is not None:
-        lines.extend(covariate_lines(model.covariate_coding_))
     if modelling.smoothing == "cv":
         lines.append(f"smoothing chosen by cross-validation: {model.smoothing_:g}")
     if model.passes_ is not None:  # data that are read block by block: this is what takes time

@@ -73,4 +73,4 @@ def _covariates(model: SparseGraphSVD, sample_info: str | None, expression: str,
     if path is None:
         raise click.UsageError(f"the modules were found with covariates ({', '.join(names)}): give --sample-info")
     types = {each.name: "numeric" if each.levels is None else "categorical" for each in coding.covariates}
-    return read_covariates(names, netbic.io.read_sample_info(path), samples, types)
+    return read_covariates(names, netbic.io.read_sample_info(path, na_values=()), samples, types)

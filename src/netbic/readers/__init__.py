@@ -9,7 +9,7 @@ from netbic.readers.names import ENSEMBL, look_exchanged, renaming, without_vers
 from netbic.readers.networks import Network, NetworkSummary, read_network
 from netbic.readers.options import ExpressionOptions, NetworkOptions, check_keywords, with_changes
 from netbic.readers.parquet import not_parquet, number_table, open_parquet
-from netbic.readers.sample_info import read_obs, read_sample_info
+from netbic.readers.sample_info import NA_VALUES, read_obs, read_sample_info
 from netbic.readers.stores import WHOLE, StoredMatrix, describe, foreign_files, is_store, stored_columns
 from netbic.readers.tables import NumberTable, number_pieces
 from netbic.readers.tenx import TenX
@@ -20,6 +20,7 @@ __all__ = [
     "BLOCK_BYTES",
     "ENSEMBL",
     "MISSING",
+    "NA_VALUES",
     "WHOLE",
     "Expression",
     "ExpressionOptions",

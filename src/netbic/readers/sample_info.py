@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -20,9 +21,10 @@ from netbic.readers.text import MISSING, Layout, check_quotes, is_number, read_b
 _OF_NUMBERS = {"None"}  # missing in a column of numbers, but possibly a label ("no treatment") in others
 _UNKNOWN = {"<NA>", "[Not Available]", "[Not Applicable]", "[Not Evaluated]", "[Unknown]", "[Discrepancy]"}  # TCGA
 _NOT_KNOWN = (set(MISSING) - _OF_NUMBERS) | _UNKNOWN
+NA_VALUES: Final = ("unknown", "not known", "not reported", "not available", "missing", "na", "?")
 
 
-def read_sample_info(path: Path | str) -> pd.DataFrame:
+def read_sample_info(path: Path | str, *, na_values: Iterable[str] | None = None) -> pd.DataFrame:
     r"""Read a table that describes samples.
 
     Parameters
@@ -30,12 +32,16 @@ def read_sample_info(path: Path | str) -> pd.DataFrame:
     path : path
         A text table (.tsv, .csv, .txt, gzip or not; the separator is guessed) or .parquet with a row for each sample
         and names of columns in the first line; or the obs of an .h5ad file or .zarr store.
+    na_values : list of str, optional
+        Values that mean that a value is missing, in small or capital letters, in addition to empty fields, NA, NaN and
+        the like. Default: unknown, not known, not reported, not available, missing, na, ?.
 
     Returns
     -------
     DataFrame
         The index contains the first column, the names of the samples. Columns in which all values are numbers are
-        numbers; missing values (empty, NA, NaN, ...) are NaN.
+        numbers; missing values (empty, NA, NaN, ...) are NaN. `attrs["taken_as_missing"]` says which of the
+        `na_values` were found in which columns, and how often: `{column: {value: number}}`.
 
     Examples
     --------
@@ -49,7 +55,7 @@ def read_sample_info(path: Path | str) -> pd.DataFrame:
     p1      61.0   Basal
     p2       NaN    LumA
     """
-    path = Path(path)
+    path, words = Path(path), {value.strip().lower() for value in (NA_VALUES if na_values is None else na_values)}
     kind = file_format(path)
     if kind in ("zarr", ".h5ad"):
         table = read_obs(path)
@@ -57,13 +63,38 @@ def read_sample_info(path: Path | str) -> pd.DataFrame:
         table = read_parquet(path)
         table = table.set_index(table.columns[0]) if isinstance(table.index, pd.RangeIndex) else table
     else:
-        table = _from_text(path)
+        table = _from_text(path, words)
     if not table.shape[1]:
         raise unusable(path, "has names of samples only", "add columns that describe the samples")
     twice = table.columns[table.columns.duplicated()]
     if len(twice):
         raise unusable(path, f"has several columns {shown(str(twice[0]))}", "rename or remove them")
+    return table if kind not in ("zarr", ".h5ad", "parquet") else _without_words(table, words)
+
+
+def _without_words(table: pd.DataFrame, words: set[str]) -> pd.DataFrame:
+    """The table with missing values instead of words for them, and a record of them."""
+    found, columns = dict[str, dict[str, int]](), dict[Any, "pd.Series[Any]"]()
+    for name, column in table.items():
+        if column.dtype.kind not in "OSU" and not isinstance(column.dtype, pd.CategoricalDtype | pd.StringDtype):
+            continue
+        kept, counts = _known(column, words)
+        if counts:
+            found[str(name)], columns[name] = counts, kept
+    table = table.assign(**columns)
+    table.attrs["taken_as_missing"] = found
     return table
+
+
+def _known(column: pd.Series[Any], words: set[str]) -> tuple[pd.Series[Any], dict[str, int]]:
+    """The column with missing values instead of words for them, and how often each of these occurs."""
+    given = [value for value in column.dropna().unique() if isinstance(value, str) and value.strip().lower() in words]
+    if not given:
+        return column, {}
+    counts = {str(value): int((column == value).sum()) for value in given}
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return column.cat.remove_categories(given), counts
+    return column.where(~column.isin(given)), counts
 
 
 def read_obs(path: Path) -> pd.DataFrame:
@@ -79,7 +110,7 @@ def read_obs(path: Path) -> pd.DataFrame:
         raise unusable(path, what, "write it again") from None
 
 
-def _from_text(path: Path) -> pd.DataFrame:
+def _from_text(path: Path, words: set[str]) -> pd.DataFrame:
     data = read_bytes(path)
     layout = Layout.of(path, data)
     check_quotes(layout, data)
@@ -93,8 +124,14 @@ def _from_text(path: Path) -> pd.DataFrame:
     columns = text_columns(layout, data, names)
     check_characters(path, "sample", columns[0])
     index = pd.Index(columns[0], name=names[0] or "sample", dtype=object)
-    own = {name: _typed(values) for name, values in zip(names[1:], columns[1:], strict=True)}
-    return pd.DataFrame(own).set_axis(index)
+    found, own = dict[str, dict[str, int]](), dict[str, "pd.Series[Any]"]()
+    for name, values in zip(names[1:], columns[1:], strict=True):
+        known, counts = _known(pd.Series(np.asarray(values, dtype=object)), words)
+        own[name] = _typed(known)
+        found |= {name: counts} if counts else {}
+    table = pd.DataFrame(own).set_axis(index)
+    table.attrs["taken_as_missing"] = found
+    return table
 
 
 def _check_header(path: Path, names: list[str], layout: Layout) -> None:
@@ -107,9 +144,8 @@ def _check_header(path: Path, names: list[str], layout: Layout) -> None:
         raise unusable(path, f"has {times} columns {shown(name)}", "rename or remove them", line=line)
 
 
-def _typed(values: Any) -> pd.Series[Any]:
+def _typed(column: pd.Series[Any]) -> pd.Series[Any]:
     """A column of text as numbers if all of its values are numbers."""
-    column: pd.Series[Any] = pd.Series(np.asarray(values, dtype=object))
     numbers = column.where(~column.isin(_NOT_KNOWN | _OF_NUMBERS))
     if numbers.notna().any() and all(is_number(value) for value in numbers.dropna().unique()):
         column = pd.to_numeric(numbers)

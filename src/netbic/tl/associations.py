@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from netbic.association import Removed, associate_scores
+from netbic.association import Removed, associate_scores, listed_names
 from netbic.errors import InputError
 from netbic.tl.objects import from_anndata, sample_groups, storable, writable
 
@@ -78,7 +78,7 @@ def associate(
     [20]
     """
     adata = writable(adata, copy)
-    removed = Removed.of(from_anndata(adata, key)) if by is None else None  # of cells, not of their averages
+    removed = Removed.of(from_anndata(adata, key))
     if f"{key}_scores" not in adata.obsm or f"{key}_groups" not in adata.obsm:
         sample_groups(adata, key=key)
     names = pd.Index(adata.obs_names)
@@ -86,47 +86,21 @@ def associate(
         raise InputError(f"{names[names.duplicated()][0]!r} occurs more than once in obs_names: make names unique")
     scores = pd.DataFrame(np.asarray(adata.obsm[f"{key}_scores"]), index=names)
     table = adata.obs.drop(columns=_columns_of_modules(adata))
-    keys, adjust = _listed(keys), _listed(adjust)
-    if by is None:
-        groups = adata.obsm[f"{key}_groups"].astype(object).set_axis(scores.columns, axis=1)
-        groups = groups.where(groups.notna(), "")
-    else:
-        needed = [*(keys or []), *(adjust or []), *np.ravel([] if survival is None else survival)]
-        scores, table = _averages(scores, table, _listed(by) or [], needed)
-        groups = None
-    options: dict[str, Any] = {"types": types, "survival": survival, "adjust": adjust, "removed": removed}
-    found = associate_scores(scores, groups, table, variables=keys, **options)
+    groups = adata.obsm[f"{key}_groups"].astype(object).set_axis(scores.columns, axis=1)
+    groups = groups.where(groups.notna(), "")
+    for name in listed_names(by):
+        if name not in table.columns:
+            known = ", ".join(map(str, table.columns)) or "none"
+            raise InputError(f"by={name!r} is not a column of obs (there are: {known})")
+    options: dict[str, Any] = {"types": types, "survival": survival, "adjust": adjust, "by": by}
+    found = associate_scores(scores, groups, table, variables=keys, **options, removed=removed)
     adata.uns[key]["associations"] = storable(found.table)
     adata.uns[key]["variables"] = storable(found.variables)
     return adata if copy else None
 
 
 def _columns_of_modules(adata: AnnData) -> list[str]:
-    """Columns of obs that hold the modules themselves: those that `modules` has written, and groups that were joined."""
+    """Columns of obs that hold the modules themselves: those that `modules` wrote, and groups that were joined."""
     written = [found.get("obs_columns", []) for found in adata.uns.values() if isinstance(found, Mapping)]
     groups = [getattr(adata.obsm.get(f"{key}_groups"), "columns", []) for key in adata.uns]
     return [name for names in [*written, *groups] for name in map(str, names) if name in adata.obs]
-
-
-def _listed(names: str | Iterable[str] | None) -> list[str] | None:
-    return [names] if isinstance(names, str) else None if names is None else list(names)
-
-
-def _averages(
-    scores: pd.DataFrame, obs: pd.DataFrame, by: list[str], needed: list[str]
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Mean scores of cells with the same values in the columns `by`, and the columns of obs that describe them."""
-    if unknown := [name for name in by if name not in obs.columns]:
-        known = ", ".join(map(str, obs.columns)) or "none"
-        raise InputError(f"by={unknown[0]!r} is not a column of obs (there are: {known})")
-    known_cells = obs[by].notna().all(axis=1).to_numpy()
-    obs = obs[known_cells]
-    sets = obs.groupby(by, observed=True, sort=False).ngroup().to_numpy()
-    first = obs[~pd.Series(sets).duplicated().to_numpy()]  # in the order of the sets
-    constant = [name for name in obs.columns if obs[name].groupby(sets).nunique(dropna=False).le(1).all()]
-    if varying := [name for name in needed if name in obs.columns and name not in constant]:
-        raise InputError(
-            f"{varying[0]!r} has several values among cells of the same {' and '.join(by)}: add it to `by`"
-        )
-    means = scores[known_cells].groupby(sets).mean()
-    return means.set_axis(first.index, axis=0), first[constant]
