@@ -309,3 +309,52 @@ def test_scores_of_a_model_with_covariates_are_those_of_the_residuals():
     for other in (frame[:60], frame[::-1], frame[::-1].to_numpy()):
         with pytest.raises(netbic.InputError, match=r"fitted with covariates.*: give those of .* \(`covariates`\)$"):
             netbic.associate(model, other, table[:60] if len(other) == 60 else table)
+
+
+DONOR = np.repeat(np.arange(12), 10)
+
+
+def of_donors(generator):
+    """Scores of ten cells of each of twelve donors, who differ, and a drug without effect."""
+    cells = pd.Index([f"c{k}" for k in range(120)])
+    scores = generator.standard_normal(12)[DONOR] + generator.standard_normal(120)
+    drug = np.where(generator.permutation(12)[DONOR] < 6, "yes", "no")
+    table = pd.DataFrame({"donor": [f"d{k}" for k in DONOR], "drug": drug, "age": DONOR % 5}, index=cells)
+    return pd.DataFrame({0: scores}, index=cells), table
+
+
+def test_averages_by_donor_are_those_of_a_table_of_donors():
+    scores, table = of_donors(np.random.default_rng(0))
+    found = associate_scores(scores, None, table.assign(cell=list("ab") * 60), by="donor")
+    by_hand = associate_scores(scores.groupby(table["donor"]).mean(), None, table.groupby("donor").first())
+    pd.testing.assert_frame_equal(found.table, by_hand.table)
+    assert found.by == ("donor",)
+    assert "cell" not in set(found.variables["name"])
+    assert len(found.match.table) == 120
+    table.loc[table["donor"] == "d3", "donor"] = None
+    fewer = associate_scores(scores, None, table, by="donor")
+    assert set(fewer.table["n"]) == {11}
+    assert "10 samples without a value are left out" in fewer.notes[-1]
+
+
+def test_p_values_of_averages_are_valid_where_those_of_cells_are_not():
+    generator, number = np.random.default_rng(11), 150
+    cells, donors = np.array([
+        [found.table.loc[found.table["test"] == "Mann-Whitney", "p"].iloc[0]
+         for found in (associate_scores(*data, variables="drug", by=by) for by in (None, "donor"))]
+        for data in (((scores, None, table)) for scores, table in (of_donors(generator) for _ in range(number)))
+    ]).T  # fmt: skip
+    assert (cells <= 0.05).mean() > 0.3
+    assert (donors <= 0.05).mean() <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / number)
+
+
+def test_properties_of_donors_are_noticed_and_coarser_labels_are_not():
+    scores, table = of_donors(np.random.default_rng(0))
+    (note,) = associate_scores(scores, None, table).notes
+    assert note.startswith("drug, age are the same in all samples of one donor (12 different ones): p-values")
+    assert note.endswith("`by=donor`")
+    stage = np.array(["IA", "IB", "IIA", "IIB", "IIIA"])[DONOR % 5]
+    labels = pd.DataFrame({"substage": stage, "stage": [each[:-1] for each in stage]}, index=table.index)
+    labels["code"] = pd.factorize(stage)[0] * 1.0
+    assert associate_scores(scores, None, labels).notes == ()
+    assert associate_scores(scores, None, table.assign(donor=range(120))).notes == ()  # each sample has its own

@@ -76,3 +76,27 @@ def test_tables_that_cannot_be_used(tmp_path, text, message):
     path.write_text(text)
     with pytest.raises(netbic.InputError, match=message):
         read_sample_info(path)
+
+
+@pytest.mark.parametrize("kind", ["tsv", "parquet", "h5ad"])
+def test_words_for_missing_values(tmp_path, kind):
+    path = tmp_path / f"table.{kind}"
+    table = pd.DataFrame({"grade": ["low", "Unknown", "?", "high"], "centre": list("abab")}, index=list("pqrs"))
+    if kind == "h5ad":
+        obs = table.astype({"grade": "category"})
+        pytest.importorskip("anndata").AnnData(np.eye(4), obs=obs).write_h5ad(path)
+    elif kind == "parquet":
+        table.rename_axis("sample").reset_index().to_parquet(path)
+    else:
+        table.to_csv(path, sep="\t")
+    found = read_sample_info(path)
+    assert found["grade"].isna().tolist() == [False, True, True, False]
+    assert found.attrs["taken_as_missing"] == {"grade": {"Unknown": 1, "?": 1}}
+    assert read_sample_info(path, na_values=[])["grade"].tolist() == ["low", "Unknown", "?", "high"]
+    assert read_sample_info(path, na_values=["LOW"])["grade"].isna().tolist() == [True, False, False, False]
+
+
+def test_numbers_with_a_word_for_missing_are_numbers(tmp_path):
+    path = tmp_path / "table.tsv"
+    path.write_text("sample\tage\np\t61\nq\tnot reported\nr\t45\n")
+    assert read_sample_info(path)["age"].tolist() == pytest.approx([61, np.nan, 45], nan_ok=True)
