@@ -3,13 +3,13 @@
 from netbic.enrichment.coexpression import coexpression
 from netbic.enrichment.edges import edges, held_out_edges
 from netbic.enrichment.gene_sets import gene_sets
-from netbic.enrichment.naming import module_names
+from netbic.enrichment.naming import module_names, naming_sets
 from netbic.enrichment.writing import DEFAULT_LEVEL as DEFAULT_LEVEL
 from netbic.enrichment.writing import enrichment_record as enrichment_record
 from netbic.enrichment.writing import fit_used_graph as fit_used_graph
 from netbic.enrichment.writing import write_enrichment
 
-__all__ = ["coexpression", "edges", "gene_sets", "held_out_edges", "module_names", "write_enrichment"]
+__all__ = ["coexpression", "edges", "gene_sets", "held_out_edges", "module_names", "naming_sets", "write_enrichment"]
 
 
 def __dir__() -> list[str]:
