@@ -358,3 +358,18 @@ def test_properties_of_donors_are_noticed_and_coarser_labels_are_not():
     labels["code"] = pd.factorize(stage)[0] * 1.0
     assert associate_scores(scores, None, labels).notes == ()
     assert associate_scores(scores, None, table.assign(donor=range(120))).notes == ()  # each sample has its own
+
+
+def test_lines_mark_doubtful_modules_and_list_them_last():
+    names, label = [f"s{k}" for k in range(40)], np.repeat([0.0, 1.0], 20)
+    noise = np.random.default_rng(0).standard_normal((40, 2))
+    scores = pd.DataFrame(noise + np.outer(label, [1.5, 9.0]), index=names)
+    found = associate_scores(scores, None, pd.DataFrame({"er": np.where(label > 0, "yes", "no")}, index=names))
+    assert [line.partition(" (")[0] for line in found.findings()] == [
+        "er: yes is higher in module 2",
+        "er: yes is higher in module 1",
+    ]
+    first, second = found.findings({0: "moderate", 1: "doubtful"})
+    assert first.startswith("er: yes is higher in module 1 (AUC ")
+    assert second.startswith("er: yes is higher in module 2 (doubtful), AUC 1.00, q = ")
+    assert ["(repeats 1)" in line for line in found.findings({1: "repeats 1"})] == [False, True]

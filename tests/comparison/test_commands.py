@@ -95,6 +95,20 @@ def test_replicate_writes_a_table_that_belongs_to_the_results(folders):
     pd.testing.assert_frame_equal(netbic.io.read_table(folders / "one" / "replication.tsv"), table)
 
 
+def test_the_report_shows_in_which_study_modules_hold(folders):
+    run_successfully("replicate", folders / "one", folders / "second.tsv")
+    record = json.loads((folders / "one" / "replication.json").read_text())
+    assert (record["study"], record["n_samples"], record["n_shared"]) == ("second.tsv", 200, 0)
+    run_successfully("report", folders / "one", "--out", folders / "one.html", "--force")
+    page = (folders / "one.html").read_text()
+    assert page.count("Replicated in <bdi>second.tsv</bdi>") == 3
+    for reason in netbic.io.read_table(folders / "one" / "replication.tsv")["reason"]:
+        assert f"(<bdi>second.tsv</bdi>): <bdi>{reason}</bdi></p>" in page
+    again = run_successfully("replicate", folders / "one", folders / "second.tsv")
+    older = "report.html is older than these tables"
+    assert (older in again.output) == (folders / "one" / "report.html").is_file()
+
+
 def test_replicate_never_replaces_a_file_of_the_users(folders, tmp_path):
     (folders / "two" / "replication.tsv").write_text("mine")
     refused = run("replicate", folders / "two", folders / "second.tsv")

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 import netbic
-from netbic.report.associations import AssociationGrid, distinct_terms, findings
+from netbic.association import in_words, strongest
+from netbic.report.associations import AnswerLine, AssociationGrid, answer_lines, distinct_terms, findings
 from netbic.report.contents import gather
 from support import report_folders
 
@@ -30,7 +31,7 @@ def test_cards_and_grid_show_the_tests(folder):
     assert cell.text == f"{2 * best['effect'] - 1:.2f}".replace("-", "\N{MINUS SIGN}") + "***"
     assert cell.colour == (6 if best["effect"] > 0.5 else 0)
     finding = contents.modules[int(best["module"])].findings[0]
-    assert finding.startswith("type: in higher" if best["effect"] > 0.5 else "type: in lower")
+    assert finding.startswith("type: in higher" if best["effect"] > 0.5 else "type: out higher")
     for cell in (cell for row in grid.rows for cell in row if cell):
         assert (cell.colour != 3) == cell.text.endswith("*")
     weak = grid.rows[int(best["module"])][grid.columns.index("age")]
@@ -71,3 +72,68 @@ def test_a_label_of_samples_that_are_up_and_down_is_found():
 def test_gene_sets_that_repeat_one_before_are_left_out():
     terms = [{"genes": "A, B, C, D"}, {"genes": "A, B"}, {"genes": "C, X, Y"}, {"genes": "P"}, {"genes": "Q"}]
     assert distinct_terms(terms) == [terms[0], terms[2], terms[3]]
+
+
+def two_labels(n=60):
+    """Tests of scores: module 1 follows both labels and the number, module 2 follows them more strongly."""
+    samples, label = [f"s{k}" for k in range(n)], np.repeat([0.0, 1.0], n // 2)
+    noise = np.random.default_rng(0).standard_normal((n, 3))
+    scores = pd.DataFrame(noise + np.outer(label, [-1.5, 6.0, 0.0]), index=samples)
+    table = pd.DataFrame({"er": np.where(label > 0, "ER+", "ER-"), "age": noise[:, 2]}, index=samples)
+    table["other"] = np.random.default_rng(1).permutation(np.repeat(["a", "b", "c"], n // 3))
+    return netbic.association.associate_scores(scores, None, table).table
+
+
+def test_terminal_and_report_name_the_same_level_and_its_own_auc():
+    table = two_labels()
+    for module, level in ((0, "ER-"), (1, "ER+")):
+        row = next(
+            row for row in strongest(table).to_dict("records") if row["variable"] == "er" and row["module"] == module
+        )
+        assert row["effect"] > 0.5
+        assert in_words(row).startswith(f"{level} is higher in module {module + 1} (AUC ")
+        assert findings(table, module)[0] == f"er: {level} higher {in_words(row).partition(f'module {module + 1} ')[2]}"
+        tested = table[(table["level"] == level) & (table["module"] == module)]
+        assert row["effect"] == tested["effect"].iloc[0]
+
+
+def test_a_line_for_the_best_module_of_each_variable():
+    table = two_labels()
+    lines, n_left_out = answer_lines(table, {})
+    assert n_left_out == 0
+    assert [(line.label, line.module) for line in lines] == [("er: ER+", 2), ("age", 3), ("other", None)]
+    assert lines[0].text.startswith("higher (AUC ")
+    assert lines[1].text.startswith("rises with it (Spearman rho 1.00")
+    smallest = table.loc[(table["variable"] == "other") & (table["test"] == "Mann-Whitney"), "q"].min()
+    assert lines[2] == AnswerLine("other", None, "", f"no module (smallest q = {smallest:.2g})")
+    assert answer_lines(None, {}) == ([], 0)
+
+
+def test_doubtful_modules_are_marked_and_come_last():
+    table = two_labels()
+    lines, _ = answer_lines(table, {0: "strong", 1: "doubtful", 2: "repeats 1"})
+    assert [(line.label, line.module, line.mark) for line in lines[:2]] == [("er: ER-", 1, ""), ("age", 3, "repeats 1")]
+    lines, _ = answer_lines(table, dict.fromkeys(range(3), "doubtful"))
+    assert [(line.module, line.mark) for line in lines[:2]] == [(2, "doubtful"), (3, "doubtful")]
+
+
+def test_many_labels_give_twelve_lines_and_no_variable_is_lost():
+    rng, samples = np.random.default_rng(0), [f"s{k}" for k in range(300)]
+    scores = pd.DataFrame({0: rng.standard_normal(300)}, index=samples)
+    ranks = scores[0].rank(method="first").astype(int) - 1
+    levels = [f"level {rank // 15:02d}" for rank in ranks]
+    table = pd.DataFrame({"many": levels, "noise": rng.random(300)}, index=samples)
+    lines, n_left_out = answer_lines(netbic.association.associate_scores(scores, None, table).table, {})
+    assert len(lines) == 12
+    assert n_left_out == 9
+    assert lines[-1].label == "noise"
+    assert sum(line.module == 1 for line in lines) == 11
+
+
+def test_the_page_leads_with_the_best_modules(folder):
+    page = (folder / "report.html").read_text()
+    assert page.index('id="answers"') < page.index('id="glance"')
+    first = gather(folder).answers[0][0]
+    assert first.label == "type: in"
+    assert f'<a href="#module-{first.module}"' in page
+    assert re.search(r"smallest q [^(]*\(<bdi>(Mann-Whitney|Kruskal-Wallis|Fisher|chi-squared)", page)

@@ -304,3 +304,38 @@ def test_scores_in_another_order_are_not_used(found):
     assert all(one is not None for one in samples.sample_scores(table, 3, names))
     for other in (table.iloc[::-1], table.head(240), None, pd.DataFrame(columns=table.columns)):
         assert samples.sample_scores(other, 3, names) == [None] * 3
+
+
+def test_a_module_is_shown_as_replicated_only_if_the_table_is_about_it(folder):
+    table = pd.DataFrame({"module": range(3), "verdict": ["replicated", "partly", "not replicated"], "reason": "why"})
+    netbic.io.write_table(folder / "replication.tsv", table)
+    (folder / "replication.json").write_text('{"study": "<b>other.tsv", "n_shared": 2}')
+    text = netbic.report.write_report(folder).read_text()
+    for words in ("Replicated in", "Partly replicated in", "Not replicated in"):
+        assert f"{words} <bdi>&lt;b&gt;other.tsv</bdi> <span" in text
+    assert text.count("(not independent: 2 samples may be in both studies)") == 6
+    netbic.io.write_table(folder / "replication.tsv", table.head(2))
+    assert "eplicated in" not in netbic.report.write_report(folder).read_text()
+
+
+def test_diagnostics_that_say_nothing_against_the_genes_are_muted(folder):
+    text = netbic.report.write_report(folder).read_text()
+    badges = set(re.findall(r'class="flag( mild)?">([^<]+)<', text))
+    assert badges
+    for muted, badge in badges:
+        assert bool(muted) == (badge in judgement.MILD)
+
+
+def test_a_card_shows_the_leading_genes_unless_its_name_does(folder):
+    for number, module in enumerate(contents.gather(folder).modules):
+        assert module.leading_genes == []  # named after them
+        named = replace(module, name=f"some set: {', '.join(module.genes.names[3:6])}")
+        top = netbic.io.summary_table(netbic.load(folder))["top_genes"][number]
+        assert ", ".join(named.leading_genes) == top
+
+
+def test_without_a_network_there_is_no_place_for_one(study, tmp_path):
+    netbic.save(netbic.SparseGraphSVD(2, n_columns=40).fit(study.expression), tmp_path)
+    text = netbic.report.write_report(tmp_path).read_text()
+    assert "<h4>Network</h4>" not in text
+    assert "Edges inside the module" not in text

@@ -8,6 +8,13 @@ from netbic.association.contingency import chi_squared, fisher
 from netbic.association.correlation import pearson, spearman
 from netbic.association.cox import CoxModel, cox
 from netbic.association.directions import signed_effects
+from netbic.association.headlines import LEVEL as LEVEL
+from netbic.association.headlines import Answer as Answer
+from netbic.association.headlines import best_modules as best_modules
+from netbic.association.headlines import main_tests as main_tests
+from netbic.association.headlines import membership_tests as membership_tests
+from netbic.association.headlines import reliability as reliability
+from netbic.association.headlines import strongest
 from netbic.association.linear import linear_model, standardised_difference
 from netbic.association.matching import SampleMatch, match_samples
 from netbic.association.module_tests import TwoGroups, two_groups
@@ -19,10 +26,13 @@ from netbic.association.sample_table import read_variables
 from netbic.association.survival import kaplan_meier, log_rank
 from netbic.association.variables import Variable
 from netbic.association.variables import check_known as check_known
-from netbic.association.wording import in_words, strongest
+from netbic.association.wording import direction as direction
+from netbic.association.wording import in_words
+from netbic.association.wording import numbers as numbers
 from netbic.association.wording import variable_line as variable_line
 from netbic.association.writing import WRITTEN as WRITTEN
 from netbic.association.writing import stored_scores, write_associations
+from netbic.association.writing import stored_verdicts as stored_verdicts
 
 __all__ = [
     "Associations",

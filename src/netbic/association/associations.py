@@ -13,6 +13,7 @@ from scipy.stats import false_discovery_control
 
 from netbic.arrays import Floats
 from netbic.association.averages import Averages, repeated_measures
+from netbic.association.headlines import Words
 from netbic.association.matching import SampleMatch, match_samples
 from netbic.association.module_tests import Scores, all_tests
 from netbic.association.removed import Removed
@@ -61,18 +62,21 @@ class Associations:
     survival: tuple[tuple[str, str], ...] = ()
     by: tuple[str, ...] = ()
 
-    def lines(self) -> Iterator[str]:
+    def lines(self, verdicts: Words | None = None) -> Iterator[str]:
         """The summary as lines of text: matching, variables, and the strongest associations of each variable."""
         yield from self.match.lines()
         yield from map(variable_line, self.variables.to_dict("records"))
-        yield from self.findings()
+        yield from self.findings(verdicts)
 
-    def findings(self) -> Iterator[str]:
-        """The notes and the strongest associations of each variable as lines of text."""
+    def findings(self, verdicts: Words | None = None) -> Iterator[str]:
+        """The notes and the strongest associations of each variable as lines of text.
+
+        With verdicts (by the number of the module from 0), doubtful modules are marked, and listed after others.
+        """
         if self.adjusted_for:
             yield f"adjusted for {', '.join(self.adjusted_for)}; groups of samples are not tested"
         yield from self.notes
-        yield from strongest_lines(self.table)
+        yield from strongest_lines(self.table, verdicts)
 
 
 def associate(

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 import pandas as pd
 
-LEVEL: Final = 0.05  # largest q-value of an association
+from netbic.association.headlines import LEVEL, Words, distance, reliability, strongest
+
 _SHOWN = 3  # associations per variable
-_MAIN = ("Mann-Whitney", "linear model, level", "Spearman", "partial Spearman", "Cox score")
-_NONE = {"AUC": 0.5}  # effects without an association, if not 0
-_RATIOS = ("hazard ratio", "odds ratio")
 
 
 def variable_line(record: dict[Any, Any]) -> str:
@@ -32,65 +30,66 @@ def variable_line(record: dict[Any, Any]) -> str:
     return f"{record['name']}: {record['type']} ({record['reason']}){': ' * bool(listed)}{listed}{missing}"
 
 
-def strongest(table: pd.DataFrame) -> pd.DataFrame:
-    """The main test of every module and level (AUC, Spearman, Cox), the strongest of each variable first.
-
-    A level is listed once, with the module that separates it best; of two levels the one with higher scores, because
-    the other one says the same.
-    """
-    main = table[table["test"].isin(_MAIN) & table["p"].notna()]
-    main = main[~((main["test"] == "linear model, level") & (main["level"] == ""))]
-    away = [_distance(*pair) for pair in zip(main["effect"], main["effect_name"], strict=True)]
-    main = main.assign(_away=[abs(each) for each in away], _lower=[each < 0 for each in away])
-    main = main.sort_values(["p", "_away", "_lower"], ascending=[True, False, True], kind="stable")
-    parts = []
-    for _, own in main.groupby("variable", sort=False):
-        levels = own["level"].nunique()
-        if levels == 2:
-            own = own[~own["_lower"]]
-        parts.append(own if levels < 3 else own.drop_duplicates("level"))
-    order = {name: at for at, name in enumerate(table["variable"].unique())}
-    parts.sort(key=lambda own: order[own["variable"].iloc[0]] if len(own) else -1)
-    return pd.concat(parts).drop(columns=["_away", "_lower"]) if parts else main.drop(columns=["_away", "_lower"])
-
-
-def strongest_lines(table: pd.DataFrame) -> Iterator[str]:
-    """At most three associations per variable in words, or that there is none."""
-    for name, own in strongest(table).groupby("variable", sort=False):
+def strongest_lines(table: pd.DataFrame, verdicts: Words | None = None) -> Iterator[str]:
+    """At most three associations per variable in words, or that there is none; doubtful modules are marked."""
+    words = verdicts or {}
+    for name, own in strongest(table, words).groupby("variable", sort=False):
         found = own[own["q"] <= LEVEL].head(_SHOWN)
         for row in found.to_dict("records"):
-            yield f"{name}: {in_words(row)}"
+            yield f"{name}: {in_words(row, words)}"
         if found.empty and len(own):
-            yield f"{name}: no association (q <= {LEVEL}); the strongest: {in_words(own.iloc[0].to_dict())}"
+            yield f"{name}: no association (q <= {LEVEL}); the strongest: {in_words(own.iloc[0].to_dict(), words)}"
 
 
-def in_words(row: dict[Any, Any]) -> str:
-    """An association in words.
+def in_words(row: dict[Any, Any], verdicts: Words | None = None) -> str:
+    """An association in words; a module that is doubtful or repeats another one is marked.
 
     Examples
     --------
-    >>> row = {"module": 0, "level": "Basal", "effect": 0.012, "effect_name": "AUC", "q": 1.2e-40}
+    >>> row = {"module": 0, "level": "Basal", "effect": 0.012, "effect_name": "AUC", "q": 1e-40}
     >>> in_words(row)
     'Basal is lower in module 1 (AUC 0.01, q = 1e-40)'
-    >>> in_words({"module": 1, "level": "", "effect": 1.5, "effect_name": "hazard ratio per sd", "q": 0.002})
-    'the risk rises with module 2 (hazard ratio per sd 1.50, q = 0.002)'
+    >>> row |= {"level": "", "effect": 1.5, "effect_name": "hazard ratio per sd", "q": 0.002}
+    >>> in_words(row, {0: "doubtful"})
+    'the risk rises with module 1 (doubtful), hazard ratio per sd 1.50, q = 0.002'
     """
-    module, level, name = f"module {int(row['module']) + 1}", str(row["level"]), str(row["effect_name"])
-    more = _distance(float(row["effect"]), name) > 0
+    level, word = str(row["level"]), (verdicts or {}).get(int(row["module"]), "")
+    mark = f" ({word})" if reliability(word) else ""
+    module = f"module {int(row['module']) + 1}{mark}"
+    what = f"{level} is {direction(row)} in {module}" if level else f"{direction(row)} with {module}"
+    return f"{what}, {numbers(row)}" if mark else f"{what} ({numbers(row)})"
+
+
+def direction(row: dict[Any, Any]) -> str:
+    """What an association says about a level ("higher", "lower", "more often up"), a number or the risk.
+
+    Examples
+    --------
+    >>> row = {"level": "", "test": "Cox score", "effect": 1.5, "effect_name": "hazard ratio per sd"}
+    >>> direction(row), direction(row | {"level": "A", "test": "Mann-Whitney", "effect": 0.2, "effect_name": "AUC"})
+    ('the risk rises', 'lower')
+    """
+    name, test = str(row["effect_name"]), str(row.get("test", ""))
+    if test.startswith("Fisher"):
+        return f"more often {row.get('sides', test.removeprefix('Fisher, '))}"
+    more = distance(float(row["effect"]), name) > 0
+    if str(row["level"]):
+        return "higher" if more else "lower"
+    return f"{'the risk ' * name.startswith('hazard')}{'rises' if more else 'falls'}"
+
+
+def numbers(row: dict[Any, Any]) -> str:
+    """The effect and its q-value.
+
+    Examples
+    --------
+    >>> numbers({"effect": 0.0021, "effect_name": "AUC", "q": 6e-43})
+    'AUC 0.0021, q = 6e-43'
+    """
     q = float(row["q"])
-    numbers = f"({name} {_number(float(row['effect']))}, {f'q = {q:.1g}' if q > 0 else 'q < 1e-300'})"
-    if level:
-        return f"{level} is {'higher' if more else 'lower'} in {module} {numbers}"
-    if name.startswith(_RATIOS):
-        return f"the risk {'rises' if more else 'falls'} with {module} {numbers}"
-    return f"{'rises' if more else 'falls'} with {module} {numbers}"
+    return f"{row['effect_name']} {_number(float(row['effect']))}, {f'q = {q:.1g}' if q > 0 else 'q < 1e-300'}"
 
 
 def _number(effect: float) -> str:
     """Two decimals, more where they would hide that an effect is not complete."""
     return f"{effect:.2f}" if not 0 < min(abs(effect), abs(1 - effect)) < 0.005 else f"{effect:.4f}"
-
-
-def _distance(effect: float, name: str) -> float:
-    """How far an effect is from none, with its sign."""
-    return effect - (1.0 if name.startswith(_RATIOS) else _NONE.get(name, 0.0))

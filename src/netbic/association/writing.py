@@ -13,7 +13,7 @@ from netbic.files import add_files, json_bytes, read_table, table_bytes
 
 TABLE, SAMPLES, RECORD = "associations.tsv", "sample_info.tsv", "associations.json"
 WRITTEN: Final = (TABLE, SAMPLES, RECORD)
-_SCORES = "samples.tsv"
+_SCORES, _VERDICTS = "samples.tsv", "verdicts.tsv"
 
 
 def write_associations(found: Associations, folder: Path) -> None:
@@ -46,6 +46,18 @@ def sample_info(found: Associations) -> pd.DataFrame:
     table = table.reset_index(drop=True)
     table.insert(0, name, [str(sample) for sample in found.match.table.index])
     return table
+
+
+def stored_verdicts(folder: Path) -> dict[int, str]:
+    """The verdicts on the modules of the fit in a folder ("strong", "repeats 1", ...); empty if there are none."""
+    path = folder / _VERDICTS
+    if not path.is_file():
+        return {}
+    try:
+        table = read_table(path)
+        return {int(module): str(word) for module, word in zip(table["module"], table["verdict"], strict=True)}
+    except (ValueError, KeyError, OSError):
+        raise unusable(path, "cannot be read as a table of verdicts", "fit again") from None
 
 
 def stored_scores(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -151,7 +151,8 @@ def associate(folder: Path, **given: Any) -> None:
         scores, groups = netbic.association.stored_scores(folder)
         removed = netbic.association.Removed.of(netbic.load(folder))
         found = netbic.association.associate_scores(scores, groups, table, **chosen.keywords(), removed=removed)
-        for line in with_remarks(map(in_terms_of_command, found.lines()), removed):
+        known = netbic.association.stored_verdicts(folder)
+        for line in with_remarks(map(in_terms_of_command, found.lines(known)), removed):
             click.echo(line)
         if found.table.empty:
             raise click.ClickException(f"{_NOTHING} (reasons above), and nothing is written: give other columns")
@@ -244,7 +245,8 @@ class SampleTable:
         removed = netbic.association.Removed.of(model)
         found = netbic.association.associate_scores(scores, groups, self.table, **self.keywords, removed=removed)
         netbic.association.write_associations(found, folder)
-        yield from with_remarks(map(in_terms_of_command, found.findings()), removed)
+        known = netbic.association.stored_verdicts(folder)
+        yield from with_remarks(map(in_terms_of_command, found.findings(known)), removed)
         yield from written_lines(found, out)
 
 

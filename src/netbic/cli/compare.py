@@ -10,10 +10,10 @@ from typing import Any
 import click
 
 import netbic
-from netbic.cli.command import Command, File, reads_expression, split_lists
+from netbic.cli.command import Command, File, echo_report_is_older, reads_expression, split_lists
 
 _Folder = click.Path(exists=True, file_okay=False, path_type=Path)
-_TABLE = "replication.tsv"
+_TABLE, _RECORD = "replication.tsv", "replication.json"
 
 
 @click.command(cls=Command)
@@ -91,10 +91,25 @@ def replicate(
         netbic.io.write_table(out, found.table)
     else:
         with netbic.io.locked(folder):
-            netbic.files.add_files(folder, {_TABLE: netbic.files.table_bytes(folder / _TABLE, found.table)})
+            _write(folder, other, found)
     for line in _answer(model, found):
         click.echo(line)
     click.echo(f"{folder / _TABLE if out is None else out}")
+    if out is None:
+        echo_report_is_older(folder)
+
+
+def _write(folder: Path, other: str, found: netbic.comparison.Replication) -> None:
+    """Write the table and, for the report, which study it is about."""
+    record: dict[str, Any] = {
+        "study": Path(other).name,
+        "n_genes": found.n_genes,
+        "n_samples": found.n_samples,
+        "n_shared": found.n_shared,
+        "verdict": found.verdict,
+    }
+    table = netbic.files.table_bytes(folder / _TABLE, found.table)
+    netbic.files.add_files(folder, {_TABLE: table, _RECORD: netbic.files.json_bytes(record)})
 
 
 def _answer(model: netbic.SparseGraphSVD, found: netbic.comparison.Replication) -> Iterator[str]:
@@ -111,7 +126,7 @@ def _check_table(folder: Path, other: str, out: Path | None, force: bool) -> Non
     """Refuse to replace an input or a file of the user's."""
     inputs: dict[str, str | list[Path]] = {"the other study": other}
     if out is None:
-        netbic.files.check_writable(folder, [_TABLE], inputs)
+        netbic.files.check_writable(folder, [_TABLE, _RECORD], inputs)
     else:
         inputs["the modules"] = netbic.files.recorded_paths(folder)
         netbic.files.check_output_file(out, inputs, force=force)

@@ -30,14 +30,22 @@ def summary_lines(out: Path) -> Iterator[str]:
     variance = table["explained_variance_ratio"].sum()
     found = "1 module explains" if len(table) == 1 else f"{len(table)} modules explain"
     yield f"{found} {variance:.1%} of the variance. Tables: {out}/modules.tsv, {out}/summary.tsv"
-    for row in table.head(_LISTED_MODULES).to_dict("records"):
-        yield f"  module {row['module'] + 1}: {described(row)}"
+    for row, name in zip(table.head(_LISTED_MODULES).to_dict("records"), _gene_sets(out, len(table)), strict=False):
+        yield f"  module {row['module'] + 1}{f' ({name})' * bool(name)}: {described(row)}"
     if len(table) > _LISTED_MODULES:
         yield f"  and {len(table) - _LISTED_MODULES} more (see {out}/summary.tsv)"
     if "sample_kind" in table and table["sample_kind"].eq("gradient").any():
         yield f"gradient: the samples form no groups; use their scores ({out}/samples.tsv)"
     if "size_diagnostic" in table:  # not in folders of earlier versions
         yield from default_sizes(table)
+
+
+def _gene_sets(out: Path, n_modules: int) -> list[str]:
+    """The gene sets that modules are called after, as in the report; "" for those that are called after their genes."""
+    if not (out / "gene_sets.tsv").is_file():
+        return [""] * n_modules
+    modules, sets = (netbic.io.read_table(out / name) for name in ("modules.tsv", "gene_sets.tsv"))
+    return netbic.enrichment.naming_sets(modules, sets)
 
 
 def described(row: dict[Any, Any]) -> str:

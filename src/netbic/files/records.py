@@ -24,6 +24,7 @@ ADDED_FILES: Final = (
     "associations.tsv",
     "associations.json",
     "sample_info.tsv",
+    "replication.json",
     "replication.tsv",
     "gene_moments.npz",
     "heatmaps.npz",

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from netbic.association import signed_effects
+from netbic.association import (
+    LEVEL,
+    Answer,
+    best_modules,
+    direction,
+    main_tests,
+    membership_tests,
+    numbers,
+    reliability,
+    signed_effects,
+)
 
-LEVEL: Final = 0.05  # largest q-value of an association that is stated
 _STARS = ((0.001, "***"), (0.01, "**"), (LEVEL, "*"))
 _MOST_COLUMNS = 24
 _SENTENCES = 2
@@ -75,36 +85,54 @@ def findings(table: pd.DataFrame | None, module: int) -> list[str]:
     if table is None or table.empty:
         return []
     table = table[table["module"] == module]
-    drawn = signed_effects(table)
-    own = drawn[drawn["q"] <= LEVEL]
-    own = own.assign(away=own["signed"].abs()).sort_values(["q", "away"], ascending=[True, False], kind="stable")
-    grouped = table[table["test"].astype(str).str.startswith("Fisher") & (table["effect"] > 1) & (table["q"] <= LEVEL)]
-    both = pd.concat([own, _with_sides(grouped)]).drop_duplicates("variable")
-    return [_sentence(row) for row in both.head(_SENTENCES).to_dict("records")]
+    main = main_tests(table).sort_values("q", kind="stable")
+    both = pd.concat([main[main["q"] <= LEVEL], membership_tests(table)]).drop_duplicates("variable")
+    return [f"{row['variable']}:{_of_level(row)} {_statement(row)}" for row in both.head(_SENTENCES).to_dict("records")]
 
 
-def _with_sides(tests: pd.DataFrame) -> pd.DataFrame:
-    """The stronger one of the tests of up and of down of each level, with the sides at which it is significant."""
-    sides = tests["test"].str.removeprefix("Fisher, ").groupby([tests["variable"], tests["level"]])
-    together = sides.transform(lambda own: " and ".join(own)) if len(tests) else tests["test"]
-    return tests.assign(sides=together).sort_values("q", kind="stable")
+class AnswerLine(NamedTuple):
+    """The module that goes best with a label, a number or survival; None if there is none."""
+
+    label: str
+    module: int | None  # as it is numbered in the page
+    mark: str  # "doubtful" or "repeats 1"
+    text: str
 
 
-def _sentence(row: dict[Any, Any]) -> str:
-    level, effect = str(row["level"] or ""), float(row["effect"])
-    more = row["signed"] > 0
-    if str(row["test"]).startswith("Fisher"):
-        what = f"{row['variable']}: {level} more often {row['sides']}"
-    elif level:
-        what = f"{row['variable']}: {level} {'higher' if more else 'lower'}"
-    elif str(row["effect_name"]).startswith("hazard"):
-        what = f"{row['variable']}: risk {'rises' if more else 'falls'} with it"
-    else:
-        what = f"{row['variable']}: {'rises' if more else 'falls'} with it"
-    digits = 2 if min(abs(effect), abs(1 - effect)) >= 0.005 else 4  # two would hide that an effect is not complete
-    number = _minus(f"{effect:.{digits}f}") if np.isfinite(effect) else "\N{INFINITY}"
-    q = float(row["q"])
-    return f"{what} ({row['effect_name']} {number}, {f'q = {q:.1g}' if q > 0 else 'q < 1e-300'})"
+def answer_lines(table: pd.DataFrame | None, verdicts: Mapping[int, str]) -> tuple[list[AnswerLine], int]:
+    """The answers of `netbic.association.best_modules` as lines, and how many are left out.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> columns = ["module", "variable", "level", "test", "effect", "effect_name", "q"]
+    >>> table = pd.DataFrame([(2, "age", "", "Spearman", 0.5, "Spearman rho", 1e-9)], columns=columns)
+    >>> answer_lines(table, {2: "doubtful"})[0][0]
+    AnswerLine(label='age', module=3, mark='doubtful', text='rises with it (Spearman rho 0.50, q = 1e-09)')
+    """
+    if table is None or table.empty:
+        return [], 0
+    answers, n_left_out = best_modules(table, verdicts)
+    return [_line(answer, verdicts) for answer in answers], n_left_out
+
+
+def _line(answer: Answer, verdicts: Mapping[int, str]) -> AnswerLine:
+    label = f"{answer.variable}: {answer.level}" if answer.level else answer.variable
+    number, word = int(answer.row["module"]), verdicts.get(int(answer.row["module"]), "")
+    if answer.found:
+        return AnswerLine(label, number + 1, word if reliability(word) else "", _statement(answer.row))
+    return AnswerLine(label, None, "", f"no module (smallest q = {float(answer.row['q']):.2g})")
+
+
+def _of_level(row: dict[Any, Any]) -> str:
+    return f" {row['level']}" if row["level"] else ""
+
+
+def _statement(row: dict[Any, Any]) -> str:
+    """What the module says about it, with effect and q-value."""
+    effect, q = numbers(row).rsplit(", ", 1)
+    effect = effect.replace(" -", f" {_MINUS}").replace(" inf", " \N{INFINITY}")
+    return f"{direction(row)}{' with it' * (not row['level'])} ({effect}, {q})"
 
 
 def distinct_terms(terms: list[dict[str, Any]], most: int = 3, shared: float = 0.5) -> list[dict[str, Any]]:

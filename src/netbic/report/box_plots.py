@@ -34,6 +34,7 @@ class BoxPlot(NamedTuple):
     q: float
     boxes: list[Box]
     zero: float
+    test: str = ""  # of the smallest q-value
     kind: str = "boxes"
     width: int = _WIDTH
     row: int = _ROW

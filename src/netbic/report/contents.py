@@ -27,7 +27,7 @@ from netbic.estimators import (
 )
 from netbic.files import finished_record
 from netbic.readers import NetworkSummary
-from netbic.report.associations import AssociationGrid, findings
+from netbic.report.associations import AnswerLine, AssociationGrid, answer_lines, findings
 from netbic.report.box_plots import BoxPlot, box_plot
 from netbic.report.heatmaps import Heatmap
 from netbic.report.judgement import EXPLANATIONS, verdict_sentence
@@ -81,6 +81,7 @@ class Contents:
     sets_tested: bool = False
     tested: dict[str, Row] = field(default_factory=dict)  # recorded options, by table ("edges", "gene_sets")
     associations: AssociationGrid | None = None
+    answers: tuple[list[AnswerLine], int] = field(default_factory=lambda: ([], 0))  # and how many are left out
     sample_table: SampleTable | None = None
 
     @property
@@ -243,6 +244,7 @@ def gather(folder: Path, model: SparseGraphSVD | None = None, record: dict[str, 
     alignment, auto = read_record(folder / "alignment.json"), read_record(folder / "auto.json")
     tables, options = Tables.read(folder, model), enrichment_record(folder)
     levels = _levels(options)
+    words = {number: verdict.word for number, verdict in enumerate(tables.verdicts) if verdict is not None}
     return Contents(
         model,
         record,
@@ -258,6 +260,7 @@ def gather(folder: Path, model: SparseGraphSVD | None = None, record: dict[str, 
             if name in options and table is not None
         },
         associations=AssociationGrid.of(tables.associations, model.n_components_),
+        answers=answer_lines(tables.associations, words),
         sample_table=tables.sample_table,
     )
 
@@ -298,9 +301,7 @@ def _modules(model: SparseGraphSVD, tables: Tables, level: float) -> Iterator[Mo
             len(terms),
             level,
             tables.verdicts[number],
-            _by_sign(tables.scores[number], model.left_vectors_[:, number])
-            if selected[number]
-            else tables.scores[number],
+            _groups(tables.scores[number], model.left_vectors_[:, number], selected[number]),
             len(sample_names),
             tuple(map(str, gene_names[leading[np.isin(leading, recurrent)]])),
             selected[number],
@@ -308,6 +309,7 @@ def _modules(model: SparseGraphSVD, tables: Tables, level: float) -> Iterator[Mo
             tuple(findings(tables.associations, number)),
             tuple(_plots(tables.scores[number], tables.sample_table, number)),
             tuple(_strips(tables.heatmaps[number], tables.sample_table, number)),
+            tables.replication[number],
         )
 
 
@@ -316,25 +318,27 @@ def _plots(scores: SampleScores | None, table: SampleTable | None, module: int) 
     if scores is None or table is None:
         return
     tests = table.tests[table.tests["module"] == module]
-    for variable, q in table.strongest(module):
+    for variable, q, test in table.strongest(module):
         made: BoxPlot | SurvivalPlot | None = None
         if variable.kind in LEVELS:
             made = box_plot(scores.scores, variable, q)
         elif variable.kind == SURVIVAL:
             made = survival_plot(scores, variable, q, tests[tests["variable"].astype(str) == variable.name])
         if made is not None:
-            yield made
+            yield made._replace(test=test)
 
 
 def _strips(heatmap: Heatmap | None, table: SampleTable | None, module: int) -> list[Strip]:
     if heatmap is None or table is None:
         return []
-    ordered = [variable for variable, _ in table.strongest(module)]
+    ordered = [variable for variable, *_ in table.strongest(module)]
     return strips(ordered, heatmap.samples, first_colours(table.variables))
 
 
-def _by_sign(scores: SampleScores | None, weights: NDArray[Any]) -> SampleScores | None:
+def _groups(scores: SampleScores | None, weights: NDArray[Any], selected: bool) -> SampleScores | None:
     """Selected samples are up or down by the signs of their weights: groups of them are found in noise as well."""
+    if not selected:
+        return scores
     groups = np.where(weights > 0, "up", np.where(weights < 0, "down", "")).astype(object)
     return None if scores is None else replace(scores, groups=groups)
 

@@ -30,12 +30,47 @@ EXPLANATIONS: Final = {
 }
 
 
+MILD: Final = ("hub-driven", "edges as expected")  # diagnostics that say nothing against the genes
+
+
 class Diagnostic(NamedTuple):
     """What a reader should know about a module: its kind, the text of its badge, and a sentence."""
 
     kind: str
     badge: str
     text: str
+
+
+class Replicated(NamedTuple):
+    """Whether a module holds in another study: the verdict, the study, and the reason as a sentence."""
+
+    word: str
+    study: str
+    reason: str
+    n_shared: int = 0  # samples that may be in both studies
+
+    @property
+    def text(self) -> str:
+        """The verdict in words.
+
+        Examples
+        --------
+        >>> from netbic.report.judgement import Replicated
+        >>> Replicated("partly", "other.tsv", "").text
+        'partly replicated in'
+        """
+        if self.word in ("replicated", "partly", "not replicated"):
+            return f"{'partly replicated' if self.word == 'partly' else self.word} in"
+        return f"{self.word} whether it holds in"
+
+
+def replication_list(table: pd.DataFrame | None, record: Mapping[str, Any], n_modules: int) -> list[Replicated | None]:
+    """The verdicts in replication.tsv, by module; None if there is no table, or if it is about other modules."""
+    if table is None or table["module"].tolist() != list(range(n_modules)):
+        return [None] * n_modules
+    study, n_shared = str(record.get("study") or "another study"), int(record.get("n_shared", 0))
+    rows = zip(table["verdict"], table["reason"], strict=True)
+    return [Replicated(str(word), study, str(reason), n_shared) for word, reason in rows]
 
 
 class Verdict(NamedTuple):

@@ -16,7 +16,7 @@ from netbic.penalties import DIAGNOSTICS
 from netbic.report.associations import distinct_terms
 from netbic.report.box_plots import BoxPlot
 from netbic.report.heatmaps import Heatmap, picture
-from netbic.report.judgement import NO_EVIDENCE, Diagnostic, Verdict, repetition
+from netbic.report.judgement import NO_EVIDENCE, Diagnostic, Replicated, Verdict, repetition
 from netbic.report.network import Subnetwork
 from netbic.report.samples import SampleScores
 from netbic.report.strips import Strip
@@ -26,6 +26,7 @@ from netbic.solver import LARGE_GRAPH_SHARE, LOW_RANK
 Row = dict[str, Any]  # of a table, by column
 
 _HUB_SHARE, _FEW_EDGES, _BEYOND_EQUALS = 0.5, 10, 0.2
+_IN_NAMES, _LEADING = 3, 5  # genes in the names of modules, and in what netbic fit prints
 _TOP_MEMBERS, _HIGHEST, _LOWEST = 15, 8, 7
 _AXES = {"rows": "sample", "columns": "gene"}
 _END = {"rows": "which samples belong to the module", "columns": "where the module ends"}
@@ -84,6 +85,7 @@ class ModulePage:
     findings: tuple[str, ...] = ()  # its strongest associations with the sample table
     plots: tuple[BoxPlot | SurvivalPlot, ...] = ()  # of scores and survival, the smallest q-value first
     strips: tuple[Strip, ...] = ()  # above the heatmap
+    replication: Replicated | None = None  # in another study
 
     @property
     def label(self) -> int:
@@ -94,6 +96,12 @@ class ModulePage:
     def n_up(self) -> int:
         """The number of genes with positive weights."""
         return int((self.genes.weights > 0).sum())
+
+    @property
+    def leading_genes(self) -> list[str]:
+        """The genes with the largest absolute weights; none if the name shows them."""
+        shown = self.name.endswith(", ".join(self.genes.names[:_IN_NAMES]))
+        return [] if shown else self.genes.names[:_LEADING]
 
     @property
     def leading_terms(self) -> list[Row]:

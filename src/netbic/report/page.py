@@ -20,6 +20,7 @@ from netbic.readers import check_characters
 from netbic.report import charts
 from netbic.report.contents import Contents, gather
 from netbic.report.heatmaps import scale_picture
+from netbic.report.judgement import MILD
 from netbic.report.network import HEIGHT, WIDTH
 from netbic.solver import LARGE_GRAPH_SHARE
 
@@ -132,6 +133,7 @@ def _rendered(contents: Contents) -> str:
             policy=_policy(style, scripts),
             data=_as_json(_for_script(contents, drawn)),
             scale=scale_picture(),
+            mild=MILD,
             width=WIDTH,
             height=HEIGHT,
             much_graph=f"{LARGE_GRAPH_SHARE:.0%}",

@@ -41,11 +41,16 @@ class SampleTable:
         found = read_variables(columns, variables=list(types), types={**types, **orders}, survival=pairs or None)
         return cls(found, tests, record)
 
-    def strongest(self, module: int) -> list[tuple[Variable, float]]:
-        """The variables with the smallest q-values of their tests in a module, the smallest first; NaN if undefined."""
-        best = self.tests[self.tests["module"] == module].groupby("variable")["q"].min()
-        pairs = [(variable, float(best.get(variable.name, np.nan))) for variable in self.variables]
-        return sorted(pairs, key=lambda pair: np.nan_to_num(pair[1], nan=np.inf))
+    def strongest(self, module: int) -> list[tuple[Variable, float, str]]:
+        """The variables with the smallest q-values of their tests in a module, and these tests, the smallest q first.
+
+        NaN and "" if no test is defined.
+        """
+        tests = self.tests[(self.tests["module"] == module) & self.tests["q"].notna()]
+        best = tests.sort_values("q", kind="stable").drop_duplicates("variable")
+        rows = {str(row["variable"]): row for row in best.to_dict("records")}
+        found = [(variable, *_smallest(rows.get(variable.name))) for variable in self.variables]
+        return sorted(found, key=lambda each: np.nan_to_num(each[1], nan=np.inf))
 
     def adjusted_for(self) -> list[str]:
         """Covariates of the tests."""
@@ -58,6 +63,13 @@ class SampleTable:
             for variable in self.variables
             if variable.kind != SURVIVAL
         }
+
+
+def _smallest(row: dict[Any, Any] | None) -> tuple[float, str]:
+    """The q-value of a test, and the names of the test and the level."""
+    if row is None:
+        return np.nan, ""
+    return float(row["q"]), f"{row['test']}, {row['level']}" if row["level"] else str(row["test"])
 
 
 def _order(record: dict[str, Any], column: pd.Series[Any]) -> list[str]:

@@ -39,6 +39,7 @@ class SurvivalPlot(NamedTuple):
     split: str  # "median", "groups" or "others": what the curves compare
     log_rank: dict[str, Any] | None
     cox: dict[str, Any] | None
+    test: str = ""  # of the smallest q-value
     kind: str = "survival"
     left: int = _LEFT
     top: int = _TOP

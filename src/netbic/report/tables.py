@@ -14,13 +14,14 @@ from netbic.errors import unusable
 from netbic.estimators import SparseGraphSVD, names_of
 from netbic.files import read_json, read_table
 from netbic.report.heatmaps import Heatmap, read_heatmaps
-from netbic.report.judgement import Verdict, verdict_list
+from netbic.report.judgement import Replicated, Verdict, replication_list, verdict_list
 from netbic.report.sample_table import SampleTable
 from netbic.report.samples import SampleScores, sample_scores
 
 _EDGES = {"module", "n_nodes", "n_edges", "expected", "fold_change", "p_value", "q_value", "degree_q_value"}
 _SETS = {"module", "term", "name", "n_overlap", "n_term", "n_module", "fold_change", "q_value", "genes"}
 _VERDICTS = {"module", "verdict", "reason", "closest", "correlation", "gene_overlap"}
+_REPLICATION = {"module", "verdict", "reason"}
 _SAMPLES = {"module", "sample", "score", "group"}
 _ASSOCIATIONS = {"module", "variable", "level", "test", "n", "effect", "effect_name", "ci_low", "ci_high", "p", "q"}
 _AGAIN = "run netbic associate again"
@@ -37,6 +38,7 @@ class Tables:
     scores: list[SampleScores | None]
     associations: pd.DataFrame | None
     sample_table: SampleTable | None
+    replication: list[Replicated | None]
 
     @classmethod
     def read(cls, folder: Path, model: SparseGraphSVD) -> Self:
@@ -56,6 +58,11 @@ class Tables:
             scores,
             associations,
             SampleTable.of(info, associations, read_record(folder / "associations.json"), len(model.left_vectors_)),
+            replication_list(
+                _table(folder / "replication.tsv", _REPLICATION, "run netbic replicate again"),
+                read_record(folder / "replication.json"),
+                model.n_components_,
+            ),
         )
 
 
