@@ -81,7 +81,7 @@ class ModulePage:
     n_samples: int = 0  # of the data
     recurrent: tuple[str, ...] = ()  # its leading genes that lead half of the modules or more
     selected: bool = False  # whether samples were selected for their extreme scores
-    name: str = ""  # its best gene set and leading genes
+    name: str = ""  # a gene set or its leading genes
     findings: tuple[str, ...] = ()  # its strongest associations with the sample table
     plots: tuple[BoxPlot | SurvivalPlot, ...] = ()  # of scores and survival, the smallest q-value first
     strips: tuple[Strip, ...] = ()  # above the heatmap
