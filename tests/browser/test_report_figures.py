@@ -206,3 +206,23 @@ def test_survival_curves_and_box_plots_are_saved_with_their_words(labelled_folde
     content, _ = saved(page, module.locator(".survival").get_by_role("button", name="PNG"))
     assert Image.open(io.BytesIO(content)).width >= 1024
     assert page.evaluate("window.trapped") is None
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_the_lines_of_the_best_modules_fit_and_open_them(width, labelled_folder, opened):
+    page = opened(labelled_folder, width=width)
+    lines = page.locator(".answers tbody tr")
+    assert 3 <= lines.count() <= 12
+    for line in lines.all():
+        box = line.bounding_box()
+        assert box["x"] + box["width"] <= width
+    link = lines.locator("a").first
+    link.click()
+    assert page.locator(link.get_attribute("href")).is_visible()
+
+
+def test_a_wide_table_scrolls_inside_its_box(labelled_folder, opened):
+    page = opened(labelled_folder, width=700)
+    inner, outer = page.locator("#modules .wide").evaluate("box => [box.scrollWidth, box.clientWidth]")
+    assert inner > outer
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -15,6 +15,7 @@ import pytest
 from PIL import Image
 
 import netbic
+from netbic.cli.summary import summary_lines
 from netbic.report import charts, contents, heatmaps
 from netbic.report.network import subnetwork
 from netbic.report.page import _chance
@@ -139,6 +140,17 @@ def test_planted_gene_sets_are_shown_with_their_modules(folder, page):
     assert shown[-4:] == expected  # of the table; those of the cards come before
     assert set(expected) - {"none at q ≤ 0.05"} <= set(shown[:-4])
     for name in sets["name"]:
+        assert name in page.texts["bdi"]
+
+
+def test_terminal_and_cards_name_the_same_gene_sets(folder, page):
+    model, table = netbic.load(folder), netbic.io.read_table(folder / "gene_sets.tsv")
+    sets, names = (name(model, table) for name in (netbic.enrichment.naming_sets, netbic.enrichment.module_names))
+    assert any(sets)
+    lines = [line for line in summary_lines(folder) if line.startswith("  module ")]
+    for number, (line, own, name) in enumerate(zip(lines, sets, names, strict=True), start=1):
+        assert line.startswith(f"  module {number} ({own}): " if own else f"  module {number}: ")
+        assert name.startswith(own)
         assert name in page.texts["bdi"]
 
 
