@@ -339,3 +339,12 @@ def test_without_a_network_there_is_no_place_for_one(study, tmp_path):
     text = netbic.report.write_report(tmp_path).read_text()
     assert "<h4>Network</h4>" not in text
     assert "Edges inside the module" not in text
+
+
+def test_gene_sets_of_a_card_say_in_which_direction(folder):
+    module = contents.gather(folder).modules[0]
+    names, weights = module.genes.names, -np.abs(module.genes.weights)
+    weights[:4] *= -1
+    turned = replace(module, genes=module.genes._replace(weights=weights))
+    for own, side in ((names[:4], "up"), (names[3:8], "down"), (names[2:8], "up and down"), (names[:5], "up")):
+        assert turned.side_of({"genes": ", ".join(own)}) == side

@@ -3,6 +3,7 @@
 from netbic.enrichment.coexpression import coexpression
 from netbic.enrichment.edges import edges, held_out_edges
 from netbic.enrichment.gene_sets import gene_sets
+from netbic.enrichment.naming import ONE_SIDE as ONE_SIDE
 from netbic.enrichment.naming import module_names, naming_sets
 from netbic.enrichment.writing import DEFAULT_LEVEL as DEFAULT_LEVEL
 from netbic.enrichment.writing import enrichment_record as enrichment_record

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from netbic.enrichment import DEFAULT_LEVEL
+from netbic.enrichment import DEFAULT_LEVEL, ONE_SIDE
 from netbic.penalties import DIAGNOSTICS
 from netbic.report.associations import distinct_terms
 from netbic.report.box_plots import BoxPlot
@@ -102,6 +102,14 @@ class ModulePage:
         """The genes with the largest absolute weights; none if the name shows them."""
         shown = self.name.endswith(", ".join(self.genes.names[:_IN_NAMES]))
         return [] if shown else self.genes.names[:_LEADING]
+
+    def side_of(self, term: Row) -> str:
+        """The side of at least 80 % of the genes that a gene set has in the module, otherwise "up and down"."""
+        own = self.genes.weights[np.isin(self.genes.names, str(term["genes"]).split(", "))]
+        n_down = int((own < 0).sum())
+        if own.size and n_down >= ONE_SIDE * own.size:
+            return "down"
+        return "up" if own.size - n_down >= ONE_SIDE * own.size else "up and down"
 
     @property
     def leading_terms(self) -> list[Row]:
