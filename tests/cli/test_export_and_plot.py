@@ -21,8 +21,10 @@ def failed(done, code=2):
 @pytest.fixture
 def with_labels(results):
     table = pd.DataFrame({"sample": [f"s{k}" for k in range(20)], "kind": ["a"] * 8 + ["b"] * 12, "age": range(20)})
+    table = table.assign(days=range(1, 21), event=[1, 0] * 10)
     table.to_csv(results.parent / "labels.tsv", sep="\t", index=False)
-    assert run("associate", results, "--sample-info", results.parent / "labels.tsv").exit_code == 0
+    options = ("--variables", "kind,age", "--survival", "days,event")
+    assert run("associate", results, "--sample-info", results.parent / "labels.tsv", *options).exit_code == 0
     return results
 
 
@@ -97,6 +99,9 @@ def test_a_network_is_needed_for_networks(cohort, tmp_path):
         ("network", "pdf", ("--module", 1)),
         ("associations", "svg", ()),
         ("scores", "png", ("--annotate", "kind")),
+        ("scores", "png", ("--annotation", "age")),
+        ("survival", "svg", ("--module", 1, "--until", 15)),
+        ("survival", "png", ("--survival", "age,event")),
     ],
 )
 def test_figures_are_drawn(with_labels, tmp_path, kind, ending, options):
@@ -115,7 +120,11 @@ def test_what_cannot_be_drawn_is_said_in_one_line(results, cohort, tmp_path):
     out = tmp_path / "figure.png"
     assert "must end in .pdf, .png or .svg" in failed(run("plot", results, "scores", "--out", tmp_path / "fig.doc"))
     assert "has modules 1 to" in failed(run("plot", results, "scores", "--out", out, "--module", 99))
+    line = failed(run("plot", results, "scores", "--out", out, "--module", 0))
+    assert line.endswith("--module 0: modules count from 1 here, as in the report (in Python from 0)")
     assert "netbic associate" in failed(run("plot", results, "associations", "--out", out))
+    assert "--survival TIME,EVENT" in failed(run("plot", results, "survival", "--out", out))
+    assert "--until has no effect on scores" in failed(run("plot", results, "scores", "--out", out, "--until", 3))
     assert "netbic associate" in failed(run("plot", results, "scores", "--out", out, "--annotate", "kind"))
     assert "--module has no effect" in failed(run("plot", results, "associations", "--out", out, "--module", 1))
     (cohort / "expression.tsv").unlink()
@@ -125,7 +134,22 @@ def test_what_cannot_be_drawn_is_said_in_one_line(results, cohort, tmp_path):
 
 def test_an_unknown_column_is_named(with_labels, tmp_path):
     line = failed(run("plot", with_labels, "scores", "--out", tmp_path / "figure.png", "--annotate", "kindd"))
-    assert line.endswith("--annotate kindd: the sample table has no such column (there are: kind, age)")
+    assert line.endswith("--annotate kindd: the sample table has no such column (there are: kind, age, days, event)")
+
+
+def test_times_that_cannot_be_used_are_named(with_labels, tmp_path):
+    out = tmp_path / "figure.png"
+    line = failed(run("plot", with_labels, "survival", "--out", out, "--survival", "days"))
+    assert line.endswith("--survival days: name two columns, TIME,EVENT")
+    assert "'x'" in failed(run("plot", with_labels, "survival", "--out", out, "--survival", "days,x"), 1)
+    assert not out.exists()
+
+
+def test_labels_have_the_same_colour_whichever_are_drawn(with_labels, tmp_path):
+    for number, names in enumerate(("age,kind", "kind")):
+        done = run("plot", with_labels, "scores", "--out", tmp_path / f"{number}.svg", "--annotate", names)
+        assert done.exit_code == 0, done.output
+        assert b"#e69f00" in (tmp_path / f"{number}.svg").read_bytes()
 
 
 def test_data_of_another_study_are_refused(results, tmp_path):

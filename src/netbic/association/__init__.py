@@ -7,6 +7,7 @@ from netbic.association.averages import repeated_measures as repeated_measures
 from netbic.association.contingency import chi_squared, fisher
 from netbic.association.correlation import pearson, spearman
 from netbic.association.cox import CoxModel, cox
+from netbic.association.curves import SurvivalCurves, survival_curves
 from netbic.association.directions import signed_effects
 from netbic.association.linear import linear_model, standardised_difference
 from netbic.association.matching import SampleMatch, match_samples
@@ -30,6 +31,7 @@ __all__ = [
     "Removed",
     "Result",
     "SampleMatch",
+    "SurvivalCurves",
     "TwoGroups",
     "Variable",
     "associate",
@@ -51,6 +53,7 @@ __all__ = [
     "standardised_difference",
     "stored_scores",
     "strongest",
+    "survival_curves",
     "two_groups",
     "write_associations",
 ]

@@ -4,6 +4,7 @@ Every function draws into the matplotlib axes `ax` (None: a new figure) and retu
 the figure.
 """
 
+from netbic.pl.annotation import label_colours as label_colours
 from netbic.pl.associations import associations
 from netbic.pl.comparison import comparison
 from netbic.pl.convergence import convergence
@@ -16,6 +17,7 @@ from netbic.pl.recovery import recovery
 from netbic.pl.scores import scores
 from netbic.pl.singular_values import singular_values
 from netbic.pl.stability import stability
+from netbic.pl.survival import survival
 from netbic.pl.tuning import tuning
 
 __all__ = [
@@ -30,5 +32,6 @@ __all__ = [
     "scores",
     "singular_values",
     "stability",
+    "survival",
     "tuning",
 ]
