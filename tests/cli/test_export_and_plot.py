@@ -9,6 +9,7 @@ import netbic
 from support.output_folders import fit, run
 
 FORMATS = {"gmt": "modules.gmt", "lists": "lists.txt", "gct": "scores.gct", "cytoscape": "cytoscape"}
+FORMATS |= {"membership": "membership.tsv"}
 START = {"pdf": b"%PDF", "png": b"\x89PNG", "svg": b"<?xml"}
 
 
@@ -81,6 +82,19 @@ def test_the_expression_is_exported_if_it_is_there(results, cohort, tmp_path):
     assert "is for --format gct" in failed(
         run("export", results, "--format", "gmt", "--expression", tmp_path / "moved.tsv")
     )
+
+
+def test_the_membership_of_all_genes_is_exported(results, cohort, tmp_path):
+    assert run("export", results, "--format", "membership").exit_code == 0
+    table = pd.read_csv(results / "membership.tsv", sep="\t", index_col="gene")
+    expected = netbic.get.membership_df(results)
+    pd.testing.assert_frame_equal(table, expected.round(6), check_names=False)
+    assert "membership.tsv" in json.loads((results / "run.json").read_text())["files"]
+    (cohort / "expression.tsv").rename(tmp_path / "moved.tsv")
+    own = ("export", results, "--format", "membership", "--out", tmp_path / "own.tsv")
+    assert "say where they are (--expression)" in failed(run(*own), 1)
+    assert run(*own, "--expression", tmp_path / "moved.tsv").exit_code == 0
+    assert (tmp_path / "own.tsv").read_bytes() == (results / "membership.tsv").read_bytes()
 
 
 def test_a_network_is_needed_for_networks(cohort, tmp_path):

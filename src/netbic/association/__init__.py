@@ -11,6 +11,7 @@ from netbic.association.curves import SurvivalCurves, survival_curves
 from netbic.association.directions import signed_effects
 from netbic.association.linear import linear_model, standardised_difference
 from netbic.association.matching import SampleMatch, match_samples
+from netbic.association.membership import gene_membership
 from netbic.association.module_tests import TwoGroups, two_groups
 from netbic.association.rank_tests import kruskal_wallis, mann_whitney
 from netbic.association.removed import Removed
@@ -39,6 +40,7 @@ __all__ = [
     "chi_squared",
     "cox",
     "fisher",
+    "gene_membership",
     "in_words",
     "kaplan_meier",
     "kruskal_wallis",

@@ -113,7 +113,7 @@ def _sample_table(source: Any, table: pd.DataFrame | None, samples: Any) -> pd.D
     if table is None and isinstance(source, (str, Path)):
         table = Results.of(source).sample_info
         if table is None:
-            raise InputError(f"{source} has no sample table: run netbic associate with --sample-info and --survival")
+            raise InputError(f"{source} has no sample table: run netbic associate, or give `table`")
     if table is None:
         raise InputError("the sample table is missing: give `table`, with the names of the samples as index")
     return annotation_table(table, None, samples, most=None)
