@@ -12,6 +12,7 @@ from netbic.pl.enrichment import enrichment
 from netbic.pl.heatmap import heatmap
 from netbic.pl.layout import layout as layout
 from netbic.pl.loadings import loadings
+from netbic.pl.names import apart as apart
 from netbic.pl.network import network
 from netbic.pl.recovery import recovery
 from netbic.pl.scores import scores
