@@ -78,11 +78,8 @@ class PlotOptions:
         names = [name for name in tested if kinds.get(name) == "categorical"]
         if info is None or not names or not set(names) <= set(info.columns):
             return {}
-        found = netbic.association.read_variables(info, variables=names, types=dict.fromkeys(names, "categorical"))
-        counts = {each.name: [int((each.values == k).sum()) for k in range(len(each.levels))] for each in found}
-        return netbic.pl.label_colours(
-            {each.name: dict(zip(each.levels, counts[each.name], strict=True)) for each in found}
-        )
+        kinds = dict.fromkeys(names, "categorical")
+        return netbic.pl.variable_colours(netbic.association.read_variables(info, variables=names, types=kinds))
 
     def heatmap(self, ax: Axes | None) -> Axes:
         """The data of one module or of all."""

@@ -4,7 +4,7 @@ Every function draws into the matplotlib axes `ax` (None: a new figure) and retu
 the figure.
 """
 
-from netbic.pl.annotation import label_colours as label_colours
+from netbic.pl.annotation import variable_colours as variable_colours
 from netbic.pl.associations import associations
 from netbic.pl.comparison import comparison
 from netbic.pl.convergence import convergence

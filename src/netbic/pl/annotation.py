@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from netbic.arrays import kind_of
+from netbic.association import Variable
 from netbic.errors import InputError, shown
 from netbic.pl.canvas import LABELS, SEQUENTIAL, SMALL
 from netbic.pl.names import LITERAL, label_text
@@ -105,6 +106,15 @@ def label_colours(counts: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str
         found[name] = dict(zip(levels, _palette(len(levels), used), strict=True))
         used += len(own)
     return found
+
+
+def variable_colours(variables: Iterable[Variable]) -> dict[str, dict[str, str]]:
+    """The colours of the levels of all categorical variables among these, see `label_colours`."""
+    own = [variable for variable in variables if variable.kind == "categorical"]
+    counts = [np.bincount(each.values[each.known].astype(np.intp), minlength=len(each.levels)) for each in own]
+    return label_colours(
+        {each.name: dict(zip(each.levels, n.tolist(), strict=True)) for each, n in zip(own, counts, strict=True)}
+    )
 
 
 def _common(counts: Mapping[str, int]) -> list[str]:

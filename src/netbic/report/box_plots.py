@@ -62,7 +62,9 @@ def box_plot(scores: Floats, variable: Variable, q: float) -> BoxPlot | None:
 
 def _ticks(low: float, high: float) -> list[float]:
     """Round scores between the lowest and the highest one."""
-    locator = import_optional("matplotlib.ticker", "report", "a report").MaxNLocator(_MOST_TICKS - 1)
+    locator = import_optional("matplotlib.ticker", "report", "a report").MaxNLocator(
+        _MOST_TICKS - 1, steps=[1, 2, 5, 10]
+    )
     return [float(tick) for tick in locator.tick_values(low, high) if low <= tick <= high]
 
 
