@@ -69,17 +69,18 @@ class PlotOptions:
     @property
     def colours(self) -> dict[str, dict[str, str]]:
         """The colours of all labels that were tested, as in the report."""
-        info, path = self.results.sample_info, self.folder / "associations.json"
-        record = netbic.io.read_json(path) if path.is_file() else {}
-        recorded = record.get("variables", []) if isinstance(record, dict) else []
-        kinds = {str(each["name"]): each["type"] for each in recorded}
-        tests = self.results.tables.get("associations")
-        tested = [] if tests is None else [str(name) for name in tests["variable"].unique()]
-        names = [name for name in tested if kinds.get(name) == "categorical"]
-        if info is None or not names or not set(names) <= set(info.columns):
+        info, tests = self.results.sample_info, self.results.tables.get("associations")
+        if info is None or tests is None or self.annotate is None:
             return {}
+        path = self.folder / "associations.json"
+        record = netbic.io.read_json(path) if path.is_file() else {}
+        recorded = record.get("variables") if isinstance(record, dict) else None
+        entries = [each for each in recorded if isinstance(each, dict)] if isinstance(recorded, list) else []
+        labels = {str(each.get("name")) for each in entries if each.get("type") == "categorical"}
+        names = [name for name in dict.fromkeys(map(str, tests["variable"])) if name in labels and name in info]
         kinds = dict.fromkeys(names, "categorical")
-        return netbic.pl.variable_colours(netbic.association.read_variables(info, variables=names, types=kinds))
+        found = netbic.association.read_variables(info, variables=names, types=kinds) if names else []
+        return netbic.pl.variable_colours(found)
 
     def heatmap(self, ax: Axes | None) -> Axes:
         """The data of one module or of all."""

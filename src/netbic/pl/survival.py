@@ -124,6 +124,7 @@ def _tested(source: Any) -> tuple[str, str]:
     path = Path(source) / "associations.json" if isinstance(source, (str, Path)) else None
     record = read_json(path) if path is not None and path.is_file() else {}
     pairs = record.get("survival", []) if isinstance(record, dict) else []
+    pairs = [pair for pair in pairs if isinstance(pair, list) and len(pair) == 2] if isinstance(pairs, list) else []
     if len(pairs) == 1:
         return str(pairs[0][0]), str(pairs[0][1])
     found = f"{len(pairs)} pairs of columns were tested" if pairs else "no times are known"
