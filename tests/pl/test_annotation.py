@@ -9,7 +9,6 @@ import netbic
 from netbic import pl
 from netbic.pl.annotation import annotation_table, strips
 from netbic.pl.canvas import LABELS, module_colour
-from netbic.report.strips import first_colours
 from netbic.report.strips import strips as report_strips
 
 MISSING = (0.88, 0.88, 0.88)
@@ -139,7 +138,7 @@ def test_labels_have_the_colours_of_the_report():
     info = pd.DataFrame({"er": list("++--+-"), "kind": list("abcabc"), "age": np.arange(6.0)})
     variables = netbic.association.read_variables(info, types={"er": "categorical"})
     samples = np.arange(6)
-    theirs = report_strips(variables, samples, first_colours(variables))
+    theirs = report_strips(variables, samples, pl.variable_colours(variables))
     ours = strips(info.drop(columns="age"))
     for strip, other in zip(ours, theirs, strict=False):
         assert [(level, to_hex(colour).upper()) for level, colour in strip.legend] == other.keys

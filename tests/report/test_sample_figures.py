@@ -11,6 +11,7 @@ from PIL import Image
 
 import netbic
 from netbic.association import Variable, kaplan_meier
+from netbic.pl import variable_colours
 from netbic.report.box_plots import box_plot
 from netbic.report.charts import charts, correlation, jaccard
 from netbic.report.contents import gather
@@ -18,7 +19,7 @@ from netbic.report.heatmaps import Heatmap, row_names
 from netbic.report.sample_table import SampleTable
 from netbic.report.samples import SampleScores
 from netbic.report.settings import setting_rows
-from netbic.report.strips import PALETTE, strips
+from netbic.report.strips import strips
 from netbic.report.survival_curves import survival_plot
 from support import report_folders
 from support.commands import run_successfully
@@ -136,16 +137,16 @@ def test_times_on_the_axis_are_round_and_few(longest):
 
 def test_strips_have_a_colour_per_label_and_grey_for_missing():
     labels = categorical(["a", "b", None, "a"])
-    strip = strips([labels], np.array([3, 2, 1, 0]), {})[0]
-    assert drawn(strip) == [PALETTE[0], "#D4D4D4", PALETTE[1], PALETTE[0]]
-    assert strip.keys == [("a", PALETTE[0]), ("b", PALETTE[1]), ("missing", "#D4D4D4")]
+    strip = strips([labels], np.array([3, 2, 1, 0]), variable_colours([labels]))[0]
+    assert drawn(strip) == ["#E69F00", "#D4D4D4", "#0072B2", "#E69F00"]
+    assert strip.keys == [("a", "#E69F00"), ("b", "#0072B2"), ("missing", "#D4D4D4")]
 
 
 def test_rare_levels_share_a_colour():
-    labels = categorical([f"l{k}" for k in range(20) for _ in range(20 - k)])
-    strip = strips([labels], np.arange(labels.values.size), {})[0]
-    assert [label for label, _ in strip.keys] == ["l0", "l1", "l2", "l3", "l4", "l5", "other"]
-    assert len(set(drawn(strip))) == 7
+    labels = categorical([f"l{k:02}" for k in range(30) for _ in range(30 - k)])
+    strip = strips([labels], np.arange(labels.values.size), variable_colours([labels]))[0]
+    assert [label for label, _ in strip.keys] == [*(f"l{k:02}" for k in range(19)), "other"]
+    assert len(set(drawn(strip))) == 20
 
 
 def test_numbers_are_shades_from_the_lowest_to_the_highest():
