@@ -17,12 +17,13 @@ import pandas as pd
 
 from netbic import tl
 from netbic.arrays import check_choice, kind_of
+from netbic.association import gene_membership
 from netbic.enrichment import gene_sets as enriched_sets
 from netbic.errors import InputError
 from netbic.estimators import SparseGraphSVD, fitted_model, heaviest, is_model, module_scores, names_of, own_covariates
 from netbic.exports import Results
 from netbic.outofcore import select_columns
-from netbic.storage import load, sides_of
+from netbic.storage import load, read_again, sides_of
 
 __all__ = ["associations_df", "gene_sets_df", "modules_df", "scores_df", "verdicts_df"]
 
@@ -118,6 +119,41 @@ def scores_df(source: Any, X: Any = None, *, key: str = "netbic", covariates: An
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X (has feature names|does not have valid)")  # as of a model from AnnData
         return _scores_table(module_scores(model, X, covariates=covariates), samples)
+
+
+def membership_df(source: Any, X: Any = None, *, key: str = "netbic") -> pd.DataFrame:
+    """The membership of all genes in all modules: a row per gene, a column per module (`module_1`, ...).
+
+    It is the correlation of the gene with the scores of the module, which WGCNA calls kME; see
+    :func:`netbic.association.gene_membership`.
+
+    Parameters
+    ----------
+    source : SparseGraphSVD, AnnData, or folder of a fit
+    X : array, DataFrame, sparse matrix or Dask array, optional
+        The data, if the source is a model. Default for a folder: they are read from where they were at the fit.
+    key : str
+        Key of the modules in an AnnData object.
+
+    Examples
+    --------
+    >>> import netbic
+    >>> study = netbic.simulate.cohort(200, 500, n_modules=2, strength=2, random_state=0)
+    >>> model = netbic.SparseGraphSVD(2, n_columns=60).fit(study.expression)
+    >>> netbic.get.membership_df(model, study.expression).loc[["GENE0345", "GENE0148"]].round(2)
+              module_1  module_2
+    GENE0345      0.78      0.03
+    GENE0148     -0.81      0.06
+    """
+    model = _model(source, key)
+    if X is None and kind_of(source) == "anndata":
+        used = np.flatnonzero(np.asarray(source.varm[f"{key}_preparation"])[:, 2] == 1)
+        X = select_columns(tl.matrix_of(source, key), used)
+    elif X is None and isinstance(source, (str, Path)):
+        X = read_again(source).matrix
+    elif X is None:
+        raise InputError("the membership of genes needs the data: give X")
+    return _scores_table(gene_membership(model, X), names_of(model, "columns"))
 
 
 def gene_sets_df(

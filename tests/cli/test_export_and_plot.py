@@ -9,6 +9,7 @@ import netbic
 from support.output_folders import fit, run
 
 FORMATS = {"gmt": "modules.gmt", "lists": "lists.txt", "gct": "scores.gct", "cytoscape": "cytoscape"}
+FORMATS |= {"membership": "membership.tsv"}
 START = {"pdf": b"%PDF", "png": b"\x89PNG", "svg": b"<?xml"}
 
 
@@ -21,8 +22,10 @@ def failed(done, code=2):
 @pytest.fixture
 def with_labels(results):
     table = pd.DataFrame({"sample": [f"s{k}" for k in range(20)], "kind": ["a"] * 8 + ["b"] * 12, "age": range(20)})
+    table = table.assign(days=range(1, 21), event=[1, 0] * 10)
     table.to_csv(results.parent / "labels.tsv", sep="\t", index=False)
-    assert run("associate", results, "--sample-info", results.parent / "labels.tsv").exit_code == 0
+    options = ("--variables", "kind,age", "--survival", "days,event")
+    assert run("associate", results, "--sample-info", results.parent / "labels.tsv", *options).exit_code == 0
     return results
 
 
@@ -81,6 +84,19 @@ def test_the_expression_is_exported_if_it_is_there(results, cohort, tmp_path):
     )
 
 
+def test_the_membership_of_all_genes_is_exported(results, cohort, tmp_path):
+    assert run("export", results, "--format", "membership").exit_code == 0
+    table = pd.read_csv(results / "membership.tsv", sep="\t", index_col="gene")
+    expected = netbic.get.membership_df(results)
+    pd.testing.assert_frame_equal(table, expected.round(6), check_names=False)
+    assert "membership.tsv" in json.loads((results / "run.json").read_text())["files"]
+    (cohort / "expression.tsv").rename(tmp_path / "moved.tsv")
+    own = ("export", results, "--format", "membership", "--out", tmp_path / "own.tsv")
+    assert "say where they are (--expression)" in failed(run(*own), 1)
+    assert run(*own, "--expression", tmp_path / "moved.tsv").exit_code == 0
+    assert (tmp_path / "own.tsv").read_bytes() == (results / "membership.tsv").read_bytes()
+
+
 def test_a_network_is_needed_for_networks(cohort, tmp_path):
     assert (
         run("fit", cohort / "expression.tsv", "--out", tmp_path / "plain", "--modules", 1, "--no-report").exit_code == 0
@@ -97,6 +113,9 @@ def test_a_network_is_needed_for_networks(cohort, tmp_path):
         ("network", "pdf", ("--module", 1)),
         ("associations", "svg", ()),
         ("scores", "png", ("--annotate", "kind")),
+        ("scores", "png", ("--annotation", "age")),
+        ("survival", "svg", ("--module", 1, "--until", 15)),
+        ("survival", "png", ("--survival", "age,event")),
     ],
 )
 def test_figures_are_drawn(with_labels, tmp_path, kind, ending, options):
@@ -115,7 +134,11 @@ def test_what_cannot_be_drawn_is_said_in_one_line(results, cohort, tmp_path):
     out = tmp_path / "figure.png"
     assert "must end in .pdf, .png or .svg" in failed(run("plot", results, "scores", "--out", tmp_path / "fig.doc"))
     assert "has modules 1 to" in failed(run("plot", results, "scores", "--out", out, "--module", 99))
+    line = failed(run("plot", results, "scores", "--out", out, "--module", 0))
+    assert line.endswith("--module 0: modules count from 1 here, as in the report (in Python from 0)")
     assert "netbic associate" in failed(run("plot", results, "associations", "--out", out))
+    assert "--survival TIME,EVENT" in failed(run("plot", results, "survival", "--out", out))
+    assert "--until has no effect on scores" in failed(run("plot", results, "scores", "--out", out, "--until", 3))
     assert "netbic associate" in failed(run("plot", results, "scores", "--out", out, "--annotate", "kind"))
     assert "--module has no effect" in failed(run("plot", results, "associations", "--out", out, "--module", 1))
     (cohort / "expression.tsv").unlink()
@@ -125,7 +148,29 @@ def test_what_cannot_be_drawn_is_said_in_one_line(results, cohort, tmp_path):
 
 def test_an_unknown_column_is_named(with_labels, tmp_path):
     line = failed(run("plot", with_labels, "scores", "--out", tmp_path / "figure.png", "--annotate", "kindd"))
-    assert line.endswith("--annotate kindd: the sample table has no such column (there are: kind, age)")
+    assert line.endswith("--annotate kindd: the sample table has no such column (there are: kind, age, days, event)")
+
+
+def test_times_that_cannot_be_used_are_named(with_labels, tmp_path):
+    out = tmp_path / "figure.png"
+    line = failed(run("plot", with_labels, "survival", "--out", out, "--survival", "days"))
+    assert line.endswith("--survival days: name two columns, TIME,EVENT")
+    assert "'x'" in failed(run("plot", with_labels, "survival", "--out", out, "--survival", "days,x"), 1)
+    assert not out.exists()
+
+
+def test_labels_have_the_same_colour_whichever_are_drawn(with_labels, tmp_path):
+    for number, names in enumerate(("age,kind", "kind")):
+        done = run("plot", with_labels, "scores", "--out", tmp_path / f"{number}.svg", "--annotate", names)
+        assert done.exit_code == 0, done.output
+        assert b"#e69f00" in (tmp_path / f"{number}.svg").read_bytes()
+    other = {"sample": [f"s{k}" for k in range(20)], "first": list("xy") * 10, "kind": ["a"] * 8 + ["b"] * 12}
+    pd.DataFrame(other).to_csv(tmp_path / "other.tsv", sep="\t", index=False)
+    assert run("associate", with_labels, "--sample-info", tmp_path / "other.tsv").exit_code == 0
+    run("plot", with_labels, "scores", "--out", tmp_path / "after.svg", "--annotate", "kind")
+    drawn = (tmp_path / "after.svg").read_bytes()
+    assert b"#e69f00" not in drawn  # the colours of the first variable, which is not drawn
+    assert b"#009e73" in drawn
 
 
 def test_data_of_another_study_are_refused(results, tmp_path):
@@ -134,6 +179,14 @@ def test_data_of_another_study_are_refused(results, tmp_path):
     out = tmp_path / "figure.png"
     line = failed(run("plot", results, "heatmap", "--out", out, "--expression", tmp_path / "other.tsv"), 1)
     assert "of the fit: give the data of the fit" in line
+
+
+@pytest.mark.parametrize("record", ["[]", '{"variables": 3, "survival": 3}', '{"variables": [1], "survival": [1]}'])
+def test_a_record_that_was_changed_is_no_traceback(with_labels, tmp_path, record):
+    (with_labels / "associations.json").write_text(record)
+    done = run("plot", with_labels, "scores", "--annotate", "kind", "--out", tmp_path / "s.png")
+    assert done.exit_code == 0, done.output
+    assert "no times are known" in failed(run("plot", with_labels, "survival", "--out", tmp_path / "f.png"), 1)
 
 
 def test_damaged_tables_are_named(with_labels, tmp_path):

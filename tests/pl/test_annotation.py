@@ -3,10 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.colors import to_hex, to_rgb
 
 import netbic
 from netbic import pl
 from netbic.pl.annotation import annotation_table, strips
+from netbic.pl.canvas import LABELS, module_colour
+from netbic.report.strips import strips as report_strips
 
 MISSING = (0.88, 0.88, 0.88)
 
@@ -129,3 +132,40 @@ def test_scores_of_a_table_are_those_of_the_model(study, model):
         pl.scores(table, module=9)
     with pytest.raises(netbic.InputError, match="no column 'group'"):
         pl.scores(table.drop(columns="group"))
+
+
+def test_labels_have_the_colours_of_the_report():
+    info = pd.DataFrame({"er": list("++--+-"), "kind": list("abcabc"), "age": np.arange(6.0)})
+    variables = netbic.association.read_variables(info, types={"er": "categorical"})
+    samples = np.arange(6)
+    theirs = report_strips(variables, samples, pl.variable_colours(variables))
+    ours = strips(info.drop(columns="age"))
+    for strip, other in zip(ours, theirs, strict=False):
+        assert [(level, to_hex(colour).upper()) for level, colour in strip.legend] == other.keys
+    alone = strips(info[["kind"]], {"kind": dict(theirs[1].keys)})
+    np.testing.assert_array_equal(alone[0].colours, ours[1].colours)
+
+
+def test_colours_of_modules_differ_from_each_other_and_from_labels():
+    colours = [module_colour(k) for k in range(10)]
+    assert len({*colours, *LABELS}) == 10 + len(LABELS)
+    rgb = np.array([to_rgb(colour) for colour in (*colours, *LABELS)])
+    apart = np.linalg.norm(rgb[:, None] - rgb[None], axis=2) + 9 * np.eye(len(rgb))
+    assert apart[:10].min() > 0.19
+
+
+def test_numbers_below_a_histogram_have_a_legend(study, model, info):
+    ax = pl.scores(model, study.expression, 1, annotation=info[["age", "kind"]])
+    low, high = info["age"].min(), info["age"].max()
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert texts == ["age", f"{low:.3g}", f"{(low + high) / 2:.3g}", f"{high:.3g}", "missing"]
+    given = {"kind": {"a": "#000000", "b": "#111111", "c": "#222222"}}
+    ax = pl.scores(model, study.expression, 1, annotation=info["kind"], colours=given, names=["x", "y", "z"])
+    assert to_hex(ax.collections[0].get_color()[0]) == "#000000"
+    assert ax.get_title(loc="left").startswith("Module 2: y\n")
+
+
+def test_names_of_modules_are_listed_below_a_heatmap(study, model):
+    ax = pl.heatmap(model, study.expression, modules=[2, 0], names=["a$b$", "b", "c"])
+    assert "3: c\n1: a$b$" in [text.get_text() for text in ax.texts]
+    ax.figure.canvas.draw()

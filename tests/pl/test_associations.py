@@ -101,5 +101,15 @@ def test_an_annotated_object_has_its_own_table():
     ]
     assert texts[0] == texts[1]
     assert len(texts[0]) == 1
-    with pytest.raises(TypeError, match="source=int: expected an AnnData object or the folder of a fit"):
+    with pytest.raises(TypeError, match=r"table=int: expected the result of netbic.associate or its \.table"):
         pl.associations(3)
+
+
+def test_the_result_of_associate_is_taken_as_it_is():
+    study = netbic.simulate.cohort(60, 100, n_modules=1, strength=2, random_state=0)
+    model = netbic.SparseGraphSVD(1, n_columns=20).fit(study.expression)
+    labels = pd.DataFrame({"site": np.where(np.arange(60) % 2, "a", "b")}, index=study.expression.index)
+    found = netbic.associate(model, study.expression, labels)
+    texts = [[text.get_text() for text in pl.associations(given).texts] for given in (found, found.table)]
+    assert texts[0] == texts[1]
+    assert len(texts[0]) == 1

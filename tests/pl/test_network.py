@@ -70,16 +70,23 @@ def test_the_heaviest_and_the_hubs_are_named(study, model):
 
 
 @pytest.mark.parametrize("size", [(3, 3), (6, 5), (12, 9)])
-def test_labels_cover_neither_each_other_nor_named_nodes(model, size):
+def test_labels_cover_neither_each_other_nor_nodes(model, size):
     ax = pl.network(model, 0, n_labels=40, ax=Figure(figsize=size, layout="constrained").subplots())
     ax.figure.draw_without_rendering()
     boxes = [text.get_window_extent() for text in written(ax)]
     assert len(boxes) >= 3
     assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
-    for text, box in zip(written(ax), boxes, strict=True):
-        for other in written(ax):
-            x, y = ax.transData.transform(other.xy)
-            assert text is other or not (box.x0 < x < box.x1 and box.y0 < y < box.y1)
+    for x, y in ax.transData.transform(parts(ax)[0].get_offsets()):
+        assert not any(box.x0 < x < box.x1 and box.y0 < y < box.y1 for box in boxes)
+
+
+def test_the_next_gene_gets_a_label_where_one_has_no_room(model):
+    assert len(written(pl.network(model, 0, n_labels=8))) == 8
+
+
+def test_the_title_has_the_name_of_the_module(model):
+    title = pl.network(model, 1, names=["a", "$b$", "c"]).get_title(loc="left")
+    assert title.startswith("Module 2: $b$\n50 genes, ")
 
 
 def test_members_without_an_edge_are_drawn_below(model):

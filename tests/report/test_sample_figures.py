@@ -11,13 +11,15 @@ from PIL import Image
 
 import netbic
 from netbic.association import Variable, kaplan_meier
+from netbic.pl import variable_colours
 from netbic.report.box_plots import box_plot
 from netbic.report.charts import charts, correlation, jaccard
 from netbic.report.contents import gather
+from netbic.report.heatmaps import Heatmap, row_names
 from netbic.report.sample_table import SampleTable
 from netbic.report.samples import SampleScores
 from netbic.report.settings import setting_rows
-from netbic.report.strips import PALETTE, strips
+from netbic.report.strips import strips
 from netbic.report.survival_curves import survival_plot
 from support import report_folders
 from support.commands import run_successfully
@@ -135,16 +137,16 @@ def test_times_on_the_axis_are_round_and_few(longest):
 
 def test_strips_have_a_colour_per_label_and_grey_for_missing():
     labels = categorical(["a", "b", None, "a"])
-    strip = strips([labels], np.array([3, 2, 1, 0]), {})[0]
-    assert drawn(strip) == [PALETTE[0], "#D4D4D4", PALETTE[1], PALETTE[0]]
-    assert strip.keys == [("a", PALETTE[0]), ("b", PALETTE[1]), ("missing", "#D4D4D4")]
+    strip = strips([labels], np.array([3, 2, 1, 0]), variable_colours([labels]))[0]
+    assert drawn(strip) == ["#E69F00", "#D4D4D4", "#0072B2", "#E69F00"]
+    assert strip.keys == [("a", "#E69F00"), ("b", "#0072B2"), ("missing", "#D4D4D4")]
 
 
 def test_rare_levels_share_a_colour():
-    labels = categorical([f"l{k}" for k in range(20) for _ in range(20 - k)])
-    strip = strips([labels], np.arange(labels.values.size), {})[0]
-    assert [label for label, _ in strip.keys] == ["l0", "l1", "l2", "l3", "l4", "l5", "other"]
-    assert len(set(drawn(strip))) == 7
+    labels = categorical([f"l{k:02}" for k in range(30) for _ in range(30 - k)])
+    strip = strips([labels], np.arange(labels.values.size), variable_colours([labels]))[0]
+    assert [label for label, _ in strip.keys] == [*(f"l{k:02}" for k in range(19)), "other"]
+    assert len(set(drawn(strip))) == 20
 
 
 def test_numbers_are_shades_from_the_lowest_to_the_highest():
@@ -269,3 +271,26 @@ def test_parameters_are_listed_with_covariates_of_models_of_other_origin():
     model = netbic.SparseGraphSVD(1, n_columns=20).fit(study.expression, covariates=table)
     assert setting_rows(model, None)[-1][0] == "covariates removed from the data"
     assert "batch" in setting_rows(model, None)[-1][1]
+
+
+def test_box_plots_have_round_numbers_on_their_axis():
+    scores = np.linspace(-7.3, 12.1, 60)
+    plot = box_plot(scores, categorical(["a", "b"] * 30), 0.5)
+    numbers = [float(label.replace("\N{MINUS SIGN}", "-")) for _, label in plot.ticks]
+    assert 0 in numbers
+    assert 3 <= len(numbers) <= 6
+    assert all(number == round(number) for number in numbers)
+    places = [plot.width * (number + 7.3) / 19.4 for number in numbers]
+    np.testing.assert_allclose([place for place, _ in plot.ticks], places, atol=0.1)
+
+
+def test_names_beside_a_heatmap_are_those_of_the_leading_genes():
+    genes, weights = np.arange(100, 400), np.linspace(1, -0.5, 300)
+    order = np.argsort(-np.abs(weights))
+    members = genes[order], weights[order], [f"g{k}" for k in genes[order]]
+    found = row_names(Heatmap(np.zeros((300, 2), np.int8), 1.0, genes, np.arange(2)), *members)
+    assert 12 <= len(found) <= 20
+    assert found[0] == (0.17, "g100")
+    assert np.diff([place for place, _ in found]).min() >= 5 - 0.02
+    few = row_names(Heatmap(np.zeros((4, 2), np.int8), 1.0, genes[:4], np.arange(2)), *members)
+    assert few == [(12.5, "g100"), (37.5, "g101"), (62.5, "g102"), (87.5, "g103")]

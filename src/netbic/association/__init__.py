@@ -7,6 +7,7 @@ from netbic.association.averages import repeated_measures as repeated_measures
 from netbic.association.contingency import chi_squared, fisher
 from netbic.association.correlation import pearson, spearman
 from netbic.association.cox import CoxModel, cox
+from netbic.association.curves import SurvivalCurves, survival_curves
 from netbic.association.directions import signed_effects
 from netbic.association.headlines import LEVEL as LEVEL
 from netbic.association.headlines import Answer as Answer
@@ -17,6 +18,7 @@ from netbic.association.headlines import reliability as reliability
 from netbic.association.headlines import strongest
 from netbic.association.linear import linear_model, standardised_difference
 from netbic.association.matching import SampleMatch, match_samples
+from netbic.association.membership import gene_membership
 from netbic.association.module_tests import TwoGroups, two_groups
 from netbic.association.rank_tests import kruskal_wallis, mann_whitney
 from netbic.association.removed import Removed
@@ -40,6 +42,7 @@ __all__ = [
     "Removed",
     "Result",
     "SampleMatch",
+    "SurvivalCurves",
     "TwoGroups",
     "Variable",
     "associate",
@@ -47,6 +50,7 @@ __all__ = [
     "chi_squared",
     "cox",
     "fisher",
+    "gene_membership",
     "in_words",
     "kaplan_meier",
     "kruskal_wallis",
@@ -61,6 +65,7 @@ __all__ = [
     "standardised_difference",
     "stored_scores",
     "strongest",
+    "survival_curves",
     "two_groups",
     "write_associations",
 ]

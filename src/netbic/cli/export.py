@@ -13,7 +13,7 @@ from netbic.cli.command import Command, File
 from netbic.cli.wording import counted
 
 _TARGETS = {"gmt": "modules.gmt", "lists": "lists.txt", "xlsx": "modules.xlsx", "gct": "scores.gct"}
-_TARGETS |= {"cytoscape": "cytoscape"}
+_TARGETS |= {"cytoscape": "cytoscape", "membership": "membership.tsv"}
 
 
 @click.command(cls=Command)
@@ -22,14 +22,14 @@ _TARGETS |= {"cytoscape": "cytoscape"}
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    show_default="FOLDER/modules.gmt, lists.txt, modules.xlsx, scores.gct or cytoscape",
+    show_default="FOLDER/modules.gmt, lists.txt, modules.xlsx, scores.gct, cytoscape or membership.tsv",
     help="File to write; for cytoscape, and for lists unless it ends in .txt, a new folder.",
 )
 @click.option(
     "--expression",
     type=File,
     show_default="where they were at the fit",
-    help="The data of the fit, for the expression of the genes (gct).",
+    help="The data of the fit (gct, membership).",
 )
 @click.option("--force", is_flag=True, help="Replace existing files.")
 def export(folder: Path, kind: str, out: Path | None, expression: str | None, force: bool) -> None:
@@ -41,11 +41,12 @@ def export(folder: Path, kind: str, out: Path | None, expression: str | None, fo
     xlsx       a workbook: summary, a sheet per module, gene sets, associations
     gct        scores and expression, GCT 1.3 (Morpheus)
     cytoscape  the network of each module as GraphML and Cytoscape JSON
+    membership correlation of every gene with the scores of every module (kME)
 
     Up are genes with positive weights, down those with negative weights. Modules count from 1, as in the report.
     """
-    if expression is not None and kind != "gct":
-        raise click.UsageError("--expression is for --format gct")
+    if expression is not None and kind not in ("gct", "membership"):
+        raise click.UsageError("--expression is for --format gct and membership")
     path = folder / _TARGETS[kind] if out is None else out
     in_place = path.absolute().parent == folder.absolute()
     with netbic.io.locked(folder) if in_place else nullcontext():
@@ -62,6 +63,11 @@ def _written(
     if kind == "gct":
         yield f"{netbic.exports.write_scores_gct(results, path, force=force)}: scores of {modules}"
         yield _expression(results, path, expression, force)
+        return
+    if kind == "membership":
+        data = netbic.io.read_again(str(results.folder), expression)
+        written = netbic.exports.write_membership(results, data.matrix, path, force=force)
+        yield f"{written}: {len(data.genes):,} genes by {modules}"
         return
     if kind == "cytoscape" and results.model.column_graph is None:
         raise click.UsageError("the modules were found without a network (netbic fit --graph): there is none to export")

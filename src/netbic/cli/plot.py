@@ -28,6 +28,8 @@ class PlotOptions:
     folder: Path
     module: int | None
     annotate: str | None
+    survival: str | None
+    until: float | None
     expression: str | None
 
     @cached_property
@@ -39,6 +41,8 @@ class PlotOptions:
     def number(self) -> int:
         """The module, counted from 0; the first one if none is named."""
         asked = 1 if self.module is None else self.module
+        if asked < 1:
+            raise click.UsageError(f"--module {asked}: modules count from 1 here, as in the report (in Python from 0)")
         if asked > self.results.n_modules:
             has = f"modules 1 to {self.results.n_modules}" if self.results.n_modules else "no modules"
             raise click.UsageError(f"--module {asked} but {self.folder} has {has}")
@@ -62,11 +66,28 @@ class PlotOptions:
             )
         return info[names]
 
+    @property
+    def colours(self) -> dict[str, dict[str, str]]:
+        """The colours of all labels that were tested, as in the report."""
+        info, tests = self.results.sample_info, self.results.tables.get("associations")
+        if info is None or tests is None or self.annotate is None:
+            return {}
+        path = self.folder / "associations.json"
+        record = netbic.io.read_json(path) if path.is_file() else {}
+        recorded = record.get("variables") if isinstance(record, dict) else None
+        entries = [each for each in recorded if isinstance(each, dict)] if isinstance(recorded, list) else []
+        labels = {str(each.get("name")) for each in entries if each.get("type") == "categorical"}
+        names = [name for name in dict.fromkeys(map(str, tests["variable"])) if name in labels and name in info]
+        kinds = dict.fromkeys(names, "categorical")
+        found = netbic.association.read_variables(info, variables=names, types=kinds) if names else []
+        return netbic.pl.variable_colours(found)
+
     def heatmap(self, ax: Axes | None) -> Axes:
         """The data of one module or of all."""
         chosen = None if self.module is None else [self.number]
         data = netbic.io.read_again(self.folder, self.expression)
-        return netbic.pl.heatmap(self.results.model, data.matrix, modules=chosen, annotation=self.annotation, ax=ax)
+        beside: Any = {"annotation": self.annotation, "colours": self.colours, "names": self.results.names}
+        return netbic.pl.heatmap(self.results.model, data.matrix, modules=chosen, **beside, ax=ax)
 
     def network(self, ax: Axes | None) -> Axes:
         """The network of a module."""
@@ -74,13 +95,30 @@ class PlotOptions:
             raise click.UsageError(
                 "the modules were found without a network (netbic fit --graph): there is none to draw"
             )
-        return netbic.pl.network(self.results.model, self.number, ax=ax)
+        return netbic.pl.network(self.results.model, self.number, names=self.results.names, ax=ax)
 
     def scores(self, ax: Axes | None) -> Axes:
         """The scores of the samples in a module."""
+        beside: Any = {"annotation": self.annotation, "colours": self.colours, "names": self.results.names}
+        return netbic.pl.scores(self._samples, module=self.number, **beside, ax=ax)
+
+    @property
+    def _samples(self) -> pd.DataFrame:
         if (table := self.results.tables.get("samples")) is None:
             raise click.UsageError(f"{self.folder} has no samples.tsv: fit again with this version")
-        return netbic.pl.scores(table, module=self.number, annotation=self.annotation, ax=ax)
+        return table
+
+    def curves(self, ax: Axes | None) -> Axes:
+        """Kaplan-Meier curves of a module."""
+        if self.results.sample_info is None:
+            what = f"survival needs {self.folder}/sample_info.tsv"
+            remedy = f"run netbic associate {self.folder} --sample-info TABLE --survival TIME,EVENT"
+            raise click.UsageError(f"{what}: {remedy}")
+        columns = self.survival and [name.strip() for name in self.survival.split(",")]
+        if columns and len(columns) != 2:
+            raise click.UsageError(f"--survival {self.survival}: name two columns, TIME,EVENT")
+        chosen: Any = tuple(columns) if columns else None
+        return netbic.pl.survival(self.folder, self.number, survival=chosen, until=self.until, ax=ax)
 
     def associations(self, ax: Axes | None) -> Axes:
         """Modules by variables."""
@@ -95,6 +133,7 @@ _KINDS: dict[str, tuple[Callable[[PlotOptions, Any], Any], set[str]]] = {  # and
     "network": (PlotOptions.network, {"module"}),
     "associations": (PlotOptions.associations, set()),
     "scores": (PlotOptions.scores, {"module", "annotate"}),
+    "survival": (PlotOptions.curves, {"module", "survival", "until"}),
 }
 
 
@@ -106,13 +145,24 @@ _KINDS: dict[str, tuple[Callable[[PlotOptions, Any], Any], set[str]]] = {  # and
 )
 @click.option(
     "--module",
-    type=click.IntRange(1),
+    type=int,
     show_default="1; for heatmap all",
     help="Number of the module, counted from 1 as in the report.",
 )
 @click.option(
-    "--annotate", metavar="NAME,...", help="Columns of the sample table to draw beside the samples (heatmap, scores)."
+    "--annotate",
+    "--annotation",
+    "annotate",
+    metavar="NAME,...",
+    help="Columns of the sample table to draw beside the samples (heatmap, scores).",
 )
+@click.option(
+    "--survival",
+    metavar="TIME,EVENT",
+    show_default="those of netbic associate --survival",
+    help="Columns of the sample table with times and events (survival).",
+)
+@click.option("--until", type=Finite(0, min_open=True), help="End of the time axis (survival).")
 @click.option(
     "--expression", type=File, show_default="where they were at the fit", help="The data of the fit (for heatmap)."
 )
@@ -127,10 +177,11 @@ def plot(kind: str, out: Path, width: float | None, height: float | None, force:
     network       the network between the genes of a module
     associations  modules by variables of the sample table (see netbic associate)
     scores        the scores of the samples in a module
+    survival      Kaplan-Meier curves of a module
     """
     chosen = take(PlotOptions, options)
     draw, used = _KINDS[kind]
-    for name in ("module", "annotate", "expression"):
+    for name in ("module", "annotate", "survival", "until", "expression"):
         if getattr(chosen, name) is not None and name not in used:
             raise click.UsageError(f"--{name} has no effect on {kind}: leave it out")
     if out.suffix.lower() not in _ENDINGS:

@@ -7,6 +7,7 @@ not at all. In names of files, sets, sheets and labels, modules count from 1.
 from netbic.exports.gct import write_expression_gct, write_scores_gct
 from netbic.exports.gmt import write_gmt
 from netbic.exports.lists import write_lists
+from netbic.exports.membership import write_membership
 from netbic.exports.networks import write_cytoscape
 from netbic.exports.results import Results
 from netbic.exports.workbook import write_workbook
@@ -17,6 +18,7 @@ __all__ = [
     "write_expression_gct",
     "write_gmt",
     "write_lists",
+    "write_membership",
     "write_scores_gct",
     "write_workbook",
 ]

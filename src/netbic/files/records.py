@@ -30,6 +30,7 @@ ADDED_FILES: Final = (
     "heatmaps.npz",
     "report.html",
     *("modules.gmt", "lists.txt", "modules.xlsx", "scores.gct", "expression.gct"),  # netbic export
+    "membership.tsv",
 )
 RUN_FILES: Final = (
     *("modules.tsv", "summary.tsv", "alignment.json", "auto.json"),

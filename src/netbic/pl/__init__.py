@@ -4,6 +4,7 @@ Every function draws into the matplotlib axes `ax` (None: a new figure) and retu
 the figure.
 """
 
+from netbic.pl.annotation import variable_colours as variable_colours
 from netbic.pl.associations import associations
 from netbic.pl.comparison import comparison
 from netbic.pl.convergence import convergence
@@ -11,11 +12,13 @@ from netbic.pl.enrichment import enrichment
 from netbic.pl.heatmap import heatmap
 from netbic.pl.layout import layout as layout
 from netbic.pl.loadings import loadings
+from netbic.pl.names import apart as apart
 from netbic.pl.network import network
 from netbic.pl.recovery import recovery
 from netbic.pl.scores import scores
 from netbic.pl.singular_values import singular_values
 from netbic.pl.stability import stability
+from netbic.pl.survival import survival
 from netbic.pl.tuning import tuning
 
 __all__ = [
@@ -30,5 +33,6 @@ __all__ = [
     "scores",
     "singular_values",
     "stability",
+    "survival",
     "tuning",
 ]

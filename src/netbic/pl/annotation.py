@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -10,8 +10,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from netbic.arrays import kind_of
+from netbic.association import Variable
 from netbic.errors import InputError, shown
-from netbic.pl.canvas import PALETTE, SEQUENTIAL, SMALL
+from netbic.pl.canvas import LABELS, SEQUENTIAL, SMALL
 from netbic.pl.names import LITERAL, label_text
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ _MISSING, _OTHER = (0.88, 0.88, 0.88), (0.45, 0.45, 0.45)
 
 
 Colour = tuple[float, ...]
+Colours = Mapping[str, Mapping[str, str]]  # by variable and level
 
 
 class Strip(NamedTuple):
@@ -37,11 +39,13 @@ class Strip(NamedTuple):
     is_numeric: bool = False
 
 
-def annotation_table(annotation: Any, model: object, samples: NDArray[Any]) -> pd.DataFrame:
+def annotation_table(
+    annotation: Any, model: object, samples: NDArray[Any], *, most: int | None = _MOST_STRIPS
+) -> pd.DataFrame:
     """The annotation with a row per sample, in their order.
 
     It is a table or a series with the names of the samples as index, or, if `model` is an AnnData object, names of
-    columns of its obs.
+    columns of its obs. There are `most` columns.
     """
     if isinstance(annotation, str) or (
         isinstance(annotation, Sequence) and all(isinstance(name, str) for name in annotation)
@@ -52,8 +56,8 @@ def annotation_table(annotation: Any, model: object, samples: NDArray[Any]) -> p
     if not isinstance(annotation, pd.DataFrame):
         kind = type(annotation).__name__
         raise TypeError(f"annotation={kind}: expected a table or series with the names of the samples as index")
-    if annotation.shape[1] > _MOST_STRIPS:
-        raise InputError(f"annotation has {annotation.shape[1]} columns: choose at most {_MOST_STRIPS}")
+    if most is not None and annotation.shape[1] > most:
+        raise InputError(f"annotation has {annotation.shape[1]} columns: choose at most {most}")
     return _in_order(annotation, pd.Index([str(name) for name in samples]))
 
 
@@ -80,16 +84,81 @@ def _in_order(table: pd.DataFrame, samples: pd.Index[Any]) -> pd.DataFrame:
     )
 
 
-def strips(table: pd.DataFrame) -> list[Strip]:
-    """The columns of a table as colours; those of different variables differ as long as there are enough."""
-    found, used = list[Strip](), 0
-    for name, column in table.items():
-        if _is_numeric(column):
-            found.append(_numeric(str(name), column.to_numpy(dtype=float)))
-            continue
-        found.append(_categorical(str(name), column, used))
-        used += len(found[-1].legend)
+def label_colours(counts: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, str]]:
+    """The colours of the levels of categorical variables, by variable and level.
+
+    Colours of different variables differ as long as there are enough. Of many levels the rarest get no colour: they are
+    drawn as "other".
+
+    Parameters
+    ----------
+    counts : mapping
+        The number of samples of each level of each variable, in the order of variables and levels.
+
+    Examples
+    --------
+    >>> label_colours({"sex": {"f": 7, "m": 5}, "er": {"ER+": 9}})
+    {'sex': {'f': '#E69F00', 'm': '#0072B2'}, 'er': {'ER+': '#009E73'}}
+    """
+    found, used = dict[str, dict[str, str]](), 0
+    for name, own in counts.items():
+        levels = _common(own)
+        found[name] = dict(zip(levels, _palette(len(levels), used), strict=True))
+        used += len(own)
     return found
+
+
+def variable_colours(variables: Iterable[Variable]) -> dict[str, dict[str, str]]:
+    """The colours of the levels of all categorical variables among these, see `label_colours`."""
+    own = [variable for variable in variables if variable.kind == "categorical"]
+    counts = [np.bincount(each.values[each.known].astype(np.intp), minlength=len(each.levels)) for each in own]
+    return label_colours(
+        {each.name: dict(zip(each.levels, n.tolist(), strict=True)) for each, n in zip(own, counts, strict=True)}
+    )
+
+
+def _common(counts: Mapping[str, int]) -> list[str]:
+    """The levels that get a colour, in their order."""
+    most = _MOST_LEVELS if len(counts) <= _MOST_LEVELS else _MOST_LEVELS - 1
+    kept = set(sorted(counts, key=lambda level: -counts[level])[:most])
+    return [level for level in counts if level in kept]
+
+
+def _palette(size: int, used: int) -> list[str]:
+    from matplotlib import colormaps
+    from matplotlib.colors import to_hex
+
+    if size <= len(LABELS):
+        return [LABELS[(used + k) % len(LABELS)] for k in range(size)]
+    return [to_hex(colormaps["tab20"](k)) for k in range(size)]
+
+
+def strips(table: pd.DataFrame, colours: Colours | None = None) -> list[Strip]:
+    """The columns of a table as colours; `colours` are those of levels, where they are not to be chosen here."""
+    numeric = [_is_numeric(column) for _, column in table.items()]
+    counts = {
+        str(name): _counts(column)
+        for (name, column), is_numeric in zip(table.items(), numeric, strict=True)
+        if not is_numeric
+    }
+    chosen = label_colours(counts)
+    for name, given in (colours or {}).items():
+        if name in chosen and set(chosen[name]) <= set(given):
+            chosen[name] = {level: given[level] for level in chosen[name]}
+    return [
+        _numeric(str(name), column.to_numpy(dtype=float))
+        if is_numeric
+        else _categorical(str(name), column, chosen[str(name)])
+        for (name, column), is_numeric in zip(table.items(), numeric, strict=True)
+    ]
+
+
+def _counts(column: pd.Series[Any]) -> dict[str, int]:
+    """The number of samples of each level, in the order of the levels."""
+    counts = column.dropna().astype(str).value_counts()
+    is_category = isinstance(column.dtype, pd.CategoricalDtype)
+    levels = [str(level) for level in column.cat.categories] if is_category else sorted(counts.index)
+    return {level: int(counts[level]) for level in levels if counts.get(level, 0) > 0}
 
 
 def _is_numeric(column: pd.Series[Any]) -> bool:
@@ -115,31 +184,20 @@ def _numeric(name: str, values: NDArray[np.float64]) -> Strip:
     return Strip(name, colours, marks, np.where(known, 0, -1).astype(np.intp), is_numeric=True)
 
 
-def _categorical(name: str, column: pd.Series[Any], used: int) -> Strip:
-    counts = column.value_counts(sort=True)
-    counts = counts[counts > 0]
-    listed = counts.index[:_MOST_LEVELS] if len(counts) <= _MOST_LEVELS else counts.index[: _MOST_LEVELS - 1]
-    levels = list(column.cat.categories) if isinstance(column.dtype, pd.CategoricalDtype) else sorted(listed, key=str)
-    levels = [level for level in levels if level in listed]
-    palette = _palette(len(levels), used)
-    legend = [(str(level), colour) for level, colour in zip(levels, palette, strict=True)]
-    codes = pd.Index(levels).get_indexer(pd.Index(column)).astype(np.intp) if levels else np.full(len(column), -1)
-    if len(counts) > len(levels):
-        codes[(codes < 0) & column.notna().to_numpy()] = len(legend)
-        legend.append(("other", _OTHER))
-    colours = np.array([colour for _, colour in legend] + [_MISSING])[codes]
-    if (codes < 0).any():
-        legend.append(("missing", _MISSING))
-    return Strip(name, colours, legend, np.asarray(codes, dtype=np.intp))
-
-
-def _palette(size: int, used: int) -> list[Colour]:
-    from matplotlib import colormaps
+def _categorical(name: str, column: pd.Series[Any], chosen: Mapping[str, str]) -> Strip:
     from matplotlib.colors import to_rgb
 
-    if size <= len(PALETTE):
-        return [to_rgb(PALETTE[(used + k) % len(PALETTE)]) for k in range(size)]
-    return [tuple(colormaps["tab20"](k)[:3]) for k in range(size)]
+    legend: list[tuple[str, Colour]] = [(level, to_rgb(colour)) for level, colour in chosen.items()]
+    places = {level: code for code, level in enumerate(chosen)}
+    known = column.notna().to_numpy()
+    values = zip(column.astype(object).map(str), known, strict=True)
+    codes = np.array([places.get(value, len(places)) if is_known else -1 for value, is_known in values], dtype=np.intp)
+    if (codes == len(places)).any():
+        legend.append(("other", _OTHER))
+    shades = np.array([colour for _, colour in legend] + [_MISSING])[codes]
+    if not known.all():
+        legend.append(("missing", _MISSING))
+    return Strip(name, shades, legend, codes)
 
 
 def draw_legend(ax: Axes, drawn: list[Strip], **options: Any) -> Legend:

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from netbic.association import signed_effects
+from netbic.arrays import kind_of
+from netbic.association import Associations, signed_effects
 from netbic.errors import InputError
 from netbic.estimators import check_count
 from netbic.get import associations_df
@@ -28,7 +29,7 @@ _MINUS = "\N{MINUS SIGN}"
 
 
 def associations(
-    table: pd.DataFrame | AnnData | str | Path,
+    table: Associations | pd.DataFrame | AnnData | str | Path,
     *,
     names: Sequence[str] | None = None,
     n_columns: int = 40,
@@ -46,9 +47,9 @@ def associations(
 
     Parameters
     ----------
-    table : DataFrame, AnnData after `tl.associate`, or folder of a fit
-        The `table` of `netbic.associate`, or the content of associations.tsv. Modules are numbered from 0 in the table,
-        and from 1 in the plot.
+    table : Associations, DataFrame, AnnData after `tl.associate`, or folder of a fit
+        The result of `netbic.associate` or its `table`, or the content of associations.tsv. Modules are numbered
+        from 0 in the table, and from 1 in the plot.
     names : list of str, optional
         Names of all modules, e.g. of `netbic.enrichment.module_names`.
     n_columns : int
@@ -71,7 +72,7 @@ def associations(
     ['0.88***', '−0.10']
     """
     check_count("n_columns", n_columns)
-    table = table if isinstance(table, pd.DataFrame) else associations_df(table, key=key)
+    table = _table(table, key)
     drawn = signed_effects(table)
     if drawn.empty:
         ax = axes_for(ax, (4.0, 1.5))
@@ -96,6 +97,18 @@ def associations(
     kinds = dict.fromkeys(drawn.loc[drawn["column"].isin(columns), "scale"])
     colour_bar(ax.images[0], ax, "\n".join(kinds), shrink=0.9)
     return ax
+
+
+def _table(given: Any, key: str) -> pd.DataFrame:
+    """The tests as a table."""
+    if isinstance(given, Associations):
+        return given.table
+    if isinstance(given, pd.DataFrame):
+        return given
+    if not isinstance(given, (str, Path)) and kind_of(given) != "anndata":
+        what = "the result of netbic.associate or its .table, an AnnData object, or the folder of a fit"
+        raise TypeError(f"table={type(given).__name__}: expected {what}")
+    return associations_df(given, key=key)
 
 
 def _cells(drawn: pd.DataFrame, modules: list[int], columns: list[str]) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -20,6 +20,13 @@ Floats = NDArray[Any]
 
 # The palette of Okabe and Ito without black (used for outlines) and yellow (hardly visible on white).
 PALETTE: Final = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C6D31")
+# Labels of samples, in strips and lanes: as in the report.
+LABELS: Final = ("#E69F00", "#0072B2", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
+# Modules: ten colours that differ from each other and from those of labels, dark enough for numbers on white.
+MODULES: Final = (
+    *("#332288", "#5F9E2E", "#C2185B", "#8C6D31", "#00B8A9"),
+    *("#A05AD0", "#1B4D3E", "#88264B", "#B89B7A", "#6E6E6E"),
+)
 DIVERGING: Final = "RdBu_r"
 SEQUENTIAL: Final = "cividis"
 POSITIVE, NEGATIVE, GREY, ALARM = "#B2182B", "#2166AC", "0.6", "#D55E00"
@@ -56,8 +63,8 @@ def pixels(ax: Axes, points: float) -> float:
 
 
 def module_colour(module: int) -> str:
-    """The colour of a module; the palette is repeated, consecutive modules always differ."""
-    return PALETTE[module % len(PALETTE)]
+    """The colour of a module; after ten modules the colours are repeated."""
+    return MODULES[module % len(MODULES)]
 
 
 def symmetric_limit(values: Floats, share: float = 0.98) -> float:
@@ -72,6 +79,11 @@ def symmetric_limit(values: Floats, share: float = 0.98) -> float:
 def set_title(ax: Axes, text: str, **options: Any) -> None:
     """A small title, aligned to the left."""
     ax.set_title(text, loc="left", size=SMALL + 2, **options)
+
+
+def module_title(module: int, name: str, facts: str) -> str:
+    """The title of a plot of one module, numbered from 1; a name gets a line of its own."""
+    return f"Module {module + 1}: {name}\n{facts}" if name else f"Module {module + 1}: {facts}"
 
 
 def despine(ax: Axes) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from netbic.estimators import SparseGraphSVD, names_of
-from netbic.pl.annotation import Strip, annotation_table, draw_legend, strips
+from netbic.pl.annotation import Colours, Strip, annotation_table, draw_legend, strips
 from netbic.pl.canvas import (
     DIVERGING,
     SMALL,
@@ -41,6 +41,8 @@ def heatmap(
     modules: Iterable[int] | None = None,
     n_others: int = 0,
     annotation: Any = None,
+    colours: Colours | None = None,
+    names: Sequence[str] | None = None,
     key: str = "netbic",
     ax: Axes | None = None,
 ) -> Axes:
@@ -68,6 +70,10 @@ def heatmap(
         What is known about the samples: each column is drawn as a strip at the right, with a legend. The index contains
         the names of the samples; those without a row are missing (light grey). If `model` is an AnnData object, also
         names of columns of its obs.
+    colours : dict of dict, optional
+        Colours of levels, by column of the annotation and level: `{"sex": {"f": "#E69F00", "m": "#0072B2"}}`.
+    names : list of str, optional
+        Names of all modules, e.g. of `netbic.enrichment.module_names`: those that are drawn are listed below.
     key : str
         Key of the modules in an AnnData object (`key_added` of `tl.modules`).
     ax : Axes, optional
@@ -90,13 +96,15 @@ def heatmap(
     weights = [weights_of(found, axis)[chosen] for axis in ("rows", "columns")]
     rows, columns = (module_order(own, n_others) for own in weights)
     values = entries(found, data_of(model, X, key), rows.members, columns.members)
-    known = [] if annotation is None else strips(annotation_table(annotation, model, names_of(found, "rows")))
-    ax = axes_for(ax, (8.0, 6.0))
+    known = [] if annotation is None else strips(annotation_table(annotation, model, names_of(found, "rows")), colours)
+    ax = axes_for(ax, (8.0, 6.0 + (0.16 * len(chosen) if names is not None else 0.0)))
     _draw_values(ax, values, found, above=bool(known))
     _draw_strips(ax, rows, columns, [_lanes(*side, chosen) for side in zip((rows, columns), weights, strict=True)])
     _draw_blocks(ax, rows, columns)
     _draw_annotation(ax, known, rows.members, columns.members.size)
     ax.set_xlabel(_counted(columns, "columns"))
+    if names is not None:
+        _list_modules(ax, [label_text(f"{k + 1}: {names[k]}", 100) for k in chosen])
     ax.set_ylabel(_counted(rows, "rows"))
     ax.tick_params(length=2, pad=1)
     ax.spines[:].set_visible(False)
@@ -193,6 +201,14 @@ def _write_names(ax: Axes, model: SparseGraphSVD, rows: Order, columns: Order) -
     for which, axis, order in (("x", "columns", columns), ("y", "rows", rows)):
         names = names_of(model, axis)[order.members]
         name_ticks(ax, which, range(order.members.size), names, order.weight)
+
+
+def _list_modules(ax: Axes, lines: list[str]) -> None:
+    """The names of the modules, below the label of the horizontal axis."""
+    ax.annotate(
+        "\n".join(lines), (0, 0), (0, -5), ("axes fraction", ax.xaxis.label), textcoords="offset points", va="top",
+        size=SMALL, annotation_clip=False, **LITERAL,
+    )  # fmt: skip
 
 
 def _number_modules(ax: Axes, columns: Order, chosen: list[int]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from netbic.arrays import Indices
 from netbic.errors import InputError
 from netbic.estimators import SparseGraphSVD, heaviest, names_of
 from netbic.graphs import Graph, match
-from netbic.pl.canvas import DIVERGING, SMALL, apply_layout, axes_for, colour_bar, pixels, set_title
+from netbic.pl.canvas import DIVERGING, SMALL, apply_layout, axes_for, colour_bar, module_title, pixels, set_title
 from netbic.pl.layout import Layout, layout
 from netbic.pl.names import LITERAL, label_text
 from netbic.pl.source import check_module, fitted
@@ -21,13 +22,13 @@ from netbic.pl.source import check_module, fitted
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.text import Annotation
-    from matplotlib.transforms import Bbox, BboxBase
 
     from netbic.pl.source import ModelLike
 
 _MOST_NODES = 500  # more cannot be distinguished, and their layout takes too long
 _SMALLEST_NODE, _LARGEST_NODE = 4.0, 150.0  # areas in square points
 _NODES_SHARE = 0.09  # of the area of the axes, if all nodes had the largest size
+_TRIES = 3  # labels that are tried, for each that is written
 # Positions of a label relative to its node; the first free one is used.
 _SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (0.8, 0.8), (-0.8, 0.8), (0.8, -0.8), (-0.8, -0.8))
 
@@ -39,14 +40,16 @@ def network(
     graph: object = None,
     n_labels: int = 10,
     seed: int = 0,
+    names: Sequence[str] | None = None,
     key: str = "netbic",
     ax: Axes | None = None,
 ) -> Axes:
     """Plot the graph between the genes of a module.
 
     The colour of a node is its signed weight, the size the absolute weight. Members without an edge to another member
-    are drawn in rows below. Half of the labels are for the members with the largest weights, the other half for those
-    with the most edges inside the module; labels that would overlap are omitted. Of a module with more than 500
+    are drawn in rows below. Labels are given to the members with the largest weights and to those with the most edges
+    inside the module in turn; a label that would cover a node or another label is left out, and the next member gets
+    one. Of a module with more than 500
     genes, those with the 500 largest weights are drawn.
 
     Parameters
@@ -60,6 +63,8 @@ def network(
         Maximum number of labels.
     seed : int
         Random seed of the layout.
+    names : list of str, optional
+        Names of all modules for the title, e.g. of `netbic.enrichment.module_names`.
     key : str
         Key of the modules in an AnnData object (`key_added` of `tl.modules`).
     ax : Axes, optional
@@ -89,11 +94,12 @@ def network(
     ax.set(xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
     shown = f"{everyone.size:,}" if members.size == everyone.size else f"{members.size} of {everyone.size:,}"
-    set_title(ax, f"Module {module + 1}: {shown} genes, {inside.n_edges:,} edges")
+    name = "" if names is None else label_text(names[module], 60)
+    set_title(ax, module_title(module, name, f"{shown} genes, {inside.n_edges:,} edges"), **LITERAL)
     apply_layout(ax)
-    names = names_of(found, "columns")[members]
-    labels = {int(k): label_text(names[k]) for k in _labelled(weights, edges, n_labels)}
-    _write_labels(ax, placed.positions, areas, labels)
+    genes = names_of(found, "columns")[members]
+    labels = {int(k): label_text(genes[k]) for k in _labelled(weights, edges, _TRIES * n_labels)}
+    _write_labels(ax, placed.positions, areas, labels, n_labels)
     return ax
 
 
@@ -145,39 +151,37 @@ def _labelled(weights: NDArray[Any], edges: sp.csr_array, n_labels: int) -> Indi
     return np.array(list(dict.fromkeys(turns))[: max(n_labels, 0)], dtype=np.intp)
 
 
-def _write_labels(ax: Axes, positions: NDArray[Any], areas: NDArray[Any], names: dict[int, str]) -> None:
-    """Labels next to their nodes that cover neither each other nor a labelled node, and if possible no other node."""
-    radii = pixels(ax, 1.0) * np.sqrt(areas / np.pi)
-    nodes = [_box(centre, radius) for centre, radius in zip(ax.transData.transform(positions), radii, strict=True)]
-    frame, written = ax.get_window_extent(), list["BboxBase"]()
+def _write_labels(ax: Axes, positions: NDArray[Any], areas: NDArray[Any], names: dict[int, str], most: int) -> None:
+    """Labels next to their nodes that cover neither each other nor a node: the first `most` that have room."""
+    from matplotlib.patheffects import withStroke
+
+    halo = [withStroke(linewidth=2.0, foreground="white")]  # edges behind a label
+    centres, radii = np.asarray(ax.transData.transform(positions)), pixels(ax, 1.0) * np.sqrt(areas / np.pi)
+    frame = np.asarray(ax.get_window_extent().get_points()).ravel()
+    nodes = np.hstack([centres - radii[:, None], centres + radii[:, None]])
+    written = np.empty((0, 4))
     for k, name in names.items():
+        if len(written) >= most:
+            return
         text = ax.annotate(
             name, positions[k], (0, 0), textcoords="offset points", size=SMALL, zorder=3, annotation_clip=False,
-            bbox={"fc": "white", "ec": "none", "alpha": 0.7, "pad": 0.5}, **LITERAL,
+            path_effects=halo, **LITERAL,
         )  # fmt: skip
-        distance = radii[k] / pixels(ax, 1.0) + 2
-        all_others = [*written, *(node for j, node in enumerate(nodes) if j != k)]
-        named = [*written, *(nodes[j] for j in names if j != k)]
-        box = _free_position(text, all_others, distance, frame) or _free_position(text, named, distance, frame)
+        box = _free_position(text, np.vstack([nodes, written]), radii[k] / pixels(ax, 1.0) + 2, frame)
         if box is None:
             text.remove()
         else:
-            written.append(box)
+            written = np.vstack([written, box])
 
 
-def _box(centre: NDArray[Any], radius: float) -> Bbox:
-    from matplotlib.transforms import Bbox
-
-    return Bbox([centre - radius, centre + radius])
-
-
-def _free_position(text: Annotation, taken: list[BboxBase], distance: float, frame: BboxBase) -> BboxBase | None:
-    """Try a label on all sides of its node; returns its box, or None."""
+def _free_position(text: Annotation, taken: NDArray[Any], distance: float, frame: NDArray[Any]) -> NDArray[Any] | None:
+    """Try a label on all sides of its node, then a little further away; returns its box (x0, y0, x1, y1), or None."""
     horizontal, vertical = {1: "left", 0: "center", -1: "right"}, {1: "bottom", 0: "center", -1: "top"}
-    for x, y in _SIDES:
-        text.set(ha=horizontal[round(x)], va=vertical[round(y)], position=(x * distance, y * distance))
-        box = text.get_window_extent()
-        inside = frame.x0 <= box.x0 and box.x1 <= frame.x1 and frame.y0 <= box.y0 and box.y1 <= frame.y1
-        if inside and not any(box.overlaps(other) for other in taken):
-            return box
+    for away in (distance, 1.5 * distance):
+        for x, y in _SIDES:
+            text.set(ha=horizontal[round(x)], va=vertical[round(y)], position=(x * away, y * away))
+            box = np.asarray(text.get_window_extent().get_points()).ravel()
+            inside = (box[:2] >= frame[:2]).all() and (box[2:] <= frame[2:]).all()
+            if inside and not ((box[:2] < taken[:, 2:]) & (taken[:, :2] < box[2:])).all(axis=1).any():
+                return box
     return None

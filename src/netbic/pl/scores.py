@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from netbic.errors import InputError
-from netbic.estimators import check_count, module_scores
-from netbic.penalties import score_groups
-from netbic.pl.annotation import Strip, annotation_table, strips
-from netbic.pl.canvas import GREY, NEGATIVE, POSITIVE, SMALL, apply_layout, axes_for, despine, integer_ticks, set_title
+from netbic.estimators import check_count
+from netbic.pl.annotation import Colours, Strip, annotation_table, draw_legend, strips
+from netbic.pl.canvas import (
+    GREY,
+    NEGATIVE,
+    POSITIVE,
+    SMALL,
+    apply_layout,
+    axes_for,
+    despine,
+    integer_ticks,
+    module_title,
+    set_title,
+)
 from netbic.pl.names import LITERAL, label_text
-from netbic.pl.source import check_module, data_of, fitted, model_columns
+from netbic.pl.sample_scores import sample_scores
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,12 +37,14 @@ _KINDS = ((-1, "down", NEGATIVE), (0, "neither", GREY), (1, "up", POSITIVE))
 
 
 def scores(
-    model: ModelLike | pd.DataFrame,
+    model: ModelLike | pd.DataFrame | str | Path,
     X: Any = None,
     module: int = 0,
     *,
     n_bins: int = 40,
     annotation: Any = None,
+    colours: Colours | None = None,
+    names: Sequence[str] | None = None,
     key: str = "netbic",
     ax: Axes | None = None,
 ) -> Axes:
@@ -43,19 +55,23 @@ def scores(
 
     Parameters
     ----------
-    model : SparseGraphSVD, AnnData, or DataFrame
+    model : SparseGraphSVD, AnnData, DataFrame, or folder of a fit
         A table is one of scores and groups, as `selection.sample_groups` returns and samples.tsv contains.
     X : array, DataFrame, sparse matrix or AnnData
-        The data of the fit, or other samples with the same features; not needed if `model` is an AnnData object or a
-        table.
+        The data of the fit, or other samples with the same features; not needed if `model` is an AnnData object, a
+        table or a folder.
     module : int
         Modules are numbered from 0; titles count from 1.
     n_bins : int
         Number of bars.
     annotation : DataFrame, Series, or list of str, optional
         What is known about the samples: below the histogram, each level of a category has a lane with a line at the
-        score of each of its samples; numbers have one lane, coloured by value. The index contains the names of the
-        samples. If `model` is an AnnData object, also names of columns of its obs.
+        score of each of its samples; numbers have one lane, coloured by value, with a legend. The index contains the
+        names of the samples. If `model` is an AnnData object, also names of columns of its obs.
+    colours : dict of dict, optional
+        Colours of levels, by column of the annotation and level: `{"sex": {"f": "#E69F00", "m": "#0072B2"}}`.
+    names : list of str, optional
+        Names of all modules for the title, e.g. of `netbic.enrichment.module_names`. Default: those of the folder.
     key : str
         Key of the modules in an AnnData object (`key_added` of `tl.modules`).
     ax : Axes, optional
@@ -73,38 +89,21 @@ def scores(
     'Module 1: up in 24, down in 16 of 200 samples'
     """
     check_count("n_bins", n_bins)
-    samples, values, groups, number = _scores(model, X, module, key)
-    known = [] if annotation is None else strips(annotation_table(annotation, model, samples))
+    found = sample_scores(model, X, module, key)
+    known = [] if annotation is None else strips(annotation_table(annotation, model, found.samples), colours)
     n_lanes = sum(1 if strip.is_numeric else len(strip.legend) for strip in known)
     ax = axes_for(ax, (5.0 + 1.3 * bool(known), 3.0 + 0.16 * n_lanes))
-    _draw_bars(ax, values, groups, n_bins)
+    _draw_bars(ax, found.values, found.groups, n_bins)
     ax.axvline(0, color="0.3", lw=0.8, ls=":")
     ax.set(xlabel="score", ylabel="samples")
     integer_ticks(ax.yaxis)
-    _draw_lanes(ax, values, known, n_lanes)
+    _draw_lanes(ax, found.values, known, n_lanes)
+    _draw_scales(ax, [strip for strip in known if strip.is_numeric])
     despine(ax)
-    set_title(ax, f"Module {number + 1}: {_in_words(groups)}")
+    name = found.name if names is None else names[found.number]
+    set_title(ax, module_title(found.number, label_text(name, 60), _in_words(found.groups)), **LITERAL)
     apply_layout(ax)
     return ax
-
-
-def _scores(model: Any, X: Any, module: int, key: str) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[Any], int]:
-    """Names, scores and groups (1, 0 or -1) of the samples, and the number of the module."""
-    if isinstance(model, pd.DataFrame):
-        if missing := [name for name in ("module", "sample", "score", "group") if name not in model]:
-            raise InputError(f"the table has no column {missing[0]!r}: give that of selection.sample_groups")
-        own = model[model["module"] == module]
-        if own.empty:
-            raise InputError(f"module={module!r} but the table has modules {sorted(set(model['module'].tolist()))}")
-        groups = own["group"].map({"up": 1, "down": -1}).fillna(0).to_numpy(dtype=int)
-        return own["sample"].to_numpy(dtype=object), own["score"].to_numpy(dtype=float), groups, int(module)
-    found = fitted(model, key)
-    number, data = check_module(found, module), data_of(model, X, key)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "X does not have valid feature names")  # they have been matched here
-        values = module_scores(found, model_columns(found, data))[:, number]
-    samples = np.arange(values.size) if data.rows is None else data.rows.to_numpy(dtype=object)
-    return samples, values, score_groups(values).labels, number
 
 
 def _draw_lanes(ax: Axes, values: NDArray[Any], known: list[Strip], n_lanes: int) -> None:
@@ -132,6 +131,16 @@ def _draw_lanes(ax: Axes, values: NDArray[Any], known: list[Strip], n_lanes: int
     ax.set_ylim(low, top)
     ax.set_yticks(ticks)
     ax.spines["left"].set_bounds(0, top)
+
+
+def _draw_scales(ax: Axes, numeric: list[Strip]) -> None:
+    """A legend of the colours of numbers, at the right of the bars."""
+    if not numeric:
+        return
+    groups = ax.get_legend()
+    draw_legend(ax, numeric)
+    if groups is not None:
+        ax.add_artist(groups)  # a second legend would replace the first one
 
 
 def _draw_bars(ax: Axes, values: NDArray[Any], groups: NDArray[Any], n_bins: int) -> None:

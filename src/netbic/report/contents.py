@@ -26,6 +26,7 @@ from netbic.estimators import (
     smoothness_of,
 )
 from netbic.files import finished_record
+from netbic.pl import variable_colours
 from netbic.readers import NetworkSummary
 from netbic.report.associations import AnswerLine, AssociationGrid, answer_lines, findings
 from netbic.report.box_plots import BoxPlot, box_plot
@@ -36,7 +37,7 @@ from netbic.report.network import subnetwork
 from netbic.report.sample_table import LEVELS, SURVIVAL, SampleTable
 from netbic.report.samples import SampleScores
 from netbic.report.settings import enrichment_rows, input_rows, sample_rows, setting_rows
-from netbic.report.strips import Strip, first_colours, strips
+from netbic.report.strips import Strip, strips
 from netbic.report.survival_curves import SurvivalPlot, survival_plot
 from netbic.report.tables import Tables, read_record
 from netbic.selection import selected_samples
@@ -332,7 +333,7 @@ def _strips(heatmap: Heatmap | None, table: SampleTable | None, module: int) -> 
     if heatmap is None or table is None:
         return []
     ordered = [variable for variable, *_ in table.strongest(module)]
-    return strips(ordered, heatmap.samples, first_colours(table.variables))
+    return strips(ordered, heatmap.samples, variable_colours(table.variables))
 
 
 def _groups(scores: SampleScores | None, weights: NDArray[Any], selected: bool) -> SampleScores | None:

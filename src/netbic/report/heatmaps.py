@@ -18,6 +18,7 @@ from netbic.estimators import SparseGraphSVD, check_same_data, fitted_model, hea
 from netbic.files import add_files, read_bytes
 from netbic.operators import Scaler
 from netbic.outofcore import RowBlocks
+from netbic.pl import apart
 from netbic.storage import npz_arrays, npz_bytes
 
 Members = tuple[Indices, Indices]  # positions of genes and of samples
@@ -25,6 +26,7 @@ Members = tuple[Indices, Indices]  # positions of genes and of samples
 FILE = "heatmaps.npz"
 _MOST_GENES, _MOST_SAMPLES = 300, 400
 _MOST_CELLS = 800_000  # of all modules, so that the report has a few megabytes at most
+_MOST_NAMES = 20  # so many lines of text fit beside the lowest heatmap
 _LEVELS = 127
 _MISSING = -128
 _STRONG = 98  # percentile of the absolute values at which the colour scale ends
@@ -166,6 +168,26 @@ def _of_block(
 ) -> list[Floats]:
     each = zip(rows, genes, designs, strict=True)
     return [_members(block[own], other, scaler, design) for own, other, design in each]
+
+
+def row_names(heatmap: Heatmap, genes: Indices, weights: Array, names: Sequence[str]) -> list[tuple[float, str]]:
+    """Names of genes beside their rows: the middle of the row as a percentage of the height, and the name.
+
+    Those with the largest absolute weights are named, as many as can be read.
+
+    Parameters
+    ----------
+    heatmap : Heatmap
+    genes : array of int
+        Positions of the genes of the module, in any order.
+    weights, names : array, sequence of str
+        Of these genes.
+    """
+    known = {int(gene): (abs(float(weight)), name) for gene, weight, name in zip(genes, weights, names, strict=True)}
+    rows = [known[int(gene)] for gene in heatmap.genes]
+    middles = 100 * (np.arange(heatmap.genes.size) + 0.5) / max(heatmap.genes.size, 1)
+    shown = apart(middles, np.array([weight for weight, _ in rows]), 100 / _MOST_NAMES)
+    return [(round(float(middles[k]), 2), str(rows[k][1])) for k in shown]
 
 
 def picture(values: NDArray[np.int8]) -> str:

@@ -15,7 +15,7 @@ from netbic.enrichment import DEFAULT_LEVEL, ONE_SIDE
 from netbic.penalties import DIAGNOSTICS
 from netbic.report.associations import distinct_terms
 from netbic.report.box_plots import BoxPlot
-from netbic.report.heatmaps import Heatmap, picture
+from netbic.report.heatmaps import Heatmap, picture, row_names
 from netbic.report.judgement import NO_EVIDENCE, Diagnostic, Replicated, Verdict, repetition
 from netbic.report.network import Subnetwork
 from netbic.report.samples import SampleScores
@@ -266,6 +266,12 @@ class ModulePage:
     def picture(self) -> str:
         """The heatmap as an image."""
         return "" if self.heatmap is None else picture(self.heatmap.values)
+
+    @property
+    def row_names(self) -> list[tuple[float, str]]:
+        """Names of the leading genes, and where their rows are in the heatmap, in percent of its height."""
+        own = self.genes
+        return [] if self.heatmap is None else row_names(self.heatmap, own.positions, own.weights, own.names)
 
     @property
     def group_strip(self) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import io
-from typing import Any, Final, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +14,6 @@ from netbic.arrays import Indices
 from netbic.association import Variable
 from netbic.errors import import_optional
 
-# Okabe and Ito's colours, which readers with colour blindness can tell apart, on light and on dark pages.
-PALETTE: Final = ("#E69F00", "#0072B2", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
 _OTHER, _MISSING = "#7A7A7A", "#D4D4D4"
 _SHADES = 64  # of numbers
 _MOST_STRIPS = 4
@@ -29,7 +28,7 @@ class Strip(NamedTuple):
     is_scale: bool  # whether the keys are points of a scale
 
 
-def strips(variables: list[Variable], samples: NDArray[Any], first_colours: dict[str, int]) -> list[Strip]:
+def strips(variables: list[Variable], samples: NDArray[Any], colours: Mapping[str, Mapping[str, str]]) -> list[Strip]:
     """The first few variables that are labels or numbers.
 
     Parameters
@@ -37,39 +36,26 @@ def strips(variables: list[Variable], samples: NDArray[Any], first_colours: dict
     variables : list of Variable
     samples : array of int
         The samples of the heatmap, as positions in the table.
-    first_colours : dict
-        The colour of the first level of each variable, so that a label has the same colour in all modules.
+    colours : dict
+        Of `netbic.pl.variable_colours`, so that a label has the same colour in all modules and in plots.
     """
     shown = [variable for variable in variables if variable.kind in ("categorical", "ordered", "numeric")]
     return [
-        _of_levels(variable, samples, first_colours.get(variable.name, 0))
+        _of_levels(variable, samples, colours[variable.name])
         if variable.kind == "categorical"
         else _of_numbers(variable, samples)
         for variable in shown[:_MOST_STRIPS]
     ]
 
 
-def first_colours(variables: list[Variable]) -> dict[str, int]:
-    """The colour of the first level of each categorical variable: colours of different variables differ if possible."""
-    sizes = {variable.name: len(variable.levels) for variable in variables if variable.kind == "categorical"}
-    return dict(zip(sizes, np.cumsum([0, *sizes.values()]).tolist(), strict=False))
-
-
-def _of_levels(variable: Variable, samples: NDArray[Any], first: int) -> Strip:
+def _of_levels(variable: Variable, samples: NDArray[Any], chosen: Mapping[str, str]) -> Strip:
     """A colour per level; if there are more levels than colours, the rarest are "other"."""
-    known = variable.known
-    counts = np.bincount(variable.values[known].astype(np.intp), minlength=len(variable.levels))
-    most = len(PALETTE) - (len(variable.levels) > len(PALETTE))
-    common = sorted(np.argsort(-counts, kind="stable")[:most].tolist())
-    colours = [PALETTE[(first + k) % len(PALETTE)] for k in range(len(common))]
-    keys = [(variable.levels[level], colour) for level, colour in zip(common, colours, strict=True)]
-    codes = np.full(known.size, len(common), dtype=np.intp)
-    for place, level in enumerate(common):
-        codes[variable.values == level] = place
-    codes[~known] = len(common) + 1
-    if (codes == len(common)).any():
-        keys.append(("other", _OTHER))
-    return _strip(variable, codes[samples], [*colours, _OTHER, _MISSING], keys, is_scale=False)
+    places = {level: place for place, level in enumerate(chosen)}
+    of_levels = np.array([places.get(level, len(chosen)) for level in variable.levels], dtype=np.intp)
+    codes = np.full(variable.known.size, len(chosen) + 1, dtype=np.intp)
+    codes[variable.known] = of_levels[variable.values[variable.known].astype(np.intp)]
+    keys = [*chosen.items(), *([("other", _OTHER)] if (codes == len(chosen)).any() else [])]
+    return _strip(variable, codes[samples], [*chosen.values(), _OTHER, _MISSING], keys, is_scale=False)
 
 
 def _of_numbers(variable: Variable, samples: NDArray[Any]) -> Strip:

@@ -358,7 +358,12 @@
         Object.entries({ x: 240, y: 36 + 30 * at, width: 600, height: 26 }).forEach(([name, value]) => boxes.setAttribute(name, value));
         parts.push(written(row.querySelector("th").textContent, 230, 54 + 30 * at, { "text-anchor": "end" }), boxes);
       });
-      return sheet(850, 46 + 30 * rows.length, parts);
+      const bottom = 36 + 30 * rows.length;
+      all(".ticks text", figure).forEach((tick) => {
+        const x = 240 + 6 * parseFloat(tick.getAttribute("x"));
+        parts.push(shape("line", { x1: x, x2: x, y1: bottom, y2: bottom + 4, stroke: "#5a5f64" }), written(tick.textContent, x, bottom + 20, { "text-anchor": "middle" }));
+      });
+      return sheet(870, bottom + 30, parts);
     },
     heatmap: (figure) => {
       const parts = [written(`${heading(figure)}: ${figure.querySelector(".values").alt.split(": ")[1]}`, 10, 22)];
@@ -379,10 +384,11 @@
         y += 38;
       });
       parts.push(pixels(figure.querySelector(".values"), 10, y, 880, 460));
+      all(".row-names text", figure).forEach((gene) => parts.push(written(gene.textContent, 896, y + 4.6 * parseFloat(gene.getAttribute("y")) + 4, { "font-size": 11 })));
       const [low, high] = all(".scale span", figure).map((end) => end.textContent);
       parts.push(written(low, 10, y + 486), pixels(figure.querySelector(".scale img"), 20 + widthOf(low), y + 475, 120, 12));
       parts.push(written(high, 150 + widthOf(low), y + 486));
-      return sheet(900, y + 500, parts);
+      return sheet(990, y + 500, parts);
     },
     chart: async (figure) => {
       const stage = element("div", undefined, "offstage");

@@ -1,0 +1,100 @@
+"""Membership of all genes in all modules: correlations with the scores."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from netbic.arrays import Floats, checked, is_sparse, kind_of
+from netbic.estimators import SparseGraphSVD, basis_of, fitted_model, has_missing, module_scores, training_design
+from netbic.operators import as_operator
+from netbic.outofcore import RowBlocks
+
+
+def gene_membership(model: SparseGraphSVD, X: Any) -> Floats:
+    """The correlation of every gene with the scores of every module.
+
+    Genes inside and outside of the modules are compared with the scores Xv of all samples, as WGCNA compares them with
+    the eigengene of a module (kME). Effects of covariates and row means that the fit removed are removed here as well.
+    X is used in one product with the scores, so that a sparse matrix or a Dask array is not converted to a dense one.
+    Missing entries are left out pair by pair.
+
+    Parameters
+    ----------
+    model : SparseGraphSVD
+    X : DataFrame, array, sparse matrix or Dask array of shape (n_samples, n_genes)
+        The data of the fit, or other samples with the same genes if the model has no covariates.
+
+    Returns
+    -------
+    array of shape (n_genes, n_modules)
+        NaN for genes, or modules, that do not vary.
+
+    Examples
+    --------
+    >>> import netbic
+    >>> study = netbic.simulate.cohort(200, 500, n_modules=1, strength=2, random_state=0)
+    >>> model = netbic.SparseGraphSVD(1, n_columns=60).fit(study.expression)
+    >>> found = netbic.association.gene_membership(model, study.expression)
+    >>> found.shape, bool(abs(found[model.columns_[0]]).mean() > abs(found[~model.columns_[0]]).mean())
+    ((500, 1), True)
+    """
+    model = fitted_model(model)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X (has feature names|does not have valid)")  # as of a model from AnnData
+        scores = module_scores(model, X)
+    design = None if model.covariates_ is None else training_design(model, X)
+    data = checked(X, missing=model.missing)
+    if kind_of(data) == "dask":
+        return _correlations(model, as_operator(RowBlocks(data, hold=False), low_memory=True), scores, design)
+    if is_sparse(data):
+        data = sp.csr_array(data)
+    else:
+        data = np.asarray(data, dtype=np.float64)
+        if has_missing(data) or np.isnan(scores).any():
+            return _of_observed(model.scaler_.apply(data, design), scores)
+    return _correlations(model, as_operator(data, low_memory=True), scores, design)
+
+
+def _correlations(model: SparseGraphSVD, data: Any, scores: Floats, design: Floats | None) -> Floats:
+    """Without missing entries: from products of the data with the scores and the covariates, and column norms."""
+    n, p = data.shape
+    row_means = data.row_sums() / p if model.scaler_.rows else np.zeros(n)
+    basis = np.zeros((n, 0)) if design is None else basis_of(design)
+    own = scores - scores.mean(axis=0)
+    own -= basis @ (basis.T @ own)
+    vectors = np.hstack([own, basis])
+    means = data.column_sums() / n - row_means.mean()
+    # The sums of the vectors are zero up to rounding errors, which count where means are large.
+    products = data.left_products(vectors).T - row_means @ vectors - np.outer(means, vectors.sum(axis=0))
+    centred = data.column_squares(row_means, means)
+    left = centred - (products[:, own.shape[1] :] ** 2).sum(axis=1)
+    # What is left of a constant column, or of one that the covariates explain, is rounding error.
+    varies = left > (100 * data.epsilon) ** 2 * (centred + n * means**2)
+    norms = np.sqrt(np.where(varies, left, np.nan))
+    return _ratio(products[:, : own.shape[1]], norms, np.linalg.norm(own, axis=0))
+
+
+def _of_observed(values: Floats, scores: Floats) -> Floats:
+    """With missing entries: correlations over the samples of which both values are known."""
+    found = np.full((values.shape[1], scores.shape[1]), np.nan)
+    for module, own in enumerate(scores.T):
+        known = np.isfinite(own)
+        part, score = values[known], own[known]
+        seen = ~np.isnan(part)
+        n = np.maximum(seen.sum(axis=0), 1)
+        part = np.where(seen, part - np.nansum(part, axis=0) / n, 0.0)
+        scores_of_seen = np.where(seen, score[:, None] - score @ seen / n, 0.0)
+        norms = np.linalg.norm(part, axis=0), np.linalg.norm(scores_of_seen, axis=0)
+        defined = (norms[0] > 0) & (norms[1] > 0)
+        found[defined, module] = (part * scores_of_seen).sum(axis=0)[defined] / (norms[0] * norms[1])[defined]
+    return np.asarray(np.clip(found, -1, 1))
+
+
+def _ratio(products: Floats, genes: Floats, modules: Floats) -> Floats:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = products / (genes[:, None] * modules)
+    return np.asarray(np.clip(np.where(modules > 0, found, np.nan), -1, 1))

@@ -1,0 +1,178 @@
+"""Kaplan-Meier curves of a module."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from netbic.arrays import Floats, kind_of
+from netbic.association import Result, SurvivalCurves, Variable, read_variables, survival_curves
+from netbic.errors import InputError
+from netbic.exports import Results
+from netbic.files import read_json
+from netbic.pl.annotation import annotation_table
+from netbic.pl.canvas import GREY, NEGATIVE, POSITIVE, SMALL, apply_layout, axes_for, despine, module_title, set_title
+from netbic.pl.names import LITERAL, label_text
+from netbic.pl.sample_scores import sample_scores
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from netbic.pl.source import ModelLike
+
+_COLOURS = {"up": POSITIVE, "high": POSITIVE, "down": NEGATIVE, "low": NEGATIVE, "others": GREY}
+_ROW = 11.0  # points between the lines of numbers at risk
+_ABOVE = 34.0  # points between the axis and the first of them: tick labels and the label of the axis
+
+
+def survival(
+    source: ModelLike | pd.DataFrame | str | Path,
+    module: int = 0,
+    *,
+    X: Any = None,
+    table: pd.DataFrame | None = None,
+    survival: tuple[str, str] | None = None,
+    until: float | None = None,
+    names: list[str] | None = None,
+    key: str = "netbic",
+    ax: Axes | None = None,
+) -> Axes:
+    """Plot Kaplan-Meier curves of the samples in which a module is high and low.
+
+    The curves are those of the groups of the log-rank test of `netbic.associate`: up against down, the only group
+    against all others, or, if the scores are a gradient, the samples above and below the median score; the legend then
+    says "median split". Ticks mark the end of the observation of samples without an event. Numbers below the curves are
+    the samples at risk. The title gives the p-value of the log-rank test with the hazard ratio of the first group
+    against the second one, and the hazard ratio per standard deviation of the scores in a Cox model, with 95 %
+    confidence intervals. The tests are not adjusted for covariates.
+
+    Parameters
+    ----------
+    source : folder of a fit, AnnData, SparseGraphSVD, or DataFrame
+        A table is one of scores and groups, as `selection.sample_groups` returns and samples.tsv contains.
+    module : int
+        Modules are numbered from 0; titles count from 1.
+    X : array, DataFrame or sparse matrix, optional
+        The data, if `source` is a model.
+    table : DataFrame, optional
+        The sample table, with the names of the samples as index. Default: the sample table of the folder, or obs.
+    survival : (str, str), optional
+        Columns with the time and the event (1 seen, 0 not seen). Default: those that were tested in the folder.
+    until : float, optional
+        The end of the time axis. Curves and tests use all times.
+    names : list of str, optional
+        Names of all modules for the title, e.g. of `netbic.enrichment.module_names`. Default: those of the folder.
+    key : str
+        Key of the modules in an AnnData object (`key_added` of `tl.modules`).
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> import netbic, numpy as np, pandas as pd
+    >>> study = netbic.simulate.cohort(200, 500, n_modules=1, strength=2, random_state=0)
+    >>> model = netbic.SparseGraphSVD(1, n_columns=60).fit(study.expression)
+    >>> rng = np.random.default_rng(0)
+    >>> times = pd.DataFrame({"days": rng.exponential(900, 200), "event": 1}, index=study.expression.index)
+    >>> ax = netbic.pl.survival(model, X=study.expression, table=times, survival=("days", "event"))
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['up: 24 samples, 24 events', 'down: 16 samples, 16 events']
+    """
+    if until is not None and not (np.isfinite(until) and until > 0):
+        raise InputError(f"until={until!r}: expected a time above 0")
+    scores = sample_scores(source, X, module, key)
+    known = _sample_table(source, table, scores.samples)
+    variable = _times(known, survival or _tested(source))
+    groups = np.array(["", "up", "down"], dtype=object)[scores.groups]
+    found = survival_curves(scores.values, groups, variable)
+    if found is None:
+        raise InputError(f"all samples with a time in {variable.name!r} are in one group: there is nothing to compare")
+    ax = axes_for(ax, (6.2, 4.4))
+    _draw(ax, found)
+    longest = max(float(times.max()) for times in found.times)
+    ax.set(xlim=(0, until or longest * 1.02 or 1.0), ylim=(0, 1.02), ylabel="share without the event")
+    ax.set_xlabel(label_text(variable.name, 40), **LITERAL)
+    despine(ax)
+    name = scores.name if names is None else names[scores.number]
+    set_title(ax, module_title(scores.number, label_text(name, 60), _in_words(found)), **LITERAL)
+    _write_numbers(ax, found)
+    apply_layout(ax)
+    return ax
+
+
+def _sample_table(source: Any, table: pd.DataFrame | None, samples: Any) -> pd.DataFrame:
+    """The sample table with a row per sample, in their order."""
+    if table is None and kind_of(source) == "anndata":
+        table = source.obs
+    if table is None and isinstance(source, (str, Path)):
+        table = Results.of(source).sample_info
+        if table is None:
+            raise InputError(f"{source} has no sample table: run netbic associate, or give `table`")
+    if table is None:
+        raise InputError("the sample table is missing: give `table`, with the names of the samples as index")
+    return annotation_table(table, None, samples, most=None)
+
+
+def _tested(source: Any) -> tuple[str, str]:
+    """The columns with time and event of the tests in a folder."""
+    path = Path(source) / "associations.json" if isinstance(source, (str, Path)) else None
+    record = read_json(path) if path is not None and path.is_file() else {}
+    pairs = record.get("survival", []) if isinstance(record, dict) else []
+    pairs = [pair for pair in pairs if isinstance(pair, list) and len(pair) == 2] if isinstance(pairs, list) else []
+    if len(pairs) == 1:
+        return str(pairs[0][0]), str(pairs[0][1])
+    found = f"{len(pairs)} pairs of columns were tested" if pairs else "no times are known"
+    raise InputError(f"{found}: name the columns with the time and the event (`survival`)", ["survival"])
+
+
+def _times(table: pd.DataFrame, columns: tuple[str, str]) -> Variable:
+    """Times and events; an error names columns that are not in the table."""
+    return read_variables(table, variables=[], survival=columns)[0]
+
+
+def _draw(ax: Axes, found: SurvivalCurves) -> None:
+    for name, curve in zip(found.names, found.curves, strict=True):
+        times, shares = curve["time"].to_numpy(dtype=float), curve["survival"].to_numpy(dtype=float)
+        n, n_events = int(curve["n_at_risk"].iloc[0]), int(curve["n_events"].sum())
+        label = f"{name}: {n:,} sample{'s' * (n != 1)}, {n_events:,} event{'s' * (n_events != 1)}"
+        ax.step([0, *times], [1, *shares], where="post", color=_COLOURS[name], lw=1.5, label=label)
+        lost = curve["n_censored"].to_numpy() > 0
+        ax.plot(times[lost], shares[lost], "|", color=_COLOURS[name], ms=5, mew=0.8)
+    title = "median split" if found.is_median_split else None
+    ax.legend(frameon=False, fontsize=SMALL, loc="best", title=title, title_fontsize=SMALL)
+
+
+def _in_words(found: SurvivalCurves) -> str:
+    """The tests, one in each line."""
+    first = f"log-rank p {_p(found.log_rank)}, hazard ratio {'/'.join(found.names)} {_ratio(found.log_rank)}"
+    return f"{first}\nCox model p {_p(found.cox)}, hazard ratio per sd {_ratio(found.cox)}"
+
+
+def _p(test: Result) -> str:
+    return "not defined" if np.isnan(test.p) else f"= {test.p:.2g}" if test.p > 1e-300 else "< 1e-300"
+
+
+def _ratio(test: Result) -> str:
+    if np.isnan(test.effect):
+        return "not defined"
+    return f"{test.effect:.2f}" + (f" ({test.low:.2f} to {test.high:.2f})" if np.isfinite(test.low) else "")
+
+
+def _write_numbers(ax: Axes, found: SurvivalCurves) -> None:
+    """The samples at risk, below the ticks of the time axis."""
+    low, high = ax.get_xlim()
+    ticks: Floats = np.array([tick for tick in ax.get_xticks() if low <= tick <= high], dtype=float)
+    ax.set_xticks(ticks.tolist())
+    style: dict[str, Any] = {"textcoords": "offset points", "va": "top", "size": SMALL, "annotation_clip": False}
+    ax.annotate("at risk", (0, 0), (-6, -_ABOVE), "axes fraction", ha="right", color="0.35", **style)
+    for line, (name, counts) in enumerate(zip(found.names, found.at_risk(ticks), strict=True), start=1):
+        down = -_ABOVE - line * _ROW
+        ax.annotate(name, (0, 0), (-22, down), "axes fraction", ha="right", color=_COLOURS[name], **style)
+        for tick, count in zip(ticks, counts, strict=True):
+            ax.annotate(f"{count:,}", (tick, 0), (0, down), ("data", "axes fraction"), ha="center", **style)
