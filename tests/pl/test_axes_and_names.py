@@ -38,7 +38,11 @@ def pictures(study, model, count, stable, tuned, terms):
     table = pd.DataFrame({"x": [1, 2], "method": ["a", "a"], "value": [0.1, 0.2]})
     names = ["module", "variable", "level", "effect", "effect_name", "q"]
     found = pd.DataFrame([(0, "age", "", 0.3, "Spearman rho", 0.1)], columns=names)
+    days = np.arange(1.0, 1 + len(study.expression))
+    times = pd.DataFrame({"days": days, "event": 1}, index=study.expression.index)
+    survival = {"X": study.expression, "table": times, "survival": ("days", "event")}
     return {
+        "survival": lambda ax: pl.survival(model, 0, **survival, ax=ax),
         "associations": lambda ax: pl.associations(found, ax=ax),
         "comparison": lambda ax: pl.comparison(netbic.compare(model, model), ax=ax),
         "heatmap": lambda ax: pl.heatmap(model, study.expression, ax=ax),
@@ -77,7 +81,9 @@ def test_text_stays_text_in_vector_files(pictures, name):
     low, high = sorted(ax.get_ylim())
     ticks = zip(ax.get_yticks(), ax.get_yticklabels(), strict=True)
     texts = [label.get_text() for place, label in ticks if low <= place <= high]
-    texts = [html.escape(text, quote=False) for text in (*texts, ax.get_title(loc="left"), ax.get_xlabel())]
+    texts = [
+        html.escape(text, quote=False) for text in (*texts, *ax.get_title(loc="left").split("\n"), ax.get_xlabel())
+    ]
     drawn = file.getvalue().decode()
     assert not [text for text in texts if "$" not in text and text and f">{text}<" not in drawn]
     assert ("<image" in drawn) == (
