@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import false_discovery_control, mannwhitneyu
 
 import netbic
-from netbic.association import associate_scores, match_samples, read_variables, strongest
+from netbic.association import associate_scores, cox, match_samples, read_variables, strongest, two_groups
 from support.batches import cohort, residuals
 
 N = 60
@@ -373,3 +373,59 @@ def test_lines_mark_doubtful_modules_and_list_them_last():
     assert first.startswith("er: yes is higher in module 1 (AUC ")
     assert second.startswith("er: yes is higher in module 2 (doubtful), AUC 1.00, q = ")
     assert ["(repeats 1)" in line for line in found.findings({1: "repeats 1"})] == [False, True]
+
+
+def test_hazard_ratios_are_per_standard_deviation_of_a_sample():
+    generator = np.random.default_rng(3)
+    scores = pd.DataFrame({0: 3 * generator.standard_normal(12)})
+    table = pd.DataFrame({"days": generator.exponential(size=12), "dead": 1})
+    found = associate_scores(scores, None, table, survival=("days", "dead")).table.set_index("test")["effect"]
+    model = cox(table["days"].to_numpy(), np.ones(12, dtype=bool), scores[0].to_numpy())
+    assert found["Cox score"] == pytest.approx(model.hazard_ratio()[0] ** scores[0].std(ddof=1), rel=1e-9)
+
+
+def test_a_sample_at_the_median_belongs_to_the_lower_half():
+    split = two_groups(np.array([3.0, 1, 2, 2, 5]), np.array([""] * 5))
+    assert split.first.tolist() == [True, False, False, False, True]
+    assert split.second.tolist() == [False, True, True, True, False]
+
+
+def test_too_few_common_samples_are_not_called_explained(scores):
+    table = pd.DataFrame({"age": np.nan, "batch": [1.0, 2, 4] * (N // 3)}, index=SAMPLES)
+    table.iloc[:4, 0] = [50, 61, 43, 70]
+    table.iloc[1:4, 1] = np.nan
+    lines = list(associate_scores(scores, None, table, adjust=["batch"]).lines())
+    assert "age cannot be tested: 1 sample has a value of it and of all covariates (batch)" in lines
+    assert not [line for line in lines if "explained completely" in line]
+
+
+@pytest.mark.parametrize(
+    "names", [[float(k) for k in range(N)], [f"s{k} " for k in range(N)], [k + 0.5 for k in range(N)], list(range(N))]
+)
+def test_equal_names_match_whatever_they_are(names, scores):
+    table = pd.DataFrame({"age": np.arange(N)}, index=names)
+    found = match_samples(pd.Index(names), table.iloc[::-1])
+    assert found.matched == N
+    assert found.table["age"].tolist() == list(range(N))
+    expression = netbic.simulate.cohort(N, 100, n_modules=1, random_state=0).expression.set_axis(names)
+    model = netbic.SparseGraphSVD(1, n_columns=20).fit(expression)
+    assert netbic.associate(model, expression, table.iloc[::-1]).match.table["age"].tolist() == list(range(N))
+
+
+def test_names_that_differ_by_spaces_or_a_decimal_point_match():
+    for own, theirs in ((["a", "b"], ["b ", " a"]), (["1", "2"], [2.0, 1.0]), (["1.0", "2.0"], ["2", "1"])):
+        found = match_samples(pd.Index(own), pd.DataFrame({"x": [2, 1]}, index=theirs))
+        assert found.table["x"].tolist() == [1, 2]
+    both = match_samples(pd.Index(["1", "1.0"]), pd.DataFrame({"x": [2, 1]}, index=["1.0", "1"]))
+    assert both.table["x"].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("index", [[k + 0.5 for k in range(N)], [float(k % 7) for k in range(N)], ["same"] * N])
+def test_rows_of_data_without_names_are_matched_by_order(index):
+    X = netbic.simulate.cohort(N, 100, n_modules=1, random_state=0).expression
+    table = pd.DataFrame({"age": np.random.default_rng(0).permutation(N)})
+    model = netbic.SparseGraphSVD(1, n_columns=20).fit(X.to_numpy())
+    found = netbic.associate(model, X.to_numpy(), table.set_axis(index))
+    expected = netbic.associate(netbic.SparseGraphSVD(1, n_columns=20).fit(X), X, table.set_axis(X.index))
+    pd.testing.assert_frame_equal(found.table, expected.table)
+    assert found.match.table.index.tolist() == index

@@ -77,7 +77,9 @@ def test_compare_refuses_other_folders(folders, tmp_path):
     (changed / "samples.tsv").write_text("module\tsample\n0\ts1\n")
     refused = run("compare", folders / "one", changed)
     assert refused.exit_code == 1
-    assert "samples.tsv: does not belong to the model of this folder: it was changed: fit again" in refused.output
+    assert "samples.tsv: has no column score: fit again" in refused.output
+    (changed / "samples.tsv").write_text("module\tsample\tscore\tgroup\n0\ts1\t0.5\t\n")
+    assert "must have one row for each module and sample: fit again" in run("compare", folders / "one", changed).output
 
 
 def test_replicate_writes_a_table_that_belongs_to_the_results(folders):

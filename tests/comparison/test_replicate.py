@@ -15,7 +15,8 @@ from sklearn.metrics import roc_auc_score
 import netbic
 from netbic.comparison.matched_sets import matched_sets
 from netbic.comparison.other_study import OtherStudy
-from netbic.comparison.preservation import leading_loadings, preservation
+from netbic.comparison.preservation import Preservation, leading_loadings, preservation
+from netbic.comparison.replication import _reason
 
 
 @pytest.fixture(scope="module")
@@ -257,3 +258,25 @@ def test_the_page_on_comparisons_runs():
     exec(re.search(r"```python\n(.*?)```", page, re.DOTALL).group(1), scope)
     assert scope["found"].table["status"].tolist()[:3] == ["same"] * 3
     assert scope["found"].table["status"].tolist()[3:] == ["new"]
+
+
+@pytest.mark.parametrize("center_rows", [False, True])
+def test_constant_genes_of_sparse_data_are_left_out(center_rows):
+    X = np.random.default_rng(0).poisson(0.5, (50, 30)).astype(float)
+    X[:, :6], X[:, 6] = 0.1, 0.0
+    dense, sparse = (OtherStudy.of(each, center_rows) for each in (X, sp.csr_array(X)))
+    assert sparse[1].tolist() == dense[1].tolist()
+    if not center_rows:
+        assert dense[1].tolist() == [*range(7, 30)]
+    np.testing.assert_allclose(sparse[0].lengths, dense[0].lengths, rtol=1e-12)
+    expected = X - X.mean(axis=0) - (X.mean(axis=1, keepdims=True) - X.mean() if center_rows else 0)
+    np.testing.assert_allclose(dense[0].lengths, np.linalg.norm(expected[:, dense[1]], axis=0), rtol=1e-12)
+
+
+def test_a_value_below_its_limit_is_written_as_such():
+    numbers = dict.fromkeys(Preservation._fields, 0.5) | {"ratio": 1.98, "sign_agreement": 0.746}
+    found = Preservation(**numbers)
+    text = _reason("partly replicated", found, 0.01, "its 60 genes")
+    assert "only 1.9 times as much (2 times are needed)" in text
+    assert "only 74 % of them" in text
+    assert "2.0 times" not in text

@@ -162,6 +162,8 @@ def test_gct_holds_the_expression_of_the_genes(results, cohort, tmp_path):
     assert of_rows["module"].tolist() == [f"Module {k + 1}" for k in home]
     assert (of_rows["side"] == "up").tolist() == (weights.to_numpy()[home, np.arange(len(home))] > 0).tolist()
     assert home.tolist() == sorted(home)
+    for _, own in of_rows["weight"].astype(float).groupby(of_rows["module"]):
+        assert own.is_monotonic_decreasing
     again = exports.write_expression_gct(results, X.to_numpy(), tmp_path / "other.gct")
     assert again.read_bytes() == path.read_bytes()
 

@@ -65,3 +65,13 @@ def test_without_scores_the_samples_have_weights(model, tmp_path):
     samples = netbic.get.modules_df(model, 1, axis="samples").sort_values("weights", ascending=False)
     assert own["sample"].tolist() == samples["names"].tolist()
     assert own["weight.1"].tolist() == pytest.approx(samples["weights"].tolist())
+
+
+def test_long_lists_and_infinite_numbers_are_written(results, tmp_path):
+    genes = ", ".join(f"GENE{k:05}" for k in range(600))
+    sets = pd.DataFrame({"module": [0], "term": ["t"], "q_value": [0.1], "genes": [genes]})
+    tests = pd.DataFrame({"module": [0], "variable": ["x"], "effect": [float("inf")], "ci_low": [-float("inf")]})
+    known = exports.Results(results.model, {"gene_sets": sets, "associations": tests})
+    book = openpyxl.load_workbook(exports.write_workbook(known, tmp_path / "modules.xlsx"))
+    assert [cell.value for cell in book["Gene sets"][2]][3] == genes
+    assert [cell.value for cell in book["Associations"][2]][2:] == ["inf", "-inf"]

@@ -100,3 +100,17 @@ def test_numbers_with_a_word_for_missing_are_numbers(tmp_path):
     path = tmp_path / "table.tsv"
     path.write_text("sample\tage\np\t61\nq\tnot reported\nr\t45\n")
     assert read_sample_info(path)["age"].tolist() == pytest.approx([61, np.nan, 45], nan_ok=True)
+
+
+@pytest.mark.parametrize("value", ["12345678901234567890123", "1e400", "007"])
+def test_digits_that_no_number_keeps_are_text(tmp_path, value):
+    (tmp_path / "table.tsv").write_text(f"sample\tid\tage\na\t{value}\t61\nb\t5\tNA\n")
+    table = read_sample_info(tmp_path / "table.tsv")
+    assert table["id"].tolist() == [value, "5"]
+    assert table["age"].tolist()[0] == 61
+
+
+def test_names_of_digits_in_a_second_column_match(tmp_path):
+    (tmp_path / "table.tsv").write_text("row\tsample\tgroup\n1\t001\tx\n2\t002\ty\n3\t010\tx\n")
+    found = netbic.association.match_samples(pd.Index(["001", "002", "010"]), read_sample_info(tmp_path / "table.tsv"))
+    assert (found.matched, found.column) == (3, "sample")

@@ -51,7 +51,7 @@ def test_a_variable_without_levels_is_named_without_one(folder):
     for module in gather(folder).modules:
         assert not [text for text in module.findings if "nan" in text]
     table = netbic.io.read_table(folder / "associations.tsv")
-    assert table.loc[table["variable"] == "age", "level"].isna().all()
+    assert (table.loc[table["variable"] == "age", "level"] == "").all()
 
 
 def test_without_a_sample_table_there_is_neither(folder):
@@ -137,3 +137,15 @@ def test_the_page_leads_with_the_best_modules(folder):
     assert first.label == "type: in"
     assert f'<a href="#module-{first.module}"' in page
     assert re.search(r"smallest q [^(]*\(<bdi>(Mann-Whitney|Kruskal-Wallis|Fisher|chi-squared)", page)
+
+
+def test_a_label_that_is_rarer_in_a_group_is_not_called_more_frequent():
+    columns = ["module", "variable", "level", "test", "effect", "effect_name", "q"]
+    weak = (0, "type", "in", "Mann-Whitney", 0.5, "AUC", 1.0)
+    rare, frequent = (
+        pd.DataFrame([(0, "type", "in", "Fisher, up", ratio, "odds ratio", 1e-9), weak], columns=columns)
+        for ratio in (0.2, 5.0)
+    )
+    assert findings(rare, 0) == []
+    assert findings(frequent, 0) == ["type: in more often up (odds ratio 5.00, q = 1e-09)"]
+    assert in_words(rare.iloc[0].to_dict()) == "in is lower in module 1 (odds ratio 0.20, q = 1e-09)"

@@ -298,11 +298,14 @@ def test_the_first_letter_of_a_sentence_is_a_capital():
     assert page._sentence("same leading genes: DNA") == "Same leading genes: DNA"
 
 
-def test_scores_in_another_order_are_not_used(found):
+def test_scores_in_another_order_are_matched_and_others_are_not_used(found):
     table = found[0].table
     names = table["sample"][:120].to_numpy(dtype=object)
-    assert all(one is not None for one in samples.sample_scores(table, 3, names))
-    for other in (table.iloc[::-1], table.head(240), None, pd.DataFrame(columns=table.columns)):
+    expected = samples.sample_scores(table, 3, names)
+    for one, other in zip(samples.sample_scores(table.iloc[::-1], 3, names), expected, strict=True):
+        assert one.scores.tolist() == other.scores.tolist()
+        assert one.groups.tolist() == other.groups.tolist()
+    for other in (table.head(240), None, pd.DataFrame(columns=table.columns)):
         assert samples.sample_scores(other, 3, names) == [None] * 3
 
 

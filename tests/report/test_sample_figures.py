@@ -16,7 +16,6 @@ from netbic.report.box_plots import box_plot
 from netbic.report.charts import charts, correlation, jaccard
 from netbic.report.contents import gather
 from netbic.report.heatmaps import Heatmap, row_names
-from netbic.report.sample_table import SampleTable
 from netbic.report.samples import SampleScores
 from netbic.report.settings import setting_rows
 from netbic.report.strips import strips
@@ -118,6 +117,15 @@ def test_curves_say_which_samples_they_compare(groups, names, split):
     assert plot.log_rank is None
 
 
+def test_a_sample_is_at_risk_at_the_time_of_its_event():
+    scores = SampleScores(np.array([1.0, 2, 3, 4]), np.array([""] * 4, dtype=object))
+    times = Variable("t", "survival", "", np.array([2.0, 4, 2, 4]), events=np.ones(4, dtype=bool))
+    plot = survival_plot(scores, times, 0.1, pd.DataFrame({"test": [], "p": []}))
+    labels = [label for _, label in plot.ticks]
+    for curve in plot.curves:
+        assert [curve.at_risk[labels.index(tick)] for tick in ("0", "2", "4")] == [2, 2, 1]
+
+
 def test_without_two_groups_there_are_no_curves():
     scores = SampleScores(np.ones(3), np.array(["", "", ""], dtype=object))
     times = Variable("t", "survival", "", np.array([4.0, 3, 2]), events=np.ones(3, dtype=bool))
@@ -183,16 +191,6 @@ def test_a_label_has_the_same_colour_in_all_modules(contents):
         for name in ("type", "site")
     )
     assert not type_colours & site_colours
-
-
-def test_ordered_levels_that_look_like_numbers_are_read():
-    info = pd.DataFrame({"sample": ["a", "b", "c"], "stage": [1, 10, 2]})  # 01, 10, 02 in obs of AnnData
-    tests = pd.DataFrame({"module": [0], "variable": ["stage"], "level": [""], "q": [0.2]})
-    record = {"name": "stage", "type": "ordered", "levels": "01, 02, 10", "n_levels": 3}
-    table = SampleTable.of(info, tests, {"variables": [record]}, 3)
-    assert [variable.levels for variable in table.variables] == [("1", "2", "10")]
-    assert SampleTable.of(info, tests, {"variables": [record]}, 4) is None  # of other samples
-    assert SampleTable.of(info, tests.iloc[:0], {"variables": []}, 3).variables == []  # nothing can be tested
 
 
 def test_lists_to_copy_are_the_sides_of_the_module(folder, contents):

@@ -1,7 +1,6 @@
 """What modules have to do with what is known about the samples: labels, numbers, survival times."""
 
 from netbic.association.associations import Associations, associate, associate_scores
-from netbic.association.associations import wide as wide
 from netbic.association.averages import Averages as Averages
 from netbic.association.averages import repeated_measures as repeated_measures
 from netbic.association.contingency import chi_squared, fisher
@@ -25,6 +24,13 @@ from netbic.association.removed import Removed
 from netbic.association.results import Result
 from netbic.association.sample_table import listed_names as listed_names
 from netbic.association.sample_table import read_variables
+from netbic.association.scores import matched_scores as matched_scores
+from netbic.association.scores import wide as wide
+from netbic.association.stored import stored_record as stored_record
+from netbic.association.stored import stored_samples as stored_samples
+from netbic.association.stored import stored_scores
+from netbic.association.stored import stored_variables as stored_variables
+from netbic.association.stored import stored_verdicts as stored_verdicts
 from netbic.association.survival import kaplan_meier, log_rank
 from netbic.association.variables import Variable
 from netbic.association.variables import check_known as check_known
@@ -33,8 +39,7 @@ from netbic.association.wording import in_words
 from netbic.association.wording import numbers as numbers
 from netbic.association.wording import variable_line as variable_line
 from netbic.association.writing import WRITTEN as WRITTEN
-from netbic.association.writing import stored_scores, write_associations
-from netbic.association.writing import stored_verdicts as stored_verdicts
+from netbic.association.writing import write_associations
 
 __all__ = [
     "Associations",

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy.stats import false_discovery_control
 
-from netbic.arrays import Floats
+from netbic.arrays import Bools, Floats
 from netbic.association.averages import Averages, repeated_measures
 from netbic.association.headlines import Words
-from netbic.association.matching import SampleMatch, match_samples
+from netbic.association.linear import Residuals
+from netbic.association.matching import SampleMatch, check_table, match_samples
 from netbic.association.module_tests import Scores, all_tests
 from netbic.association.removed import Removed
 from netbic.association.sample_table import Survival, design_of, listed_names, read_variables, survival_pairs
-from netbic.association.variables import LEFT_OUT, Types, Variable, is_events
+from netbic.association.scores import wide
+from netbic.association.variables import LEFT_OUT, ORDERED, SURVIVAL, Types, Variable, is_events
 from netbic.association.wording import strongest_lines, variable_line
-from netbic.errors import InputError
+from netbic.errors import InputError, one_line
 from netbic.estimators import axis_names, fitted_model
 from netbic.selection import SampleGroups
 
@@ -52,6 +54,8 @@ class Associations:
         Columns with times and events.
     by : tuple of str
         Columns; averages of samples with the same values of them were tested.
+    levels : dict
+        The levels of each variable that has some, in their order.
     """
 
     table: pd.DataFrame
@@ -61,11 +65,12 @@ class Associations:
     notes: tuple[str, ...] = ()
     survival: tuple[tuple[str, str], ...] = ()
     by: tuple[str, ...] = ()
+    levels: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
 
     def lines(self, verdicts: Words | None = None) -> Iterator[str]:
         """The summary as lines of text: matching, variables, and the strongest associations of each variable."""
         yield from self.match.lines()
-        yield from map(variable_line, self.variables.to_dict("records"))
+        yield from (one_line(variable_line(record)) for record in self.variables.to_dict("records"))
         yield from self.findings(verdicts)
 
     def findings(self, verdicts: Words | None = None) -> Iterator[str]:
@@ -75,8 +80,8 @@ class Associations:
         """
         if self.adjusted_for:
             yield f"adjusted for {', '.join(self.adjusted_for)}; groups of samples are not tested"
-        yield from self.notes
-        yield from strongest_lines(self.table, verdicts)
+        yield from map(one_line, self.notes)
+        yield from map(one_line, strongest_lines(self.table, verdicts))
 
 
 def associate(
@@ -143,37 +148,21 @@ def associate(
     >>> found.table[found.table["test"] == "Mann-Whitney"][["level", "effect_name", "n"]].to_dict("records")
     [{'level': 'A', 'effect_name': 'AUC', 'n': 200}, {'level': 'B', 'effect_name': 'AUC', 'n': 200}]
     """
-    own_names = axis_names(X)[0]
+    names, own = axis_names(X)[0], check_table(table)
     n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
-    if own_names is None:
+    if by_order := names is None:
         if len(table) != n_samples:
             raise InputError(
                 f"X has no sample names and {n_samples:,} rows, but the sample table has {len(table):,}: give a "
                 "DataFrame with the names of the samples as its index"
             )
-        own_names = np.array([str(name) for name in table.index], dtype=object)
-    found = SampleGroups.find(model, X, names=list(own_names), covariates=covariates).table
-    scores, groups = wide(found)
+        names, own = np.arange(n_samples), table.set_axis(range(n_samples))
+    scores, groups = wide(SampleGroups.find(model, X, names=list(names), covariates=covariates).table)
     options: dict[str, Any] = {"variables": variables, "types": types, "survival": survival, "adjust": adjust}
-    return associate_scores(scores, groups, table, **options, by=by, removed=Removed.of(fitted_model(model)))
-
-
-def wide(samples: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Scores and groups, samples by modules, from the table of `selection.sample_groups` (samples.tsv)."""
-    modules, names = (samples[column].drop_duplicates() for column in ("module", "sample"))
-    shape = (len(modules), len(names))
-    if samples.empty:
-        raise InputError("there are no modules to compare with the sample table")
-    if len(samples) != shape[0] * shape[1]:
-        raise InputError(
-            f"the table of scores has {len(samples):,} rows for {shape[0]:,} modules and {shape[1]:,} samples: it must "
-            "have one row for each module and sample"
-        )
-    scores, groups = (
-        pd.DataFrame(values.to_numpy().reshape(shape).T, index=pd.Index(names), columns=pd.Index(modules))
-        for values in (samples["score"].astype(np.float64), samples["group"].astype(object).fillna(""))
-    )
-    return scores, groups
+    found = associate_scores(scores, groups, own, **options, by=by, removed=Removed.of(fitted_model(model)))
+    if not by_order:
+        return found
+    return replace(found, match=replace(found.match, table=found.match.table.set_axis(table.index)))
 
 
 def associate_scores(
@@ -231,9 +220,11 @@ def associate_scores(
     rows = _all_tests(scores, groups, tested, design)
     result = adjusted_for_multiplicity(pd.DataFrame(rows, columns=COLUMNS[:-2]))
     records = pd.DataFrame([variable.record() for variable in chosen], columns=_record_columns())
-    notes = [note, *_notes(described, chosen, result, survival, covariates), *_dependence(described, tested, averages)]
+    notes = [note, *(_survival_notes(described) if not survival else ())]
+    notes += [*_undefined_notes(tested, design, result, covariates), *_dependence(described, tested, averages)]
+    levels = {variable.name: variable.levels for variable in chosen if variable.levels}
     pairs, grouped = tuple(survival_pairs(survival)), () if averages is None else averages.by
-    return Associations(result, records, match, covariates, tuple(filter(None, notes)), pairs, grouped)
+    return Associations(result, records, match, covariates, tuple(filter(None, notes)), pairs, grouped, levels)
 
 
 def _all_tests(
@@ -297,17 +288,36 @@ def _adjusted(p: pd.Series[Any]) -> pd.Series[Any]:
     return adjusted
 
 
-def _notes(
-    table: pd.DataFrame, chosen: list[Variable], result: pd.DataFrame, pairs: Survival | None, covariates: Sequence[str]
+def _survival_notes(table: pd.DataFrame) -> Iterator[str]:
+    times, events = ([str(name) for name in table.columns if kind.search(str(name))] for kind in (_TIME, _EVENT))
+    events = [name for name in events if is_events(table[name])]
+    times = [name for name in times if name not in events and pd.api.types.is_numeric_dtype(table[name].dtype)]
+    if times and events:
+        yield f"{times[0]} and {events[0]} look like survival: test them with `survival={times[0]},{events[0]}`"
+
+
+def _undefined_notes(
+    tested: list[Variable], design: Floats | None, result: pd.DataFrame, covariates: Sequence[str]
 ) -> Iterator[str]:
-    if not pairs:
-        times, events = ([str(name) for name in table.columns if kind.search(str(name))] for kind in (_TIME, _EVENT))
-        events = [name for name in events if is_events(table[name])]
-        times = [name for name in times if name not in events and pd.api.types.is_numeric_dtype(table[name].dtype)]
-        if times and events:
-            yield f"{times[0]} and {events[0]} look like survival: test them with `survival={times[0]},{events[0]}`"
-    if covariates:
-        undefined = result[result["p"].isna()].groupby("variable", sort=False)["p"].size()
-        for name, n_undefined in undefined.items():
-            if n_undefined == (result["variable"] == name).sum():
-                yield f"{name} is explained completely by the covariates ({', '.join(covariates)}): it cannot be tested"
+    """Why no test of a variable is defined, if there are covariates."""
+    if design is None:
+        return
+    defined, names = set(result.loc[result["p"].notna(), "variable"]), ", ".join(covariates)
+    for variable in tested:
+        if variable.name in defined:
+            continue
+        known = variable.known & ~np.isnan(design).any(axis=1)
+        n = int(known.sum())
+        removed = Residuals(n, design[known]) if n else None
+        if removed is not None and removed.rank < n and _is_explained(variable, known, removed):
+            yield f"{variable.name} is explained completely by the covariates ({names}): it cannot be tested"
+        else:
+            both = f"{n:,} sample{'s have' if n != 1 else ' has'} a value of it and of all covariates ({names})"
+            yield f"{variable.name} cannot be tested: {both}"
+
+
+def _is_explained(variable: Variable, known: Bools, removed: Residuals) -> bool:
+    if variable.kind == SURVIVAL:
+        return False
+    values = variable.values[:, None] if variable.kind == ORDERED else variable.columns()
+    return not any(removed(column).any() for column in values[known].T)

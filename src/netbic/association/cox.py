@@ -175,22 +175,37 @@ class _RiskSets:
         place = np.arange(self.events.size) - np.searchsorted(self.moments, self.moments)
         # Efron: the k-th of d simultaneous events counts the others of them as partly gone.
         self.gone = place / counts[self.moments] if ties == "efron" else np.zeros(self.events.size)
-        self.n_moments = counts.size
+        self.moment, self.n_moments = moment, counts.size
+        stratum = np.cumsum(new_stratum[new_time]) - 1
+        self.next_stratum = np.searchsorted(stratum, stratum, side="right")  # its first moment, by moment
 
     def derivatives(self, coefficients: Floats) -> tuple[float, Floats, Floats]:
         """Log partial likelihood, its gradient, and the information matrix."""
-        x, p = self.x, self.x.shape[1]
+        x = self.x
         linear = x @ coefficients
         linear -= linear.max()  # the likelihood depends on differences only
-        weights = np.exp(linear)[:, None]
-        squares = (x[:, :, None] * x[:, None, :]).reshape(len(x), -1)
-        moments = weights * np.column_stack([np.ones(len(x)), x, squares])
-        sums = np.vstack([np.zeros(moments.shape[1]), np.cumsum(moments, axis=0)])
+        weights = np.exp(linear)
+        weighted = weights[:, None] * np.column_stack([np.ones(len(x)), x])
+        sums = np.vstack([np.zeros(weighted.shape[1]), np.cumsum(weighted, axis=0)])
         at_risk = sums[self.last] - sums[self.first]
-        tied = np.zeros((self.n_moments, moments.shape[1]))
-        np.add.at(tied, self.moments, moments[self.events])
+        tied = np.zeros((self.n_moments, weighted.shape[1]))
+        np.add.at(tied, self.moments, weighted[self.events])
         totals = at_risk[self.moments] - self.gone[:, None] * tied[self.moments]
-        size, mean, second = totals[:, 0], totals[:, 1 : p + 1] / totals[:, :1], totals[:, p + 1 :] / totals[:, :1]
+        size, mean = totals[:, 0], totals[:, 1:] / totals[:, :1]
         likelihood = float(np.sum(linear[self.events]) - np.sum(np.log(size)))
         gradient = x[self.events].sum(axis=0) - mean.sum(axis=0)
-        return likelihood, gradient, second.sum(axis=0).reshape(p, p) - mean.T @ mean
+        second = x.T @ ((weights * self._shares(size))[:, None] * x)
+        return likelihood, gradient, second - mean.T @ mean
+
+    def _shares(self, size: Floats) -> Floats:
+        """For each sample, the sum of 1 / size over the events for which it is at risk.
+
+        With these, the second moments of all risk sets are summed without an array of one matrix per sample.
+        """
+        of_moments = np.bincount(self.moments, weights=1 / size, minlength=self.n_moments)
+        later = np.r_[np.cumsum(of_moments[::-1])[::-1], 0.0]
+        shares = later[:-1] - later[self.next_stratum]
+        found = shares[self.moment]
+        gone = np.bincount(self.moments, weights=self.gone / size, minlength=self.n_moments)
+        found[self.events] -= gone[self.moments]
+        return np.asarray(found)

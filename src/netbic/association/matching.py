@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
+from netbic.association.variables import without_controls
 from netbic.errors import InputError, one_line, shown
 
 _NAMED = 3  # names shown of those that do not match
@@ -78,15 +78,12 @@ def match_samples(samples: pd.Index[Any], table: pd.DataFrame) -> SampleMatch:
     samples without a row: 1 ('c')
     rows of other samples: 1 ('d')
     """
-    if not isinstance(table, pd.DataFrame):
-        raise TypeError(f"the sample table is a {type(table).__name__}: give a pandas DataFrame")
-    table = table.set_axis([str(name) for name in table.columns], axis=1)
+    table = check_table(table)
+    table = table.set_axis([without_controls(str(name)) for name in table.columns], axis=1)
     if table.columns.has_duplicates:
         repeated = table.columns[table.columns.duplicated()][0]
         raise InputError(f"the sample table has several columns {shown(repeated)}: rename or remove them")
-    names = pd.Index([str(name) for name in samples], dtype=object)
-    table, column = _by_names(names, table)
-    keys = pd.Index([_name(key) for key in table.index], dtype=object)
+    names, keys, table, column = _common_names(samples, table)
     common = keys.isin(names)
     if not common.any():
         raise _no_common(names, keys, table)
@@ -102,18 +99,39 @@ def match_samples(samples: pd.Index[Any], table: pd.DataFrame) -> SampleMatch:
     return SampleMatch(own, len(table), len(names) - len(unmatched), column, unmatched, unused, advice)
 
 
-def _by_names(names: pd.Index[Any], table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """The table with the names of the samples as its index, and the column that they were in ("": the index)."""
-    best, column, known = _n_common(names, table.index), "", set(names)
+def check_table(table: object) -> pd.DataFrame:
+    """The sample table; an error if it is not a table."""
+    if not isinstance(table, pd.DataFrame):
+        raise TypeError(f"the sample table is a {type(table).__name__}: give a pandas DataFrame")
+    return table
+
+
+def _common_names(
+    samples: pd.Index[Any], table: pd.DataFrame
+) -> tuple[pd.Index[Any], pd.Index[Any], pd.DataFrame, str]:
+    """Names of samples and rows, the table without the names, and their column.
+
+    Names are compared as they are or, if more of them are then equal, without spaces around them and without ".0".
+    """
+    ways = [_by_names(samples, table, way) for way in (str, _name)]
+    names, keys, column, _ = max(ways, key=lambda found: (found[-1], found[-2] == ""))  # rather the index
+    return names, keys, table if column == "" else table.drop(columns=column), column
+
+
+def _by_names(
+    samples: pd.Index[Any], table: pd.DataFrame, way: Callable[[object], str]
+) -> tuple[pd.Index[Any], pd.Index[Any], str, int]:
+    """Names of the samples and of the rows, the column of the latter ("": the index), and how many are equal."""
+    names = pd.Index([way(name) for name in samples], dtype=object)
+    keys, column, known = [way(name) for name in table.index], "", set(names)
+    best = len(known.intersection(keys))
     for each in table.columns:
         values = table[each]
         if values.dtype.kind in "OSUiu" or isinstance(values.dtype, pd.CategoricalDtype | pd.StringDtype):
-            common = len(known.intersection(_name(value) for value in values.dropna().unique()))
+            common = len(known.intersection(way(value) for value in values.dropna().unique()))
             if common > best:
-                best, column = common, each
-    if column == "":
-        return table, ""
-    return table.set_index(column), str(column)
+                best, column, keys = common, str(each), [way(value) for value in values]
+    return names, pd.Index(keys, dtype=object), column, best
 
 
 def _n_common(names: pd.Index[Any], others: pd.Index[Any]) -> int:
@@ -121,8 +139,7 @@ def _n_common(names: pd.Index[Any], others: pd.Index[Any]) -> int:
 
 
 def _name(value: object) -> str:
-    whole = isinstance(value, (float, np.floating)) and float(value).is_integer()
-    return str(int(value)) if whole else str(value).strip()  # type: ignore[call-overload]
+    return re.sub(r"^(-?\d+)\.0$", r"\1", str(value).strip())
 
 
 def _no_common(names: pd.Index[Any], keys: pd.Index[Any], table: pd.DataFrame) -> InputError:

@@ -13,12 +13,14 @@ import pandas as pd
 
 from netbic.arrays import Bools, Floats, Indices
 from netbic.errors import InputError, shown
+from netbic.readers import is_number, is_plain_number
 
 CATEGORICAL, ORDERED, NUMERIC, SURVIVAL, LEFT_OUT = "categorical", "ordered", "numeric", "survival", "left out"
 TYPES: Final = (CATEGORICAL, ORDERED, NUMERIC)
 MOST_LEVELS: Final = 50
 _FEWEST = 3  # samples with a value
 _DATE = "a date or duration: write it as a number, such as days since the first one"
+_CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(\D|$)")
 Types = Mapping[str, "str | Sequence[object]"]
 
@@ -54,7 +56,7 @@ class Variable:
 
     def record(self) -> dict[str, Any]:
         """A row of the table of variables."""
-        listed = ", ".join(self.levels) if self.kind in (CATEGORICAL, ORDERED) else ""
+        listed = (" < " if self.kind == ORDERED else ", ").join(self.levels)
         counts = {"n_levels": len(self.levels), "n": int(self.known.sum()), "missing": int((~self.known).sum())}
         return {"name": self.name, "type": self.kind, "reason": self.reason, "levels": listed, **counts}
 
@@ -116,7 +118,7 @@ def as_type(column: pd.Series[Any], kind: str | Sequence[object]) -> Variable:
     """
     name, reason = str(column.name), "as given"
     if not isinstance(kind, str):
-        return _in_order(column, [_label(level) for level in kind])
+        return _in_order(column, [label(level) for level in kind])
     if kind not in TYPES:
         known = ", ".join(TYPES)
         raise InputError(
@@ -176,7 +178,7 @@ def is_events(column: pd.Series[Any]) -> bool:
 def _events(column: pd.Series[Any]) -> Floats:
     """1 for an event, 0 for none, NaN if missing."""
     known = {"0": 0.0, "1": 1.0, "false": 0.0, "true": 1.0}
-    labels = column.map(_label, na_action="ignore").astype(object)
+    labels = column.map(label, na_action="ignore").astype(object)
     found = labels.map(lambda label: known.get(re.sub(r"^([01]):.*", r"\1", label.lower())), na_action="ignore")
     if (wrong := labels[labels.notna() & found.isna()].unique()).size:
         as_in_r = " (subtract 1 if 2 means seen)" if set(labels.dropna()) == {"1", "2"} else ""
@@ -188,15 +190,14 @@ def _events(column: pd.Series[Any]) -> Floats:
 
 
 def _levels(column: pd.Series[Any], kind: str, reason: str) -> Variable:
-    labels = column.cat.remove_unused_categories() if isinstance(column.dtype, pd.CategoricalDtype) else column
-    if not isinstance(labels.dtype, pd.CategoricalDtype):
-        if not pd.api.types.is_numeric_dtype(labels.dtype):
-            labels = labels.map(_label, na_action="ignore")
-        labels = labels.where(labels != "").astype("category")
-    names = tuple(_label(level) for level in labels.cat.categories)
-    values = labels.cat.codes.to_numpy().astype(np.float64)
-    values[values < 0] = np.nan
-    n_known, text = int((~np.isnan(values)).sum()), labels.cat.categories.dtype.kind == "O"
+    labels = column if isinstance(column.dtype, pd.CategoricalDtype) else _categories(column)
+    text = labels.cat.categories.dtype.kind == "O"
+    of_categories = [label(level) for level in labels.cat.categories]
+    used = set(labels.cat.codes.unique().tolist())
+    names = tuple(dict.fromkeys(name for code, name in enumerate(of_categories) if name and code in used))
+    places = {name: place for place, name in enumerate(names)} | {"": np.nan}  # an empty label is a missing value
+    values = np.array([*(places.get(name, np.nan) for name in of_categories), np.nan])[labels.cat.codes.to_numpy()]
+    n_known = int((~np.isnan(values)).sum())
     if len(names) < 2:
         return _left_out(column, f"all values are the same ({shown(names[0])})" if names else "all values are missing")
     if text and len(names) == n_known and n_known >= _FEWEST and reason != "as given":
@@ -207,8 +208,14 @@ def _levels(column: pd.Series[Any], kind: str, reason: str) -> Variable:
     return Variable(str(column.name), kind, reason or f"text with {len(names)} different values", values, names)
 
 
+def _categories(column: pd.Series[Any]) -> pd.Series[Any]:
+    if not pd.api.types.is_numeric_dtype(column.dtype):
+        column = column.map(label, na_action="ignore")
+    return column.astype("category")
+
+
 def _in_order(column: pd.Series[Any], order: list[str]) -> Variable:
-    labels = column.map(_label, na_action="ignore").astype(object)
+    labels = column.map(label, na_action="ignore").astype(object)
     if wrong := [label for label in labels.dropna().unique() if label not in order]:
         raise InputError(
             f"{shown(str(column.name))} has the value {shown(wrong[0])}, which is not among the levels "
@@ -235,28 +242,43 @@ def _left_out(column: pd.Series[Any], reason: str) -> Variable:
 
 
 def _parsed(column: pd.Series[Any], strict: bool = False) -> pd.Series[Any]:
-    """A column as numbers if all of its values are numbers; if it must be numbers, an error."""
+    """A column as numbers if all of its values are numbers; if it must be numbers, an error.
+
+    Codes and identifiers that consist of digits (001, or more of them than a number keeps) are not numbers, unless they
+    must be.
+    """
     if pd.api.types.is_numeric_dtype(column.dtype):
         return column
-    labels = column.astype(object).map(_label, na_action="ignore")
+    labels = column.astype(object).map(label, na_action="ignore")
     labels = labels.where(labels != "")
-    numbers: pd.Series[Any] = pd.to_numeric(labels, errors="coerce")
-    wrong = labels[labels.notna() & numbers.isna()]
-    if wrong.empty:
-        return numbers
+    is_one = is_number if strict else is_plain_number
+    wrong = [value for value in labels.dropna().unique() if not is_one(value)]
+    if not wrong:
+        return labels.map(float, na_action="ignore").astype(np.float64)
     if strict:
         raise InputError(
-            f"{shown(str(column.name))} has the value {shown(wrong.iloc[0])}, which is not a number: write numbers, "
+            f"{shown(str(column.name))} has the value {shown(wrong[0])}, which is not a number: write numbers, "
             "and leave unknown values empty"
         )
     return column
 
 
-def _label(value: object) -> str:
-    """A value as text; whole numbers without a decimal point."""
+def label(value: object) -> str:
+    r"""A value as text; whole numbers without a decimal point, control characters as escapes.
+
+    Examples
+    --------
+    >>> label(2.0), label(" low "), label("red\x1b[31m")
+    ('2', 'low', 'red\\x1b[31m')
+    """
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         return str(int(value))
-    return str(value).strip()
+    return without_controls(str(value).strip())
+
+
+def without_controls(text: str) -> str:
+    """Text with escapes for characters that no XML (a saved figure, a page) may contain."""
+    return _CONTROLS.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 def check_known(names: Iterable[str], known: Iterable[object], parameter: str) -> None:

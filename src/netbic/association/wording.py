@@ -17,14 +17,13 @@ def variable_line(record: dict[Any, Any]) -> str:
 
     Examples
     --------
-    >>> record = {"name": "grade", "type": "ordered", "reason": "as given", "levels": "1, 2, 3", "missing": 2}
+    >>> record = {"name": "grade", "type": "ordered", "reason": "as given", "levels": "1 < 2 < 3", "missing": 2}
     >>> variable_line(record)
     'grade: ordered (as given): 1 < 2 < 3; missing in 2 samples'
     """
     levels = str(record["levels"])
-    listed = levels if len(levels) <= 100 else f"{levels[:100].rsplit(', ', 1)[0]}, ..."
-    if record["type"] == "ordered":
-        listed = listed.replace(", ", " < ")
+    between = " < " if record["type"] == "ordered" else ", "
+    listed = levels if len(levels) <= 100 else f"{levels[:100].rsplit(between, 1)[0]}{between}..."
     number = int(record["missing"])
     missing = f"; missing in {number:,} sample{'s' * (number != 1)}" if number else ""
     return f"{record['name']}: {record['type']} ({record['reason']}){': ' * bool(listed)}{listed}{missing}"

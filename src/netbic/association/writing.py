@@ -7,13 +7,12 @@ from typing import Any, Final
 
 import pandas as pd
 
-from netbic.association.associations import Associations, wide
-from netbic.errors import unusable
-from netbic.files import add_files, json_bytes, read_table, table_bytes
+from netbic.association.associations import Associations
+from netbic.association.variables import label
+from netbic.files import add_files, json_bytes, table_bytes
 
 TABLE, SAMPLES, RECORD = "associations.tsv", "sample_info.tsv", "associations.json"
 WRITTEN: Final = (TABLE, SAMPLES, RECORD)
-_SCORES, _VERDICTS = "samples.tsv", "verdicts.tsv"
 
 
 def write_associations(found: Associations, folder: Path) -> None:
@@ -26,7 +25,10 @@ def write_associations(found: Associations, folder: Path) -> None:
         "samples": len(found.match.table),
         "matched": found.match.matched,
         "adjusted_for": list(found.adjusted_for),
-        "variables": [{str(key): value for key, value in row.items()} for row in found.variables.to_dict("records")],
+        "variables": [
+            {str(key): value for key, value in row.items()} | {"levels": list(found.levels.get(str(row["name"]), ()))}
+            for row in found.variables.to_dict("records")
+        ],
         "notes": list(found.notes),
         "survival": [list(pair) for pair in found.survival],
     }
@@ -43,32 +45,13 @@ def sample_info(found: Associations) -> pd.DataFrame:
     name = "sample"
     while name in table.columns:
         name += "_name"
-    table = table.reset_index(drop=True)
+    table = table.apply(_as_read).reset_index(drop=True)
     table.insert(0, name, [str(sample) for sample in found.match.table.index])
     return table
 
 
-def stored_verdicts(folder: Path) -> dict[int, str]:
-    """The verdicts on the modules of the fit in a folder ("strong", "repeats 1", ...); empty if there are none."""
-    path = folder / _VERDICTS
-    if not path.is_file():
-        return {}
-    try:
-        table = read_table(path)
-        return {int(module): str(word) for module, word in zip(table["module"], table["verdict"], strict=True)}
-    except (ValueError, KeyError, OSError):
-        raise unusable(path, "cannot be read as a table of verdicts", "fit again") from None
-
-
-def stored_scores(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Scores and groups, samples by modules, of the fit in a folder."""
-    path = folder / _SCORES
-    if not path.is_file():
-        raise unusable(path, "does not exist", "give the folder of a fit (netbic fit), or fit again with this version")
-    try:
-        table = read_table(path)
-    except (ValueError, OSError):
-        raise unusable(path, "cannot be read as a table", "fit again") from None
-    if missing := [name for name in ("module", "sample", "score", "group") if name not in table]:
-        raise unusable(path, f"has no column {missing[0]}", "fit again")
-    return wide(table)
+def _as_read(column: pd.Series[Any]) -> pd.Series[Any]:
+    """A column with its values as the tests name them: the level 1 of a column of floats is not written as 1.0."""
+    if pd.api.types.is_datetime64_any_dtype(column.dtype) or pd.api.types.is_timedelta64_dtype(column.dtype):
+        return column
+    return column.astype(object).map(label, na_action="ignore")

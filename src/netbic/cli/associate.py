@@ -286,5 +286,5 @@ def _described(chosen: AssociationOptions, path: str, samples: Any, silent: bool
         *match.lines(),
         *(netbic.association.variable_line(variable.record()) for variable in variables),
     ]:
-        echo(line, silent)
+        echo(netbic.errors.one_line(line), silent)
     return table

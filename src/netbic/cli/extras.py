@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -10,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import netbic
 from netbic.cli.columns import closest_modules, module_sizes, sample_groups
 from netbic.cli.command import echo, echo_report_is_older, progress_bar
+from netbic.errors import one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,6 +27,17 @@ if TYPE_CHECKING:
 VERDICT_SECONDS: Final = 20  # budget for the verdicts, if a fit takes as long as expected; three pairs in any case
 _SECONDS_PER_ENTRY = 1e-8  # time of a pair, per module and entry of X
 _PAIRS = (3, 10)  # fewest and most
+
+
+@contextmanager
+def _results_are_kept(consequence: str, remedy: str) -> Iterator[None]:
+    """Turn an error into a warning, so that the modules are written; a disk that is full remains an error."""
+    try:
+        yield
+    except OSError:
+        raise
+    except Exception as problem:
+        warnings.warn(one_line(f"{consequence} ({problem}); all else is written: {remedy}"), stacklevel=2)
 
 
 @dataclass(frozen=True)
@@ -51,8 +65,10 @@ class Extras:
         judgement = self._judgement(model, lines)
         judgement.write(folder)
         if self.sample_table is not None and model.n_components_:
-            scores = netbic.association.wide(judgement.groups.table)
-            lines.extend(self.sample_table.write(model, folder, self.out, *scores))
+            again = f"run netbic associate {self.out} --sample-info {self.sample_table.origin}"
+            with _results_are_kept("the modules were not compared with the sample table", again):
+                scores = netbic.association.wide(judgement.groups.table)
+                lines.extend(self.sample_table.write(model, folder, self.out, *scores))
         if model.column_graph is not None or self.gene_sets is not None:
             lines.extend(self._enrichment(model, folder))
         return self._columns(model, judgement)
@@ -104,8 +120,9 @@ class Extras:
             install = f'pip install "netbic[report]", then netbic report {self.out}'
             yield f"no report was written: it needs {missing}. Run {install}"
         elif self.report:
-            page = netbic.report.write_report(folder, model=model, record=record)
-            yield f"{self.out}/{page.name}: the report, to open in a browser"
+            with _results_are_kept("no report was written", f"run netbic report {self.out}"):
+                page = netbic.report.write_report(folder, model=model, record=record)
+                yield f"{self.out}/{page.name}: the report, to open in a browser"
 
     def complete(self) -> Iterator[str]:
         """Add to a finished fit what is asked for now and was not then: verdicts, gene sets, associations, a report."""

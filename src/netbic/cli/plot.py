@@ -72,14 +72,9 @@ class PlotOptions:
         info, tests = self.results.sample_info, self.results.tables.get("associations")
         if info is None or tests is None or self.annotate is None:
             return {}
-        path = self.folder / "associations.json"
-        record = netbic.io.read_json(path) if path.is_file() else {}
-        recorded = record.get("variables") if isinstance(record, dict) else None
-        entries = [each for each in recorded if isinstance(each, dict)] if isinstance(recorded, list) else []
-        labels = {str(each.get("name")) for each in entries if each.get("type") == "categorical"}
-        names = [name for name in dict.fromkeys(map(str, tests["variable"])) if name in labels and name in info]
-        kinds = dict.fromkeys(names, "categorical")
-        found = netbic.association.read_variables(info, variables=names, types=kinds) if names else []
+        tested = set(tests["variable"])
+        found = netbic.association.stored_variables(info, netbic.association.stored_record(self.folder))[0]
+        found = [variable for variable in found if variable.kind == "categorical" and variable.name in tested]
         return netbic.pl.variable_colours(found)
 
     def heatmap(self, ax: Axes | None) -> Axes:

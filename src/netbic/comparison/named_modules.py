@@ -8,11 +8,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from netbic import files
 from netbic.arrays import Array, Bools, Floats, kind_of
+from netbic.association import stored_scores
 from netbic.comparison.names import text_names
 from netbic.errors import InputError, shown, unusable
-from netbic.estimators import SparseGraphSVD, fitted_model, is_model
+from netbic.estimators import SparseGraphSVD, fitted_model, is_model, names_of
 from netbic.storage import load
 
 SAMPLES = "samples.tsv"
@@ -70,17 +70,13 @@ class NamedModules:
 
     @classmethod
     def _of_folder(cls, folder: Path) -> Self:
-        found = cls._of_model(load(folder))
-        if not (folder / SAMPLES).is_file():  # a folder of netbic.save
+        model = load(folder)
+        found = cls._of_model(model)
+        if not (folder / SAMPLES).is_file() or not model.n_components_:  # a folder of netbic.save, or an empty table
             return found
-        table = files.read_table(folder / SAMPLES)
-        n_modules, n_samples = found.scores.shape
-        if not {"module", "sample", "score", "group"} <= {*table.columns} or len(table) != n_modules * n_samples:
+        scores, groups = stored_scores(folder, names_of(model, "rows"))
+        if [int(module) for module in scores.columns] != list(range(model.n_components_)):
             raise unusable(folder / SAMPLES, "does not belong to the model of this folder", "it was changed: fit again")
-        table = table.sort_values("module", kind="stable")
-        scores = table["score"].to_numpy(dtype=np.float64).reshape(n_modules, n_samples)
-        groups = table["group"].notna() & (table["group"] != "")
-        grouped = groups.to_numpy(dtype=bool).reshape(n_modules, n_samples)
-        names = text_names(table["sample"][:n_samples]) if n_modules else found.samples
+        grouped = (groups != "").to_numpy(dtype=bool).T
         in_group = np.where(grouped.any(axis=1, keepdims=True), grouped, found.in_group)
-        return cls(found.weights, scores, in_group, found.genes, None if found.samples is None else names)
+        return cls(found.weights, scores.to_numpy().T, in_group, found.genes, found.samples)

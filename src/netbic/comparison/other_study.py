@@ -38,9 +38,7 @@ class OtherStudy:
         n_samples = matrix.shape[1]
         means = np.asarray(matrix.mean(axis=1)).ravel()
         row_means = np.asarray(matrix.mean(axis=0)).ravel() - means.mean() if center_rows else np.zeros(n_samples)
-        # |x - mean - r|^2 of every gene x, from products that do not need a centred copy; r has mean 0
-        squares = _squares(matrix, means) - 2 * np.asarray(matrix @ row_means) + float(row_means @ row_means)
-        lengths = np.sqrt(np.maximum(squares, 0.0))
+        lengths = np.sqrt(_squares(matrix, means, row_means))
         largest = _largest(matrix) if min(matrix.shape) else np.zeros(len(means))
         kept = np.flatnonzero(lengths > _ROUNDING * np.sqrt(n_samples) * np.maximum(largest, np.finfo(float).tiny))
         return cls(matrix[kept], means[kept], lengths[kept], row_means), kept
@@ -86,12 +84,22 @@ def _filled(values: Array) -> Floats:
     return np.ascontiguousarray(filled)
 
 
-def _squares(matrix: Matrix, means: Floats) -> Floats:
-    """Squared lengths of the centred rows."""
-    if is_sparse(matrix):
-        squares = np.asarray(matrix.multiply(matrix).sum(axis=1), dtype=np.float64).ravel()
-        return np.asarray(squares - matrix.shape[1] * means**2)
-    return np.array([float(np.sum((row - mean) ** 2)) for row, mean in zip(matrix, means, strict=True)])
+def _squares(matrix: Matrix, means: Floats, row_means: Floats) -> Floats:
+    """|x - mean - r|^2 of every gene x, for row means r, as a sum of squares: a constant gene has exact digits.
+
+    A centred copy of a sparse matrix would be dense: the squares of its zeros are added without one.
+    """
+    if not is_sparse(matrix):
+        return np.array([float(np.sum((row - mean - row_means) ** 2)) for row, mean in zip(matrix, means, strict=True)])
+    counts = np.diff(matrix.indptr)
+    of_rows, r = np.repeat(np.arange(len(means)), counts), row_means[matrix.indices]
+    stored, sums, squares = (
+        np.bincount(of_rows, weights=each, minlength=len(means))
+        for each in ((matrix.data - means[of_rows] - r) ** 2, r, r**2)
+    )
+    zeros = matrix.shape[1] - counts
+    of_zeros = zeros * means**2 + 2 * means * (row_means.sum() - sums) + (row_means @ row_means - squares)
+    return np.asarray(stored + np.where(zeros > 0, np.maximum(of_zeros, 0.0), 0.0))
 
 
 def _largest(matrix: Matrix) -> Floats:

@@ -296,10 +296,17 @@ def _reason(verdict: str, found: Preservation, q_value: float, genes: str) -> st
     elif verdict == REPLICATED:
         text = f"Replicated: {shares} ({times} as much, {q_text}), and {signs}."
     else:
+        times = _times(_below(found.ratio, 10)) if found.ratio < RATIO else times
+        signs = f"{_below(found.sign_agreement, 100):.0%} of them move in the expected direction"
         weak = [f"this is only {times} as much ({RATIO:g} times are needed)"] * (found.ratio < RATIO)
         weak += [f"only {signs} ({AGREEMENT:.0%} are needed)"] * (found.sign_agreement < AGREEMENT)
         text = f"Partly replicated: {shares} ({q_text}), but {' and '.join(weak)}."
     return text.replace("%", " %")
+
+
+def _below(value: float, steps: int) -> float:
+    """A value that is too small, rounded down: 1.98 as 1.9, because "2.0 times" would seem to be enough."""
+    return float(np.floor(round(steps * value, 9)) / steps)
 
 
 def _times(ratio: float) -> str:

@@ -11,8 +11,9 @@ from typing import Any, Final, Self, TypeAlias
 import numpy as np
 import pandas as pd
 
+from netbic.association import matched_scores, stored_samples
 from netbic.enrichment import module_names
-from netbic.errors import InputError, unusable
+from netbic.errors import unusable
 from netbic.estimators import SparseGraphSVD, fitted_model, heaviest, is_model, names_of
 from netbic.exports.text import plain_names
 from netbic.files import read_table
@@ -29,7 +30,6 @@ _TABLES: Final[dict[str, set[str]]] = {
     "samples": {"module", "sample", "score", "group"},
     "associations": {"module", "variable"},
 }
-_SAMPLE_INFO = "sample_info.tsv"
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Results:
         folder = Path(source)
         found = {name: _table(folder / f"{name}.tsv", columns) for name, columns in _TABLES.items()}
         known = {name: table for name, table in found.items() if table is not None}
-        return cls(load(folder), known, _sample_info(folder / _SAMPLE_INFO), folder)
+        return cls(load(folder), known, stored_samples(folder), folder)
 
     @property
     def n_modules(self) -> int:
@@ -125,12 +125,8 @@ class Results:
 
     def scores(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Scores and groups of all samples, a row per module; None if they are not known."""
-        table, n_samples = self.tables.get("samples"), len(self.sample_names)
-        if table is None or len(table) != self.n_modules * n_samples or not n_samples:
-            return None
-        shape = (self.n_modules, n_samples)
-        scores = table["score"].to_numpy(dtype=np.float64).reshape(shape)
-        return scores, table["group"].fillna("").to_numpy(dtype=object).reshape(shape)
+        known = matched_scores(self.tables.get("samples"), self.n_modules, names_of(self.model, "rows"))
+        return None if known is None else (known[0].to_numpy().T, known[1].to_numpy().T)
 
     def samples_by_side(self, module: int) -> dict[str, list[str]]:
         """The samples in which a module is up and down, the most extreme ones first; empty lists for a gradient."""
@@ -160,16 +156,3 @@ def _table(path: Path, columns: set[str]) -> pd.DataFrame | None:
     if missing := sorted(columns - set(table.columns)):
         raise unusable(path, f"has no column {missing[0]}", "netbic did not write it: fit again")
     return table
-
-
-def _sample_info(path: Path) -> pd.DataFrame | None:
-    """The sample table, with the first column as its index."""
-    if not path.is_file():
-        return None
-    try:
-        table = pd.read_csv(path, sep="\t", converters={0: str})  # a sample may be called NA
-        return table.set_axis(table.iloc[:, 0]).iloc[:, 1:]
-    except (ValueError, OSError, IndexError) as problem:
-        if isinstance(problem, InputError):
-            raise
-        raise unusable(path, "cannot be read as a table", "run netbic associate again") from None

@@ -10,15 +10,15 @@ from netbic.errors import one_line, shown
 _LONGEST = 1000
 
 
-def plain(text: object) -> str:
-    r"""Text in one line; tabs, line breaks and other characters that cannot be printed become spaces.
+def plain(text: object, longest: int = _LONGEST) -> str:
+    r"""Text in one line, cut if it is longer; tabs, line breaks and other unprintable characters become spaces.
 
     Examples
     --------
     >>> plain("a\tb\n")
     'a b'
     """
-    return one_line(str(text), _LONGEST).strip()
+    return one_line(str(text), longest).strip()
 
 
 def plain_names(names: Iterable[object], kind: str) -> list[str]:

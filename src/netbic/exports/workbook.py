@@ -116,11 +116,11 @@ def _cell(sheet: Any, value: Any, font: Any = None) -> Any:
     """A cell; text stays text, whatever it looks like."""
     from openpyxl.cell import WriteOnlyCell
 
-    if value is None or value == "" or (isinstance(value, float) and not math.isfinite(value)):
+    if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
         return None
-    if isinstance(value, (bool, int, float)):
+    if isinstance(value, (bool, int, float)) and math.isfinite(value):
         return value
-    cell = WriteOnlyCell(sheet, value=plain(value)[:_LONGEST])
+    cell = WriteOnlyCell(sheet, value=plain(value, _LONGEST))  # infinite numbers, which no cell holds, as text
     cell.data_type = "s"  # openpyxl takes text that starts with = for a formula, and #N/A for an error
     cell.number_format = _TEXT_FORMAT
     if font is not None:

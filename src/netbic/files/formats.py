@@ -21,7 +21,8 @@ from netbic.files.atomic import NO_WAIT, write_atomic
 
 JsonValue: TypeAlias = "bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
 Record: TypeAlias = dict[str, Any]  # a JSON object from a file; its values are checked where they are used
-_TEXT: Final = dict.fromkeys(("name", "term", "genes", "top_genes", "sample", "axis"), str)  # never numbers
+# columns that never hold numbers
+_TEXT: Final = dict.fromkeys(("name", "term", "genes", "top_genes", "sample", "axis", "variable", "level"), str)
 # pandas 3.1 reads every number to the last bit and deprecates the option that earlier versions need for it
 _EXACT: Final[dict[str, Any]] = (
     {"float_precision": "round_trip"} if [*map(int, pd.__version__.split(".")[:2])] < [3, 1] else {}
@@ -84,8 +85,13 @@ def read_json(path: Path) -> Any:
     raise unusable(path, f"cannot be read ({problem})", "it is damaged or netbic did not write it: fit again")
 
 
-def read_table(path: Path | str) -> pd.DataFrame:
-    """Read a table of results: numbers to the last bit, and names as they are, also one that is called NA."""
+def read_table(path: Path | str, *, as_text: bool = False) -> pd.DataFrame:
+    """Read a table of results: numbers to the last bit, and names as they are, also one that is called NA.
+
+    As text, all columns are text, as they are in the file.
+    """
+    if as_text:
+        return pd.DataFrame(pd.read_csv(path, sep="\t", dtype=str, keep_default_na=False))
     columns = pd.read_csv(path, sep="\t", nrows=0).columns
     missing = {name: [""] for name in columns if name not in _TEXT}
     table: pd.DataFrame = pd.read_csv(path, sep="\t", dtype=_TEXT, keep_default_na=False, na_values=missing, **_EXACT)

@@ -13,7 +13,7 @@ from netbic.readers.sample_info import NA_VALUES, read_obs, read_sample_info
 from netbic.readers.stores import WHOLE, StoredMatrix, describe, foreign_files, is_store, stored_columns
 from netbic.readers.tables import NumberTable, number_pieces
 from netbic.readers.tenx import TenX
-from netbic.readers.text import MISSING, Progress, text_pieces
+from netbic.readers.text import MISSING, Progress, is_number, is_plain_number, text_pieces
 from netbic.readers.unpacking import check_archive
 
 __all__ = [
@@ -45,6 +45,8 @@ __all__ = [
     "file_format",
     "float_type",
     "foreign_files",
+    "is_number",
+    "is_plain_number",
     "is_store",
     "look_exchanged",
     "not_parquet",

@@ -16,7 +16,7 @@ from netbic.readers.expression import file_format
 from netbic.readers.parquet import read_parquet
 from netbic.readers.stores import describe, opened
 from netbic.readers.tables import text_columns
-from netbic.readers.text import MISSING, Layout, check_quotes, is_number, read_bytes
+from netbic.readers.text import MISSING, Layout, check_quotes, is_plain_number, read_bytes
 
 _OF_NUMBERS = {"None"}  # missing in a column of numbers, but possibly a label ("no treatment") in others
 _UNKNOWN = {"<NA>", "[Not Available]", "[Not Applicable]", "[Not Evaluated]", "[Unknown]", "[Discrepancy]"}  # TCGA
@@ -40,8 +40,9 @@ def read_sample_info(path: Path | str, *, na_values: Iterable[str] | None = None
     -------
     DataFrame
         The index contains the first column, the names of the samples. Columns in which all values are numbers are
-        numbers; missing values (empty, NA, NaN, ...) are NaN. `attrs["taken_as_missing"]` says which of the
-        `na_values` were found in which columns, and how often: `{column: {value: number}}`.
+        numbers, except codes and identifiers (001, whole numbers of more than 15 digits); missing values (empty, NA,
+        NaN, ...) are NaN. `attrs["taken_as_missing"]` says which of the `na_values` were found in which columns, and
+        how often: `{column: {value: number}}`.
 
     Examples
     --------
@@ -147,7 +148,7 @@ def _check_header(path: Path, names: list[str], layout: Layout) -> None:
 def _typed(column: pd.Series[Any]) -> pd.Series[Any]:
     """A column of text as numbers if all of its values are numbers."""
     numbers = column.where(~column.isin(_NOT_KNOWN | _OF_NUMBERS))
-    if numbers.notna().any() and all(is_number(value) for value in numbers.dropna().unique()):
+    if numbers.notna().any() and all(is_plain_number(value) for value in numbers.dropna().unique()):
         column = pd.to_numeric(numbers)
     else:
         column = column.where(~column.isin(_NOT_KNOWN))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 import stat
 from collections import Counter
@@ -21,6 +22,7 @@ from netbic.readers.unpacking import Unpacked
 Progress = Callable[[float], object]
 MISSING = ("", "NA", "NaN", "nan", "N/A", "n/a", "null", "NULL", "None", "#N/A")  # how tables write a missing value
 _SEPARATORS = {"\t": "tab", ",": "comma", ";": "semicolon", " ": "space"}
+_EXACT_DIGITS = 15  # of a whole number that every program keeps
 _LOOKED_AT = 30  # lines from which the layout is guessed
 _LARGE = 1 << 28  # bytes from which the layout is guessed if lines are very long
 _BLANKS = re.compile(rb"[ \t]+")
@@ -247,6 +249,22 @@ def is_number(field: str) -> bool:
     except ValueError:
         return False
     return "_" not in field
+
+
+def is_plain_number(field: str) -> bool:
+    """Whether a field holds a number that is not a code or an identifier: 001 and numbers of 16 digits are text.
+
+    Examples
+    --------
+    >>> [is_plain_number(field) for field in ("12", "-0.5", "1e-3", "0", "001", "1234567890123456", "1e400")]
+    [True, True, True, True, False, False, False]
+    """
+    if not is_number(field):
+        return False
+    digits = field.strip().lstrip("+-")
+    if digits.isdigit():
+        return len(digits) <= _EXACT_DIGITS and (digits == "0" or not digits.startswith("0"))
+    return math.isfinite(float(field)) or not any(letter.isdigit() for letter in digits)
 
 
 def first_problem(

@@ -394,5 +394,7 @@ def _missing(model: SparseGraphSVD, alignment: dict[str, Any], tables: Tables) -
         yield "networks of the modules: the model was fitted without a network"
     elif tables.edges is None:
         yield "tests for edges (edges.tsv): run netbic enrich"
+    for problem in [] if tables.sample_table is None else tables.sample_table.not_shown:
+        yield f"figures of {problem}"
     if tables.sets is None:
         yield "enriched gene sets (gene_sets.tsv): run netbic enrich with a file of gene sets, then netbic report"

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from netbic.arrays import Floats
-from netbic.association import Variable, read_variables
+from netbic.association import Variable, stored_variables
 
 LEVELS, SURVIVAL = ("categorical", "ordered"), "survival"
 
@@ -21,6 +21,7 @@ class SampleTable:
     variables: list[Variable]
     tests: pd.DataFrame
     record: dict[str, Any] = field(default_factory=dict)  # associations.json
+    not_shown: list[str] = field(default_factory=list)  # variables that were tested but cannot be read, with reasons
 
     @classmethod
     def of(
@@ -29,17 +30,9 @@ class SampleTable:
         """The tables of a run; None if there are none, or if they are about other samples."""
         if info is None or tests is None or len(info) != n_samples:
             return None
-        records = {str(each["name"]): each for each in record.get("variables", [])}
-        pairs = [(str(time), str(event)) for time, event in record.get("survival", [])]
-        columns, tested = info.iloc[:, 1:], dict.fromkeys(tests["variable"].astype(str))
-        own = {name: records[name] for name in tested if name in records and name in columns}
-        own = {name: each for name, each in own.items() if each["type"] != SURVIVAL}
-        types = {name: str(each["type"]) for name, each in own.items()}
-        orders = {name: order for name, each in own.items() if (order := _order(each, columns[name]))}
-        if not types and not pairs:  # no column can be tested
-            return cls([], tests, record)
-        found = read_variables(columns, variables=list(types), types={**types, **orders}, survival=pairs or None)
-        return cls(found, tests, record)
+        tested = set(tests["variable"].astype(str))
+        found, problems = stored_variables(info, record)
+        return cls([variable for variable in found if variable.name in tested], tests, record, problems)
 
     def strongest(self, module: int) -> list[tuple[Variable, float, str]]:
         """The variables with the smallest q-values of their tests in a module, and these tests, the smallest q first.
@@ -70,13 +63,6 @@ def _smallest(row: dict[Any, Any] | None) -> tuple[float, str]:
     if row is None:
         return np.nan, ""
     return float(row["q"]), f"{row['test']}, {row['level']}" if row["level"] else str(row["test"])
-
-
-def _order(record: dict[str, Any], column: pd.Series[Any]) -> list[str]:
-    """The levels of an ordered variable in their order; none if they are not those of the column."""
-    levels = str(record["levels"]).split(", ")
-    same = record["type"] == "ordered" and set(column.dropna().astype(str)) <= set(levels)
-    return levels if same and len(levels) == record["n_levels"] else []
 
 
 def _values(values: Floats) -> list[float | int | None]:

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from netbic.arrays import Floats, Indices
+from netbic.association import matched_scores
 from netbic.errors import import_optional
 
 GROUPS: Final = ("down", "", "up")  # in the order in which bars are stacked
@@ -125,13 +126,8 @@ def _counted(count: int, group: str, low: float, high: float) -> str:
 
 def sample_scores(table: pd.DataFrame | None, n_modules: int, names: NDArray[Any]) -> list[SampleScores | None]:
     """The scores in samples.tsv, by module; None if there is no table, or if it is about other samples."""
-    unknown: list[SampleScores | None] = [None] * n_modules
-    if table is None or len(table) != n_modules * names.size or not len(table):
-        return unknown
-    numbers = np.repeat(np.arange(n_modules), names.size)
-    own = np.tile(np.array([str(name) for name in names], dtype=object), n_modules)
-    if not (np.array_equal(table["module"], numbers) and np.array_equal(table["sample"].astype(str), own)):
-        return unknown
-    scores = table["score"].to_numpy(dtype=np.float64).reshape(n_modules, -1)
-    groups = table["group"].fillna("").to_numpy(dtype=object).reshape(n_modules, -1)
+    known = matched_scores(table, n_modules, names)
+    if known is None:
+        return [None] * n_modules
+    scores, groups = (each.to_numpy().T for each in known)
     return [SampleScores(*pair) for pair in zip(scores, groups, strict=True)]

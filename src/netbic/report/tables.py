@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from netbic.association import stored_record, stored_samples
 from netbic.errors import unusable
 from netbic.estimators import SparseGraphSVD, names_of
 from netbic.files import read_json, read_table
@@ -48,7 +49,7 @@ class Tables:
             _table(folder / "samples.tsv", _SAMPLES, "fit again"), model.n_components_, names_of(model, "rows")
         )
         associations = _of_known_modules(_table(folder / "associations.tsv", _ASSOCIATIONS, _AGAIN), model)
-        info = _table(folder / "sample_info.tsv", set(), _AGAIN)
+        info, record = stored_samples(folder), stored_record(folder)
         heatmaps, dense = _of_this_model(read_heatmaps(folder), model), [bool(kept.all()) for kept in model.rows_]
         return cls(
             [_by_score(heatmap, scores[k]) if dense[k] else heatmap for k, heatmap in enumerate(heatmaps)],
@@ -57,7 +58,7 @@ class Tables:
             verdict_list(verdicts, model.n_components_),
             scores,
             associations,
-            SampleTable.of(info, associations, read_record(folder / "associations.json"), len(model.left_vectors_)),
+            SampleTable.of(info, associations, record, len(model.left_vectors_)),
             replication_list(
                 _table(folder / "replication.tsv", _REPLICATION, "run netbic replicate again"),
                 read_record(folder / "replication.json"),
@@ -101,7 +102,7 @@ def _of_known_modules(table: pd.DataFrame | None, model: SparseGraphSVD) -> pd.D
     """The associations, unless they are about more modules than there are."""
     if table is None or not table["module"].between(0, model.n_components_ - 1).all():
         return None
-    return table.assign(level=table["level"].fillna("").astype(str))  # the whole variable: an empty cell
+    return table
 
 
 def _of_this_model(heatmaps: list[Heatmap], model: SparseGraphSVD) -> list[Heatmap | None]:
