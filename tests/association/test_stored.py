@@ -39,7 +39,7 @@ def labels():
             "group": pd.Categorical(generator.choice(["", "treated", "placebo"], N)),
             "size": pd.Categorical(generator.choice(SIZES, N), SIZES, ordered=True),
             "code": generator.choice(["01", "02"], N),
-            "drug": generator.choice(["None", "aspirin", "NA "], N),
+            "drug": generator.choice(["None", "aspirin", "B12 "], N),
             "flag": flags,
             "batch": pd.Categorical(generator.choice([1.0, 2.5], N)),
             "age": generator.normal(60, 10, N),
@@ -79,7 +79,7 @@ def test_variables_are_those_of_the_tests(folder, study):
     assert levels["stage"] == ("01", "02", "10")
     assert levels["size"] == tuple(SIZES)
     assert levels["code"] == ("01", "02")
-    assert levels["drug"] == ("NA", "None", "aspirin")
+    assert levels["drug"] == ("B12", "None", "aspirin")
     assert levels["flag"] == ("0", "1")
     assert levels["batch"] == ("1", "2.5")
     assert levels["group"] == ("placebo", "treated")

@@ -148,4 +148,4 @@ def test_a_label_that_is_rarer_in_a_group_is_not_called_more_frequent():
     )
     assert findings(rare, 0) == []
     assert findings(frequent, 0) == ["type: in more often up (odds ratio 5.00, q = 1e-09)"]
-    assert in_words(rare.iloc[0].to_dict()) == "in is lower in module 1 (odds ratio 0.20, q = 1e-09)"
+    assert in_words(rare.iloc[0].to_dict()) == "in is less often up in module 1 (odds ratio 0.20, q = 1e-09)"

@@ -70,7 +70,8 @@ def direction(row: dict[Any, Any]) -> str:
     """
     name, test = str(row["effect_name"]), str(row.get("test", ""))
     if test.startswith("Fisher"):
-        return f"more often {row.get('sides', test.removeprefix('Fisher, '))}"
+        often = "more" if float(row["effect"]) >= 1 else "less"
+        return f"{often} often {row.get('sides', test.removeprefix('Fisher, '))}"
     more = distance(float(row["effect"]), name) > 0
     if str(row["level"]):
         return "higher" if more else "lower"
