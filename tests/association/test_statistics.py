@@ -1,5 +1,7 @@
 """Null distributions, confidence intervals and degenerate input of the tests."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -210,3 +212,16 @@ def test_fisher_of_disjoint_and_identical_groups():
     assert (same.effect, same.high, other.effect, other.low) == (np.inf, np.inf, 0, 0)
     assert same.low > 1000
     assert same.p == other.p == 0  # below the smallest number
+
+
+def test_a_cox_model_does_not_hold_a_matrix_per_sample():
+    generator, n, n_columns = np.random.default_rng(0), 20_000, 20
+    design = (generator.integers(0, n_columns, n)[:, None] == np.arange(1, n_columns)).astype(float)
+    times, scores = generator.exponential(size=n).round(3), generator.standard_normal(n)
+    tracemalloc.start()
+    try:
+        cox(times, np.ones(n, dtype=bool), scores, design)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < n * n_columns**2 * 8 / 2

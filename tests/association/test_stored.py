@@ -243,3 +243,17 @@ def test_control_characters_of_labels_reach_neither_terminal_nor_files(folder, t
     table[["colour"]].replace({HOSTILE["null"]: "b", HOSTILE["other"]: "c"}).to_parquet(tmp_path / "labels.parquet")
     done = run_successfully("associate", copy, "--sample-info", tmp_path / "labels.parquet")
     assert not re.search("[\x1b\u202e]", done.output)
+
+
+def test_levels_of_samples_that_belong_to_no_average_are_missing(folder, tmp_path):
+    scores, groups = stored_scores(folder)
+    donors = np.array([f"d{k % 10}" for k in range(N)], dtype=object)
+    drug = np.where(np.arange(N) % 10 < 5, "yes", "no").astype(object)
+    donors[:3], drug[:3] = None, "other"
+    table = pd.DataFrame({"donor": donors, "drug": drug}, index=scores.index)
+    found = associate_scores(scores, groups, table, variables="drug", by="donor")
+    write_associations(found, tmp_path)
+    variables, problems = stored_variables(stored_samples(tmp_path), stored_record(tmp_path))
+    assert problems == []
+    assert variables[0].levels == ("no", "yes")
+    assert variables[0].known.tolist() == [False] * 3 + [True] * (N - 3)
