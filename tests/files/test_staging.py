@@ -3,6 +3,8 @@
 import signal
 import subprocess
 import sys
+import threading
+import time
 
 import pytest
 
@@ -48,3 +50,34 @@ def test_adding_files_is_all_or_nothing(tmp_path, monkeypatch):
     with pytest.raises(WriteError):
         add_files(tmp_path, {"edges.tsv": b"one", "gene_sets.tsv": b"two"})
     assert contents(tmp_path) == before
+
+
+def test_a_folder_that_a_thread_makes_again_after_an_interruption_is_removed(tmp_path):
+    """As threads of Zarr do, which are not told of an interruption."""
+    late = []
+
+    def write_again(scratch):
+        while scratch.exists():
+            time.sleep(0.001)
+        (scratch / "store").mkdir(parents=True)
+
+    def interrupted():
+        with scratch_folder(tmp_path, "out.zarr") as scratch:
+            late.append(threading.Thread(target=write_again, args=[scratch]))
+            late[0].start()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    late[0].join()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_whose_temporary_file_is_gone_is_removed_by_the_next_command(tmp_path):
+    with scratch_folder(tmp_path, "out.zarr") as scratch:
+        pass
+    scratch.mkdir()
+    with scratch_folder(tmp_path, "other.zarr"):
+        assert scratch.exists()
+    with scratch_folder(tmp_path, "out.zarr") as mine:
+        assert list(tmp_path.glob(".netbic*.files")) == [mine]

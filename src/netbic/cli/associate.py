@@ -11,6 +11,7 @@ import click
 
 import netbic
 from netbic.cli.command import Command, File, echo, echo_report_is_older, in_terms_of_command, options, take
+from netbic.errors import one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -286,5 +287,5 @@ def _described(chosen: AssociationOptions, path: str, samples: Any, silent: bool
         *match.lines(),
         *(netbic.association.variable_line(variable.record()) for variable in variables),
     ]:
-        echo(netbic.errors.one_line(line), silent)
+        echo(one_line(line), silent)
     return table

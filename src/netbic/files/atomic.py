@@ -110,12 +110,12 @@ def temporary_file(folder: Path, target: str) -> tuple[int, str]:
     return handle, name
 
 
-def temporary_files(folder: Path, target: str) -> list[Path]:
-    """All temporary files of a target: of this process, of others, and of processes that were killed."""
+def temporary_files(folder: Path, target: str, ending: str = "") -> list[Path]:
+    """All temporary files of a target (with this ending): of this process, of others, and of killed processes."""
     prefix = _prefix(target)
     with os.scandir(folder) as entries:
-        names = [entry.name for entry in entries if entry.name.startswith(prefix)]
-    return [folder / name for name in names if _SUFFIX.fullmatch(name.removeprefix(prefix))]
+        names = [entry.name for entry in entries if entry.name.startswith(prefix) and entry.name.endswith(ending)]
+    return [folder / name for name in names if _SUFFIX.fullmatch(name.removeprefix(prefix).removesuffix(ending))]
 
 
 def is_temporary(name: str, targets: str = ".+") -> bool:

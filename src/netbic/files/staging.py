@@ -39,6 +39,7 @@ _OWN = "|".join(map(re.escape, sorted(_TARGETS | {FIT_CHECKPOINT, TUNING_CHECKPO
 _FOLDER = ".files"  # appended to the name of a temporary file: its scratch folder
 _RECORD, _REPLACED = "new-record", "replaced"  # inside a scratch folder
 _TRIES, _PAUSE = 100, 0.02  # seconds between attempts to remove a folder
+_CHECKS = 5  # that it is gone, after an interruption
 
 
 def _nothing(scratch: Path) -> None:
@@ -59,16 +60,19 @@ def scratch_folder(parent: Path, target: str = _RESULTS, restore: Restore = _not
         Called with a stale scratch folder before it is removed.
     """
     remove_stale_scratch(parent, target, restore)
-    handle, name = -1, ""
+    handle, name, checks = -1, "", 1
     try:
         with write_errors(parent / target), signals_deferred():
             handle, name = temporary_file(parent, target)
             os.mkdir(name + _FOLDER)
         yield Path(name + _FOLDER)
+    except BaseException:
+        checks = _CHECKS
+        raise
     finally:
         with signals_deferred():
             if name:
-                _discard(Path(name + _FOLDER))
+                _discard(Path(name + _FOLDER), checks)
                 Path(name).unlink(missing_ok=True)
                 os.close(handle)
 
@@ -77,6 +81,9 @@ def remove_stale_scratch(parent: Path, target: str, restore: Restore = _nothing)
     """Remove scratch folders of this target whose process was killed."""
     for path in temporary_files(parent, target):
         _remove_with_folder(path, restore)
+    for folder in temporary_files(parent, target, _FOLDER):  # as threads of Zarr may make them once more
+        if not folder.with_name(folder.name.removesuffix(_FOLDER)).exists() and not folder.is_symlink():
+            _discard(folder)
 
 
 def has_stale_files(folder: Path) -> bool:
@@ -110,11 +117,16 @@ def _remove_with_folder(path: Path, restore: Restore) -> None:
         remove_if_stale(path, remove_folder)
 
 
-def _discard(scratch: Path) -> None:
-    """Remove a scratch folder. Threads of libraries (Zarr) may still write shortly after an interruption."""
+def _discard(scratch: Path, checks: int = 1) -> None:
+    """Remove a scratch folder, until it does not exist at several `checks` in a row.
+
+    Threads of libraries (Zarr) may still write, and make the folder again, shortly after an interruption.
+    """
+    gone = 0
     for _ in range(_TRIES):
         shutil.rmtree(scratch, ignore_errors=True)
-        if not scratch.exists():
+        gone = 0 if scratch.exists() else gone + 1
+        if gone == checks:
             return
         time.sleep(_PAUSE)
 
