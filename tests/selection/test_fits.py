@@ -70,7 +70,9 @@ FUNCTIONS = {
     "stability": lambda **options: stability(named, X, n_pairs=6, random_state=0, **options),
     "stability, sparse": lambda **options: stability(plain, sp.csr_array(X), n_pairs=3, random_state=0, **options),
     "consensus": lambda **options: consensus(named, X, n_starts=5, n_pairs=3, random_state=0, **options),
-    "graph_value": lambda **options: graph_value(named, X, n_rewired=3, n_repeats=1, random_state=0, **options),
+    "graph_value": lambda **options: graph_value(
+        named, X, n_rewired=3, n_repeats=1, early_stopping=False, random_state=0, **options
+    ),
     "tune": lambda **options: tune(named, X, GRID, n_folds=3, random_state=0, **options).cv_results_,
     "tune, sparse": lambda **options: (
         tune(plain, sp.csr_array(X), GRID, n_folds=2, random_state=0, **options).cv_results_

@@ -131,3 +131,23 @@ def test_random_starts_are_seeded():
     pd.testing.assert_frame_equal(one.table, two.table)
     counts = [netbic.selection.n_modules(wandering, study.expression, most=1, random_state=0) for _ in range(2)]
     pd.testing.assert_frame_equal(counts[0].table, counts[1].table)
+
+
+def test_early_stopping_gives_the_same_answer_with_fewer_fits():
+    """Rewired graphs are needed only if the graph is better than none, and fewer if it is clearly better."""
+    quick = {"n_folds": 3, "n_repeats": 1, "n_rewired": 12, "random_state": 0}
+    whole, early = (graph_value(model, study.expression, **quick, early_stopping=stop) for stop in (False, True))
+    assert whole.helps
+    assert early.helps
+    assert whole.p_rewired <= early.p_rewired <= 0.001
+    assert (early.table["graph"] == "rewired").sum() == 5
+    assert early.p_none == whole.p_none
+    np.testing.assert_array_equal(early.table["share"], whole.table["share"][:7])
+    useless = SparseGraphSVD(**model.get_params() | {"column_graph": study.network.rewire(5)})
+    none = graph_value(useless, study.expression, **quick)
+    assert not none.helps
+    assert none.p_none > 0.05
+    assert np.isnan(none.p_rewired)
+    assert set(none.table["graph"]) == {"true", "none"}
+    assert "rewired" not in none.verdict
+    assert none.p_none == graph_value(useless, study.expression, **quick, early_stopping=False).p_none

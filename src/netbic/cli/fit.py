@@ -130,7 +130,7 @@ class ModelOptions:
         parameters = self._sizes(study) | {
             "column_graph": study.graph,
             "n_init": self.restarts,
-            "n_jobs": self.jobs,
+            "n_jobs": -1 if self.jobs is None and self.restarts > 1 else self.jobs,
             "random_state": self.seed,
             **preprocessing(study, self.center, self.zscore, self.missing),
         }
@@ -230,7 +230,7 @@ class ModelOptions:
     "--auto",
     is_flag=True,
     help="Choose sizes, number of modules (at most --modules) and smoothness from the data, and print the reasons; "
-    "up to 1,100 fits (one to two minutes for 500 samples and 3,000 genes).",
+    "about a hundred fits (ten seconds for 500 samples and 3,000 genes), several hundred if the network helps.",
 )
 @click.option(
     "--method", help="Published method: sgSVD*, sgSVD, L0SVD, PMD, ALSVD, ...; genes are centred, see --center."
@@ -245,7 +245,12 @@ class ModelOptions:
 )
 @preprocesses_data
 @click.option("--restarts", default=1, type=click.IntRange(1), help="Number of starts per module.")
-@click.option("--jobs", type=Jobs(), help="Number of threads for the restarts; it does not affect the result.")
+@click.option(
+    "--jobs",
+    type=Jobs(),
+    show_default="all cores",
+    help="Number of threads for --auto, verdicts and restarts; it does not affect the result.",
+)
 @click.option("--seed", default=0, type=click.IntRange(0), help="Random seed for the restarts.")
 @reads_a_study
 @runs_on_dask
@@ -388,14 +393,14 @@ def _choose(
     """Set the model's parameters from the data; returns the reasons. A resumed run reads them from its checkpoint."""
     kept = run.chosen
     if kept is None:
-        echo("choosing sizes, number of modules and smoothness (up to 1,100 fits) ...", silent)
+        echo("choosing sizes, number of modules and smoothness (hundreds of fits) ...", silent)
         chosen = netbic.selection.choose_settings(
             model,
             study.X,
             covariates=covariates,
             most=modelling.modules,
             random_state=modelling.seed,
-            n_jobs=modelling.jobs,
+            n_jobs=-1 if modelling.jobs is None else modelling.jobs,
         )
         reasons = [in_genes(reason) for reason in chosen.reasons]
         if any("stand out" in reason or "stands out" in reason for reason in reasons):

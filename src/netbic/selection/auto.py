@@ -63,9 +63,9 @@ def choose_settings(
       samples (`graph_value`; the better one of both), otherwise not. Smoothing is considered if cross-validation
       chooses it (`smoothing="cv"`). If `AdaptiveSupport` identifies all sizes, it chooses the smoothness as well.
 
-    With the defaults, this takes at most about 1,100 fits: 20 to 220 of one module for the number of modules and, if
-    there is a graph and the data do not identify all sizes, 420 of all modules to four fifths of the samples, or about
-    900 if cross-validation suggests smoothing.
+    With the defaults, this takes 20 to 220 fits of one module for the number of modules and, if there is a graph and
+    the data do not identify all sizes, 40 to 420 fits of all modules to four fifths of the samples (twice as many if
+    cross-validation suggests smoothing): most of them only if the graph is better than none.
 
     Parameters
     ----------

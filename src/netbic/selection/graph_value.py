@@ -27,6 +27,8 @@ from netbic.selection.resampling import (
 )
 
 _LEVEL = 0.05
+_LOOKS = (5, 10)  # numbers of rewired graphs after which the comparison may end early
+_CLEAR, _FUTILE = 0.001, 0.5  # p-values at which it does; the level becomes at most 0.05 + 2 * 0.001
 _HUB_DRIVEN = 0.3  # rank correlation of membership and degree above which a module is called hub-driven
 
 
@@ -39,7 +41,8 @@ class GraphValue:
     helps : bool
         Whether the graph beats both its rewired copies and no graph at all.
     p_rewired, p_none : float
-        One-sided p-values of the two comparisons.
+        One-sided p-values of the two comparisons. `p_rewired` is NaN if the graph is not better than none: then it was
+        not compared with rewired graphs.
     table : DataFrame
         `graph` ("true", "none" or "rewired"), `share`, the variance of held-out samples explained, mean over folds, and
         `overlap`, the mean Jaccard index of the features of matched modules of successive folds. The overlap is not
@@ -72,9 +75,13 @@ class GraphValue:
             summary = "No evidence that the graph helps: the gain over no graph could be chance."
         else:
             summary = "No evidence that the graph helps: modules found without it do as well."
+        compared = (
+            ""
+            if np.isnan(self.p_rewired)
+            else f"{shares['rewired']:.4f} with rewired graphs (p = {self.p_rewired:.2g}), "
+        )
         return (
-            f"{summary} Variance of unseen samples explained: {shares['true']:.4f} with the graph, "
-            f"{shares['rewired']:.4f} with rewired graphs (p = {self.p_rewired:.2g}), "
+            f"{summary} Variance of unseen samples explained: {shares['true']:.4f} with the graph, {compared}"
             f"{shares['none']:.4f} without a graph (p = {self.p_none:.2g})."
         )
 
@@ -87,6 +94,7 @@ def graph_value(
     n_rewired: int = 19,
     n_folds: int = 5,
     n_repeats: int = 4,
+    early_stopping: bool = True,
     random_state: RandomState = None,
     n_jobs: Jobs = None,
 ) -> GraphValue:
@@ -101,8 +109,8 @@ def graph_value(
     ----------
     model : SparseGraphSVD
         With a `column_graph`, which it uses as a graph term or for `smoothing` (give a number: "cv" would choose it
-        anew in every fit). Clones of it are fitted, (n_rewired + 2) * n_folds * n_repeats of them, and judged on
-        samples that are not smoothed. Of an `AdaptiveSupport` with a fallback, this size is used.
+        anew in every fit). Clones of it are fitted, at most (n_rewired + 2) * n_folds * n_repeats of them, and judged
+        on samples that are not smoothed. Of an `AdaptiveSupport` with a fallback, this size is used.
     X : array, DataFrame or sparse matrix
     covariates : as for `SparseGraphSVD.fit`, optional
         Cut into folds together with X. Default: those of the model, if it was fitted to X.
@@ -110,6 +118,10 @@ def graph_value(
         Rewired graphs to compare with, at least 3.
     n_folds, n_repeats : int
         Folds of held-out samples, and how many times samples are partitioned into folds.
+    early_stopping : bool
+        Make no further fits when the answer is known: rewired graphs are not needed if the graph is not better than
+        none, and fewer of them are enough if the graph is clearly better than five or ten (p <= 0.001) or not at all
+        (p > 0.5). The level of 0.05 becomes at most 0.052.
     random_state : None, int or numpy.random.Generator
     n_jobs : int or "dask", optional
         Threads over graphs, or the workers of the current Dask client; the result does not depend on it.
@@ -131,18 +143,28 @@ def graph_value(
     design = training_design(unwrapped(model), X, covariates)
     comparison = _Comparison(*_by_position(seeded(unwrapped(model), seed), X), n_folds, n_repeats, seed, design)
     with quiet():
-        found = list(executor.map(_Comparison.held_out, comparison, ["true", "none", *range(n_rewired)]))
+        own, none = executor.map(_Comparison.held_out, comparison, ["true", "none"])
+        p_none, p_rewired, rewired = _against_none(own.scores, none.scores), np.nan, list[HeldOut]()
+        for number in _numbers(n_rewired, early_stopping):
+            if early_stopping and (p_none > _LEVEL or p_rewired <= _CLEAR or p_rewired > _FUTILE):
+                break
+            rewired += executor.map(_Comparison.held_out, comparison, range(len(rewired), number))
+            p_rewired = _against_rewired(own.scores, [each.scores for each in rewired])
         degree = _degree_correlation(comparison.model, comparison.X, design)
+    found = [own, none, *rewired]
     table = pd.DataFrame(
         {
-            "graph": ["true", "none", *["rewired"] * n_rewired],
+            "graph": ["true", "none", *["rewired"] * len(rewired)],
             "share": [each.scores.mean() for each in found],
             "overlap": [each.overlap for each in found],
         }
     )
-    own, none, *rewired = (each.scores for each in found)
-    p_rewired, p_none = _against_rewired(own, rewired), _against_none(own, none)
     return GraphValue(p_rewired <= _LEVEL and p_none <= _LEVEL, p_rewired, p_none, table, degree)
+
+
+def _numbers(n_rewired: int, early_stopping: bool) -> list[int]:
+    """Numbers of rewired graphs at which the comparison is looked at."""
+    return [*(look for look in _LOOKS if early_stopping and look < n_rewired), n_rewired]
 
 
 def _by_position(model: SparseGraphSVD, X: Matrix) -> tuple[SparseGraphSVD, Array]:
