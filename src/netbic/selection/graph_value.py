@@ -143,13 +143,17 @@ def graph_value(
     design = training_design(unwrapped(model), X, covariates)
     comparison = _Comparison(*_by_position(seeded(unwrapped(model), seed), X), n_folds, n_repeats, seed, design)
     with quiet():
-        own, none = executor.map(_Comparison.held_out, comparison, ["true", "none"])
-        p_none, p_rewired, rewired = _against_none(own.scores, none.scores), np.nan, list[HeldOut]()
-        for number in _numbers(n_rewired, early_stopping):
-            if early_stopping and (p_none > _LEVEL or p_rewired <= _CLEAR or p_rewired > _FUTILE):
-                break
+        first = ["true", "none", *range(0 if early_stopping else n_rewired)]
+        own, none, *rewired = executor.map(_Comparison.held_out, comparison, first)
+        p_none, p_rewired = (
+            _against_none(own.scores, none.scores),
+            _against_rewired(own.scores, [each.scores for each in rewired]),
+        )
+        for number in _numbers(n_rewired) if early_stopping and p_none <= _LEVEL else ():
             rewired += executor.map(_Comparison.held_out, comparison, range(len(rewired), number))
             p_rewired = _against_rewired(own.scores, [each.scores for each in rewired])
+            if p_rewired <= _CLEAR or p_rewired > _FUTILE:
+                break
         degree = _degree_correlation(comparison.model, comparison.X, design)
     found = [own, none, *rewired]
     table = pd.DataFrame(
@@ -162,9 +166,9 @@ def graph_value(
     return GraphValue(p_rewired <= _LEVEL and p_none <= _LEVEL, p_rewired, p_none, table, degree)
 
 
-def _numbers(n_rewired: int, early_stopping: bool) -> list[int]:
+def _numbers(n_rewired: int) -> list[int]:
     """Numbers of rewired graphs at which the comparison is looked at."""
-    return [*(look for look in _LOOKS if early_stopping and look < n_rewired), n_rewired]
+    return [*(look for look in _LOOKS if look < n_rewired), n_rewired]
 
 
 def _by_position(model: SparseGraphSVD, X: Matrix) -> tuple[SparseGraphSVD, Array]:
@@ -238,7 +242,9 @@ def held_out_scores(
 
 
 def _against_rewired(own: Floats, rewired: list[Floats]) -> float:
-    """One-sided t-test of one value against a sample of others."""
+    """One-sided t-test of one value against a sample of others; NaN without any."""
+    if not rewired:
+        return np.nan
     others = np.array([scores.mean() for scores in rewired])
     spread = float(others.std(ddof=1)) * np.sqrt(1 + 1 / others.size)
     if not spread > 0:
