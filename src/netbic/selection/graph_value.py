@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from netbic.arrays import Array, Bools, Floats, Matrix, RandomState, checked, is_sparse
 from netbic.estimators import SparseGraphSVD, axis_names, check_count, training_design, unwrapped
-from netbic.selection.fits import Jobs, executor_for, quiet
+from netbic.selection.fits import FitExecutor, Jobs, executor_for, quiet
 from netbic.selection.grid import Parameters
 from netbic.selection.matching import mean_overlap
 from netbic.selection.resampling import (
@@ -143,32 +143,17 @@ def graph_value(
     design = training_design(unwrapped(model), X, covariates)
     comparison = _Comparison(*_by_position(seeded(unwrapped(model), seed), X), n_folds, n_repeats, seed, design)
     with quiet():
-        first = ["true", "none", *range(0 if early_stopping else n_rewired)]
-        own, none, *rewired = executor.map(_Comparison.held_out, comparison, first)
-        p_none, p_rewired = (
-            _against_none(own.scores, none.scores),
-            _against_rewired(own.scores, [each.scores for each in rewired]),
-        )
-        for number in _numbers(n_rewired) if early_stopping and p_none <= _LEVEL else ():
-            rewired += executor.map(_Comparison.held_out, comparison, range(len(rewired), number))
-            p_rewired = _against_rewired(own.scores, [each.scores for each in rewired])
-            if p_rewired <= _CLEAR or p_rewired > _FUTILE:
-                break
+        found = comparison.compared(executor, n_rewired, early_stopping)
         degree = _degree_correlation(comparison.model, comparison.X, design)
-    found = [own, none, *rewired]
     table = pd.DataFrame(
         {
-            "graph": ["true", "none", *["rewired"] * len(rewired)],
+            "graph": ["true", "none", *["rewired"] * (len(found) - 2)],
             "share": [each.scores.mean() for each in found],
             "overlap": [each.overlap for each in found],
         }
     )
+    p_none, p_rewired = _p_values(found)
     return GraphValue(p_rewired <= _LEVEL and p_none <= _LEVEL, p_rewired, p_none, table, degree)
-
-
-def _numbers(n_rewired: int) -> list[int]:
-    """Numbers of rewired graphs at which the comparison is looked at."""
-    return [*(look for look in _LOOKS if look < n_rewired), n_rewired]
 
 
 def _by_position(model: SparseGraphSVD, X: Matrix) -> tuple[SparseGraphSVD, Array]:
@@ -201,6 +186,19 @@ class _Comparison:
     n_repeats: int
     seed: int
     design: Floats | None = None  # covariates, a row per sample
+
+    def compared(self, executor: FitExecutor, n_rewired: int, early_stopping: bool) -> list[HeldOut]:
+        """For the graph itself, for none, and for as many rewired ones as are needed."""
+        if not early_stopping:
+            return list(executor.map(_Comparison.held_out, self, ["true", "none", *range(n_rewired)]))
+        found = list(executor.map(_Comparison.held_out, self, ["true", "none"]))
+        if _p_values(found)[0] > _LEVEL:
+            return found
+        for number in (*(look for look in _LOOKS if look < n_rewired), n_rewired):
+            found += executor.map(_Comparison.held_out, self, range(len(found) - 2, number))
+            if not _CLEAR < _p_values(found)[1] <= _FUTILE:
+                break
+        return found
 
     def held_out(self, graph: str | int) -> HeldOut:
         """For the graph itself ("true"), for none ("none"), or for a rewired one, by its number."""
@@ -239,6 +237,12 @@ def held_out_scores(
             overlaps += [] if before is None else [mean_overlap(before, fitted.columns_)]
             before = fitted.columns_
     return HeldOut(scores, float(np.mean(overlaps)))
+
+
+def _p_values(found: list[HeldOut]) -> tuple[float, float]:
+    """Of the comparison of the graph with none, and with rewired ones."""
+    own, none, *rewired = (each.scores for each in found)
+    return _against_none(own, none), _against_rewired(own, rewired)
 
 
 def _against_rewired(own: Floats, rewired: list[Floats]) -> float:
