@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from netbic.arrays import Array, Bools, Floats, Indices
-from netbic.solver import REPEATED, Module, correlation
+from netbic.solver import REPEATED, Module, correlations
 
 DIAGNOSTIC_NUMBERS: Final = (
     "graph_weight",
@@ -28,9 +28,9 @@ _FEWEST = 4  # modules from which on it means something to lead half of them
 
 def diagnostics_table(modules: Sequence[Module], scores: Floats) -> pd.DataFrame:
     """The table `diagnostics_` of a model; `scores` are the products Xv, a row per module."""
-    supports = [np.isin(np.arange(module.v.size), module.v.support) for module in modules]
-    samples = [np.isin(np.arange(module.u.size), module.u.support) for module in modules]
-    recurrent = recurrent_features([module.v.full() for module in modules])
+    vectors = [module.v.full() for module in modules]
+    supports, samples = [vector != 0 for vector in vectors], [module.u.full() != 0 for module in modules]
+    recurrent = recurrent_features(vectors)
     rows = []
     for number, module in enumerate(modules):
         repeats, largest = most_similar(scores[number], scores[:number])
@@ -40,7 +40,7 @@ def diagnostics_table(modules: Sequence[Module], scores: Floats) -> pd.DataFrame
             # Two modules that keep all samples have the same ones, whatever their scores are.
             overlaps = jaccard(supports[number], supports[repeats]), np.nan if np.all(both) else jaccard(*both)
         graph = module.graph_weight, module.worst_rank, module.by_data_alone
-        leading = int(np.isin(leading_features(module.v.full()), recurrent).sum())
+        leading = int(np.isin(leading_features(vectors[number]), recurrent).sum())
         earlier = repeats if largest >= REPEATED else -1
         rows.append((number, *graph, leading, earlier, largest, *overlaps))
     return pd.DataFrame(rows, columns=["module", *DIAGNOSTIC_NUMBERS])
@@ -59,9 +59,9 @@ def diagnostics_from(numbers: Floats | None, n_modules: int) -> pd.DataFrame:
 
 def leading_features(vector: Floats) -> Indices:
     """Positions of the ten largest absolute entries of a vector that are not zero, largest first."""
-    order = np.argsort(-np.abs(vector), kind="stable")[:_LEADING]
-    kept: Indices = order[vector[order] != 0]
-    return kept
+    kept = np.flatnonzero(vector)
+    leading: Indices = kept[np.argsort(-np.abs(vector[kept]), kind="stable")[:_LEADING]]
+    return leading
 
 
 def recurrent_features(vectors: Sequence[Floats]) -> Indices:
@@ -92,9 +92,9 @@ def most_similar(scores: Floats, earlier: Floats) -> tuple[int, float]:
     """The earlier module with the largest absolute correlation of scores, and that correlation; (-1, 0) if none."""
     if not len(earlier):
         return -1, 0.0
-    correlations = [abs(correlation(scores, other)) for other in earlier]
-    best = int(np.argmax(correlations))
-    return best, correlations[best]
+    similar = np.abs(correlations(scores, earlier))
+    best = int(np.argmax(similar))
+    return best, float(similar[best])
 
 
 def jaccard(one: Bools, other: Bools) -> float:

@@ -285,11 +285,12 @@ def largest(magnitudes: Floats, k: int) -> Indices:
     if k >= magnitudes.size:
         return np.flatnonzero(magnitudes > 0)
     candidates = _candidates(magnitudes, k)
-    scores = magnitudes[candidates]
+    scores = magnitudes if candidates is None else magnitudes[candidates]
     edge = _order_statistic(scores, k)
     if edge <= 0:
         return np.flatnonzero(magnitudes > 0)
-    kept = candidates[scores >= edge]
+    kept = np.flatnonzero(scores >= edge)
+    kept = kept if candidates is None else candidates[kept]
     surplus = kept.size - k
     if surplus:
         tied = np.flatnonzero(magnitudes[kept] == edge)
@@ -297,17 +298,17 @@ def largest(magnitudes: Floats, k: int) -> Indices:
     return kept
 
 
-def _candidates(magnitudes: Floats, k: int) -> Indices:
-    """Indices that contain those of the k largest: all above a level estimated from a sample, if there are enough."""
+def _candidates(magnitudes: Floats, k: int) -> Indices | None:
+    """Indices that contain those of the k largest: all above a level estimated from a sample; None: all indices."""
     stride = magnitudes.size // _SAMPLE
     if stride < 4:
-        return np.arange(magnitudes.size)
+        return None
     sample = magnitudes[::stride]
     rank = int(1.5 * k / stride) + 8
     if rank >= sample.size:
-        return np.arange(magnitudes.size)
+        return None
     candidates = np.flatnonzero(magnitudes >= _order_statistic(sample, rank))
-    return candidates if candidates.size >= k else np.arange(magnitudes.size)
+    return candidates if candidates.size >= k else None
 
 
 def _order_statistic(magnitudes: Floats, rank: int) -> float:

@@ -5,7 +5,7 @@ from netbic.solver.diagnostics import LARGE_GRAPH_SHARE as LARGE_GRAPH_SHARE
 from netbic.solver.diagnostics import LOW_RANK as LOW_RANK
 from netbic.solver.diagnostics import diagnostics
 from netbic.solver.half_step import Side, rounds
-from netbic.solver.residual import REPEATED, correlation
+from netbic.solver.residual import REPEATED, correlations
 from netbic.solver.restarts import ModuleProblem as ModuleProblem
 from netbic.solver.restarts import Settings
 from netbic.solver.search import DEFLATIONS, SOLVERS, Axis, Module, ModuleSearch
@@ -31,7 +31,7 @@ __all__ = [
     "Starts",
     "State",
     "Vector",
-    "correlation",
+    "correlations",
     "diagnostics",
     "rounds",
     "solve",

@@ -27,7 +27,7 @@ from typing import Final
 
 import numpy as np
 
-from netbic.arrays import Floats, Indices
+from netbic.arrays import Floats
 from netbic.solver.half_step import Side
 from netbic.solver.restarts import ModuleProblem, Settings
 from netbic.solver.solve import Solution
@@ -105,16 +105,20 @@ def worst_rank(side: Side, vector: Vector, scores: Floats | None) -> int:
     if scores is None:
         return min(LEADING, vector.support.size)
     leading = np.argsort(-np.abs(vector.values), kind="stable")[:LEADING]
-    return int(_ranks(side, vector, scores)[leading].max(initial=0))
+    sizes = _sizes(side, scores)
+    return 1 + int(np.count_nonzero(sizes > sizes[vector.support[leading]].min()))
 
 
 def share_by_data(side: Side, vector: Vector, scores: Floats | None) -> float:
-    """The share of entries that are among as many entries with the largest scores."""
-    return 1.0 if scores is None else float(np.mean(_ranks(side, vector, scores) <= vector.support.size))
+    """The share of entries that are among as many entries with the largest scores; of ties, all."""
+    if scores is None:
+        return 1.0
+    sizes, count = _sizes(side, scores), vector.support.size
+    edge = np.partition(sizes, sizes.size - count)[sizes.size - count]
+    return float(np.mean(sizes[vector.support] >= edge))
 
 
-def _ranks(side: Side, vector: Vector, scores: Floats) -> Indices:
-    """The rank of every kept entry by its score without the graph, from 1; ties get the best rank."""
-    sizes = np.maximum(scores, 0.0) if side.penalty.nonnegative else np.abs(scores)
-    ranks: Indices = 1 + sizes.size - np.searchsorted(np.sort(sizes), sizes[vector.support], side="right")
-    return ranks
+def _sizes(side: Side, scores: Floats) -> Floats:
+    """How large the scores are without the graph, by which entries are ranked."""
+    sizes: Floats = np.maximum(scores, 0.0) if side.penalty.nonnegative else np.abs(scores)
+    return sizes

@@ -75,13 +75,12 @@ class Residual:
 
     def repeated(self, scores: Floats) -> int | None:
         """The earlier module with the most similar scores, if they are correlated and were not regressed out yet."""
-        similar = {
-            module: abs(correlation(scores, earlier))
-            for module, earlier in enumerate(self._scores)
-            if module not in self._regressed
-        }
-        best = max(similar, key=lambda module: similar[module], default=None)
-        return best if best is not None and similar[best] >= REPEATED else None
+        if not self._scores:
+            return None
+        similar = np.abs(correlations(scores, np.array(self._scores)))
+        similar[list(self._regressed)] = 0.0
+        best = int(np.argmax(similar))
+        return best if similar[best] >= REPEATED else None
 
     def regress_out(self, module: int) -> None:
         """Keep only what the scores of an earlier module do not explain."""
@@ -91,8 +90,9 @@ class Residual:
         self.deflate(scores, image(self.operator.rmatvec, scores))
 
 
-def correlation(one: Floats, other: Floats) -> float:
-    """Pearson correlation; 0 if one of the vectors is constant."""
-    one, other = one - one.mean(), other - other.mean()
-    norms = float(np.linalg.norm(one) * np.linalg.norm(other))
-    return float(one @ other) / norms if norms > 0 else 0.0
+def correlations(one: Floats, others: Floats) -> Floats:
+    """Pearson correlations of a vector with the rows of an array; 0 where one of both is constant."""
+    one, others = one - one.mean(), others - others.mean(axis=1, keepdims=True)
+    norms = np.linalg.norm(one) * np.linalg.norm(others, axis=1)
+    found: Floats = np.divide(others @ one, norms, out=np.zeros(len(others)), where=norms > 0)
+    return found
