@@ -77,6 +77,7 @@ def test_every_public_name_of_a_package_is_listed(package):
     assert public_names(package) <= listed | above, "add it to the tables of the package's page in docs/api"
     module = importlib.import_module(f"netbic.{package}")
     assert {name for name in listed if not hasattr(module, name)} == set(), "no longer there"
+    assert listed <= set(getattr(module, "__all__", listed)), "add it to __all__, or the page does not describe it"
 
 
 def test_every_promise_names_existing_tests():

@@ -25,7 +25,7 @@ from netbic.exports import Results
 from netbic.outofcore import select_columns
 from netbic.storage import load, read_again, sides_of
 
-__all__ = ["associations_df", "gene_sets_df", "modules_df", "scores_df", "verdicts_df"]
+__all__ = ["associations_df", "gene_sets_df", "membership_df", "modules_df", "scores_df", "verdicts_df"]
 
 _AXES = {"genes": "columns", "samples": "rows", "cells": "rows"}
 
