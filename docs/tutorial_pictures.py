@@ -20,8 +20,8 @@ ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
 sys.path.insert(0, str(ROOT / "tests"))
 
-from support.pages import run_page  # noqa: E402
-from support.tutorials import DONORS, link_data, text_of  # noqa: E402
+from support.pages import run_page  # noqa: E402 (found in the folder added above)
+from support.tutorials import DONORS, link_data, text_of  # noqa: E402 (likewise)
 
 
 def keep(picture, name, width=1000):

@@ -26,7 +26,10 @@ def test_many_covariates_are_adjusted_for():
     expected = netbic.associate(model, X, table, adjust="pair")
     pd.testing.assert_frame_equal(found.table, expected.table)
     alone = netbic.associate(model, X, table.drop(columns="pair"))
-    assert any("p-values are too small: pair was removed in the fit" in line for line in alone.findings())
+    assert any(
+        "p-values are too small: pair (not in the sample table): removed in the fit" in line
+        for line in alone.findings()
+    )
 
 
 def test_labels_without_an_effect_are_not_significant_too_often():
@@ -54,3 +57,10 @@ def test_few_covariates_change_nothing():
 )
 def test_what_is_asked_for_is_kept(adjust, variables, expected):
     assert Removed(("pair",), 19).adjustment(adjust, variables, ["pair", "age"], 40)[0] == expected
+
+
+def test_a_removed_covariate_that_differs_in_spread_is_remarked():
+    table = pd.DataFrame({"variable": ["batch", "age", "batch"], "q": [0.5, 0.01, 0.6]})
+    assert list(Removed(("batch",), 2).remarks(table)) == []
+    remarks = list(Removed(("batch",), 2).remarks(table.assign(q=[0.5, 0.01, 0.01])))
+    assert remarks == ["batch: its mean effect was removed before the search; a difference in spread can remain"]

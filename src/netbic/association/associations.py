@@ -221,6 +221,7 @@ def associate_scores(
     result = adjusted_for_multiplicity(pd.DataFrame(rows, columns=COLUMNS[:-2]))
     records = pd.DataFrame([variable.record() for variable in chosen], columns=_record_columns())
     notes = [note, *(_survival_notes(described) if not survival else ())]
+    notes += [] if removed is None else [*removed.remarks(result)]
     notes += [*_undefined_notes(tested, design, result, covariates), *_dependence(described, tested, averages)]
     levels = {variable.name: variable.levels for variable in chosen if variable.levels}
     pairs, grouped = tuple(survival_pairs(survival)), () if averages is None else averages.by

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
+import pandas as pd
+
+from netbic.association.headlines import LEVEL
 from netbic.estimators import SparseGraphSVD
 
 _SMALL: Final = 0.05  # share of the degrees of freedom whose loss hardly changes a p-value: 0.05 becomes 0.056
@@ -35,7 +38,12 @@ class Removed(NamedTuple):
         names = [name for name in self.names if name not in (variables or ()) and name not in adjust]
         known = [name for name in names if name in columns]
         taken = f"removed in the fit and took {self.freedom} of {n_samples:,} degrees of freedom"
-        if len(known) < len(names):
-            absent = ", ".join(name for name in names if name not in columns)
-            return [*adjust, *known], f"p-values are too small: {absent} was {taken}, but is not in the sample table"
-        return [*adjust, *known], f"the tests are adjusted for {', '.join(known)}, {taken}" if known else ""
+        if absent := ", ".join(name for name in names if name not in columns):
+            return [*adjust, *known], f"p-values are too small: {absent} (not in the sample table): {taken}"
+        return [*adjust, *known], f"the tests are adjusted for {', '.join(known)}: {taken}" if known else ""
+
+    def remarks(self, table: pd.DataFrame) -> Iterator[str]:
+        """What associations with a removed covariate mean, if there are any."""
+        for name in table.loc[table["q"] <= LEVEL, "variable"].unique():
+            if name in self.names:
+                yield f"{name}: its mean effect was removed before the search; a difference in spread can remain"

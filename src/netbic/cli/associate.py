@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from netbic.errors import one_line
 if TYPE_CHECKING:
     import pandas as pd
 
-    from netbic.association import Associations, Removed
+    from netbic.association import Associations
     from netbic.estimators import SparseGraphSVD
 
 _WORDS = ("unknown", "not known", "not reported", "not available", "missing", "na", "?")  # readers.NA_VALUES
@@ -153,7 +153,7 @@ def associate(folder: Path, **given: Any) -> None:
         removed = netbic.association.Removed.of(netbic.load(folder))
         found = netbic.association.associate_scores(scores, groups, table, **chosen.keywords(), removed=removed)
         known = netbic.association.stored_verdicts(folder)
-        for line in with_remarks(map(in_terms_of_command, found.lines(known)), removed):
+        for line in map(in_terms_of_command, found.lines(known)):
             click.echo(line)
         if found.table.empty:
             raise click.ClickException(f"{_NOTHING} (reasons above), and nothing is written: give other columns")
@@ -168,25 +168,6 @@ def missing_lines(table: pd.DataFrame) -> Iterator[str]:
     for name, counts in table.attrs.get("taken_as_missing", {}).items():
         values = ", ".join(f"{value!r} ({number:,} samples)" for value, number in counts.items())
         yield f"{name}: {values} taken as missing (--na names other values)"
-
-
-def with_remarks(lines: Iterable[str], removed: Removed | None) -> Iterator[str]:
-    """Lines about associations, with a remark if they concern a covariate that was removed before the search.
-
-    Examples
-    --------
-    >>> from netbic.association import Removed
-    >>> line = "batch: a is higher in module 2 (AUC 0.60, q = 0.01)"
-    >>> print(*with_remarks([line, "batch: categorical (text)"], Removed(("batch",), 2)))
-    batch: a is higher in module 2 (AUC 0.60, q = 0.01) (the mean effect of batch was removed before the search; a
-    difference in spread can remain) batch: categorical (text)
-    """
-    names = () if removed is None else tuple(f"{name}: " for name in removed.names)
-    for line in lines:
-        concerned = line.startswith(names) and ", q " in line and ": no association" not in line
-        name = line.partition(": ")[0]
-        remark = f" (the mean effect of {name} was removed before the search; a difference in spread can remain)"
-        yield line + remark * concerned
 
 
 def written_lines(found: Associations, out: Path) -> Iterator[str]:
@@ -247,7 +228,7 @@ class SampleTable:
         found = netbic.association.associate_scores(scores, groups, self.table, **self.keywords, removed=removed)
         netbic.association.write_associations(found, folder)
         known = netbic.association.stored_verdicts(folder)
-        yield from with_remarks(map(in_terms_of_command, found.findings(known)), removed)
+        yield from map(in_terms_of_command, found.findings(known))
         yield from written_lines(found, out)
 
 

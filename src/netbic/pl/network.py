@@ -124,8 +124,8 @@ def _draw_nodes(ax: Axes, placed: Layout, weights: NDArray[Any]) -> NDArray[Any]
     """Draw the nodes, label the isolated ones, and return the areas of all."""
     sizes = np.abs(weights)
     largest = float(sizes.max(initial=0.0)) or 1.0
-    room = ax.get_window_extent()
-    share = _NODES_SHARE * room.width * room.height / pixels(ax, 1.0) ** 2 / max(sizes.size, 1)
+    window = ax.get_window_extent()
+    share = _NODES_SHARE * window.width * window.height / pixels(ax, 1.0) ** 2 / max(sizes.size, 1)
     most = min(max(share, 2 * _SMALLEST_NODE), _LARGEST_NODE)
     areas: NDArray[Any] = _SMALLEST_NODE + (most - _SMALLEST_NODE) * sizes / largest
     nodes = ax.scatter(
@@ -152,7 +152,7 @@ def _labelled(weights: NDArray[Any], edges: sp.csr_array, n_labels: int) -> Indi
 
 
 def _write_labels(ax: Axes, positions: NDArray[Any], areas: NDArray[Any], names: dict[int, str], most: int) -> None:
-    """Labels next to their nodes that cover neither each other nor a node: the first `most` that have room."""
+    """Labels next to their nodes that cover neither each other nor a node: the first `most` that fit."""
     from matplotlib.patheffects import withStroke
 
     halo = [withStroke(linewidth=2.0, foreground="white")]  # edges behind a label
