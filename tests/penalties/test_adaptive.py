@@ -36,8 +36,8 @@ def test_sizes_are_found(gamma, kind, least):
 @pytest.mark.parametrize("term", ["modularity", "normalized"])
 def test_a_choice_that_would_cycle_converges(monkeypatch, term):
     """Several of these run into cycles while sizes and weights are chosen again in every iteration."""
-    outcomes, iterated = [], solving._iterate
-    monkeypatch.setattr(solving, "_iterate", lambda *a, **k: outcomes.append(iterated(*a, **k)) or outcomes[-1])
+    outcomes, run = [], solving._Iteration.run
+    monkeypatch.setattr(solving._Iteration, "run", lambda *a, **k: outcomes.append(run(*a, **k)) or outcomes[-1])
     cycled = 0
     for seed in range(8):
         toy = paper(0.05, random_state=seed)

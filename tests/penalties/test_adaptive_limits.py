@@ -96,14 +96,14 @@ def test_imputation_chooses_sizes_in_a_limited_number_of_iterations(monkeypatch)
 
 def test_imputation_has_a_limit_of_iterations(monkeypatch):
     """Every solution differs from the one before: the limit holds for each, and another one for all of them."""
-    counts, iterated = [], solving._iterate
+    counts, solve = [], restarts.solve
 
     def counting(*arguments, **parameters):
-        solution = iterated(*arguments, **parameters)
+        solution = solve(*arguments, **parameters)
         counts.append(len(solution.objectives))
         return solution
 
-    monkeypatch.setattr(solving, "_iterate", counting)
+    monkeypatch.setattr(restarts, "solve", counting)
     generator = np.random.default_rng(0)
     X = generator.standard_normal((12, 15))
     X[generator.random(X.shape) < 0.3] = np.nan

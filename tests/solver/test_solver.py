@@ -196,8 +196,8 @@ def test_starts_by_passes_over_a_matrix_with_two_long_sides(monkeypatch):
     for k in range(5):
         direction = starts.leading(operator)
         assert direction.value == pytest.approx(np.linalg.norm(X, 2), rel=1e-3)
-        assert abs(direction.vector @ U[:, k]) > 0.99
-        left, right = direction.value * direction.vector, X.T @ direction.vector / direction.value
+        assert abs(direction.vector @ V[:, k]) > 0.99
+        left, right = X @ direction.vector, direction.vector
         starts.deflate(operator, left, right, X @ right)
         operator = operator.minus(left, right, X @ right)
         X = X - np.outer(left, right)

@@ -328,7 +328,9 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
                 if len(modules) > len(known):
                     self._report(module, len(modules) - 1, X)
                     yield module
-            store_modules(self, searched, modules, X.dtype, operator)
+            # With missing entries, the modules subtracted so far cannot be added again to the scores of the residual.
+            scores = search.scores if searched.tracks_gram else None
+            store_modules(self, searched, modules, X.dtype, operator, scores)
         self.smoothing_, self.smoothing_scores_ = 0.0 if by is None else by.weight, smoothing_scores
         self.names_ = {"rows": row_names, "columns": column_names}
         self.graphs_ = {"rows": row_graph, "columns": column_graph}

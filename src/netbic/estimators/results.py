@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import DTypeLike
 
-from netbic.arrays import Bools
+from netbic.arrays import Bools, Floats
 from netbic.estimators.diagnostics import diagnostics_table
 from netbic.estimators.projection import explained
 from netbic.operators import Corrected
@@ -25,9 +25,17 @@ _EARLIER = {"unevenness": "heteroscedasticity", "doubt": "diagnostic"}  # earlie
 
 
 def store_modules(
-    model: SparseGraphSVD, operator: Corrected, modules: list[Module], dtype: DTypeLike, data: Corrected
+    model: SparseGraphSVD,
+    operator: Corrected,
+    modules: list[Module],
+    dtype: DTypeLike,
+    data: Corrected,
+    scores: Sequence[Floats] | None = None,
 ) -> None:
-    """Set the fitted attributes that describe the modules found in a matrix; `data` is the one before smoothing."""
+    """Set the fitted attributes that describe the modules found in a matrix.
+
+    `data` is the matrix before smoothing; `scores` are the products Xv with the matrix itself, if they are known.
+    """
     n, p = operator.shape
     left = np.array([module.u.full() for module in modules]).reshape(len(modules), n)
     right = np.array([module.v.full() for module in modules]).reshape(len(modules), p)
@@ -41,7 +49,10 @@ def store_modules(
     model.converged_ = np.array([module.outcome == "converged" for module in modules], dtype=bool)
     model.graph_share_ = np.array([module.graph_share for module in modules])
     store_choices(model, [module.u.choice for module in modules], [module.v.choice for module in modules])
-    products = operator.products([(module.v.support, module.v.values) for module in modules])
+    if scores is None:
+        products = operator.products([(module.v.support, module.v.values) for module in modules])
+    else:
+        products = np.array(scores).reshape(len(modules), n)
     model.diagnostics_ = diagnostics_table(modules, products)
     model.regressed_out_ = _regressed_out(modules)
     if data is not operator:  # models with and without smoothing explain the same data

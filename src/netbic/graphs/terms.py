@@ -119,18 +119,76 @@ class GraphTerm(ABC):
             product -= float(self.correction[support] @ values) * self.correction
         return product
 
+    def restricted(self, nodes: Indices) -> GraphTerm:
+        """The part of M in some (increasing) nodes, with the bounds of the whole M."""
+        return _Restricted(self, nodes)
+
     def _neighbour_sums(self, support: Indices, values: Floats) -> Floats:
         """A w: the entries of the supported rows, concatenated and summed by column."""
-        first = self._weights.indptr[support]
-        lengths = self._weights.indptr[support + 1] - first
-        ends = np.cumsum(lengths)
-        entries = np.repeat(first - ends + lengths, lengths)
-        entries += np.arange(entries.size, dtype=entries.dtype)
+        entries, lengths = _entries_of(self._weights, support)
         terms = np.repeat(values, lengths)
         if not self._unweighted:
             terms *= self._weights.data[entries]
         sums = np.bincount(self._columns[entries], terms, minlength=self._weights.shape[0])
         return sums.astype(np.float64, copy=False)
+
+
+def _entries_of(weights: sp.csr_array, nodes: Indices) -> tuple[Indices, Indices]:
+    """Positions of the stored entries of some rows, one row after another, and their number in each row."""
+    first = weights.indptr[nodes]
+    lengths = weights.indptr[nodes + 1] - first
+    entries = np.repeat(first - np.cumsum(lengths) + lengths, lengths)
+    entries += np.arange(entries.size, dtype=entries.dtype)
+    return entries, lengths
+
+
+class _Restricted(GraphTerm):
+    """Some rows and columns of another term. The eigenvalues of a principal submatrix lie between those of M."""
+
+    def __init__(self, whole: GraphTerm, nodes: Indices) -> None:
+        self._whole = whole
+        self.is_empty, self.largest_diagonal = whole.is_empty, whole.largest_diagonal
+        self.correction = None if whole.correction is None else whole.correction[nodes]
+        self.diagonal = None if whole.diagonal is None else whole.diagonal[nodes]
+        self.factors = None if whole.factors is None else whole.factors[nodes]
+        self._weights = _among(whole._weights, nodes)
+
+    def product(self, support: Indices, values: Floats) -> Floats:
+        """M w for a vector w that is zero outside `support`."""
+        full = np.zeros(self._weights.shape[0])
+        full[support] = values
+        product: Floats = self._weights @ (full if self.factors is None else full * self.factors)
+        if self.factors is not None:
+            product *= self.factors
+        if self.diagonal is not None:
+            product += self.diagonal * full
+        if self.correction is not None:
+            product -= float(self.correction @ full) * self.correction
+        return product
+
+    @property
+    def scale(self) -> float:
+        return self._whole.scale
+
+    @property
+    def shift_bound(self) -> float:
+        return self._whole.shift_bound
+
+    @property
+    def largest_eigenvalue(self) -> float:
+        return self._whole.largest_eigenvalue
+
+
+def _among(weights: sp.csr_array, nodes: Indices) -> sp.csr_array:
+    """The rows and columns of some (increasing) nodes; reads only these rows."""
+    entries, lengths = _entries_of(weights, nodes)
+    positions = np.full(weights.shape[0], -1, dtype=weights.indices.dtype)
+    positions[nodes] = np.arange(nodes.size)
+    columns = positions[weights.indices[entries]]
+    inside = np.flatnonzero(columns >= 0)
+    bounds = np.searchsorted(inside, np.concatenate([[0], np.cumsum(lengths)]))
+    parts = weights.data[entries[inside]], columns[inside], bounds.astype(columns.dtype)
+    return sp.csr_array(parts, shape=(nodes.size, nodes.size))
 
 
 class _Adjacency(GraphTerm):

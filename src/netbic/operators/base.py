@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from numbers import Integral
 from operator import add
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -65,6 +65,8 @@ class DataOperator(ABC):
     array([3., 2., 1.])
     """
 
+    can_be_cut: ClassVar[bool] = False  # whether `submatrix` reads no more than the rows or columns that it needs
+
     def __init__(self, shape: tuple[int, int], dtype: DTypeLike = np.float64) -> None:
         if len(shape) != 2 or not all(isinstance(size, Integral) and size >= 0 for size in shape):
             raise ValueError(f"shape={shape!r}: a pair of integers is needed, the numbers of rows and columns")
@@ -94,14 +96,17 @@ class DataOperator(ABC):
         every = np.arange(self.shape[0])
         return np.array([self.rmatvec(every, vector) for vector in vectors.T]).reshape(-1, self.shape[1])
 
-    def normal(self, vector: Floats, correct: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
-        """X'w and w, for w = correct(X v) and a dense v.
+    def normal(self, vectors: Floats, correct: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
+        """X'w and w, for w = correct(X v) and a dense v, or several: the columns of an array.
 
-        `correct` subtracts a fixed vector, possibly in place; ``-correct(np.zeros(n))`` is that vector.
+        `correct` subtracts a fixed array, possibly in place; ``-correct(np.zeros(...))`` is that array.
         """
         n, p = self.shape
-        image = correct(self.matvec(np.arange(p), vector))
-        return self.rmatvec(np.arange(n), image), image
+        lines = vectors.reshape(p, -1).T
+        images = np.array([self.matvec(np.arange(p), line) for line in lines]).T
+        images = correct(images.reshape(n, *vectors.shape[1:]))
+        products = np.array([self.rmatvec(np.arange(n), line) for line in images.reshape(n, -1).T]).T
+        return products.reshape(vectors.shape), images
 
     def submatrix(self, rows: Indices, columns: Indices) -> Array:
         """The entries in some rows and columns, in any order, as a dense array."""

@@ -14,6 +14,7 @@ from numpy.typing import DTypeLike
 from netbic.arrays import Array, Floats, Indices, scatter
 from netbic.operators.base import DataOperator
 from netbic.operators.row_reduction import RowReduction
+from netbic.operators.small import SmallOperator
 
 _SPARSE_SHARE = 0.2  # layers with a smaller share of non-zeros are stored sparse
 
@@ -121,12 +122,20 @@ class Corrected:
             product -= self._sparse_right.sum(self._sparse_left.inner(support, values))
         return product
 
-    def normal(self, vector: Floats) -> Floats:
-        """The product of the corrected matrix and its transpose with a dense vector."""
+    def normal(self, vectors: Floats) -> Floats:
+        """The product of the transpose and the corrected matrix with a dense vector, or with the columns of an array."""
         every_row, every_column = (np.arange(size) for size in self.shape)
-        scaled = vector if self._factors is None else vector * self._factors
-        product, image = self._base.normal(scaled, lambda image: self._less_on_rows(image, every_column, vector))
-        return self._less_on_columns(product, every_row, image)
+        scaled = vectors if self._factors is None else (vectors.T * self._factors).T
+
+        def correct(images: Floats) -> Floats:
+            for image, vector in zip(np.atleast_2d(images.T), np.atleast_2d(vectors.T), strict=True):
+                self._less_on_rows(image, every_column, vector)
+            return images
+
+        products, images = self._base.normal(scaled, correct)
+        for product, image in zip(np.atleast_2d(products.T), np.atleast_2d(images.T), strict=True):
+            self._less_on_columns(product, every_row, image)
+        return products
 
     def products(self, vectors: Sequence[tuple[Indices, Floats]]) -> Floats:
         """Products with several supported vectors on the right, one row per vector."""
@@ -135,6 +144,21 @@ class Corrected:
         for product, vector in zip(products, vectors, strict=True):
             self._less_on_rows(product, *vector)
         return products
+
+    def part(self, rows: Indices, columns: Indices) -> SmallOperator:
+        """The operator of some (increasing) rows and columns, copied into memory of their own."""
+        block = self._base.submatrix(rows, columns)
+        if self._factors is not None:
+            block = block * self._factors[columns].astype(block.dtype)
+        left, right = self._dense_layers()
+        left = np.vstack([left[:, rows], self._sparse_left.among(rows)])
+        right = np.vstack([right[:, columns], self._sparse_right.among(columns)])
+        return SmallOperator(block, left, right)
+
+    @property
+    def can_be_cut(self) -> bool:
+        """Whether `part` reads no more of X than the rows or columns that it needs."""
+        return self._base.can_be_cut
 
     def squared_lengths(self) -> tuple[Floats, Floats]:
         """Sums of squares of the rows and of the columns."""
@@ -228,6 +252,16 @@ class SparseLayers:
         """The layers as a dense array, one row per layer."""
         layers = np.zeros((self.count, self.size))
         layers[np.repeat(np.arange(self.count), self._lengths), self.indices] = self.values
+        return layers
+
+    def among(self, entries: Indices) -> Floats:
+        """Some (increasing) entries of all layers, one row per layer."""
+        positions = np.full(self.size, -1, dtype=np.intp)
+        positions[entries] = np.arange(entries.size)
+        at = positions[self.indices]
+        inside = at >= 0
+        layers = np.zeros((self.count, entries.size))
+        layers[np.repeat(np.arange(self.count), self._lengths)[inside], at[inside]] = self.values[inside]
         return layers
 
     def inner(self, support: Indices, values: Floats) -> Floats:

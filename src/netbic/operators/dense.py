@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -30,6 +31,8 @@ class DenseOperator(DataOperator):
         Keep X in its own memory order only: gathering across it is then slow.
     """
 
+    can_be_cut = True
+
     def __init__(self, X: Array, low_memory: bool = False) -> None:
         super().__init__(X.shape, X.dtype)
         self._rows = X if low_memory else np.ascontiguousarray(X)
@@ -45,8 +48,11 @@ class DenseOperator(DataOperator):
         return self._rows
 
     def submatrix(self, rows: Indices, columns: Indices) -> Array:
-        """Some rows and columns as a dense array."""
-        return self._rows[np.ix_(rows, columns)]
+        """Some rows and columns as a dense array, read along memory."""
+        if self._columns.flags.c_contiguous:
+            lines = self._columns.take(columns, axis=0)
+            return (lines if rows.size == self.shape[0] else lines.take(rows, axis=1)).T
+        return self._rows.take(rows, axis=0).take(columns, axis=1)
 
     def matvec(self, support: Indices, values: Floats) -> Floats:
         """X v, reading the supported columns only."""
@@ -55,6 +61,12 @@ class DenseOperator(DataOperator):
     def rmatvec(self, support: Indices, values: Floats) -> Floats:
         """X'u, reading the supported rows only."""
         return _combine(self._rows, self._columns, support, values)
+
+    def normal(self, vectors: Floats, correct: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
+        """X'w and w, for w = correct(X v)."""
+        images = correct(np.asarray(self._rows @ vectors.astype(self.dtype, copy=False), dtype=np.float64))
+        products = self._rows.T @ images.astype(self.dtype, copy=False)
+        return np.asarray(products, dtype=np.float64), images
 
     def left_products(self, vectors: Floats) -> Floats:
         """X'u for the columns u of an array, in double precision, a block of rows at a time."""

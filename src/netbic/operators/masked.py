@@ -19,6 +19,7 @@ from netbic.arrays import Array, Floats, Indices
 from netbic.operators.corrected import Corrected, Result
 from netbic.operators.dense import DenseOperator
 from netbic.operators.scaler import Scaler
+from netbic.operators.small import SmallOperator
 
 _MOST_COVARIATES = 60  # each column has its own equations, as many as there are pairs of covariates
 _UNDETERMINED = 1e-10  # smallest eigenvalue, relative to the largest one, of a combination of covariates that is used
@@ -106,10 +107,9 @@ class Masked(Corrected):
         """Product with a supported vector on the left."""
         return super().rmatvec(support, values) + self._missing.rmatvec(support, values)
 
-    def normal(self, vector: Floats) -> Floats:
-        """The product of the corrected matrix and its transpose with a dense vector."""
-        n, p = self.shape
-        return self.rmatvec(np.arange(n), self.matvec(np.arange(p), vector))
+    def part(self, rows: Indices, columns: Indices) -> SmallOperator:
+        """The operator of some (increasing) rows and columns, copied into memory of their own."""
+        return super().part(rows, columns).plus(self._missing.among(rows, columns))
 
     def products(self, vectors: Sequence[tuple[Indices, Floats]]) -> Floats:
         """Products with several supported vectors on the right, one row per vector."""
@@ -180,6 +180,10 @@ class MissingEntries:
     def of_rows(self, first: int, last: int) -> Floats:
         """Some rows, as a dense array."""
         return np.asarray(self._by_row[first:last].toarray())
+
+    def among(self, rows: Indices, columns: Indices) -> Floats:
+        """Some rows and columns, as a dense array."""
+        return np.asarray(self._by_row[rows][:, columns].toarray())
 
     def plus(self, values: Floats) -> MissingEntries:
         """Add to the values."""

@@ -174,13 +174,13 @@ class SmoothedOperator(DataOperator):
         directions = [self._directions(scatter(at, values, self.shape[1])) for at, values in vectors]
         return self._base.products([(self._every, direction) for direction in directions])
 
-    def _directions(self, vector: Floats) -> Floats:
-        return np.asarray(self._factors * self._smoother.columns(vector.astype(np.float64)))
+    def _directions(self, vectors: Floats) -> Floats:
+        return np.asarray((self._factors * self._smoother.columns(vectors.astype(np.float64)).T).T)
 
-    def normal(self, vector: Floats, correct: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
+    def normal(self, vectors: Floats, correct: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
         """S F X'w and w, for w = correct(X F S v), in one pass over X."""
-        product, image = self._base.normal(self._directions(vector), correct)
-        return np.asarray(self._smoother.columns(self._factors * product)), image
+        products, images = self._base.normal(self._directions(vectors), correct)
+        return np.asarray(self._smoother.columns((self._factors * products.T).T)), images
 
     def submatrix(self, rows: Indices, columns: Indices) -> Array:
         """The entries in some rows and columns: whole rows are smoothed, or columns of S are multiplied."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ class SparseOperator(DataOperator):
     X : CSR matrix or array of shape (n, p), float32 or float64
         Never written to. 64-bit indices are converted to 32 bits where these are enough.
     """
+
+    can_be_cut = True
 
     def __init__(self, X: Matrix) -> None:
         super().__init__(X.shape, X.dtype)
@@ -51,6 +54,12 @@ class SparseOperator(DataOperator):
             return np.asarray(self._rows[support].T @ values, dtype=np.float64)
         return np.asarray(self._columns.T @ scatter(support, values, self.shape[0]), dtype=np.float64)
 
+    def normal(self, vectors: Floats, correct: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
+        """X'w and w, for w = correct(X v)."""
+        images = correct(np.asarray(self._rows @ vectors.astype(self.dtype, copy=False), dtype=np.float64))
+        products = self._columns.T @ images.astype(self.dtype, copy=False)
+        return np.asarray(products, dtype=np.float64), images
+
     def left_products(self, vectors: Floats) -> Floats:
         """X'u for the columns u of an array, in double precision."""
         return np.ascontiguousarray((self._columns.T @ vectors).T, dtype=np.float64)
@@ -65,6 +74,8 @@ class SparseOperator(DataOperator):
 
     def column_squares(self, row_offsets: Floats, column_offsets: Floats) -> Floats:
         """Sum over i of (x_ij - r_i - c_j)^2: stored entries one by one, zeros by their number."""
+        if not row_offsets.any():
+            return self._squares_about(column_offsets)
         ends = self._columns.indptr
         stored, r_sum, r_square = (np.zeros(self.shape[1]) for _ in range(3))
         step = max(1, int(_BLOCK_ENTRIES * self.shape[1] / max(self._columns.nnz, 1)))
@@ -79,6 +90,20 @@ class SparseOperator(DataOperator):
         zeros = (self.shape[0] - np.diff(ends)) * column_offsets**2
         zeros += 2 * column_offsets * (row_offsets.sum() - r_sum) + (row_offsets @ row_offsets - r_square)
         return np.maximum(stored + zeros, 0.0)
+
+    def _squares_about(self, offsets: Floats) -> Floats:
+        """Sum over i of (x_ij - c_j)^2."""
+        counts = np.diff(self._columns.indptr)
+        squares = (self.shape[0] - counts) * offsets**2
+        step = max(1, int(_BLOCK_ENTRIES * self.shape[1] / max(self._columns.nnz, 1)))
+        for first in range(0, self.shape[1], step):
+            own = first + np.flatnonzero(counts[first : first + step])  # columns without entries have no sum
+            if own.size:
+                starts = self._columns.indptr[own]
+                stored = self._columns.data[starts[0] : starts[-1] + counts[own[-1]]]
+                rest = stored - np.repeat(offsets[own], counts[own])
+                squares[own] += np.add.reduceat(rest * rest, starts - starts[0])
+        return squares
 
     def reduce_rows(self, reduction: RowReduction) -> Any:
         """The result of a reduction over all rows."""

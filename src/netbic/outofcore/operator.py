@@ -36,6 +36,8 @@ class ChunkedOperator(DataOperator):
     blocks : RowBlocks
     """
 
+    can_be_cut = True
+
     def __init__(self, blocks: RowBlocks) -> None:
         self.blocks = blocks
         super().__init__(blocks.shape, blocks.dtype)
@@ -68,10 +70,17 @@ class ChunkedOperator(DataOperator):
 
     def prefetch(self, columns: Indices) -> None:
         """Pack these columns, in one pass, before products with some of them."""
-        if np.isin(columns, self._columns, assume_unique=True).all() or not self._packs(columns.size, self.shape[1]):
+        if self._has(columns) or not self._packs(columns.size, self.shape[1]):
             return
-        self._columns = self._lines_to_pack(columns, "columns")
-        self._column_packs = self.blocks.map(columns_of, self._for_all(self._columns))
+        self._pack(self._lines_to_pack(columns, "columns"))
+
+    def _pack(self, columns: Indices) -> None:
+        """Pack these columns, and no others."""
+        self._columns, self._column_packs = columns, self.blocks.map(columns_of, self._for_all(columns))
+
+    def _has(self, columns: Indices) -> bool:
+        """Whether these columns are packed."""
+        return bool(self._column_packs) and bool(np.isin(columns, self._columns).all())
 
     def prefetch_hint(self, axis: str, scores: Floats) -> None:
         """Receive scores of all "rows" or "columns": those with large absolute scores are likely to be read next."""
@@ -140,17 +149,27 @@ class ChunkedOperator(DataOperator):
         """X'u for the columns u of an array, in one pass; one row per vector."""
         return np.asarray(self.blocks.map_reduce(left_products_of, add, self.blocks.split(vectors)))
 
-    def normal(self, vector: Floats, correct: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
+    def normal(self, vectors: Floats, correct: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
         """X'w and w, for w = correct(X v), in one pass."""
-        v, offsets = self._for_all(vector.astype(self.dtype, copy=False)), -correct(np.zeros(self.shape[0]))
-        product, image = self.blocks.map_reduce(normal_product, add_and_append, v, self.blocks.split(offsets))
-        return product, image
+        v = self._for_all(vectors.astype(self.dtype, copy=False))
+        offsets = -correct(np.zeros((self.shape[0], *vectors.shape[1:])))
+        products, images = self.blocks.map_reduce(normal_product, add_and_append, v, self.blocks.split(offsets))
+        return products, images
 
     def submatrix(self, rows: Indices, columns: Indices) -> Array:
-        """Some rows and columns as a dense array, from the blocks that have any of the rows."""
+        """Some rows and columns as a dense array, from packed columns or the blocks that have any of the rows.
+
+        If all rows are asked for, the columns are packed: products with them follow.
+        """
         order = np.argsort(rows, kind="stable")
         active, own, _ = self._by_block(rows[order], order)
-        parts = self.blocks.map(part_of, own, self._for_all(columns)[: len(active)], which=active)
+        if len(rows) == self.shape[0] and not self._has(columns) and self._packs(len(columns), self.shape[1]):
+            self._pack(np.sort(columns))
+        if self._has(columns):
+            positions = self._for_all(np.searchsorted(self._columns, columns))[: len(active)]
+            parts = self._executor.map(part_of, [self._column_packs[b] for b in active], own, positions)
+        else:
+            parts = self.blocks.map(part_of, own, self._for_all(columns)[: len(active)], which=active)
         made = np.empty((len(rows), len(columns)), dtype=self.dtype)
         made[order] = np.concatenate([made[:0], *self._executor.gather(parts)])
         return made

@@ -108,6 +108,14 @@ class Penalty:
         """The penalty for a matrix of this squared Frobenius norm; only data-driven penalties differ."""
         return self
 
+    def restricted(self) -> Penalty | None:
+        """The penalty for vectors that are zero outside some entries; None (the default) if there is no such penalty.
+
+        Its threshold sees the scores of these entries only, and must give the maximiser among such vectors. The solver
+        then iterates on a small part of X between rounds on all of X.
+        """
+        return None
+
     def choose(self, scores: Floats, smoothed: Floats | None) -> Choice:
         """Choose the members, for a penalty with `chooses_size`.
 

@@ -65,6 +65,11 @@ class Side:
         """Whether the graph term has a positive weight."""
         return self.term is not None and self.sigma > 0
 
+    @property
+    def is_folded(self) -> bool:
+        """Whether scores are magnitudes, to which the signs of z are added in the end."""
+        return not (self.signed or self.penalty.nonnegative)
+
     def weights(self, values: Floats) -> Floats:
         """The w of the graph term: `|u|`, or u itself on a signed side."""
         return values if self.signed else np.abs(values)
@@ -73,7 +78,7 @@ class Side:
         """Attach the product Mw, which the next half step and F both need."""
         if self.term is None or self.sigma == 0 or vector.smoothed is not None:
             return vector
-        return replace(vector, smoothed=self.term.product(vector.support, self.weights(vector.values)))
+        return vector.with_smoothed(self.term.product(vector.support, self.weights(vector.values)))
 
     def graph_gain(self, vector: Vector) -> float:
         """The graph part of F: (sigma / 2) w'Mw."""
@@ -159,7 +164,7 @@ def half_step(side: Side, z: Floats, old: Vector, other: Vector, solver: SolverN
     level = side.objective(z, old) if guarded else -np.inf
     for shift in side.shifts(solver):
         new = side.smooth(candidate(side, z, old, shift))
-        if not guarded or _increases(side.objective(z, new), level, np.array_equal(new.support, old.support)):
+        if not guarded or _increases(side.objective(z, new), level, new.has_support_of(old)):
             return new if old.choice is None else replace(new, choice=old.choice)
     return old
 
@@ -175,15 +180,20 @@ def _increases(new: float, old: float, same_support: bool) -> bool:
 
 def candidate(side: Side, z: Floats, old: Vector, shift: float) -> Vector:
     """Score, threshold, normalise, take signs: Algorithm 2, lines 4-9 (Algorithm 1, lines 4-8, with an L1 penalty)."""
-    folded = not (side.signed or side.penalty.nonnegative)
-    scores = np.abs(z) if folded else z.copy()
+    scores = scored(side, z, old, shift)
+    return _thresholded(side, scores, z if side.is_folded else scores)
+
+
+def scored(side: Side, z: Floats, old: Vector, shift: float = 0.0) -> Floats:
+    """The scores c of a half step, before the threshold."""
+    scores = np.abs(z) if side.is_folded else z.copy()
     if old.smoothed is not None:
         scores += side.sigma * old.smoothed  # Eqs. 13 and 19, without the divisor, as in the algorithms
         if shift:
             scores[old.support] += side.sigma * shift * side.weights(old.values)
-        if folded and side.term is not None and side.term.correction is not None:
+        if side.is_folded and side.term is not None and side.term.correction is not None:
             np.maximum(scores, 0.0, out=scores)  # never |c|: these nodes have fewer neighbours than expected
-    return _thresholded(side, scores, z if folded else scores)
+    return scores
 
 
 def step_without_graph(side: Side, z: Floats) -> Vector:

@@ -48,7 +48,7 @@ def before_graph(settings: Settings, rows: Side, columns: Side) -> Settings:
     """The settings of the solve without the graph: it need not converge fully if one with the graph follows."""
     if not (rows.share or columns.share) or rows.penalty.chooses_size or columns.penalty.chooses_size:
         return settings
-    return replace(settings, tol=max(settings.tol, _ROUGH))
+    return replace(settings, tol=max(settings.tol, _ROUGH), rough=True)
 
 
 def solve_with_graph(problem: ModuleProblem, plain: Solution, leading: Direction) -> tuple[ModuleProblem, Solution]:

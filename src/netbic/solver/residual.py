@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -17,7 +18,7 @@ _EPSILON = float(np.finfo(np.float64).eps)
 
 
 class Residual:
-    """The residual of X, its leading direction, and the scores Xv of the modules found so far.
+    """The residual of X, its leading direction, and the scores Xv of modules.
 
     Scores refer to X itself: those of the residual plus the part that was subtracted.
 
@@ -38,7 +39,6 @@ class Residual:
         self._starts, self._lengths, self._noise = starts, lengths, noise
         self._norm_error = 0.0  # rounding error of the squared norm
         self._layers: list[tuple[Floats, Floats]] = []
-        self._scores: list[Floats] = []
         self._regressed: set[int] = set()
 
     def leading(self) -> Direction | None:
@@ -69,23 +69,19 @@ class Residual:
         product = self.operator.matvec(v.support, v.values)
         return product + sum(float(right[v.support] @ v.values) * left for left, right in self._layers)
 
-    def keep_scores(self, scores: Floats) -> None:
-        """Keep the scores of a module, to compare those of later ones with them."""
-        self._scores.append(scores)
-
-    def repeated(self, scores: Floats) -> int | None:
+    def repeated(self, scores: Floats, earlier: Sequence[Floats]) -> int | None:
         """The earlier module with the most similar scores, if they are correlated and were not regressed out yet."""
-        if not self._scores:
+        if not earlier:
             return None
-        similar = np.abs(correlations(scores, np.array(self._scores)))
+        similar = np.abs(correlations(scores, np.array(earlier)))
         similar[list(self._regressed)] = 0.0
         best = int(np.argmax(similar))
         return best if similar[best] >= REPEATED else None
 
-    def regress_out(self, module: int) -> None:
+    def regress_out(self, module: int, scores: Floats) -> None:
         """Keep only what the scores of an earlier module do not explain."""
         self._regressed.add(module)
-        scores = self._scores[module] / np.linalg.norm(self._scores[module])
+        scores = scores / np.linalg.norm(scores)
         self.operator.reset_cache()
         self.deflate(scores, image(self.operator.rmatvec, scores))
 

@@ -14,6 +14,7 @@ from netbic.solver.sizes import best_of_sizes
 from netbic.solver.solve import Budget, CycleDetector, Solution, is_stable, solve, with_fixed_size
 from netbic.solver.starts import Direction, Pair, largest_entry, paper_start, random_direction, sparse_start
 from netbic.solver.vectors import State
+from netbic.solver.working_sets import WorkingSets
 
 Deflation = Literal["on_repeat", "hotelling", "projection", "schur"]
 
@@ -33,6 +34,7 @@ class Settings:
     seed: int = 0
     n_jobs: int | None = None
     annealing: int = 0
+    rough: bool = False
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class ModuleProblem:
     columns: Side
     settings: Settings
     budget: Budget = field(default_factory=Budget)
+    sets: WorkingSets = field(default_factory=WorkingSets)
 
     def best_of_starts(self, leading: Direction, number: int) -> Solution:
         """Solve from the leading direction and n_init - 1 random ones; keep the largest F, the first among equals."""
@@ -57,7 +60,7 @@ class ModuleProblem:
             generator = np.random.default_rng([self.settings.seed, number, index])
             direction = random_direction(leading, generator) if index else leading
             # Each start has its own cache, so that results do not depend on the other starts.
-            own = replace(self, operator=self.operator.for_one_start(), budget=Budget())
+            own = replace(self, operator=self.operator.for_one_start(), budget=Budget(), sets=WorkingSets())
             return own.from_direction(direction)
 
         run = Parallel(n_jobs=self.settings.n_jobs, prefer="threads")
@@ -80,7 +83,7 @@ class ModuleProblem:
 
     def resume(self, state: State) -> Solution:
         """Solve from the vectors of a module that satisfies the penalties."""
-        start = replace(state.u, smoothed=None), replace(state.v, smoothed=None)
+        start = replace(state, u=replace(state.u, smoothed=None), v=replace(state.v, smoothed=None), objective=-np.inf)
         return self._solve(start, self.budget, feasible=True)
 
     def impute(self, solution: Solution) -> Solution:
@@ -139,7 +142,8 @@ class ModuleProblem:
     def _solve(self, start: Pair, budget: Budget | None = None, *, feasible: bool = False) -> Solution:
         solver, most, tol = self.settings.solver, self.settings.max_iter, self.settings.tol
         problem = self.operator, self.rows, self.columns
-        return solve(*problem, start, solver=solver, max_iter=most, tol=tol, budget=budget, feasible=feasible)
+        iteration = {"solver": solver, "max_iter": most, "tol": tol, "budget": budget, "sets": self.sets, "rough": self.settings.rough}
+        return solve(*problem, start, feasible=feasible, **iteration)
 
     def _from_start(self, start: Pair) -> Solution:
         start = self._anneal(start)

@@ -110,6 +110,8 @@ class ModuleSearch:
 
     `known` modules, the first ones of an earlier search, are not searched for again. The others are bit-identical to
     those of that search. `starts` are those of the operator, if they have been computed already; they are modified.
+
+    `scores` are the products Xv of the modules so far.
     """
 
     def __init__(
@@ -123,6 +125,7 @@ class ModuleSearch:
         starts: Starts | None = None,
     ) -> None:
         self.ended = ""
+        self.scores: list[Floats] = []
         self._known = known
         own = operator.for_one_start()
         if known:
@@ -150,9 +153,8 @@ class ModuleSearch:
             if self._leading() is None:
                 return None
             if repeated is not None:
-                self._left.regress_out(repeated)
-        if self._avoids_repeats:
-            self._left.keep_scores(self._left.scores(module.v))
+                self._regress_out(repeated)
+        self.scores.append(self._left.scores(module.v))
         return module
 
     @property
@@ -171,15 +173,18 @@ class ModuleSearch:
         while True:
             leading = self._leading()
             module = None if leading is None else self._next(leading, number)
-            if module is None or not self._avoids_repeats:
-                return module
+            if module is None:
+                return None
             scores = self._left.scores(module.v)
-            repeated = self._left.repeated(scores)
+            repeated = self._left.repeated(scores, self.scores) if self._avoids_repeats else None
             if repeated is None:
-                self._left.keep_scores(scores)
+                self.scores.append(scores)
                 return replace(module, regressed_out=regressed)
-            self._left.regress_out(repeated)
+            self._regress_out(repeated)
             regressed = (*regressed, repeated)
+
+    def _regress_out(self, module: int) -> None:
+        self._left.regress_out(module, self.scores[module])
 
     def _filled(self, module: Module) -> Corrected:
         """The matrix to deflate: missing entries that are imputed hold the prediction of the module."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
@@ -12,10 +13,13 @@ from netbic.operators import Operator
 from netbic.penalties import L0
 from netbic.solver.half_step import Side, SolverName, rounds
 from netbic.solver.vectors import State, Vector
+from netbic.solver.working_sets import WorkingSets
 
 Outcome = Literal["converged", "empty", "cycle", "max_iter", "size_not_converged"]
 
 MAX_CHOOSING_ROUNDS: Final = 400  # per start, for penalties that choose their size; benchmarks need up to 125
+
+_CLOSE = 0.1  # distance within which the result of a rough solve need not be confirmed; F errs by its square
 
 
 @dataclass(frozen=True)
@@ -63,17 +67,20 @@ def solve(
     operator: Operator,
     rows: Side,
     columns: Side,
-    start: tuple[Vector, Vector],
+    start: State | tuple[Vector, Vector],
     *,
     solver: SolverName = "auto",
     max_iter: int = 500,
     tol: float = 1e-6,
     budget: Budget | None = None,
     feasible: bool = False,
+    sets: WorkingSets | None = None,
+    rough: bool = False,
 ) -> Solution:
     """Iterate from `start` until both vectors and F change by at most `tol` (relative).
 
-    From a `feasible` start, which satisfies the penalties, F does not decrease in the first round either.
+    From a `feasible` start, which satisfies the penalties, F does not decrease in the first round either. With `sets`
+    most rounds of the solver "auto" are on small parts of X (`working_sets`).
 
     Penalties without an objective are iterated as by "aisp"; "monotone" raises an error. If penalties that choose their
     sizes run into a cycle, the sizes and weights of its last round are fixed and the iteration goes on to convergence.
@@ -85,13 +92,15 @@ def solve(
     choosing = rows.penalty.chooses_size or columns.penalty.chooses_size
     if choosing:
         most = min(max_iter, max(budget.choosing, 1))
-    found = _iterate(operator, rows, columns, State(*start, 0.0, -np.inf), solver, most, tol, feasible=feasible)
+    state = start if isinstance(start, State) else State(*start, 0.0, -np.inf)
+    found = _Iteration(operator, rows, columns, solver, tol, sets, rough).run(state, most, feasible=feasible)
     used = len(found.objectives)
     if choosing:
         budget.choosing -= used
     if found.outcome in ("cycle", "max_iter") and used < max_iter and _has_choice(found.state):
         sides = with_fixed_size(rows, found.state.u), with_fixed_size(columns, found.state.v)
-        rest = _iterate(operator, *sides, found.state, _usable("auto", *sides), max_iter - used, tol, feasible=True)
+        fixed = _Iteration(operator, *sides, _usable("auto", *sides), tol, sets)
+        rest = fixed.run(found.state, max_iter - used, feasible=True)
         outcome = rest.outcome
         if found.outcome == "max_iter" and outcome == "converged":
             outcome = outcome if is_stable(operator, rows, columns, rest.state, tol) else "size_not_converged"
@@ -105,36 +114,71 @@ def is_stable(operator: Operator, rows: Side, columns: Side, state: State, tol: 
     return not after.is_empty and _same(after, state, tol)
 
 
-def _iterate(
-    operator: Operator,
-    rows: Side,
-    columns: Side,
-    state: State,
-    solver: SolverName,
-    most: int,
-    tol: float,
-    *,
-    feasible: bool = False,
-) -> Solution:
-    """At most `most` rounds, until they converge or cycle."""
-    objectives: list[float] = []
-    cycles = CycleDetector()
-    states = rounds(operator, rows, columns, state.u, state.v, solver, feasible=feasible)
-    while len(objectives) < most:
-        previous, state = state, next(states)
-        objectives.append(state.objective)
-        if state.is_empty:
-            return Solution(state, "empty", np.array(objectives))
-        unchanged = _same(state, previous, tol)
-        if unchanged and abs(state.objective - previous.objective) <= tol * abs(state.objective):
-            flipped = with_positive_d(state, rows, columns)
-            if flipped is state:
-                return Solution(state, "converged", np.array(objectives))
-            # Signed terms may converge to d < 0; flipping one vector increases F by 2|d|.
-            states = rounds(operator, rows, columns, flipped.u, flipped.v, solver, feasible=True)
-        elif solver == "aisp" and cycles.seen(state, previous):
-            return Solution(state, "cycle", np.array(objectives))
-    return Solution(state, "max_iter", np.array(objectives))
+@dataclass(frozen=True)
+class _Iteration:
+    """Rounds until they converge, cycle, or reach a limit."""
+
+    operator: Operator
+    rows: Side
+    columns: Side
+    solver: SolverName
+    tol: float
+    sets: WorkingSets | None = None
+    rough: bool = False
+
+    def run(self, state: State, most: int, *, feasible: bool = False) -> Solution:
+        """At most `most` rounds."""
+        objectives: list[float] = []
+        cycles = CycleDetector()
+        if (inner := self._on_working_set(state, most - 1, same_supports=False)) is not None:
+            feasible = True
+            objectives.extend(inner.objectives)
+            if self._is_enough(inner, state):
+                return inner
+            state = inner.state
+        states = self._rounds(state, feasible)
+        while len(objectives) < most:
+            previous, state = state, next(states)
+            objectives.append(state.objective)
+            if state.is_empty:
+                return Solution(state, "empty", np.array(objectives))
+            if self._has_converged(state, previous):
+                flipped = with_positive_d(state, self.rows, self.columns)
+                if flipped is state:
+                    return Solution(state, "converged", np.array(objectives))
+                # Signed terms may converge to d < 0; flipping one vector increases F by 2|d|.
+                states = self._rounds(flipped, feasible=True)
+            elif self.solver == "aisp" and cycles.seen(state, previous):
+                return Solution(state, "cycle", np.array(objectives))
+            elif (inner := self._on_working_set(state, most - len(objectives) - 1, _same_supports(state, previous))) is not None:
+                objectives.extend(inner.objectives)
+                if self._is_enough(inner, state):
+                    return replace(inner, objectives=np.array(objectives))
+                state = inner.state
+                states = self._rounds(state, feasible=True)
+        return Solution(state, "max_iter", np.array(objectives))
+
+    def _rounds(self, state: State, feasible: bool) -> Iterator[State]:
+        return rounds(self.operator, self.rows, self.columns, state.u, state.v, self.solver, feasible=feasible)
+
+    def _has_converged(self, state: State, previous: State) -> bool:
+        change = abs(state.objective - previous.objective)
+        return change <= self.tol * abs(state.objective) and _same(state, previous, self.tol)
+
+    def _on_working_set(self, state: State, most: int, same_supports: bool) -> Solution | None:
+        """The result of rounds on a working set; None if there is no such set, or if a vector becomes empty."""
+        if self.sets is None or self.solver != "auto" or most < 1 or state.row_scores is None:
+            return None
+        part = self.sets.for_state(self.operator, self.rows, self.columns, state, same_supports)
+        if part is None:
+            return None
+        inner = _Iteration(part.operator, *part.sides(self.rows, self.columns), "auto", self.tol)
+        found = inner.run(part.inside(state), most, feasible=True)
+        return None if found.state.is_empty else replace(found, state=part.outside(found.state, state))
+
+    def _is_enough(self, inner: Solution, before: State) -> bool:
+        """Whether the result on a working set, made from the scores of the state before, need not be confirmed."""
+        return self.rough and inner.outcome == "converged" and inner.state.v.distance(before.v) <= _CLOSE
 
 
 def _usable(solver: SolverName, rows: Side, columns: Side) -> SolverName:
@@ -160,6 +204,10 @@ def with_fixed_size(side: Side, vector: Vector, share: float = 1.0) -> Side:
         return side
     penalty = L0(max(1, round(share * vector.support.size)), nonnegative=side.penalty.nonnegative)
     return replace(side, penalty=penalty, sigma=vector.choice.sigma)
+
+
+def _same_supports(one: State, other: State) -> bool:
+    return one.u.has_support_of(other.u) and one.v.has_support_of(other.v)
 
 
 def _same(one: State, other: State, tol: float) -> bool:

@@ -24,7 +24,7 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, svds
 from netbic.arrays import Array, Floats, Indices
 from netbic.operators import Corrected, Operator
 from netbic.solver.half_step import Side, step_without_graph
-from netbic.solver.vectors import Vector
+from netbic.solver.vectors import State, Vector
 
 _EXACT_WORK = 2e8  # multiplications up to which the Gram matrix is made and solved in double precision
 _LAPACK_SIZE = 300
@@ -33,8 +33,10 @@ _GRAM_SIZE = 4096  # short sides up to this have a Gram matrix; beyond, products
 # modules: in `simulate.cohort` (strength 0.7) the genes' mean F1 is 0.77 at 1e-4 and 1e-3, 0.72 at 1e-2
 # and 0.60 at 5e-2.
 _TOLERANCE = 1e-3
-_GRAM_SUBSPACE, _PASS_SUBSPACE = (20, 8), (24, 12)  # size of the subspace at most, and after a restart
-_STEPS = (12, 3)  # passes over X for the first start, and for each later one
+_GRAM_SUBSPACE, _PASS_SUBSPACE = (20, 8), (56, 24)  # size of the subspace at most, and after a restart
+_BLOCK = 8  # directions that are multiplied in one pass over X for the first start
+_STEPS = (6, 2)  # passes over X for the first start, and at most for each later one
+_LOOSER = 1.5  # residual of later starts, in units of that of the first one
 _SVD_SIZE = 16  # up to this many rows or columns the matrix is made dense: too small for ARPACK
 
 Pair = tuple[Vector, Vector]
@@ -62,12 +64,13 @@ class Starts:
 
     def __init__(self, operator: Corrected, exact: bool) -> None:
         n, p = operator.shape
-        self._on_rows, short = n <= p, min(n, p)
+        short = min(n, p)
+        has_gram = short <= _GRAM_SIZE and operator.tracks_gram
+        self._on_rows = n <= p and (has_gram or not operator.tracks_gram)  # otherwise X'Xv takes a single pass over X
         self._exact = exact or short * short * max(n, p) <= _EXACT_WORK
         self._scale = _power_of_two(operator.squared_norm)
         self._found: Direction | None = None  # reset by `deflate`
         self._gram: Array | None = None
-        has_gram = short <= _GRAM_SIZE and operator.tracks_gram
         dtype = np.float32 if has_gram and not self._exact else np.float64
         if has_gram:
             self._gram = operator.gram(self._on_rows, self._scale, dtype)
@@ -75,8 +78,9 @@ class Starts:
         # Rounding error of the Gram matrix: below it only products with the operator are accurate.
         size = operator.squared_norm + operator.correction_norm() ** 2
         self._floor = 10 * float(np.finfo(dtype).eps) * size * self._scale**2
-        first = np.random.default_rng(0).standard_normal(short).astype(dtype)
-        self._subspace = Subspace(first, *(_GRAM_SUBSPACE if self._gram is not None else _PASS_SUBSPACE))
+        width = 1 if has_gram else min(_BLOCK, short)
+        first = np.random.default_rng(0).standard_normal((width, n if self._on_rows else p)).astype(dtype)
+        self._subspace = Subspace(first, *(_GRAM_SUBSPACE if has_gram else _PASS_SUBSPACE))
 
     def copy(self) -> Self:
         """A copy for another search, which modifies it."""
@@ -105,12 +109,17 @@ class Starts:
         return Direction(vector.astype(np.float64), self._on_rows, float(np.sqrt(square)) / self._scale)
 
     def _effort(self) -> tuple[float, int]:
-        """Tolerance and maximal number of products for one direction (a pass over X each without a Gram matrix)."""
+        """Tolerance and maximal number of products for one direction (a pass over X each without a Gram matrix).
+
+        With passes, later directions need not be more accurate than the first one: in noise, no step would be enough.
+        """
         if self._exact:
             return 1e-13, 10_000
         if self._gram is not None:
             return _TOLERANCE, 40
-        return _TOLERANCE, _STEPS[1] if self._subspace.size else _STEPS[0]
+        if not self._subspace.size:
+            return _TOLERANCE, _STEPS[0]
+        return max(_TOLERANCE, _LOOSER * self._subspace.first_error), _STEPS[1]
 
     def _product(self, operator: Corrected) -> Product:
         """The product with XX' or X'X: by the Gram matrix, or by one pass over the data."""
@@ -147,17 +156,18 @@ class Subspace:
     Parameters
     ----------
     first : array
-        The first direction.
+        The first directions, in rows; several of them are multiplied together.
     most, kept : int
         Largest dimension, and the number of best directions that are kept when it is reached.
     """
 
     def __init__(self, first: Array, most: int, kept: int) -> None:
         self._first, self.most, self.kept = first, most, kept
-        self._basis = np.empty((self.most, first.size), dtype=first.dtype)
+        self._basis = np.empty((self.most, first.shape[1]), dtype=first.dtype)
         self._products = np.empty_like(self._basis)
         self._syevr: Any = get_lapack_funcs("syevr", (self._basis,))
         self.size = 0
+        self.first_error = 0.0  # relative residual of the first direction that was computed
 
     def copy(self) -> Self:
         """A copy that shares no arrays."""
@@ -166,44 +176,60 @@ class Subspace:
         return made
 
     def leading(self, product: Product, tolerance: float, steps: int) -> tuple[float, Array]:
-        """Largest eigenvalue and its vector, to a relative residual of `tolerance` or after `steps` products."""
+        """Largest eigenvalue and its vector, to a relative residual of `tolerance` or after `steps` products.
+
+        The first time, the residuals of as many directions as there were at first are multiplied together.
+        """
+        width = 1 if self.size else len(self._first)
         if not self.size:
             self._add(self._first, product)
-        value, vector, image = self._ritz()
-        for _ in range(steps):
-            residual = image - value * vector
-            if np.linalg.norm(residual) <= tolerance * abs(value) or not self._add(residual, product):
-                break
-            value, vector, image = self._ritz()
-        return value, vector
+            steps -= width > 1  # a Gram matrix makes the first product nearly free
+        values, vectors, residuals = self._ritz(width)
+        while not self._is_close(values[-1], residuals[-1], tolerance) and steps > 0 and self._add(residuals, product):
+            steps -= 1
+            values, vectors, residuals = self._ritz(width)
+        if width > 1:
+            self.first_error = float(np.linalg.norm(residuals[-1]) / abs(values[-1]))
+        return float(values[-1]), vectors[-1]
 
-    def _ritz(self) -> tuple[float, Array, Array]:
-        """The best value in the subspace, its vector, and G times that vector."""
-        values, weights = self._projected(1)
-        best = weights[:, 0]
-        return float(values[0]), best @ self._basis[: self.size], best @ self._products[: self.size]
+    @staticmethod
+    def _is_close(value: float, residual: Array, tolerance: float) -> bool:
+        return bool(np.linalg.norm(residual) <= tolerance * abs(value))
+
+    def _ritz(self, count: int) -> tuple[Array, Array, Array]:
+        """The largest values in the subspace, in increasing order, their vectors, and the residuals."""
+        values, weights = self._projected(count)
+        vectors = weights.T @ self._basis[: self.size]
+        return values, vectors, weights.T @ self._products[: self.size] - values[:, None] * vectors
 
     def _projected(self, count: int) -> tuple[Array, Array]:
         """The largest eigenvalues of G within the subspace, in increasing order, and their vectors."""
         inside = self._basis[: self.size] @ self._products[: self.size].T
         lowest = self.size - count + 1
         values, weights, *_ = self._syevr(inside, range="I", il=lowest, iu=self.size)
-        return values[:count], weights
+        return values[:count], weights[:, :count]
 
-    def _add(self, vector: Array, product: Product) -> bool:
-        """Extend the subspace by a vector; False if it is contained already."""
-        if self.size == self.most:
+    def _add(self, vectors: Array, product: Product) -> bool:
+        """Extend the subspace by some vectors; False if it contains them already."""
+        if self.size + len(vectors) > self.most:
             self._compress()
-        basis = self._basis[: self.size]
-        length = np.linalg.norm(vector)
+        first = self.size
+        for vector in vectors:
+            self._orthogonalise(vector)
+        added = self._basis[first : self.size]
+        if not len(added):
+            return False
+        self._products[first : self.size] = product(added[0])[None] if len(added) == 1 else product(added.T).T
+        return True
+
+    def _orthogonalise(self, vector: Array) -> None:
+        """Append the part of a vector outside the subspace to the basis, unless it is negligible."""
+        basis, length = self._basis[: self.size], np.linalg.norm(vector)
         vector = vector - (basis @ vector) @ basis  # once is enough: residuals are nearly orthogonal
         rest = np.linalg.norm(vector)
-        if not rest > 1e-4 * length:
-            return False
-        self._basis[self.size] = vector / rest
-        self._products[self.size] = product(self._basis[self.size])
-        self.size += 1
-        return True
+        if rest > 1e-4 * length:
+            self._basis[self.size] = vector / rest
+            self.size += 1
 
     def _compress(self) -> None:
         """Keep only the best directions."""
@@ -239,16 +265,21 @@ def paper_start(operator: Operator, direction: Direction) -> Pair:
     return Vector.of(operator.matvec(one.support, one.values)), one
 
 
-def sparse_start(operator: Operator, rows: Side, columns: Side, direction: Direction) -> Pair | None:
+def sparse_start(operator: Operator, rows: Side, columns: Side, direction: Direction) -> State | None:
     """A round without the graph, beginning on the axis of the direction; None if a threshold keeps nothing."""
-    z = direction.value * direction.vector
+    scores = direction.value * direction.vector
+    first, second = (rows, columns) if direction.on_rows else (columns, rows)
+    product = operator.rmatvec if direction.on_rows else operator.matvec
+    one = step_without_graph(first, scores)
+    if one.is_empty:
+        return None
+    others = product(one.support, one.values)
+    two = step_without_graph(second, others)
+    if two.is_empty:
+        return None
     if direction.on_rows:
-        u = step_without_graph(rows, z)
-        v = step_without_graph(columns, operator.rmatvec(u.support, u.values)) if not u.is_empty else u
-    else:
-        v = step_without_graph(columns, z)
-        u = step_without_graph(rows, operator.matvec(v.support, v.values)) if not v.is_empty else v
-    return None if u.is_empty or v.is_empty else (u, v)
+        return State(one, two, 0.0, -np.inf, scores, others)
+    return State(two, one, 0.0, -np.inf, others, scores)
 
 
 def random_direction(like: Direction, generator: np.random.Generator) -> Direction:

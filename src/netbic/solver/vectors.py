@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import sqrt
 
 import numpy as np
 
@@ -36,11 +37,19 @@ class Vector:
         entries[self.support] = self.values
         return entries
 
+    def with_smoothed(self, smoothed: Floats | None) -> Vector:
+        """The same vector with another product Mw."""
+        return Vector(self.size, self.support, self.values, smoothed, self.choice)
+
+    def has_support_of(self, other: Vector) -> bool:
+        """Whether both vectors have the same support."""
+        mine, others = self.support, other.support
+        return mine is others or (mine.size == others.size and bool((mine == others).all()))
+
     def distance(self, other: Vector) -> float:
         """Euclidean distance."""
-        if np.array_equal(self.support, other.support):
-            return float(np.linalg.norm(self.values - other.values))
-        return float(np.linalg.norm(self.full() - other.full()))
+        change = self.values - other.values if self.has_support_of(other) else self.full() - other.full()
+        return sqrt(change @ change)
 
     def __neg__(self) -> Vector:
         return replace(self, values=-self.values, smoothed=None)

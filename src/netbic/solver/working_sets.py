@@ -1,0 +1,158 @@
+r"""Rounds on a small part of X: the working set.
+
+Most rounds of an iteration change a vector only among the entries with large scores. So after a round on all of X, the
+rows and columns with the largest scores, a few times as many as are kept, are copied into a small matrix, and the
+iteration goes on there until it converges. Then a round on all of X confirms the result, or shows which entries were
+missing, and another working set is made. If a round on all of X costs hardly more than such a copy, because few rows
+and few columns are kept, it is only the last rounds, in which both supports stay the same, that use a working set:
+that of the supports.
+
+F does not decrease: a vector that is zero outside the working set has the same F in the small problem as in the whole
+one (M becomes a principal submatrix, for which the bounds of its eigenvalues hold as well, and the penalty depends on
+the kept entries only), and rounds on all of X are guarded as always. Only these decide whether the iteration has
+converged.
+
+Which sets are used depends on sizes alone, so that a matrix gives the same modules however it is stored.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from netbic.arrays import Floats, Indices
+from netbic.graphs import GraphTerm
+from netbic.operators import Corrected, Operator
+from netbic.penalties import largest
+from netbic.solver.half_step import Side, scored
+from netbic.solver.vectors import State, Vector
+
+_FACTOR = 3  # entries of a working set, in units of those that are kept
+_LARGEST_SHARE = 0.5  # of the entries of an axis; beyond, all of them are used
+_LESS = 4  # times less is read to copy a working set than in a round on all of X
+_MOST_ENTRIES = 1 << 26  # of the small matrix
+
+
+class WorkingSets:
+    """The working sets of one matrix after another; the last one is kept for iterations that go on within it."""
+
+    def __init__(self) -> None:
+        self._operator: Corrected | None = None
+        self._last: WorkingSet | None = None
+
+    def for_state(
+        self, operator: Corrected, rows: Side, columns: Side, state: State, same_supports: bool
+    ) -> WorkingSet | None:
+        """The working set for the rounds after this state; None if they should be on all of X."""
+        if not operator.can_be_cut or any(side.penalty.restricted() is None for side in (rows, columns)):
+            return None
+        if not _is_worth_it(state.u, state.v):
+            parts = Part.of(state.u.size, state.u.support), Part.of(state.v.size, state.v.support)
+            return WorkingSet.made(operator, *parts) if same_supports else None
+        if self._operator is not operator or self._last is None or not self._last.contains(state):
+            if state.row_scores is None or state.column_scores is None:
+                return None
+            parts = _best(rows, state.u, state.row_scores), _best(columns, state.v, state.column_scores)
+            self._operator, self._last = operator, WorkingSet.made(operator, *parts)
+        return self._last
+
+
+def _is_worth_it(u: Vector, v: Vector) -> bool:
+    """Whether rounds on a working set read much less than rounds on all of X, counting the copy as one."""
+    n, p = u.size, v.size
+    height, width = _count(u), _count(v)
+    read = min(n * width, p * height)
+    return height * width <= _MOST_ENTRIES and _LESS * read <= n * v.support.size + p * u.support.size
+
+
+def _count(vector: Vector) -> int:
+    """The number of entries of an axis in a working set."""
+    count = _FACTOR * vector.support.size
+    return count if count <= _LARGEST_SHARE * vector.size else vector.size
+
+
+def _best(side: Side, vector: Vector, scores: Floats) -> Part:
+    """The entries with the largest scores, and those of the vector."""
+    count = _count(vector)
+    if count == vector.size:
+        return Part.of(vector.size)
+    best = largest(np.abs(scored(side, scores, vector)), count)
+    return Part.of(vector.size, np.union1d(best, vector.support))
+
+
+class Part:
+    """Some entries of an axis, or all of them."""
+
+    def __init__(self, size: int, entries: Indices, positions: Indices | None) -> None:
+        self.size, self.entries, self._positions = size, entries, positions
+        self._term: tuple[GraphTerm, GraphTerm] | None = None
+
+    @classmethod
+    def of(cls, size: int, entries: Indices | None = None) -> Part:
+        """These (increasing) entries."""
+        if entries is None or entries.size == size:
+            return cls(size, np.arange(size), None)
+        positions = np.full(size, -1, dtype=np.intp)
+        positions[entries] = np.arange(entries.size)
+        return cls(size, entries, positions)
+
+    def contains(self, vector: Vector) -> bool:
+        """Whether the vector is zero outside these entries."""
+        return self._positions is None or bool((self._positions[vector.support] >= 0).all())
+
+    def side(self, side: Side) -> Side:
+        """A side restricted to these entries."""
+        if self._positions is None:
+            return side
+        penalty, term = side.penalty.restricted() or side.penalty, None
+        if side.term is not None and side.sigma:
+            if self._term is None or self._term[0] is not side.term:
+                self._term = side.term, side.term.restricted(self.entries)
+            term = self._term[1]
+        return replace(side, penalty=penalty, term=term)
+
+    def inside(self, vector: Vector) -> Vector:
+        """The vector by positions among these entries."""
+        if self._positions is None:
+            return vector
+        smoothed = None if vector.smoothed is None else vector.smoothed[self.entries]
+        return replace(vector, size=self.entries.size, support=self._positions[vector.support], smoothed=smoothed)
+
+    def outside(self, vector: Vector) -> Vector:
+        """A vector by positions among these entries as one of the whole axis."""
+        if self._positions is None:
+            return vector
+        return replace(vector, size=self.size, support=self.entries[vector.support], smoothed=None)
+
+
+@dataclass(frozen=True, eq=False)
+class WorkingSet:
+    """A small matrix of some rows and columns of X."""
+
+    operator: Operator
+    rows: Part
+    columns: Part
+
+    @classmethod
+    def made(cls, operator: Corrected, rows: Part, columns: Part) -> WorkingSet:
+        """These rows and columns of a matrix."""
+        return cls(operator.part(rows.entries, columns.entries), rows, columns)
+
+    def contains(self, state: State) -> bool:
+        """Whether both vectors are zero outside the set."""
+        return self.rows.contains(state.u) and self.columns.contains(state.v)
+
+    def sides(self, rows: Side, columns: Side) -> tuple[Side, Side]:
+        """The penalties and graph terms of a problem, restricted to the set."""
+        return self.rows.side(rows), self.columns.side(columns)
+
+    def inside(self, state: State) -> State:
+        """A state of the whole problem, by positions in the set."""
+        return replace(state, u=self.rows.inside(state.u), v=self.columns.inside(state.v))
+
+    def outside(self, state: State, scores: State) -> State:
+        """A state of the small problem as one of the whole problem, with the products Xv and X'u of another state."""
+        return replace(
+            scores, u=self.rows.outside(state.u), v=self.columns.outside(state.v), d=state.d, objective=state.objective
+        )
