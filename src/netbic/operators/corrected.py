@@ -123,7 +123,7 @@ class Corrected:
         return product
 
     def normal(self, vectors: Floats) -> Floats:
-        """The product of the transpose and the corrected matrix with a dense vector, or with the columns of an array."""
+        """The product of the matrix and its transpose with a dense vector, or with the columns of an array."""
         every_row, every_column = (np.arange(size) for size in self.shape)
         scaled = vectors if self._factors is None else (vectors.T * self._factors).T
 

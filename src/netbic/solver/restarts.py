@@ -12,7 +12,7 @@ from netbic.operators import Corrected
 from netbic.solver.half_step import Side, SolverName
 from netbic.solver.sizes import best_of_sizes
 from netbic.solver.solve import Budget, CycleDetector, Solution, is_stable, solve, with_fixed_size
-from netbic.solver.starts import Direction, Pair, largest_entry, paper_start, random_direction, sparse_start
+from netbic.solver.starts import Direction, Pair, Start, largest_entry, paper_start, random_direction, sparse_start
 from netbic.solver.vectors import State
 from netbic.solver.working_sets import WorkingSets
 
@@ -24,7 +24,10 @@ _IMPUTATION_ROUNDS = 10  # in units of max_iter, while missing entries are imput
 
 @dataclass(frozen=True)
 class Settings:
-    """Options of the iteration, named as the parameters of `SparseGraphSVD`."""
+    """Options of the iteration, named as the parameters of `SparseGraphSVD`.
+
+    The result of a `rough` solve may be that of a working set, without a round on all of X that confirms it.
+    """
 
     solver: SolverName = "auto"
     n_init: int = 1
@@ -41,7 +44,8 @@ class Settings:
 class ModuleProblem:
     """The search for one module in a matrix.
 
-    All solves from one start share a `budget`, also those with other weights of the graph, which continue from it.
+    All solves from one start share a `budget` and working `sets`, also those with other weights of the graph, which
+    continue from it.
     """
 
     operator: Corrected
@@ -130,7 +134,7 @@ class ModuleProblem:
         rows, columns = with_fixed_size(self.rows, state.u), with_fixed_size(self.columns, state.v)
         return replace(self, rows=rows, columns=columns)
 
-    def _start(self, direction: Direction) -> Pair:
+    def _start(self, direction: Direction) -> Start:
         """The dense singular pair for the paper's solver (or if a sparse start would be empty), else a sparse start.
 
         Annealing and penalties that choose their size also begin with the dense pair.
@@ -139,17 +143,29 @@ class ModuleProblem:
         sparse = None if dense else sparse_start(self.operator, self.rows, self.columns, direction)
         return sparse or paper_start(self.operator, direction)
 
-    def _solve(self, start: Pair, budget: Budget | None = None, *, feasible: bool = False) -> Solution:
-        solver, most, tol = self.settings.solver, self.settings.max_iter, self.settings.tol
-        problem = self.operator, self.rows, self.columns
-        iteration = {"solver": solver, "max_iter": most, "tol": tol, "budget": budget, "sets": self.sets, "rough": self.settings.rough}
-        return solve(*problem, start, feasible=feasible, **iteration)
+    def _solve(self, start: Start, budget: Budget | None = None, *, feasible: bool = False) -> Solution:
+        settings = self.settings
+        return solve(
+            self.operator,
+            self.rows,
+            self.columns,
+            start,
+            solver=settings.solver,
+            max_iter=settings.max_iter,
+            tol=settings.tol,
+            budget=budget,
+            feasible=feasible,
+            sets=self.sets,
+            rough=settings.rough,
+        )
 
-    def _from_start(self, start: Pair) -> Solution:
-        start = self._anneal(start)
-        if not self._chooses_size:
+    def _from_start(self, start: Start) -> Solution:
+        if not (self._chooses_size or self.settings.annealing):
             return self._solve(start, self.budget)
-        return best_of_sizes(self.operator, self.rows, self.columns, start, self._solve_sides, self.budget)
+        pair = self._anneal((start.u, start.v) if isinstance(start, State) else start)
+        if not self._chooses_size:
+            return self._solve(pair, self.budget)
+        return best_of_sizes(self.operator, self.rows, self.columns, pair, self._solve_sides, self.budget)
 
     def _solve_sides(self, rows: Side, columns: Side, start: Pair, budget: Budget | None) -> Solution:
         """Solve with other penalties; solutions for given sizes are starts, and need not converge."""

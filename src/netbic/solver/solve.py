@@ -9,8 +9,9 @@ from typing import Final, Literal
 import numpy as np
 
 from netbic.arrays import Floats
-from netbic.operators import Operator
+from netbic.operators import Corrected, Operator
 from netbic.penalties import L0
+from netbic.solver.extrapolation import Extrapolation
 from netbic.solver.half_step import Side, SolverName, rounds
 from netbic.solver.vectors import State, Vector
 from netbic.solver.working_sets import WorkingSets
@@ -67,7 +68,7 @@ def solve(
     operator: Operator,
     rows: Side,
     columns: Side,
-    start: State | tuple[Vector, Vector],
+    start: tuple[Vector, Vector] | State,
     *,
     solver: SolverName = "auto",
     max_iter: int = 500,
@@ -80,7 +81,8 @@ def solve(
     """Iterate from `start` until both vectors and F change by at most `tol` (relative).
 
     From a `feasible` start, which satisfies the penalties, F does not decrease in the first round either. With `sets`
-    most rounds of the solver "auto" are on small parts of X (`working_sets`).
+    most rounds of the solver "auto" are on small parts of X (`working_sets`); a round on all of X confirms the result,
+    which a `rough` solve does without if that is near the state from which the set was made.
 
     Penalties without an objective are iterated as by "aisp"; "monotone" raises an error. If penalties that choose their
     sizes run into a cycle, the sizes and weights of its last round are fixed and the iteration goes on to convergence.
@@ -129,34 +131,35 @@ class _Iteration:
     def run(self, state: State, most: int, *, feasible: bool = False) -> Solution:
         """At most `most` rounds."""
         objectives: list[float] = []
-        cycles = CycleDetector()
-        if (inner := self._on_working_set(state, most - 1, same_supports=False)) is not None:
-            feasible = True
-            objectives.extend(inner.objectives)
-            if self._is_enough(inner, state):
-                return inner
-            state = inner.state
-        states = self._rounds(state, feasible)
+        cycles, extrapolation = CycleDetector(), Extrapolation()
+        states, same = self._rounds(state, feasible), False
         while len(objectives) < most:
+            if (inner := self._on_working_set(state, most - len(objectives) - 1, same)) is not None:
+                objectives.extend(inner.objectives)
+                if self._is_enough(inner, state):
+                    return replace(inner, objectives=np.array(objectives))
+                state, states = self._from(inner.state)
             previous, state = state, next(states)
             objectives.append(state.objective)
             if state.is_empty:
                 return Solution(state, "empty", np.array(objectives))
+            same = state.u.has_support_of(previous.u) and state.v.has_support_of(previous.v)
             if self._has_converged(state, previous):
                 flipped = with_positive_d(state, self.rows, self.columns)
                 if flipped is state:
                     return Solution(state, "converged", np.array(objectives))
                 # Signed terms may converge to d < 0; flipping one vector increases F by 2|d|.
-                states = self._rounds(flipped, feasible=True)
+                state, states = self._from(flipped)
             elif self.solver == "aisp" and cycles.seen(state, previous):
                 return Solution(state, "cycle", np.array(objectives))
-            elif (inner := self._on_working_set(state, most - len(objectives) - 1, _same_supports(state, previous))) is not None:
-                objectives.extend(inner.objectives)
-                if self._is_enough(inner, state):
-                    return replace(inner, objectives=np.array(objectives))
-                state = inner.state
-                states = self._rounds(state, feasible=True)
+            elif len(objectives) < most and (further := self._extrapolated(extrapolation, state)) is not None:
+                objectives.append(further.objective)
+                state, states = self._from(further)
         return Solution(state, "max_iter", np.array(objectives))
+
+    def _from(self, state: State) -> tuple[State, Iterator[State]]:
+        """A state that satisfies the penalties, and the rounds that follow it."""
+        return state, self._rounds(state, feasible=True)
 
     def _rounds(self, state: State, feasible: bool) -> Iterator[State]:
         return rounds(self.operator, self.rows, self.columns, state.u, state.v, self.solver, feasible=feasible)
@@ -165,9 +168,22 @@ class _Iteration:
         change = abs(state.objective - previous.objective)
         return change <= self.tol * abs(state.objective) and _same(state, previous, self.tol)
 
+    def _extrapolated(self, extrapolation: Extrapolation, state: State) -> State | None:
+        """The state after a round from an extrapolated one, if F is larger there.
+
+        Both vectors must have changed in that round: extrapolated ones need not satisfy a bound of their L1 norm.
+        """
+        proposed = extrapolation.proposal(state) if self.solver == "auto" else None
+        if proposed is None:
+            return None
+        further = next(self._rounds(proposed, feasible=True))
+        if further.u.values is proposed.u.values or further.v.values is proposed.v.values:
+            return None
+        return further if not further.is_empty and further.objective > state.objective else None
+
     def _on_working_set(self, state: State, most: int, same_supports: bool) -> Solution | None:
         """The result of rounds on a working set; None if there is no such set, or if a vector becomes empty."""
-        if self.sets is None or self.solver != "auto" or most < 1 or state.row_scores is None:
+        if self.sets is None or self.solver != "auto" or most < 1 or not isinstance(self.operator, Corrected):
             return None
         part = self.sets.for_state(self.operator, self.rows, self.columns, state, same_supports)
         if part is None:
@@ -204,10 +220,6 @@ def with_fixed_size(side: Side, vector: Vector, share: float = 1.0) -> Side:
         return side
     penalty = L0(max(1, round(share * vector.support.size)), nonnegative=side.penalty.nonnegative)
     return replace(side, penalty=penalty, sigma=vector.choice.sigma)
-
-
-def _same_supports(one: State, other: State) -> bool:
-    return one.u.has_support_of(other.u) and one.v.has_support_of(other.v)
 
 
 def _same(one: State, other: State, tol: float) -> bool:

@@ -40,6 +40,7 @@ _LOOSER = 1.5  # residual of later starts, in units of that of the first one
 _SVD_SIZE = 16  # up to this many rows or columns the matrix is made dense: too small for ARPACK
 
 Pair = tuple[Vector, Vector]
+Start = Pair | State  # a state has scores, from which a working set can be made
 Product = Callable[[Array], Array]
 
 

@@ -45,14 +45,14 @@ class WorkingSets:
         self, operator: Corrected, rows: Side, columns: Side, state: State, same_supports: bool
     ) -> WorkingSet | None:
         """The working set for the rounds after this state; None if they should be on all of X."""
-        if not operator.can_be_cut or any(side.penalty.restricted() is None for side in (rows, columns)):
+        if state.row_scores is None or state.column_scores is None or not operator.can_be_cut:
+            return None
+        if any(side.penalty.restricted() is None for side in (rows, columns)):
             return None
         if not _is_worth_it(state.u, state.v):
             parts = Part.of(state.u.size, state.u.support), Part.of(state.v.size, state.v.support)
             return WorkingSet.made(operator, *parts) if same_supports else None
         if self._operator is not operator or self._last is None or not self._last.contains(state):
-            if state.row_scores is None or state.column_scores is None:
-                return None
             parts = _best(rows, state.u, state.row_scores), _best(columns, state.v, state.column_scores)
             self._operator, self._last = operator, WorkingSet.made(operator, *parts)
         return self._last
