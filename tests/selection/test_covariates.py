@@ -12,7 +12,7 @@ from netbic.operators import winsorised
 from netbic.selection.coherence import Half
 from netbic.selection.criteria import splits
 from netbic.selection.graph_value import held_out_scores
-from netbic.selection.n_modules import evened, with_random_signs
+from netbic.selection.random_signs import Evening, with_random_signs
 from support.batches import assert_equal_fits, cohort, residuals
 
 X, TABLE = cohort(2, n_samples=100)
@@ -157,7 +157,7 @@ def test_copies_have_no_batches_and_the_right_variance():
     noise = rng.standard_normal((60, 2000))
     rest = noise - np.array([noise[batch == b].mean(axis=0) for b in range(10)])[batch]
     basis = np.linalg.qr((batch[:, None] == np.arange(1, 10)) - (batch[:, None] == np.arange(1, 10)).mean(axis=0))[0]
-    values, shapes = evened(rest, True, basis)
+    values, shapes = Evening(rest, True, basis).apply(rest)
     assert shapes.shape == (60, 10)
     copy = with_random_signs(values, shapes, rng)
     np.testing.assert_allclose(shapes.T @ copy, 0, atol=1e-10)

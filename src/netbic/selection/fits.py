@@ -68,6 +68,11 @@ def _current_cluster() -> ClusterExecutor:
     return executor
 
 
+def local_threads(n_jobs: Jobs) -> int:
+    """The number of threads of this machine that `n_jobs` allows, for work between the fits."""
+    return 1 if isinstance(n_jobs, str) else int(effective_n_jobs(n_jobs))
+
+
 @dataclass(frozen=True)
 class LocalExecutor(FitExecutor):
     """Threads or processes of this machine."""
