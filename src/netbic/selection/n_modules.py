@@ -16,7 +16,7 @@ from netbic.enrichment import is_decided, sequential_p_values
 from netbic.estimators import SparseGraphSVD, basis_of, check_count, training_design, unwrapped
 from netbic.operators import Scaler, as_operator, learn_from_observed
 from netbic.selection.fits import FitExecutor, Jobs, executor_for, local_threads, quiet
-from netbic.selection.random_signs import Evening, with_random_signs
+from netbic.selection.random_signs import EvenedData, Evening, with_random_signs
 from netbic.selection.resampling import fallback_penalties, seeded
 
 _REFITS = 3  # few, so that a single outlier cannot dominate a module
@@ -126,29 +126,22 @@ def n_modules(
     _check_level(level, n_permutations)
     model = unwrapped(model)
     generator = np.random.default_rng(random_state)
-    seed = int(generator.integers(2**31))
-    single, executor = seeded(_single(model), seed), executor_for(X, n_jobs)
+    single = seeded(_single(model), int(generator.integers(2**31)))
     enough = max(_ENOUGH, int(np.ceil(level * (1 + n_permutations)))) if early_stopping else None
+    test = _Test(single, n_permutations, enough, executor_for(X, n_jobs))
     rows: list[tuple[int, float, float, float]] = []
-    by_chance, centred = np.full(1, np.inf), model.center in ("columns", "both")
     with quiet():
         design = training_design(model, X, covariates)
         basis = None if design is None else basis_of(design)
         residual = _prepared(model, X, basis)
         # Winsorised, because heavy tails would make single entries look like modules.
-        evening = Evening(residual, centred, basis, local_threads(n_jobs))
+        evening = Evening(residual, model.center in ("columns", "both"), basis, local_threads(n_jobs))
         for module in range(most):
-            values, means = evening.apply(residual)
-            leading = _leading(single, values)
-            if leading.d <= by_chance.max():  # copies of an earlier residual vary more: exceeding all of them is enough
-                copies = _Copies(single, values, means, seed)
-                by_chance = copies.strengths(leading.d, n_permutations, enough, executor)
-            p_value = float(sequential_p_values(np.array([leading.d]), by_chance[None], n_permutations, enough)[0])
-            rows.append((module, leading.d, float(by_chance.mean()), p_value))
+            leading, expected, p_value = test(evening.apply(residual), generator)
+            rows.append((module, leading.d, expected, p_value))
             if p_value > level:
                 break
             _deflate(residual, leading, evening)
-            seed = int(generator.integers(2**31))
     table = pd.DataFrame(rows, columns=["module", "statistic", "expected", "p_value"])
     table["q_value"] = stats.false_discovery_control(table["p_value"])
     n_significant = int((table["p_value"] <= level).sum())
@@ -202,27 +195,40 @@ class _Triplet(NamedTuple):
     v: Floats
 
 
-class _Copies(NamedTuple):
-    """Copies of `values` with random signs; see `with_random_signs`."""
+class _Test:
+    """Compare the leading module of one residual after another with those of copies with random signs.
 
-    model: SparseGraphSVD
-    values: Array
-    means: Floats
-    seed: int
+    At most `n_copies` copies are made of a residual; no more if `enough` of them are as strong as the module.
+    """
 
-    def strengths(self, d: float, n_copies: int, enough: int | None, executor: FitExecutor) -> Floats:
-        """Singular values of their leading modules, until `enough` of them reach d; the executor does not matter."""
+    def __init__(self, model: SparseGraphSVD, n_copies: int, enough: int | None, executor: FitExecutor) -> None:
+        self._model, self._n_copies, self._enough, self._executor = model, n_copies, enough, executor
+        self._by_chance = np.full(1, np.inf)
+
+    def __call__(self, data: EvenedData, generator: np.random.Generator) -> tuple[_Triplet, float, float]:
+        """The module, the mean strength of the copies, and the p-value."""
+        leading, seed = _leading(self._model, data.values), int(generator.integers(2**31))
+        # Copies of an earlier residual vary more: exceeding all of them is enough.
+        if leading.d <= self._by_chance.max():
+            self._by_chance = self._strengths(data, leading.d, seed)
+        d, by_chance = np.array([leading.d]), self._by_chance[None]
+        p_value = sequential_p_values(d, by_chance, self._n_copies, self._enough)[0]
+        return leading, float(self._by_chance.mean()), float(p_value)
+
+    def _strengths(self, data: EvenedData, d: float, seed: int) -> Floats:
+        """Singular values of the leading modules of copies, as many as are needed; the executor does not matter."""
         found = np.empty(0)
-        while found.size < n_copies and not is_decided(np.array([d]), found[None], enough):
-            size = n_copies if enough is None else executor.n_parallel
-            seeds = [(self.seed, number) for number in range(found.size, min(found.size + size, n_copies))]
-            found = np.append(found, list(executor.map(_Copies.strength, self, seeds)))
-        reached = np.cumsum(found >= d)
-        return found if enough is None else found[: 1 + np.searchsorted(reached, enough)]
+        size = self._n_copies if self._enough is None else self._executor.n_parallel
+        while found.size < self._n_copies and not is_decided(np.array([d]), found[None], self._enough):
+            seeds = [(seed, number) for number in range(found.size, min(found.size + size, self._n_copies))]
+            found = np.append(found, list(self._executor.map(_strength, (self._model, data), seeds)))
+        return found if self._enough is None else found[: 1 + np.searchsorted(np.cumsum(found >= d), self._enough)]
 
-    def strength(self, seed: tuple[int, int]) -> float:
-        """That of one copy."""
-        return _leading(self.model, with_random_signs(self.values, self.means, np.random.default_rng(seed))).d
+
+def _strength(data: tuple[SparseGraphSVD, EvenedData], seed: tuple[int, int]) -> float:
+    """The singular value of the leading module of one copy."""
+    model, (values, means) = data
+    return _leading(model, with_random_signs(values, means, np.random.default_rng(seed))).d
 
 
 def _deflate(residual: Array, module: _Triplet, evening: Evening) -> None:
