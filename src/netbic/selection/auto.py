@@ -13,7 +13,7 @@ from netbic.arrays import Array, Matrix, RandomState, checked, is_sparse, to_den
 from netbic.estimators import Design, SparseGraphSVD, check_count, covariates_of, has_missing, unwrapped
 from netbic.methods import usual_settings, why_not_adaptive
 from netbic.penalties import DIAGNOSTICS
-from netbic.selection.fits import Jobs, executor_for
+from netbic.selection.fits import Jobs, executor_for, local_threads
 from netbic.selection.graph_value import GraphValue, graph_value
 from netbic.selection.grid import Parameters
 from netbic.selection.n_modules import n_modules
@@ -240,8 +240,9 @@ class _Chooser:
         as_term: list[Parameters] = [{}] if model.smoothing is None else []
         if has_missing(self.X):
             return as_term
-        trial = clone(model).set_params(smoothing=model.smoothing or "cv", column_smoothness=None, n_jobs=None)
-        weight = float(fitted_to(trial, self.dense if is_sparse(self.X) else self.X, self.covariates).smoothing_)
+        n_jobs = local_threads(self.n_jobs)
+        trial = clone(model).set_params(smoothing=model.smoothing or "cv", column_smoothness=None, n_jobs=n_jobs)
+        weight = trial.prepared(self.dense if is_sparse(self.X) else self.X, self.covariates).smoothing
         return as_term + ([{"smoothing": weight, "column_smoothness": None}] if weight else [])
 
 
