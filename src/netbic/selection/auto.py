@@ -13,7 +13,7 @@ from netbic.arrays import Array, Matrix, RandomState, checked, is_sparse, to_den
 from netbic.estimators import Design, SparseGraphSVD, check_count, covariates_of, has_missing, unwrapped
 from netbic.methods import usual_settings, why_not_adaptive
 from netbic.penalties import DIAGNOSTICS
-from netbic.selection.fits import Jobs, executor_for, local_threads
+from netbic.selection.fits import Jobs, executor_for, local_jobs
 from netbic.selection.graph_value import GraphValue, graph_value
 from netbic.selection.grid import Parameters
 from netbic.selection.n_modules import n_modules
@@ -80,7 +80,8 @@ def choose_settings(
         See `n_modules` and `graph_value`.
     random_state : None, int or numpy.random.Generator
     n_jobs : int or "dask", optional
-        Threads, or the workers of the current Dask client; the result does not depend on it.
+        Threads (default: all cores, unless X is small), or the workers of the current Dask client; the result does not
+        depend on it.
 
     Examples
     --------
@@ -240,7 +241,7 @@ class _Chooser:
         as_term: list[Parameters] = [{}] if model.smoothing is None else []
         if has_missing(self.X):
             return as_term
-        n_jobs = local_threads(self.n_jobs)
+        n_jobs = local_jobs(self.X, self.n_jobs)
         trial = clone(model).set_params(smoothing=model.smoothing or "cv", column_smoothness=None, n_jobs=n_jobs)
         weight = trial.prepared(self.dense if is_sparse(self.X) else self.X, self.covariates).smoothing
         return as_term + ([{"smoothing": weight, "column_smoothness": None}] if weight else [])

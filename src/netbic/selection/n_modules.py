@@ -15,7 +15,7 @@ from netbic.arrays import Array, Floats, Matrix, RandomState, checked, is_sparse
 from netbic.enrichment import is_decided, sequential_p_values
 from netbic.estimators import SparseGraphSVD, basis_of, check_count, training_design, unwrapped
 from netbic.operators import Scaler, as_operator, learn_from_observed
-from netbic.selection.fits import FitExecutor, Jobs, executor_for, local_threads, quiet
+from netbic.selection.fits import FitExecutor, Jobs, executor_for, local_jobs, quiet
 from netbic.selection.random_signs import EvenedData, Evening, with_random_signs
 from netbic.selection.resampling import fallback_penalties, seeded
 
@@ -111,7 +111,8 @@ def n_modules(
         P(p <= a) <= a for every a.
     random_state : None, int or numpy.random.Generator
     n_jobs : int or "dask", optional
-        Threads over copies, or the workers of the current Dask client; the result does not depend on it.
+        Threads over copies (default: all cores, unless X is small), or the workers of the current Dask client; the
+        result does not depend on it.
 
     Examples
     --------
@@ -135,7 +136,7 @@ def n_modules(
         basis = None if design is None else basis_of(design)
         residual = _prepared(model, X, basis)
         # Winsorised, because heavy tails would make single entries look like modules.
-        evening = Evening(residual, model.center in ("columns", "both"), basis, local_threads(n_jobs))
+        evening = Evening(residual, model.center in ("columns", "both"), basis, local_jobs(X, n_jobs))
         for module in range(most):
             leading, expected, p_value = test(evening.apply(residual), generator)
             rows.append((module, leading.d, expected, p_value))

@@ -141,7 +141,8 @@ def verdicts(
         Called after each pair, in the calling thread, with the numbers of finished pairs and of all pairs.
     random_state : None, int or numpy.random.Generator
     n_jobs : int or "dask", optional
-        Threads over pairs, or the workers of the current Dask client; the result does not depend on it.
+        Threads over pairs (default: all cores, unless X is small), or the workers of the current Dask client; the
+        result does not depend on it.
 
     Examples
     --------
