@@ -22,6 +22,7 @@ from threadpoolctl import threadpool_info
 import netbic
 from netbic.outofcore.executors import ClusterError, ClusterExecutor
 from netbic.selection import AutoSVD, choose_settings, consensus, graph_value, n_modules, stability, tune
+from netbic.selection import fits as executors
 from netbic.selection.fits import DaskExecutor, quiet
 from netbic.simulate import cohort
 
