@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from netbic.arrays import Floats
+from netbic.arrays import Array, Floats
 
 
-def sequential_p_values(observed: Floats, by_chance: Floats, n_draws: int, enough: int | None) -> Floats:
+def sequential_p_values(observed: Array, by_chance: Array, n_draws: int, enough: int | None) -> Floats:
     """The p-value of every observed value, given draws (a row each, in the order in which they were made).
 
     Parameters
@@ -40,6 +40,6 @@ def sequential_p_values(observed: Floats, by_chance: Floats, n_draws: int, enoug
     return np.where(stopped.any(axis=1), enough / (1 + stopped.argmax(axis=1)), p)
 
 
-def is_decided(observed: Floats, by_chance: Floats, enough: int | None) -> bool:
+def is_decided(observed: Array, by_chance: Array, enough: int | None) -> bool:
     """Whether no more draws are needed for any of the observed values."""
     return enough is not None and bool(((by_chance >= observed[:, None]).sum(axis=1) >= enough).all())
