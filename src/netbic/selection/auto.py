@@ -63,9 +63,10 @@ def choose_settings(
       samples (`graph_value`; the better one of both), otherwise not. Smoothing is considered if cross-validation
       chooses it (`smoothing="cv"`). If `AdaptiveSupport` identifies all sizes, it chooses the smoothness as well.
 
-    With the defaults, this takes 20 to 220 fits of one module for the number of modules and, if there is a graph and
-    the data do not identify all sizes, 40 to 420 fits of all modules to four fifths of the samples (twice as many if
-    cross-validation suggests smoothing): most of them only if the graph is better than none.
+    With the defaults, this takes 4 to 200 fits of one module for the number of modules (usually 25 to 50) and, if there
+    is a graph and the data do not identify all sizes, 6 to 54 fits for the weight of the smoothing, and 10 to 420 fits
+    of all modules to four fifths of the samples (twice as many if cross-validation suggests smoothing): usually 10 to
+    40 if the graph does not help, and 65 to 140 if it does.
 
     Parameters
     ----------

@@ -107,8 +107,8 @@ def n_modules(
     early_stopping : bool
         Make no more copies once three of them (or more, where `level` and `n_permutations` are larger) are stronger
         than the module, which then does not stand out: p = 3 / l if copy l is the third one (Besag and Clifford 1991).
-        The number of modules is the same as with all copies. Both kinds of p-value are valid: without a module,
-        P(p <= a) <= a for every a.
+        The number of modules is the same as with all copies, and the p-values are as valid: P(p <= a) <= a for every a
+        if a residual without a module and its copies are exchangeable.
     random_state : None, int or numpy.random.Generator
     n_jobs : int or "dask", optional
         Threads over copies (default: all cores, unless X is small), or the workers of the current Dask client; the
