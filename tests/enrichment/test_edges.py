@@ -435,3 +435,18 @@ def test_a_network_counts_as_used_only_if_it_had_a_weight(tmp_path):
     model.diagnostics_ = model.diagnostics_.assign(graph_weight=0.0)
     assert not fit_used_graph(model)
     assert not fit_used_graph(netbic.SparseGraphSVD(1, n_columns=30).fit(study.expression))
+
+
+def test_rewiring_ends_when_no_module_can_be_enriched():
+    links = np.triu(np.random.default_rng(3).random((60, 60)) < 0.2, 1)
+    graph = Graph((links + links.T).astype(float))
+    sets = [np.arange(0, 20), np.arange(30, 55)]
+    options = {"null": "rewired", "random_state": 0}
+    early, whole = edges(sets, graph, **options), edges(sets, graph, **options, early_stopping=False)
+    draws = rewired_counts(np.array([np.isin(np.arange(60), nodes) for nodes in sets]), graph, 99, 0)
+    reached = np.cumsum(draws >= whole["n_edges"].to_numpy()[:, None], axis=1)
+    np.testing.assert_allclose(whole["p_value"], (1 + reached[:, -1]) / 100)
+    needed = 1 + (reached >= 10).argmax(axis=1)
+    assert needed.max() < 99
+    np.testing.assert_allclose(early["p_value"], 10 / needed)
+    np.testing.assert_allclose(early["expected"], draws[:, : needed.max()].mean(axis=1))

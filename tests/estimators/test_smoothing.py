@@ -132,6 +132,23 @@ def test_permuted_and_rewired_priors_are_not_used():
     assert np.mean(np.array(chosen) > 0) <= 0.1
 
 
+def test_the_choice_does_not_depend_on_the_number_of_threads():
+    one, two = (model(smoothing="cv", n_jobs=n_jobs).fit(X) for n_jobs in (1, 2))
+    pd.testing.assert_frame_equal(one.smoothing_scores_, two.smoothing_scores_)
+    assert one.smoothing_ == two.smoothing_ == model(smoothing="cv").prepared(X).smoothing
+
+
+def test_one_fold_is_enough_to_reject_a_useless_prior():
+    order = np.random.default_rng(0).permutation(200)
+    useless = netbic.Graph(PRIOR.weights[order][:, order])
+    strong = np.random.default_rng(1).standard_normal((24, 1)) * (np.arange(200) < 20) + 0.1 * cohort(0)
+    found = model(smoothing="cv", column_graph=useless).fit(strong)
+    assert found.smoothing_ == 0
+    scores = found.smoothing_scores_
+    assert scores["gain_error"].isna().all()
+    assert scores["score"].max() <= 1.05 * scores["score"][0]
+
+
 def test_sample_sizes_are_reduced_in_proportion_in_the_folds():
     found = model(smoothing="cv", n_rows=24, row_graph=np.ones((24, 24)) - np.eye(24)).fit(X)
     assert found.rows_.sum(axis=1).tolist() == [24, 24, 24]

@@ -11,8 +11,8 @@ from netbic.errors import InputError
 from netbic.operators import winsorised
 from netbic.selection.coherence import Half
 from netbic.selection.criteria import splits
-from netbic.selection.graph_value import held_out_scores
-from netbic.selection.n_modules import evened, with_random_signs
+from netbic.selection.graph_comparison import FoldFitter
+from netbic.selection.random_signs import Evening, with_random_signs
 from support.batches import assert_equal_fits, cohort, residuals
 
 X, TABLE = cohort(2, n_samples=100)
@@ -142,13 +142,14 @@ def test_the_value_of_a_graph():
     value = selection.graph_value(model, X, covariates=TABLE, n_rewired=3, n_folds=3, n_repeats=1, random_state=0)
     design = FITTED.covariates_.to_numpy()
     seed = int(np.random.default_rng(0).integers(2**31))
-    assert value.share == held_out_scores(model, X, 3, 1, seed, design).scores.mean()
+    scores = FoldFitter(model, X, 3, seed, design).fits((["true"], [(0, 0), (0, 1), (0, 2)])).scores
+    assert value.share == scores.mean()
     order = np.random.default_rng([seed, 0]).permutation(100)
     held = np.sort(np.array_split(order, 3)[0])
     kept = np.setdiff1d(np.arange(100), held)
     part = clone(model).fit(X[kept], covariates=TABLE.iloc[kept])
     expected = part.score(X[held], covariates=TABLE.iloc[held])
-    assert held_out_scores(model, X, 3, 1, seed, design).scores[0, 0] == pytest.approx(expected, rel=1e-9)
+    assert scores[0, 0] == pytest.approx(expected, rel=1e-9)
 
 
 def test_copies_have_no_batches_and_the_right_variance():
@@ -157,7 +158,7 @@ def test_copies_have_no_batches_and_the_right_variance():
     noise = rng.standard_normal((60, 2000))
     rest = noise - np.array([noise[batch == b].mean(axis=0) for b in range(10)])[batch]
     basis = np.linalg.qr((batch[:, None] == np.arange(1, 10)) - (batch[:, None] == np.arange(1, 10)).mean(axis=0))[0]
-    values, shapes = evened(rest, True, basis)
+    values, shapes = Evening(rest, True, basis).apply(rest)
     assert shapes.shape == (60, 10)
     copy = with_random_signs(values, shapes, rng)
     np.testing.assert_allclose(shapes.T @ copy, 0, atol=1e-10)

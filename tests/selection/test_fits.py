@@ -16,11 +16,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from joblib import Parallel, cpu_count, delayed, parallel_config
 from threadpoolctl import threadpool_info
 
 import netbic
 from netbic.outofcore.executors import ClusterError, ClusterExecutor
 from netbic.selection import AutoSVD, choose_settings, consensus, graph_value, n_modules, stability, tune
+from netbic.selection import fits as executors
 from netbic.selection.fits import DaskExecutor, quiet
 from netbic.simulate import cohort
 
@@ -205,6 +207,24 @@ def test_overlapping_threads_restore_the_settings():
 def test_other_values_of_n_jobs_are_refused(n_jobs):
     with pytest.raises(ValueError, match=f"n_jobs={n_jobs!r}: a number of threads is needed"):
         stability(plain, X, n_jobs=n_jobs)
+
+
+def test_all_cores_are_used_by_default_for_large_data():
+    large = np.broadcast_to(0.0, (2000, 1000))
+    assert executors.local_jobs(large, None) == cpu_count()
+    assert executors.local_jobs(large[:100], None) == 1  # small
+    assert executors.local_jobs(np.broadcast_to(0.0, (100_000, 100_000)), None) == 1  # copies would not fit into memory
+    assert executors.local_jobs(sp.csr_array((2000, 1000)), None) == 1
+    assert [executors.local_jobs(large, n_jobs) for n_jobs in (3, -1, "dask")] == [3, cpu_count(), 1]
+    assert executors.executor_for(large, None).n_parallel == cpu_count()
+
+
+def test_the_default_follows_joblib():
+    large = np.broadcast_to(0.0, (2000, 1000))
+    assert Parallel(2, prefer="threads")(delayed(executors.local_jobs)(large, None) for _ in range(2)) == [1, 1]
+    assert Parallel(2)(delayed(executors.local_jobs)(np.zeros((2000, 1000)), None) for _ in range(2)) == [1, 1]
+    with parallel_config("threading", n_jobs=3):
+        assert executors.local_jobs(large[:100], None) == 3
 
 
 @pytest.mark.parametrize("function", [n_modules, stability, consensus, graph_value, tune, choose_settings])

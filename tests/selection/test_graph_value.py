@@ -8,7 +8,8 @@ from scipy import stats
 import netbic
 from netbic import Graph, SparseGraphSVD
 from netbic.selection import graph_value
-from netbic.selection.graph_value import _against_none, _against_rewired, held_out_scores
+from netbic.selection.graph_comparison import FoldFitter
+from netbic.selection.graph_value import _against_none, _against_rewired
 from netbic.selection.matching import mean_overlap
 from netbic.selection.resampling import folds, restrict
 
@@ -49,21 +50,22 @@ def test_p_values_are_those_of_t_tests():
     gains = own - none
     t = gains.mean() / (gains.std(ddof=1) / np.sqrt(3))
     assert _against_none(own, none) == pytest.approx(stats.t.sf(t, 2))
-    others = [np.full((2, 3), value) for value in (1.0, 2.0, 3.0, 4.0)]
+    others = np.array([1.0, 2.0, 3.0, 4.0])
     t = (own.mean() - 2.5) / (np.std([1, 2, 3, 4], ddof=1) * np.sqrt(1.25))
-    assert _against_rewired(own, others) == pytest.approx(stats.t.sf(t, 3))
+    assert _against_rewired(own.mean(), others) == pytest.approx(stats.t.sf(t, 3))
     assert _against_none(own, own) == 1
-    assert _against_rewired(own, others[:1] * 3) == 1
+    assert _against_rewired(own.mean(), np.ones(3)) == 1
 
 
 def test_held_out_scores_are_the_scores_of_clones():
     X = study.expression.to_numpy()
     nameless = SparseGraphSVD(**model.get_params() | {"column_graph": study.network.weights})
-    scores = held_out_scores(nameless, X, n_folds=4, seed=3).scores
+    found = FoldFitter(nameless, X, n_folds=4, seed=3).fits((["none", "true"], [(0, 1), (0, 2)]))
     part = folds(300, 4, [3, 0])[2]
     inside = np.setdiff1d(np.arange(300), part)
     own = SparseGraphSVD(3, n_rows=30, n_columns=60, column_graph=study.network.weights).fit(X[inside])
-    assert scores[0, 2] == own.score(X[part])
+    assert found.scores[1, 1] == pytest.approx(own.score(X[part]), rel=1e-9)
+    np.testing.assert_array_equal(np.unpackbits(found.members[1, 1], axis=-1, count=1000), own.columns_)
     together = np.sort(np.concatenate(folds(200, 7, 1)))
     assert together.tolist() == list(range(200))
 
@@ -135,19 +137,38 @@ def test_random_starts_are_seeded():
 
 def test_early_stopping_gives_the_same_answer_with_fewer_fits():
     """Rewired graphs are needed only if the graph is better than none, and fewer if it is clearly better."""
-    quick = {"n_folds": 3, "n_repeats": 1, "n_rewired": 12, "random_state": 0}
+    quick = {"n_folds": 3, "n_repeats": 2, "n_rewired": 7, "random_state": 0}
     whole, early = (graph_value(model, study.expression, **quick, early_stopping=stop) for stop in (False, True))
     assert whole.helps
     assert early.helps
     assert whole.p_rewired <= early.p_rewired <= 0.001
-    assert (early.table["graph"] == "rewired").sum() == 5
+    assert early.table["graph"].tolist() == ["true", "none", *["rewired"] * 5]
+    assert early.table["n_fits"].tolist() == [6, 6, *[3] * 5]
+    assert (whole.table["n_fits"] == 6).all()
     assert early.p_none == whole.p_none
-    np.testing.assert_array_equal(early.table["share"], whole.table["share"][:7])
+    np.testing.assert_array_equal(early.table["share"][:2], whole.table["share"][:2])
+
+
+def test_a_useless_graph_is_not_compared_with_rewired_ones():
+    quick = {"n_folds": 3, "n_repeats": 2, "n_rewired": 3, "random_state": 0}
     useless = SparseGraphSVD(**model.get_params() | {"column_graph": study.network.rewire(5)})
     none = graph_value(useless, study.expression, **quick)
     assert not none.helps
-    assert none.p_none > 0.05
+    assert none.p_none > 0.3
     assert np.isnan(none.p_rewired)
-    assert set(none.table["graph"]) == {"true", "none"}
+    assert none.table["graph"].tolist() == ["true", "none"]
+    assert none.table["n_fits"].tolist() == [3, 3]  # one repeat is enough
     assert "rewired" not in none.verdict
-    assert none.p_none == graph_value(useless, study.expression, **quick, early_stopping=False).p_none
+    one = graph_value(useless, study.expression, **quick | {"n_repeats": 1}, early_stopping=False)
+    assert none.p_none == one.p_none
+
+
+def test_shares_of_graphs_with_fewer_fits_are_compared_on_the_same_folds():
+    """The p-value is that of the test on the folds that all graphs have in common."""
+    early = graph_value(model, study.expression, n_folds=3, n_repeats=2, n_rewired=7, random_state=0)
+    one = graph_value(
+        model, study.expression, n_folds=3, n_repeats=1, n_rewired=5, random_state=0, early_stopping=False
+    )
+    assert early.p_rewired == pytest.approx(one.p_rewired, rel=1e-9)
+    differences = [value.table["share"][2:] - value.table["share"][0] for value in (early, one)]
+    np.testing.assert_allclose(*differences, rtol=1e-9)

@@ -8,7 +8,7 @@ import netbic
 from netbic import L1Ball, SparseGraphSVD
 from netbic.operators import winsorised
 from netbic.selection import n_modules
-from netbic.selection.n_modules import evened, with_random_signs
+from netbic.selection.random_signs import Evening, with_random_signs
 from support.simulations import NOISE, three_modules_in_noise
 
 model = SparseGraphSVD(n_rows=20, n_columns=20, center=None)
@@ -45,20 +45,22 @@ def test_samples_are_scaled_to_similar_noise_only_if_they_differ():
     scales = np.exp(generator.normal(0, 0.5, (60, 1)))
     mean = even.mean(axis=0)
     uneven = mean + (even - mean) * scales
-    before, after = (np.log((X - X.mean(axis=0)).std(axis=1)).std() for X in (uneven, evened(uneven, False)[0]))
+    before, after = (
+        np.log((X - X.mean(axis=0)).std(axis=1)).std() for X in (uneven, Evening(uneven, False).apply(uneven)[0])
+    )
     assert before > 0.4
     assert after < 0.15
-    np.testing.assert_allclose(evened(even, False)[0], winsorised(even), atol=0.25)
-    np.testing.assert_allclose(evened(uneven, False)[0].mean(axis=0), mean, atol=0.3)
+    np.testing.assert_allclose(Evening(even, False).apply(even)[0], winsorised(even), atol=0.25)
+    np.testing.assert_allclose(Evening(uneven, False).apply(uneven)[0].mean(axis=0), mean, atol=0.3)
     constant = np.ones((5, 4))
-    np.testing.assert_array_equal(evened(constant, False)[0], constant)
+    np.testing.assert_array_equal(Evening(constant, False).apply(constant)[0], constant)
 
 
 def test_errors_of_column_means_do_not_look_like_a_module():
     """Scaled to similar noise, a column mean has the shape 1 / noise; what is left of it is regressed out."""
     generator = np.random.default_rng(1)
     X = generator.standard_normal((60, 400)) * np.exp(generator.normal(0, 0.5, (60, 1)))
-    values, shape = evened(X - X.mean(axis=0), True)
+    values, shape = Evening(X - X.mean(axis=0), True).apply(X - X.mean(axis=0))
     np.testing.assert_allclose(shape @ values, 0, atol=1e-10)
     copy = with_random_signs(values, shape, np.random.default_rng(2))
     np.testing.assert_allclose(shape @ copy, 0, atol=1e-10)
@@ -73,8 +75,8 @@ def test_the_result_says_what_it_compares_with():
 
 def test_p_values_are_ranks_and_singular_values_those_of_the_estimator():
     X = three_modules_in_noise(0.04, 1)
-    count = n_modules(model, X, most=5, random_state=0)
-    first = SparseGraphSVD(1, n_rows=20, n_columns=20, center=None).fit(evened(X, False)[0])
+    count = n_modules(model, X, most=5, early_stopping=False, random_state=0)
+    first = SparseGraphSVD(1, n_rows=20, n_columns=20, center=None).fit(Evening(X, False).apply(X)[0])
     assert count.table["statistic"].iloc[0] == first.singular_values_[0]
     assert set(np.round(count.table["p_value"] * 20, 9)) <= set(range(1, 21))
     assert (count.table["p_value"].iloc[:-1] <= 0.05).all()
@@ -90,6 +92,39 @@ def test_a_graph_and_the_data_frame_make_no_difference():
     other = n_modules(with_graph, study.expression, most=3, random_state=0, n_jobs=2)
     pd.testing.assert_frame_equal(one.table, other.table)
     assert one.n == 2
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_early_stopping_gives_the_same_number_with_fewer_copies(seed):
+    X = three_modules_in_noise(0.05, seed)
+    all_copies = n_modules(model, X, most=5, early_stopping=False, random_state=seed)
+    one, two = (n_modules(model, X, most=5, random_state=seed, n_jobs=n_jobs) for n_jobs in (1, 2))
+    pd.testing.assert_frame_equal(one.table, two.table)
+    assert one.n == all_copies.n
+    assert one.table["statistic"].tolist() == all_copies.table["statistic"].tolist()
+    last = one.table["p_value"].iloc[-1]
+    assert last > 0.05
+    rank = 20 * all_copies.table["p_value"].iloc[-1] - 1  # copies that are at least as strong
+    assert last == (rank + 1) / 20 if rank < 3 else (3 / last).round() == pytest.approx(3 / last)
+
+
+def test_noise_is_updated_after_a_module_is_subtracted():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 600)) * np.exp(0.5 * rng.standard_normal((40, 1)))
+    evening, changed = Evening(X, True), X.copy()
+    changed[:, 100:400] += 3 * rng.standard_normal((40, 1))
+    evening.replace(X[:, 100:400], changed[:, 100:400])
+    np.testing.assert_allclose(evening.apply(changed).values, Evening(changed, True).apply(changed).values, atol=1e-9)
+
+
+def test_single_precision_is_kept_and_gives_the_same_number():
+    X = three_modules_in_noise(0.03, 2)
+    single = X.astype(np.float32)
+    evened = Evening(single, True, n_threads=2).apply(single)
+    assert evened.values.dtype == with_random_signs(*evened, np.random.default_rng(0)).dtype == np.float32
+    one, two = (n_modules(model, data, most=4, random_state=0).table for data in (X, single))
+    np.testing.assert_allclose(one["statistic"], two["statistic"], rtol=1e-4)
+    assert one["p_value"].tolist() == two["p_value"].tolist()
 
 
 def test_exhausted_count():

@@ -106,10 +106,10 @@ def test_planted_modules_are_strong_and_what_is_left_is_doubtful():
     assert (found.table["ratio"][:2] > 2).all()
     assert (found.table["genes_found_again"][:2] > 0.5).all()
     assert found.table["repeats"].tolist() == [-1, -1, -1]
-    assert found.n_pairs == 10
+    assert found.n_pairs == 6  # they agree, so that four more could not change the medians
     assert found.table["reason"][0].startswith("Strong: in samples not used to find it, its genes move together ")
     assert str(found).splitlines()[0] == (
-        "Of 3 modules, 2 are strong, 1 is doubtful (judged in 10 pairs of halves of the samples)."
+        "Of 3 modules, 2 are strong, 1 is doubtful (judged in 6 pairs of halves of the samples)."
     )
 
 
@@ -262,7 +262,23 @@ def test_the_time_budget_limits_the_pairs():
     assert result.n_pairs == 3
     assert "3 pairs of halves" in result.verdict
     assert calls == [(1, 8), (2, 8), (3, 8)]
-    assert verdicts(model, X, n_pairs=4, time_budget=1e9, random_state=0).n_pairs == 4
+    whole = verdicts(model, X, n_pairs=4, early_stopping=False, time_budget=1e9, random_state=0)
+    assert whole.n_pairs == 4
+
+
+def test_early_stopping_gives_the_same_verdicts():
+    """Whatever the strength of a module: near a limit, more pairs are made."""
+    used = []
+    for seed in range(6):
+        rng = np.random.default_rng(100 + seed)
+        data = rng.standard_normal((60, 200))
+        data[:, :30] += np.linspace(0.25, 0.75, 6)[seed] * rng.standard_normal((60, 1))
+        judged = fitted(data, 2)
+        early, whole = (verdicts(judged, data, early_stopping=stop, random_state=seed) for stop in (True, False))
+        assert early.table["verdict"].tolist() == whole.table["verdict"].tolist()
+        assert whole.n_pairs == 10
+        used.append(early.n_pairs)
+    assert {6, 10} <= set(used) <= {6, 8, 10}
 
 
 def test_loaded_models_and_searches(tmp_path):

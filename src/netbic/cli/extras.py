@@ -111,7 +111,7 @@ class Extras:
                 n_pairs=n_pairs,
                 progress=lambda done, _: update(done),
                 random_state=self.seed,
-                n_jobs=-1 if self.jobs is None else self.jobs,
+                n_jobs=self.jobs,
             )
 
     def write_report(self, model: SparseGraphSVD, folder: Path, record: dict[str, Any]) -> Iterator[str]:

@@ -400,7 +400,7 @@ def _choose(
             covariates=covariates,
             most=modelling.modules,
             random_state=modelling.seed,
-            n_jobs=-1 if modelling.jobs is None else modelling.jobs,
+            n_jobs=modelling.jobs,
         )
         reasons = [in_genes(reason) for reason in chosen.reasons]
         if any("stand out" in reason or "stands out" in reason for reason in reasons):

@@ -166,7 +166,9 @@ class TuningOptions:
 @click.option("--folds", default=5, type=click.IntRange(2), help="Number of cross-validation folds.")
 @click.option("--best", is_flag=True, help="Choose the best setting instead of the simplest within one standard error.")
 @preprocesses_data
-@click.option("--jobs", type=Jobs(), help="Number of processes; it does not affect the result.")
+@click.option(
+    "--jobs", type=Jobs(), show_default="all cores", help="Number of processes; it does not affect the result."
+)
 @click.option(
     "--dask", metavar="local|ADDRESS", help="Run the fits on a Dask cluster: on this machine (local) or tcp://..."
 )

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from netbic.arrays import Array, Bools, Floats, Indices, RandomState
+from netbic.enrichment.sequential import is_decided
 from netbic.graphs import Graph
 
 Counts = NDArray[np.int64]
@@ -129,11 +130,15 @@ def _without_repeats(total: Floats, shape: tuple[int, int], generator: np.random
     return chosen
 
 
-def rewired_counts(masks: Bools, graph: Graph, n_draws: int, random_state: RandomState) -> Counts:
-    """Edges inside the modules in rewired graphs: (n_modules, n_draws)."""
-    rewired = graph.rewired_edges(random_state)
+def rewired_counts(
+    masks: Bools, graph: Graph, n_draws: int, random_state: RandomState, enough: int | None = None
+) -> Counts:
+    """Edges inside the modules in rewired graphs: (n_modules, n_draws), or fewer draws if they decide all modules."""
+    rewired, observed = graph.rewired_edges(random_state), edges_inside(masks, graph)
     counts = np.zeros((len(masks), n_draws), dtype=np.int64)
     for draw in range(n_draws):
+        if draw and is_decided(observed, counts[:, :draw], enough):
+            return counts[:, :draw]
         tails, heads, *_ = next(rewired)
         counts[:, draw] = [np.count_nonzero(mask[tails] & mask[heads]) for mask in masks]
     return counts

@@ -106,7 +106,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
     random_state : int, RandomState, Generator or None, default=None
         Seed of the random starts.
     n_jobs : int, optional
-        Threads over starts. The result does not depend on it.
+        Threads over starts, and over the weights of `smoothing="cv"`. The result does not depend on it.
     verbose : int, default=0
         Print a line per module if positive.
     low_memory : bool, default=False
@@ -164,7 +164,8 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         The weight a of the smoothing; 0 if the data were not smoothed.
     smoothing_scores_ : DataFrame or None
         For `smoothing="cv"`: the mean `score` of each weight over the folds, and `gain_error`, the standard error of
-        its difference from no smoothing. None otherwise, and for a model that was loaded.
+        its difference from no smoothing (NaN if the first fold was enough to reject it). None otherwise, and for a
+        model that was loaded.
     passes_ : float or None
         For a Dask array, how often it was read: blocks read, in units of all blocks. None for data in memory, and for a
         model that was loaded.
@@ -354,6 +355,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         coding, design = learn_covariates(covariates, X.shape[0], row_names)
         with one_blas_thread():
             operator, noise, scaler = made._scaling().apply(X, design)
+            by = None
             if self.smoothing is not None:
                 _, graph = AxisOptions.of(self, "column").build(X.shape[1], column_names)
                 by, _ = smoother_of(made, operator, X, graph)
@@ -361,7 +363,8 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
             starts = Starts(operator, exact=self.solver == "aisp")
             if operator.squared_norm > 0:
                 starts.leading(operator)  # computed once for all searches
-        return SearchInput(operator, noise, scaler, starts, X.dtype, coding, design)
+        weight = 0.0 if by is None else by.weight
+        return SearchInput(operator, noise, scaler, starts, X.dtype, coding, design, weight)
 
     def modules_of(self, prepared: SearchInput) -> list[Module]:
         """The modules that `fit` would find; nothing is stored, and there are no warnings. One BLAS thread is advised.

@@ -13,7 +13,7 @@ from netbic.arrays import Array, Matrix, RandomState, checked, is_sparse, to_den
 from netbic.estimators import Design, SparseGraphSVD, check_count, covariates_of, has_missing, unwrapped
 from netbic.methods import usual_settings, why_not_adaptive
 from netbic.penalties import DIAGNOSTICS
-from netbic.selection.fits import Jobs, executor_for
+from netbic.selection.fits import Jobs, executor_for, local_jobs
 from netbic.selection.graph_value import GraphValue, graph_value
 from netbic.selection.grid import Parameters
 from netbic.selection.n_modules import n_modules
@@ -63,9 +63,10 @@ def choose_settings(
       samples (`graph_value`; the better one of both), otherwise not. Smoothing is considered if cross-validation
       chooses it (`smoothing="cv"`). If `AdaptiveSupport` identifies all sizes, it chooses the smoothness as well.
 
-    With the defaults, this takes 20 to 220 fits of one module for the number of modules and, if there is a graph and
-    the data do not identify all sizes, 40 to 420 fits of all modules to four fifths of the samples (twice as many if
-    cross-validation suggests smoothing): most of them only if the graph is better than none.
+    With the defaults, this takes 4 to 200 fits of one module for the number of modules (usually 25 to 50) and, if there
+    is a graph and the data do not identify all sizes, 6 to 54 fits for the weight of the smoothing, and 10 to 420 fits
+    of all modules to four fifths of the samples (twice as many if cross-validation suggests smoothing): usually 10 to
+    40 if the graph does not help, and 65 to 140 if it does.
 
     Parameters
     ----------
@@ -80,7 +81,8 @@ def choose_settings(
         See `n_modules` and `graph_value`.
     random_state : None, int or numpy.random.Generator
     n_jobs : int or "dask", optional
-        Threads, or the workers of the current Dask client; the result does not depend on it.
+        Threads (default: all cores, unless X is small), or the workers of the current Dask client; the result does not
+        depend on it.
 
     Examples
     --------
@@ -240,8 +242,9 @@ class _Chooser:
         as_term: list[Parameters] = [{}] if model.smoothing is None else []
         if has_missing(self.X):
             return as_term
-        trial = clone(model).set_params(smoothing=model.smoothing or "cv", column_smoothness=None, n_jobs=None)
-        weight = float(fitted_to(trial, self.dense if is_sparse(self.X) else self.X, self.covariates).smoothing_)
+        n_jobs = local_jobs(self.X, self.n_jobs)
+        trial = clone(model).set_params(smoothing=model.smoothing or "cv", column_smoothness=None, n_jobs=n_jobs)
+        weight = trial.prepared(self.dense if is_sparse(self.X) else self.X, self.covariates).smoothing
         return as_term + ([{"smoothing": weight, "column_smoothness": None}] if weight else [])
 
 

@@ -71,7 +71,8 @@ def consensus(
         Pairs of disjoint halves.
     random_state : None, int or numpy.random.Generator
     n_jobs : int or "dask", optional
-        Threads over fits, or the workers of the current Dask client; the result does not depend on it.
+        Threads over fits (default: all cores, unless X is small), or the workers of the current Dask client; the
+        result does not depend on it.
 
     Examples
     --------

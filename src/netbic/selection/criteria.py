@@ -203,28 +203,38 @@ class AllData(Split):
         return score
 
 
-def explained_share(X: Matrix, scaling: Scaler, axis: str, design: Floats | None = None) -> Callable[[Floats], float]:
-    """A function: the share of the variance of X that vectors over its rows or columns (`axis`) explain."""
+def explained_share(
+    X: Matrix, scaling: Scaler, axis: str, design: Floats | None = None, *, may_be_constant: bool = False
+) -> Callable[[Floats], float]:
+    """A function: the share of the variance of X that vectors over its rows or columns (`axis`) explain.
+
+    An X that does not vary is an error unless it `may_be_constant`; then nothing is explained.
+    """
     if has_missing(X):
-        return _explained_share_of_observed(X, scaling, axis, design)
+        return _explained_share_of_observed(X, scaling, axis, design, may_be_constant)
     operator = scaling.operator(as_operator(X), design, fitted=False)
     product, size = (operator.rmatvec, X.shape[0]) if axis == "row" else (operator.matvec, X.shape[1])
-    total, every = check_varies(operator.squared_norm, X), np.arange(size)
+    total, every = _total(operator.squared_norm, X, may_be_constant), np.arange(size)
     return lambda vectors: sum(_sum_of_squares(product(every, q)) for q in span(vectors).T) / total
 
 
 def _explained_share_of_observed(
-    X: Matrix, scaling: Scaler, axis: str, design: Floats | None
+    X: Matrix, scaling: Scaler, axis: str, design: Floats | None, may_be_constant: bool
 ) -> Callable[[Floats], float]:
     scaled = scaling.apply(X, design)
     lines = scaled.T if axis == "row" else scaled
-    total = check_varies(float(np.nansum(lines**2)), X)
+    total = _total(float(np.nansum(lines**2)), X, may_be_constant)
 
     def share(vectors: Floats) -> float:
         residual = lines - observed_scores(lines, vectors) @ vectors
         return 1 - float(np.nansum(residual**2)) / total
 
     return lambda vectors: share(vectors) if len(vectors) else 0.0
+
+
+def _total(squares: float, X: Matrix, may_be_constant: bool) -> float:
+    """The sum of squares of X as a divisor."""
+    return max(squares, np.finfo(float).tiny) if may_be_constant else check_varies(squares, X)
 
 
 def learn_scaling(X: Matrix, model: SparseGraphSVD, design: Floats | None = None) -> Scaler:

@@ -18,16 +18,19 @@ from pickle import loads
 from threading import Lock
 from typing import Any
 
+import numpy as np
 from joblib import cpu_count, effective_n_jobs
+from joblib.parallel import get_active_backend
 from sklearn.utils.parallel import Parallel, delayed
 
-from netbic.arrays import check_in_memory
+from netbic.arrays import check_in_memory, is_sparse
 from netbic.estimators import one_blas_thread
 from netbic.outofcore import BlockError, ClusterError, ClusterExecutor, current_executor
 
 Jobs = int | str | None
 Fit = Callable[[Any, Any], Any]
 
+_SMALL, _MOST_ENTRIES = 1_000_000, 1_000_000_000  # entries of X, and of its copies in all threads together, by default
 _POLLING = 60.0  # seconds without a finished fit after which the state of the cluster is checked
 
 
@@ -56,7 +59,7 @@ def executor_for(X: Any, n_jobs: Jobs, processes: bool = False) -> FitExecutor:
     if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
         what = "processes" if processes else "threads"
         raise ValueError(f"n_jobs={n_jobs!r}: a number of {what} is needed, -1 for all cores, or 'dask'")
-    return LocalExecutor(n_jobs, processes)
+    return LocalExecutor(local_jobs(X, n_jobs), processes)
 
 
 def _current_cluster() -> ClusterExecutor:
@@ -68,23 +71,39 @@ def _current_cluster() -> ClusterExecutor:
     return executor
 
 
+def local_jobs(X: Any, n_jobs: Jobs) -> int:
+    """The number of threads (or processes) of this machine that `n_jobs` allows; one if fits are made elsewhere.
+
+    None: as `joblib.parallel_config` says; otherwise one within a worker of joblib or if X is small (fits are then
+    mostly Python, and processes take longer to start), and all cores, as far as memory allows, if it is not.
+    """
+    if n_jobs is not None:
+        return 1 if isinstance(n_jobs, str) else int(effective_n_jobs(n_jobs))
+    backend, configured = get_active_backend()
+    if configured is not None:
+        return int(effective_n_jobs(configured))
+    n_entries = int(X.nnz) if is_sparse(X) else int(np.prod(np.shape(X)))
+    if backend.nesting_level or n_entries < _SMALL:
+        return 1
+    return max(1, min(int(cpu_count()), _MOST_ENTRIES // n_entries))
+
+
 @dataclass(frozen=True)
 class LocalExecutor(FitExecutor):
     """Threads or processes of this machine."""
 
-    n_jobs: int | None
+    n_jobs: int
     processes: bool
 
     @property
     def n_parallel(self) -> int:
         """`n_jobs`; for processes, each of which has a copy of the data, at most the number of cores."""
-        n_jobs = int(effective_n_jobs(self.n_jobs))
-        return min(n_jobs, int(cpu_count())) if self.processes else n_jobs
+        return min(self.n_jobs, int(cpu_count())) if self.processes else self.n_jobs
 
     def map(self, fit: Fit, data: Any, jobs: Sequence[Any], in_order: bool = True) -> Iterator[Any]:
         """Results, in order or as they are finished."""
-        options = {"n_jobs": self.n_parallel} if self.processes else {"n_jobs": self.n_jobs, "prefer": "threads"}
-        run = Parallel(**options, return_as="generator" if in_order else "generator_unordered")
+        options = {} if self.processes else {"prefer": "threads"}
+        run = Parallel(self.n_parallel, **options, return_as="generator" if in_order else "generator_unordered")
         results: Iterator[Any] = run(delayed(_one_fit)(fit, data, job) for job in jobs)
         return results
 

@@ -8,18 +8,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from scipy import stats
-from scipy.linalg import eigh, orth
+from scipy.linalg import eigh
 from sklearn.base import clone
 
-from netbic.arrays import Floats, Matrix, RandomState, checked, is_sparse
+from netbic.arrays import Array, Floats, Matrix, RandomState, checked, is_sparse
+from netbic.enrichment import is_decided, sequential_p_values
 from netbic.estimators import SparseGraphSVD, basis_of, check_count, training_design, unwrapped
-from netbic.operators import Scaler, as_operator, learn_from_observed, winsorised
-from netbic.selection.fits import FitExecutor, Jobs, executor_for, quiet
+from netbic.operators import Scaler, as_operator, learn_from_observed
+from netbic.selection.fits import FitExecutor, Jobs, executor_for, local_jobs, quiet
+from netbic.selection.random_signs import EvenedData, Evening, with_random_signs
 from netbic.selection.resampling import fallback_penalties, seeded
 
 _REFITS = 3  # few, so that a single outlier cannot dominate a module
-_FITTED = 1e-9  # share of its variance that is left of a sample that is fitted exactly
-_MOST_SCALING = 2.0  # natural logarithm of the largest factor by which a sample is scaled
+_ENOUGH = 3  # copies that are stronger than a module after which it does not stand out
 SIZES = ("n_rows", "n_columns", "row_penalty", "column_penalty")
 COMPARED_WITH = "data with the same distances from each feature's mean but random signs"
 
@@ -67,6 +68,7 @@ def n_modules(
     most: int = 20,
     n_permutations: int = 19,
     level: float = 0.05,
+    early_stopping: bool = True,
     random_state: RandomState = None,
     n_jobs: Jobs = None,
 ) -> ModuleCount:
@@ -102,9 +104,15 @@ def n_modules(
         Number of copies with random signs. The smallest possible p-value is 1 / (n_permutations + 1): 0.05 for 19.
     level : float
         Significance level of each test.
+    early_stopping : bool
+        Make no more copies once three of them (or more, where `level` and `n_permutations` are larger) are stronger
+        than the module, which then does not stand out: p = 3 / l if copy l is the third one (Besag and Clifford 1991).
+        The number of modules is the same as with all copies, and the p-values are as valid: P(p <= a) <= a for every a
+        if a residual without a module and its copies are exchangeable.
     random_state : None, int or numpy.random.Generator
     n_jobs : int or "dask", optional
-        Threads over copies, or the workers of the current Dask client; the result does not depend on it.
+        Threads over copies (default: all cores, unless X is small), or the workers of the current Dask client; the
+        result does not depend on it.
 
     Examples
     --------
@@ -119,25 +127,22 @@ def n_modules(
     _check_level(level, n_permutations)
     model = unwrapped(model)
     generator = np.random.default_rng(random_state)
-    seed = int(generator.integers(2**31))
-    single, executor = seeded(_single(model), seed), executor_for(X, n_jobs)
+    single = seeded(_single(model), int(generator.integers(2**31)))
+    enough = max(_ENOUGH, int(np.ceil(level * (1 + n_permutations)))) if early_stopping else None
+    test = _Test(single, n_permutations, enough, executor_for(X, n_jobs))
     rows: list[tuple[int, float, float, float]] = []
-    by_chance, centred = np.full(1, np.inf), model.center in ("columns", "both")
     with quiet():
         design = training_design(model, X, covariates)
         basis = None if design is None else basis_of(design)
         residual = _prepared(model, X, basis)
+        # Winsorised, because heavy tails would make single entries look like modules.
+        evening = Evening(residual, model.center in ("columns", "both"), basis, local_jobs(X, n_jobs))
         for module in range(most):
-            # Winsorised, because heavy tails would make single entries look like modules.
-            values, means = evened(residual, centred, basis)
-            leading = _leading(single, values)
-            if leading.d <= by_chance.max():  # copies of an earlier residual vary more: exceeding all of them is enough
-                by_chance = _by_chance(single, values, means, n_permutations, seed, executor)
-            p_value = (1 + int((by_chance >= leading.d).sum())) / (1 + n_permutations)
-            rows.append((module, leading.d, float(by_chance.mean()), p_value))
+            leading, expected, p_value = test(evening.apply(residual), generator)
+            rows.append((module, leading.d, expected, p_value))
             if p_value > level:
                 break
-            residual, seed = _deflated(residual, leading), int(generator.integers(2**31))
+            _deflate(residual, leading, evening)
     table = pd.DataFrame(rows, columns=["module", "statistic", "expected", "p_value"])
     table["q_value"] = stats.false_discovery_control(table["p_value"])
     n_significant = int((table["p_value"] <= level).sum())
@@ -163,12 +168,13 @@ def _single(model: SparseGraphSVD) -> SparseGraphSVD:
     return made
 
 
-def _prepared(model: SparseGraphSVD, X: Matrix, basis: Floats | None) -> Floats:
-    """X centred and scaled as the model does it, with missing entries replaced by column means."""
+def _prepared(model: SparseGraphSVD, X: Matrix, basis: Floats | None) -> Array:
+    """A copy of X centred and scaled as the model does it, with missing entries replaced by column means."""
     X = checked(X, missing=model.missing)
     if is_sparse(X):
         raise ValueError("X is sparse, and its signs cannot be flipped: give X.toarray(), of fewer features if needed")
-    values = np.asarray(X, dtype=np.float64)
+    values = np.asarray(X)
+    values = values.astype(np.float32 if values.dtype == np.float32 else np.float64, copy=False)
     if (missing := np.isnan(values)).any():
         if model.missing == "error":
             raise ValueError("X has missing values: fill them first, or use missing='ignore' to take column means")
@@ -190,121 +196,62 @@ class _Triplet(NamedTuple):
     v: Floats
 
 
-def evened(X: Floats, centred: bool, basis: Floats | None = None) -> tuple[Floats, Floats]:
-    """X with samples (rows) scaled to similar noise, winsorised; and the shape of column means in it.
+class _Test:
+    """Compare the leading module of one residual after another with those of copies with random signs.
 
-    A column with mean m and noise s_i in sample i becomes m / s_i plus noise. So the means of columns that were
-    `centred` are removed again by regressing out 1 / s_i, the shape of the means: their errors would look like a module
-    of the samples with little noise. If covariates with this `basis` were removed from X, the same holds for them, and
-    the shapes of the means and of all covariates are returned, as orthonormal columns.
+    At most `n_copies` copies are made of a residual; no more if `enough` of them are as strong as the module.
     """
-    if basis is not None:
-        return _evened_without(X, centred, basis)
-    shape = 1 / noise_of_samples(X)
-    shape /= np.linalg.norm(shape)
-    if not centred:
-        means = X.mean(axis=0)
-        scaled = means + (X - means) * (np.sqrt(len(X)) * shape)[:, None]
-        return winsorised(scaled), np.full(len(X), 1 / np.sqrt(len(X)))
-    values = winsorised(X * (np.sqrt(len(X)) * shape)[:, None])
-    return values - np.outer(shape, shape @ values), shape
+
+    def __init__(self, model: SparseGraphSVD, n_copies: int, enough: int | None, executor: FitExecutor) -> None:
+        self._model, self._n_copies, self._enough, self._executor = model, n_copies, enough, executor
+        self._by_chance = np.full(1, np.inf)
+
+    def __call__(self, data: EvenedData, generator: np.random.Generator) -> tuple[_Triplet, float, float]:
+        """The module, the mean strength of the copies, and the p-value."""
+        leading, seed = _leading(self._model, data.values), int(generator.integers(2**31))
+        # Copies of an earlier residual vary more: exceeding all of them is enough.
+        if leading.d <= self._by_chance.max():
+            self._by_chance = self._strengths(data, leading.d, seed)
+        d, by_chance = np.array([leading.d]), self._by_chance[None]
+        p_value = sequential_p_values(d, by_chance, self._n_copies, self._enough)[0]
+        return leading, float(self._by_chance.mean()), float(p_value)
+
+    def _strengths(self, data: EvenedData, d: float, seed: int) -> Floats:
+        """Singular values of the leading modules of copies, as many as are needed; the executor does not matter."""
+        found = np.empty(0)
+        size = self._n_copies if self._enough is None else self._executor.n_parallel
+        while found.size < self._n_copies and not is_decided(np.array([d]), found[None], self._enough):
+            seeds = [(seed, number) for number in range(found.size, min(found.size + size, self._n_copies))]
+            found = np.append(found, list(self._executor.map(_strength, (self._model, data), seeds)))
+        return found if self._enough is None else found[: 1 + np.searchsorted(np.cumsum(found >= d), self._enough)]
 
 
-def _evened_without(X: Floats, centred: bool, basis: Floats) -> tuple[Floats, Floats]:
-    """`evened` for data from which covariates were removed."""
-    n = len(X)
-    constant = np.full((n, 1), 1 / np.sqrt(n))
-    removed = np.hstack([constant, basis])
-    means = 0.0 if centred else X.mean(axis=0)
-    weights = 1 / noise_of_samples((X - means) * _without_leverage(removed)[:, None])
-    weights *= np.sqrt(n) / np.linalg.norm(weights)
-    values = winsorised(means + (X - means) * weights[:, None])
-    if centred:
-        shapes = orth(weights[:, None] * removed)
-        return values - shapes @ (shapes.T @ values), shapes
-    scaled = weights[:, None] * basis
-    shapes = orth(scaled - scaled.mean(axis=0))
-    return values - shapes @ (shapes.T @ values), np.hstack([constant, shapes])
+def _strength(data: tuple[SparseGraphSVD, EvenedData], seed: tuple[int, int]) -> float:
+    """The singular value of the leading module of one copy."""
+    model, (values, means) = data
+    return _leading(model, with_random_signs(values, means, np.random.default_rng(seed))).d
 
 
-def _without_leverage(shapes: Floats) -> Floats:
-    """Factors that give residuals of a regression on orthonormal columns the variance of the errors.
-
-    Samples that are fitted exactly, such as the only one of a batch, have no residuals: their factor is 0.
-    """
-    left = 1 - np.einsum("ij,ij->i", shapes, shapes)
-    return np.where(left > _FITTED, 1 / np.sqrt(np.maximum(left, _FITTED)), 0.0)
-
-
-def noise_of_samples(X: Floats) -> Floats:
-    """The noise of every sample, relative to the others; 1 if samples differ by no more than chance.
-
-    It is the root mean square of its winsorised, standardised entries, shrunk towards the mean of all samples by the
-    share of its variation that is expected by chance: if samples do not differ, they are not scaled, because that would
-    only scale down the samples of modules.
-    """
-    centred = winsorised(X)
-    centred = centred - centred.mean(axis=0)
-    deviations = centred.std(axis=0)
-    squares = (centred / np.where(deviations > 0, deviations, np.inf)) ** 2
-    noise = squares.mean(axis=1)
-    known = noise > 0
-    if not known.any():
-        return np.ones(len(X))
-    logs = np.log(np.where(known, noise, 1.0)) / 2
-    by_chance = float((squares.var(axis=1)[known] / noise[known] ** 2).mean()) / (4 * X.shape[1])
-    kept = max(0.0, 1 - by_chance / max(float(logs[known].var()), np.finfo(float).tiny))
-    logs = np.where(known, np.clip(kept * (logs - logs[known].mean()), -_MOST_SCALING, _MOST_SCALING), 0.0)
-    return np.asarray(np.exp(logs))
-
-
-def with_random_signs(X: Floats, means: Floats, generator: np.random.Generator) -> Floats:
-    """A copy in which every entry is as far from the mean of its column as in X, above or below it at random.
-
-    `means` is the shape of the column means: a unit vector, constant unless samples were scaled. The copy has the same
-    means as X. With covariates, `means` has several orthonormal columns: the shapes of everything that was removed.
-    """
-    if means.ndim > 1:
-        fitted = means @ (means.T @ X)
-        signs = generator.choice(np.array([-1.0, 1.0]), X.shape)
-        flipped = (X - fitted) * signs * _without_leverage(means)[:, None]
-        return np.asarray(fitted + flipped - means @ (means.T @ flipped))
-    n, fitted = X.shape[0], np.outer(means, means @ X)
-    flipped = (X - fitted) * generator.choice(np.array([-1.0, 1.0]), X.shape)
-    # Removing means takes one degree of freedom each time; the data have lost only one.
-    return np.asarray(fitted + (flipped - np.outer(means, means @ flipped)) * np.sqrt(n / max(n - 1, 1)))
-
-
-def _by_chance(
-    model: SparseGraphSVD, X: Floats, means: Floats, n_copies: int, seed: int, executor: FitExecutor
-) -> Floats:
-    """Singular values of the leading modules of copies of X with random signs."""
-    seeds = [(seed, number) for number in range(n_copies)]
-    return np.array(list(executor.map(_value_by_chance, (model, X, means), seeds)))
-
-
-def _value_by_chance(data: tuple[SparseGraphSVD, Floats, Floats], seed: tuple[int, int]) -> float:
-    model, X, means = data
-    return _leading(model, with_random_signs(X, means, np.random.default_rng(seed))).d
-
-
-def _deflated(residual: Floats, module: _Triplet) -> Floats:
+def _deflate(residual: Array, module: _Triplet, evening: Evening) -> None:
     """Subtract a module that was found in winsorised data, refitted to the data themselves on its own members.
 
     Otherwise strong modules, whose entries are winsorised, would leave remainders that look like further modules.
     """
     _, u, v = module
-    rows, columns = u != 0, v != 0
+    rows, columns = u != 0, np.flatnonzero(v)
+    before, v = residual[:, columns], v[columns]
     for _ in range(_REFITS):
-        u = np.where(rows, residual @ v, 0.0)
+        u = np.where(rows, before @ v, 0.0)
         u /= max(float(np.linalg.norm(u)), np.finfo(float).tiny)
-        v = np.where(columns, u @ residual, 0.0)
+        v = u @ before
         d = max(float(np.linalg.norm(v)), np.finfo(float).tiny)
         v /= d
-    return residual - np.outer(d * u, v)
+    after = (before - np.outer(d * u, v)).astype(residual.dtype, copy=False)
+    evening.replace(before, after)
+    residual[:, columns] = after
 
 
-def _leading(model: SparseGraphSVD, X: Floats) -> _Triplet:
+def _leading(model: SparseGraphSVD, X: Array) -> _Triplet:
     if all(getattr(model, name) is None for name in SIZES):
         return _leading_singular_pair(X)
     fitted = clone(model).fit(X)
@@ -313,7 +260,7 @@ def _leading(model: SparseGraphSVD, X: Floats) -> _Triplet:
     return _Triplet(float(fitted.singular_values_[0]), fitted.left_vectors_[:, 0], fitted.components_[0])
 
 
-def _leading_singular_pair(X: Floats) -> _Triplet:
+def _leading_singular_pair(X: Array) -> _Triplet:
     """The dense module, without iterating to it."""
     if X.shape[0] > X.shape[1]:
         d, v, u = _leading_singular_pair(X.T)

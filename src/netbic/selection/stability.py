@@ -277,7 +277,8 @@ def stability(
         of the graph.
     random_state : None, int or numpy.random.Generator
     n_jobs : int or "dask", optional
-        Threads over pairs, or the workers of the current Dask client; the result does not depend on it.
+        Threads over pairs (default: all cores, unless X is small), or the workers of the current Dask client; the
+        result does not depend on it.
 
     Examples
     --------

@@ -132,8 +132,8 @@ def tune(
     random_state : None, int or numpy.random.Generator
         Seed of the folds, and of the random starts of a model (`n_init`) whose own `random_state` is not an integer.
     n_jobs : int or "dask", optional
-        Processes over points, or the workers of the current Dask client; the result does not depend on it. Each holds a
-        fold in memory.
+        Processes over points (default: all cores, unless X is small), or the workers of the current Dask client; the
+        result does not depend on it. Each holds a fold in memory.
 
     Examples
     --------

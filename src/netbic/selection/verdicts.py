@@ -26,6 +26,7 @@ Progress = Callable[[int, int], object]
 TOO_FEW = "too few samples to tell"
 FEWEST_SAMPLES: Final = 20  # fewer leave fewer than ten in each half
 _MIN_PAIRS = 3
+_MORE_PAIRS = 2  # pairs after which it is checked again whether more are needed
 _SCORE, _RATIO, _SHARE = 0.6, 2.0, 0.5  # smallest score, ratio and share of genes of a module that is not in doubt
 _OTHERWISE = 1 / 3  # share of the pairs with another verdict from which on a module is close to a limit
 _COLUMNS = [
@@ -94,6 +95,7 @@ def verdicts(
     *,
     groups: ArrayLike | None = None,
     n_pairs: int = 10,
+    early_stopping: bool = True,
     time_budget: float | None = None,
     progress: Progress | None = None,
     random_state: RandomState = None,
@@ -128,6 +130,10 @@ def verdicts(
         label stay in the same half.
     n_pairs : int
         Pairs of halves, at least 3.
+    early_stopping : bool
+        Make no further fits when more than half of `n_pairs` agree on which side of every limit each module is: the
+        verdicts are then those of all pairs, because medians cannot cross a limit any more. The numbers are medians
+        over the pairs used (`Verdicts.n_pairs`).
     time_budget : float, optional
         Seconds after which no further pair of halves is started, except the first 3. `Verdicts.n_pairs` is the number
         used; results then depend on the speed of the machine.
@@ -135,7 +141,8 @@ def verdicts(
         Called after each pair, in the calling thread, with the numbers of finished pairs and of all pairs.
     random_state : None, int or numpy.random.Generator
     n_jobs : int or "dask", optional
-        Threads over pairs, or the workers of the current Dask client; the result does not depend on it.
+        Threads over pairs (default: all cores, unless X is small), or the workers of the current Dask client; the
+        result does not depend on it.
 
     Examples
     --------
@@ -161,9 +168,9 @@ def verdicts(
         judged = HeldOutCoherence.of(model, X, numbers, seed)
         n_covariates = 0 if judged.covariates is None else judged.covariates.shape[1]
         enough = n_units - 2 * n_covariates >= FEWEST_SAMPLES and model.n_components_ > 0  # they count in each half
-        schedule = _Schedule(n_pairs if enough else 0, time_budget, progress)
-        measures = schedule.run(judged, seed, executor)
         relations = _Relations.of(model, judged)
+        schedule = _Schedule(n_pairs if enough else 0, time_budget, progress, relations if early_stopping else None)
+        measures = schedule.run(judged, seed, executor)
     alone = model.diagnostics_[["by_data_alone", "worst_rank"]].to_numpy(dtype=np.float64)
     units = "samples" if groups is None else "groups of samples"
     given = f"{n_units} {units}" + (f" and {n_covariates} degrees of freedom of covariates" if n_covariates else "")
@@ -185,16 +192,17 @@ def _numbered(groups: ArrayLike | None, n_samples: int) -> Indices:
 
 @dataclass(frozen=True)
 class _Schedule:
-    """Pairs of halves within a time budget."""
+    """Pairs of halves within a time budget; with the relations of modules, no more than the verdicts need."""
 
     n_pairs: int
     time_budget: float | None
     progress: Progress | None
+    relations: _Relations | None = None
 
     def run(self, judged: HeldOutCoherence, seed: int, executor: FitExecutor) -> list[HalfMeasures]:
         """The measures of every pair."""
         start, found = perf_counter(), list[HalfMeasures]()
-        while size := self._next_batch(len(found), perf_counter() - start):
+        while not self._is_decided(found) and (size := self._next_batch(len(found), perf_counter() - start)):
             seeds = [[seed, number] for number in range(len(found), len(found) + size)]
             for measures in executor.map(HeldOutCoherence.measured, judged, seeds):
                 found.append(measures)
@@ -205,10 +213,24 @@ class _Schedule:
     def _next_batch(self, done: int, seconds: float) -> int:
         """How many pairs to run next, given the time of those done."""
         left = self.n_pairs - done
+        if self.relations is not None:
+            left = min(left, max(max(self.n_pairs // 2 + 1, _MIN_PAIRS) - done, _MORE_PAIRS))
         if self.time_budget is None:
             return left
         affordable = int((self.time_budget - seconds) / seconds * done) if done else _MIN_PAIRS
         return max(0, min(left, affordable))
+
+    def _is_decided(self, found: list[HalfMeasures]) -> bool:
+        """Whether the medians of all pairs will be on the same side of every limit as now, for every module."""
+        if self.relations is None or len(found) < max(self.n_pairs // 2 + 1, _MIN_PAIRS):
+            return False
+        score, ratio, ratio_alone, genes = np.array(found).swapaxes(0, 1)
+        redundant = np.array([self.relations.redundant_with(k).size > 0 for k in range(score.shape[1])])
+        ratio = np.where(redundant, ratio_alone, ratio)
+        above = np.array([score >= _SCORE, ratio >= _RATIO, genes >= _SHARE]).sum(axis=1)
+        high, low = 2 * above > self.n_pairs, 2 * (len(found) - above) > self.n_pairs
+        doubtful, found_again = low[0] | low[1], high[0] & high[1]
+        return bool((doubtful | (found_again & (high[2] | low[2]))).all())
 
 
 class _Relation(NamedTuple):
