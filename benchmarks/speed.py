@@ -24,6 +24,7 @@ from sklearn.cluster import SpectralBiclustering
 from sklearn.decomposition import MiniBatchSparsePCA, TruncatedSVD
 from threadpoolctl import threadpool_limits
 
+import waiting
 from netbic import L0, SparseGraphSVD
 from netbic.operators import DenseOperator, SparseOperator
 from netbic.simulate import recovery
@@ -261,12 +262,15 @@ Other scripts in `benchmarks/` measure what is found: `adaptive_support.py` and 
 `n_modules.py`, `edge_test.py`, `verdicts.py` and `sample_groups.py` (data without modules or groups, and with them),
 `stability.py`, `tuning.py` and `graph_value.py` (choice of settings), `real_networks.py` and `when_a_network_helps.py`
 (tumours and real networks), `cross_study.py` (whether modules found with a network explain another study better),
-`out_of_core.py`, `cost_model.py` and `sparse_blocks.py` (data larger than memory). Each describes itself in its first
-lines.
+`out_of_core.py`, `cost_model.py` and `sparse_blocks.py` (data larger than memory), `associations.py` and
+`replication.py` (sample labels, other studies), `report_size.py` (size and speed of the report). Each describes itself
+in its first lines.
 """
 
 
 def sections():
+    for title, text, table in waiting.sections():
+        yield title, "\n\n".join(part for part in (text, "" if table is None else markdown(table)) if part)
     X, graph = planted(), random_graph(13_321, 262_462)
     title = "Simulated data: 641 x 13,321, 40 planted modules of 50 x 200, 262,462 edges, adjacency term"
     yield title, markdown(against_peers(X, graph))

@@ -28,7 +28,8 @@ GENERATOR = np.random.default_rng(0)
 
 def always(factor=1):
     """Use working sets of this size even where they do not pay."""
-    return mock.patch.multiple(working_sets, _is_worth_it=lambda u, v: True, _FACTOR=factor, _LARGEST_SHARE=1.0)
+    own = {"_is_worth_it": lambda u, v: True, "_FACTOR": factor, "_LARGEST_SHARE": 1.0, "_LEAST_READ": 0}
+    return mock.patch.multiple(working_sets, **own)
 
 
 def quiet_fit(X, **keywords):
@@ -72,10 +73,10 @@ def test_f_does_not_fall_and_a_full_round_confirms_the_module(problem, term, sig
 
 def test_modules_are_those_of_full_rounds():
     """Planted modules have one solution, whatever the path to it."""
-    X = GENERATOR.standard_normal((60, 900))
+    X = GENERATOR.standard_normal((60, 6000))
     for k in range(3):
         X[20 * k : 20 * (k + 1), 30 * k : 30 * (k + 1)] += 2.5
-    graph = random_graph(900, np.random.default_rng(1))
+    graph = Graph.of(nx.gnm_random_graph(6000, 30_000, seed=1))
     used = []
     cut = WorkingSets.for_state
 
@@ -97,7 +98,7 @@ def test_modules_are_those_of_full_rounds():
 @pytest.mark.parametrize("solver", ["aisp", "monotone"])
 def test_the_other_solvers_use_no_working_sets(solver):
     with mock.patch.object(WorkingSets, "for_state", side_effect=AssertionError):
-        SparseGraphSVD(1, n_columns=5, solver=solver).fit(GENERATOR.standard_normal((10, 200)))
+        SparseGraphSVD(1, n_columns=5, solver=solver).fit(GENERATOR.standard_normal((30, 5000)))
 
 
 def test_custom_penalties_use_no_working_sets():
@@ -106,7 +107,7 @@ def test_custom_penalties_use_no_working_sets():
             return None
 
     with mock.patch("netbic.operators.Corrected.part", side_effect=AssertionError):
-        SparseGraphSVD(1, column_penalty=Own(5)).fit(GENERATOR.standard_normal((10, 200)))
+        SparseGraphSVD(1, column_penalty=Own(5)).fit(GENERATOR.standard_normal((30, 5000)))
 
 
 @pytest.mark.parametrize("term", TERMS)
@@ -170,7 +171,7 @@ def test_a_part_of_a_matrix_with_missing_entries():
 
 
 def test_a_set_is_made_again_only_if_it_does_not_contain_the_vectors():
-    X = GENERATOR.standard_normal((20, 400))
+    X = GENERATOR.standard_normal((20, 6000))
     data = DenseOperator(X)
     operator = Scaler.learn(data, None, False).operator(data)
     rows, columns = Side(L0(20)), Side(L0(10))
@@ -185,14 +186,15 @@ def test_a_set_is_made_again_only_if_it_does_not_contain_the_vectors():
 
 
 def test_few_rows_and_columns_use_sets_of_the_supports_at_the_end():
-    X = GENERATOR.standard_normal((50, 60))
+    X = GENERATOR.standard_normal((500, 600))
     data = DenseOperator(X)
     operator = Scaler.learn(data, None, False).operator(data)
-    rows, columns = Side(L0(5)), Side(L0(10))
-    state = next(rounds(operator, rows, columns, Vector.of(np.ones(50)), Vector.of(X[0])))
-    sets = WorkingSets()
-    assert sets.for_state(operator, rows, columns, state, same_supports=False) is None
-    assert sets.for_state(operator, rows, columns, state, same_supports=True).operator.shape == (5, 10)
+    for kept, shape in ((100, (100, 120)), (10, None)):  # few entries are read anyway if few are kept
+        rows, columns = Side(L0(kept)), Side(L0(kept + kept // 5))
+        state = next(rounds(operator, rows, columns, Vector.of(np.ones(500)), Vector.of(X[0])))
+        assert WorkingSets().for_state(operator, rows, columns, state, same_supports=False) is None
+        part = WorkingSets().for_state(operator, rows, columns, state, same_supports=True)
+        assert (None if part is None else part.operator.shape) == shape
 
 
 @pytest.mark.filterwarnings("ignore:the graph makes up")

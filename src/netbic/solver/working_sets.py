@@ -31,6 +31,7 @@ from netbic.solver.vectors import State, Vector
 _FACTOR = 3  # entries of a working set, in units of those that are kept
 _LARGEST_SHARE = 0.5  # of the entries of an axis; beyond, all of them are used
 _LESS = 4  # times less is read to copy a working set than in a round on all of X
+_LEAST_READ = 100_000  # entries read by a round on all of X; below, it is as fast as any other
 _MOST_ENTRIES = 1 << 26  # of the small matrix
 
 
@@ -47,6 +48,8 @@ class WorkingSets:
         """The working set for the rounds after this state; None if they should be on all of X."""
         if state.row_scores is None or state.column_scores is None or not operator.can_be_cut:
             return None
+        if _read(state.u, state.v) < _LEAST_READ:
+            return None
         if any(side.penalty.restricted() is None for side in (rows, columns)):
             return None
         if not _is_worth_it(state.u, state.v):
@@ -60,10 +63,14 @@ class WorkingSets:
 
 def _is_worth_it(u: Vector, v: Vector) -> bool:
     """Whether rounds on a working set read much less than rounds on all of X, counting the copy as one."""
-    n, p = u.size, v.size
     height, width = _count(u), _count(v)
-    read = min(n * width, p * height)
-    return height * width <= _MOST_ENTRIES and _LESS * read <= n * v.support.size + p * u.support.size
+    copied = min(u.size * width, v.size * height)
+    return height * width <= _MOST_ENTRIES and _LESS * copied <= _read(u, v)
+
+
+def _read(u: Vector, v: Vector) -> int:
+    """The number of entries that a round on all of X reads."""
+    return u.size * v.support.size + v.size * u.support.size
 
 
 def _count(vector: Vector) -> int:
