@@ -24,7 +24,7 @@ _BATCHES = 4  # of a fold, for each of several processes
 _SEARCH = 2.0  # the fit whose modules are written, with diagnostics, in units of a fit
 _PAIR = 1.8  # a pair of halves, in units of a fit
 _WRITING, _TABLES = 0.5, 2e-7  # seconds, and further ones per entry of X
-_REPORT, _REPORT_MODULE = 2.0, 0.15  # seconds, and further ones for every module
+_REPORT, _REPORT_MODULE = 2.5, 0.15  # seconds, and further ones for every module
 
 
 def n_parallel(jobs: int | None) -> int:
@@ -88,9 +88,10 @@ class Fitting:
         fits = Stage("fitting settings to folds", seconds, n_fits, 0, at_once, startup)
         return {"fits": fits, "last": Stage("fitting the chosen setting", self.fit())}
 
-    def modules(self) -> dict[str, Stage]:
-        """The search."""
-        return {"modules": Stage("finding modules", _SEARCH * self.fit() / self.n_modules, self.n_modules)}
+    def modules(self, seconds: float | None = None) -> dict[str, Stage]:
+        """The search; `seconds` is the time that a similar fit took."""
+        seconds = _SEARCH * self.fit() if seconds is None else seconds
+        return {"modules": Stage("finding modules", seconds / self.n_modules, self.n_modules)}
 
     def results(self, n_pairs: int, report: bool) -> dict[str, Stage]:
         """Verdicts, tables and the report."""

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 import netbic
@@ -65,12 +66,19 @@ class Extras:
         return size.results(self._n_pairs(size.n_modules) if judged else 0, self.report)
 
     def choice_reporter(self, size: Fitting, progress: Progress) -> StageProgress:
-        """Reports stages of the choice of settings; the time of later ones depends on the number of modules."""
+        """Reports stages of the choice of settings; the time of later ones depends on the number of modules.
+
+        The fit of all modules that shows whether the data identify their sizes takes as long as the final one.
+        """
+        begun = [0.0]
 
         def report(stage: str, done: int, total: int) -> None:
             if stage == "sizes":
                 known = replace(size, n_modules=total)
                 progress.expect(known.choices(has_graph=True) | known.modules() | self.stages(known))
+                if done and begun[0]:
+                    progress.expect(known.modules(monotonic() - begun[0]))
+                begun[0] = monotonic()
             progress.update(stage, done, total)
 
         return report

@@ -41,8 +41,8 @@ class Stage:
     parallel : int
         Number of steps that run at the same time.
     startup : float
-        Expected time before the first steps, for example until other processes have started; how long it takes tells
-        nothing about the steps.
+        Expected time before the first steps, for example until other processes have started; it does not count as
+        time of the steps. A stage without steps (`seconds` is 0) tells nothing about the pace of others.
     """
 
     name: str
@@ -113,7 +113,7 @@ class Schedule:
         self._spent = self._expected = 0.0  # in finished stages, and what was expected for the steps done in them
         self._share = 0.0  # largest so far: it does not decrease
         self._key, self._stage, self._begun, self._pace = "", Stage("starting", 0.0), clock(), 1.0
-        self._reported, self._starting = clock(), False
+        self._reported = clock()
         self._reached = 0  # stages that have begun; one of them may begin again
         self._done = self._before = 0.0  # steps of the current stage, and those of them that were done before
 
@@ -129,8 +129,6 @@ class Schedule:
         """
         if key != self._key or done < self._done:
             self._begin(key, done)
-        elif self._starting and done > self._done:
-            self._starting, self._begun, self._before = False, self._clock(), done
         before, self._done, self._reported = self._stage, done, self._clock()
         # Fewer steps than expected are known in the beginning, e.g. those of a first comparison.
         steps = total if done >= total else max(total, before.steps)
@@ -138,13 +136,12 @@ class Schedule:
 
     def _begin(self, key: str, done: float) -> None:
         now, own = self._clock(), self._stage
-        if not self._starting:
-            self._spent += now - self._begun
+        if own.seconds:
+            self._spent += max(0.0, now - self._begun)
             self._expected += own.seconds * (self._done - self._before if self._done else own.steps)
         self._pace = _blended(1.0, self._spent, self._expected)
-        self._key, self._begun, self._before = key, now, done
         self._stage = self._stages.get(key, Stage(key, 0.0))
-        self._starting = self._stage.startup > 0
+        self._key, self._begun, self._before = key, now + self._stage.startup, done
         if key in self._later():
             self._reached = 1 + list(self._stages).index(key)
 
@@ -158,14 +155,15 @@ class Schedule:
     def left(self) -> Left:
         """The time that is left."""
         now, own = self._clock(), self._stage
-        elapsed, done = 0.0 if self._starting else now - self._begun, self._done - self._before
-        in_progress = 0 if self._starting else min(own.parallel, own.steps - self._before - done)
-        done += min((now - self._reported) / max(self._pace * own.seconds, 1e-9), _ALMOST * in_progress)
-        pace = _blended(1.0, self._spent + elapsed, self._expected + own.seconds * done)
+        elapsed, done = max(0.0, now - self._begun), self._done - self._before
+        since = max(0.0, now - max(self._begun, self._reported))
+        in_progress = min(own.parallel, own.steps - self._before - done)
+        done += min(since / max(self._pace * own.seconds, 1e-9), _ALMOST * in_progress)
+        pace = _blended(1.0, self._spent + elapsed * (own.seconds > 0), self._expected + own.seconds * done)
         step = own.seconds * _blended(pace, elapsed, own.seconds * done)
         later = [self._stages[key] for key in self._later()]
         rest = step * (own.steps - self._before - done)
-        rest += max(0.0, own.startup - (now - self._begun)) if self._starting else 0.0
+        rest += max(0.0, self._begun - now)
         expected = rest + pace * sum(stage.startup + stage.seconds * stage.steps for stage in later)
         most = rest + step * max(0.0, own.most - own.steps)
         most += pace * sum(stage.startup + stage.seconds * max(stage.steps, stage.most) for stage in later)
@@ -213,7 +211,7 @@ class Bar:
         redirected = sys.stdout.isatty()  # otherwise lines belong to a file or pipe
         self._progress = Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=redirected)
         opened.enter_context(self._progress)
-        self._task = self._progress.add_task("", total=1.0, left="")
+        self._task = self._progress.add_task("starting", total=1.0, left="")
 
     def show(self, name: str, left: Left) -> None:
         """Update the bar."""

@@ -90,7 +90,7 @@ def choose_settings(
     progress : function, optional
         Called when a stage begins and after each fit, in the calling thread, with the name of the stage ("sizes",
         "number", "smoothing" or "graph"), the number of its finished fits and the number of all its fits, as far as it
-        is known. The total of "sizes", which begins again when the number of modules is known, is that number.
+        is known. "sizes" counts modules; it begins again when their number is known.
     finished : mutable mapping, optional
         Results of finished fits: those in it are not computed again, others are added. If it is stored somewhere, an
         interrupted choice can be continued; data and parameters must then be the same.
@@ -191,6 +191,7 @@ class _Chooser:
             number = _Step({"n_components": 1}, f"{number.reason} One module is fitted anyway; it is probably noise.")
         self.progress("sizes", 0, number.settings["n_components"])
         fitted = self._fitted(model.set_params(**number.settings))
+        self.progress("sizes", model.n_components, model.n_components)
         number = _without_weak(fitted, number) if stands_out else number
         model.set_params(**number.settings)
         sizes = Sizes.of(fitted, number.settings["n_components"], penalty.fallback)
