@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import hashlib
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
 import pandas as pd
 
 from netbic.errors import InputError
-from netbic.files import RECORDS, check_writable, with_version, write_atomic, write_json, write_table
+from netbic.files import RECORDS, check_writable, locked, with_version, write_atomic, write_json, write_table
 from netbic.readers import read_gene_sets
 from reproduction import page
 from reproduction.figures import draw_figure_1, draw_figure_2, plotting
 from reproduction.simulation import controls, sensitivities, toy_vectors
+from reproduction.steps import CHECKPOINT, Progress, Steps, saved_steps
 from reproduction.tumours import (
     DATASETS,
     GENE_SETS,
@@ -31,7 +34,6 @@ from reproduction.tumours import (
 
 RECORD: Final = "reproduction.json"  # lists the files that may be replaced
 PARTS: Final = ("fig1", "table1", "fig2")
-Progress = Callable[[str], None]
 
 
 def reproduce(
@@ -45,7 +47,7 @@ def reproduce(
     sizes: Sizes | None = None,
     seed: int = 0,
     n_jobs: int | None = None,
-    progress: Progress = lambda line: None,
+    progress: Progress | None = None,
 ) -> None:
     """Repeat parts of the paper ("fig1", "table1", "fig2") and write tables (TSV), figures and a page (README.md).
 
@@ -63,7 +65,10 @@ def reproduce(
     seed, n_jobs
         Random seed, and number of processes for the simulation.
     progress : function
-        Called with a line of text before every step.
+        Called when a stage ("replicates", "controls", "methods", "sigmas") begins and after each of its steps, with the
+        stage and the numbers of its finished steps and of all.
+
+    Steps are kept in `reproduction.checkpoint` until all are done: after an interruption, the same call continues.
     """
     unknown = set(parts) - set(PARTS)
     if isinstance(parts, str) or unknown or not parts:
@@ -79,11 +84,27 @@ def reproduce(
     out = Path(out)
     check_writable(out, [*RECORDS[RECORD], RECORD], {"the data": data})
     out.mkdir(parents=True, exist_ok=True)
-    write_json(out / RECORD, with_version({"files": sorted(RECORDS[RECORD])}))
-    if "fig1" in parts:
-        _write_section(out, "figure1", _figure_1(out, replicates, seed, n_jobs, progress))
-    if real:
-        _real_data(parts, out, Path(str(data)), datasets, networks, sizes or Sizes(), seed, progress)
+    with locked(out):
+        settings = {"parts": sorted(parts), "replicates": replicates, "seed": seed, "datasets": list(datasets)}
+        settings |= {"networks": list(networks), "sizes": asdict(sizes or Sizes())}
+        steps = saved_steps(out, progress, settings, _digests(Path(str(data)), datasets, networks) if real else {})
+        write_json(out / RECORD, with_version({"files": sorted(RECORDS[RECORD])}))
+        if "fig1" in parts:
+            _write_section(out, "figure1", _figure_1(out, replicates, seed, n_jobs, steps))
+        if real:
+            _real_data(parts, out, Path(str(data)), datasets, networks, sizes or Sizes(), seed, steps)
+        _write_page(out)
+        (out / CHECKPOINT).unlink()
+
+
+def _digests(data: Path, datasets: Sequence[str], networks: Sequence[str]) -> dict[str, str]:
+    """Digests of the files that are read."""
+    names = [*(DATASETS[name] for name in datasets), *(NETWORKS[name] for name in networks), GENE_SETS]
+    return {name: hashlib.blake2b((data / name).read_bytes(), digest_size=16).hexdigest() for name in names}
+
+
+def _write_page(out: Path) -> None:
+    """Write the page from all parts that have been run."""
     sections = [out / f"{name}.md" for name in ("figure1", "table1", "figure2")]
     written = [path.read_text() for path in sections if path.exists()]
     write_atomic(out / "README.md", "\n".join([page.INTRODUCTION, *written]).encode())
@@ -94,11 +115,9 @@ def _write_section(out: Path, name: str, lines: list[str]) -> None:
     write_atomic(out / f"{name}.md", "\n".join(lines).encode())
 
 
-def _figure_1(out: Path, replicates: int, seed: int, n_jobs: int | None, progress: Progress) -> list[str]:
-    progress(f"Figure 1: {replicates} replicates")
-    curves = sensitivities(replicates, seed=seed, n_jobs=n_jobs)
-    progress("Figure 1: controls")
-    checks = controls(replicates, seed=seed, n_jobs=n_jobs)
+def _figure_1(out: Path, replicates: int, seed: int, n_jobs: int | None, steps: Steps) -> list[str]:
+    curves = sensitivities(replicates, seed=seed, n_jobs=n_jobs, steps=steps)
+    checks = controls(replicates, seed=seed, n_jobs=n_jobs, steps=steps)
     write_table(out / "figure1.tsv", curves)
     write_table(out / "figure1_controls.tsv", checks)
     draw_figure_1(toy_vectors(), curves, checks, out / "figure1")
@@ -113,15 +132,15 @@ def _real_data(
     networks: Sequence[str],
     sizes: Sizes,
     seed: int,
-    progress: Progress,
+    steps: Steps,
 ) -> None:
-    modules = compare(data, datasets=datasets, networks=networks, sizes=sizes, seed=seed, progress=progress)
+    modules = compare(data, datasets=datasets, networks=networks, sizes=sizes, seed=seed, steps=steps)
     summary, ranks = summarise(modules), signed_ranks(modules)
     write_table(out / "modules.tsv", modules)
     write_table(out / "table1.tsv", summary)
     write_table(out / "wilcoxon.tsv", ranks)
     if "table1" in parts:
-        sigmas = over_sigmas(data, dataset=datasets[0], network=networks[0], sizes=sizes, seed=seed, progress=progress)
+        sigmas = over_sigmas(data, dataset=datasets[0], network=networks[0], sizes=sizes, seed=seed, steps=steps)
         write_table(out / "sigma.tsv", sigmas)
         _write_section(out, "table1", list(page.table_1_text(summary, sigmas, sizes)))
     if "fig2" in parts:

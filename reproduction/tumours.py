@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ from netbic.methods import method
 from netbic.readers import GeneSets, read_gene_sets
 from netbic.study import Study, open_study
 from reproduction.published import LEVELS
+from reproduction.steps import Steps
 
 DATASETS: Final = {
     "BRCA (Agilent)": "expr_tcga_brca_agilent2012.parquet",
@@ -36,8 +38,6 @@ TERM_LEVELS: Final = (1e-1, 1e-2, 1e-3, 1e-4)
 SIGMAS: Final = (0.1, 0.2, 0.4, 1.0, 4.0)
 OURS: Final = "netbic"
 METHODS: Final = ("L0SVD", "sgSVD", "sgSVD*", OURS)
-
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -158,25 +158,32 @@ def compare(
     methods: Sequence[str] = METHODS,
     sizes: Sizes | None = None,
     seed: int = 0,
-    progress: Progress = lambda line: None,
+    steps: Steps | None = None,
 ) -> pd.DataFrame:
     """Every method on every data set and network: a row per module, with `dataset`, `network` and held-out variance."""
     sizes = sizes or Sizes()
     check_data(folder, datasets, networks)
     sets = read_gene_sets(folder / GENE_SETS)
-    parts = []
-    for dataset, network in ((d, n) for d in datasets for n in networks):
-        study = load_study(folder, dataset, network)
-        fit = _limited(sizes, study)
-        for name in methods:
-            progress(f"{dataset}, {network}: {name}")
-            table = evaluate(study, name, sets, fit, seed)
-            for kind, value in held_out(study, name, fit, seed).items():
-                table[f"held_out_{kind}"] = value
-            table.insert(0, "dataset", dataset)
-            table.insert(1, "network", network)
-            parts.append(table)
-    return pd.concat(parts, ignore_index=True)
+    load = lru_cache(1)(load_study)  # once for all methods
+
+    def one(dataset: str, network: str, name: str) -> pd.DataFrame:
+        study = load(folder, dataset, network)
+        table = _with_held_out(study, name, sets, _limited(sizes, study), seed)
+        table.insert(0, "dataset", dataset)
+        table.insert(1, "network", network)
+        return table
+
+    cases = [(dataset, network, name) for dataset in datasets for network in networks for name in methods]
+    return pd.concat((steps or Steps()).tables("methods", one, cases), ignore_index=True)
+
+
+def _with_held_out(
+    study: Study, name: str, sets: GeneSets | None, sizes: Sizes, seed: int, sigma: float = 0.4
+) -> pd.DataFrame:
+    table = evaluate(study, name, sets, sizes, seed, sigma)
+    for kind, value in held_out(study, name, sizes, seed, sigma).items():
+        table[f"held_out_{kind}"] = value
+    return table
 
 
 def _limited(sizes: Sizes, study: Study) -> Sizes:
@@ -246,16 +253,15 @@ def over_sigmas(
     sigmas: Sequence[float] = SIGMAS,
     sizes: Sizes | None = None,
     seed: int = 0,
-    progress: Progress = lambda line: None,
+    steps: Steps | None = None,
 ) -> pd.DataFrame:
     """The row of sgSVD* in Table 1 for several sigma, with additional columns."""
     study = load_study(folder, dataset, network)
     fit = _limited(sizes or Sizes(), study)
-    parts = []
-    for sigma in sigmas:
-        progress(f"{dataset}, {network}: sgSVD*, sigma {sigma:g}")
-        table = evaluate(study, "sgSVD*", None, fit, seed, sigma)
-        for kind, value in held_out(study, "sgSVD*", fit, seed, sigma).items():
-            table[f"held_out_{kind}"] = value
-        parts.append(table.assign(dataset=dataset, network=network, method=f"sigma {sigma:g}"))
+
+    def one(sigma: float) -> pd.DataFrame:
+        table = _with_held_out(study, "sgSVD*", None, fit, seed, sigma)
+        return table.assign(dataset=dataset, network=network, method=f"sigma {sigma:g}")
+
+    parts = (steps or Steps()).tables("sigmas", one, [(sigma,) for sigma in sigmas])
     return summarise(pd.concat(parts, ignore_index=True))

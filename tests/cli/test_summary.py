@@ -1,6 +1,5 @@
-"""What netbic fit says about its modules: samples, sizes, the closest module, too few samples, progress."""
+"""What netbic fit says about its modules: samples, sizes, the closest module, too few samples."""
 
-import importlib
 import re
 
 import numpy as np
@@ -8,7 +7,6 @@ import pandas as pd
 import pytest
 
 import netbic
-from netbic.cli.command import ProgressLines
 from netbic.cli.fit import _STANDING_OUT, _cautions
 from support.commands import run, run_successfully
 
@@ -103,17 +101,6 @@ def test_many_modules_for_the_samples_are_mentioned():
     assert list(_cautions(516, 172, True)) == []
     (line,) = _cautions(516, 173, True)
     assert line.startswith("up to 173 modules in 516 samples")
-
-
-def test_progress_is_printed_now_and_then(capsys, monkeypatch):
-    now = iter([0.0, 3.0, 11.0, 11.0, 15.0, 30.0])
-    monkeypatch.setattr(importlib.import_module("netbic.cli.command"), "monotonic", lambda: next(now))
-    update = ProgressLines("modules", 600)
-    for number in (5, 12, 20):
-        update(number)
-    assert capsys.readouterr().err == "modules: 12 of 600\n"
-    update(600)  # all are done: the results follow
-    assert capsys.readouterr().err == ""
 
 
 def test_what_stands_out_is_explained(data, tmp_path):

@@ -79,7 +79,7 @@ def test_an_interrupted_tune_command_is_resumed(files, tmp_path, monkeypatch):
     assert other_seed.exit_code == 1
     message = "seed differs): use the same options, choose another folder, or use --force to start again"
     assert message in other_seed.output
-    again = tune(files, tmp_path / "cut", "--json")
+    again = tune(files, tmp_path / "cut", "--json", "--resume")
     assert again.output == whole.output
     assert (tmp_path / "cut" / "tuning.tsv").read_bytes() == (tmp_path / "whole" / "tuning.tsv").read_bytes()
 

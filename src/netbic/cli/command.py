@@ -1,4 +1,4 @@
-"""What all commands share: errors in one line, exit codes, options for reading files, progress."""
+"""What all commands share: errors in one line, exit codes, options for reading files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from dataclasses import fields
 from functools import reduce
 from pathlib import Path
-from time import monotonic
 from types import FrameType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
@@ -296,35 +295,6 @@ def preprocessing(study: Study, center: str, zscore: bool, missing: str) -> dict
             f"{missing_text}: use --missing ignore or --missing impute, or fill the missing entries"
         )
     return {"center": CENTERS.get(center, center), "scale": zscore, "missing": missing}
-
-
-class ProgressLines:
-    """Progress as lines, at most one in `seconds`, for output that is not a terminal."""
-
-    def __init__(self, what: str, total: int, seconds: float = 10) -> None:
-        self.what, self.total, self.seconds, self.printed = what, total, seconds, monotonic()
-
-    def __call__(self, number: int) -> None:
-        """Print the number done, if the last line is old enough."""
-        if number < self.total and monotonic() - self.printed >= self.seconds:
-            self.printed = monotonic()
-            click.echo(f"{self.what}: {number:,} of {self.total:,}", err=True)
-
-
-@contextmanager
-def progress_bar(what: str, total: int, done: int, silent: bool) -> Iterator[Callable[[int], None]]:
-    """A progress bar if this is a terminal, otherwise a line now and then; yields what to call with the number done."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    console = Console(stderr=True)
-    if silent or not console.is_terminal:  # earlier versions of rich print an empty line even if disabled
-        yield (lambda number: None) if silent else ProgressLines(what, total)
-        return
-    columns = TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task(what, total=total, completed=done)
-        yield lambda number: progress.update(task, completed=number)
 
 
 def echo(line: str, silent: bool) -> None:

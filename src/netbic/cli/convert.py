@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import click
 
 import netbic
-from netbic.cli.command import Command, File, echo, progress_bar, reads_expression, split_lists
+from netbic.cli.command import Command, File, echo, reads_expression, split_lists
+from netbic.cli.progress import Progress, Stage
 
 
 class ConvertCommand(Command):
@@ -33,7 +35,8 @@ def convert(expression: str, out: str, quiet: bool, **options: Any) -> None:
     EXPRESSION is a table (.tsv, .csv, .parquet; genes in rows), an .h5ad file, a .zarr store, an .npy array or a 10x
     folder. It may be larger than memory. OUT.zarr has AnnData's layout and can also be read by anndata.read_zarr.
     """
-    with progress_bar("percent", 100, 0, quiet) as update:
+    with Progress({"percent": Stage("converting", 0.1, 100)}, quiet) as progress:
+        update = partial(progress.update, "percent", total=100)
         made = netbic.io.convert(expression, out, **split_lists(options), progress=update)
     from netbic.arrays import kind_of
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 import netbic
 from netbic.cli.columns import closest_modules, module_sizes, sample_groups
-from netbic.cli.command import echo, echo_report_is_older, progress_bar
+from netbic.cli.command import echo, echo_report_is_older
+from netbic.cli.durations import Fitting
+from netbic.cli.progress import Progress, Stage
 from netbic.errors import one_line
 
 if TYPE_CHECKING:
@@ -20,7 +24,7 @@ if TYPE_CHECKING:
     from netbic.cli.associate import SampleTable
     from netbic.estimators import SparseGraphSVD
     from netbic.readers import GeneSets
-    from netbic.selection import Verdicts
+    from netbic.selection import Finished, StageProgress, Verdicts
     from netbic.study import Study
 
 # The number of pairs of halves depends on the data only, not on the time they take: results are then reproducible.
@@ -56,13 +60,39 @@ class Extras:
     silent: bool
     units: Any = None  # a number per sample, the same for samples that belong together
 
-    def write(self, model: SparseGraphSVD, folder: Path, lines: list[str]) -> pd.DataFrame:
+    def stages(self, size: Fitting) -> dict[str, Stage]:
+        """What takes time after a fit."""
+        judged = self.verdict and self._enough_samples and not self.study.expression.is_lazy
+        return size.results(self._n_pairs(size.n_modules) if judged else 0, self.report)
+
+    def choice_reporter(self, size: Fitting, progress: Progress) -> StageProgress:
+        """Reports stages of the choice of settings; the time of later ones depends on the number of modules.
+
+        The fit of all modules that shows whether the data identify their sizes takes as long as the final one.
+        """
+        begun = [0.0]
+
+        def report(stage: str, done: int, total: int) -> None:
+            if stage == "sizes":
+                known = replace(size, n_modules=total)
+                progress.expect(known.choices(has_graph=True) | known.modules() | self.stages(known))
+                if done and begun[0]:
+                    progress.expect(known.modules(monotonic() - begun[0]))
+                begun[0] = monotonic()
+            progress.update(stage, done, total)
+
+        return report
+
+    def write(
+        self, model: SparseGraphSVD, folder: Path, lines: list[str], progress: Progress, finished: Finished
+    ) -> pd.DataFrame:
         """Write tables and heatmaps to a folder whose files end up in `out`; returns columns of the summary.
 
-        A line per table, for the user, is added to `lines`.
+        A line per table, for the user, is added to `lines`; `finished` is that of the run.
         """
+        judgement = self._judgement(model, lines, progress, finished)
+        progress.update("tables", 0, 1)
         netbic.report.write_heatmaps(folder, model, self.study.X)
-        judgement = self._judgement(model, lines)
         judgement.write(folder)
         if self.sample_table is not None and model.n_components_:
             again = f"run netbic associate {self.out} --sample-info {self.sample_table.origin}"
@@ -78,7 +108,9 @@ class Extras:
         """Columns of the summary beyond those of the model."""
         return judgement.summary.join([module_sizes(model), closest_modules(judgement.groups)])
 
-    def _judgement(self, model: SparseGraphSVD, lines: list[str]) -> netbic.selection.Judgement:
+    def _judgement(
+        self, model: SparseGraphSVD, lines: list[str], progress: Progress, finished: Finished | None = None
+    ) -> netbic.selection.Judgement:
         """Groups of samples, and verdicts if they are wanted and the data are in memory."""
         groups = sample_groups(model, self.study)
         if not self.verdict or not model.n_components_:
@@ -86,7 +118,7 @@ class Extras:
         if self.study.expression.is_lazy:
             lines.append("no verdicts: they need the data in memory (without --dask)")
             return netbic.selection.Judgement(groups, None)
-        verdicts = self._verdicts(model)
+        verdicts = self._verdicts(model, progress, finished)
         if self._enough_samples:
             lines.append(verdicts.verdict)
         return netbic.selection.Judgement(groups, verdicts)
@@ -97,25 +129,32 @@ class Extras:
         n_units = self.study.expression.shape[0] if self.units is None else self.units.max() + 1
         return bool(n_units >= netbic.selection.FEWEST_SAMPLES)
 
-    def _verdicts(self, model: SparseGraphSVD) -> Verdicts:
+    def _n_pairs(self, n_modules: int) -> int:
         n_samples, n_genes = self.study.expression.shape
-        affordable = VERDICT_SECONDS / (_SECONDS_PER_ENTRY * n_samples * n_genes * model.n_components_)
-        n_pairs = int(min(max(affordable, _PAIRS[0]), _PAIRS[1]))
+        affordable = VERDICT_SECONDS / (_SECONDS_PER_ENTRY * n_samples * n_genes * n_modules)
+        return int(min(max(affordable, _PAIRS[0]), _PAIRS[1]))
+
+    def _verdicts(self, model: SparseGraphSVD, progress: Progress, finished: Finished | None) -> Verdicts:
+        n_pairs = self._n_pairs(model.n_components_)
         if self._enough_samples:
             echo("judging the modules in halves of the samples (--no-verdict skips this) ...", self.silent)
-        with progress_bar("pairs of halves", n_pairs, 0, self.silent) as update:
-            return netbic.selection.verdicts(
-                model,
-                self.study.X,
-                groups=self.units,
-                n_pairs=n_pairs,
-                progress=lambda done, _: update(done),
-                random_state=self.seed,
-                n_jobs=self.jobs,
-            )
+            progress.update("pairs", 0, n_pairs)
+        return netbic.selection.verdicts(
+            model,
+            self.study.X,
+            groups=self.units,
+            n_pairs=n_pairs,
+            progress=partial(progress.update, "pairs"),
+            finished=finished,
+            random_state=self.seed,
+            n_jobs=self.jobs,
+        )
 
-    def write_report(self, model: SparseGraphSVD, folder: Path, record: dict[str, Any]) -> Iterator[str]:
+    def write_report(
+        self, model: SparseGraphSVD, folder: Path, record: dict[str, Any], progress: Progress
+    ) -> Iterator[str]:
         """Write the report if it is wanted and its libraries are installed; a fit does not fail without them."""
+        progress.update("report", 0, 1)
         if self.report and (missing := netbic.report.missing_library()):
             install = f'pip install "netbic[report]", then netbic report {self.out}'
             yield f"no report was written: it needs {missing}. Run {install}"
@@ -138,29 +177,32 @@ class Extras:
         wanted = [add for add, asked in steps.items() if asked and model.n_components_]
         if not wanted and (not self.report or self._has("report.html")):
             return
-        with netbic.io.locked(out):
+        size = Fitting(*self.study.expression.shape, model.n_components_)
+        with netbic.io.locked(out), Progress(self.stages(size), self.silent) as progress:
             if not self._has("heatmaps.npz"):
                 netbic.report.write_heatmaps(out, model, self.study.X)
             for add in wanted:
-                yield from add(model)
-            yield from self.write_report(model, out, netbic.io.finished_record(out) or {})
+                yield from add(model, progress)
+            yield from self.write_report(model, out, netbic.io.finished_record(out) or {}, progress)
         if not self.report:
             echo_report_is_older(out, self.silent)
 
     def _has(self, name: str) -> bool:
         return (self.out / name).is_file()
 
-    def _add_verdicts(self, model: SparseGraphSVD) -> Iterator[str]:
+    def _add_verdicts(self, model: SparseGraphSVD, progress: Progress) -> Iterator[str]:
         lines = list[str]()
-        judgement = self._judgement(model, lines)
+        judgement = self._judgement(model, lines, progress)
         judgement.write(self.out, netbic.storage.summary_with(model, self._columns(model, judgement)))
         yield from lines
 
-    def _add_gene_sets(self, model: SparseGraphSVD) -> Iterator[str]:
+    def _add_gene_sets(self, model: SparseGraphSVD, progress: Progress) -> Iterator[str]:
+        progress.update("tables", 0, 1)
         yield from self._enrichment(model, self.out)
         self._record({"gene_sets": self.gene_sets_file})
 
-    def _add_associations(self, model: SparseGraphSVD) -> Iterator[str]:
+    def _add_associations(self, model: SparseGraphSVD, progress: Progress) -> Iterator[str]:
+        progress.update("tables", 0, 1)
         if self.sample_table is not None:
             yield from self.sample_table.write(model, self.out, self.out, *netbic.association.stored_scores(self.out))
             self._record(self.sample_table.recorded())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -25,13 +26,14 @@ from netbic.cli.command import (
     mark_resumable,
     preprocesses_data,
     preprocessing,
-    progress_bar,
     reads_a_study,
     split_lists,
     take,
 )
 from netbic.cli.covariates import coded_lines, covariate_names, covariates_option, read_covariates
+from netbic.cli.durations import Fitting, n_parallel
 from netbic.cli.extras import VERDICT_SECONDS, Extras
+from netbic.cli.progress import Progress
 from netbic.cli.summary import summary_json, summary_lines
 from netbic.cli.wording import counted, in_genes
 
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from netbic.estimators import SparseGraphSVD
+    from netbic.selection import StageProgress
     from netbic.storage import Run
     from netbic.study import Study
 
@@ -362,16 +365,19 @@ def _find_modules(
     study, silent, lines = extras.study, extras.silent, list[str]()
     if run.known:
         echo(f"continuing after {counted(len(run.known), 'module')}", silent)
-    if modelling.auto:
-        for reason in _choose(model, study, run, modelling, silent, covariates):
-            echo(reason, silent)
-    with progress_bar("modules", model.n_components, len(run.known), silent) as update:
+    size = Fitting(*study.expression.shape, model.n_components, n_parallel(modelling.jobs), modelling.restarts)
+    choices = size.choices(study.graph is not None) if modelling.auto and run.chosen is None else {}
+    with Progress(choices | size.modules() | extras.stages(size), silent) as progress:
+        if modelling.auto:
+            for reason in _choose(model, study, run, modelling, extras.choice_reporter(size, progress), covariates):
+                echo(reason, silent)
+        progress.update("modules", len(run.known), model.n_components)
         run.fit(
             model,
             study,
-            update,
-            write_extra=lambda folder: extras.write(model, folder, lines),
-            write_report=lambda folder, record: lines.extend(extras.write_report(model, folder, record)),
+            partial(progress.update, "modules", total=model.n_components),
+            write_extra=lambda folder: extras.write(model, folder, lines, progress, run.finished),
+            write_report=lambda folder, record: lines.extend(extras.write_report(model, folder, record, progress)),
             covariates=covariates,
         )
     if modelling.smoothing == "cv":
@@ -387,18 +393,19 @@ def _choose(
     study: Study,
     run: Run,
     modelling: ModelOptions,
-    silent: bool,
+    progress: StageProgress,
     covariates: pd.DataFrame | None,
 ) -> list[str]:
     """Set the model's parameters from the data; returns the reasons. A resumed run reads them from its checkpoint."""
     kept = run.chosen
     if kept is None:
-        echo("choosing sizes, number of modules and smoothness (hundreds of fits) ...", silent)
         chosen = netbic.selection.choose_settings(
             model,
             study.X,
             covariates=covariates,
             most=modelling.modules,
+            progress=progress,
+            finished=run.finished,
             random_state=modelling.seed,
             n_jobs=modelling.jobs,
         )

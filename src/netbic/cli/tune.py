@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -24,12 +25,13 @@ from netbic.cli.command import (
     echo,
     preprocesses_data,
     preprocessing,
-    progress_bar,
     reads_a_study,
     split_lists,
     take,
 )
 from netbic.cli.covariates import CovariateOptions, covariate_lines, covariates_option
+from netbic.cli.durations import Fitting, n_parallel
+from netbic.cli.progress import Progress
 from netbic.cli.wording import OPTIONS, in_genes
 
 if TYPE_CHECKING:
@@ -66,7 +68,7 @@ class TuneCommand(Command):
 
     resume_hint = restart_hint = "run the same command again to continue"
     groups: ClassVar[dict[str, str]] = {
-        "Main options": "graph out modules genes samples smoothness criterion folds best force",
+        "Main options": "graph out modules genes samples smoothness criterion folds best resume force",
         "Sample table": "sample_info covariates types",
         "Reading the expression data": READING,
         "Reading the network": NETWORK,
@@ -109,6 +111,11 @@ class TuningOptions:
     def n_fits(self, grid: dict[str, list[Any]]) -> int:
         """Number of fits of the whole grid."""
         return math.prod(map(len, grid.values())) * (1 if self.criterion == "bic" else self.folds)
+
+    @property
+    def n_processes(self) -> int:
+        """Number of fits that run at the same time; for a cluster, as many as it may have on this machine."""
+        return n_parallel(self.jobs)
 
     def parameters(self) -> dict[str, Any]:
         """Parameters of `selection.tune`."""
@@ -174,11 +181,12 @@ class TuningOptions:
 )
 @click.option("--seed", default=0, type=click.IntRange(0), help="Random seed for the folds.")
 @reads_a_study
+@click.option("--resume", is_flag=True, help="Continue an interrupted tuning; this is done without the option as well.")
 @click.option("--force", is_flag=True, help="Replace the results of an earlier tuning in the folder.")
 @click.option("--quiet", is_flag=True, help="Print only errors.")
 @click.option("--json", "as_json", is_flag=True, help="Print only the result, as JSON.")
 def tune(
-    expression: str, graph: str | None, out: Path, force: bool, quiet: bool, as_json: bool, **options: Any
+    expression: str, graph: str | None, out: Path, resume: bool, force: bool, quiet: bool, as_json: bool, **options: Any
 ) -> None:
     """Choose sizes and smoothness for EXPRESSION by cross-validation: by how well modules explain held-out data.
 
@@ -252,8 +260,11 @@ def _tuned(
     grid = asked.grid(model, study.expression.shape)
     parameters = asked.parameters() | {"checkpoint": checkpoint, "covariates": covariates}
     try:
-        with client_of(asked.dask), progress_bar("fits", asked.n_fits(grid), 0, silent) as update:
-            parameters["progress"] = lambda done, total: update(done)
+        size = Fitting(*study.expression.shape, asked.modules, asked.n_processes)
+        n_fits, known = asked.n_fits(grid), _n_entries(checkpoint)
+        with client_of(asked.dask), Progress(size.tuning(n_fits, asked.folds), silent) as progress:
+            progress.update("fits", known, n_fits)
+            parameters["progress"] = partial(progress.update, "fits")
             return netbic.selection.tune(model, study.X, grid, **parameters)
     except netbic.storage.CheckpointMismatch as problem:
         remedy = "use the same options, choose another folder, or use --force to start again"
@@ -264,6 +275,11 @@ def _tuned(
         raise click.ClickException(in_genes(str(problem))) from None
     except ClusterError as problem:
         raise click.ClickException(f"{problem} ({TuneCommand.resume_hint})") from None
+
+
+def _n_entries(checkpoint: Path) -> int:
+    """Number of finished fits in a checkpoint."""
+    return max(0, checkpoint.read_bytes().count(b"\n") - 1) if checkpoint.is_file() else 0
 
 
 def _conclusion(tuning: Tuning, n_modules: int, covariates: str | None, out: Path) -> list[str]:

@@ -3,10 +3,12 @@
 from netbic.deprecation import earlier_names
 from netbic.estimators import StableModules
 from netbic.selection.auto import AutoSVD, Chosen, choose_settings
+from netbic.selection.auto import StageProgress as StageProgress
 from netbic.selection.choice import printable as printable
 from netbic.selection.choice import standard_error_of_difference as standard_error_of_difference
 from netbic.selection.consensus import Consensus, consensus
 from netbic.selection.error_bounds import expected_false, pcer_threshold, threshold_for
+from netbic.selection.finished import Finished as Finished
 from netbic.selection.graph_value import GraphValue, graph_value
 from netbic.selection.grid import default_grid
 from netbic.selection.groups import SampleGroups, group_summary, sample_groups

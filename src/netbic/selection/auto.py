@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
@@ -12,12 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 from netbic.arrays import Array, Matrix, RandomState, checked, is_sparse, to_dense
 from netbic.estimators import Design, SparseGraphSVD, check_count, covariates_of, has_missing, unwrapped
 from netbic.methods import usual_settings, why_not_adaptive
-from netbic.penalties import DIAGNOSTICS
+from netbic.selection.finished import Finished
 from netbic.selection.fits import Jobs, executor_for, local_jobs
 from netbic.selection.graph_value import GraphValue, graph_value
 from netbic.selection.grid import Parameters
+from netbic.selection.identified_sizes import Sizes, not_identified
 from netbic.selection.n_modules import n_modules
 from netbic.selection.resampling import draw_seed, fitted_to, seeded
+
+StageProgress = Callable[[str, int, int], object]
 
 _DENSE_ENTRIES = 100_000_000  # a sparse matrix with up to this many entries is made dense, to flip signs
 _MIN_SAMPLES = 4  # for folds of two samples each
@@ -50,6 +56,8 @@ def choose_settings(
     most: int = 10,
     n_permutations: int = 19,
     n_rewired: int = 19,
+    progress: StageProgress | None = None,
+    finished: Finished | None = None,
     random_state: RandomState = None,
     n_jobs: Jobs = None,
 ) -> Chosen:
@@ -79,6 +87,13 @@ def choose_settings(
         Maximum number of modules.
     n_permutations, n_rewired : int
         See `n_modules` and `graph_value`.
+    progress : function, optional
+        Called when a stage begins and after each fit, in the calling thread, with the name of the stage ("sizes",
+        "number", "smoothing" or "graph"), the number of its finished fits and the number of all its fits, as far as it
+        is known. "sizes" counts modules; it begins again when their number is known.
+    finished : mutable mapping, optional
+        Results of finished fits: those in it are not computed again, others are added. If it is stored somewhere, an
+        interrupted choice can be continued; data and parameters must then be the same.
     random_state : None, int or numpy.random.Generator
     n_jobs : int or "dask", optional
         Threads (default: all cores, unless X is small), or the workers of the current Dask client; the result does not
@@ -104,7 +119,12 @@ def choose_settings(
         warnings.simplefilter("ignore")  # they are about trial fits; the final fit gives its own
         dense = _dense(X)
         model.prepared(X, given)  # bad data are refused before anything is fitted
-        return _Chooser(model, X, dense, given, most, n_permutations, n_rewired, seed, n_jobs).choose()
+        numbers = (most, n_permutations, n_rewired, seed)
+        return _Chooser(model, X, dense, given, *numbers, n_jobs, progress or _silent, finished).choose()
+
+
+def _silent(stage: str, done: int, total: int) -> None:
+    """Report nothing."""
 
 
 def _dense(X: Matrix) -> Array:
@@ -138,6 +158,8 @@ class _Chooser:
     n_rewired: int
     seed: int
     n_jobs: Jobs
+    progress: StageProgress
+    finished: Finished | None
 
     def choose(self) -> Chosen:
         """Sizes as the data identify them (or as the model states them), number of modules and graph."""
@@ -152,13 +174,14 @@ class _Chooser:
             return self._with_fixed_sizes(_Step({}, "Sizes: as given.")), False
         settings = usual_settings(self.dense.shape, self.model)
         if reason := why_not_adaptive(self.dense.shape, self.model):
-            return self._with_fixed_sizes(_Step(settings, _not_identified(reason, settings["n_columns"]))), False
+            return self._with_fixed_sizes(_Step(settings, not_identified(reason, settings["n_columns"]))), False
         return self._with_adaptive_sizes(settings)
 
     def _with_adaptive_sizes(self, settings: Parameters) -> tuple[list[_Step], bool]:
         """Sizes as the data identify them, number of modules and graph; and whether most sizes are identified."""
         penalty = settings["column_penalty"]
         model = clone(self.model).set_params(n_components=1, **settings)
+        self.progress("sizes", 0, self.most)
         if self._needs_scaling(model):
             settings["scale"] = True
         model.set_params(**settings)
@@ -166,7 +189,9 @@ class _Chooser:
         stands_out = bool(number.settings)
         if not stands_out:
             number = _Step({"n_components": 1}, f"{number.reason} One module is fitted anyway; it is probably noise.")
+        self.progress("sizes", 0, number.settings["n_components"])
         fitted = self._fitted(model.set_params(**number.settings))
+        self.progress("sizes", model.n_components, model.n_components)
         number = _without_weak(fitted, number) if stands_out else number
         model.set_params(**number.settings)
         sizes = Sizes.of(fitted, number.settings["n_components"], penalty.fallback)
@@ -200,18 +225,31 @@ class _Chooser:
         if not number.settings:
             number = _Step({"n_components": 1}, f"{number.reason} One module is fitted anyway; it is probably noise.")
         model.set_params(**number.settings)
+        self.progress("sizes", model.n_components, model.n_components)
         return [sizes, number] + ([] if model.column_graph is None else [self._graph(model)])
 
     def _number(self, model: SparseGraphSVD) -> _Step:
         """The number of modules that stand out; no settings if there are none."""
+        number, verdict = self._once("number", lambda: self._counted(model))
+        reason = f"Number of modules, compared with data with random signs: {verdict[0].lower()}{verdict[1:]}"
+        return _Step({"n_components": number} if number else {}, reason)
+
+    def _counted(self, model: SparseGraphSVD) -> tuple[int, str]:
+        self.progress("number", 0, self.most)
         count = n_modules(
             model, self.dense, covariates=self.covariates, most=self.most, n_permutations=self.n_permutations,
-            random_state=self.seed, n_jobs=self.n_jobs,
+            progress=partial(self.progress, "number"), finished=self.finished, random_state=self.seed,
+            n_jobs=self.n_jobs,
         )  # fmt: skip
-        reason = (
-            f"Number of modules, compared with data with random signs: {count.verdict[0].lower()}{count.verdict[1:]}"
-        )
-        return _Step({"n_components": count.n} if count.n else {}, reason)
+        return count.n, count.verdict
+
+    def _once(self, name: str, compute: Callable[[], Any]) -> Any:
+        """The result of a step as JSON: of a choice that was interrupted after it, or a new one."""
+        if self.finished is None:
+            return compute()
+        if name not in self.finished:
+            self.finished[name] = json.dumps(compute())
+        return json.loads(self.finished[name])
 
     def _graph(self, model: SparseGraphSVD) -> _Step:
         """The model's smoothness if the graph helps, otherwise 0."""
@@ -232,9 +270,11 @@ class _Chooser:
         return _Step(settings, reason)
 
     def _value(self, model: SparseGraphSVD) -> GraphValue:
+        self.progress("graph", 0, 2)
         return graph_value(
             model, self.X, covariates=self.covariates, n_rewired=self.n_rewired,
-            n_folds=min(5, self.dense.shape[0] // 2), random_state=self.seed, n_jobs=self.n_jobs,
+            n_folds=min(5, self.dense.shape[0] // 2), progress=partial(self.progress, "graph"),
+            finished=self.finished, random_state=self.seed, n_jobs=self.n_jobs,
         )  # fmt: skip
 
     def _uses(self, model: SparseGraphSVD) -> list[Parameters]:
@@ -242,71 +282,16 @@ class _Chooser:
         as_term: list[Parameters] = [{}] if model.smoothing is None else []
         if has_missing(self.X):
             return as_term
-        n_jobs = local_jobs(self.X, self.n_jobs)
-        trial = clone(model).set_params(smoothing=model.smoothing or "cv", column_smoothness=None, n_jobs=n_jobs)
-        weight = trial.prepared(self.dense if is_sparse(self.X) else self.X, self.covariates).smoothing
+        self.progress("smoothing", 0, 1)
+        weight = self._once("smoothing", lambda: self._smoothing(model))
+        self.progress("smoothing", 1, 1)
         return as_term + ([{"smoothing": weight, "column_smoothness": None}] if weight else [])
 
-
-@dataclass(frozen=True)
-class Sizes:
-    """The sizes of the modules of a fit, and where they come from.
-
-    Attributes
-    ----------
-    n, n_identified : int
-        Modules, and those whose size the data identify.
-    features : str
-        Range of the identified sizes.
-    fallback : int
-        Features of the other modules.
-    problems : str
-        Why their sizes are not identified.
-    n_with_graph : int
-        Modules in which the graph improves the likelihood.
-    """
-
-    n: int
-    n_identified: int
-    features: str
-    fallback: int
-    problems: str
-    n_with_graph: int
-
-    @classmethod
-    def of(cls, fitted: SparseGraphSVD, n: int, fallback: int) -> Sizes:
-        """The sizes of the first n modules of a fitted model."""
-        choices = fitted.choices_.query("axis == 'columns'").iloc[:n]
-        identified = choices[choices["diagnostic"] == ""]
-        found = [key for key in DIAGNOSTICS if key in set(choices["diagnostic"])]
-        problems = "; ".join(DIAGNOSTICS[key].format(axis="feature") for key in found)
-        low, high = (identified["size"].min(), identified["size"].max()) if len(identified) else (0, 0)
-        features = str(low) if low == high else f"{low} to {high}"
-        return cls(len(choices), len(identified), features, fallback, problems, int((identified["sigma"] > 0).sum()))
-
-    def reason(self, scaled: bool) -> str:
-        """The sizes in a sentence."""
-        after = " after scaling the features, whose noise differs" if scaled else ""
-        if not self.n_identified:
-            return _not_identified(self.problems or DIAGNOSTICS["weak"], self.fallback)
-        if self.n_identified == self.n:
-            return f"Sizes: the data identify them{after} ({self.features} features per module; all samples are kept)."
-        return (
-            f"Sizes: identified in {self.n_identified} of {self.n} modules{after} ({self.features} features); "
-            f"{self.fallback} features in the others ({self.problems})."
-        )
-
-    @property
-    def graph_reason(self) -> str:
-        """The use of the graph where all sizes are identified."""
-        return f"Graph: used in {self.n_with_graph} of {self.n} modules, where it improves the likelihood."
-
-
-def _not_identified(problem: str, n_columns: int) -> str:
-    return (
-        f"Sizes: the data do not identify them ({problem}); {n_columns} features per module are used. Choose another "
-        "size to see smaller or larger modules."
-    )
+    def _smoothing(self, model: SparseGraphSVD) -> float:
+        """The weight that cross-validation chooses."""
+        n_jobs = local_jobs(self.X, self.n_jobs)
+        trial = clone(model).set_params(smoothing=model.smoothing or "cv", column_smoothness=None, n_jobs=n_jobs)
+        return float(trial.prepared(self.dense if is_sparse(self.X) else self.X, self.covariates).smoothing)
 
 
 def _without_weak(fitted: SparseGraphSVD, number: _Step) -> _Step:

@@ -26,6 +26,12 @@ Job = tuple[Sequence[Kind], Sequence[Place]]
 _JOBS_PER_THREAD = 3  # with fewer of them, threads would wait for the last one
 
 
+def n_fits_of(job: Job) -> int:
+    """The number of fits of a job."""
+    graphs, places = job
+    return len(graphs) * len(places)
+
+
 class FoldFits(NamedTuple):
     """Fits with some graphs to some folds; the first two axes of each array are graphs and folds.
 

@@ -12,8 +12,9 @@ from sklearn.base import clone
 
 from netbic.arrays import Array, Floats, Matrix, RandomState, checked, is_sparse
 from netbic.estimators import SparseGraphSVD, axis_names, check_count, training_design, unwrapped
-from netbic.selection.fits import Jobs, executor_for, quiet
-from netbic.selection.graph_comparison import FoldFitter, GraphComparison
+from netbic.selection.finished import Finished, Progress, tracked
+from netbic.selection.fits import Jobs, quiet
+from netbic.selection.graph_comparison import FoldFitter, GraphComparison, n_fits_of
 from netbic.selection.resampling import (
     draw_seed,
     fallback_penalties,
@@ -95,6 +96,8 @@ def graph_value(
     n_folds: int = 5,
     n_repeats: int = 4,
     early_stopping: bool = True,
+    progress: Progress | None = None,
+    finished: Finished | None = None,
     random_state: RandomState = None,
     n_jobs: Jobs = None,
 ) -> GraphValue:
@@ -124,6 +127,12 @@ def graph_value(
         it misses 1 % of the graphs that all repeats find better than none. Rewired graphs are not needed if the graph
         is not better than none. Otherwise, five of them with one repeat, five or ten with all repeats are enough if
         the graph is clearly better (p <= 0.001) or not at all (p > 0.5): the level of 0.05 becomes at most 0.053.
+    progress : function, optional
+        Called after each fit, in the calling thread, with the number of finished fits and the number of all fits, as
+        far as it is known: it may increase, and the last fits may not be needed.
+    finished : mutable mapping, optional
+        Results of finished fits: those in it are not computed again, others are added. If it is stored somewhere, an
+        interrupted computation can be continued; data and parameters must then be the same.
     random_state : None, int or numpy.random.Generator
     n_jobs : int or "dask", optional
         Threads over folds and graphs (default: all cores, unless X is small), or the workers of the current Dask
@@ -142,7 +151,8 @@ def graph_value(
         check_count(name, number)
     if n_rewired < 3:
         raise ValueError(f"n_rewired={n_rewired}: at least 3 are needed to estimate how much rewired graphs differ")
-    executor, seed = executor_for(X, n_jobs), draw_seed(random_state)
+    executor = tracked(X, n_jobs, f"graph_value {unwrapped(model).smoothing}", progress, finished, n_fits_of)
+    seed = draw_seed(random_state)
     design = training_design(unwrapped(model), X, covariates)
     fitter = FoldFitter(*_by_position(seeded(unwrapped(model), seed), X), n_folds, seed, design)
     comparison = GraphComparison(fitter, executor)

@@ -15,10 +15,12 @@ from netbic.arrays import Array, Floats, Matrix, RandomState, checked, is_sparse
 from netbic.enrichment import is_decided, sequential_p_values
 from netbic.estimators import SparseGraphSVD, basis_of, check_count, training_design, unwrapped
 from netbic.operators import Scaler, as_operator, learn_from_observed
-from netbic.selection.fits import FitExecutor, Jobs, executor_for, local_jobs, quiet
+from netbic.selection.finished import Finished, Progress, tracked
+from netbic.selection.fits import FitExecutor, Jobs, local_jobs, quiet
 from netbic.selection.random_signs import EvenedData, Evening, with_random_signs
 from netbic.selection.resampling import fallback_penalties, seeded
 
+_AS_FITS = 3  # finding a module and preparing the residual takes about as long as so many copies
 _REFITS = 3  # few, so that a single outlier cannot dominate a module
 _ENOUGH = 3  # copies that are stronger than a module after which it does not stand out
 SIZES = ("n_rows", "n_columns", "row_penalty", "column_penalty")
@@ -69,6 +71,8 @@ def n_modules(
     n_permutations: int = 19,
     level: float = 0.05,
     early_stopping: bool = True,
+    progress: Progress | None = None,
+    finished: Finished | None = None,
     random_state: RandomState = None,
     n_jobs: Jobs = None,
 ) -> ModuleCount:
@@ -109,6 +113,12 @@ def n_modules(
         than the module, which then does not stand out: p = 3 / l if copy l is the third one (Besag and Clifford 1991).
         The number of modules is the same as with all copies, and the p-values are as valid: P(p <= a) <= a for every a
         if a residual without a module and its copies are exchangeable.
+    progress : function, optional
+        Called after each fit, in the calling thread, with the number of finished fits and the number of all fits, as
+        far as it is known: it may increase, and the last fits may not be needed.
+    finished : mutable mapping, optional
+        Results of finished fits: those in it are not computed again, others are added. If it is stored somewhere, an
+        interrupted computation can be continued; data and parameters must then be the same.
     random_state : None, int or numpy.random.Generator
     n_jobs : int or "dask", optional
         Threads over copies (default: all cores, unless X is small), or the workers of the current Dask client; the
@@ -129,7 +139,7 @@ def n_modules(
     generator = np.random.default_rng(random_state)
     single = seeded(_single(model), int(generator.integers(2**31)))
     enough = max(_ENOUGH, int(np.ceil(level * (1 + n_permutations)))) if early_stopping else None
-    test = _Test(single, n_permutations, enough, executor_for(X, n_jobs))
+    test = _Test(single, n_permutations, enough, executor := tracked(X, n_jobs, "n_modules", progress, finished))
     rows: list[tuple[int, float, float, float]] = []
     with quiet():
         design = training_design(model, X, covariates)
@@ -139,10 +149,16 @@ def n_modules(
         evening = Evening(residual, model.center in ("columns", "both"), basis, local_jobs(X, n_jobs))
         for module in range(most):
             leading, expected, p_value = test(evening.apply(residual), generator)
+            executor.finish(f"module {module + 1}", _AS_FITS * (most - module - 1), _AS_FITS)
             rows.append((module, leading.d, expected, p_value))
             if p_value > level:
                 break
             _deflate(residual, leading, evening)
+    return _count(rows, level, most)
+
+
+def _count(rows: list[tuple[int, float, float, float]], level: float, most: int) -> ModuleCount:
+    """The modules that stand out among those tested."""
     table = pd.DataFrame(rows, columns=["module", "statistic", "expected", "p_value"])
     table["q_value"] = stats.false_discovery_control(table["p_value"])
     n_significant = int((table["p_value"] <= level).sum())

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -15,21 +13,22 @@ import pandas as pd
 from scipy.stats import rankdata
 from sklearn.base import clone
 
-from netbic.arrays import Floats, Matrix, RandomState, buffers, check_choice, is_sparse
+from netbic.arrays import Matrix, RandomState, check_choice, is_sparse
 from netbic.estimators import SparseGraphSVD, axis_names, check_count, covariates_of, has_missing, training_design
+from netbic.files import JsonValue
 from netbic.graphs import Graph
+from netbic.selection.checkpoints import seed_of, task_of
 from netbic.selection.choice import RULES, Results, choice, printable, standard_errors, verdict
 from netbic.selection.criteria import CRITERIA, SplitFactory, check_varies, splits
+from netbic.selection.finished import Progress
 from netbic.selection.fits import FitExecutor, Jobs, executor_for, quiet
 from netbic.selection.grid import Grid, Parameters, named, points_of
-from netbic.selection.resampling import Names, draw_seed, fitted_to, graphs_by_position, seeded
-from netbic.storage import Checkpoint, Task, read_header, settings_of
-from netbic.study import digest
+from netbic.selection.resampling import Names, fitted_to, graphs_by_position, seeded
+from netbic.storage import Checkpoint
 
 _BATCHES = 4  # batches of a fold per process
 _PREPARATION = ("center", "scale", "missing", "low_memory", "solver", "clip")  # equal in models that share a matrix
 
-Progress = Callable[[int, int], object]
 Batch = tuple[int, list[int]]  # a fold and points of the grid
 
 
@@ -147,14 +146,15 @@ def tune(
     _check_options(model, criterion, n_folds, rule)
     executor = executor_for(X, n_jobs, processes=True)  # half of a fit is Python: threads would be slower
     with quiet():  # warnings of the final fit are shown
-        values, seed = _values(model, X, criterion), _seed(random_state, checkpoint)
+        values, seed = _values(model, X, criterion), seed_of("tuning", random_state, checkpoint)
         design = training_design(model, X, covariates)
         points = points_of(model, grid, values.shape)
         models = _models(model, points, values.shape, axis_names(X), seed)
         n_components = max(each.n_components for each in models)
         search = _Search(models, splits(criterion, values, n_folds, seed, n_components, design))
         search.check(points)
-        saved = Checkpoint(checkpoint, _task(models, values, criterion, n_folds, seed, design), _decoded)
+        settings: dict[str, JsonValue] = {"criterion": criterion, "n_folds": n_folds}
+        saved = Checkpoint(checkpoint, task_of("tuning", settings, models, values, seed, design), _decoded)
         outcomes = dict(saved.entries)
         for fold, point, outcome in search.run(frozenset(outcomes), executor):
             outcomes[point, fold] = outcome
@@ -187,12 +187,6 @@ def _values(model: SparseGraphSVD, X: Matrix, criterion: str) -> Matrix:
     return values
 
 
-def _seed(random_state: RandomState, checkpoint: Path | str | None) -> int:
-    """The seed of the folds; without a random_state that of the checkpoint, so that it can be resumed."""
-    header = read_header(checkpoint, "tuning") if random_state is None and checkpoint is not None else None
-    return draw_seed(random_state) if header is None else int(header["data"]["seed"])
-
-
 def _models(
     model: SparseGraphSVD, points: list[Parameters], shape: tuple[int, int], names: Names, seed: int
 ) -> list[SparseGraphSVD]:
@@ -208,31 +202,10 @@ def _models(
     return models
 
 
-def _task(
-    models: list[SparseGraphSVD], X: Matrix, criterion: str, n_folds: int, seed: int, design: Floats | None
-) -> Task:
-    """Everything that determines the scores."""
-    parameters = json.dumps([_fingerprint(model.get_params(deep=False)) for model in models])
-    data: dict[str, int | str] = {
-        "seed": seed,
-        "model and grid": hashlib.blake2b(parameters.encode(), digest_size=16).hexdigest(),
-        "X": digest(*buffers(X), np.array(X.shape)),
-    }
-    if design is not None:
-        data["covariates"] = digest(design)
-    return Task("tuning", {"criterion": criterion, "n_folds": n_folds}, data)
-
-
 def _decoded(entry: Any) -> tuple[tuple[int, int], Outcome]:
     """An entry of the checkpoint."""
     point, fold, *outcome = entry
     return (int(point), int(fold)), Outcome(*outcome)
-
-
-def _fingerprint(parameters: Parameters) -> Parameters:
-    """Parameters as JSON; graphs by their digests."""
-    graphs = {name: value.weights for name, value in parameters.items() if isinstance(value, Graph)}
-    return settings_of(parameters) | {name: digest(w.data, w.indices, w.indptr) for name, w in graphs.items()}
 
 
 @dataclass(frozen=True)

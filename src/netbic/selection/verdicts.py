@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Final, NamedTuple, Self
@@ -16,12 +15,12 @@ from numpy.typing import ArrayLike
 from netbic.arrays import Bools, Floats, Indices, Matrix, RandomState
 from netbic.estimators import SparseGraphSVD, check_count, check_same_data, fitted_model, is_number
 from netbic.selection.coherence import HalfMeasures, HeldOutCoherence, correlation
-from netbic.selection.fits import FitExecutor, Jobs, executor_for, quiet
+from netbic.selection.finished import Finished, Progress, TrackedExecutor, tracked
+from netbic.selection.fits import Jobs, quiet
 from netbic.selection.matching import jaccard
 from netbic.selection.resampling import draw_seed
 from netbic.solver import LOW_RANK, REPEATED
-
-Progress = Callable[[int, int], object]
+from netbic.study import digest
 
 TOO_FEW = "too few samples to tell"
 FEWEST_SAMPLES: Final = 20  # fewer leave fewer than ten in each half
@@ -98,6 +97,7 @@ def verdicts(
     early_stopping: bool = True,
     time_budget: float | None = None,
     progress: Progress | None = None,
+    finished: Finished | None = None,
     random_state: RandomState = None,
     n_jobs: Jobs = None,
 ) -> Verdicts:
@@ -139,6 +139,9 @@ def verdicts(
         used; results then depend on the speed of the machine.
     progress : function, optional
         Called after each pair, in the calling thread, with the numbers of finished pairs and of all pairs.
+    finished : mutable mapping, optional
+        Results of finished pairs: those in it are not computed again, others are added. If it is stored somewhere, an
+        interrupted computation can be continued; data and parameters must then be the same.
     random_state : None, int or numpy.random.Generator
     n_jobs : int or "dask", optional
         Threads over pairs (default: all cores, unless X is small), or the workers of the current Dask client; the
@@ -162,14 +165,15 @@ def verdicts(
         raise ValueError(f"time_budget={time_budget!r}: a number of seconds above 0 is needed, or None")
     model = fitted_model(model)
     check_same_data(model, X)
-    seed, executor, numbers = draw_seed(random_state), executor_for(X, n_jobs), _numbered(groups, X.shape[0])
+    seed, numbers = draw_seed(random_state), _numbered(groups, X.shape[0])
+    executor = tracked(X, n_jobs, f"verdicts {digest(numbers)}", progress, finished)
     n_units = int(numbers.max()) + 1
     with quiet():
         judged = HeldOutCoherence.of(model, X, numbers, seed)
         n_covariates = 0 if judged.covariates is None else judged.covariates.shape[1]
         enough = n_units - 2 * n_covariates >= FEWEST_SAMPLES and model.n_components_ > 0  # they count in each half
         relations = _Relations.of(model, judged)
-        schedule = _Schedule(n_pairs if enough else 0, time_budget, progress, relations if early_stopping else None)
+        schedule = _Schedule(n_pairs if enough else 0, time_budget, relations if early_stopping else None)
         measures = schedule.run(judged, seed, executor)
     alone = model.diagnostics_[["by_data_alone", "worst_rank"]].to_numpy(dtype=np.float64)
     units = "samples" if groups is None else "groups of samples"
@@ -196,18 +200,15 @@ class _Schedule:
 
     n_pairs: int
     time_budget: float | None
-    progress: Progress | None
     relations: _Relations | None = None
 
-    def run(self, judged: HeldOutCoherence, seed: int, executor: FitExecutor) -> list[HalfMeasures]:
+    def run(self, judged: HeldOutCoherence, seed: int, executor: TrackedExecutor) -> list[HalfMeasures]:
         """The measures of every pair."""
         start, found = perf_counter(), list[HalfMeasures]()
         while not self._is_decided(found) and (size := self._next_batch(len(found), perf_counter() - start)):
             seeds = [[seed, number] for number in range(len(found), len(found) + size)]
-            for measures in executor.map(HeldOutCoherence.measured, judged, seeds):
-                found.append(measures)
-                if self.progress is not None:
-                    self.progress(len(found), self.n_pairs)
+            executor.left = self.n_pairs - len(found) - size
+            found += executor.map(HeldOutCoherence.measured, judged, seeds)
         return found
 
     def _next_batch(self, done: int, seconds: float) -> int:

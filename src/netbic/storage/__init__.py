@@ -2,6 +2,7 @@
 
 from netbic.storage.checkpoint import Checkpoint as Checkpoint
 from netbic.storage.checkpoint import CheckpointMismatch as CheckpointMismatch
+from netbic.storage.checkpoint import SavedTexts as SavedTexts
 from netbic.storage.checkpoint import Task as Task
 from netbic.storage.checkpoint import read_header as read_header
 from netbic.storage.cohorts import write_cohort as write_cohort

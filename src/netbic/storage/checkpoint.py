@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import UserDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,7 +36,7 @@ class Task:
 
     Parameters
     ----------
-    kind : {"fit", "tuning"}
+    kind : {"fit", "tuning", "stability", "reproduction"}
     settings : dict
         Compared, and shown where they differ.
     data : dict
@@ -147,6 +148,42 @@ class Checkpoint(Generic[Entry]):
                 text = shown(line.decode(errors="replace").strip())
                 raise InputError(f"{path} is damaged (a line reads {text}): delete it to start again") from None
         return lines
+
+
+class SavedTexts(UserDict[str, str]):
+    """The texts among the entries of a checkpoint, by their names; new ones are saved as soon as they are set.
+
+    Parameters
+    ----------
+    checkpoint : Checkpoint
+        Its `decode` makes such entries by `SavedTexts.decoded`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "results.checkpoint"
+    ...     SavedTexts(Checkpoint(path, Task("stability"), SavedTexts.decoded))["first"] = "0.1"
+    ...     SavedTexts(Checkpoint(path, Task("stability"), SavedTexts.decoded))
+    {'first': '0.1'}
+    """
+
+    KEY: Final = "finished"
+
+    def __init__(self, checkpoint: Checkpoint[Any]) -> None:
+        super().__init__()
+        self._checkpoint = checkpoint
+        self.data.update(entry for entry in checkpoint.entries if isinstance(entry, tuple))
+
+    def __setitem__(self, name: str, text: str) -> None:
+        self._checkpoint.append({self.KEY: name, "result": text})
+        super().__setitem__(name, text)
+
+    @classmethod
+    def decoded(cls, entry: Any) -> tuple[str, str]:
+        """The name and the text of an entry."""
+        return str(entry[cls.KEY]), str(entry["result"])
 
 
 def read_header(path: Path | str, kind: str) -> Record | None:

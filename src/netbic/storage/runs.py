@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -23,7 +23,7 @@ from netbic.errors import InputError, one_line
 from netbic.estimators import SparseGraphSVD
 from netbic.files import FolderInUse, Record
 from netbic.solver import Module
-from netbic.storage.checkpoint import FORMAT, Checkpoint, Task, read_header
+from netbic.storage.checkpoint import FORMAT, Checkpoint, SavedTexts, Task, read_header
 from netbic.storage.model_folders import save_state
 from netbic.storage.npz import npz_arrays, npz_bytes
 from netbic.storage.state import module_arrays, module_from, state_of
@@ -44,6 +44,9 @@ class Run:
         The modules that an interrupted fit found before.
     chosen : dict or None
         The settings that it chose before (`auto.json`).
+    finished : mutable mapping
+        Texts by their names, each saved as soon as it is set: results of fits that precede or follow the search, such
+        as those of `selection.choose_settings`, which are not repeated if an interrupted fit is resumed.
     """
 
     def __init__(self, folder: Path, task: Task, inputs: Record, lock: ExitStack) -> None:
@@ -52,6 +55,7 @@ class Run:
         entries = self._checkpoint.entries
         self.known = [entry for entry in entries if isinstance(entry, Module)]
         self.chosen = next((entry for entry in entries if isinstance(entry, dict)), None)
+        self.finished: MutableMapping[str, str] = SavedTexts(self._checkpoint)
 
     @classmethod
     def open(
@@ -168,8 +172,10 @@ class Run:
         save_state(state_of(model), staged / "model")
 
 
-def _decoded(entry: Any) -> Module | Record:
-    """An entry of the checkpoint: a module, or the settings chosen before the fit."""
+def _decoded(entry: Any) -> Module | Record | tuple[str, str]:
+    """An entry of the checkpoint: a module, the settings chosen before the fit, or the result of another fit."""
+    if SavedTexts.KEY in entry:
+        return SavedTexts.decoded(entry)
     if _CHOSEN in entry:
         return dict(entry[_CHOSEN])
     return module_from(npz_arrays(Path(files.FIT_CHECKPOINT), base64.b64decode(entry["npz"], validate=True)))
