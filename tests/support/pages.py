@@ -14,6 +14,7 @@ import subprocess
 from support.commands import run
 
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```\n(?:\s*```text\n(.*?)^```)?", re.DOTALL | re.MULTILINE)
+_PROGRESS = re.compile(r"\d% done")  # such lines are printed now and then, as time passes
 _NUMBER = re.compile(r"\d+\.?\d*(?:e[-+]?\d+)?")
 
 
@@ -57,7 +58,7 @@ def _output_of_commands(code):
 
 def compare(shown, printed):
     """Raise unless all lines are the same; `...` stands for any lines."""
-    rest, skipping = [line for line in printed.splitlines() if line.strip()], False
+    rest, skipping = [line for line in printed.splitlines() if line.strip() and not _PROGRESS.search(line)], False
     for line in filter(str.strip, shown.splitlines()):
         if line.strip() == "...":
             skipping = True
