@@ -13,18 +13,19 @@ from typing import Final
 from netbic.cli.progress import Stage
 
 STARTUP: Final = 4.0  # seconds until other processes have loaded netbic
-_PREPARATION, _MODULE = 5e-8, 1e-8  # seconds of a fit per entry of X, and further ones for every module
-_SIZES = 2e-7  # of the fits that show whether the data identify sizes
-_COPIES, _COPY = 19, 7e-8  # with random signs
-_RESIDUAL, _WINSORISED = 3, 12e-8  # preparing the residual after a module counts as three fits
+_PREPARATION, _MODULE = 2.5e-8, 4e-9  # seconds of a fit per entry of X, and further ones for every module
+_SIZES = 1.5e-7  # of the fits that show whether the data identify sizes
+_COPIES, _COPY = 19, 4.5e-8  # with random signs
+_RESIDUAL, _WINSORISED = 3, 6e-8  # preparing the residual after a module counts as three fits
 _SMOOTHING_FITS = 7  # of cross-validation, in units of a fit
 _GRAPH_FITS, _MOST_GRAPH_FITS = 30, 420  # 10 if the graph is clearly no better than none, about 65 if it helps
-_FOLD = 2.0  # a fit to a fold and its score, in units of a fit
+_FOLD = 1.8  # a fit to a fold and its score, in units of a fit
+_TUNED = 2.5  # a fit of a tuning, many of which keep most genes, in units of a fit
 _BATCHES = 4  # of a fold, for each of several processes
 _SEARCH = 2.0  # the fit whose modules are written, with diagnostics, in units of a fit
-_PAIR = 1.8  # a pair of halves, in units of a fit
-_WRITING, _TABLES = 0.5, 2e-7  # seconds, and further ones per entry of X
-_REPORT, _REPORT_MODULE = 2.5, 0.15  # seconds, and further ones for every module
+_PAIR = 2.2  # a pair of halves, in units of a fit
+_WRITING, _TABLES = 0.3, 1.5e-7  # seconds, and further ones per entry of X
+_REPORT, _REPORT_MODULE = 2.2, 0.1  # seconds, and further ones for every module
 
 
 def n_parallel(jobs: int | None) -> int:
@@ -83,7 +84,7 @@ class Fitting:
 
     def tuning(self, n_fits: int, n_folds: int) -> dict[str, Stage]:
         """Stages of `selection.tune`; processes report several fits to a fold at once."""
-        seconds, batch = self.fit(0.8) / self.n_threads, n_fits / (_BATCHES * n_folds)
+        seconds, batch = _TUNED * self.fit(0.8) / self.n_threads, n_fits / (_BATCHES * n_folds)
         at_once, startup = (max(1, int(batch)), STARTUP) if self.n_threads > 1 else (1, 0.0)
         fits = Stage("fitting settings to folds", seconds, n_fits, 0, at_once, startup)
         return {"fits": fits, "last": Stage("fitting the chosen setting", self.fit())}

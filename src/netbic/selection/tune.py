@@ -245,6 +245,9 @@ class _Search:
         for fold in range(len(self.splits)):
             remaining = [point for point in range(len(self.models)) if (point, fold) not in finished]
             for group in self._groups(remaining):
+                if fold == 0 and n_parallel > 1:  # the fastest and the slowest fit show early how long it will take
+                    yield from ((fold, [point]) for point in dict.fromkeys((group[-1], group[0])))
+                    group = group[1:-1]
                 n_batches = 1 if n_parallel == 1 else min(len(group), _BATCHES * n_parallel)
                 # Interleaved, because neighbouring points of the grid take about the same time.
                 yield from ((fold, group[first::n_batches]) for first in range(n_batches))
