@@ -1,6 +1,6 @@
 """How long the stages of a command are expected to take.
 
-Times are seconds of one core of a usual computer. `netbic.cli.progress` compares them with the time that the first
+Times are seconds of one core of a usual computer. `progress.py` compares them with the time that the first
 steps take and corrects the rest; what matters most is that the stages have the right proportions. They were measured
 on 516 x 3,195 to 592 x 17,471 samples x genes, with default settings.
 """
@@ -18,7 +18,7 @@ _SIZES = 1.5e-7  # of the fits that show whether the data identify sizes
 _COPIES, _COPY = 19, 4.5e-8  # with random signs
 _RESIDUAL, _WINSORISED = 3, 6e-8  # preparing the residual after a module counts as three fits
 _SMOOTHING_FITS = 7  # of cross-validation, in units of a fit
-_GRAPH_FITS, _MOST_GRAPH_FITS = 30, 420  # 10 if the graph is clearly no better than none, about 65 if it helps
+_GRAPH_FITS, _MOST_GRAPH_FITS = 22, 420  # 10 if the graph is clearly no better than none, about 65 if it helps
 _FOLD = 1.8  # a fit to a fold and its score, in units of a fit
 _TUNED = 2.5  # a fit of a tuning, many of which keep most genes, in units of a fit
 _BATCHES = 4  # of a fold, for each of several processes

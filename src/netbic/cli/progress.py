@@ -83,7 +83,7 @@ def in_words(seconds: float) -> str:
 class Schedule:
     """Stages one after another, and the time that is left.
 
-    Every stage has an expected time, which depends on the size of the data (`netbic.cli.durations`). The pace is the
+    Every stage has an expected time, which depends on the size of the data (`durations.py`). The pace is the
     time spent so far relative to what was expected for it; in the beginning it is close to 1. The rest of the current
     stage is expected to take as long as its own steps took so far, later stages as long as expected, times the pace.
     Steps in progress count as far as their expected time has passed.
