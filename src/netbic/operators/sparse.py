@@ -57,7 +57,7 @@ class SparseOperator(DataOperator):
     def normal(self, vectors: Floats, correct: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
         """X'w and w, for w = correct(X v)."""
         images = correct(np.asarray(self._rows @ vectors.astype(self.dtype, copy=False), dtype=np.float64))
-        products = self._columns.T @ images.astype(self.dtype, copy=False)
+        products = self._rows.T @ images.astype(self.dtype, copy=False)
         return np.asarray(products, dtype=np.float64), images
 
     def left_products(self, vectors: Floats) -> Floats:

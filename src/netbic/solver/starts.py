@@ -33,10 +33,10 @@ _GRAM_SIZE = 4096  # short sides up to this have a Gram matrix; beyond, products
 # modules: in `simulate.cohort` (strength 0.7) the genes' mean F1 is 0.77 at 1e-4 and 1e-3, 0.72 at 1e-2
 # and 0.60 at 5e-2.
 _TOLERANCE = 1e-3
-_GRAM_SUBSPACE, _PASS_SUBSPACE = (20, 8), (56, 24)  # size of the subspace at most, and after a restart
+_GRAM_SUBSPACE, _PASS_SUBSPACE = (20, 8), (64, 24)  # size of the subspace at most, and after a restart
 _BLOCK = 8  # directions that are multiplied in one pass over X for the first start
-_STEPS = (6, 2)  # passes over X for the first start, and at most for each later one
-_LOOSER = 1.5  # residual of later starts, in units of that of the first one
+_STEPS = (7, 2)  # passes over X for the first start, and at most for each later one
+_LATER_ERROR = 0.8  # residual of later starts, in units of that of the first one; larger values lose weak modules
 _SVD_SIZE = 16  # up to this many rows or columns the matrix is made dense: too small for ARPACK
 
 Pair = tuple[Vector, Vector]
@@ -120,7 +120,7 @@ class Starts:
             return _TOLERANCE, 40
         if not self._subspace.size:
             return _TOLERANCE, _STEPS[0]
-        return max(_TOLERANCE, _LOOSER * self._subspace.first_error), _STEPS[1]
+        return max(_TOLERANCE, _LATER_ERROR * self._subspace.first_error), _STEPS[1]
 
     def _product(self, operator: Corrected) -> Product:
         """The product with XX' or X'X: by the Gram matrix, or by one pass over the data."""
