@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from netbic.cli import progress
 from support.shared_data import shared_folder
 
 settings.register_profile("steady", derandomize=True, deadline=None, database=None, print_blob=True)
@@ -17,3 +18,9 @@ def real_data() -> Path:
     if folder is None:
         pytest.skip("needs the real data: set NETBIC_DATA to their folder")
     return folder
+
+
+@pytest.fixture(autouse=True)
+def no_progress_lines(monkeypatch) -> None:
+    """Whether a command prints progress depends on its time, so it must not in tests that compare output."""
+    monkeypatch.setattr(progress, "_FIRST", 1e9)
