@@ -28,7 +28,13 @@ GENERATOR = np.random.default_rng(0)
 
 def always(factor=1):
     """Use working sets of this size even where they do not pay."""
-    own = {"_is_worth_it": lambda u, v: True, "_FACTOR": factor, "_LARGEST_SHARE": 1.0, "_LEAST_READ": 0}
+    own = {
+        "_is_worth_it": lambda u, v: True,
+        "_FACTOR": factor,
+        "_LARGEST_SHARE": 1.0,
+        "_LEAST_READ": 0,
+        "_UNCHANGED": 1,
+    }
     return mock.patch.multiple(working_sets, **own)
 
 
@@ -177,12 +183,12 @@ def test_a_set_is_made_again_only_if_it_does_not_contain_the_vectors():
     rows, columns = Side(L0(20)), Side(L0(10))
     state = next(rounds(operator, rows, columns, Vector.of(np.ones(20)), Vector.of(X[0])))
     sets = WorkingSets()
-    first = sets.for_state(operator, rows, columns, state, same_supports=False)
+    first = sets.for_state(operator, rows, columns, state, unchanged=0)
     assert first.operator.shape == (20, 30)
-    assert sets.for_state(operator, rows, columns, state, same_supports=False) is first
+    assert sets.for_state(operator, rows, columns, state, unchanged=0) is first
     other = next(rounds(operator, rows, columns, Vector.of(np.eye(20)[7]), Vector.of(-X[3])))
-    assert sets.for_state(operator, rows, columns, other, same_supports=False) is not first
-    assert sets.for_state(Scaler.learn(data, None, False).operator(data), rows, columns, other, False) is not first
+    assert sets.for_state(operator, rows, columns, other, unchanged=0) is not first
+    assert sets.for_state(Scaler.learn(data, None, False).operator(data), rows, columns, other, 0) is not first
 
 
 def test_few_rows_and_columns_use_sets_of_the_supports_at_the_end():
@@ -192,8 +198,8 @@ def test_few_rows_and_columns_use_sets_of_the_supports_at_the_end():
     for kept, shape in ((100, (100, 120)), (10, None)):  # few entries are read anyway if few are kept
         rows, columns = Side(L0(kept)), Side(L0(kept + kept // 5))
         state = next(rounds(operator, rows, columns, Vector.of(np.ones(500)), Vector.of(X[0])))
-        assert WorkingSets().for_state(operator, rows, columns, state, same_supports=False) is None
-        part = WorkingSets().for_state(operator, rows, columns, state, same_supports=True)
+        assert WorkingSets().for_state(operator, rows, columns, state, unchanged=0) is None
+        part = WorkingSets().for_state(operator, rows, columns, state, unchanged=6)
         assert (None if part is None else part.operator.shape) == shape
 
 

@@ -132,9 +132,9 @@ class _Iteration:
         """At most `most` rounds."""
         objectives: list[float] = []
         cycles, extrapolation = CycleDetector(), Extrapolation()
-        states, same = self._rounds(state, feasible), False
+        states, unchanged = self._rounds(state, feasible), 0  # number of rounds that have left both supports the same
         while len(objectives) < most:
-            if (inner := self._on_working_set(state, most - len(objectives) - 1, same)) is not None:
+            if (inner := self._on_working_set(state, most - len(objectives) - 1, unchanged)) is not None:
                 objectives.extend(inner.objectives)
                 if self._is_enough(inner, state):
                     return replace(inner, objectives=np.array(objectives))
@@ -144,6 +144,7 @@ class _Iteration:
             if state.is_empty:
                 return Solution(state, "empty", np.array(objectives))
             same = state.u.has_support_of(previous.u) and state.v.has_support_of(previous.v)
+            unchanged = unchanged + 1 if same else 0
             if self._has_converged(state, previous):
                 flipped = with_positive_d(state, self.rows, self.columns)
                 if flipped is state:
@@ -181,11 +182,11 @@ class _Iteration:
             return None
         return further if not further.is_empty and further.objective > state.objective else None
 
-    def _on_working_set(self, state: State, most: int, same_supports: bool) -> Solution | None:
+    def _on_working_set(self, state: State, most: int, unchanged: int) -> Solution | None:
         """The result of rounds on a working set; None if there is no such set, or if a vector becomes empty."""
         if self.sets is None or self.solver != "auto" or most < 1 or not isinstance(self.operator, Corrected):
             return None
-        part = self.sets.for_state(self.operator, self.rows, self.columns, state, same_supports)
+        part = self.sets.for_state(self.operator, self.rows, self.columns, state, unchanged)
         if part is None:
             return None
         inner = _Iteration(part.operator, *part.sides(self.rows, self.columns), "auto", self.tol)

@@ -31,6 +31,7 @@ from netbic.solver.vectors import State, Vector
 _FACTOR = 3  # entries of a working set, in units of those that are kept
 _LARGEST_SHARE = 0.5  # of the entries of an axis; beyond, all of them are used
 _LESS = 4  # times less is read to copy a working set than in a round on all of X
+_UNCHANGED = 6  # rounds with the same supports after which a working set of these supports is made
 _LEAST_READ = 100_000  # entries read by a round on all of X; below, it is as fast as any other
 _MOST_ENTRIES = 1 << 26  # of the small matrix
 
@@ -43,9 +44,12 @@ class WorkingSets:
         self._last: WorkingSet | None = None
 
     def for_state(
-        self, operator: Corrected, rows: Side, columns: Side, state: State, same_supports: bool
+        self, operator: Corrected, rows: Side, columns: Side, state: State, unchanged: int
     ) -> WorkingSet | None:
-        """The working set for the rounds after this state; None if they should be on all of X."""
+        """The working set for the rounds after this state; None if they should be on all of X.
+
+        `unchanged` is the number of rounds that have left both supports the same.
+        """
         if state.row_scores is None or state.column_scores is None or not operator.can_be_cut:
             return None
         if _read(state.u, state.v) < _LEAST_READ:
@@ -53,8 +57,10 @@ class WorkingSets:
         if any(side.penalty.restricted() is None for side in (rows, columns)):
             return None
         if not _is_worth_it(state.u, state.v):
+            if unchanged < _UNCHANGED:
+                return None
             parts = Part.of(state.u.size, state.u.support), Part.of(state.v.size, state.v.support)
-            return WorkingSet.made(operator, *parts) if same_supports else None
+            return WorkingSet.made(operator, *parts)
         if self._operator is not operator or self._last is None or not self._last.contains(state):
             parts = _best(rows, state.u, state.row_scores), _best(columns, state.v, state.column_scores)
             self._operator, self._last = operator, WorkingSet.made(operator, *parts)
