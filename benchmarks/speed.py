@@ -105,7 +105,7 @@ def precision_and_memory(X, graph):
 
 
 class CountingOperator(SparseOperator):
-    """Counts passes: one X v and one X'u with full vectors; a product with a subset counts as its share of a pass."""
+    """Counts passes: X v and X'u with full vectors, one or several; a subset of rows or columns counts as its share."""
 
     passes = 0.0
 
@@ -116,6 +116,10 @@ class CountingOperator(SparseOperator):
     def rmatvec(self, support, values):
         self._count(support.size / self.shape[0])
         return super().rmatvec(support, values)
+
+    def normal(self, vectors, correct):
+        CountingOperator.passes += 1.0
+        return super().normal(vectors, correct)
 
     def _count(self, share):
         CountingOperator.passes += 0.5 * (share if share < 0.3 else 1.0)

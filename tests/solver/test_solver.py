@@ -14,7 +14,7 @@ from netbic.solver import DEFLATIONS, Side, Solution, State, Vector, rounds, sol
 from netbic.solver.half_step import candidate, half_step
 from netbic.solver.restarts import ModuleProblem, Settings
 from netbic.solver.search import Module, deflation_terms
-from netbic.solver.starts import Direction, Starts, exact_direction
+from netbic.solver.starts import Direction, Starts, Subspace, exact_direction
 from support.operator_entries import entries_of
 from support.problems import matrices, penalty_with_objective, random_graph, signs, terms
 from support.simulations import f1, one_module
@@ -201,6 +201,30 @@ def test_starts_by_passes_over_a_matrix_with_two_long_sides(monkeypatch):
         starts.deflate(operator, left, right, X @ right)
         operator = operator.minus(left, right, X @ right)
         X = X - np.outer(left, right)
+
+
+def test_a_subspace_is_compressed_when_a_block_does_not_fit():
+    """Directions that the subspace contains already are dropped, so that it need not be full."""
+    generator = np.random.default_rng(7)
+    A = generator.standard_normal((40, 40))
+    A = A @ A.T
+    subspace = Subspace(generator.standard_normal((4, 40)), 10, 5)
+    value, vector = subspace.leading(lambda Q: A @ Q, 1e-6, 60)
+    assert subspace.size <= 10
+    assert value == pytest.approx(np.linalg.eigvalsh(A)[-1], rel=1e-6)
+    assert np.linalg.norm(A @ vector - value * vector) <= 1e-5 * value
+    partly = Subspace(generator.standard_normal((4, 40)), 10, 5)
+    partly._add(np.eye(40)[:7], lambda Q: A @ Q)
+    partly._compress()
+    assert partly.size == 5
+    np.testing.assert_allclose(partly._products[:5], partly._basis[:5] @ A, atol=1e-10)
+
+
+def test_the_exact_start_of_single_precision_data_with_two_long_sides(monkeypatch):
+    monkeypatch.setattr("netbic.solver.starts._GRAM_SIZE", 10)
+    X = np.random.default_rng(0).standard_normal((80, 90)).astype(np.float32)
+    model = SparseGraphSVD(1, n_rows=30, n_columns=30, solver="aisp", max_iter=2000).fit(X)
+    assert model.singular_values_[0] > 0
 
 
 def test_an_exhausted_matrix_of_some_size_ends_the_search():

@@ -131,7 +131,7 @@ class Extras:
 
     def _n_pairs(self, n_modules: int) -> int:
         n_samples, n_genes = self.study.expression.shape
-        affordable = VERDICT_SECONDS / (_SECONDS_PER_ENTRY * n_samples * n_genes * n_modules)
+        affordable = VERDICT_SECONDS / (_SECONDS_PER_ENTRY * n_samples * n_genes * max(n_modules, 1))
         return int(min(max(affordable, _PAIRS[0]), _PAIRS[1]))
 
     def _verdicts(self, model: SparseGraphSVD, progress: Progress, finished: Finished | None) -> Verdicts:

@@ -260,8 +260,8 @@ class ModelOptions:
 @click.option(
     "--verdict/--no-verdict",
     default=True,
-    help="Judge each module in samples that were not used to find it: ten fits to halves of the samples, or fewer (at "
-    f"least three) if the data are so large that they would take longer than about {VERDICT_SECONDS} seconds.",
+    help="Judge each module in samples that were not used to find it: six to ten fits to halves of the "
+    f"samples, or fewer (at least three) if they would take longer than about {VERDICT_SECONDS} seconds.",
 )
 @click.option("--report/--no-report", default=True, help="Write DIR/report.html.")
 @click.option(

@@ -42,7 +42,7 @@ class ReproduceCommand(Command):
 @click.option("--replicates", default=50, type=click.IntRange(2), help="Number of simulated matrices per setting.")
 @click.option("--jobs", default=-1, type=Jobs(), help="Number of processes for the simulation; -1 means all cores.")
 @click.option("--seed", default=0, type=click.IntRange(0), help="Random seed.")
-@click.option("--resume", is_flag=True, help="Continue after an interruption; this is done without the option as well.")
+@click.option("--resume", is_flag=True, help="Continue after an interruption (this is also the default).")
 @click.option("--quiet", is_flag=True, help="Print only errors.")
 def reproduce(
     part: str, out: Path, data: Path | None, replicates: int, jobs: int, seed: int, resume: bool, quiet: bool

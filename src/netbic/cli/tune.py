@@ -181,7 +181,7 @@ class TuningOptions:
 )
 @click.option("--seed", default=0, type=click.IntRange(0), help="Random seed for the folds.")
 @reads_a_study
-@click.option("--resume", is_flag=True, help="Continue an interrupted tuning; this is done without the option as well.")
+@click.option("--resume", is_flag=True, help="Continue an interrupted tuning (this is also the default).")
 @click.option("--force", is_flag=True, help="Replace the results of an earlier tuning in the folder.")
 @click.option("--quiet", is_flag=True, help="Print only errors.")
 @click.option("--json", "as_json", is_flag=True, help="Print only the result, as JSON.")

@@ -52,7 +52,9 @@ class DenseOperator(DataOperator):
         if self._columns.flags.c_contiguous:
             lines = self._columns.take(columns, axis=0)
             return (lines if rows.size == self.shape[0] else lines.take(rows, axis=1)).T
-        return self._rows.take(rows, axis=0).take(columns, axis=1)
+        return self._rows[
+            np.ix_(rows, columns)
+        ]  # X is stored in one order only: copying whole lines could copy all of it
 
     def matvec(self, support: Indices, values: Floats) -> Floats:
         """X v, reading the supported columns only."""

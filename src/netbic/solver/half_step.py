@@ -70,6 +70,10 @@ class Side:
         """Whether scores are magnitudes, to which the signs of z are added in the end."""
         return not (self.signed or self.penalty.nonnegative)
 
+    def magnitudes(self, scores: Floats) -> Floats:
+        """How large the scores are for the threshold; negative ones are not kept, except on a signed side."""
+        return np.abs(scores) if self.signed and not self.penalty.nonnegative else scores
+
     def weights(self, values: Floats) -> Floats:
         """The w of the graph term: `|u|`, or u itself on a signed side."""
         return values if self.signed else np.abs(values)
@@ -204,8 +208,7 @@ def step_without_graph(side: Side, z: Floats) -> Vector:
 
 def _thresholded(side: Side, scores: Floats, signs: Floats) -> Vector:
     """Threshold and normalise the scores, and take signs (all +1 on a non-negative side)."""
-    magnitudes = np.abs(scores) if side.signed and not side.penalty.nonnegative else scores
-    kept = side.penalty.threshold(magnitudes)  # Eq. 13 for L1, Eq. 20 for L0
+    kept = side.penalty.threshold(side.magnitudes(scores))  # Eq. 13 for L1, Eq. 20 for L0
     if not kept.support.size:
         return Vector(scores.size, kept.support, kept.values)
     values = kept.values / np.sqrt(kept.values @ kept.values)

@@ -20,6 +20,7 @@ Outcome = Literal["converged", "empty", "cycle", "max_iter", "size_not_converged
 
 MAX_CHOOSING_ROUNDS: Final = 400  # per start, for penalties that choose their size; benchmarks need up to 125
 
+_MOST_INSIDE = 100  # rounds on a working set before one on all of X, which may show that the set is the wrong one
 _CLOSE = 0.1  # distance within which the result of a rough solve need not be confirmed; F errs by its square
 
 
@@ -190,7 +191,7 @@ class _Iteration:
         if part is None:
             return None
         inner = _Iteration(part.operator, *part.sides(self.rows, self.columns), "auto", self.tol)
-        found = inner.run(part.inside(state), most, feasible=True)
+        found = inner.run(part.inside(state), min(most, _MOST_INSIDE), feasible=True)
         return None if found.state.is_empty else replace(found, state=part.outside(found.state, state))
 
     def _is_enough(self, inner: Solution, before: State) -> bool:

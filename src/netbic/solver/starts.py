@@ -67,7 +67,8 @@ class Starts:
         n, p = operator.shape
         short = min(n, p)
         has_gram = short <= _GRAM_SIZE and operator.tracks_gram
-        self._on_rows = n <= p and (has_gram or not operator.tracks_gram)  # otherwise X'Xv takes a single pass over X
+        in_passes = not (has_gram or exact) and operator.tracks_gram
+        self._on_rows = n <= p and not in_passes  # X'Xv takes a single pass over X
         self._exact = exact or short * short * max(n, p) <= _EXACT_WORK
         self._scale = _power_of_two(operator.squared_norm)
         self._found: Direction | None = None  # reset by `deflate`
@@ -79,9 +80,11 @@ class Starts:
         # Rounding error of the Gram matrix: below it only products with the operator are accurate.
         size = operator.squared_norm + operator.correction_norm() ** 2
         self._floor = 10 * float(np.finfo(dtype).eps) * size * self._scale**2
-        width = 1 if has_gram else min(_BLOCK, short)
+        width = min(_BLOCK, short) if in_passes else 1
         first = np.random.default_rng(0).standard_normal((width, n if self._on_rows else p)).astype(dtype)
-        self._subspace = Subspace(first, *(_GRAM_SUBSPACE if has_gram else _PASS_SUBSPACE))
+        self._subspace = Subspace(first, *(_PASS_SUBSPACE if in_passes else _GRAM_SUBSPACE))
+        # Products with single-precision data are not more accurate than the data; a Gram matrix is.
+        self._finest = 1e-13 if has_gram else max(1e-13, operator.parts()[0].epsilon)
 
     def copy(self) -> Self:
         """A copy for another search, which modifies it."""
@@ -115,7 +118,7 @@ class Starts:
         With passes, later directions need not be more accurate than the first one: in noise, no step would be enough.
         """
         if self._exact:
-            return 1e-13, 10_000
+            return self._finest, 10_000
         if self._gram is not None:
             return _TOLERANCE, 40
         if not self._subspace.size:
@@ -235,8 +238,8 @@ class Subspace:
     def _compress(self) -> None:
         """Keep only the best directions."""
         best = self._projected(self.kept)[1].T
-        self._basis[: self.kept] = best @ self._basis
-        self._products[: self.kept] = best @ self._products
+        self._basis[: self.kept] = best @ self._basis[: self.size]
+        self._products[: self.kept] = best @ self._products[: self.size]
         self.size = self.kept
 
     def deflate(self, w: Array, a: Array) -> None:

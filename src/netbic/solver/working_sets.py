@@ -33,7 +33,7 @@ _LARGEST_SHARE = 0.5  # of the entries of an axis; beyond, all of them are used
 _LESS = 4  # times less is read to copy a working set than in a round on all of X
 _UNCHANGED = 6  # rounds with the same supports after which a working set of these supports is made
 _LEAST_READ = 100_000  # entries read by a round on all of X; below, it is as fast as any other
-_MOST_ENTRIES = 1 << 26  # of the small matrix
+_MOST_ENTRIES = 1 << 22  # of the small matrix, which is dense also if X is sparse or on disk: 32 MB
 
 
 class WorkingSets:
@@ -57,7 +57,7 @@ class WorkingSets:
         if any(side.penalty.restricted() is None for side in (rows, columns)):
             return None
         if not _is_worth_it(state.u, state.v):
-            if unchanged < _UNCHANGED:
+            if unchanged < _UNCHANGED or state.u.support.size * state.v.support.size > _MOST_ENTRIES:
                 return None
             parts = Part.of(state.u.size, state.u.support), Part.of(state.v.size, state.v.support)
             return WorkingSet.made(operator, *parts)
@@ -90,7 +90,7 @@ def _best(side: Side, vector: Vector, scores: Floats) -> Part:
     count = _count(vector)
     if count == vector.size:
         return Part.of(vector.size)
-    best = largest(np.abs(scored(side, scores, vector)), count)
+    best = largest(side.magnitudes(scored(side, scores, vector)), count)
     return Part.of(vector.size, np.union1d(best, vector.support))
 
 
