@@ -259,7 +259,8 @@ def markdown(table):
 INTRODUCTION = """# Benchmarks
 
 Written by `make bench`. All methods were timed in one run on one BLAS thread, after a warm-up; each time is the fastest
-of several. Only ratios are reported, because absolute times depend on the machine. "Algorithm 2 as printed" is the
+of several. Except for the command line, only ratios are reported, because absolute times depend on the machine. The
+limit is the time in which the memory delivers the bytes that a fit has to read. "Algorithm 2 as printed" is the
 published algorithm with a full SVD per module and dense products; it was timed on two modules and scaled to forty.
 
 Other scripts in `benchmarks/` measure what is found: `adaptive_support.py` and `starts.py` (planted modules),

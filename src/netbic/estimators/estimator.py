@@ -110,7 +110,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
     verbose : int, default=0
         Print a line per module if positive.
     low_memory : bool, default=False
-        Keep a dense X in one memory order instead of both: needs a third of the memory of X in addition to X, and about
+        Keep a dense X in one memory order instead of both: needs half of the memory of X in addition to X, and about
         1.3 times the time.
 
     Attributes
