@@ -90,7 +90,14 @@ def test_products(make, dtype):
 @every_operator
 def test_submatrix(make):
     operator = make(COUNTS)
-    for rows, columns in (([3], [5, 2, 19]), ([29, 0, 7, 8], [4, 1]), ([], [1, 2]), (range(30), range(20)), ([2], [])):
+    for rows, columns in (
+        ([3], [5, 2, 19]),
+        ([29, 0, 7, 8], [4, 1]),
+        ([], [1, 2]),
+        (range(30), range(20)),
+        ([2], []),
+        (range(29, -1, -1), [3, 1]),
+    ):
         at = np.array(rows, dtype=np.intp), np.array(columns, dtype=np.intp)
         found = operator.submatrix(*at)
         np.testing.assert_array_equal(found, COUNTS[np.ix_(*at)])

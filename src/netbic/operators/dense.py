@@ -51,10 +51,8 @@ class DenseOperator(DataOperator):
         """Some rows and columns as a dense array, read along memory."""
         if self._columns.flags.c_contiguous:
             lines = self._columns.take(columns, axis=0)
-            return (lines if rows.size == self.shape[0] else lines.take(rows, axis=1)).T
-        return self._rows[
-            np.ix_(rows, columns)
-        ]  # X is stored in one order only: copying whole lines could copy all of it
+            return (lines if np.array_equal(rows, np.arange(self.shape[0])) else lines.take(rows, axis=1)).T
+        return self._rows[np.ix_(rows, columns)]  # entry by entry: whole lines could be all of X
 
     def matvec(self, support: Indices, values: Floats) -> Floats:
         """X v, reading the supported columns only."""

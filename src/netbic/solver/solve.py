@@ -195,7 +195,7 @@ class _Iteration:
         return None if found.state.is_empty else replace(found, state=part.outside(found.state, state))
 
     def _is_enough(self, inner: Solution, before: State) -> bool:
-        """Whether the result on a working set, made from the scores of the state before, need not be confirmed."""
+        """Whether the result on a working set need not be confirmed, as it is near the last state on all of X."""
         return self.rough and inner.outcome == "converged" and inner.state.v.distance(before.v) <= _CLOSE
 
 

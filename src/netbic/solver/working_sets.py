@@ -12,7 +12,8 @@ one (M becomes a principal submatrix, for which the bounds of its eigenvalues ho
 the kept entries only), and rounds on all of X are guarded as always. Only these decide whether the iteration has
 converged.
 
-Which sets are used depends on sizes alone, so that a matrix gives the same modules however it is stored.
+Which sets are used depends on sizes alone, so that an array, a sparse matrix and blocks on disk give the same modules.
+Operators that cannot be cut (those of users, and smoothed ones that are not stored) iterate on all of X.
 """
 
 from __future__ import annotations
