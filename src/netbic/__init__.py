@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from netbic.association import associate
     from netbic.comparison import compare, replicate
     from netbic.errors import InputError
-    from netbic.estimators import SparseGraphSVD
+    from netbic.estimators import SparseGraphCCA, SparseGraphPLS, SparseGraphSVD
     from netbic.graphs import Graph
     from netbic.methods import method
     from netbic.penalties import L0, L1, SCAD, AdaptiveLasso, AdaptiveSupport, Dense, KeepSoft, L1Ball
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 _PENALTIES = ["L0", "L1", "SCAD", "AdaptiveLasso", "AdaptiveSupport", "Dense", "KeepSoft", "L1Ball"]
 _HOMES = {
     "associate": "netbic.association",
+    "SparseGraphCCA": "netbic.estimators",
+    "SparseGraphPLS": "netbic.estimators",
     "SparseGraphSVD": "netbic.estimators",
     "Graph": "netbic.graphs",
     "method": "netbic.methods",
@@ -79,6 +81,8 @@ __all__ = [
     "InputError",
     "KeepSoft",
     "L1Ball",
+    "SparseGraphCCA",
+    "SparseGraphPLS",
     "SparseGraphSVD",
     "__version__",
     "associate",

@@ -1,6 +1,7 @@
-"""SparseGraphSVD, the estimator, and the access of other packages to a fitted model."""
+"""SparseGraphSVD, SparseGraphPLS and SparseGraphCCA, the estimators, and the access of other packages to a fitted model."""
 
 from netbic.deprecation import earlier_names
+from netbic.estimators.cca import SparseGraphCCA
 from netbic.estimators.covariates import (
     CovariateCoding,
     Design,
@@ -25,6 +26,7 @@ from netbic.estimators.fitted import (
 from netbic.estimators.inputs import axis_names, has_missing
 from netbic.estimators.new_samples import module_scores, score_directions
 from netbic.estimators.parameters import AXES, check_count, is_number, smoothness_of
+from netbic.estimators.pls import SparseGraphPLS
 from netbic.estimators.projection import observed_scores, scoring, span
 from netbic.estimators.results import store_choices
 from netbic.estimators.search_input import SearchInput
@@ -37,6 +39,8 @@ __all__ = [
     "CovariateCoding",
     "Design",
     "SearchInput",
+    "SparseGraphCCA",
+    "SparseGraphPLS",
     "SparseGraphSVD",
     "StableModules",
     "axis_names",

@@ -22,15 +22,17 @@ if TYPE_CHECKING:
 
 AXES: Final = ("row", "column")
 _DEFAULT_SMOOTHNESS: Final = {"module": 0.6, "relative": 0.2, "absolute": 0.2}  # by smoothness_scale
-_CHOICES: Final[dict[str, tuple[object, ...]]] = {
+_SHARED_CHOICES: Final[dict[str, tuple[object, ...]]] = {
     "smoothness_scale": ("module", "relative", "absolute"),
     "graph_term": TERMS,
     "signs": ("absolute", "signed"),
+    "solver": SOLVERS,
+}
+_CHOICES: Final[dict[str, tuple[object, ...]]] = {
     "center": CENTERS,
     "scale": (False, True),
     "low_memory": (False, True),
     "missing": ("error", "ignore", "impute"),
-    "solver": SOLVERS,
     "deflation": (None, *DEFLATIONS),
 }
 
@@ -57,6 +59,14 @@ def check_parameters(model: SparseGraphSVD) -> None:
     """Raise if a parameter that does not depend on the data has no valid value."""
     for name, choices in _CHOICES.items():
         check_choice(name, getattr(model, name), choices)
+    check_solver_parameters(model)
+    check_smoothing(model.smoothing, model.column_graph is not None)
+
+
+def check_solver_parameters(model: Any) -> None:
+    """Raise if a parameter of the iteration has no valid value."""
+    for name, choices in _SHARED_CHOICES.items():
+        check_choice(name, getattr(model, name), choices)
     for name in ("n_components", "n_init", "max_iter"):
         check_count(name, getattr(model, name))
     if model.n_jobs is not None and (not isinstance(model.n_jobs, Integral) or not model.n_jobs):
@@ -66,7 +76,6 @@ def check_parameters(model: SparseGraphSVD) -> None:
         )
     if not isinstance(model.annealing, Integral) or isinstance(model.annealing, bool) or model.annealing < 0:
         raise ValueError(f"annealing={model.annealing!r}: an integer of at least 0 is needed")
-    check_smoothing(model.smoothing, model.column_graph is not None)
     if not is_number(model.tol) or not 0 <= model.tol < np.inf:
         raise ValueError(f"tol={model.tol!r}: a finite number of at least 0 is needed")
 
@@ -81,7 +90,7 @@ def check_smoothing(smoothing: Any, has_graph: bool) -> None:
         raise ValueError(f"smoothing={smoothing!r} needs a column_graph: give one, or leave it at None")
 
 
-def seed_of_starts(model: SparseGraphSVD) -> int:
+def seed_of_starts(model: Any) -> int:
     """The seed of random starts; `random_state` is used only if there are any."""
     if model.n_init == 1:
         return 0
@@ -92,14 +101,17 @@ def seed_of_starts(model: SparseGraphSVD) -> int:
 
 def solver_settings(model: SparseGraphSVD, dtype: DTypeLike) -> Settings:
     """The options of the iteration for a matrix of this type."""
-    tol = model.tol if dtype == np.float64 else max(model.tol, 1e-5)  # products have six digits
-    deflation = model.deflation
+    deflation: Any = model.deflation  # a plain string to mypy; check_parameters has verified that it is known
     if deflation is None:
         deflation = "on_repeat" if model.n_rows is None and model.row_penalty is None else "hotelling"
-    # Plain strings to mypy; check_parameters has verified that they are known.
-    names: dict[str, Any] = {"solver": model.solver, "deflation": deflation}
+    return replace(iteration_settings(model, dtype), deflation=deflation)
+
+
+def iteration_settings(model: Any, dtype: DTypeLike) -> Settings:
+    """The options of the iteration that do not concern deflation."""
+    tol = model.tol if dtype == np.float64 else max(model.tol, 1e-5)  # products have six digits
     counts: dict[str, Any] = {"n_init": model.n_init, "max_iter": model.max_iter, "annealing": model.annealing}
-    return Settings(tol=tol, seed=seed_of_starts(model), n_jobs=model.n_jobs, **names, **counts)
+    return Settings(tol=tol, seed=seed_of_starts(model), n_jobs=model.n_jobs, solver=model.solver, **counts)
 
 
 @dataclass(frozen=True)
@@ -138,11 +150,11 @@ class AxisOptions:
     def _checked_penalty(self, size: int) -> Penalty:
         axis, count, penalty = self.axis, self.n_kept, self.penalty
         if count is not None and penalty is not None:
-            raise ValueError(f"n_{axis}s={count!r} and {axis}_penalty={penalty!r} are both given: give one of them")
+            raise ValueError(f"{self._size_name}={count!r} and {axis}_penalty={penalty!r} are both given: give one of them")
         if count is not None:
-            check_count(f"n_{axis}s", count)
+            check_count(self._size_name, count)
             if count > size:
-                raise ValueError(f"n_{axis}s={count} but X has {size} {axis}s: choose 1 to {size}")
+                raise ValueError(f"{self._size_name}={count} but X has {size} {self._unit}s: choose 1 to {size}")
             return L0(int(count))
         if penalty is None:
             return Dense()
@@ -150,8 +162,18 @@ class AxisOptions:
             raise TypeError(
                 f"{axis}_penalty={penalty!r} is not a penalty: use e.g. netbic.L0(50) or netbic.L1Ball(3.0)"
             )
-        penalty.check(size, axis)
+        penalty.check(size, self._unit)
         return penalty
+
+    @property
+    def _size_name(self) -> str:
+        """The parameter that is the number of entries to keep."""
+        return f"n_{self.axis}s" if self.axis in AXES else f"n_{self.axis}"
+
+    @property
+    def _unit(self) -> str:
+        """What the entries of the axis are: rows and columns of one matrix, or features of one of two tables."""
+        return self.axis if self.axis in AXES else "feature"
 
     def _matched(
         self, size: int, names: Array | None, penalty: Penalty
@@ -166,7 +188,7 @@ class AxisOptions:
             if smoothness:
                 raise ValueError(f"{axis}_smoothness={smoothness} needs a {axis}_graph: give one, or leave it at None")
             return 0.0, None, None
-        graph = match(self.graph, size, names, axis)
+        graph = match(self.graph, size, names, self._unit)
         relative = self.smoothness_scale != "absolute" or penalty.chooses_size
         term = graph.term(self.graph_term, relative=relative)
         if not np.isfinite(term.strengths).all():
@@ -175,6 +197,6 @@ class AxisOptions:
                 "or use smoothness_scale='module'"
             )
         if term.is_empty:
-            warnings.warn(f"the {axis} graph has no edge between the {axis}s of X: it is ignored", stacklevel=5)
+            warnings.warn(f"the {axis} graph has no edge between the {self._unit}s of X: it is ignored", stacklevel=5)
             return 0.0, None, graph
         return smoothness_of(smoothness, self.smoothness_scale), term, graph

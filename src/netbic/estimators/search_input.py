@@ -46,13 +46,17 @@ class SearchInput(NamedTuple):
 
 @dataclass(frozen=True)
 class ScalingOptions:
-    """How a matrix is clipped, centred and scaled: parameters of `SparseGraphSVD`."""
+    """How a matrix is clipped, centred and scaled: parameters of `SparseGraphSVD`.
+
+    Standard deviations are divided by n - `ddof`.
+    """
 
     center: str | None
     scale: bool
     missing: str
     clip: float | None
     low_memory: bool
+    ddof: int = 0
 
     def apply(self, X: Any, design: Floats | None = None) -> Scaled:
         """The centred and scaled matrix, its rounding error, and how to transform other rows.
@@ -133,7 +137,7 @@ class ScalingOptions:
     def _corrected(self, X: Any, design: Floats | None) -> Scaled:
         data = as_operator(X, low_memory=True)
         with np.errstate(over="ignore", invalid="ignore"):
-            scaler = Scaler.learn(data, self.center, self.scale, design)
+            scaler = Scaler.learn(data, self.center, self.scale, design, self.ddof)
             operator = scaler.operator(data, design)
             noise = 4 * data.epsilon * (np.sqrt(operator.squared_norm) + operator.correction_norm())
         return operator, float(noise), scaler

@@ -9,6 +9,7 @@ corrections for the parameters `center` and `scale`.
 from netbic.deprecation import earlier_names
 from netbic.operators.base import DataOperator, Operator
 from netbic.operators.corrected import Corrected
+from netbic.operators.cross import Cross, CrossOperator, Table, Whitening
 from netbic.operators.dense import DenseOperator
 from netbic.operators.dispatch import as_operator
 from netbic.operators.masked import Masked, learn_from_observed
@@ -21,6 +22,8 @@ from netbic.operators.sparse import SparseOperator
 __all__ = [
     "CENTERS",
     "Corrected",
+    "Cross",
+    "CrossOperator",
     "DataOperator",
     "DenseOperator",
     "Masked",
@@ -30,6 +33,8 @@ __all__ = [
     "SmoothedOperator",
     "Smoother",
     "SparseOperator",
+    "Table",
+    "Whitening",
     "as_operator",
     "learn_from_observed",
     "scaled_rows",

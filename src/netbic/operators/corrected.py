@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from netbic.arrays import Array, Floats, Indices, scatter
-from netbic.operators.base import DataOperator
+from netbic.operators.base import DataOperator, Operator
 from netbic.operators.row_reduction import RowReduction
 from netbic.operators.small import SmallOperator
 
@@ -145,15 +145,43 @@ class Corrected:
             self._less_on_rows(product, *vector)
         return products
 
-    def part(self, rows: Indices, columns: Indices) -> SmallOperator:
+    def left_products(self, vectors: Floats) -> Floats:
+        """Products with dense vectors on the left, the columns of an array; one row per vector."""
+        products, every_row = self._base.left_products(vectors), np.arange(self.shape[0])
+        for product, vector in zip(products, vectors.T, strict=True):
+            self._less_on_columns(product, every_row, vector)
+        return products
+
+    def submatrix(self, rows: Indices, columns: Indices) -> Floats:
+        """The entries in some (increasing) rows and columns, as a dense array."""
+        block, left, right = self._block(rows, columns)
+        return np.asarray(block - left.T @ right)
+
+    def part(self, rows: Indices, columns: Indices) -> Operator:
         """The operator of some (increasing) rows and columns, copied into memory of their own."""
+        return SmallOperator(*self._block(rows, columns))
+
+    def _block(self, rows: Indices, columns: Indices) -> tuple[Array, Floats, Floats]:
+        """Some rows and columns of X S^-1, and of the layers that are subtracted from it."""
         block = self._base.submatrix(rows, columns)
         if self._factors is not None:
             block = block * self._factors[columns].astype(block.dtype)
+        return block, *self._layers_among(rows, columns)
+
+    def _layers_among(self, rows: Indices, columns: Indices) -> tuple[Floats, Floats]:
+        """Some rows and columns of all layers, a row per layer."""
         left, right = self._dense_layers()
         left = np.vstack([left[:, rows], self._sparse_left.among(rows)])
         right = np.vstack([right[:, columns], self._sparse_right.among(columns)])
-        return SmallOperator(block, left, right)
+        return left, right
+
+    def entries_read(self, n_rows: int, n_columns: int) -> int:
+        """The number of entries that two products read, with vectors that have so many non-zeros."""
+        return self.shape[0] * n_columns + self.shape[1] * n_rows
+
+    def entries_of_part(self, n_rows: int, n_columns: int) -> tuple[int, int]:
+        """The number of entries that are read to make a `part` of this size, and of those that it holds."""
+        return min(self.shape[0] * n_columns, self.shape[1] * n_rows), n_rows * n_columns
 
     @property
     def can_be_cut(self) -> bool:

@@ -109,7 +109,8 @@ class Masked(Corrected):
 
     def part(self, rows: Indices, columns: Indices) -> SmallOperator:
         """The operator of some (increasing) rows and columns, copied into memory of their own."""
-        return super().part(rows, columns).plus(self._missing.among(rows, columns))
+        block, left, right = self._block(rows, columns)
+        return SmallOperator(block + self._missing.among(rows, columns), left, right)
 
     def normal(self, vectors: Floats) -> Floats:
         """The product of the matrix and its transpose with a dense vector, or with the columns of an array."""

@@ -48,8 +48,10 @@ class Scaler:
     effects: Floats | None = None
 
     @classmethod
-    def learn(cls, data: DataOperator, center: str | None, scale: bool, design: Floats | None = None) -> Self:
-        """Compute means, effects of covariates, and standard deviations of what they leave (divided by n)."""
+    def learn(
+        cls, data: DataOperator, center: str | None, scale: bool, design: Floats | None = None, ddof: int = 0
+    ) -> Self:
+        """Compute means, effects of covariates, and standard deviations of what they leave (divided by n - ddof)."""
         n, p = data.shape
         wanted = center in ("columns", "both", "grand") or scale
         means = data.column_sums() / n if wanted else np.zeros(p)
@@ -61,7 +63,7 @@ class Scaler:
                 left = _remaining(data, squares, (np.zeros(n), means), design, effects, fitted=True)
                 explained = left <= (10 * data.epsilon) ** 2 * squares  # by the covariates, up to rounding error
                 squares = np.where(explained, 0.0, left)
-            deviations = np.sqrt(squares / n)
+            deviations = np.sqrt(squares / (n - ddof))
         made = cls.from_moments(means, float(means.mean()), deviations, center, data.epsilon)
         return made if effects is None else replace(made, effects=effects)
 

@@ -28,10 +28,6 @@ class SmallOperator:
         self._rows = every_row, self._lines, self._left
         self._columns = every_column, self._lines, self._right
 
-    def plus(self, block: Array) -> SmallOperator:
-        """The operator with an array added to B."""
-        return SmallOperator(self._lines.T + block, self._left, self._right.T)
-
     def matvec(self, support: Indices, values: Floats) -> Floats:
         """The product with a vector that is zero outside `support` (increasing column indices)."""
         if not np.array_equal(support, self._columns[0]):

@@ -3,8 +3,10 @@
 from netbic.deprecation import earlier_names
 from netbic.solver.diagnostics import LARGE_GRAPH_SHARE as LARGE_GRAPH_SHARE
 from netbic.solver.diagnostics import LOW_RANK as LOW_RANK
+from netbic.solver.diagnostics import PAIR_WORDS as PAIR_WORDS
 from netbic.solver.diagnostics import diagnostics
 from netbic.solver.half_step import Side, rounds
+from netbic.solver.pairs import PAIR_DEFLATIONS, Pair, PairSearch
 from netbic.solver.residual import REPEATED, correlations
 from netbic.solver.restarts import ModuleProblem as ModuleProblem
 from netbic.solver.restarts import Settings
@@ -19,12 +21,15 @@ from netbic.solver.vectors import State, Vector
 
 __all__ = [
     "DEFLATIONS",
+    "PAIR_DEFLATIONS",
     "REPEATED",
     "SOLVERS",
     "Axis",
     "IncompatibleSolver",
     "Module",
     "ModuleSearch",
+    "Pair",
+    "PairSearch",
     "Settings",
     "Side",
     "Solution",

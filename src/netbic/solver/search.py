@@ -11,7 +11,7 @@ import numpy as np
 from netbic.arrays import Floats
 from netbic.graphs import GraphTerm
 from netbic.operators import Corrected
-from netbic.penalties import Penalty
+from netbic.penalties import Dense, Penalty
 from netbic.solver.fallback import solve_sizes, with_rejected
 from netbic.solver.free_locations import scores_of_all_rows, with_all_rows, with_groups
 from netbic.solver.half_step import Side
@@ -29,6 +29,7 @@ MAX_MODULES: Final = 10_000  # of one search; modules of one row and one column 
 
 Solved = tuple[ModuleProblem, Solution]
 SmoothnessScale = Literal["module", "relative", "absolute"]
+AxisName = Literal["rows", "columns"]
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,11 @@ class Axis:
     def is_bounded(self) -> bool:
         """Whether the graph cannot dominate the data: there is none, or its weight is reduced until it does not."""
         return self.term is None or not self.smoothness or (self.scale == "module" and self.smoothness < 1)
+
+    @property
+    def is_trivial(self) -> bool:
+        """Whether all entries are kept as they are, without a graph: then singular vectors are the solution."""
+        return isinstance(self.penalty, Dense) and not self.penalty.nonnegative and not (self.term and self.smoothness)
 
     def when_unreliable(self) -> Axis:
         """The options for a module whose size, as chosen by the penalty, is not reliable."""
@@ -209,7 +215,7 @@ class ModuleSearch:
         if solution.state.d <= self._noise:
             self.ended = "the best remaining module explains nothing (d <= 0)"
             return None
-        return _described(solution, problem.rows, problem.columns)
+        return described(solution, problem.rows, problem.columns)
 
     def _solved(self, problem: ModuleProblem, fixed: ModuleProblem, leading: Direction, number: int) -> Solved:
         """The best solution, and the problem with the sizes and weights of the graph that it was found with."""
@@ -240,9 +246,9 @@ class ModuleSearch:
         return ModuleProblem(residual, first, second, before_graph(self._settings, first, second))
 
 
-def _described(solution: Solution, rows: Side, columns: Side) -> Module:
-    """A module with its sign fixed and the part of the graph in it."""
-    state = _signed_by_convention(solution.state, rows, columns)
+def described(solution: Solution, rows: Side, columns: Side, signed_by: AxisName = "columns") -> Module:
+    """A module and the part of the graph in it; the largest entry of the vector that fixes its sign is positive."""
+    state = _signed_by_convention(solution.state, rows, columns, signed_by)
     share = max(graph_share(rows, state.u, state.d), graph_share(columns, state.v, state.d))
     weight = max(graph_weight(rows, state.u, state.d), graph_weight(columns, state.v, state.d))
     alone = columns, state.v, state.column_scores if graph_weight(columns, state.v, state.d) else None
@@ -284,10 +290,11 @@ def deflation_terms(operator: Corrected, module: Module, how: Deflation) -> Iter
         yield left - d * u.full(), v.full()
 
 
-def _signed_by_convention(state: State, rows: Side, columns: Side) -> State:
-    """Make the largest entry of v positive, unless a non-negative side fixes the signs."""
+def _signed_by_convention(state: State, rows: Side, columns: Side, axis: AxisName) -> State:
+    """Make the largest entry of one of the vectors positive, unless a non-negative side fixes the signs."""
     if rows.penalty.nonnegative or columns.penalty.nonnegative:
         return state
-    if state.v.values[np.argmax(np.abs(state.v.values))] > 0:
+    values = (state.u if axis == "rows" else state.v).values
+    if values[np.argmax(np.abs(values))] > 0:
         return state
     return replace(state, u=-state.u, v=-state.v)

@@ -53,12 +53,13 @@ class WorkingSets:
         """
         if state.row_scores is None or state.column_scores is None or not operator.can_be_cut:
             return None
-        if _read(state.u, state.v) < _LEAST_READ:
+        if operator.entries_read(state.u.support.size, state.v.support.size) < _LEAST_READ:
             return None
         if any(side.penalty.restricted() is None for side in (rows, columns)):
             return None
-        if not _is_worth_it(state.u, state.v):
-            if unchanged < _UNCHANGED or state.u.support.size * state.v.support.size > _MOST_ENTRIES:
+        if not _is_worth_it(operator, state.u, state.v):
+            _, held = operator.entries_of_part(state.u.support.size, state.v.support.size)
+            if unchanged < _UNCHANGED or held > _MOST_ENTRIES:
                 return None
             parts = Part.of(state.u.size, state.u.support), Part.of(state.v.size, state.v.support)
             return WorkingSet.made(operator, *parts)
@@ -68,16 +69,10 @@ class WorkingSets:
         return self._last
 
 
-def _is_worth_it(u: Vector, v: Vector) -> bool:
+def _is_worth_it(operator: Corrected, u: Vector, v: Vector) -> bool:
     """Whether rounds on a working set read much less than rounds on all of X, counting the copy as one."""
-    height, width = _count(u), _count(v)
-    copied = min(u.size * width, v.size * height)
-    return height * width <= _MOST_ENTRIES and _LESS * copied <= _read(u, v)
-
-
-def _read(u: Vector, v: Vector) -> int:
-    """The number of entries that a round on all of X reads."""
-    return u.size * v.support.size + v.size * u.support.size
+    copied, held = operator.entries_of_part(_count(u), _count(v))
+    return held <= _MOST_ENTRIES and _LESS * copied <= operator.entries_read(u.support.size, v.support.size)
 
 
 def _count(vector: Vector) -> int:

@@ -1,0 +1,219 @@
+"""The cross-product X'Y of two tables of the same samples, which need not be formed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from netbic.arrays import Array, Floats, Indices
+from netbic.operators.base import DataOperator, Operator
+from netbic.operators.corrected import Corrected
+from netbic.operators.row_reduction import slabs
+
+
+@dataclass(frozen=True, eq=False)
+class Whitening:
+    """A symmetric map W = U diag(g) U' of the samples: W X is X with (nearly) uncorrelated columns.
+
+    Attributes
+    ----------
+    vectors : array of shape (n, r)
+        U, the left singular vectors of X.
+    gains : array of shape (r,)
+        g, by which the singular values are multiplied.
+    """
+
+    vectors: Floats
+    gains: Floats
+
+    def __call__(self, rows: Floats) -> Floats:
+        """W times a vector, or the columns of an array."""
+        inside = self.vectors.T @ rows
+        mapped: Floats = self.vectors @ (inside.T * self.gains).T
+        return mapped
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """One of two tables: P W X for a centred and scaled X, a whitening W, and a projection P = I - T T' of its rows.
+
+    Attributes
+    ----------
+    operator : Corrected
+        X.
+    whitening : Whitening, optional
+        None: W is the identity.
+    removed : array of shape (k, n)
+        T', orthonormal directions of the samples that are projected out.
+    """
+
+    operator: Corrected
+    whitening: Whitening | None = None
+    removed: Floats = None  # type: ignore[assignment]  # set below: no directions
+
+    def __post_init__(self) -> None:
+        if self.removed is None:
+            object.__setattr__(self, "removed", np.empty((0, self.operator.shape[0])))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of samples and features."""
+        return self.operator.shape
+
+    def matvec(self, support: Indices, values: Floats) -> Floats:
+        """The product with a vector that is zero outside `support`."""
+        return self._rows(self.operator.matvec(support, values))
+
+    def rmatvec(self, rows: Floats) -> Floats:
+        """The product of the transpose with a dense vector."""
+        return self.operator.rmatvec(np.arange(self.shape[0]), self._transposed_rows(rows))
+
+    def left_products(self, rows: Floats) -> Floats:
+        """The same with the columns of an array; one row per vector."""
+        return self.operator.left_products(self._transposed_rows(rows))
+
+    def columns(self, support: Indices) -> Floats:
+        """Some (increasing) columns as a dense array."""
+        return self._rows(self.operator.submatrix(np.arange(self.shape[0]), support))
+
+    def without(self, direction: Floats) -> Self:
+        """The table after the projection on the complement of a unit vector, orthogonal to those removed before."""
+        return replace(self, removed=np.vstack([self.removed, direction]))
+
+    def gram(self, dtype: type = np.float64) -> Floats:
+        """The matrix PWXX'WP of inner products of the samples, in this precision."""
+        upper = np.triu(self.operator.gram(True, 1.0, dtype))
+        full = upper + upper.T
+        full[np.diag_indices_from(full)] /= 2
+        if self.whitening is not None:
+            full = self.whitening(self.whitening(full).T)
+        return np.asarray(self._projected(self._projected(full).T), dtype=dtype)
+
+    def _rows(self, rows: Floats) -> Floats:
+        """PW times a vector, or the columns of an array."""
+        return self._projected(rows if self.whitening is None else self.whitening(rows))
+
+    def _transposed_rows(self, rows: Floats) -> Floats:
+        """WP times a vector, or the columns of an array."""
+        rows = self._projected(rows)
+        return rows if self.whitening is None else self.whitening(rows)
+
+    def _projected(self, rows: Floats) -> Floats:
+        return rows - self.removed.T @ (self.removed @ rows) if len(self.removed) else rows
+
+
+class CrossOperator(DataOperator):
+    """The matrix X'Y for two tables of the same samples, by products with both: rows are features of X, columns of Y.
+
+    Parameters
+    ----------
+    x, y : Table
+    """
+
+    can_be_cut = True
+
+    def __init__(self, x: Table, y: Table) -> None:
+        super().__init__((x.shape[1], y.shape[1]))
+        self.x, self.y = x, y
+
+    def matvec(self, support: Indices, values: Floats) -> Floats:
+        """X'Y v."""
+        return self.x.rmatvec(self.y.matvec(support, values))
+
+    def rmatvec(self, support: Indices, values: Floats) -> Floats:
+        """Y'X u."""
+        return self.y.rmatvec(self.x.matvec(support, values))
+
+    def normal(self, vectors: Floats, correct: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
+        """Y'X w and w, for w = correct(X'Y v)."""
+        every = np.arange(self.shape[1])
+        lines = vectors.reshape(self.shape[1], -1)
+        images = self.x.left_products(np.column_stack([self.y.matvec(every, line) for line in lines.T])).T
+        images = correct(images.reshape(-1, *vectors.shape[1:]))
+        every, lines = np.arange(self.shape[0]), images.reshape(self.shape[0], -1)
+        products = self.y.left_products(np.column_stack([self.x.matvec(every, line) for line in lines.T])).T
+        return products.reshape(vectors.shape), images
+
+    def submatrix(self, rows: Indices, columns: Indices) -> Array:
+        """Some rows and columns as a dense array."""
+        return self.x.columns(rows).T @ self.y.columns(columns)
+
+    def formed(self) -> Array:
+        """The whole matrix, some columns at a time."""
+        n, (p, q) = self.x.shape[0], self.shape
+        matrix = np.empty((p, q))
+        for part in slabs(q, max(n, p)):
+            matrix[:, part] = self.x.left_products(self.y.columns(np.arange(q)[part])).T
+        return matrix
+
+
+class Cross(Corrected):
+    """The cross-product of two tables by products with both, minus low-rank corrections.
+
+    Parameters
+    ----------
+    x, y : Table
+    squared_norm : float
+        The squared Frobenius norm of X'Y.
+    """
+
+    def __init__(self, x: Table, y: Table, squared_norm: float) -> None:
+        super().__init__(CrossOperator(x, y), squared_norm)
+        self.x, self.y = x, y
+
+    def of(self, x: Table, y: Table, squared_norm: float) -> Self:
+        """The same corrections on other tables, and the squared norm that the matrix has then."""
+        made = self.on(CrossOperator(x, y))
+        made.x, made.y, made.squared_norm = x, y, squared_norm
+        return made
+
+    def less(self, left: Floats, right: Floats, squared_norm: float) -> Self:
+        """The matrix minus `left right'`, and the squared norm that it has then."""
+        made = self.minus(left, right, np.zeros(self.shape[0]))
+        made.squared_norm = squared_norm
+        return made
+
+    def entries_read(self, n_rows: int, n_columns: int) -> int:
+        """The number of entries that two products read: both tables."""
+        return self.x.shape[0] * sum(self.shape)
+
+    def entries_of_part(self, n_rows: int, n_columns: int) -> tuple[int, int]:
+        """The number of entries that are read to make a `part` of this size, and of those that it holds."""
+        return (self.x.shape[0] * (n_rows + n_columns),) * 2
+
+    def part(self, rows: Indices, columns: Indices) -> Operator:
+        """The operator of some (increasing) rows and columns, copied into memory of their own."""
+        return SmallCross(self.x.columns(rows), self.y.columns(columns), *self._layers_among(rows, columns))
+
+
+class SmallCross:
+    """The operator A'B - L'R for thin dense A and B of the same number of rows.
+
+    Parameters
+    ----------
+    x, y : arrays of shape (n, p) and (n, q)
+        A and B.
+    left, right : arrays of shape (r, p) and (r, q)
+        The layers L and R of the correction, one row each.
+    """
+
+    def __init__(self, x: Floats, y: Floats, left: Floats, right: Floats) -> None:
+        self.shape = (x.shape[1], y.shape[1])
+        self._x, self._y = np.ascontiguousarray(x.T), np.ascontiguousarray(y.T)  # a row for each feature
+        self._left, self._right = left, right
+
+    def matvec(self, support: Indices, values: Floats) -> Floats:
+        """The product with a vector that is zero outside `support`."""
+        return self._product(self._y, self._x, self._right, self._left, support, values)
+
+    def rmatvec(self, support: Indices, values: Floats) -> Floats:
+        """The product of the transpose with a vector that is zero outside `support`."""
+        return self._product(self._x, self._y, self._left, self._right, support, values)
+
+    @staticmethod
+    def _product(one: Floats, other: Floats, own: Floats, opposite: Floats, at: Indices, values: Floats) -> Floats:
+        product: Floats = other @ (values @ one.take(at, axis=0))
+        return product - (own.take(at, axis=1) @ values) @ opposite if len(own) else product
