@@ -32,6 +32,11 @@ class SmallOperator:
         """The operator with an array added to B."""
         return SmallOperator(self._lines.T + block, self._left, self._right.T)
 
+    def toarray(self) -> Floats:
+        """All entries, in double precision."""
+        entries: Floats = self._lines.T - self._left.T @ self._right.T
+        return entries
+
     def matvec(self, support: Indices, values: Floats) -> Floats:
         """The product with a vector that is zero outside `support` (increasing column indices)."""
         if not np.array_equal(support, self._columns[0]):
