@@ -176,6 +176,6 @@ def _shares(squares: Floats, decided: Array, n_open: int) -> tuple[Floats, Float
     free = np.sort(squares[~decided])
     edge = free[free.size - n_open] if n_open else 0.0
     rhos = edge * _LEVELS
-    positive = np.maximum(squares, np.finfo(np.float64).tiny)
-    shares = np.where(decided, 1.0, np.maximum(1 - rhos[:, None] / positive, 0.0))
+    rest = np.maximum(squares - rhos[:, None], 0.0) / np.maximum(squares, np.finfo(np.float64).tiny)
+    shares = np.where(decided, 1.0, rest)
     return rhos, shares
