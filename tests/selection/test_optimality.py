@@ -1,4 +1,4 @@
-"""Bounds for fitted models: never below the best module, the same for every kind of matrix, NaN without an objective."""
+"""Bounds for fitted models: never below the best module, equal for every kind of matrix, NaN without an objective."""
 
 import warnings
 from itertools import combinations
@@ -64,7 +64,12 @@ def test_every_kind_of_matrix_has_the_same_gap():
     model = SparseGraphSVD(2, n_columns=30, column_graph=graph)
     expected = optimality(model.fit(counts), counts).table
     stored = model.optimality_gap_
-    for other in (sp.csr_array(counts), da.from_array(counts, chunks=(20, -1)), counts.astype(np.float32), 1e6 * counts):
+    for other in (
+        sp.csr_array(counts),
+        da.from_array(counts, chunks=(20, -1)),
+        counts.astype(np.float32),
+        1e6 * counts,
+    ):
         table = optimality(model.fit(other), other).table
         tolerance = 1e-4 if other.dtype == np.float32 else 1e-5
         np.testing.assert_allclose(table["gap"], expected["gap"], rtol=tolerance)

@@ -172,7 +172,9 @@ def test_bounds_scale_with_the_matrix(factor):
     scaled = objective_bound(operator_of(factor * X), *sides, state, factor * np.linalg.norm(X, 2))
     assert scaled == pytest.approx(factor * usual, rel=1e-6)
     turned = State(state.v, state.u, state.d, state.objective)
-    assert objective_bound(operator_of(X.T), *sides[::-1], turned, np.linalg.norm(X, 2)) == pytest.approx(usual, rel=1e-6)
+    assert objective_bound(operator_of(X.T), *sides[::-1], turned, np.linalg.norm(X, 2)) == pytest.approx(
+        usual, rel=1e-6
+    )
 
 
 def test_branch_and_bound_finds_the_best_submatrix():

@@ -1,4 +1,4 @@
-"""How far from the best possible module can a module be?"""
+"""Bounds of how far a module can be from the best possible one."""
 
 from __future__ import annotations
 
@@ -110,7 +110,8 @@ def _search_again(fitted: SparseGraphSVD, X: Any) -> ModuleSearch:
     graphs = {f"{axis[:-1]}_graph": graph for axis, graph in fitted.graphs_.items()}
     smoothing = {} if fitted.smoothing is None else {"smoothing": fitted.smoothing_}
     made = clone(fitted).set_params(**graphs, **smoothing)
-    return made.search_of(made.prepared(X, training_design(fitted, X)))
+    search: ModuleSearch = made.search_of(made.prepared(X, training_design(fitted, X)))
+    return search
 
 
 def _same_modules(fitted: SparseGraphSVD, search: ModuleSearch) -> Iterator[Found]:
@@ -149,4 +150,4 @@ def _optimum(found: Found, max_nodes: int) -> BestSubmatrix:
             )
         sizes.append(count)
     matrix = problem.operator.part(np.arange(n), np.arange(p)).toarray()
-    return best_submatrix(matrix, *sizes, max_nodes)
+    return best_submatrix(matrix, sizes[0], sizes[1], max_nodes)

@@ -1,11 +1,11 @@
 """The solver: half steps (the paper's algorithm), solves, starts, and the search for one module after another."""
 
 from netbic.deprecation import earlier_names
+from netbic.solver.bounds import objective_bound as objective_bound
+from netbic.solver.bounds import relative_gap as relative_gap
 from netbic.solver.diagnostics import LARGE_GRAPH_SHARE as LARGE_GRAPH_SHARE
 from netbic.solver.diagnostics import LOW_RANK as LOW_RANK
 from netbic.solver.diagnostics import diagnostics
-from netbic.solver.bounds import objective_bound as objective_bound
-from netbic.solver.bounds import relative_gap as relative_gap
 from netbic.solver.exact import BestSubmatrix, best_submatrix
 from netbic.solver.half_step import Side, rounds
 from netbic.solver.residual import REPEATED, correlations

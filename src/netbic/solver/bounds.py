@@ -1,11 +1,11 @@
-"""Upper bounds of F: how much better than a module that was found could the best one be?
+"""Upper bounds of F, which tell how much better the best module can be than one that was found.
 
-F(u, v) = u'Xv + (su/2) |u|'M1|u| + (sv/2) |v|'M2|v| - P1(u) - P2(v) on the unit spheres. Its parts are bounded one by one:
+F(u, v) = u'Xv + (su/2) |u|'M1|u| + (sv/2) |v|'M2|v| - P1(u) - P2(v) on the unit spheres. Its parts are bounded apart:
 
-- the graph: w'Mw <= lambda_max(M), and not less than 0 is assumed;
+- the graph: w'Mw <= max(lambda_max(M), 0);
 - the penalties: P >= its smallest value on the sphere (`Penalty.smallest_value`);
 - the data: u'Xv is at most the largest singular value of X (`spectral_bound`, free after a fit). If numbers of entries
-  are restricted, `sparse_bounds` has closer ones. If an L1 norm is, |x_i'v| <= a_i for each row x_i of X, where a_i is the
+  are restricted, `sparse_bounds` has closer ones. If an L1 norm is, |x_i'v| <= a_i for each row x_i, where a_i is the
   largest product of |x_i| with a vector that the column penalty admits (`Penalty.largest_product`), and so
   u'Xv - P1(u) <= max a'u - P1(u), whose maximiser is the threshold of the row penalty. The same holds for columns.
 

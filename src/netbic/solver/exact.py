@@ -1,10 +1,10 @@
 """The best submatrix with given numbers of rows and columns, by branch and bound: for tiny matrices.
 
-Without a graph, a module with fixed numbers of rows and columns is a submatrix, and its d the largest singular value of
-it. A node of the search tree has rows and columns that must belong to the submatrix, and others that must not. Its bound
-is that of `sparse_bounds` with W = rho I, on both axes one after another: rows and columns that must belong to it
-count in full, the others less, and what they may lose is added. The node with the largest bound is divided next, so that
-at every time the largest bound of a node is one of the whole problem.
+Without a graph, a module with fixed numbers of rows and columns is a submatrix, and d its largest singular value. A
+node of the search tree has rows and columns that must belong to the submatrix, and others that must not. Its bound is
+that of `sparse_bounds` with W = rho I, on both axes one after another: rows and columns that must belong to it count in
+full, the others less, and what they may lose is added. The node with the largest bound is divided next, so that at
+every time the largest bound of a node is one of the whole problem.
 """
 
 from __future__ import annotations

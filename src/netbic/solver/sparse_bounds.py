@@ -5,8 +5,8 @@ of Cauchy and Schwarz (r_j'y)^2 <= q_j y'Wy with q_j = r_j'W^-1 r_j, and so, wit
 
     (r_j'y)^2 <= y'Wy + w_j (r_j'y)^2.
 
-The sum over S is at most y'(kW + sum_j w_j r_j r_j')y, where the second sum is over all columns. Hence the square of the
-largest singular value of the columns S is at most the largest eigenvalue of
+The sum over S is at most y'(kW + sum_j w_j r_j r_j')y, where the second sum is over all columns. Hence the square of
+the largest singular value of the columns S is at most the largest eigenvalue of
 
     A = kW + sum_j w_j r_j r_j',
 
@@ -15,17 +15,18 @@ W = (k-th largest |r_j|^2) I at most the sum of the k largest squared norms. The
 W = a yy' + b (I - yy') with the y of a module that was found: in its direction the bound is nearly the value of the
 module, as far as it is not exceeded in others. The bound is convex in W, and a and b are searched for.
 
-If y has at most m entries, q_j can be smaller: y0 being the direction of W, z_j = r_j'y0 and T_j the norm of the m + m0
-largest entries of r_j - z_j y0 (m0 entries in y0), q_j = z_j^2/a + T_j^2/b is enough; so is t_j^2 / min(a, b), t_j being
-the norm of the m largest entries of r_j. What remains is to maximise y'Ay over vectors with m entries. With A = LL' that
-is the same problem for the rows of L.
+If y has at most m entries, q_j can be smaller. Let y0 (with m0 entries) be the direction of W, z_j = r_j'y0, T_j the
+norm of the m + m0 largest entries of r_j - z_j y0, and t_j that of the m largest entries of r_j. As y - (y0'y) y0 has
+at most m + m0 entries, q_j = z_j^2/a + T_j^2/b is enough, and so is t_j^2 / min(a, b). What remains is to maximise y'Ay
+over vectors with m entries. As A - kaI is positive semidefinite for a <= b, it is LL', and the maximum is ka plus the
+solution of the same problem for the rows of L.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import product
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from scipy.linalg import cholesky, eigh
@@ -165,5 +166,5 @@ def _smallest(bound: Callable[[Floats], float], n_axes: int) -> float:
     values = [bound(weights) for weights in first]
     best = first[int(np.argmin(values))]
     simplex = np.vstack([best, best + 0.3 * np.eye(best.size)])
-    options = {"maxfev": _EVALUATIONS * n_axes, "initial_simplex": simplex, "fatol": 0.0, "xatol": 0.01}
+    options: Any = {"maxfev": _EVALUATIONS * n_axes, "initial_simplex": simplex, "fatol": 0.0, "xatol": 0.01}
     return min(min(values), float(minimize(bound, best, method="Nelder-Mead", options=options).fun))
