@@ -170,14 +170,13 @@ def _from_summary(summary: pd.DataFrame) -> Arrays:
     if "optimality_gap" in summary:
         arrays["optimality_gap"] = summary["optimality_gap"].to_numpy(dtype=np.float64, copy=True)
     return arrays | {
-"singular_values": summary["singular_value"].to_numpy(copy=True),
-            "explained_variance_ratio": summary["explained_variance_ratio"].to_numpy(copy=True),
-            "graph_share": summary["graph_share"].to_numpy(copy=True),
-            "converged": summary["converged"].to_numpy(dtype=bool),
-            "rounds": rounds,
-            "objectives": np.full(int(rounds.sum()), np.nan),
-        }
-    )
+        "singular_values": summary["singular_value"].to_numpy(copy=True),
+        "explained_variance_ratio": summary["explained_variance_ratio"].to_numpy(copy=True),
+        "graph_share": summary["graph_share"].to_numpy(copy=True),
+        "converged": summary["converged"].to_numpy(dtype=bool),
+        "rounds": rounds,
+        "objectives": np.full(int(rounds.sum()), np.nan),
+    }
 
 
 def _chosen(table: pd.DataFrame, axis: str, choices: pd.DataFrame) -> Arrays:

@@ -10,12 +10,8 @@ import pandas as pd
 from netbic.arrays import Array
 from netbic.estimators import DIAGNOSTIC_NUMBERS, SparseGraphSVD, fitted_model, heaviest, names_of
 
-_LAST: Final = (
-    "genes_up",
-    "genes_down",
-    "label",
-    "optimality_gap",
-)  # columns of the summary that were added later come last
+# Columns of the summary that were added later come last.
+_LAST: Final = ("genes_up", "genes_down", "label", "optimality_gap")
 
 
 def modules_table(model: SparseGraphSVD) -> pd.DataFrame:
