@@ -22,6 +22,7 @@ FITTED = [
     "columns_",
     "converged_",
     "graph_share_",
+    "optimality_gap_",
     "explained_variance_ratio_",
 ]
 

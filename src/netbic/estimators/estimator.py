@@ -134,6 +134,10 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
     graph_share_ : ndarray of shape (n_components_,)
         Share of the graph in the scores of the kept entries (the larger one of both axes). Above 0.3 a warning
         is issued, unless the weight of the graph is bounded (`smoothness_scale="module"` and a smoothness below 1).
+    optimality_gap_ : ndarray of shape (n_components_,)
+        The objective of a module is at least (1 - gap) times the largest possible one, in the matrix in which it was
+        found, by the largest singular value of that matrix. `selection.optimality` has closer bounds. NaN if there is
+        no objective: for penalties without one, sizes that were chosen, and imputed entries.
     explained_variance_ratio_ : ndarray of shape (n_components_,)
         Increase, by each module, of the share of variance explained by the features' vectors (adjusted for modules that
         are not orthogonal). If entries are missing, of the matrix with these entries filled; never of smoothed data.
@@ -208,6 +212,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
     graph_share_: Floats
     diagnostics_: pd.DataFrame
     regressed_out_: Bools
+    optimality_gap_: Floats
     explained_variance_ratio_: Floats
     choices_: pd.DataFrame
     posteriors_: dict[str, Floats | None]
@@ -379,10 +384,13 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         >>> [netbic.SparseGraphSVD(1, n_columns=k).modules_of(prepared)[0].v.support.size for k in (20, 50)]
         [20, 50]
         """
+        return list(islice(self.search_of(prepared), self.n_components))
+
+    def search_of(self, prepared: SearchInput) -> ModuleSearch:
+        """The search by which `modules_of` finds modules, without a limit of their number."""
         rows, columns = self.check(prepared.operator.shape)
         settings, starts = self._settings(prepared.dtype), prepared.starts.copy()
-        search = self._search(prepared.operator, rows, columns, settings, prepared.noise, starts=starts)
-        return list(islice(search, self.n_components))
+        return self._search(prepared.operator, rows, columns, settings, prepared.noise, starts=starts)
 
     def check(self, shape: tuple[int, int]) -> tuple[Axis, Axis]:
         """Check the parameters for a matrix of this shape (graphs are matched by position); options of both axes."""

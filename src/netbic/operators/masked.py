@@ -19,7 +19,6 @@ from netbic.arrays import Array, Floats, Indices
 from netbic.operators.corrected import Corrected, Result
 from netbic.operators.dense import DenseOperator
 from netbic.operators.scaler import Scaler
-from netbic.operators.small import SmallOperator
 
 _MOST_COVARIATES = 60  # each column has its own equations, as many as there are pairs of covariates
 _UNDETERMINED = 1e-10  # smallest eigenvalue, relative to the largest one, of a combination of covariates that is used
@@ -107,10 +106,10 @@ class Masked(Corrected):
         """Product with a supported vector on the left."""
         return super().rmatvec(support, values) + self._missing.rmatvec(support, values)
 
-    def part(self, rows: Indices, columns: Indices) -> SmallOperator:
-        """The operator of some (increasing) rows and columns, copied into memory of their own."""
-        block, left, right = self._block(rows, columns)
-        return SmallOperator(block + self._missing.among(rows, columns), left, right)
+    def _block(self, rows: Indices, columns: Indices) -> tuple[Array, Floats, Floats]:
+        """Some rows and columns of Y + M, and of the layers."""
+        block, left, right = super()._block(rows, columns)
+        return block + self._missing.among(rows, columns), left, right
 
     def normal(self, vectors: Floats) -> Floats:
         """The product of the matrix and its transpose with a dense vector, or with the columns of an array."""

@@ -37,6 +37,7 @@ _GRAM_SUBSPACE, _PASS_SUBSPACE = (20, 8), (64, 24)  # size of the subspace at mo
 _BLOCK = 8  # directions that are multiplied in one pass over X for the first start
 _STEPS = (7, 2)  # passes over X for the first start, and at most for each later one
 _LATER_ERROR = 0.8  # residual of later starts, in units of that of the first one; larger values lose weak modules
+_PRODUCT_ERROR = 1e-9  # relative error of values computed by products alone
 _SVD_SIZE = 16  # up to this many rows or columns the matrix is made dense: too small for ARPACK
 
 Pair = tuple[Vector, Vector]
@@ -45,11 +46,16 @@ Product = Callable[[Array], Array]
 
 
 class Direction(NamedTuple):
-    """A unit vector on one axis, and its singular value."""
+    """A unit vector on one axis, its singular value, and an upper bound of all singular values (if it is known).
+
+    The bound is the value plus the norm of its residual and rounding errors: it relies on the iteration having
+    converged to the largest value, not to another one, which LAPACK guarantees for up to 300 rows or columns.
+    """
 
     vector: Floats
     on_rows: bool
     value: float
+    upper: float = np.inf
 
 
 class Starts:
@@ -101,16 +107,25 @@ class Starts:
 
     def _compute(self, operator: Corrected) -> Direction | None:
         if not operator.tracks_gram:
-            return exact_direction(operator, self._on_rows)
+            return self._by_products(operator)
+        error = 0.0
         if self._gram is not None and self._exact and self._gram.shape[0] <= _LAPACK_SIZE:
             last = self._gram.shape[0] - 1
             values, vectors = eigh(self._gram, lower=False, subset_by_index=[last, last], check_finite=False)
             square, vector = float(values[0]), vectors[:, 0]
         else:
             square, vector = self._subspace.leading(self._product(operator), *self._effort())
+            error = self._subspace.error
         if square <= self._floor:
-            return exact_direction(operator, self._on_rows)
-        return Direction(vector.astype(np.float64), self._on_rows, float(np.sqrt(square)) / self._scale)
+            return self._by_products(operator)
+        value, upper = (float(np.sqrt(each)) / self._scale for each in (square, square + error + self._floor))
+        return Direction(vector.astype(np.float64), self._on_rows, value, upper)
+
+    def _by_products(self, operator: Corrected) -> Direction | None:
+        """The exact direction; products are as accurate as the data."""
+        found = exact_direction(operator, self._on_rows)
+        accuracy = max(_PRODUCT_ERROR, 100 * operator.parts()[0].epsilon)
+        return None if found is None else found._replace(upper=found.value * (1 + accuracy))
 
     def _effort(self) -> tuple[float, int]:
         """Tolerance and maximal number of products for one direction (a pass over X each without a Gram matrix).
@@ -171,6 +186,7 @@ class Subspace:
         self._products = np.empty_like(self._basis)
         self._syevr: Any = get_lapack_funcs("syevr", (self._basis,))
         self.size = 0
+        self.error = 0.0  # norm of the residual of the last direction
         self.first_error = 0.0  # relative residual of the first direction that was computed
 
     def copy(self) -> Self:
@@ -192,8 +208,9 @@ class Subspace:
         while not self._is_close(values[-1], residuals[-1], tolerance) and steps > 0 and self._add(residuals, product):
             steps -= 1
             values, vectors, residuals = self._ritz(width)
+        self.error = float(np.linalg.norm(residuals[-1]))
         if width > 1:
-            self.first_error = float(np.linalg.norm(residuals[-1]) / abs(values[-1]))
+            self.first_error = self.error / abs(float(values[-1]))
         return float(values[-1]), vectors[-1]
 
     @staticmethod

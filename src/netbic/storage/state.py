@@ -37,7 +37,8 @@ CHOSEN_NUMBERS = [
     *("background", "gradation", "fallback"),
     "free_locations",
 ]
-_MODULE_NUMBERS = ("d", "graph_share", "graph_weight", "worst_rank", "by_data_alone")
+# Modules of earlier versions have the first five.
+_MODULE_NUMBERS = ("d", "graph_share", "graph_weight", "worst_rank", "by_data_alone", "optimality_gap")
 _GRAPHS = ("row_graph", "column_graph")
 Names: TypeAlias = "list[str | int] | None"
 _KINDS = {kind.__name__: kind for kind in (SparseGraphSVD, StableModules)}
@@ -86,6 +87,7 @@ def state_of(model: SparseGraphSVD) -> ModelState:
         arrays["smoothing"] = np.array(model.smoothing_)
     arrays["diagnostics"] = model.diagnostics_[list(DIAGNOSTIC_NUMBERS)].to_numpy(dtype=np.float64)
     arrays["regressed_out"] = model.regressed_out_
+    arrays["optimality_gap"] = model.optimality_gap_
     if model.scaler_.factors is not None:
         arrays["factors"] = model.scaler_.factors
     for axis, posteriors in model.posteriors_.items():
@@ -148,7 +150,8 @@ def module_from(arrays: Arrays) -> Module:
         known = f"{name}_posterior" in arrays
         choice = penalties.Choice(arrays[f"{name}_posterior"], *arrays[f"{name}_chosen"].tolist()) if known else None
         vectors.append(Vector(int(size), arrays[f"{name}_support"], arrays[f"{name}_values"], choice=choice))
-    numbers: dict[str, Any] = dict(zip(_MODULE_NUMBERS, arrays["numbers"].tolist(), strict=True))
+    known_numbers = _MODULE_NUMBERS[: max(len(arrays["numbers"]), len(_MODULE_NUMBERS) - 1)]
+    numbers: dict[str, Any] = dict(zip(known_numbers, arrays["numbers"].tolist(), strict=True))
     numbers["worst_rank"] = int(numbers["worst_rank"])
     numbers["regressed_out"] = tuple(arrays["regressed_out"].tolist())
     outcome: Any = str(arrays["outcome"])
@@ -220,6 +223,7 @@ def _set_modules(model: SparseGraphSVD, arrays: Arrays) -> None:
     model.diagnostics_ = diagnostics_from(arrays.get("diagnostics"), model.n_components_)
     none = np.zeros((model.n_components_, model.n_components_), dtype=bool)  # as in models of earlier versions
     model.regressed_out_ = arrays.get("regressed_out", none)
+    model.optimality_gap_ = arrays.get("optimality_gap", np.full(model.n_components_, np.nan))
     model.n_iter_ = int(arrays["rounds"].max(initial=1))
 
 

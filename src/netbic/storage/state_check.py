@@ -47,6 +47,7 @@ ARRAYS: Final[dict[str, _Expected]] = {
     "kept": _Expected("K", "iu", least=0, required=False),
     "diagnostics": _Expected("K8", finite=False, required=False),  # unknown for models of earlier versions
     "regressed_out": _Expected("KK", "b", required=False),
+    "optimality_gap": _Expected("K", finite=False, least=0.0, required=False),
     "covariates": _Expected("nc", required=False),
     "effects": _Expected("cp", required=False),
 }

@@ -10,7 +10,8 @@ import pandas as pd
 from netbic.arrays import Array
 from netbic.estimators import DIAGNOSTIC_NUMBERS, SparseGraphSVD, fitted_model, heaviest, names_of
 
-_LAST: Final = ("genes_up", "genes_down", "label")  # columns of the summary that were added later come last
+# Columns of the summary that were added later come last.
+_LAST: Final = ("genes_up", "genes_down", "label", "optimality_gap")
 
 
 def modules_table(model: SparseGraphSVD) -> pd.DataFrame:
@@ -69,6 +70,7 @@ def summary_table(model: SparseGraphSVD) -> pd.DataFrame:
 
     `genes_up` and `genes_down` are the numbers of genes with positive and with negative weights. `label` counts from 1
     ("module 1"), like everything that people read; `module` and other columns with numbers of modules count from 0.
+    `optimality_gap` is that of the model: the objective is at least 1 - gap of the largest possible one.
     """
     model = fitted_model(model)
     genes = names_of(model, "columns")
@@ -89,5 +91,6 @@ def summary_table(model: SparseGraphSVD) -> pd.DataFrame:
             "genes_up": (model.components_ > 0).sum(axis=1),
             "genes_down": (model.components_ < 0).sum(axis=1),
             "label": [f"module {module + 1}" for module in range(model.n_components_)],
+            "optimality_gap": model.optimality_gap_,
         }
     )

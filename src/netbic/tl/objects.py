@@ -28,7 +28,8 @@ from netbic.study import scores_by_name
 if TYPE_CHECKING:
     from anndata import AnnData
 
-_OPTIONAL = ("rows_choices", "columns_choices", "kept", "smoothing", "regressed_out")  # arrays of some models only
+# Arrays of some models only.
+_OPTIONAL = ("rows_choices", "columns_choices", "kept", "smoothing", "regressed_out", "optimality_gap")
 _PER_MODULE = ("singular_values", "explained_variance_ratio", "graph_share", "converged", "rounds")
 
 
