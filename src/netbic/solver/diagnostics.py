@@ -94,6 +94,12 @@ def _short(axis: str, asked: Axis, vectors: list[Vector]) -> Iterator[Message]:
         why = "no other has a positive score" if asked.penalty.has_objective else "others are tied at the threshold"
         verb = "holds" if len(short) == 1 else "hold"
         yield f"{_listed(short)} {verb} fewer than {size} {axis}s: {why}", UserWarning
+    wanted, groups = asked.penalty.n_groups(), [vector.groups for vector in vectors]
+    if few := [k for k, own in enumerate(groups) if wanted and own is not None and own.size < wanted]:
+        yield (
+            f"{_listed(few)}: fewer than {wanted} groups of {axis}s, no other has a positive score to add",
+            UserWarning,
+        )
 
 
 def _not_identified(axis: str, vectors: list[Vector]) -> Iterator[Message]:
