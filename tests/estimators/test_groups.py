@@ -203,7 +203,7 @@ def test_selection_matches_groups_by_name():
     assert tuning.best_params_["column_penalty"] == GroupL0(sets, 2)
     model = tuning.best_estimator_
     assert set(model.groups_["group"]) == {"set 3", "set 7"}
-    assert netbic.selection.n_modules(model, shuffled, most=2, random_state=0, n_jobs=1).n_modules == 1
+    assert netbic.selection.n_modules(model, shuffled, most=2, random_state=0, n_jobs=1).n == 1
     assert netbic.selection.verdicts(model, shuffled, random_state=0, n_jobs=1).table["verdict"].tolist() == ["strong"]
     stable = netbic.selection.stability(model, shuffled, n_pairs=5, random_state=0, n_jobs=1)
     assert (stable.frequencies[0][model.columns_[0]] > 0.9).all()

@@ -181,8 +181,8 @@ def _single(model: SparseGraphSVD, X: Matrix) -> SparseGraphSVD:
         **fallback_penalties(model), n_components=1, center=None, scale=False, row_graph=None, column_graph=None,
         row_smoothness=None, column_smoothness=None, smoothing=None, n_jobs=None,
     )  # fmt: skip
-    groups = graphs_by_position(made.get_params(deep=False), np.shape(X), axis_names(X))
-    return made.set_params(**groups)
+    made.set_params(**graphs_by_position(made.get_params(deep=False), np.shape(X), axis_names(X)))
+    return made
 
 
 def _prepared(model: SparseGraphSVD, X: Matrix, basis: Floats | None) -> Array:

@@ -127,7 +127,8 @@ def from_frames(tables: Frames) -> SparseGraphSVD:
     names = {"rows": _names(samples.index), "columns": _names(genes.index)}
     kind = genes.attrs.get("class", "SparseGraphSVD")
     state = ModelState(settings | without, _arrays(tables, modules), names, graphs, kind=kind)
-    return model_from(replace(state, **{name: genes.attrs.get(name) for name in ("covariates", "groups")}))
+    further: dict[str, Any] = {name: genes.attrs.get(name) for name in ("covariates", "groups")}
+    return model_from(replace(state, **further))
 
 
 def _arrays(tables: Frames, modules: list[Hashable]) -> Arrays:

@@ -59,10 +59,11 @@ def _parameter(value: JsonValue) -> object:
     kind = getattr(penalties, str(value["penalty"]), None)
     if not (isinstance(kind, type) and issubclass(kind, penalties.Penalty)) or kind is penalties.Penalty:
         raise InputError(f"the model has a penalty this version does not know ({value['penalty']}): upgrade netbic")
-    return kind(**{name: _part_from(part) for name, part in value.items() if name != "penalty"})
+    parts: Record = {name: _part_from(part) for name, part in value.items() if name != "penalty"}
+    return kind(**parts)
 
 
-def _part_from(part: Any) -> object:
+def _part_from(part: Any) -> Any:
     """A field of a penalty from JSON."""
     if isinstance(part, dict) and "groups" in part:
         return penalties.Groups(dict(part["groups"]))
