@@ -101,6 +101,6 @@ def report(title, once, overlap, seeds):
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     number = int(sys.argv[1]) if len(sys.argv) > 1 else 20
+    report("edges of a path", edges_once, None, number)
     report("disjoint sets", sets_once, False, number)
     report("sets that share genes", sets_once, True, number)
-    report("edges of a path", edges_once, None, number)

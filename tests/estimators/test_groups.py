@@ -140,8 +140,7 @@ def test_edges_keep_pairs_of_neighbours_and_combine_with_a_graph_term():
     )
     for options in ({}, {"column_graph": graph}):
         model = SparseGraphSVD(1, column_penalty=EdgeL0(graph, 10), **options).fit(X)
-        assert set(np.flatnonzero(model.columns_[0])) <= set(range(30, 50))
-        assert model.columns_.sum() >= 18  # no more than two pairs of edges share a node
+        assert np.flatnonzero(model.columns_[0]).tolist() == list(range(30, 50))
         assert len(model.groups_) == 10
         ends = model.groups_["group"].str.split(" - ", expand=True).to_numpy()
         assert all(GENES.index(second) == GENES.index(first) + 1 for first, second in ends)

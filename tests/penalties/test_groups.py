@@ -72,16 +72,41 @@ def test_overlapping_groups_of_small_problems_are_the_best(seed, n_groups, k, ne
     assert is_union(penalty, c)
 
 
-@given(seeds, st.integers(1, 4))
-def test_edges_of_small_graphs_are_the_best(seed, k):
+@given(seeds, st.integers(3, 9), st.integers(1, 5), st.sampled_from([0.2, 0.35, 0.5]), st.booleans())
+def test_edges_of_small_graphs_are_the_best(seed, size, k, share, rounded):
     generator = np.random.default_rng(seed)
-    graph = random_graph(generator, 7)
+    graph = random_graph(generator, size, share)
     ends = list(zip(*graph.edges()[:2], strict=True))
-    c, penalty = generator.exponential(size=7), EdgeL0(graph, min(k, len(ends)))
-    kept = penalty.threshold(c)
-    assert np.linalg.norm(kept.values) == pytest.approx(best_norm(c, ends, penalty.k), rel=1e-12)
+    c, penalty = generator.standard_normal(size) + 0.5, EdgeL0(graph, min(k, len(ends)))
+    c = np.round(c, 1) if rounded else c  # with ties and zeros
+    kept, best = penalty.threshold(c), best_norm(c, ends, penalty.k)
+    assert np.linalg.norm(kept.values) == pytest.approx(best, rel=1e-12)
+    assert penalty.bound(c) == pytest.approx(best, rel=1e-12)
     assert kept.support.size <= 2 * penalty.k
     assert is_union(penalty, c)
+
+
+def test_edges_around_an_odd_cycle():
+    """Node 5 and node 6 hang on a cycle of five nodes: all seven are covered by four edges only through the cycle."""
+    ends = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0), (0, 5), (2, 6)]
+    matrix = np.zeros((7, 7))
+    for one, other in ends:
+        matrix[one, other] = matrix[other, one] = 1
+    c = np.array([5.0, 4.0, 5.0, 4.0, 4.0, 1.0, 1.0])
+    for k in range(1, 5):
+        kept = EdgeL0(Graph(matrix), k).threshold(c)
+        assert np.linalg.norm(kept.values) == pytest.approx(best_norm(c, ends, k), rel=1e-12)
+    assert kept.support.tolist() == list(range(7))
+
+
+def test_edges_of_large_graphs_are_chosen_as_other_groups(monkeypatch):
+    generator = np.random.default_rng(0)
+    graph, c = random_graph(generator, 60, 0.1), generator.exponential(size=60)
+    best = np.linalg.norm(EdgeL0(graph, 12).threshold(c).values)
+    monkeypatch.setattr("netbic.penalties.edge_coverage._MOST_WORK", 0)
+    kept = EdgeL0(graph, 12).threshold(c)
+    assert np.sqrt(1 - 1 / np.e) * best <= np.linalg.norm(kept.values) <= best * (1 + 1e-12)
+    assert EdgeL0(graph, 12).bound(c) >= best * (1 - 1e-12)
 
 
 @given(seeds, st.integers(2, 5))

@@ -28,7 +28,7 @@ from netbic.penalties.thresholds import largest
 
 _MOST_BRANCHES: Final = 2_000  # partial choices up to which the best choice is searched for
 _PASSES = 10  # over all chosen groups, in search of exchanges
-_BETTER = 1 + 1e-12  # factor by which another choice must be better: the sums have rounding errors
+BETTER: Final = 1 + 1e-12  # factor by which another choice must be better: the sums have rounding errors
 
 
 class Coverage:
@@ -61,6 +61,10 @@ class Coverage:
             mask[self.members(int(group))] = True
         return mask
 
+    def total(self, chosen: Sequence[int] | Indices, weights: Floats) -> float:
+        """The sum of weights in the union of these groups."""
+        return float(weights[self.covered(chosen)].sum())
+
     def best(self, weights: Floats, k: int, previous: Indices | None = None) -> Indices:
         """At most k groups, in increasing order, with a large sum of weights in their union.
 
@@ -70,7 +74,7 @@ class Coverage:
             return largest(self.incidence @ weights, k)
         problem = _Problem(self, weights, k)
         found = problem.exchanged(problem.greedy())
-        if previous is not None and problem.total(found) <= _BETTER * problem.total(previous):
+        if previous is not None and problem.total(found) <= BETTER * problem.total(previous):
             found = problem.exchanged([int(group) for group in previous])
         if problem.is_small:
             found = problem.branch_and_bound(found)
@@ -116,7 +120,7 @@ class _Problem:
 
     def total(self, chosen: Sequence[int] | Indices) -> float:
         """The sum of weights in the union of these groups."""
-        return float(self.weights[self.coverage.covered(chosen)].sum())
+        return self.coverage.total(chosen, self.weights)
 
     def _candidates(self, count: int) -> _Candidates:
         if count >= self._sums.size:
@@ -164,7 +168,7 @@ class _Problem:
                 left = np.where(counts == 0, self.weights, 0.0)
                 gains = candidates.incidence @ left
                 best = int(np.argmax(gains))
-                if gains[best] > _BETTER * left[own].sum():
+                if gains[best] > BETTER * left[own].sum():
                     chosen[place] = int(candidates.groups[best])
                 counts[self.coverage.members(chosen[place])] += 1
             if chosen == before:
@@ -203,7 +207,7 @@ class _BranchAndBound:
         groups, sums = groups[order], np.append(0.0, np.cumsum(gains[order]))
         for place, group in enumerate(groups.tolist()):
             last = min(place + n_more, groups.size)
-            if total + sums[last] - sums[place] <= _BETTER * self.most:
+            if total + sums[last] - sums[place] <= BETTER * self.most:
                 return  # no choice among the groups from here on is better: they add less and less
             gain = float(gains[order[place]])
             if n_more == 1 or last - place == 1:

@@ -4,8 +4,8 @@ A vector may be non-zero on a union of k groups. On such a union S the maximiser
 c_S / |c_S|, with the value |c_S|. So the best x belongs to the union with the largest sum of squared scores:
 
 - *Disjoint groups*: that sum is the sum over the groups, and the k groups with the largest sums are the best.
-- *Groups that share entries*: see `coverage`. The groups of the current vector are among the choices that are compared,
-  hence c'x does not decrease, which is all that a half step needs for F not to decrease.
+- *Groups that share entries*: see `coverage`, and `edge_coverage` for edges. The groups of the current vector are among
+  the choices that are compared, hence c'x does not decrease, which is all that a half step needs for F not to decrease.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 
 from netbic.arrays import Array, Floats, Indices
 from netbic.graphs import Graph, match
 from netbic.penalties.base import GroupShare, Kept, Penalty
 from netbic.penalties.coverage import Coverage
+from netbic.penalties.edge_coverage import EdgeCoverage
 from netbic.penalties.groups import Groups
 
 
@@ -151,9 +151,10 @@ class EdgeL0(GroupPenalty):
     """Keep the ends of `k` edges of a graph, at most 2k entries; entries without an edge are never kept.
 
     These are groups of two entries (as in the edge-group sparse PCA of Min et al. 2018): every entry that is kept has a
-    neighbour in the module, though a neighbour with a score of zero is not kept. Weights of edges are not used. The
-    best choice of edges that share nodes is searched for as by `GroupL0`, with the same guarantees. It can be combined
-    with a graph term of the same or another graph.
+    neighbour in the module, though a neighbour with a score of zero is not kept. Weights of edges are not used. If k
+    times the number of edges is at most 500,000, the best edges are found, by matching. For
+    larger problems the choice is greedy, with exchanges, with the same guarantees as that of `GroupL0`. It can be
+    combined with a graph term of the same or another graph.
 
     Parameters
     ----------
@@ -185,9 +186,7 @@ class EdgeL0(GroupPenalty):
     @cached_property
     def _coverage(self) -> Coverage:
         tails, heads, _ = self.graph.edges()
-        ends = np.column_stack([tails, heads]).ravel()
-        shape = tails.size, self.graph.n_nodes
-        return Coverage(sp.csr_array((np.ones(ends.size), ends, np.arange(0, ends.size + 1, 2)), shape=shape))
+        return EdgeCoverage(tails, heads, self.graph.n_nodes)
 
     def group_name(self, group: int) -> str:
         """The names (or positions) of both ends of an edge."""

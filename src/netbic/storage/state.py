@@ -104,7 +104,7 @@ def state_of(model: SparseGraphSVD) -> ModelState:
     named = hasattr(model, "feature_names_in_")
     kind = next(kind.__name__ for kind in type(model).__mro__ if kind.__name__ in _KINDS)  # not a user's subclass
     coding = None if model.covariate_coding_ is None else model.covariate_coding_.record()
-    groups: list[JsonValue] | None = model.groups_.to_numpy(dtype=object).tolist() or None
+    groups: Any = model.groups_.to_numpy(dtype=object).tolist() or None
     return ModelState(settings_of(model.get_params(deep=False)), arrays, names, graphs, named, kind, coding, groups)
 
 
