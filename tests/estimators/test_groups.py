@@ -205,7 +205,7 @@ def test_selection_matches_groups_by_name():
     assert netbic.selection.n_modules(model, shuffled, most=2, random_state=0, n_jobs=1).n == 1
     assert netbic.selection.verdicts(model, shuffled, random_state=0, n_jobs=1).table["verdict"].tolist() == ["strong"]
     stable = netbic.selection.stability(model, shuffled, n_pairs=5, random_state=0, n_jobs=1)
-    assert (stable.frequencies[0][model.columns_[0]] > 0.9).all()
+    assert (stable.columns.frequency.to_numpy()[model.columns_[0], 0] > 0.9).all()
     assert stable.refit(shuffled).groups_.empty
 
 
