@@ -182,3 +182,9 @@ def test_the_comparison_with_labels_runs(tmp_path, monkeypatch, capsys):
     assert len(groups) == 200
     assert ((groups != "") == (subtype == "planted")).mean() > 0.98
     assert "planted" in capsys.readouterr().out
+
+
+def test_the_page_about_groups_shows_what_its_example_prints(capsys):
+    page = (ROOT / "docs/groups.md").read_text()
+    exec(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1], {})
+    assert capsys.readouterr().out.splitlines() == re.search(r"```text\n(.*?)```", page, re.DOTALL)[1].splitlines()

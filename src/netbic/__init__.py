@@ -33,10 +33,21 @@ if TYPE_CHECKING:
     from netbic.estimators import SparseGraphCCA, SparseGraphPLS, SparseGraphSVD
     from netbic.graphs import Graph
     from netbic.methods import method
-    from netbic.penalties import L0, L1, SCAD, AdaptiveLasso, AdaptiveSupport, Dense, KeepSoft, L1Ball
+    from netbic.penalties import L0, L1, SCAD, AdaptiveLasso, AdaptiveSupport, Dense, EdgeL0, GroupL0, KeepSoft, L1Ball
     from netbic.storage import load, save
 
-_PENALTIES = ["L0", "L1", "SCAD", "AdaptiveLasso", "AdaptiveSupport", "Dense", "KeepSoft", "L1Ball"]
+_PENALTIES = [
+    "L0",
+    "L1",
+    "SCAD",
+    "AdaptiveLasso",
+    "AdaptiveSupport",
+    "Dense",
+    "EdgeL0",
+    "GroupL0",
+    "KeepSoft",
+    "L1Ball",
+]
 _HOMES = {
     "associate": "netbic.association",
     "SparseGraphCCA": "netbic.estimators",
@@ -77,7 +88,9 @@ __all__ = [
     "AdaptiveLasso",
     "AdaptiveSupport",
     "Dense",
+    "EdgeL0",
     "Graph",
+    "GroupL0",
     "InputError",
     "KeepSoft",
     "L1Ball",

@@ -28,7 +28,7 @@ from netbic.estimators.new_samples import module_scores, score_directions
 from netbic.estimators.parameters import AXES, check_count, is_number, smoothness_of
 from netbic.estimators.pls import SparseGraphPLS
 from netbic.estimators.projection import observed_scores, scoring, span
-from netbic.estimators.results import store_choices
+from netbic.estimators.results import groups_table, store_choices
 from netbic.estimators.search_input import SearchInput
 from netbic.estimators.stable_modules import StableModules
 from netbic.estimators.threads import one_blas_thread
@@ -52,6 +52,7 @@ __all__ = [
     "design_of_new",
     "diagnostics_from",
     "fitted_model",
+    "groups_table",
     "has_missing",
     "heaviest",
     "is_model",

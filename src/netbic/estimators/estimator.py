@@ -18,7 +18,7 @@ from netbic.estimators.diagnostics import recurrence
 from netbic.estimators.inputs import axis_names, names_of_index, validated
 from netbic.estimators.parameters import AxisOptions, check_parameters, solver_settings
 from netbic.estimators.prediction import Prediction
-from netbic.estimators.results import store_modules
+from netbic.estimators.results import groups_of, groups_table, store_modules
 from netbic.estimators.search_input import ScalingOptions, SearchInput
 from netbic.estimators.smoothing import apply_smoother, smoother_of
 from netbic.estimators.threads import one_blas_thread
@@ -51,8 +51,8 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
     n_rows, n_columns : int, optional
         Number of samples / features of each module (the L0 penalty). None: all, or as determined by the penalty.
     row_penalty, column_penalty : Penalty, optional
-        A penalty object instead of a number: `netbic.L0`, `L1`, `L1Ball`, `KeepSoft`, `SCAD`, `AdaptiveLasso`, or
-        `AdaptiveSupport`, which chooses sizes and smoothness from the data.
+        A penalty object instead of a number: `netbic.L0`, `L1`, `L1Ball`, `KeepSoft`, `SCAD`, `AdaptiveLasso`,
+        `GroupL0` (gene sets), `EdgeL0` (edges), or `AdaptiveSupport`, which chooses sizes and smoothness from the data.
     row_graph, column_graph : Graph, sparse or dense array, networkx or igraph graph, or edge DataFrame, optional
         Prior graph of the samples / features. Matched by name if both X and the graph have names, else by position.
     row_smoothness, column_smoothness : float, optional
@@ -161,6 +161,9 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         `fallback` (whether the fallback size was used), `free_locations` (whether the members are groups among the
         scores of all rows, rather than rows with extreme scores) and `diagnostic` ("" if the size is reliable). Empty
         for other penalties. `unevenness` and `doubt` are earlier names of columns.
+    groups_ : DataFrame
+        The groups that `GroupL0` or `EdgeL0` kept: `module`, `axis`, `group` (its name, or both ends of the edge),
+        `size` (entries of X in it) and `share` of the squared weights of the module. Empty for other penalties.
     posteriors_ : dict
         Probabilities of membership of "rows" and "columns", a row per module (NaN for entries that do not vary); None
         if the size was given.
@@ -215,6 +218,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
     optimality_gap_: Floats
     explained_variance_ratio_: Floats
     choices_: pd.DataFrame
+    groups_: pd.DataFrame
     posteriors_: dict[str, Floats | None]
     names_: dict[str, Array | None]
     graphs_: dict[str, Graph | None]
@@ -337,6 +341,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
             # With missing entries, the modules subtracted so far cannot be added again to the scores of the residual.
             scores = search.scores if searched.tracks_gram else None
             store_modules(self, searched, modules, X.dtype, operator, scores)
+        self.groups_ = groups_table(groups_of(modules, rows.penalty, columns.penalty))
         self.smoothing_, self.smoothing_scores_ = 0.0 if by is None else by.weight, smoothing_scores
         self.names_ = {"rows": row_names, "columns": column_names}
         self.graphs_ = {"rows": row_graph, "columns": column_graph}
@@ -392,11 +397,13 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         settings, starts = self._settings(prepared.dtype), prepared.starts.copy()
         return self._search(prepared.operator, rows, columns, settings, prepared.noise, starts=starts)
 
-    def check(self, shape: tuple[int, int]) -> tuple[Axis, Axis]:
-        """Check the parameters for a matrix of this shape (graphs are matched by position); options of both axes."""
+    def check(
+        self, shape: tuple[int, int], names: tuple[Array | None, Array | None] = (None, None)
+    ) -> tuple[Axis, Axis]:
+        """Check the parameters for a matrix of this shape (without names, by position); options of both axes."""
         check_parameters(self)
-        rows, _ = AxisOptions.of(self, "row").build(shape[0], None)
-        columns, _ = AxisOptions.of(self, "column").build(shape[1], None)
+        rows, _ = AxisOptions.of(self, "row").build(shape[0], names[0])
+        columns, _ = AxisOptions.of(self, "column").build(shape[1], names[1])
         return rows, columns
 
     def get_submatrix(self, i: int, data: Any) -> Any:

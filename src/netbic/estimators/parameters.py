@@ -142,12 +142,12 @@ class AxisOptions:
 
     def build(self, size: int, names: Array | None) -> tuple[Axis, Graph | None]:
         """Check the parameters against an axis of this size; the axis for the solver, and the graph matched to it."""
-        penalty = self._checked_penalty(size)
+        penalty = self._checked_penalty(size, names)
         smoothness, term, graph = self._matched(size, names, penalty)
         scale: Any = self.smoothness_scale  # a plain string to mypy; check_parameters has verified it
         return Axis(penalty, term, smoothness, scale, self.signs == "signed", self.centred), graph
 
-    def _checked_penalty(self, size: int) -> Penalty:
+    def _checked_penalty(self, size: int, names: Array | None) -> Penalty:
         axis, count, penalty = self.axis, self.n_kept, self.penalty
         if count is not None and penalty is not None:
             raise ValueError(
@@ -164,6 +164,7 @@ class AxisOptions:
             raise TypeError(
                 f"{axis}_penalty={penalty!r} is not a penalty: use e.g. netbic.L0(50) or netbic.L1Ball(3.0)"
             )
+        penalty = penalty.for_names(names, size, self._unit)
         penalty.check(size, self._unit)
         return penalty
 

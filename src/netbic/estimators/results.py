@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +13,7 @@ from netbic.arrays import Bools, Floats
 from netbic.estimators.diagnostics import diagnostics_table
 from netbic.estimators.projection import explained
 from netbic.operators import Corrected
-from netbic.penalties import Choice
+from netbic.penalties import Choice, Penalty
 from netbic.solver import Module
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _NUMBERS = ["sigma", "noise", "strength", "heteroscedasticity", "background", "gradation", "expected_f1"]
 _COLUMNS = ["module", "axis", "size", *_NUMBERS, "fallback", "free_locations", "diagnostic"]
+_GROUP_COLUMNS = ["module", "axis", "group", "size", "share"]
 _EARLIER = {"unevenness": "heteroscedasticity", "doubt": "diagnostic"}  # earlier names of columns, kept at the end
 
 
@@ -55,10 +56,25 @@ def store_modules(
     else:
         products = np.array(scores).reshape(len(modules), n)
     model.diagnostics_ = diagnostics_table(modules, products)
+    model.groups_ = groups_table(())
     model.regressed_out_ = _regressed_out(modules)
     if data is not operator:  # models with and without smoothing explain the same data
         products = data.products([(module.v.support, module.v.values) for module in modules])
     model.explained_variance_ratio_ = explained(right, products) / max(data.squared_norm, np.finfo(float).tiny)
+
+
+def groups_of(modules: Sequence[Module], rows: Penalty, columns: Penalty) -> Iterator[tuple[int, str, str, int, float]]:
+    """Module, axis, name, size and share of every group that penalties of groups have chosen."""
+    for number, module in enumerate(modules):
+        for axis, vector, penalty in (("rows", module.u, rows), ("columns", module.v, columns)):
+            if vector.groups is not None:
+                yield from ((number, axis, *group) for group in penalty.described(vector.full(), vector.groups))
+
+
+def groups_table(rows: Iterable[tuple[int, str, str, int, float]]) -> pd.DataFrame:
+    """The table of the groups of all modules."""
+    types = dict(zip(_GROUP_COLUMNS, (np.int64, object, object, np.int64, np.float64), strict=True))
+    return pd.DataFrame(list(rows), columns=_GROUP_COLUMNS).astype(types)
 
 
 def _regressed_out(modules: list[Module]) -> Bools:

@@ -2,9 +2,11 @@
 
 from netbic.deprecation import earlier_names
 from netbic.penalties.adaptive import AdaptiveSupport
-from netbic.penalties.base import DataDriven, Kept, Penalty
+from netbic.penalties.base import DataDriven, GroupShare, Kept, Penalty
 from netbic.penalties.choice import DIAGNOSTICS as DIAGNOSTICS
 from netbic.penalties.choice import Choice, expected_noise_norm
+from netbic.penalties.group_sparsity import EdgeL0, GroupL0, GroupPenalty
+from netbic.penalties.groups import Groups
 from netbic.penalties.score_groups import ScoreGroups, score_groups
 from netbic.penalties.thresholds import L0, L1, SCAD, AdaptiveLasso, ChosenByBIC, Dense, KeepSoft, L1Ball, largest
 
@@ -18,6 +20,11 @@ __all__ = [
     "ChosenByBIC",
     "DataDriven",
     "Dense",
+    "EdgeL0",
+    "GroupL0",
+    "GroupPenalty",
+    "GroupShare",
+    "Groups",
     "KeepSoft",
     "Kept",
     "L1Ball",

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from netbic.arrays import Floats, Indices
+from netbic.arrays import Array, Floats, Indices
 from netbic.penalties.choice import Choice
 
 
@@ -20,6 +20,14 @@ class Kept(NamedTuple):
 
     support: Indices
     values: Floats
+
+
+class GroupShare(NamedTuple):
+    """A group of entries in a module: its name, its number of entries, and their share of the squared weights."""
+
+    group: str
+    size: int
+    share: float
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,8 +44,9 @@ class Penalty:
     Attributes
     ----------
     has_objective : bool
-        Whether the normalised threshold of c maximises c'x - value(x) over the unit sphere. Only then does the
-        objective F exist, and only then does the solver guarantee that F never decreases.
+        Whether the normalised threshold of c maximises c'x - value(x) over the unit sphere (or, with `update`, does not
+        decrease it). Only then does the objective F exist, and only then does the solver guarantee that F never
+        decreases.
     chooses_size : bool
         Whether the size and the weight of the graph are chosen from the data in every half step, by `choose`.
     clip : float or None
@@ -72,6 +81,14 @@ class Penalty:
         """Keep and shrink entries of a vector of scores; scores at or below zero are never kept."""
         raise NotImplementedError(f"{type(self).__name__} has no threshold(magnitudes): every penalty needs it")
 
+    def update(self, magnitudes: Floats, groups: Indices | None) -> tuple[Kept, Indices | None]:
+        """Threshold the scores of a half step; what is kept, and the groups of entries, for a penalty of groups.
+
+        `groups` are those of the current vector, which satisfies the penalty, or None. The kept scores of a penalty of
+        groups must have at least the norm of the scores in these groups. By default the threshold, without groups.
+        """
+        return self.threshold(magnitudes), None
+
     def value(self, magnitudes: Floats) -> float:
         """What the objective F subtracts for a unit vector with these non-zero magnitudes."""
         return 0.0
@@ -93,6 +110,25 @@ class Penalty:
 
     def check(self, size: int, axis: str) -> None:
         """Raise ValueError if the penalty cannot be used on an axis ("row" or "column") of this size."""
+
+    def for_names(self, names: Array | None, size: int, axis: str) -> Self:
+        """The penalty for an axis ("row" or "column") of this size with these names; only penalties of groups differ.
+
+        It is called before `check`.
+        """
+        return self
+
+    def for_part(self, kept: Indices, size: int) -> Self:
+        """The penalty for some entries of an axis of this size, as in a fold. The default depends on their share."""
+        return self.for_share(len(kept) / size)
+
+    def n_groups(self) -> int | None:
+        """Number of groups of entries to keep, or None if the penalty has no groups."""
+        return None
+
+    def described(self, weights: Floats, chosen: Indices) -> list[GroupShare]:
+        """Describe the groups that `update` chose for a vector with these weights."""
+        return []
 
     def size(self) -> int | None:
         """Number of entries to keep, or None if the penalty does not fix it."""

@@ -6,6 +6,7 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from netbic.estimators import SparseGraphSVD, smoothness_of
+from netbic.penalties import Penalty
 
 Rows = list[tuple[str, str]]
 
@@ -110,6 +111,8 @@ def _size(kept: int | None, penalty: object) -> int | str:
     """How many genes or samples a module contains."""
     if kept is not None or penalty is None:
         return "all" if kept is None else kept
+    if isinstance(penalty, Penalty) and (groups := penalty.n_groups()) is not None:
+        return f"those of {groups} groups"
     fallback = getattr(penalty, "fallback", None)
     return "chosen per module" + (f", {fallback} where the data do not determine a size" if fallback else "")
 

@@ -25,7 +25,7 @@ from netbic.arrays import Array, Floats, Indices, Matrix, stored_values
 from netbic.estimators import AXES, SearchInput, SparseGraphSVD, has_missing, observed_scores, scoring, span
 from netbic.graphs import Graph
 from netbic.operators import Corrected, Scaler, as_operator, learn_from_observed
-from netbic.selection.resampling import complement, folds, in_proportion, induced
+from netbic.selection.resampling import complement, folds, for_part, induced
 from netbic.solver import Module
 
 CRITERIA: Final = ("held_out", "wold", "gabriel", "bic")
@@ -85,7 +85,7 @@ class Block(Split):
     def training_model(self, model: SparseGraphSVD) -> SparseGraphSVD:
         """Sizes in proportion, and the subgraphs of the rows and columns that are fitted."""
         for axis, kept, size in zip(AXES, self._kept, self._shape, strict=True):
-            model = in_proportion(model, axis, len(kept) / size)
+            model = for_part(model, axis, kept, size)
             if (graph := getattr(model, f"{axis}_graph")) is not None:
                 if graph not in self._subgraphs:
                     self._subgraphs[graph] = induced(graph, kept)

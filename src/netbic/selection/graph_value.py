@@ -182,7 +182,7 @@ def _by_position(model: SparseGraphSVD, X: Matrix) -> tuple[SparseGraphSVD, Arra
     X = checked(X, missing=model.missing)
     values: Matrix = X.tocsr() if is_sparse(X) else np.asarray(X)
     graphs = graphs_by_position(model.get_params(deep=False), values.shape, axis_names(X))
-    return model.set_params(n_jobs=None, **fallback_penalties(model), **graphs), values
+    return model.set_params(n_jobs=None, **fallback_penalties(model) | graphs), values
 
 
 def _decide(comparison: GraphComparison, n_rewired: int, n_repeats: int) -> None:

@@ -13,12 +13,12 @@ from sklearn.base import clone
 
 from netbic.arrays import Array, Floats, Matrix, RandomState, checked, is_sparse
 from netbic.enrichment import is_decided, sequential_p_values
-from netbic.estimators import SparseGraphSVD, basis_of, check_count, training_design, unwrapped
+from netbic.estimators import SparseGraphSVD, axis_names, basis_of, check_count, training_design, unwrapped
 from netbic.operators import Scaler, as_operator, learn_from_observed
 from netbic.selection.finished import Finished, Progress, tracked
 from netbic.selection.fits import FitExecutor, Jobs, local_jobs, quiet
 from netbic.selection.random_signs import EvenedData, Evening, with_random_signs
-from netbic.selection.resampling import fallback_penalties, seeded
+from netbic.selection.resampling import fallback_penalties, graphs_by_position, seeded
 
 _AS_FITS = 3  # finding a module and preparing the residual takes about as long as so many copies
 _REFITS = 3  # few, so that a single outlier cannot dominate a module
@@ -137,7 +137,7 @@ def n_modules(
     _check_level(level, n_permutations)
     model = unwrapped(model)
     generator = np.random.default_rng(random_state)
-    single = seeded(_single(model), int(generator.integers(2**31)))
+    single = seeded(_single(model, X), int(generator.integers(2**31)))
     enough = max(_ENOUGH, int(np.ceil(level * (1 + n_permutations)))) if early_stopping else None
     test = _Test(single, n_permutations, enough, executor := tracked(X, n_jobs, "n_modules", progress, finished))
     rows: list[tuple[int, float, float, float]] = []
@@ -175,12 +175,13 @@ def _check_level(level: float, n_permutations: int) -> None:
         )
 
 
-def _single(model: SparseGraphSVD) -> SparseGraphSVD:
+def _single(model: SparseGraphSVD, X: Matrix) -> SparseGraphSVD:
     """A clone that finds one module in a prepared matrix, without graphs, of a fixed size if there is a fallback."""
     made: SparseGraphSVD = clone(model).set_params(
         **fallback_penalties(model), n_components=1, center=None, scale=False, row_graph=None, column_graph=None,
         row_smoothness=None, column_smoothness=None, smoothing=None, n_jobs=None,
     )  # fmt: skip
+    made.set_params(**graphs_by_position(made.get_params(deep=False), np.shape(X), axis_names(X)))
     return made
 
 

@@ -48,18 +48,22 @@ def graphs_by_position(
     shape: tuple[int, ...],
     names: Names,
     matched: dict[tuple[str, int], Graph] | None = None,
-) -> dict[str, Graph]:
-    """The graphs among a model's parameters, matched to the rows and columns of X, without names.
+) -> Parameters:
+    """The graphs and the penalties of groups among a model's parameters, matched to the axes of X, without names.
 
     `matched` holds graphs of earlier calls, by axis and identity, so that each is matched once.
     """
-    found, matched = {}, {} if matched is None else matched
+    found: Parameters = {}
+    matched = {} if matched is None else matched
     for axis, size, known in zip(AXES, shape, names, strict=True):
         if (graph := parameters[f"{axis}_graph"]) is not None:
             key = axis, id(graph)
             if key not in matched:
                 matched[key] = Graph(match(graph, size, known, axis).weights)
             found[f"{axis}_graph"] = matched[key]
+        penalty = parameters[f"{axis}_penalty"]
+        if isinstance(penalty, Penalty) and penalty.n_groups() is not None:
+            found[f"{axis}_penalty"] = penalty.for_names(known, size, axis).for_part(np.arange(size), size)
     return found
 
 
@@ -89,20 +93,23 @@ def fallback_penalties(model: SparseGraphSVD) -> dict[str, Penalty | None]:
 
 def restrict(model: SparseGraphSVD, axis: str, kept: Indices, size: int) -> SparseGraphSVD:
     """A clone for some of the rows or columns ("row", "column"): sizes in proportion, the induced subgraph."""
-    made = in_proportion(model, axis, len(kept) / size)
+    made = for_part(model, axis, kept, size)
     if (graph := getattr(model, f"{axis}_graph")) is not None:
         made.set_params(**{f"{axis}_graph": induced(match(graph, size, None, axis), kept)})
     return made
 
 
-def in_proportion(model: SparseGraphSVD, axis: str, share: float) -> SparseGraphSVD:
-    """A clone for a share of an axis: sizes are multiplied by it, L1 bounds (of unit vectors) by its square root."""
+def for_part(model: SparseGraphSVD, axis: str, kept: Indices, size: int) -> SparseGraphSVD:
+    """A clone for some entries of an axis: sizes in proportion, L1 bounds (of unit vectors) to the root of the share.
+
+    Groups contain those of their members that are kept.
+    """
     made: SparseGraphSVD = clone(model)
     count, penalty = getattr(model, f"n_{axis}s"), getattr(model, f"{axis}_penalty")
     if count is not None:
-        made.set_params(**{f"n_{axis}s": max(1, round(count * share))})
+        made.set_params(**{f"n_{axis}s": max(1, round(count * (len(kept) / size)))})
     if isinstance(penalty, Penalty):
-        made.set_params(**{f"{axis}_penalty": penalty.for_share(share)})
+        made.set_params(**{f"{axis}_penalty": penalty.for_part(kept, size)})
     return made
 
 

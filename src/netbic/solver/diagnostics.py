@@ -148,6 +148,12 @@ def _short(words: Words, called: AxisWords, asked: Axis, vectors: list[Vector]) 
         why = "no other has a positive score" if asked.penalty.has_objective else "others are tied at the threshold"
         verb = "holds" if len(short) == 1 else "hold"
         yield f"{words.listed(short)} {verb} fewer than {size} {called.entries}: {why}", UserWarning
+    wanted, groups = asked.penalty.n_groups(), [vector.groups for vector in vectors]
+    if few := [k for k, own in enumerate(groups) if wanted and own is not None and own.size < wanted]:
+        yield (
+            f"{words.listed(few)}: fewer than {wanted} groups of {called.entries}, no other has a positive score to add",
+            UserWarning,
+        )
 
 
 def _not_identified(words: Words, called: AxisWords, vectors: list[Vector]) -> Iterator[Message]:

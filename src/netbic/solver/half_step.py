@@ -15,7 +15,8 @@ Entries with a negative c (a graph term may count against a node) are set to 0: 
 F cannot decrease if N = M1 + shift I is positive semidefinite: on the sphere shift |w|^2 is constant, and by convexity
 w'Nw >= 2 w0'Nw - w0'Nw0, with equality at the old point w0. So F is at least
 |z|'w + su w0'Nw - P(w) + const = c'w - P(w) + const, again with equality at w0. The thresholds with `has_objective`
-maximise c'w - P(w) over the sphere, hence the new F is at least the old one.
+maximise c'w - P(w) over the sphere, hence the new F is at least the old one. For that it is enough that c'w - P(w) is
+not smaller than at w0, which penalties of overlapping groups ensure (`Penalty.update`).
 
 The three solvers differ only in the shift: "aisp" uses 0 (as the paper; on Laplacian terms the largest diagonal entry,
 without which c becomes negative and the iteration does not converge), "monotone" the full bound, and "auto" tries 0
@@ -30,7 +31,7 @@ from typing import Literal
 
 import numpy as np
 
-from netbic.arrays import Floats
+from netbic.arrays import Floats, Indices
 from netbic.graphs import GraphTerm
 from netbic.operators import Operator
 from netbic.penalties import Penalty
@@ -185,7 +186,7 @@ def _increases(new: float, old: float, same_support: bool) -> bool:
 def candidate(side: Side, z: Floats, old: Vector, shift: float) -> Vector:
     """Score, threshold, normalise, take signs: Algorithm 2, lines 4-9 (Algorithm 1, lines 4-8, with an L1 penalty)."""
     scores = scored(side, z, old, shift)
-    return _thresholded(side, scores, z if side.is_folded else scores)
+    return _thresholded(side, scores, z if side.is_folded else scores, old.groups)
 
 
 def scored(side: Side, z: Floats, old: Vector, shift: float = 0.0) -> Floats:
@@ -206,12 +207,12 @@ def step_without_graph(side: Side, z: Floats) -> Vector:
     return _thresholded(side, np.abs(z) if folded else z, z)
 
 
-def _thresholded(side: Side, scores: Floats, signs: Floats) -> Vector:
+def _thresholded(side: Side, scores: Floats, signs: Floats, groups: Indices | None = None) -> Vector:
     """Threshold and normalise the scores, and take signs (all +1 on a non-negative side)."""
-    kept = side.penalty.threshold(side.magnitudes(scores))  # Eq. 13 for L1, Eq. 20 for L0
+    kept, chosen = side.penalty.update(side.magnitudes(scores), groups)  # Eq. 13 for L1, Eq. 20 for L0
     if not kept.support.size:
         return Vector(scores.size, kept.support, kept.values)
     values = kept.values / np.sqrt(kept.values @ kept.values)
     if not side.penalty.nonnegative:
         values = np.copysign(values, signs[kept.support] + 0.0)  # Eqs. 14 and 21; + 0.0 turns -0.0 into 0.0
-    return Vector(scores.size, kept.support, values)
+    return Vector(scores.size, kept.support, values, groups=chosen)

@@ -16,7 +16,8 @@ class Vector:
     """A unit vector by its non-zero entries.
 
     `smoothed` is the product Mw of the graph term with its weights, if there is a graph; `choice` describes how the
-    support was chosen, if the penalty chooses its size.
+    support was chosen, if the penalty chooses its size; `groups` are the groups of entries that a penalty of groups
+    has chosen.
     """
 
     size: int
@@ -24,6 +25,7 @@ class Vector:
     values: Floats
     smoothed: Floats | None = None
     choice: Choice | None = None
+    groups: Indices | None = None
 
     @classmethod
     def of(cls, full: Floats) -> Vector:
@@ -39,7 +41,7 @@ class Vector:
 
     def with_smoothed(self, smoothed: Floats | None) -> Vector:
         """The same vector with another product Mw."""
-        return Vector(self.size, self.support, self.values, smoothed, self.choice)
+        return Vector(self.size, self.support, self.values, smoothed, self.choice, self.groups)
 
     def has_support_of(self, other: Vector) -> bool:
         """Whether both vectors have the same support."""

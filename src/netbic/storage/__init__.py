@@ -17,12 +17,12 @@ from netbic.storage.new_samples import read_again as read_again
 from netbic.storage.new_samples import read_like as read_like
 from netbic.storage.npz import npz_arrays as npz_arrays
 from netbic.storage.npz import npz_bytes as npz_bytes
+from netbic.storage.parameters import settings_from as settings_from
+from netbic.storage.parameters import settings_of as settings_of
 from netbic.storage.runs import Run as Run
 from netbic.storage.runs import check_folder as check_folder
 from netbic.storage.state import ModelState as ModelState
 from netbic.storage.state import model_from as model_from
-from netbic.storage.state import settings_from as settings_from
-from netbic.storage.state import settings_of as settings_of
 from netbic.storage.state import state_of as state_of
 from netbic.storage.tables import modules_table as modules_table
 from netbic.storage.tables import sides_of as sides_of

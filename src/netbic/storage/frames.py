@@ -14,7 +14,8 @@ from netbic.errors import InputError
 from netbic.estimators import DIAGNOSTIC_NUMBERS, SparseGraphSVD, fitted_model, names_of
 from netbic.graphs import Graph
 from netbic.storage.npz import Arrays
-from netbic.storage.state import CHOSEN_NUMBERS, ModelState, Names, model_from, settings_of, state_of
+from netbic.storage.parameters import settings_of
+from netbic.storage.state import CHOSEN_NUMBERS, ModelState, Names, model_from, state_of
 from netbic.storage.tables import summary_table
 
 Index: TypeAlias = "pd.Index[Any]"
@@ -66,6 +67,7 @@ def to_frames(model: SparseGraphSVD) -> Frames:
     genes["factor"] = arrays.get("factors", np.ones(len(genes)))
     genes.attrs |= {"settings": state.settings, "class": state.kind}
     genes.attrs |= {name: arrays[name].tolist() for name in _ATTRIBUTES if name in arrays}
+    genes.attrs |= {} if state.groups is None else {"groups": state.groups}
     samples = _weights(arrays["left_vectors"], sample_names, arrays.get("rows_posteriors"))
     if state.covariates is not None:
         genes.attrs["covariates"] = state.covariates
@@ -125,7 +127,8 @@ def from_frames(tables: Frames) -> SparseGraphSVD:
     names = {"rows": _names(samples.index), "columns": _names(genes.index)}
     kind = genes.attrs.get("class", "SparseGraphSVD")
     state = ModelState(settings | without, _arrays(tables, modules), names, graphs, kind=kind)
-    return model_from(replace(state, covariates=genes.attrs.get("covariates")))
+    further: dict[str, Any] = {name: genes.attrs.get(name) for name in ("covariates", "groups")}
+    return model_from(replace(state, **further))
 
 
 def _arrays(tables: Frames, modules: list[Hashable]) -> Arrays:

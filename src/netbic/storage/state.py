@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,6 +20,7 @@ from netbic.estimators import (
     StableModules,
     diagnostics_from,
     fitted_model,
+    groups_table,
     store_choices,
     store_covariates,
 )
@@ -28,6 +29,7 @@ from netbic.graphs import Graph
 from netbic.operators import Scaler
 from netbic.solver import Module, Vector
 from netbic.storage.npz import Arrays
+from netbic.storage.parameters import settings_from, settings_of
 from netbic.storage.state_check import check_arrays, check_names
 
 _ARRAYS = ("left_vectors", "components", "singular_values", "explained_variance_ratio", "graph_share", "converged")
@@ -39,7 +41,6 @@ CHOSEN_NUMBERS = [
 ]
 # Modules of earlier versions have the first five.
 _MODULE_NUMBERS = ("d", "graph_share", "graph_weight", "worst_rank", "by_data_alone", "optimality_gap")
-_GRAPHS = ("row_graph", "column_graph")
 Names: TypeAlias = "list[str | int] | None"
 _KINDS = {kind.__name__: kind for kind in (SparseGraphSVD, StableModules)}
 
@@ -64,6 +65,8 @@ class ModelState:
         Name of the class.
     covariates : dict, optional
         How covariates are encoded, as JSON.
+    groups : list, optional
+        The rows of `groups_`, as JSON.
     """
 
     settings: Record
@@ -73,6 +76,7 @@ class ModelState:
     feature_names: bool = False
     kind: str = "SparseGraphSVD"
     covariates: Record | None = None
+    groups: list[JsonValue] | None = None
 
 
 def state_of(model: SparseGraphSVD) -> ModelState:
@@ -102,7 +106,8 @@ def state_of(model: SparseGraphSVD) -> ModelState:
     named = hasattr(model, "feature_names_in_")
     kind = next(kind.__name__ for kind in type(model).__mro__ if kind.__name__ in _KINDS)  # not a user's subclass
     coding = None if model.covariate_coding_ is None else model.covariate_coding_.record()
-    return ModelState(settings_of(model.get_params(deep=False)), arrays, names, graphs, named, kind, coding)
+    groups: Any = model.groups_.to_numpy(dtype=object).tolist() or None
+    return ModelState(settings_of(model.get_params(deep=False)), arrays, names, graphs, named, kind, coding, groups)
 
 
 def _covariate_arrays(model: SparseGraphSVD) -> Arrays:
@@ -140,6 +145,8 @@ def module_arrays(module: Module) -> dict[str, ArrayLike]:
         if vector.choice is not None:
             arrays[f"{name}_posterior"] = vector.choice.posterior
             arrays[f"{name}_chosen"] = [getattr(vector.choice, number) for number in CHOSEN_NUMBERS]
+        if vector.groups is not None:
+            arrays[f"{name}_groups"] = vector.groups
     return arrays
 
 
@@ -149,7 +156,8 @@ def module_from(arrays: Arrays) -> Module:
     for name, size in zip("uv", arrays["sizes"], strict=True):
         known = f"{name}_posterior" in arrays
         choice = penalties.Choice(arrays[f"{name}_posterior"], *arrays[f"{name}_chosen"].tolist()) if known else None
-        vectors.append(Vector(int(size), arrays[f"{name}_support"], arrays[f"{name}_values"], choice=choice))
+        entries = arrays[f"{name}_support"], arrays[f"{name}_values"]
+        vectors.append(Vector(int(size), *entries, choice=choice, groups=arrays.get(f"{name}_groups")))
     known_numbers = _MODULE_NUMBERS[: max(len(arrays["numbers"]), len(_MODULE_NUMBERS) - 1)]
     numbers: dict[str, Any] = dict(zip(known_numbers, arrays["numbers"].tolist(), strict=True))
     numbers["worst_rank"] = int(numbers["worst_rank"])
@@ -164,17 +172,6 @@ def _choices(model: SparseGraphSVD, arrays: Arrays, axis: str) -> Sequence[penal
         return [None] * int(model.n_components_)
     numbers = zip(arrays[f"{axis}_posteriors"], arrays[f"{axis}_choices"].tolist(), strict=True)
     return [penalties.Choice(posterior, *chosen) for posterior, chosen in numbers]
-
-
-def settings_of(parameters: Mapping[str, object]) -> Record:
-    """Parameters of an estimator as JSON, without graphs and parameters that do not change the result."""
-    left_out = (*_GRAPHS, "n_jobs", "verbose")
-    return {name: _plain(value) for name, value in sorted(parameters.items()) if name not in left_out}
-
-
-def settings_from(settings: Record) -> dict[str, Any]:
-    """Parameters of an estimator from the JSON that `settings_of` makes."""
-    return {name: _parameter(value) for name, value in settings.items()}
 
 
 def model_from(state: ModelState) -> SparseGraphSVD:
@@ -208,9 +205,19 @@ def model_from(state: ModelState) -> SparseGraphSVD:
     model.names_ = {axis: _name_array(state.names.get(axis)) for axis in ("rows", "columns")}
     model.graphs_ = {f"{axis}s": state.graphs.get(f"{axis}_graph") for axis in AXES}
     _set_covariates(model, state)
+    model.groups_ = groups_table([_group(row, model.n_components_) for row in state.groups or []])
     if state.feature_names:
         model.feature_names_in_ = model.names_["columns"]
     return model
+
+
+def _group(row: Any, n_modules: int) -> tuple[int, str, str, int, float]:
+    """A row of `groups_`, checked."""
+    module, axis, group, size, share = row
+    kinds = [type(module), type(size), type(axis), type(group)] == [int, int, str, str]
+    if not kinds or not 0 <= module < n_modules or axis not in ("rows", "columns") or not 0 <= share < np.inf:
+        raise InputError(f"the model has a group {row!r}, which no module can have: it was changed, fit again")
+    return module, axis, group, size, float(share)
 
 
 def _set_modules(model: SparseGraphSVD, arrays: Arrays) -> None:
@@ -245,27 +252,3 @@ def _name_array(names: Names) -> Array | None:
     array = np.empty(len(names), dtype=object)
     array[:] = names
     return array.astype(np.int64) if all(isinstance(name, int) for name in names) else array
-
-
-def _plain(value: object) -> JsonValue:
-    """A parameter as JSON; an object that JSON cannot hold is described, and is None when it is loaded."""
-    if isinstance(value, penalties.Penalty) and type(value) is vars(penalties).get(type(value).__name__):
-        own = {each.name: _plain(getattr(value, each.name)) for each in fields(value) if each.init}
-        return {"penalty": type(value).__name__} | own
-    if isinstance(value, np.generic):
-        value = value.item()
-    return value if value is None or isinstance(value, (bool, int, float, str)) else {"not saved": repr(value)}
-
-
-def _parameter(value: JsonValue) -> object:
-    """A parameter from JSON: a plain value, or a penalty made of plain values."""
-    if not isinstance(value, dict):
-        return value
-    if "penalty" not in value:
-        return None
-    kind = getattr(penalties, str(value["penalty"]), None)
-    if not (isinstance(kind, type) and issubclass(kind, penalties.Penalty)) or kind is penalties.Penalty:
-        raise InputError(f"the model has a penalty this version does not know ({value['penalty']}): upgrade netbic")
-    parts: Record = {name: None if isinstance(part, (dict, list)) else part for name, part in value.items()}
-    del parts["penalty"]
-    return kind(**parts)

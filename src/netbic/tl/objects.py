@@ -259,6 +259,8 @@ def store(adata: AnnData, model: SparseGraphSVD, key: str, kept: NDArray[np.intp
     }
     if state.covariates is not None:
         adata.uns[key]["covariates"] = json.dumps(state.covariates)
+    if state.groups is not None:
+        adata.uns[key]["kept_groups"] = storable(model.groups_)
 
 
 def from_anndata(adata: AnnData, key: str = "netbic") -> SparseGraphSVD:
@@ -286,7 +288,8 @@ def from_anndata(adata: AnnData, key: str = "netbic") -> SparseGraphSVD:
     names: dict[str, list[Any] | None] = {"rows": list(cells), "columns": list(genes)}
     kind = str(found.get("class", "SparseGraphSVD"))
     coding = json.loads(str(found.get("covariates", "null")))
-    return model_from(ModelState(settings, arrays, names, graphs, kind=kind, covariates=coding))
+    groups = found["kept_groups"].to_numpy(dtype=object).tolist() if "kept_groups" in found else None
+    return model_from(ModelState(settings, arrays, names, graphs, kind=kind, covariates=coding, groups=groups))
 
 
 def _arrays(adata: AnnData, key: str, used: NDArray[np.bool_], scaled: bool) -> dict[str, NDArray[Any]]:

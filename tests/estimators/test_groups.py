@@ -1,0 +1,243 @@
+"""Models with penalties of groups: monotone, signs, names, saving, tuning, recovery of planted groups."""
+
+import io
+import json
+import warnings
+
+import anndata
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+import netbic
+from netbic import EdgeL0, Graph, GroupL0, SparseGraphSVD
+
+seeds = st.integers(0, 2**32 - 1)
+GENES = [f"g{i}" for i in range(120)]
+
+
+def planted(seed=0, n=60, n_sets=24, active=(3, 7), strength=0.9, overlap=True):
+    """Samples x genes with one module: the genes of two sets, in all samples."""
+    generator = np.random.default_rng(seed)
+    if overlap:
+        members = [generator.choice(120, 12, replace=False) for _ in range(n_sets)]
+    else:
+        members = np.split(generator.permutation(120), 20)
+    sets = {f"set {number}": [GENES[i] for i in own] for number, own in enumerate(members)}
+    weights = np.zeros(120)
+    inside = np.unique(np.concatenate([members[number] for number in active]))
+    weights[inside] = generator.choice([-1.0, 1.0], inside.size)
+    X = strength * np.outer(generator.standard_normal(n), weights) + generator.standard_normal((n, 120))
+    return pd.DataFrame(X, columns=GENES), sets, inside
+
+
+def random_graph(generator, size):
+    upper = np.triu(generator.random((size, size)) < 0.1, 1)
+    upper[0, 1] = True
+    return Graph((upper | upper.T).astype(float))
+
+
+@settings(max_examples=40)
+@given(
+    seeds,
+    st.sampled_from([None, "modularity", "adjacency", "laplacian"]),
+    st.sampled_from(["auto", "monotone"]),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from(["absolute", "signed"]),
+)
+def test_the_objective_never_decreases(seed, term, solver, edges, nonnegative, signs):
+    generator = np.random.default_rng(seed)
+    X, graph = generator.standard_normal((20, 40)), random_graph(generator, 40)
+    groups = [generator.choice(40, 6, replace=False) for _ in range(30)]
+    penalty = EdgeL0(graph, 8, nonnegative=nonnegative) if edges else GroupL0(groups, 5, nonnegative=nonnegative)
+    options = {} if term is None else {"column_graph": graph, "graph_term": term, "smoothness_scale": "relative"}
+    model = SparseGraphSVD(2, column_penalty=penalty, center=None, solver=solver, signs=signs, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about the weight of the graph
+        model.fit(X)
+    for objectives in model.objectives_:
+        assert np.diff(objectives).min(initial=0.0) >= -1e-12 * abs(objectives[-1])
+    if nonnegative:
+        assert (model.components_ >= 0).all()
+    _check_groups(model, penalty.for_names(None, 40, "column"))
+
+
+def _check_groups(model, penalty):
+    """The columns of a module are those of its groups, apart from entries of zero."""
+    names = [penalty.group_name(group) for group in range(penalty.coverage(model.n_features_in_).incidence.shape[0])]
+    for module, table in model.groups_.groupby("module"):
+        chosen = [names.index(group) for group in table["group"]]
+        inside = penalty.coverage(model.n_features_in_).covered(chosen)
+        assert not (model.columns_[module] & ~inside).any()
+        assert len(set(chosen)) == len(chosen) <= penalty.k
+        shares = [(model.components_[module][penalty.coverage(40).members(group)] ** 2).sum() for group in chosen]
+        np.testing.assert_allclose(table["share"], shares, rtol=1e-12)
+
+
+@pytest.mark.parametrize("overlap", [False, True])
+def test_planted_sets_are_recovered(overlap):
+    X, sets, inside = planted(overlap=overlap)
+    model = SparseGraphSVD(1, column_penalty=GroupL0(sets, 2)).fit(X)
+    assert set(model.groups_["group"]) == {"set 3", "set 7"}
+    assert np.flatnonzero(model.columns_[0]).tolist() == inside.tolist()
+    assert model.groups_["size"].tolist() == [len(sets[group]) for group in model.groups_["group"]]
+    assert model.converged_.all()
+    # A half step from the result changes nothing.
+    scores = np.abs((X - X.mean()).to_numpy().T @ model.left_vectors_[:, 0])
+    kept = GroupL0(sets, 2).for_names(np.array(GENES, dtype=object), 120, "column").threshold(scores)
+    np.testing.assert_allclose(
+        np.abs(model.components_[0, kept.support]), kept.values / np.linalg.norm(kept.values), atol=1e-5
+    )
+
+
+def test_the_best_pair_of_a_tiny_problem():
+    """With one group on each axis the module is the leading pair of a block: all blocks are tried."""
+    for seed in range(30):
+        generator = np.random.default_rng(seed)
+        X = generator.standard_normal((8, 10))
+        rows, columns = np.split(generator.permutation(8), 4), np.split(generator.permutation(10), 5)
+        options = {"row_penalty": GroupL0(rows, 1), "column_penalty": GroupL0(columns, 1), "center": None}
+        model = SparseGraphSVD(1, n_init=30, random_state=0, **options).fit(X)
+        best = max(np.linalg.norm(X[np.ix_(r, c)], 2) for r in rows for c in columns)
+        assert model.singular_values_[0] == pytest.approx(best, rel=1e-6)
+        assert model.groups_["axis"].tolist() == ["rows", "columns"]
+
+
+def test_names_decide_and_not_the_order_of_columns():
+    X, sets, _ = planted()
+    model = SparseGraphSVD(1, column_penalty=GroupL0(sets, 2)).fit(X)
+    mixed = np.random.default_rng(1).permutation(120)
+    other = SparseGraphSVD(1, column_penalty=GroupL0(sets, 2)).fit(X.iloc[:, mixed])
+    assert set(other.groups_["group"]) == set(model.groups_["group"])
+    np.testing.assert_allclose(np.abs(other.components_), np.abs(model.components_[:, mixed]), atol=1e-5)
+
+
+def test_kinds_of_matrices_agree():
+    X, sets, _ = planted()
+    positions = {name: [GENES.index(gene) for gene in own] for name, own in sets.items()}
+    model = SparseGraphSVD(1, column_penalty=GroupL0(sets, 2)).fit(X)
+    values = X.to_numpy()
+    for other in (values, sp.csr_array(values), da.from_array(values, chunks=(20, 120))):
+        found = SparseGraphSVD(1, column_penalty=GroupL0(positions, 2)).fit(other)
+        assert found.groups_["group"].tolist() == model.groups_["group"].tolist()
+        np.testing.assert_allclose(np.abs(found.components_), np.abs(model.components_), atol=1e-6)
+
+
+def test_edges_keep_pairs_of_neighbours_and_combine_with_a_graph_term():
+    generator = np.random.default_rng(0)
+    path = np.diag(np.ones(119), 1)
+    graph = Graph(path + path.T, names=GENES)
+    weights = np.zeros(120)
+    weights[30:50] = 1
+    X = pd.DataFrame(
+        np.outer(generator.standard_normal(80), weights) + generator.standard_normal((80, 120)), columns=GENES
+    )
+    for options in ({}, {"column_graph": graph}):
+        model = SparseGraphSVD(1, column_penalty=EdgeL0(graph, 10), **options).fit(X)
+        assert np.flatnonzero(model.columns_[0]).tolist() == list(range(30, 50))
+        assert len(model.groups_) == 10
+        ends = model.groups_["group"].str.split(" - ", expand=True).to_numpy()
+        assert all(GENES.index(second) == GENES.index(first) + 1 for first, second in ends)
+
+
+def test_a_model_is_saved_and_loaded(tmp_path):
+    X, sets, _ = planted()
+    graph = Graph(np.diag(np.ones(119), 1) + np.diag(np.ones(119), -1), names=GENES)
+    for number, penalty in enumerate([GroupL0(sets, 2, nonnegative=True), EdgeL0(graph, 5)]):
+        model = SparseGraphSVD(2, column_penalty=penalty).fit(X)
+        netbic.save(model, tmp_path / str(number))
+        again = netbic.load(tmp_path / str(number))
+        pd.testing.assert_frame_equal(again.groups_, model.groups_)
+        assert repr(again.column_penalty) == repr(penalty)
+        refitted = clone(again).fit(X)
+        np.testing.assert_array_equal(refitted.components_, model.components_)
+        pd.testing.assert_frame_equal(netbic.io.from_frames(netbic.io.to_frames(model)).groups_, model.groups_)
+    assert netbic.load(tmp_path / "0").column_penalty == GroupL0(sets, 2, nonnegative=True)
+
+
+@pytest.mark.parametrize(
+    "row", [[0, "columns", "set 3", 12], [9, "columns", "set 3", 12, 0.5], [0, "x", "set 3", 12, 0.5]]
+)
+def test_a_changed_table_of_groups_is_refused(tmp_path, row):
+    X, sets, _ = planted()
+    netbic.save(SparseGraphSVD(1, column_penalty=GroupL0(sets, 2)).fit(X), tmp_path)
+    record = json.loads((tmp_path / "model.json").read_text())
+    record["groups"][0] = row
+    (tmp_path / "model.json").write_text(json.dumps(record))
+    with pytest.raises(netbic.InputError, match="model"):
+        netbic.load(tmp_path)
+
+
+def test_anndata_holds_the_groups(tmp_path):
+    X, sets, _ = planted()
+    X.index = X.index.astype(str)
+    adata = anndata.AnnData(X)
+    netbic.tl.modules(adata, n_modules=1, column_penalty=GroupL0(sets, 2))
+    adata.write_h5ad(tmp_path / "modules.h5ad")
+    again = netbic.tl.from_anndata(anndata.read_h5ad(tmp_path / "modules.h5ad"))
+    assert set(again.groups_["group"]) == {"set 3", "set 7"}
+    assert set(adata.uns["netbic"]["kept_groups"]["group"]) == {"set 3", "set 7"}
+
+
+def test_an_interrupted_search_continues_with_its_groups():
+    X, sets, _ = planted()
+    model = SparseGraphSVD(3, column_penalty=GroupL0(sets, 2))
+    modules = list(model.iter_fit(X))
+    again = clone(model)
+    list(again.iter_fit(X, known=modules[:2]))
+    pd.testing.assert_frame_equal(again.groups_, model.groups_)
+
+
+def test_selection_matches_groups_by_name():
+    X, sets, _ = planted()
+    shuffled = X.iloc[:, np.random.default_rng(0).permutation(120)]
+    grid = {"column_penalty": [GroupL0(sets, k) for k in (1, 2, 6)]}
+    tuning = netbic.selection.tune(SparseGraphSVD(1), shuffled, grid, random_state=0, n_jobs=1)
+    assert tuning.best_params_["column_penalty"] == GroupL0(sets, 2)
+    model = tuning.best_estimator_
+    assert set(model.groups_["group"]) == {"set 3", "set 7"}
+    assert netbic.selection.n_modules(model, shuffled, most=2, random_state=0, n_jobs=1).n == 1
+    assert netbic.selection.verdicts(model, shuffled, random_state=0, n_jobs=1).table["verdict"].tolist() == ["strong"]
+    stable = netbic.selection.stability(model, shuffled, n_pairs=5, random_state=0, n_jobs=1)
+    assert (stable.columns.frequency.to_numpy()[model.columns_[0], 0] > 0.9).all()
+    assert stable.refit(shuffled).groups_.empty
+
+
+def test_gene_sets_from_a_file(tmp_path):
+    X, sets, _ = planted()
+    text = io.StringIO()
+    for name, genes in sets.items():
+        text.write("\t".join([name, "na", *genes, "NOT_MEASURED"]) + "\n")
+    (tmp_path / "sets.gmt").write_text(text.getvalue())
+    penalty = GroupL0(netbic.io.read_gene_sets(tmp_path / "sets.gmt"), 2)
+    with pytest.warns(UserWarning, match=r"^column groups: 1 of 1\d\d members are not columns of X: left out$"):
+        model = SparseGraphSVD(1, column_penalty=penalty).fit(X)
+    assert set(model.groups_["group"]) == {"set 3", "set 7"}
+
+
+def test_what_cannot_be_fitted():
+    X, sets, _ = planted()
+    with pytest.raises(ValueError, match="there are 24 different groups with columns of X: choose k from 1 to 24"):
+        SparseGraphSVD(1, column_penalty=GroupL0(sets, 25)).fit(X)
+    with pytest.raises(ValueError, match="no member of the column groups is a column of X"):
+        SparseGraphSVD(1, column_penalty=GroupL0({"a": ["TP53"]}, 1)).fit(X)
+    with pytest.raises(ValueError, match="but the columns of X have no such names: give X as a DataFrame"):
+        SparseGraphSVD(1, column_penalty=GroupL0(sets, 1)).fit(X.to_numpy())
+    with pytest.raises(ValueError, match="are both given"):
+        SparseGraphSVD(1, n_columns=5, column_penalty=GroupL0(sets, 1)).fit(X)
+
+
+def test_fewer_groups_than_asked_for_are_said():
+    X = np.zeros((10, 6))
+    X[:, :2] = np.random.default_rng(0).standard_normal((10, 1))
+    with pytest.warns(
+        UserWarning, match="module 0: fewer than 2 groups of columns, no other has a positive score to add"
+    ):
+        model = SparseGraphSVD(1, column_penalty=GroupL0([[0, 1], [2, 3], [4, 5]], 2)).fit(X)
+    assert model.groups_["group"].tolist() == ["0"]
