@@ -58,7 +58,7 @@ def graphs_by_position(
         if (graph := parameters[f"{axis}_graph"]) is not None:
             key = axis, id(graph)
             if key not in matched:
-                matched[key] = Graph(match(graph, size, known, axis).weights)
+                matched[key] = match(graph, size, known, axis).renamed(None)
             found[f"{axis}_graph"] = matched[key]
     return found
 
@@ -108,4 +108,4 @@ def in_proportion(model: SparseGraphSVD, axis: str, share: float) -> SparseGraph
 
 def induced(graph: Graph, nodes: Indices) -> Graph:
     """The subgraph induced by some nodes, without names."""
-    return Graph(graph.subgraph(nodes).weights)
+    return graph.subgraph(nodes).renamed(None)

@@ -208,13 +208,13 @@ def with_names(graph: Graph, genes: NameArray, *, from_files: bool = False) -> G
     if graph.names is not None:
         numbers = graph.names.astype(str).astype(object)
         if np.isin(numbers, genes.astype(str)).any():
-            return Graph(graph.weights, numbers)
+            return graph.renamed(numbers)
     counted = graph.names is None or np.array_equal(graph.names, np.arange(graph.n_nodes))
     if not counted or graph.n_nodes != len(genes):
         what = f"the network has {graph.n_nodes:,} nodes without names but there are {len(genes):,} genes"
         source = " (from a file with one name per line: `graph_names`)" if from_files else ""
         raise InputError(f"{what}: name the nodes{source}", ["graph_names"])
-    return Graph(graph.weights, genes)
+    return graph.renamed(genes)
 
 
 # ----------------------------------------------------------------------------------------------------------------
