@@ -42,7 +42,7 @@ def edges(
     n_draws: int | None = None,
     early_stopping: bool = True,
 ) -> pd.DataFrame:
-    """Test modules for more edges of `graph` than expected.
+    """Test modules for more edges of `graph` than expected; edges that activate and that inhibit count alike.
 
     Parameters
     ----------
