@@ -224,7 +224,7 @@ def test_signs_count_as_much_as_they_agree():
     assert agreeing.sign_agreement(every[:2], signs[:2]) == pytest.approx(1 / 5)
     assert agreeing.sign_agreement(every[:2], signs[:2] * [1, -1]) == 0
     side = Side(L0(5), agreeing, 1.0).trusting(Vector.of(signs))
-    assert side.trust == pytest.approx((435 / 439) ** 2)
+    assert side.trust == pytest.approx((435 / 439) ** 3)
     assert agreeing.restricted(np.arange(10)).sign_agreement(np.arange(10), signs[:10]) == pytest.approx(45 / 49)
 
 

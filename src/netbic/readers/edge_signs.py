@@ -66,7 +66,8 @@ def _of_column(path: Path, edges: Edges) -> Floats:
 
 
 def _by_level(signs: Sequence[float | None], column: Any) -> Floats:
-    return np.array([0.0 if sign is None else sign for sign in signs])[column.codes]
+    levels = np.array([0.0 if sign is None else sign for sign in signs])
+    return np.asarray(levels[column.codes])
 
 
 def _of_relations(relation: Any, kept: Bools) -> EdgeSigns | None:

@@ -17,8 +17,8 @@ By F, |c| = d + sigma w'Mw.
 Where many scores are nearly equal, a small bonus changes the order much. So sigma is also reduced until the 20 largest
 entries are among the 60 largest by |z| alone: no gene leads a module that the data rank far behind.
 
-If edges have signs, these count as much as they agree with the signs of the module without the graph (`sign_agreement`
-of the graph term): edges with random signs are used as if they had none.
+If edges have signs, these count by how well they agree with the signs of the module without the graph
+(`Side.trusting`): edges with random signs are used as if they had none.
 
 Penalties that choose a size choose sigma as well: by the likelihood, but at most share |c| / lambda_max(M), too.
 """
@@ -83,7 +83,7 @@ def _with_sides(problem: ModuleProblem, rows: Side, columns: Side) -> ModuleProb
 
 
 def _weighted(side: Side, vector: Vector, d: float) -> Side:
-    """The side with its sigma for a module with this d, if it is in units of it; signs count as much as they agree."""
+    """The side with its sigma for a module with this d, if it is in units of it; signs count as they agree."""
     if side.term is None or not side.share:
         return side
     return replace(side.trusting(vector), sigma=side.share * d / side.term.scale)
