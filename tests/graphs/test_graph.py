@@ -364,3 +364,40 @@ def test_weights_whose_sums_overflow_need_a_relative_smoothness():
     parameters = {"graph_term": "adjacency", "smoothness_scale": "absolute", "column_smoothness": 1.0}
     with pytest.raises(ValueError, match="add up to more than numbers can hold: rescale them"):
         SparseGraphSVD(1, column_graph=graph, **parameters).fit(np.eye(20))
+
+
+SIGNED = np.array([[0, 2.0, -1.0], [2.0, 0, 0], [-1.0, 0, 0]])
+
+
+def test_negative_weights_must_be_asked_for():
+    with pytest.raises(ValueError, match=r"contain -1: weights must be non-negative, unless .* signed=True"):
+        Graph(SIGNED)
+    graph = Graph(SIGNED, names=["a", "b", "c"], signed=True)
+    assert (graph.n_edges, graph.n_inhibiting, graph.is_signed) == (2, 1, True)
+    assert (graph.weights.toarray() == SIGNED).all()
+    assert (graph.align(["c", "a"]).weights.toarray() == [[0, -1], [-1, 0]]).all()
+    assert not graph.subgraph([0, 1]).is_signed
+    assert (graph.unsigned().weights.toarray() == np.abs(SIGNED)).all()
+    assert sorted(graph.rewire(0).weights.data.tolist()) == sorted(graph.weights.data.tolist())
+    unsigned = Graph(np.abs(SIGNED), signed=True)
+    assert not unsigned.is_signed
+    assert unsigned.unsigned() is unsigned
+
+
+def test_contradictory_signs_are_dropped_and_the_larger_weight_wins():
+    weights = np.array([[0, 1.0, -3.0], [-1.0, 0, 0], [2.0, 0, 0]])
+    with pytest.warns(UserWarning, match=r"made 2 .* pairs symmetric.*; dropped 1 pairs of nodes with edges of both"):
+        graph = Graph(weights, signed=True)
+    assert (graph.weights.toarray() == [[0, 0, -3], [0, 0, 0], [-3, 0, 0]]).all()
+
+
+def test_a_column_of_signs():
+    edges = pd.DataFrame({"source": list("abca"), "target": list("bcdd"), "weight": [1, 2, 3, 4]})
+    edges["sign"] = ["activation", "Inhibits", "-", None]
+    with pytest.warns(UserWarning, match="dropped 1 edges whose sign is not known"):
+        graph = Graph.from_edges(edges)
+    assert graph.edges()[2].tolist() == [1, -2, -3]
+    with pytest.raises(ValueError, match="the sign of an edge is 'binds': 1 and -1"):
+        Graph.from_edges(edges.assign(sign=["+", "-", "binds", "+"]))
+    with pytest.raises(ValueError, match="a column `sign` and negative weights"):
+        Graph.from_edges(edges.assign(sign="+", weight=[1, 1, 1, -1]))

@@ -194,12 +194,12 @@ def test_scores_and_relations_that_do_not_exist(tmp_path):
 
 
 def test_columns_that_are_not_used_are_named(tmp_path):
-    (tmp_path / "edges.tsv").write_text("source\ttarget\tsign\tpmid\nTP53\tMDM2\t-1\t1\nMDM2\tMDM4\t1\t2\n")
+    (tmp_path / "edges.tsv").write_text("source\ttarget\tdoi\tpmid\nTP53\tMDM2\t-1\t1\nMDM2\tMDM4\t1\t2\n")
     (tmp_path / "data.tsv").write_text("gene\ts1\ts2\ts3\nTP53\t1\t2\t4\nMDM2\t2\t1\t1\nMDM4\t0\t3\t1\n")
     summary = read_network(tmp_path / "edges.tsv").summary
-    assert summary.columns_not_read == ("sign", "pmid")
+    assert summary.columns_not_read == ("doi", "pmid")
     study = open_study(tmp_path / "data.tsv", tmp_path / "edges.tsv")
-    assert "columns source, target, columns not used: sign, pmid" in " ".join(study.alignment.lines())
+    assert "columns source, target, columns not used: doi, pmid" in " ".join(study.alignment.lines())
     assert repr(study) == "Study(3 samples x 3 genes, 2 edges)"
     assert repr(study.expression) == "Expression(3 samples x 3 genes, dense float64)"
 
@@ -213,3 +213,69 @@ def test_earlier_names_work_with_a_warning(tmp_path):
     network = read_network(tmp_path / "net.tsv")
     with pytest.warns(FutureWarning, match="summary"):
         assert network.account is network.summary
+
+
+SIGNED_TEXTS = {
+    "column": ("net.tsv", "source\ttarget\tsign\n" + lines(A, B, ["+", "-", "1", "-1"]), "column sign"),
+    "effect": ("net.csv", "source,target,effect\n" + lines(A, B, ["up", "down"] * 2, separator=","), "column effect"),
+    "relations": ("net.sif", lines(A, ["activates", "inhibits"] * 2, B), "relations"),
+    "arrows": ("net.sif", lines(A, ["->", "-|"] * 2, B), "relations"),
+}
+
+
+@pytest.mark.parametrize("case", SIGNED_TEXTS)
+def test_signs_of_edges_are_read_and_said_to_be_read(tmp_path, case):
+    name, text, source = SIGNED_TEXTS[case]
+    (tmp_path / name).write_text(text)
+    graph, summary = read_network(tmp_path / name)
+    assert [weight(graph, a, b) for a, b in EDGES] == [1, -1, 1, -1]
+    assert (summary.signs_from, summary.inhibiting, summary.weighted) == (source, 2, False)
+    ignored = read_network(tmp_path / name, signs=False)
+    assert [weight(ignored.graph, a, b) for a, b in EDGES] == [1, 1, 1, 1]
+    assert ignored.summary.signs_from == ""
+    netbic.io.write_network(graph, tmp_path / "net.npz")
+    assert (read_network(tmp_path / "net.npz").graph.weights != graph.weights).nnz == 0
+    expression = pd.DataFrame(np.random.default_rng(0).random((5, 20)), index=graph.names[:5])
+    expression.to_csv(tmp_path / "expression.csv")
+    said = list(open_study(tmp_path / "expression.csv", tmp_path / name).alignment.lines())
+    assert any(f"signs: read from {source}: 2 edges inhibit" in line for line in said)
+    assert any("of which" in line and "inhibit" in line for line in said)
+
+
+def test_negative_weights_are_signs_only_if_asked_for(tmp_path):
+    path = tmp_path / "net.tsv"
+    path.write_text("source\ttarget\tweight\n" + lines(A, B, [1, -0.5, 2, -0.25]))
+    with pytest.raises(InputError, match=r"line 3: edge 2 has the weight '-0.5'.*`signs=True`.*--signs"):
+        read_network(path)
+    graph, summary = read_network(path, signs=True)
+    assert [weight(graph, a, b) for a, b in EDGES] == [1, -0.5, 2, -0.25]
+    assert summary.signs_from == "negative weights"
+    assert read_network(path, signs=True, min_score=0.5).graph.n_edges == 3
+    assert [weight(read_network(path, signs=False).graph, a, b) for a, b in EDGES] == [1, 0.5, 2, 0.25]
+    sp.save_npz(tmp_path / "net.npz", sp.csr_array([[0, -1.0], [-1.0, 0]]))
+    with pytest.raises(InputError, match=r"negative or not finite.*signs=True"):
+        read_network(tmp_path / "net.npz")
+    assert read_network(tmp_path / "net.npz", signs=True).graph.n_inhibiting == 1
+
+
+def test_edges_without_a_clear_sign(tmp_path):
+    path = tmp_path / "net.tsv"
+    path.write_text("source\ttarget\tsign\n" + lines(A, B, ["+", "-", "+", "unknown"]) + "MDM2\tTP53\t-\n")
+    graph, summary = read_network(path)
+    assert named_edges(graph) == {frozenset(EDGES[1]), frozenset(EDGES[2])}
+    assert (summary.sign_unknown, summary.contradictory) == (1, 1)
+    path.write_text("source\ttarget\tsign\n" + lines(A, B, ["+", "-", "binds", "methylates"]))
+    with pytest.raises(InputError, match=r"column of signs \(sign\) contains 'binds', 'methylates'.*--no-signs"):
+        read_network(path)
+    path.write_text("source\ttarget\teffect\n" + lines(A, B, ["+", "-", "binds", "+"]))
+    assert read_network(path).summary.columns_not_read == ("effect",)
+    assert not read_network(path).graph.is_signed
+
+
+def test_relations_are_signs_only_if_all_of_them_are(tmp_path):
+    path = tmp_path / "net.sif"
+    path.write_text(lines(A, ["activates", "inhibits", "binds", "inhibits"], B))
+    assert not read_network(path).graph.is_signed
+    assert read_network(path, relations=["activates", "inhibits"]).graph.n_inhibiting == 2
+    with pytest.raises(InputError, match="has no signs of edges"):
+        read_network(path, signs=True)

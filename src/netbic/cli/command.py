@@ -240,6 +240,18 @@ reads_a_study = options(
         help="Column of the edge table with the first gene.",
     ),
     click.option("--target", metavar="COLUMN", help="Column of the edge table with the second gene."),
+    click.option(
+        "--weighted/--unweighted",
+        default=None,
+        show_default="weighted, except for STRING",
+        help="Whether scores of edges are used as their weights.",
+    ),
+    click.option(
+        "--signs/--no-signs",
+        default=None,
+        show_default="detected",
+        help="Whether edges activate or inhibit, by a column of signs, relations or negative weights.",
+    ),
     preprocesses_genes,
     click.option("--matched-only", is_flag=True, help="Remove genes that are not in the network."),
 )
@@ -262,7 +274,7 @@ preprocesses_data = options(
 
 # Groups of options in the help, by the names of their parameters.
 READING: Final = "samples_in_rows layer gene_names skip_columns duplicates strip_versions id_map"
-NETWORK: Final = "relations min_score string_info graph_names header source target matched_only"
+NETWORK: Final = "relations min_score string_info graph_names header source target weighted signs matched_only"
 PREPROCESSING: Final = "cpm log1p n_variable center zscore missing"
 CENTERS: Final = {"genes": "columns", "samples": "rows", "none": None}
 

@@ -42,7 +42,7 @@ def edges(
     n_draws: int | None = None,
     early_stopping: bool = True,
 ) -> pd.DataFrame:
-    """Test modules for more edges of `graph` than expected.
+    """Test modules for more edges of `graph` than expected; edges that activate and that inhibit count alike.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def held_out_edges(
     if not held_out.n_edges:
         raise ValueError(f"share={share} of {known.n_edges} edges is less than one edge: choose a larger share")
     values = generator.permuted(X, axis=0) if shuffled else X
-    fitted = clone(model).set_params(column_graph=Graph(known.weights))
+    fitted = clone(model).set_params(column_graph=known.renamed(None))
     fitted = fitted.fit(values) if covariates is None else fitted.fit(values, covariates=covariates)
     return test.table(fitted.columns_, held_out, column_traits(X) if null == "matched" else {})
 
@@ -193,8 +193,8 @@ def split_edges(graph: Graph, share: float, random_state: RandomState) -> tuple[
     held_out = np.zeros(tails.size, dtype=bool)
     held_out[generator.permutation(tails.size)[: round(share * tails.size)]] = True
     table = pd.DataFrame({"source": tails, "target": heads, "weight": weights})
-    parts = (Graph.from_edges(table[part], np.arange(graph.n_nodes)) for part in (~held_out, held_out))
-    known, hidden = (Graph(part.weights, graph.names) for part in parts)
+    parts = (Graph.from_edges(table[part], np.arange(graph.n_nodes), signed=True) for part in (~held_out, held_out))
+    known, hidden = (part.renamed(graph.names) for part in parts)
     return known, hidden
 
 

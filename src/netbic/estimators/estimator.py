@@ -76,7 +76,8 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         explain 20% (and two standard errors) more variance of samples that were left out. The search itself uses the
         graph only if `column_smoothness` is given. None: no smoothing.
     signs : {"absolute", "signed"}, default="absolute"
-        Whether the graph term uses magnitudes (sgSVD*) or signed entries (sgSVD).
+        Whether the graph term uses magnitudes (sgSVD*) or signed entries (sgSVD). This concerns graphs without edges
+        that inhibit: if there are any (`Graph.is_signed`), the graph term of this axis always uses signed entries.
     center : {"columns", "rows", "both", "grand", None}, default="columns"
     scale : bool, default=False
         Scale columns to unit standard deviation.

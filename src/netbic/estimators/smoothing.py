@@ -44,6 +44,12 @@ def smoother_of(
     """
     if model.smoothing is None or graph is None:
         return None, None
+    if graph.is_signed:
+        raise ValueError(
+            f"smoothing={model.smoothing!r} but {graph.n_inhibiting:,} edges of the column_graph inhibit: smoothing "
+            "replaces values by means over neighbours, which needs edges that activate. Use smoothing=None (the graph "
+            "term of the model uses signs), or a graph without signs, e.g. column_graph.unsigned()"
+        )
     check_complete(X)
     if is_number(model.smoothing):
         weight, scores = float(model.smoothing), None
@@ -171,7 +177,7 @@ class _Trials:
         """A clone for some of the samples: sizes in proportion; the graph of the samples is not used."""
         model, share = self.model, kept.size / len(self.X)
         made: SparseGraphSVD = clone(model).set_params(
-            smoothing=None, column_graph=Graph(self.graph.weights) if model.column_smoothness else None,
+            smoothing=None, column_graph=self.graph.renamed(None) if model.column_smoothness else None,
             row_graph=None, row_smoothness=None, scale=False, verbose=0, n_jobs=None,
             center="columns" if model.center in ("columns", "both") else None,
         )  # fmt: skip

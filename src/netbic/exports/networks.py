@@ -38,7 +38,8 @@ def write_cytoscape(source: Source, folder: Path | str, *, graph: object = None,
     - `rank`: 1 for the gene with the largest absolute weight,
     - `degree`: the number of edges inside the module.
 
-    Edges have their `weight` in the network. Genes without an edge inside the module are nodes too.
+    Edges have their `weight` in the network and, if some edges of the network inhibit, a `sign`: 1 (the edge activates)
+    or -1 (it inhibits). Genes without an edge inside the module are nodes too.
 
     Parameters
     ----------
@@ -91,7 +92,7 @@ class _Network:
 
     attributes: Attributes
     nodes: dict[str, Attributes]
-    edges: list[tuple[str, str, float]]
+    edges: list[tuple[str, str, Attributes]]
 
     @classmethod
     def of(cls, results: Results, graph: Graph, module: int) -> _Network:
@@ -102,7 +103,7 @@ class _Network:
         table = genes.assign(score=score, rank=np.arange(1, len(genes) + 1), degree=inside.degrees)
         keys = _identifiers(table["name"].tolist())
         rows = [{str(name): _plain(value) for name, value in row.items()} for row in table.to_dict("records")]
-        edges = [(keys[a], keys[b], float(w)) for a, b, w in zip(*inside.edges(), strict=True)]
+        edges = [(keys[a], keys[b], _of_edge(w, graph.is_signed)) for a, b, w in zip(*inside.edges(), strict=True)]
         own = {"name": f"{label_of(module)}: {results.names[module]}", "verdict": results.verdicts[module]}
         return cls({key: value for key, value in own.items() if value}, dict(zip(keys, rows, strict=True)), edges)
 
@@ -110,7 +111,8 @@ class _Network:
         """The network as GraphML."""
         root = ElementTree.Element("graphml", xmlns=_NAMESPACE)
         first = next(iter(self.nodes.values()), {})
-        for scope, attributes in (("graph", self.attributes), ("node", first), ("edge", {"weight": 1.0})):
+        of_edges = self.edges[0][2] if self.edges else _of_edge(1.0, signed=False)
+        for scope, attributes in (("graph", self.attributes), ("node", first), ("edge", of_edges)):
             for name, value in attributes.items():
                 kind = {"for": scope, "attr.name": name, "attr.type": _KINDS[type(value)]}
                 ElementTree.SubElement(root, "key", kind, id=f"{scope}_{name}")
@@ -118,9 +120,9 @@ class _Network:
         _add_data(drawn, "graph", self.attributes)
         for key, attributes in self.nodes.items():
             _add_data(ElementTree.SubElement(drawn, "node", id=key), "node", attributes)
-        for number, (tail, head, weight) in enumerate(self.edges):
+        for number, (tail, head, attributes) in enumerate(self.edges):
             edge = ElementTree.SubElement(drawn, "edge", id=f"e{number}", source=tail, target=head)
-            _add_data(edge, "edge", {"weight": weight})
+            _add_data(edge, "edge", attributes)
         ElementTree.indent(root, " ")
         return bytes(ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
 
@@ -130,8 +132,8 @@ class _Network:
             {"data": {"id": key, "shared_name": own["name"], **own}} for key, own in self.nodes.items()
         ]
         edges: list[JsonValue] = [
-            {"data": {"id": f"e{number}", "source": tail, "target": head, "weight": weight}}
-            for number, (tail, head, weight) in enumerate(self.edges)
+            {"data": {"id": f"e{number}", "source": tail, "target": head, **attributes}}
+            for number, (tail, head, attributes) in enumerate(self.edges)
         ]
         return json_bytes(
             {
@@ -142,6 +144,12 @@ class _Network:
                 "elements": {"nodes": nodes, "edges": edges},
             }
         )
+
+
+def _of_edge(weight: float, signed: bool) -> Attributes:
+    """The weight of an edge, and its sign if edges have one."""
+    sign = {"sign": 1 if weight > 0 else -1} if signed else {}
+    return {"weight": abs(float(weight)), **sign}
 
 
 def _identifiers(names: Sequence[str]) -> list[str]:

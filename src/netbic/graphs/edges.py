@@ -39,7 +39,7 @@ def as_coo(weights: Any) -> sp.coo_array:
     return sp.coo_array(weights)
 
 
-def clean_csr(weights: Any) -> sp.csr_array | None:
+def clean_csr(weights: Any, signed: bool = False) -> sp.csr_array | None:
     """A copy of a CSR matrix in canonical form (the usual case, ten times faster than the general one); else None."""
     if not isinstance(weights, (sp.csr_array, sp.csr_matrix)):
         return None
@@ -47,7 +47,7 @@ def clean_csr(weights: Any) -> sp.csr_array | None:
     if not weights.has_canonical_format or weights.shape[0] != weights.shape[1] or weights.dtype.kind not in "fiu":
         return None
     data = weights.data
-    if data.size and not (np.isfinite(data).all() and data.min() > 0):
+    if data.size and not (np.isfinite(data).all() and (data.min() > 0 or (signed and data.all()))):
         return None
     turned = weights.T.tocsr()
     same = (turned.indptr == weights.indptr).all() and (turned.indices == weights.indices).all()
@@ -57,17 +57,18 @@ def clean_csr(weights: Any) -> sp.csr_array | None:
 
 
 def canonical(
-    n_nodes: int, tails: Array, heads: Array, values: Array, both_ways: bool
+    n_nodes: int, tails: Array, heads: Array, values: Array, both_ways: bool, signed: bool = False
 ) -> tuple[sp.csr_array, tuple[str, ...]]:
     """Check weights, drop loops and repeated edges, symmetrise by the larger weight; return notes on the changes.
 
     `both_ways`: the source is a matrix, which contains each edge in both directions, so that only differences between
-    the two are noted.
+    the two are noted. `signed`: weights may be negative; the larger weight is that of the larger magnitude, and pairs
+    with two largest weights of different signs are dropped.
     """
     check_real(np.asarray(values), "the graph")
     values = np.asarray(values, dtype=np.float64)
-    _check_weights(values)
-    stored = values > 0
+    _check_weights(values, signed)
+    stored = values != 0
     n_loops = int(np.sum(stored & (tails == heads)))
     keep = stored & (tails != heads)
     keys, weights, first = _grouped(edge_keys(tails[keep], heads[keep], n_nodes), values[keep])
@@ -77,6 +78,9 @@ def canonical(
         notes += [f"made {n_unequal:,} one-sided or unequal pairs symmetric by the larger weight"] if n_unequal else []
     elif keys.size > first.size:
         notes += [f"dropped {keys.size - first.size:,} repeated edges, keeping the largest weight"]
+    if signed and (both := contradicted(weights, first)).any():
+        notes += [f"dropped {np.count_nonzero(both):,} pairs of nodes with edges of both signs"]
+        first = first[~both]
     rows, columns = np.divmod(keys[first], max(n_nodes, 1))
     upper = sp.coo_array((weights[first], (rows, columns)), shape=(n_nodes, n_nodes))
     matrix = sp.csr_array(upper + upper.T)
@@ -85,8 +89,8 @@ def canonical(
 
 
 def _grouped(keys: Keys, weights: Floats) -> tuple[Keys, Floats, Indices]:
-    """Edges sorted by key and decreasing weight, and the position of the first edge of each key."""
-    order = np.lexsort((-weights, keys))
+    """Edges sorted by key and decreasing magnitude, and the position of the first edge of each key."""
+    order = np.lexsort((-np.abs(weights), keys))
     keys, weights = keys[order], weights[order]
     new = np.ones(keys.size, dtype=bool)
     new[1:] = keys[1:] != keys[:-1]
@@ -98,15 +102,34 @@ def _count_unequal(weights: Floats, first: Indices, size: int) -> int:
     if not first.size:
         return 0
     counts = np.diff(np.append(first, size))
-    return int(np.sum((counts != 2) | (np.minimum.reduceat(weights, first) != weights[first])))
+    unequal = np.minimum.reduceat(weights, first) != np.maximum.reduceat(weights, first)
+    return int(np.sum((counts != 2) | unequal))
 
 
-def _check_weights(values: Floats) -> None:
+def contradicted(weights: Floats, first: Indices) -> Bools:
+    """For each group of edges, whether its largest magnitude occurs with both signs.
+
+    Groups are consecutive, each sorted by decreasing magnitude; `first` are their first positions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> contradicted(np.array([2.0, -1.0, -3.0, 3.0]), np.array([0, 2])).tolist()
+    [False, True]
+    """
+    if not first.size:
+        return np.zeros(0, dtype=bool)
+    largest = np.repeat(weights[first], np.diff(np.append(first, weights.size)))
+    return np.asarray(np.logical_or.reduceat(weights == -largest, first))
+
+
+def _check_weights(values: Floats, signed: bool) -> None:
     if not np.isfinite(values).all():
         raise ValueError("graph weights contain NaN or infinity: drop those edges or give them a weight")
-    if values.size and values.min() < 0:
+    if values.size and values.min() < 0 and not signed:
         raise ValueError(
-            f"graph weights contain {values.min():g}: weights must be non-negative (take absolute values, or drop them)"
+            f"graph weights contain {values.min():g}: weights must be non-negative, unless negative ones mean edges "
+            "that inhibit (netbic.Graph(weights, signed=True)); otherwise take absolute values, or drop them"
         )
 
 

@@ -1,4 +1,4 @@
-"""Prior graphs: node names, symmetric non-negative weights, and the graph terms of the model.
+"""Prior graphs: node names, symmetric weights, and the graph terms of the model.
 
 A :class:`Graph` is immutable, so that clones and threads share one object, and graph terms and eigenvalues are
 computed once.
@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from netbic.arrays import Array, Floats, Indices, RandomState, check_choice
 from netbic.graphs.edges import as_coo, as_names, canonical, clean_csr, edge_columns, node_labels, numeric, swap_sweep
+from netbic.graphs.signs import signs_of
 from netbic.graphs.terms import TERM_CLASSES, TERMS, GraphTerm, near_one, with_finite_sums
 
 _SWEEPS_BETWEEN = 12  # one rewired graph and the next
@@ -25,7 +26,7 @@ _FEW_MATCHES = 0.05  # share of matched names below which the wrong kind of name
 
 
 class Graph:
-    """An undirected graph with non-negative edge weights.
+    """An undirected graph with edge weights; negative weights are those of edges that inhibit.
 
     Parameters
     ----------
@@ -34,6 +35,10 @@ class Graph:
         Both give a warning, which is kept in `notes`.
     names : sequence of length n_nodes, optional
         Node names. Without names a graph is matched to a matrix by position; integer names *are* positions.
+    signed : bool
+        Whether weights may be negative: edges that inhibit, which connect genes of opposite signs. Otherwise a negative
+        weight is an error, because it may be a mistake. If both entries of a pair are equally large but of different
+        signs, the edge is dropped.
 
     Attributes
     ----------
@@ -51,19 +56,21 @@ class Graph:
     Graph(4 nodes, 3 edges)
     >>> path.align(["b", "c", "x"]).n_edges
     1
+    >>> netbic.Graph(np.array([[0.0, 1.0, -1.0], [1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]]), signed=True)
+    Graph(3 nodes, 2 edges, 1 of them inhibits)
     """
 
     weights: sp.csr_array
     names: Array | None
     notes: tuple[str, ...]
 
-    def __init__(self, weights: Any, names: ArrayLike | None = None) -> None:
-        if (clean := clean_csr(weights)) is not None:
+    def __init__(self, weights: Any, names: ArrayLike | None = None, *, signed: bool = False) -> None:
+        if (clean := clean_csr(weights, signed)) is not None:
             self.weights, self.notes = clean, ()
             self.names = None if names is None else as_names(names, clean.shape[0])
             return
         matrix = as_coo(weights)
-        self._set(matrix.shape[0], matrix.row, matrix.col, matrix.data, names, both_ways=True)
+        self._set(matrix.shape[0], matrix.row, matrix.col, matrix.data, names, both_ways=True, signed=signed)
 
     def _set(
         self,
@@ -73,8 +80,11 @@ class Graph:
         values: Array,
         names: ArrayLike | None,
         both_ways: bool,
+        signed: bool,
+        notes: tuple[str, ...] = (),
     ) -> None:
-        self.weights, self.notes = canonical(n_nodes, tails, heads, values, both_ways)
+        self.weights, changes = canonical(n_nodes, tails, heads, values, both_ways, signed)
+        self.notes = notes + changes
         self.names = None if names is None else as_names(names, n_nodes)
         if self.notes:
             warnings.warn(f"graph: {'; '.join(self.notes)}", UserWarning, stacklevel=3)
@@ -87,22 +97,29 @@ class Graph:
         return graph
 
     @classmethod
-    def from_edges(cls, edges: pd.DataFrame, nodes: ArrayLike | None = None) -> Self:
+    def from_edges(cls, edges: pd.DataFrame, nodes: ArrayLike | None = None, *, signed: bool = False) -> Self:
         """Make a graph from an edge table.
 
         Parameters
         ----------
         edges : DataFrame
             Columns `source` and `target` (otherwise the first two) and, if present, `weight` (or a numeric third of
-            exactly three columns). Repeated and reversed edges count once, with the largest weight.
+            exactly three columns). Repeated and reversed edges count once, with the largest weight. A column `sign`
+            tells which edges activate and which inhibit: 1 and -1, + and -, or words such as activation and inhibition;
+            edges whose sign is not known (0, missing, unknown) are dropped.
         nodes : sequence, optional
             All node names, isolated ones included, in the wanted order. Default: the names that occur, sorted.
+        signed : bool
+            Whether weights may be negative: edges that inhibit.
 
         Examples
         --------
         >>> import pandas as pd, netbic
         >>> netbic.Graph.from_edges(pd.DataFrame({"source": ["TP53", "MDM2"], "target": ["MDM2", "MDM4"]}))
         Graph(3 nodes, 2 edges)
+        >>> edges = pd.DataFrame({"source": ["TP53", "MDM2"], "target": ["CDKN1A", "TP53"], "sign": ["+", "-"]})
+        >>> netbic.Graph.from_edges(edges)
+        Graph(3 nodes, 2 edges, 1 of them inhibits)
         """
         source, target, weight = edge_columns(edges)
         both = pd.concat([edges[source], edges[target]], ignore_index=True)
@@ -114,31 +131,43 @@ class Graph:
         if (codes < 0).any():
             raise ValueError(f"edge end {both[int(np.argmin(codes))]!r} is not among the nodes given")
         values = np.ones(len(edges)) if weight is None else numeric(edges[weight])
+        notes: tuple[str, ...] = ()
+        if "sign" in edges:
+            signs, signed = signs_of(edges["sign"]), True
+            values, n_unknown = _with_signs(values, signs), np.count_nonzero(signs == 0)
+            notes = (f"dropped {n_unknown:,} edges whose sign is not known",) if n_unknown else ()
         graph = cls.__new__(cls)
-        graph._set(len(names), codes[: len(edges)], codes[len(edges) :], values, names.to_numpy(), both_ways=False)
+        ends = codes[: len(edges)], codes[len(edges) :]
+        graph._set(len(names), *ends, values, names.to_numpy(), both_ways=False, signed=signed, notes=notes)
         return graph
 
     @classmethod
-    def from_networkx(cls, graph: Any) -> Self:
-        """Make a graph from a networkx graph; the edge attribute `weight` is used, the direction of edges is not."""
+    def from_networkx(cls, graph: Any, *, signed: bool = False) -> Self:
+        """Make a graph from a networkx graph; the edge attribute `weight` is used, the direction of edges is not.
+
+        With `signed`, weights may be negative: edges that inhibit.
+        """
         edges = list(graph.edges(data="weight", default=1.0))
         table = pd.DataFrame(edges, columns=["source", "target", "weight"])
         labels = node_labels(graph.nodes)
         if np.array_equal(np.sort(labels) if labels.dtype != object else [], np.arange(labels.size)):
             # Numbered from 0: node i, although networkx keeps the order in which nodes were added.
-            made = cls.from_edges(table, nodes=np.arange(labels.size))
+            made = cls.from_edges(table, nodes=np.arange(labels.size), signed=signed)
             made.names = None
             return made
-        return cls.from_edges(table, nodes=labels)
+        return cls.from_edges(table, nodes=labels, signed=signed)
 
     @classmethod
-    def from_igraph(cls, graph: Any) -> Self:
-        """Make a graph from an igraph graph; the vertex attribute `name` and the edge attribute `weight` are used."""
+    def from_igraph(cls, graph: Any, *, signed: bool = False) -> Self:
+        """Make a graph from an igraph graph; the vertex attribute `name` and the edge attribute `weight` are used.
+
+        With `signed`, weights may be negative: edges that inhibit.
+        """
         ends = np.array(graph.get_edgelist(), dtype=np.intp).reshape(-1, 2)
         values = numeric(pd.Series(graph.es["weight"])) if "weight" in graph.es.attributes() else np.ones(len(ends))
         names = graph.vs["name"] if "name" in graph.vs.attributes() else None
         made = cls.__new__(cls)
-        made._set(graph.vcount(), ends[:, 0], ends[:, 1], values, names, both_ways=False)
+        made._set(graph.vcount(), ends[:, 0], ends[:, 1], values, names, both_ways=False, signed=signed)
         return made
 
     @classmethod
@@ -156,7 +185,9 @@ class Graph:
         return cls(graph)
 
     def __repr__(self) -> str:
-        return f"Graph({self.n_nodes:,} nodes, {self.n_edges:,} edges)"
+        n = self.n_inhibiting
+        signs = f", {n:,} of them inhibit{'s' if n == 1 else ''}" if n else ""
+        return f"Graph({self.n_nodes:,} nodes, {self.n_edges:,} edges{signs})"
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
         return self
@@ -170,6 +201,38 @@ class Graph:
     def n_edges(self) -> int:
         """Number of undirected edges."""
         return int(self.weights.nnz // 2)
+
+    @cached_property
+    def n_inhibiting(self) -> int:
+        """Number of edges that inhibit: those with a negative weight."""
+        return int(np.count_nonzero(self.weights.data < 0)) // 2
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether some edges inhibit."""
+        return self.n_inhibiting > 0
+
+    def unsigned(self) -> Graph:
+        """The same graph without the signs of its edges.
+
+        Examples
+        --------
+        >>> import numpy as np, netbic
+        >>> netbic.Graph(np.array([[0.0, -2.0], [-2.0, 0.0]]), signed=True).unsigned().weights.toarray().tolist()
+        [[0.0, 2.0], [2.0, 0.0]]
+        """
+        return Graph._from_symmetric(abs(self.weights), self.names, self.notes) if self.is_signed else self
+
+    def renamed(self, names: ArrayLike | None = None) -> Graph:
+        """The same graph with other names of its nodes, or without names (None).
+
+        Examples
+        --------
+        >>> import numpy as np, netbic
+        >>> netbic.Graph(np.array([[0.0, 1.0], [1.0, 0.0]])).renamed(["TP53", "MDM2"]).names.tolist()
+        ['TP53', 'MDM2']
+        """
+        return Graph._from_symmetric(self.weights, None if names is None else as_names(names, self.n_nodes))
 
     @property
     def degrees(self) -> Indices:
@@ -267,7 +330,7 @@ class Graph:
 
         Edges a-b and c-d become a-d and c-b if that creates neither a loop nor a double edge. A sweep proposes swaps
         for disjoint pairs of edges simultaneously and skips those in conflict, so the graph stays simple and degrees
-        are exact. Weights stay with the first end of their edge.
+        are exact. Weights, with their signs, stay with the first end of their edge.
 
         Parameters
         ----------
@@ -299,6 +362,13 @@ class Graph:
                 swap_sweep(tails, heads, self.n_nodes, generator)
             yield tails.copy(), heads.copy(), values
             sweeps = _SWEEPS_BETWEEN
+
+
+def _with_signs(weights: Floats, signs: Floats) -> Floats:
+    """Weights with the signs of a column `sign`; an error if both have signs."""
+    if (weights < 0).any():
+        raise ValueError("edges have a column `sign` and negative weights: give signs in one of them")
+    return weights * signs
 
 
 def _sorted_names(ends: pd.Series[Any]) -> Array:

@@ -17,12 +17,13 @@ _SAFE_SUMS = 2.0**896  # largest weight for which sums cannot overflow
 _EXACT_SIZE = 64  # below this LAPACK is faster than Lanczos and needs no special cases
 _LANCZOS_RESTARTS = 60  # of 10 products each; real networks need 1 to 3
 _FULL_SHARE = 1 / 3  # above this share of kept nodes the full product is faster
+_PRIOR_EDGES = 4  # edges of unknown agreement that are added to those inside a module
 _LEAST_STRUCTURE = 0.3  # smallest scale of the modularity: real networks have 0.47 to 0.71, rewired ones 0.14 to 0.18
 
 
 def near_one(weights: sp.csr_array) -> sp.csr_array:
     """The weights, multiplied by a power of two (without rounding) if the largest is far from 1."""
-    largest = float(weights.data.max(initial=0.0))
+    largest = _largest_weight(weights)
     if not largest or _USUAL_SCALES[0] <= largest <= _USUAL_SCALES[1]:
         return weights
     return _times_power_of_two(weights, -int(np.frexp(largest)[1]))
@@ -30,7 +31,11 @@ def near_one(weights: sp.csr_array) -> sp.csr_array:
 
 def with_finite_sums(weights: sp.csr_array) -> sp.csr_array:
     """The weights, divided by a power of two if their sums would overflow."""
-    return _times_power_of_two(weights, -128) if weights.data.max(initial=0.0) > _SAFE_SUMS else weights
+    return _times_power_of_two(weights, -128) if _largest_weight(weights) > _SAFE_SUMS else weights
+
+
+def _largest_weight(weights: sp.csr_array) -> float:
+    return float(np.abs(weights.data).max(initial=0.0))
 
 
 def _times_power_of_two(weights: sp.csr_array, exponent: int) -> sp.csr_array:
@@ -44,8 +49,20 @@ class GraphTerm(ABC):
     A holds the edge weights, S and E are diagonal, r is a vector. Subclasses define S, E and r, and bounds of the
     spectrum of M.
 
+    Edges that inhibit have negative weights. Degrees are then sums of magnitudes, and B = SAS + E is the part with
+    signs. How much the signs count is a number t from 0 to 1: the quadratic form of a vector w, with its signs, is
+
+        t w'Bw + (1 - t) |w|'(S|A|S + E)|w| - (r'|w|)^2,
+
+    so that an edge counts 1 if its sign agrees with the signs of w, and 1 - 2t otherwise; what is expected by the
+    degrees does not depend on signs. The form is at most that of |w| without the signs of the edges, so that the scale
+    and the upper bound of the spectrum are those of the graph without signs. Nothing changes if the signs of an entry
+    of w and of all edges of this node are flipped.
+
     Attributes
     ----------
+    is_signed : bool
+        Whether some edges inhibit.
     is_empty : bool
         Whether the graph has no edges at all.
     ignores_weight_scale : bool
@@ -58,20 +75,28 @@ class GraphTerm(ABC):
     diagonal: Floats | None = None  # the diagonal of E; None: zero
     correction: Floats | None = None  # r; None: zero
     ignores_weight_scale: ClassVar[bool] = False
+    is_signed: bool = False
 
     def __init__(self, weights: sp.csr_array) -> None:
         self._weights = weights
         self._columns = weights.indices.astype(np.intp)
         self._unweighted = bool((weights.data == 1).all())
         self.is_empty = weights.nnz == 0
+        self.is_signed = bool((weights.data < 0).any())
         with np.errstate(over="ignore"):  # infinite sums are checked by the caller
-            self.strengths = np.asarray(weights.sum(axis=1), dtype=np.float64).ravel()
+            magnitudes = abs(weights) if self.is_signed else weights
+            self.strengths = np.asarray(magnitudes.sum(axis=1), dtype=np.float64).ravel()
         self._describe()
         self.largest_diagonal = 0.0 if self.diagonal is None else float(np.abs(self.diagonal).max(initial=0.0))
 
     def _describe(self) -> None:
         """Set `factors`, `diagonal` and `correction`; by default M = A."""
         self.factors = self.diagonal = self.correction = None
+
+    @cached_property
+    def unsigned(self) -> GraphTerm:
+        """The term of the same graph without the signs of its edges."""
+        return type(self)(abs(self._weights)) if self.is_signed else self
 
     @cached_property
     def matrix(self) -> sp.csr_array:
@@ -83,7 +108,7 @@ class GraphTerm(ABC):
         return matrix if self.diagonal is None else sp.csr_array(matrix + sp.diags_array(self.diagonal))
 
     def toarray(self) -> Floats:
-        """M as a dense array, for small graphs."""
+        """M as a dense array, for small graphs; if edges have signs, that of vectors without negative entries."""
         dense: Floats = self.matrix.toarray()
         return dense if self.correction is None else dense - np.outer(self.correction, self.correction)
 
@@ -95,7 +120,18 @@ class GraphTerm(ABC):
     @property
     @abstractmethod
     def shift_bound(self) -> float:
-        """Upper bound of -lambda_min(M): M plus this times I is positive semidefinite."""
+        """Upper bound of -lambda_min(M): M plus this times I is positive semidefinite.
+
+        If edges have signs, this is the bound of B alone (see `signed_shifts`).
+        """
+
+    def signed_shifts(self, trust: float) -> tuple[float, float]:
+        """If edges have signs that count with `trust`: upper bounds of -lambda_min of both parts of the quadratic form.
+
+        The parts are that of w and that of its magnitudes, (1 - t) M' - t rr' with M' the term without signs.
+        """
+        of_degrees = 0.0 if self.correction is None else float(self.correction @ self.correction)
+        return trust * self.shift_bound, (1 - trust) * self.unsigned.shift_bound + trust * of_degrees
 
     @property
     @abstractmethod
@@ -103,7 +139,10 @@ class GraphTerm(ABC):
         """Upper bound of lambda_max(M), at least 0: how much the graph can amplify a set of nodes."""
 
     def product(self, support: Indices, values: Floats) -> Floats:
-        """M w for a vector w that is zero outside `support`; reads only these rows of A."""
+        """M w for a vector w that is zero outside `support`; reads only these rows of A.
+
+        If edges have signs, Bw: the correction depends on magnitudes (see `signed_products`).
+        """
         scaled = values if self.factors is None else values * self.factors[support]
         if support.size > _FULL_SHARE * self._weights.shape[0]:
             full = np.zeros(self._weights.shape[0])
@@ -115,9 +154,35 @@ class GraphTerm(ABC):
             product *= self.factors
         if self.diagonal is not None:
             product[support] += self.diagonal[support] * values
-        if self.correction is not None:
+        if self.correction is not None and not self.is_signed:
             product -= float(self.correction[support] @ values) * self.correction
         return product
+
+    def signed_products(self, support: Indices, values: Floats) -> Floats:
+        """If edges have signs: Bw, M'|w| and rr'|w| as rows, with M' the term without signs.
+
+        The quadratic form is that of t Bw, and of (1 - t) M'|w| - t rr'|w| for the magnitudes.
+        """
+        magnitudes = np.abs(values)
+        expected = np.zeros(self._weights.shape[0])
+        if self.correction is not None:
+            expected = float(self.correction[support] @ magnitudes) * self.correction
+        return np.stack([self.product(support, values), self.unsigned.product(support, magnitudes), expected])
+
+    def sign_agreement(self, support: Indices, values: Floats) -> float:
+        """How well the signs of edges agree with those of a vector w: 1 if all do, 0 if not more than by chance.
+
+        It is w'SASw / |w|'S|A|S|w|, at least 0, and reduced if there are few edges inside the (increasing) support: as
+        if there were four more edges, two of each kind.
+        """
+        part = _among(self._weights, support)
+        scaled = values if self.factors is None else values * self.factors[support]
+        rewards = part.data * np.repeat(scaled, np.diff(part.indptr)) * scaled[part.indices]
+        total = float(np.abs(rewards).sum())
+        if not total:
+            return 0.0
+        n_edges = total**2 / float(rewards @ rewards) / 2  # each edge is stored twice
+        return max(float(rewards.sum()) / total, 0.0) * n_edges / (n_edges + _PRIOR_EDGES)
 
     def restricted(self, nodes: Indices) -> GraphTerm:
         """The part of M in some (increasing) nodes, with the bounds of the whole M."""
@@ -148,6 +213,7 @@ class _Restricted(GraphTerm):
     def __init__(self, whole: GraphTerm, nodes: Indices) -> None:
         self._whole = whole
         self.is_empty, self.largest_diagonal = whole.is_empty, whole.largest_diagonal
+        self.is_signed, self._nodes = whole.is_signed, nodes
         self.correction = None if whole.correction is None else whole.correction[nodes]
         self.diagonal = None if whole.diagonal is None else whole.diagonal[nodes]
         self.factors = None if whole.factors is None else whole.factors[nodes]
@@ -162,7 +228,7 @@ class _Restricted(GraphTerm):
             product *= self.factors
         if self.diagonal is not None:
             product += self.diagonal * full
-        if self.correction is not None:
+        if self.correction is not None and not self.is_signed:
             product -= float(self.correction @ full) * self.correction
         return product
 
@@ -173,6 +239,14 @@ class _Restricted(GraphTerm):
     @property
     def shift_bound(self) -> float:
         return self._whole.shift_bound
+
+    def signed_shifts(self, trust: float) -> tuple[float, float]:
+        """Those of the whole M."""
+        return self._whole.signed_shifts(trust)
+
+    @cached_property
+    def unsigned(self) -> GraphTerm:
+        return self._whole.unsigned.restricted(self._nodes) if self.is_signed else self
 
     @property
     def largest_eigenvalue(self) -> float:
@@ -196,11 +270,11 @@ class _Adjacency(GraphTerm):
 
     @cached_property
     def scale(self) -> float:
-        return 1.0 if self.is_empty else extreme_eigenvalue(self.matrix, "LA")[0]
+        return 1.0 if self.is_empty else extreme_eigenvalue(self.unsigned.matrix, "LA")[0]
 
     @cached_property
     def largest_eigenvalue(self) -> float:
-        return 0.0 if self.is_empty else sum(extreme_eigenvalue(self.matrix, "LA"))
+        return 0.0 if self.is_empty else sum(extreme_eigenvalue(self.unsigned.matrix, "LA"))
 
     @cached_property
     def shift_bound(self) -> float:
@@ -209,7 +283,10 @@ class _Adjacency(GraphTerm):
 
 
 class _Laplacian(GraphTerm):
-    """M = -L = A - D: differences across edges are penalised (the model as the paper writes it, its Eq. 5)."""
+    """M = -L = A - D: differences across edges are penalised (the model as the paper writes it, its Eq. 5).
+
+    Across an edge that inhibits, sums are: w'Lw adds up |a| (w_i - sign(a) w_j)^2, so that L is positive semidefinite.
+    """
 
     largest_eigenvalue = 0.0  # L is positive semidefinite
 
@@ -228,7 +305,10 @@ class _Laplacian(GraphTerm):
 
 
 class _Normalized(GraphTerm):
-    """M = D^-1/2 A D^-1/2: edges rewarded, those of hubs less."""
+    """M = D^-1/2 A D^-1/2: edges rewarded, those of hubs less.
+
+    With y = D^-1/2 w, 2 |a y_i y_j| <= |a| (y_i^2 + y_j^2) adds up to |w'Mw| <= |w|^2, whatever the signs of the edges.
+    """
 
     shift_bound = 1.0  # the spectrum lies in [-1, 1]
     largest_eigenvalue = 1.0
@@ -256,9 +336,10 @@ class _Modularity(GraphTerm):
     nodes, so that nodes with few neighbours weigh less. With P = diag sqrt(d / (d + tau)), the normalised adjacency
     matrix N and q = sqrt(d / 2m), M = P (N - qq') P. As Nq = q and |q| = 1, the eigenvalues of N - qq' lie in [-1, 1];
     as P < I, so do those of M, and none exceeds the largest entry of P^2.
+
+    If edges have signs, B = PNP with N of signed weights, whose eigenvalues lie in [-1, 1] as well.
     """
 
-    shift_bound = 1.0
     ignores_weight_scale = True
 
     def _describe(self) -> None:
@@ -270,6 +351,10 @@ class _Modularity(GraphTerm):
         self._largest_share = float(np.max(self.strengths / (self.strengths + tau), initial=0.0))  # of P^2
 
     @cached_property
+    def shift_bound(self) -> float:
+        return self._largest_share if self.is_signed else 1.0
+
+    @cached_property
     def scale(self) -> float:
         return max(self._leading[0], _LEAST_STRUCTURE)
 
@@ -279,13 +364,14 @@ class _Modularity(GraphTerm):
 
     @cached_property
     def _leading(self) -> tuple[float, float]:
-        """The largest eigenvalue, and a bound on its error."""
+        """The largest eigenvalue (without the signs of edges), and a bound on its error."""
+        term = self.unsigned
         size, every = len(self.strengths), np.arange(len(self.strengths))
         if self.is_empty:
             return 0.0, 0.0
         if size <= _EXACT_SIZE:
-            return float(np.linalg.eigvalsh(self.toarray())[-1]), 1e-12
-        products = LinearOperator((size, size), matvec=lambda w: self.product(every, np.ravel(w)), dtype=np.float64)
+            return float(np.linalg.eigvalsh(term.toarray())[-1]), 1e-12
+        products = LinearOperator((size, size), matvec=lambda w: term.product(every, np.ravel(w)), dtype=np.float64)
         start = np.random.default_rng(0).standard_normal(size)
         try:  # accurate enough not to depend on the order of the nodes, in which the start is random
             values, vectors = eigsh(products, k=1, which="LA", v0=start, tol=1e-6, maxiter=_LANCZOS_RESTARTS)

@@ -46,11 +46,11 @@ def network(
 ) -> Axes:
     """Plot the graph between the genes of a module.
 
-    The colour of a node is its signed weight, the size the absolute weight. Members without an edge to another member
-    are drawn in rows below. Labels are given to the members with the largest weights and to those with the most edges
-    inside the module in turn; a label that would cover a node or another label is left out, and the next member gets
-    one. Of a module with more than 500
-    genes, those with the 500 largest weights are drawn.
+    The colour of a node is its signed weight, the size the absolute weight. Edges that inhibit are dashed.
+    Members without an edge to another member are drawn in rows below. Labels are given to the members with the largest
+    weights and to those with the most edges inside the module in turn; a label that would cover a node or another label
+    is left out, and the next member gets one. Of a module with more than 500 genes, those with the 500 largest weights
+    are drawn.
 
     Parameters
     ----------
@@ -115,9 +115,13 @@ def _graph_of(model: SparseGraphSVD, graph: object) -> Graph:
 def _draw_edges(ax: Axes, positions: NDArray[Any], edges: sp.csr_array) -> None:
     from matplotlib.collections import LineCollection
 
-    pairs = np.argwhere(np.triu(edges.toarray() != 0))
-    alpha = float(np.clip(12 / np.sqrt(len(pairs) + 1), 0.15, 0.9))
-    ax.add_collection(LineCollection(list(positions[pairs]), colors="0.6", linewidths=0.6, alpha=alpha, zorder=1))
+    weights = np.triu(edges.toarray())
+    alpha = float(np.clip(12 / np.sqrt(np.count_nonzero(weights) + 1), 0.15, 0.9))
+    for which, style in ((weights > 0, "solid"), (weights < 0, "dashed")):
+        if which.any() or style == "solid":
+            pairs = list(positions[np.argwhere(which)])
+            look: dict[str, Any] = {"colors": "0.6", "linewidths": 0.6, "linestyles": style}
+            ax.add_collection(LineCollection(pairs, alpha=alpha, zorder=1, **look))
 
 
 def _draw_nodes(ax: Axes, placed: Layout, weights: NDArray[Any]) -> NDArray[Any]:

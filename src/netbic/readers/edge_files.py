@@ -13,6 +13,7 @@ import pandas as pd
 
 from netbic.arrays import Floats
 from netbic.errors import InputError, one_line, shown, unusable
+from netbic.graphs import sign_of
 from netbic.readers.characters import check_categories, check_characters
 from netbic.readers.tables import column_key, read_columns
 from netbic.readers.text import Layout, check_quotes, read_bytes, text_lines
@@ -25,6 +26,8 @@ _SOURCES += [f"{stem}{end}" for stem in _STEMS.split() for end in ("_a", "a", "1
 _TARGETS = ["target", "to", *(f"{stem}{end}" for stem in _STEMS.split() for end in ("_b", "b", "2", "_2"))]
 _WEIGHTS = {"weight", "weights", "score", "combined_score", "combined", "confidence", "probability", "strength"}
 _LOOKED_AT = 30  # lines
+_SIGNS = {"sign", "signs", "edge_sign", "mor", "mode_of_regulation"}
+_POSSIBLE_SIGNS = {"effect", "direction", "action", "regulation", "stimulation", "mechanism", "interaction_effect"}
 _RELATIONS = {"relation", "relations", "interaction", "interaction_type", "type", "types", "edge_type", "mode"}
 
 
@@ -38,6 +41,7 @@ class Edges(NamedTuple):
     n_header: int | None = None  # header lines of a text file
     columns: dict[str, str] | None = None  # which column was read as what
     unread: tuple[str, ...] = ()  # columns that were not
+    sign: Any = None  # words or numbers for activation and inhibition, as categories
 
     @property
     def is_string(self) -> bool:
@@ -75,7 +79,7 @@ def _holds_gene_sets(path: Path, data: bytes) -> bool:
 
 def _checked(path: Path, edges: Edges) -> Edges:
     """The same edges; an error if a name contains a control character."""
-    for part in ("source", "target", "relation"):
+    for part in ("source", "target", "relation", "sign"):
         if (column := getattr(edges, part)) is not None:
             check_categories(path, f"the {part} of edge", column)
     return edges
@@ -131,7 +135,11 @@ def edges_of_frame(
         weight = others[0]
     if relation is None:
         relation = next((at for at in others if keys[at] in _RELATIONS), None)
-    roles = {"source": source, "target": target, "weight": weight, "relation": relation}
+    sign = next((at for at in others if keys[at] in _SIGNS), None)
+    if sign is None:
+        possible = (at for at in others if keys[at] in _POSSIBLE_SIGNS and at not in (weight, relation))
+        sign = next((at for at in possible if _has_signs(_column(frame, at))), None)
+    roles = {"source": source, "target": target, "weight": weight, "relation": relation, "sign": sign}
     columns = {role: str(frame.columns[at]) for role, at in roles.items() if at is not None and named}
     edges = Edges(
         _column(frame, source),
@@ -141,8 +149,15 @@ def edges_of_frame(
         n_header,
         columns or None,
         tuple(str(frame.columns[at]) for at in range(len(keys)) if at not in roles.values() and named),
+        None if sign is None else _column(frame, sign),
     )
     return _checked(path, edges)
+
+
+def _has_signs(column: Any) -> bool:
+    """Whether a column contains nothing but signs of edges, and both of them."""
+    found = {sign_of(level) for level in column.categories}
+    return None not in found and {1.0, -1.0} <= found
 
 
 def _end_columns(
@@ -205,11 +220,11 @@ def _numbers(path: Path, frame: pd.DataFrame, at: int, n_header: int | None = No
         numbers = np.append(levels, np.nan)[column.cat.codes.to_numpy()]
     else:
         numbers = pd.to_numeric(column, errors="coerce").to_numpy(np.float64, na_value=np.nan)
-    bad = np.flatnonzero(~np.isfinite(numbers) | (numbers < 0))
+    bad = np.flatnonzero(~np.isfinite(numbers))
     if bad.size:
         what = f"edge {bad[0] + 1} has the weight {shown(str(column.iloc[bad[0]]))}"
         line = line_of_edge(path, int(bad[0]), n_header)
-        raise unusable(path, what, "weights must be numbers of at least 0", line=line)
+        raise unusable(path, what, "weights must be numbers", line=line)
     return np.asarray(numbers)
 
 
@@ -222,11 +237,12 @@ def line_of_edge(path: Path, number: int, n_header: int | None) -> int | None:
 
 
 def edges_of_graphml(path: Path) -> Edges:
-    """Nodes by their `name` (or `label`, or id), edges with their `weight`."""
+    """Nodes by their `name` (or `label`, or id), edges with their `weight` and `sign`."""
     names: dict[str, str] = {}
     keys: dict[str, str] = {}
     ends: list[tuple[str, str]] = []
     weights: list[str] = []
+    signs: list[str] = []
     try:
         root = ElementTree.fromstring(read_bytes(path))
     except ElementTree.ParseError as problem:
@@ -241,13 +257,16 @@ def edges_of_graphml(path: Path) -> Edges:
             names[identity] = own.get("name") or own.get("label") or own.get("symbol") or identity
         elif tag == "edge":
             ends.append((element.get("source", ""), element.get("target", "")))
-            weights.append(_attributes(element, keys).get("weight", "1"))
+            own = _attributes(element, keys)
+            weights.append(own.get("weight", "1"))
+            signs.append(own.get("sign", ""))
     if not ends:
         raise unusable(path, "holds no edge", "check that it is GraphML")
     table = pd.DataFrame([(names.get(a, a), names.get(b, b)) for a, b in ends], columns=["source", "target"])
     table["weight"] = weights
     weight = _numbers(path, table.astype({"weight": "category"}), 2)
-    return _checked(path, Edges(_column(table, 0), _column(table, 1), weight))
+    sign = pd.Categorical(signs) if any(signs) else None
+    return _checked(path, Edges(_column(table, 0), _column(table, 1), weight, sign=sign))
 
 
 def _attributes(element: ElementTree.Element, keys: dict[str, str]) -> dict[str, str]:

@@ -16,14 +16,15 @@ import scipy.sparse as sp
 
 from netbic.arrays import Array, Bools, Floats, Indices
 from netbic.errors import shown, unusable
-from netbic.graphs import Graph
+from netbic.graphs import Graph, contradicted
 from netbic.readers.characters import check_characters
 from netbic.readers.edge_files import Edges, edges_of_frame, edges_of_graphml, edges_of_text, line_of_edge
+from netbic.readers.edge_signs import EdgeSigns, signs_of_edges
 from netbic.readers.matrices import NameArray
 from netbic.readers.names import without_version
 from netbic.readers.options import NetworkOptions, with_changes
 from netbic.readers.parquet import read_parquet
-from netbic.readers.sparse_files import read_node_names, read_sparse
+from netbic.readers.sparse_files import is_marked_signed, read_node_names, read_sparse
 from netbic.readers.tables import column_key, read_columns
 from netbic.readers.text import MISSING, checked_file, read_lines
 
@@ -46,6 +47,10 @@ class NetworkSummary:
     columns: dict[str, str] = field(default_factory=dict)
     columns_not_read: tuple[str, ...] = ()
     weighted: bool = False
+    signs_from: str = ""  # where signs of edges were read: "" if there are none
+    inhibiting: int = 0
+    sign_unknown: int = 0  # edges that were dropped
+    contradictory: int = 0  # pairs of genes with edges of both signs, which were dropped
 
     def to_dict(self) -> dict[str, Any]:
         """As a dictionary of plain values."""
@@ -77,7 +82,7 @@ def read_network(path: Path | str, options: NetworkOptions | None = None, **chan
     options : NetworkOptions, optional
     **changes
         Options by name: `relations`, `min_score`, `string_info`, `names`, `header`, `source`, `target`, `weighted`,
-        `strip_versions`; see `NetworkOptions`.
+        `strip_versions`, `signs`; see `NetworkOptions`.
 
     Returns
     -------
@@ -93,6 +98,12 @@ def read_network(path: Path | str, options: NetworkOptions | None = None, **chan
     ...     network = netbic.io.read_network(file.name, relations=["binds"])
     >>> network.graph, network.summary.filtered
     (Graph(3 nodes, 2 edges), 1)
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".sif") as file:
+    ...     _ = file.write("TP53\tactivates\tCDKN1A\nMDM2\tinhibits\tTP53\n")
+    ...     file.flush()
+    ...     network = netbic.io.read_network(file.name)
+    >>> network.graph, network.summary.signs_from
+    (Graph(3 nodes, 2 edges, 1 of them inhibits), 'relations')
     """
     path, options = Path(path), with_changes(options or NetworkOptions(), "read_network", changes)
     kind = _kind(path)
@@ -130,15 +141,26 @@ def _from_npz(path: Path, options: NetworkOptions) -> Network:
         raise unusable(path, f"holds a matrix of shape {weights.shape}", "a square one is needed")
     labels = _node_names(path, weights.shape[0], options)
     numbers = weights.data.astype(np.float64)
-    if not np.isfinite(numbers).all() or (numbers < 0).any():
-        raise unusable(path, "holds weights that are negative or not finite", "weights must be at least 0")
-    enough = numbers >= (0.0 if options.min_score is None else options.min_score)
+    signed = is_marked_signed(path) if options.signs is None else options.signs
+    if not np.isfinite(numbers).all() or ((numbers < 0).any() and options.signs is None and not signed):
+        remedy = "weights must be at least 0, unless negative ones mean that an edge inhibits (`signs=True`)"
+        raise unusable(path, "holds weights that are negative or not finite", remedy, parameters=["signs"])
+    numbers = numbers if signed else np.abs(numbers)
+    enough = np.abs(numbers) >= (0.0 if options.min_score is None else options.min_score)
     low, high = np.minimum(weights.row, weights.col)[enough], np.maximum(weights.row, weights.col)[enough]
-    kept, loops, _ = _distinct(low, high, numbers[enough], weights.shape[0])
+    kept, loops, _, both = _distinct(low, high, numbers[enough], weights.shape[0])
     if not kept.size:
         raise unusable(path, "has no edge of that score", "choose a smaller `min_score`", parameters=["min_score"])
     graph = _graph(low[kept], high[kept], numbers[enough][kept], labels)
-    summary = NetworkSummary(path.name, int(kept.size + loops), self_loops=loops, weighted=_is_weighted(graph))
+    summary = NetworkSummary(
+        path.name,
+        int(kept.size + loops),
+        self_loops=loops,
+        weighted=_is_weighted(graph),
+        signs_from="negative weights" if graph.is_signed else "",
+        inhibiting=graph.n_inhibiting,
+        contradictory=both,
+    )
     return Network(graph, summary)
 
 
@@ -178,13 +200,16 @@ def _with_gene_names(path: Path, edges: Edges, info: Path | str) -> tuple[Edges,
 def _network(path: Path, edges: Edges, options: NetworkOptions, use_weights: bool, not_renamed: int) -> Network:
     n_edges = len(edges.source)
     kept = _wanted(path, edges, options.relations, options.min_score)
+    signs = signs_of_edges(path, edges, kept, options.signs)
+    n_wanted, kept = int(kept.sum()), kept if signs is None else kept & (signs.values != 0)
     labels = pd.Index(edges.source.categories.astype(object)).union(edges.target.categories.astype(object), sort=True)
     tails = labels.get_indexer(edges.source.categories)[edges.source.codes]
     heads = labels.get_indexer(edges.target.categories)[edges.target.codes]
     _check_partners(path, edges, labels, tails, heads)
     tails, heads = tails[kept], heads[kept]
-    weights = np.ones(tails.size) if edges.weight is None or not use_weights else edges.weight[kept]
-    chosen, loops, duplicates = _distinct(tails, heads, weights, len(labels))
+    weights = np.ones(tails.size) if edges.weight is None or not use_weights else np.abs(edges.weight[kept])
+    weights = weights if signs is None else weights * signs.values[kept]
+    chosen, loops, duplicates, both = _distinct(tails, heads, weights, len(labels))
     if not chosen.size:
         raise unusable(path, "has no edge left", "check the relations and the smallest score")
     used, codes = np.unique(np.concatenate([tails[chosen], heads[chosen]]), return_inverse=True)
@@ -195,7 +220,7 @@ def _network(path: Path, edges: Edges, options: NetworkOptions, use_weights: boo
         edges_in_file=n_edges,
         self_loops=loops,
         duplicates=duplicates,
-        filtered=n_edges - int(tails.size),
+        filtered=n_edges - n_wanted,
         not_genes=len(foreign),
         not_genes_named=tuple(foreign[:5]),
         not_renamed=not_renamed,
@@ -203,13 +228,20 @@ def _network(path: Path, edges: Edges, options: NetworkOptions, use_weights: boo
         columns=edges.columns or {},
         columns_not_read=edges.unread,
         weighted=_is_weighted(graph),
+        **_about_signs(signs, graph),
+        sign_unknown=n_wanted - int(tails.size),
+        contradictory=both,
     )
     return Network(graph, summary)
 
 
+def _about_signs(signs: EdgeSigns | None, graph: Graph) -> dict[str, Any]:
+    return {} if signs is None else {"signs_from": signs.source, "inhibiting": graph.n_inhibiting}
+
+
 def _is_weighted(graph: Graph) -> bool:
-    """Whether a weight differs from 1."""
-    return bool((graph.weights.data != 1).any())
+    """Whether a magnitude of a weight differs from 1."""
+    return bool((np.abs(graph.weights.data) != 1).any())
 
 
 def _wanted(path: Path, edges: Edges, relations: Sequence[str], min_score: float | None) -> Bools:
@@ -225,7 +257,7 @@ def _wanted(path: Path, edges: Edges, relations: Sequence[str], min_score: float
     if min_score is not None:
         if edges.weight is None:
             raise unusable(path, "has no column of scores", "leave out `min_score`", parameters=["min_score"])
-        kept &= edges.weight >= min_score
+        kept &= np.abs(edges.weight) >= min_score
         if not kept.any():
             what = f"has no edge with a score of {min_score:g} or more"
             raise unusable(path, what, f"its largest is {edges.weight.max():g}")
@@ -241,22 +273,27 @@ def _check_partners(path: Path, edges: Edges, labels: pd.Index[Any], tails: Arra
         raise unusable(path, what, "complete or remove it", line=line_of_edge(path, at, edges.n_header))
 
 
-def _distinct(tails: Array, heads: Array, weights: Floats, n_nodes: int) -> tuple[Indices, int, int]:
-    """Which edges to keep, each pair once with its largest weight; and the numbers of self-loops and duplicates."""
+def _distinct(tails: Array, heads: Array, weights: Floats, n_nodes: int) -> tuple[Indices, int, int, int]:
+    """Which edges to keep, each pair once with its largest weight; numbers of self-loops, duplicates, contradictions.
+
+    A pair whose largest weight occurs with both signs contradicts itself and is not kept.
+    """
     keys = np.minimum(tails, heads).astype(np.int64) * n_nodes + np.maximum(tails, heads)
     proper = np.flatnonzero(tails != heads)
-    order = proper[np.lexsort((-weights[proper], keys[proper]))]
+    order = proper[np.lexsort((-np.abs(weights[proper]), keys[proper]))]
     first = np.ones(order.size, dtype=bool)
     first[1:] = keys[order[1:]] != keys[order[:-1]]
-    kept = order[first]
-    return kept[weights[kept] > 0], int(tails.size - proper.size), int(order.size - first.sum())
+    both = contradicted(weights[order], np.flatnonzero(first)) & (weights[order[first]] != 0)
+    kept = order[first][~both]
+    counts = int(tails.size - proper.size), int(order.size - first.sum()), int(np.count_nonzero(both))
+    return kept[weights[kept] != 0], *counts
 
 
 def _graph(tails: Array, heads: Array, weights: Floats, names: NameArray) -> Graph:
     both = np.concatenate([tails, heads]), np.concatenate([heads, tails])
     matrix = sp.csr_array((np.concatenate([weights, weights]), both), shape=(len(names), len(names)))
     matrix.sort_indices()
-    return Graph(matrix, names)
+    return Graph(matrix, names, signed=True)
 
 
 def _counted(relation: Any) -> dict[str, int]:

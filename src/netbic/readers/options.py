@@ -101,6 +101,10 @@ class NetworkOptions:
         Whether weights are used in the graph (otherwise only for `min_score`). None: yes, except for STRING's scores.
     strip_versions : bool
         Remove the versions of Ensembl ids.
+    signs : bool, optional
+        Whether edges activate or inhibit. None: if there is a column of signs (`sign`, or e.g. `effect` with nothing
+        but signs), or if every relation that is kept has a sign; negative weights are an error. True: negative weights
+        are those of edges that inhibit, and a file without signs is an error. False: signs are ignored.
     """
 
     relations: Sequence[str] = ()
@@ -112,6 +116,7 @@ class NetworkOptions:
     target: str | None = None
     weighted: bool | None = None
     strip_versions: bool = False
+    signs: bool | None = None
 
     def __post_init__(self) -> None:
         _list_of_one(self, "relations")

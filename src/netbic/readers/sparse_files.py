@@ -79,6 +79,12 @@ def read_node_names(path: Path) -> Array | None:
     return names.astype(np.int64) if names.dtype.kind in "iu" else names.astype(object)
 
 
+def is_marked_signed(path: Path) -> bool:
+    """Whether `netbic.io.write_network` marked the file: negative weights are those of edges that inhibit."""
+    with np.load(path, allow_pickle=False) as file:
+        return "signed" in file
+
+
 def _arrays(path: Path) -> SimpleNamespace:
     """Format, shape and arrays of the file, under the names that a matrix of SciPy has; never runs code (no pickle)."""
     check_archive(path, ratio=_LARGEST_RATIO)

@@ -50,11 +50,13 @@ class Subnetwork:
     n_edges: int
     n_alone: int
     hub_share: float
+    inhibit: NDArray[Any]  # which edges do
 
-    def path(self) -> str:
-        """All edges as one SVG path."""
+    def path(self, inhibit: bool = False) -> str:
+        """All edges that activate (or that inhibit) as one SVG path."""
         positions = {node.at: f"{node.x} {node.y}" for node in self.nodes}
-        return "".join(f"M{positions[int(a)]}L{positions[int(b)]}" for a, b in self.edges)
+        edges = self.edges[self.inhibit == inhibit]
+        return "".join(f"M{positions[int(a)]}L{positions[int(b)]}" for a, b in edges)
 
 
 def subnetwork(
@@ -80,13 +82,15 @@ def subnetwork(
         Node(int(at), int(x), int(y), *_style(weights[at], weights), int(neighbours[at]))
         for at, (x, y) in zip(joined, np.rint(positions), strict=True)
     ]
+    pairs, inhibit = _heaviest_edges(part, np.abs(weights[joined]))
     return Subnetwork(
         nodes,
-        joined[_heaviest_edges(part, np.abs(weights[joined]))],
+        joined[pairs],
         _labels(nodes, names),
         n_edges=inside.n_edges,
         n_alone=int(np.count_nonzero(neighbours == 0)),
         hub_share=_hub_share(inside),
+        inhibit=inhibit,
     )
 
 
@@ -104,12 +108,13 @@ def _scaled(positions: NDArray[Any]) -> NDArray[Any]:
     return np.where(reach > 0, (positions - low) / np.where(reach > 0, reach, 1.0), 0.5)
 
 
-def _heaviest_edges(part: sp.csr_array, magnitudes: NDArray[Any]) -> NDArray[Any]:
+def _heaviest_edges(part: sp.csr_array, magnitudes: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Both ends of the edges to draw, and which of them inhibit."""
     edges = part.tocoo()
-    pairs = np.column_stack([edges.row, edges.col])[edges.row < edges.col]
-    order = np.argsort(-magnitudes[pairs].prod(axis=1), kind="stable")[:_MOST_EDGES]
-    chosen: NDArray[Any] = pairs[np.sort(order)]
-    return chosen
+    once = edges.row < edges.col
+    pairs = np.column_stack([edges.row, edges.col])[once]
+    order = np.sort(np.argsort(-magnitudes[pairs].prod(axis=1), kind="stable")[:_MOST_EDGES])
+    return pairs[order], edges.data[once][order] < 0
 
 
 def _hub_share(inside: Graph, n_hubs: int = 3) -> float:

@@ -59,7 +59,7 @@ def graphs_by_position(
         if (graph := parameters[f"{axis}_graph"]) is not None:
             key = axis, id(graph)
             if key not in matched:
-                matched[key] = Graph(match(graph, size, known, axis).weights)
+                matched[key] = match(graph, size, known, axis).renamed(None)
             found[f"{axis}_graph"] = matched[key]
         penalty = parameters[f"{axis}_penalty"]
         if isinstance(penalty, Penalty) and penalty.n_groups() is not None:
@@ -115,4 +115,4 @@ def for_part(model: SparseGraphSVD, axis: str, kept: Indices, size: int) -> Spar
 
 def induced(graph: Graph, nodes: Indices) -> Graph:
     """The subgraph induced by some nodes, without names."""
-    return Graph(graph.subgraph(nodes).weights)
+    return graph.subgraph(nodes).renamed(None)

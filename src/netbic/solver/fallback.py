@@ -81,7 +81,7 @@ def _assessed_side(problem: ModuleProblem, side: Side, state: State, on_rows: bo
     )
     if unknown.is_hopeless:  # posteriors would cost as much as the module itself
         return replace(unknown, heteroscedasticity=scores.heteroscedasticity)
-    return adaptive_step(side.penalty, z, vector, other, side.squares).choice
+    return adaptive_step(side.penalty, z, side.towards(z, vector), other, side.squares).choice
 
 
 def _examined(problem: ModuleProblem, solution: Solution) -> Solution:

@@ -10,6 +10,14 @@ The half step for u, with z = Xv and w = |u| (Algorithms 1 and 2 of the paper; E
 
     c = |z| + su (M1 + shift I) w;    threshold c;    normalise;    take the signs of z, where sign(0) = +1.
 
+With edges that inhibit (negative weights) signs matter, and a side is always signed. Its graph part is
+(su/2) (u'B1u + |u|'B2|u|), where B1 contains the edges with their signs and B2 those without, and what the degrees lead
+to expect (`GraphTerm`). Then, with u0 the old vector and shifts s1 and s2,
+
+    c = z + su (B1 + s1 I) u0;    h = su (B2 + s2 I) |u0|;    threshold max(|c| + h, 0);    take the signs of c:
+
+if B1 + s1 I and B2 + s2 I are positive semidefinite, F is at least c'u + h'|u| - P(u) + const, with equality at u0.
+
 Entries with a negative c (a graph term may count against a node) are set to 0: with w >= 0 that is the maximiser.
 
 F cannot decrease if N = M1 + shift I is positive semidefinite: on the sphere shift |w|^2 is constant, and by convexity
@@ -48,6 +56,10 @@ _ROUNDING = 8 * float(np.finfo(np.float64).eps)
 class Side:
     """One axis of a half step: penalty, graph term, its weight sigma, and the treatment of signs.
 
+    A side whose graph has edges that inhibit is always `signed`. `trust`, from 0 to 1, says how much the signs of these
+    edges count (`GraphTerm`): by how well they agree with a module that was found without them, if there is one, else
+    one half: edges that agree are rewarded, others are not.
+
     `squares`, the squared norms of the rows (columns) of X, are given for penalties that choose their size. `share` is
     a weight in units of the module's own d, from which sigma is computed when d is known (`module_scale`). `limit` is
     the largest sigma that a penalty may choose, relative to the norm of the scores of its members.
@@ -60,6 +72,11 @@ class Side:
     squares: Floats | None = None
     share: float = 0.0
     limit: float = np.inf
+    trust: float = 0.5
+
+    def __post_init__(self) -> None:
+        if self.term is not None and self.term.is_signed:
+            object.__setattr__(self, "signed", True)  # the dataclass is frozen
 
     @property
     def has_graph(self) -> bool:
@@ -83,6 +100,8 @@ class Side:
         """Attach the product Mw, which the next half step and F both need."""
         if self.term is None or self.sigma == 0 or vector.smoothed is not None:
             return vector
+        if self.is_split:
+            return vector.with_smoothed(self.term.signed_products(vector.support, vector.values))
         return vector.with_smoothed(self.term.product(vector.support, self.weights(vector.values)))
 
     def graph_gain(self, vector: Vector) -> float:
@@ -90,7 +109,44 @@ class Side:
         if vector.smoothed is None:
             return 0.0
         sigma = self.sigma if vector.choice is None else vector.choice.sigma
+        if self.is_split:
+            first, second = self.parts(vector.smoothed[:, vector.support])
+            return 0.5 * sigma * float(vector.values @ first + np.abs(vector.values) @ second)
         return 0.5 * sigma * float(self.weights(vector.values) @ vector.smoothed[vector.support])
+
+    @property
+    def is_split(self) -> bool:
+        """Whether edges have signs: the graph part has then two parts, of u and of its magnitudes."""
+        return self.term is not None and self.term.is_signed
+
+    @property
+    def shift_bound(self) -> float:
+        """The shift from which on F cannot decrease."""
+        if self.term is None:
+            return 0.0
+        return sum(self.term.signed_shifts(self.trust)) if self.is_split else self.term.shift_bound
+
+    def towards(self, z: Floats, vector: Vector) -> Vector:
+        """The vector, with one product Mw instead of two: positive where signed edges support the sign of z."""
+        if vector.smoothed is None or not self.is_split:
+            return vector
+        first, second = self.trusting(vector).parts(vector.smoothed)
+        return vector.with_smoothed(np.copysign(1.0, z + 0.0) * first + second)
+
+    def parts(self, products: Floats) -> tuple[Floats, Floats]:
+        """The products B1u and B2|u| of the two parts, from those of the graph term."""
+        signed, unsigned, expected = products
+        return self.trust * signed, (1 - self.trust) * unsigned - self.trust * expected
+
+    def trusting(self, vector: Vector) -> Side:
+        """The side on which the signs of edges count by how well they agree with those of a vector.
+
+        An edge inside a module supports its genes even if its sign does not, so signs count much only if nearly all
+        agree: by the third power (with the second, wrong signs of a fifth of the edges cost more than signs gain).
+        """
+        if self.term is None or not self.is_split:
+            return self
+        return replace(self, trust=self.term.sign_agreement(vector.support, vector.values) ** 3)
 
     @property
     def amplification(self) -> float:
@@ -112,9 +168,9 @@ class Side:
         elif solver == "aisp":
             yield self.term.largest_diagonal
         elif solver == "monotone":
-            yield self.term.shift_bound
+            yield self.shift_bound
         else:
-            yield from (share and share * self.term.shift_bound for share in _SHIFTS)
+            yield from (share and share * self.shift_bound for share in _SHIFTS)
 
 
 def rounds(
@@ -164,7 +220,7 @@ def half_step(side: Side, z: Floats, old: Vector, other: Vector, solver: SolverN
     `other` is the vector of the other axis, and z its product with X.
     """
     if side.penalty.chooses_size:
-        return side.smooth(adaptive_step(side.penalty, z, old, other, side.squares, side.limit))
+        return side.smooth(adaptive_step(side.penalty, z, side.towards(z, old), other, side.squares, side.limit))
     guarded = solver != "aisp" and feasible and side.has_graph  # without a graph the step is the exact maximiser
     level = side.objective(z, old) if guarded else -np.inf
     for shift in side.shifts(solver):
@@ -192,6 +248,8 @@ def candidate(side: Side, z: Floats, old: Vector, shift: float) -> Vector:
 def scored(side: Side, z: Floats, old: Vector, shift: float = 0.0) -> Floats:
     """The scores c of a half step, before the threshold."""
     scores = np.abs(z) if side.is_folded else z.copy()
+    if old.smoothed is not None and side.term is not None and side.is_split:
+        return _scored_in_parts(side, side.term, scores, old.smoothed, old, shift)
     if old.smoothed is not None:
         scores += side.sigma * old.smoothed  # Eqs. 13 and 19, without the divisor, as in the algorithms
         if shift:
@@ -199,6 +257,23 @@ def scored(side: Side, z: Floats, old: Vector, shift: float = 0.0) -> Floats:
         if side.is_folded and side.term is not None and side.term.correction is not None:
             np.maximum(scores, 0.0, out=scores)  # never |c|: these nodes have fewer neighbours than expected
     return scores
+
+
+def _scored_in_parts(
+    side: Side, term: GraphTerm, scores: Floats, products: Floats, old: Vector, shift: float
+) -> Floats:
+    """The scores c + h (on a non-negative side), or max(|c| + h, 0) with the signs of c, if edges have signs."""
+    of_signed, of_magnitudes = side.parts(products)
+    scores += side.sigma * of_signed
+    h = side.sigma * of_magnitudes
+    if shift:
+        first, second = term.signed_shifts(side.trust)
+        part = side.sigma * shift / (first + second)
+        scores[old.support] += part * first * old.values
+        h[old.support] += part * second * np.abs(old.values)
+    if side.penalty.nonnegative:
+        return scores + h
+    return np.copysign(np.maximum(np.abs(scores) + h, 0.0), scores + 0.0)
 
 
 def step_without_graph(side: Side, z: Floats) -> Vector:

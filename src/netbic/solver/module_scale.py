@@ -17,6 +17,9 @@ By F, |c| = d + sigma w'Mw.
 Where many scores are nearly equal, a small bonus changes the order much. So sigma is also reduced until the 20 largest
 entries are among the 60 largest by |z| alone: no gene leads a module that the data rank far behind.
 
+If edges have signs, these count by how well they agree with the signs of the module without the graph
+(`Side.trusting`): edges with random signs are used as if they had none.
+
 Penalties that choose a size choose sigma as well: by the likelihood, but at most share |c| / lambda_max(M), too.
 """
 
@@ -55,7 +58,9 @@ def solve_with_graph(problem: ModuleProblem, plain: Solution, leading: Direction
     """Continue from the solution without the graph with weights in units of its d; the problem with these weights."""
     if plain.state.is_empty or plain.state.d <= 0:
         return problem, plain
-    weighted = _with_sides(problem, *(_weighted(side, plain.state.d) for side in (problem.rows, problem.columns)))
+    d = plain.state.d
+    rows, columns = _weighted(problem.rows, plain.state.u, d), _weighted(problem.columns, plain.state.v, d)
+    weighted = _with_sides(problem, rows, columns)
     solution = weighted.resume(plain.state)
     if problem.settings.annealing:
         annealed = weighted.from_direction(leading)
@@ -77,11 +82,11 @@ def _with_sides(problem: ModuleProblem, rows: Side, columns: Side) -> ModuleProb
     return replace(problem, rows=rows, columns=columns)
 
 
-def _weighted(side: Side, d: float) -> Side:
-    """The side with its sigma for a module with this d, if it is in units of it."""
+def _weighted(side: Side, vector: Vector, d: float) -> Side:
+    """The side with its sigma for a module with this d, if it is in units of it; signs count as they agree."""
     if side.term is None or not side.share:
         return side
-    return replace(side, sigma=side.share * d / side.term.scale)
+    return replace(side.trusting(vector), sigma=side.share * d / side.term.scale)
 
 
 def _reduced(side: Side, vector: Vector, d: float, scores: Floats | None) -> Side:

@@ -221,7 +221,7 @@ def with_fixed_size(side: Side, vector: Vector, share: float = 1.0) -> Side:
     if vector.choice is None:
         return side
     penalty = L0(max(1, round(share * vector.support.size)), nonnegative=side.penalty.nonnegative)
-    return replace(side, penalty=penalty, sigma=vector.choice.sigma)
+    return replace(side.trusting(vector), penalty=penalty, sigma=vector.choice.sigma)
 
 
 def _same(one: State, other: State, tol: float) -> bool:

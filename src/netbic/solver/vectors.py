@@ -15,9 +15,9 @@ from netbic.penalties import Choice
 class Vector:
     """A unit vector by its non-zero entries.
 
-    `smoothed` is the product Mw of the graph term with its weights, if there is a graph; `choice` describes how the
-    support was chosen, if the penalty chooses its size; `groups` are the groups of entries that a penalty of groups
-    has chosen.
+    `smoothed` is the product Mw of the graph term with its weights, if there is a graph (several products, a row each,
+    if edges have signs); `choice` describes how the support was chosen, if the penalty chooses its size; `groups` are
+    the groups of entries that a penalty of groups has chosen.
     """
 
     size: int

@@ -125,7 +125,7 @@ class Part:
         """The vector by positions among these entries."""
         if self._positions is None:
             return vector
-        smoothed = None if vector.smoothed is None else vector.smoothed[self.entries]
+        smoothed = None if vector.smoothed is None else vector.smoothed[..., self.entries]
         return replace(vector, size=self.entries.size, support=self._positions[vector.support], smoothed=smoothed)
 
     def outside(self, vector: Vector) -> Vector:

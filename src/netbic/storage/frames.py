@@ -200,8 +200,8 @@ def _chosen(table: pd.DataFrame, axis: str, choices: pd.DataFrame) -> Arrays:
 
 
 def _graph(edges: pd.DataFrame, index: Index) -> Graph:
-    made = Graph.from_edges(edges, nodes=_nodes(index))
-    return made if index.is_unique and _names(index) is not None else Graph(made.weights)
+    made = Graph.from_edges(edges, nodes=_nodes(index), signed=True)
+    return made if index.is_unique and _names(index) is not None else made.renamed(None)
 
 
 def _names(index: Index) -> Names:

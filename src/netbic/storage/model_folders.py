@@ -189,4 +189,5 @@ def _graph_from(arrays: Arrays, names: Any, name: str) -> Graph:
     check_names(names, {name: size})
     own = names[name]
     weights = sp.csr_array((data, indices, indptr), shape=(size, size))
-    return Graph(weights, None if own is None else np.array(own, dtype=object if own and type(own[0]) is str else None))
+    labels = None if own is None else np.array(own, dtype=object if own and type(own[0]) is str else None)
+    return Graph(weights, labels, signed=True)

@@ -15,7 +15,8 @@ from netbic.storage.npz import npz_bytes
 def write_network(graph: Graph, path: Path | str, *, force: bool = False, inputs: Inputs | None = None) -> None:
     """Write a graph with the names of its nodes to an .npz file.
 
-    The file is a sparse matrix as `scipy.sparse.save_npz` writes it, with one more array, `names`. It can be read by
+    The file is a sparse matrix as `scipy.sparse.save_npz` writes it, with one more array, `names`; the weights of edges
+    that inhibit are negative. It can be read by
     `netbic.io.read_network`, by ``netbic fit --graph`` and, without the names, by `scipy.sparse.load_npz`.
 
     Parameters
@@ -45,6 +46,8 @@ def write_network(graph: Graph, path: Path | str, *, force: bool = False, inputs
     arrays |= {part: getattr(weights, part) for part in ("data", "indices", "indptr")}
     if graph.names is not None:
         arrays["names"] = _plain(graph)
+    if graph.is_signed:
+        arrays["signed"] = np.array(True)  # negative weights mean edges that inhibit: read without asking
     check_network_file(path, inputs or {}, force=force)
     write_atomic(path, npz_bytes(arrays))
 

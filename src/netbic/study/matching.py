@@ -32,6 +32,7 @@ class Alignment:
     matched: int = 0
     edges_in_graph: int = 0
     edges_kept: int = 0
+    edges_inhibiting: int = 0  # of those that are kept
     isolated: int = 0
     hub_bound: int = 0
     hubs: dict[str, int] = field(default_factory=dict)
@@ -68,7 +69,8 @@ class Alignment:
         yield from _network_lines(self.network)
         share = _percent(self.matched / self.genes)
         yield f"matched: {self.matched:,} of {self.genes:,} genes ({share}); the network has {self.nodes:,} genes"
-        yield f"edges between matched genes: {self.edges_kept:,} of {self.edges_in_graph:,}"
+        inhibit = f", of which {self.edges_inhibiting:,} inhibit" if self.edges_inhibiting else ""
+        yield f"edges between matched genes: {self.edges_kept:,} of {self.edges_in_graph:,}{inhibit}"
         yield f"genes without a neighbour: {self.isolated:,} ({_percent(self.isolated_share)}){self._why_isolated()}"
         if self.hubs:
             named = ", ".join(f"{name} ({degree:,})" for name, degree in list(self.hubs.items())[:5])
@@ -99,10 +101,22 @@ def _network_lines(summary: NetworkSummary) -> Iterator[str]:
         named = ", ".join(summary.columns_not_read[:_NAMED_COLUMNS]) + (f" and {more} more" if more > 0 else "")
         parts.append(f"columns not used: {named}")
     yield f"network: {', '.join(parts)}{', weighted' if summary.weighted else ''}"
+    if summary.signs_from:
+        yield _signs_line(summary)
     if summary.not_renamed:
         yield f"proteins without a gene name: {summary.not_renamed:,}"
     if summary.not_genes:
         yield f"nodes that are not genes: {summary.not_genes:,} ({', '.join(summary.not_genes_named)}, ...)"
+
+
+def _signs_line(summary: NetworkSummary) -> str:
+    """Where signs of edges were read, how many edges inhibit, and what was dropped."""
+    parts = [f"read from {summary.signs_from}: {summary.inhibiting:,} edges inhibit, the others activate"]
+    if summary.sign_unknown:
+        parts.append(f"{summary.sign_unknown:,} edges of unknown sign dropped")
+    if summary.contradictory:
+        parts.append(f"{summary.contradictory:,} pairs with edges of both signs dropped")
+    return f"signs: {', '.join(parts)} (--no-signs, or signs=False, ignores signs)"
 
 
 def _percent(share: float) -> str:
@@ -173,6 +187,7 @@ def align(
         matched=int(np.count_nonzero(inside)),
         edges_in_graph=graph.n_edges,
         edges_kept=aligned.n_edges,
+        edges_inhibiting=aligned.n_inhibiting,
         isolated=int(np.count_nonzero(degrees == 0)),
         hub_bound=bound,
         hubs={str(genes[at]): int(degrees[at]) for at in hubs},
@@ -208,13 +223,13 @@ def with_names(graph: Graph, genes: NameArray, *, from_files: bool = False) -> G
     if graph.names is not None:
         numbers = graph.names.astype(str).astype(object)
         if np.isin(numbers, genes.astype(str)).any():
-            return Graph(graph.weights, numbers)
+            return graph.renamed(numbers)
     counted = graph.names is None or np.array_equal(graph.names, np.arange(graph.n_nodes))
     if not counted or graph.n_nodes != len(genes):
         what = f"the network has {graph.n_nodes:,} nodes without names but there are {len(genes):,} genes"
         source = " (from a file with one name per line: `graph_names`)" if from_files else ""
         raise InputError(f"{what}: name the nodes{source}", ["graph_names"])
-    return Graph(graph.weights, genes)
+    return graph.renamed(genes)
 
 
 # ----------------------------------------------------------------------------------------------------------------

@@ -80,9 +80,9 @@ def open_study(
     **changes
         Options by name. Reading the matrix (`ExpressionOptions`): `samples_in_rows`, `layer`, `gene_names`,
         `skip_columns`; reading the network (`NetworkOptions`): `relations`, `min_score`, `string_info`, `graph_names`
-        (its `names`), `header`, `source`, `target`, `weighted`; preprocessing (`PreprocessingOptions`): `duplicates`,
-        `cpm`, `log1p`, `n_variable`; matching (`MatchingOptions`): `strip_versions`, `id_map`, `matched_only`;
-        matrices that stay in their files (`StudyOptions`): `lazy`, `block_rows`.
+        (its `names`), `header`, `source`, `target`, `weighted`, `signs`; preprocessing (`PreprocessingOptions`):
+        `duplicates`, `cpm`, `log1p`, `n_variable`; matching (`MatchingOptions`): `strip_versions`, `id_map`,
+        `matched_only`; matrices that stay in their files (`StudyOptions`): `lazy`, `block_rows`.
 
     Examples
     --------

@@ -282,9 +282,10 @@ def from_anndata(adata: AnnData, key: str = "netbic") -> SparseGraphSVD:
     cells, genes = adata.obs_names, adata.var_names[used]
     graphs = {}
     if key in adata.varp:
-        graphs["column_graph"] = Graph(sp.csr_array(adata.varp[key])[used][:, used], np.asarray(genes, dtype=object))
+        weights, labels = sp.csr_array(adata.varp[key])[used][:, used], np.asarray(genes, dtype=object)
+        graphs["column_graph"] = Graph(weights, labels, signed=True)
     if key in adata.obsp:
-        graphs["row_graph"] = Graph(sp.csr_array(adata.obsp[key]), np.asarray(cells, dtype=object))
+        graphs["row_graph"] = Graph(sp.csr_array(adata.obsp[key]), np.asarray(cells, dtype=object), signed=True)
     names: dict[str, list[Any] | None] = {"rows": list(cells), "columns": list(genes)}
     kind = str(found.get("class", "SparseGraphSVD"))
     coding = json.loads(str(found.get("covariates", "null")))
