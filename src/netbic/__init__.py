@@ -28,9 +28,9 @@ if TYPE_CHECKING:
         tl,
     )
     from netbic.association import associate
-    from netbic.comparison import compare, replicate
+    from netbic.comparison import compare, leave_one_study_out, replicate
     from netbic.errors import InputError
-    from netbic.estimators import SparseGraphSVD
+    from netbic.estimators import SparseGraphSVD, stack_studies
     from netbic.graphs import Graph
     from netbic.methods import method
     from netbic.penalties import L0, L1, SCAD, AdaptiveLasso, AdaptiveSupport, Dense, KeepSoft, L1Ball
@@ -46,7 +46,9 @@ _HOMES = {
     "load": "netbic.storage",
     "save": "netbic.storage",
     "compare": "netbic.comparison",
+    "leave_one_study_out": "netbic.comparison",
     "replicate": "netbic.comparison",
+    "stack_studies": "netbic.estimators",
     **dict.fromkeys(_PENALTIES, "netbic.penalties"),
 }
 _PACKAGES = {
@@ -90,6 +92,7 @@ __all__ = [
     "get",
     "graphs",
     "io",
+    "leave_one_study_out",
     "load",
     "method",
     "methods",
@@ -100,6 +103,7 @@ __all__ = [
     "save",
     "selection",
     "simulate",
+    "stack_studies",
     "tl",
 ]
 

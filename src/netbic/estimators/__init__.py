@@ -1,11 +1,13 @@
 """SparseGraphSVD, the estimator, and the access of other packages to a fitted model."""
 
 from netbic.deprecation import earlier_names
+from netbic.estimators.covariate_table import as_table
 from netbic.estimators.covariates import (
     CovariateCoding,
     Design,
     basis_of,
     check_part,
+    covariate_names,
     covariates_of,
     design_of_new,
     own_covariates,
@@ -29,6 +31,17 @@ from netbic.estimators.projection import observed_scores, scoring, span
 from netbic.estimators.results import store_choices
 from netbic.estimators.search_input import SearchInput
 from netbic.estimators.stable_modules import StableModules
+from netbic.estimators.stacking import StackedStudies, stack_studies
+from netbic.estimators.studies import (
+    StudyScaling,
+    as_one_study,
+    own_studies,
+    rescaled,
+    study_labels,
+    study_of_new,
+    without_studies,
+)
+from netbic.estimators.study_table import StudyNumbers, shared_by, studies_table
 from netbic.estimators.threads import one_blas_thread
 
 __all__ = [
@@ -39,11 +52,17 @@ __all__ = [
     "SearchInput",
     "SparseGraphSVD",
     "StableModules",
+    "StackedStudies",
+    "StudyNumbers",
+    "StudyScaling",
+    "as_one_study",
+    "as_table",
     "axis_names",
     "basis_of",
     "check_count",
     "check_part",
     "check_same_data",
+    "covariate_names",
     "covariates_of",
     "design_of_new",
     "diagnostics_from",
@@ -58,15 +77,23 @@ __all__ = [
     "observed_scores",
     "one_blas_thread",
     "own_covariates",
+    "own_studies",
     "recurrent_features",
+    "rescaled",
     "score_directions",
     "scoring",
+    "shared_by",
     "smoothness_of",
     "span",
+    "stack_studies",
     "store_choices",
     "store_covariates",
+    "studies_table",
+    "study_labels",
+    "study_of_new",
     "training_design",
     "unwrapped",
+    "without_studies",
 ]
 
 __getattr__ = earlier_names("netbic.estimators", {"Prepared": "netbic.estimators.SearchInput"})

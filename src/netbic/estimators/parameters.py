@@ -32,6 +32,7 @@ _CHOICES: Final[dict[str, tuple[object, ...]]] = {
     "missing": ("error", "ignore", "impute"),
     "solver": SOLVERS,
     "deflation": (None, *DEFLATIONS),
+    "study_weights": ("equal", "size"),
 }
 
 

@@ -76,6 +76,8 @@ def save_state(state: ModelState, folder: Path) -> None:
     header |= {"feature_names": state.feature_names, "files": {name: _digest(part) for name, part in parts.items()}}
     if state.covariates is not None:
         header["covariates"] = state.covariates
+    if state.studies is not None:
+        header["studies"] = state.studies
     folder.mkdir(parents=True, exist_ok=True)
     with files.scratch_folder(folder, RECORD) as staged:
         for name, part in parts.items():
@@ -160,7 +162,8 @@ def _loaded(folder: Path, header: Record) -> SparseGraphSVD:
         name = file.removesuffix(".npz")
         graphs[name] = _graph_from(npz_arrays(folder / file, content, _GRAPH_ARRAYS), names, name)
     options = bool(header["feature_names"]), header.get("class", "SparseGraphSVD")
-    model = model_from(ModelState(header["settings"], arrays, names, graphs, *options, header.get("covariates")))
+    described = header.get("covariates"), header.get("studies")
+    model = model_from(ModelState(header["settings"], arrays, names, graphs, *options, *described))
     check_unit_vectors(arrays)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # already given by the fit

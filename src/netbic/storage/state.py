@@ -29,6 +29,7 @@ from netbic.operators import Scaler
 from netbic.solver import Module, Vector
 from netbic.storage.npz import Arrays
 from netbic.storage.state_check import check_arrays, check_names
+from netbic.storage.study_state import set_studies, study_arrays, study_record
 
 _ARRAYS = ("left_vectors", "components", "singular_values", "explained_variance_ratio", "graph_share", "converged")
 # Of a Choice, in addition to the posteriors; models of earlier versions have the first four or seven.
@@ -63,6 +64,8 @@ class ModelState:
         Name of the class.
     covariates : dict, optional
         How covariates are encoded, as JSON.
+    studies : dict, optional
+        Names of the studies, as JSON.
     """
 
     settings: Record
@@ -72,6 +75,7 @@ class ModelState:
     feature_names: bool = False
     kind: str = "SparseGraphSVD"
     covariates: Record | None = None
+    studies: Record | None = None
 
 
 def state_of(model: SparseGraphSVD) -> ModelState:
@@ -95,12 +99,13 @@ def state_of(model: SparseGraphSVD) -> ModelState:
             arrays[f"{axis}_choices"] = own[CHOSEN_NUMBERS].to_numpy(dtype=np.float64)
     if isinstance(model, StableModules):
         arrays["kept"] = model.kept_
-    arrays |= _covariate_arrays(model)
+    arrays |= _covariate_arrays(model) | study_arrays(model)
     names = {axis: _name_list(known, axis) for axis, known in model.names_.items()}
     named = hasattr(model, "feature_names_in_")
     kind = next(kind.__name__ for kind in type(model).__mro__ if kind.__name__ in _KINDS)  # not a user's subclass
     coding = None if model.covariate_coding_ is None else model.covariate_coding_.record()
-    return ModelState(settings_of(model.get_params(deep=False)), arrays, names, graphs, named, kind, coding)
+    settings = settings_of(model.get_params(deep=False))
+    return ModelState(settings, arrays, names, graphs, named, kind, coding, study_record(model))
 
 
 def _covariate_arrays(model: SparseGraphSVD) -> Arrays:
@@ -205,6 +210,7 @@ def model_from(state: ModelState) -> SparseGraphSVD:
     model.names_ = {axis: _name_array(state.names.get(axis)) for axis in ("rows", "columns")}
     model.graphs_ = {f"{axis}s": state.graphs.get(f"{axis}_graph") for axis in AXES}
     _set_covariates(model, state)
+    set_studies(model, state.studies, state.arrays)
     if state.feature_names:
         model.feature_names_in_ = model.names_["columns"]
     return model
