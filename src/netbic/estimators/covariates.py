@@ -218,8 +218,7 @@ def covariates_of(model: SparseGraphSVD, X: Any, covariates: Any = None) -> Desi
     if model.study_scaling_ is not None:
         raise InputError(
             "the model was fitted to several studies, which is not supported here: use selection.verdicts, "
-            "netbic.leave_one_study_out, or the model and data of one study with covariates "
-            "(netbic.estimators.as_one_study)"
+            "netbic.leave_one_study_out, or the same model and data as one study (selection.as_one_study)"
         )
     if covariates is not None:
         coding, values = CovariateCoding.learn(covariates, n_samples, names)

@@ -266,8 +266,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         verbose: int = 0,
         low_memory: bool = False,
     ) -> None:
-        self.n_components = n_components
-        self.n_rows, self.n_columns = n_rows, n_columns
+        self.n_components, self.n_rows, self.n_columns = n_components, n_rows, n_columns
         self.row_penalty, self.column_penalty = row_penalty, column_penalty
         self.row_graph, self.column_graph = row_graph, column_graph
         self.row_smoothness, self.column_smoothness = row_smoothness, column_smoothness
@@ -343,7 +342,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
             by, smoothing_scores = smoother_of(self, operator, given.X, column_graph)
             searched = apply_smoother(operator, by, self.low_memory)
             search = self._search(searched, rows, columns, settings, noise, known)
-            modules: list[Module] = []
+            modules = list[Module]()
             for module in islice(search, self.n_components):
                 modules.append(module)
                 if len(modules) > len(known):
@@ -354,8 +353,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
             store_modules(self, searched, modules, X.dtype, operator, scores)
             store_studies(self, given, operator)
         self.smoothing_, self.smoothing_scores_ = 0.0 if by is None else by.weight, smoothing_scores
-        self.names_ = {"rows": row_names, "columns": column_names}
-        self.graphs_ = {"rows": row_graph, "columns": column_graph}
+        self.names_, self.graphs_ = _per_axis(row_names, column_names), _per_axis(row_graph, column_graph)
         self.scaler_, self.passes_ = scaler, passes(X)
         store_covariates(self, given.coding, given.design)
         for message, category in diagnostics(modules, self.n_components, search.ended, rows, columns, settings):
@@ -444,3 +442,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         if self.verbose:
             done = f", {passes(X):.1f} passes so far" if passes(X) is not None else ""
             print(f"module {number}: d = {module.d:.6g}, {len(module.objectives)} iterations, {module.outcome}{done}")
+
+
+def _per_axis(rows: Any, columns: Any) -> dict[str, Any]:
+    return {"rows": rows, "columns": columns}

@@ -321,10 +321,27 @@ def rescaled(model: SparseGraphSVD, X: Matrix, rows: Any = slice(None), columns:
 
 
 def as_one_study(model: SparseGraphSVD, X: Any) -> tuple[SparseGraphSVD, Any]:
-    """The same modules as those of one study with covariates, and its data: X' with indicators of the studies.
+    """The modules of several studies as those of one study with covariates, and its data.
 
-    A fit of the returned model to the returned data, with its own covariates, finds the same modules. Both are
-    unchanged if the model was fitted to one study.
+    The samples of each study are scaled and weighted, and indicators of the studies are covariates: a fit of the
+    returned model to the returned data, with its own covariates, finds the same modules. Functions that do not know
+    several studies, such as `n_modules` and `graph_value`, can be used with both. If the model was fitted to one study,
+    model and data are returned unchanged.
+
+    Parameters
+    ----------
+    model : SparseGraphSVD
+        Fitted to X.
+    X : array, DataFrame or sparse matrix
+
+    Examples
+    --------
+    >>> import netbic
+    >>> simulated = netbic.simulate.studies((60, 80), 300, lives=((0, 1),), random_state=0)
+    >>> model = netbic.SparseGraphSVD(1, n_columns=50, scale=True).fit(simulated.X, studies=simulated.studies)
+    >>> plain, data = netbic.selection.as_one_study(model, simulated.X)
+    >>> netbic.selection.n_modules(plain, data, n_draws=19, random_state=0).n_modules
+    1
     """
     if model.study_scaling_ is None:
         return model, X

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 LIMIT: Final = 2.0  # times as much as random genes, from which on a module lives in a study
 FEWEST_SAMPLES: Final = 10  # of a study in which modules are judged
 _MOST_GENES: Final = 200  # of a module, the heaviest ones
-_RANDOM_SETS: Final = 5
+_RANDOM_SETS: Final = 10
 _NEAR: Final = 0.05  # share of the genes, ranked by variance, among which random genes are drawn
 _POWER_STEPS: Final = 20
 _SAMPLES_PER_SCORE: Final = 3  # of a study, for every earlier score that is regressed out
@@ -111,26 +111,31 @@ class _Judged:
         studies = [np.flatnonzero(numbers == study) for study in range(n_studies)]
         orders = [generator.permutation(own.size) for own in studies]
         halves = [[order[: order.size // 2], order[order.size // 2 :]] for order in orders]
-        return cls(operator, scores, np.argsort(variances, kind="stable"), studies, halves)
+        # Variances of scaled columns differ by rounding errors only: their order is random.
+        rounded = np.round(variances / max(float(variances.max(initial=0.0)), np.finfo(float).tiny), 8)
+        ranked = np.lexsort((generator.permutation(variances.size), rounded))
+        return cls(operator, scores, ranked, studies, halves)
 
     def ratios(self, k: int, component: Floats) -> Floats:
         """How many times as much as random genes those of a module move together in each study."""
         members = np.argsort(-np.abs(component), kind="stable")[: min(np.count_nonzero(component), _MOST_GENES)]
         generator = np.random.default_rng([k, 1])
         sets = [_similar(self.ranked, component, members, generator) for _ in range(_RANDOM_SETS)]
-        own = self._coherences(k, members, component[members].astype(np.float64))
-        random = [self._coherences(k, each, generator.standard_normal(each.size)) for each in sets if each.size]
+        bases = [_basis(self.scores[self._earlier(k)][:, own]) for own in self.studies]
+        own = self._coherences(bases, members, component[members].astype(np.float64))
+        random = [self._coherences(bases, each, generator.standard_normal(each.size)) for each in sets if each.size]
         if not random:
             return np.full(len(self.studies), np.nan)
         expected = np.mean(random, axis=0)
         few = np.array([own.size < FEWEST_SAMPLES for own in self.studies])
         return np.where(few | ~(expected > 0), np.nan, own / np.where(expected > 0, expected, 1.0))
 
-    def _coherences(self, k: int, genes: Indices, start: Floats) -> Floats:
+    def _coherences(self, bases: list[Floats], genes: Indices, start: Floats) -> Floats:
         """Coherence of some genes in every study, in halves that were not used to fit the weights."""
-        columns = self.operator.products([(genes[[at]], np.ones(1)) for at in range(genes.size)]).T
-        earlier = self._earlier(k)
-        parts = [_without(columns[own], self.scores[earlier][:, own]) for own in self.studies]
+        columns = _columns(self.operator, genes)
+        parts = [
+            columns[own] - basis @ (basis.T @ columns[own]) for own, basis in zip(self.studies, bases, strict=True)
+        ]
         grams = [
             [part[half].T @ part[half] for half in halves] for part, halves in zip(parts, self.halves, strict=True)
         ]
@@ -147,6 +152,13 @@ class _Judged:
         with np.errstate(invalid="ignore", divide="ignore"):
             alike = np.abs(np.corrcoef(self.scores[: k + 1])[k, :k]) if k else np.empty(0)
         return np.flatnonzero(np.nan_to_num(alike, nan=1.0) < REPEATED)
+
+
+def _columns(operator: Corrected, genes: Indices) -> Floats:
+    """Some columns of the centred, scaled and weighted matrix."""
+    base, factors, left, right = operator.parts()
+    columns = base.submatrix(np.arange(operator.shape[0]), genes).astype(np.float64)
+    return np.asarray(columns * (1.0 if factors is None else factors[genes]) - left @ right[genes].T)
 
 
 def coherence(columns: Floats, weights: Floats) -> float:
@@ -167,11 +179,10 @@ def coherence(columns: Floats, weights: Floats) -> float:
     return float(together[kept].sum()) / expected if expected > 0 else 0.0
 
 
-def _without(columns: Floats, scores: Floats) -> Floats:
-    """The samples of one study after regressing earlier scores out, as far as there are enough samples."""
-    scores = scores[: len(columns) // _SAMPLES_PER_SCORE]
-    basis = orth(scores.T) if len(scores) and scores.any() else np.empty((len(columns), 0))
-    return np.asarray(columns - basis @ (basis.T @ columns))
+def _basis(scores: Floats) -> Floats:
+    """An orthonormal basis of earlier scores in one study, of as many of them as there are enough samples for."""
+    scores = scores[: scores.shape[1] // _SAMPLES_PER_SCORE]
+    return np.asarray(orth(scores.T)) if scores.any() else np.empty((scores.shape[1], 0))
 
 
 def _leading(gram: Floats, start: Floats) -> Floats:

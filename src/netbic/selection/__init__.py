@@ -1,7 +1,7 @@
 """Model selection: sizes, smoothness and number of modules, stability, and whether the graph helps."""
 
 from netbic.deprecation import earlier_names
-from netbic.estimators import StableModules
+from netbic.estimators import StableModules, as_one_study
 from netbic.selection.auto import AutoSVD, Chosen, choose_settings
 from netbic.selection.auto import StageProgress as StageProgress
 from netbic.selection.choice import printable as printable
@@ -35,6 +35,7 @@ __all__ = [
     "StableModules",
     "Tuning",
     "Verdicts",
+    "as_one_study",
     "choose_settings",
     "consensus",
     "default_grid",

@@ -189,9 +189,9 @@ def verdicts(adata: AnnData, *, key: str = "netbic", copy: bool = False, **optio
     return adata if copy else None
 
 
-def covariates_in(adata: AnnData, chosen: str | Sequence[str] | pd.DataFrame) -> pd.DataFrame:
+def covariates_in(adata: AnnData, chosen: str | Sequence[str] | pd.DataFrame | None) -> pd.DataFrame | None:
     """Covariates of the cells: a table, or columns of `obs`."""
-    if isinstance(chosen, pd.DataFrame):
+    if chosen is None or isinstance(chosen, pd.DataFrame):
         return chosen
     names = [chosen] if isinstance(chosen, str) else list(chosen)
     for name in names:
@@ -241,8 +241,13 @@ def to_anndata(model: SparseGraphSVD, X: object = None, key: str = "netbic") -> 
     adata: AnnData = anndata.AnnData(values, obs=pd.DataFrame(index=rows), var=pd.DataFrame(index=columns))
     store(adata, model, key, np.arange(len(columns)), None)
     if X is not None:
-        adata.obsm[f"X_{key}"] = model.transform(X, covariates=own_covariates(model), studies=own_studies(model))
+        adata.obsm[f"X_{key}"] = own_scores(model, X)
     return adata
+
+
+def own_scores(model: SparseGraphSVD, X: Matrix) -> NDArray[Any]:
+    """Scores of the cells that a model was fitted to."""
+    return model.transform(X, covariates=own_covariates(model), studies=own_studies(model))
 
 
 def store(adata: AnnData, model: SparseGraphSVD, key: str, kept: NDArray[np.intp], layer: str | None) -> None:
@@ -255,18 +260,7 @@ def store(adata: AnnData, model: SparseGraphSVD, key: str, kept: NDArray[np.intp
     offsets = state.arrays["offsets"]
     used = np.ones_like(offsets)
     preparation = np.column_stack([offsets, state.arrays.get("factors", used), used])
-    of_cells = {key: model.left_vectors_, f"{key}_members": model.rows_.T}
-    of_genes = {key: model.components_.T, f"{key}_members": model.columns_.T, f"{key}_preparation": preparation}
-    for axis, stored in (("rows", of_cells), ("columns", of_genes)):
-        if f"{axis}_posteriors" in state.arrays:
-            stored[f"{key}_posteriors"] = state.arrays[f"{axis}_posteriors"].T
-    if state.covariates is not None:
-        of_cells[f"{key}_covariates"] = state.arrays["covariates"]
-        of_genes[f"{key}_covariates"] = state.arrays["effects"].T
-    if "study_of_samples" in state.arrays:
-        of_cells[f"{key}_studies"] = state.arrays["study_of_samples"][:, None]
-    if "study_factors" in state.arrays:
-        of_genes[f"{key}_studies"] = state.arrays["study_factors"].T
+    of_cells, of_genes = _per_cell_and_gene(model, state, key, preparation)
     for name, values in of_cells.items():
         adata.obsm[name] = values
     for name, values in of_genes.items():
@@ -290,6 +284,25 @@ def store(adata: AnnData, model: SparseGraphSVD, key: str, kept: NDArray[np.intp
     for name, record in (("covariates", state.covariates), ("studies", state.studies)):
         if record is not None:
             adata.uns[key][name] = json.dumps(record)
+
+
+def _per_cell_and_gene(
+    model: SparseGraphSVD, state: ModelState, key: str, preparation: NDArray[np.float64]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What `obsm` and `varm` (for the genes that were used) hold of a model."""
+    of_cells = {key: model.left_vectors_, f"{key}_members": model.rows_.T}
+    of_genes = {key: model.components_.T, f"{key}_members": model.columns_.T, f"{key}_preparation": preparation}
+    for axis, stored in (("rows", of_cells), ("columns", of_genes)):
+        if f"{axis}_posteriors" in state.arrays:
+            stored[f"{key}_posteriors"] = state.arrays[f"{axis}_posteriors"].T
+    if state.covariates is not None:
+        of_cells[f"{key}_covariates"] = state.arrays["covariates"]
+        of_genes[f"{key}_covariates"] = state.arrays["effects"].T
+    if "study_of_samples" in state.arrays:
+        of_cells[f"{key}_studies"] = state.arrays["study_of_samples"][:, None]
+    if "study_factors" in state.arrays:
+        of_genes[f"{key}_studies"] = state.arrays["study_factors"].T
+    return of_cells, of_genes
 
 
 def from_anndata(adata: AnnData, key: str = "netbic") -> SparseGraphSVD:
