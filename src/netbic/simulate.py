@@ -279,7 +279,8 @@ def studies(
     generator = np.random.default_rng(random_state)
     genes = _disjoint_sets([module_genes] * len(lives), n_genes, generator)
     weights = np.where(genes, generator.choice([-1, 1], genes.shape) * generator.uniform(0.6, 1.4, genes.shape), 0.0)
-    present = np.array([[study in own for study in range(len(sizes))] for own in lives])
+    present = np.array([study in own for own in lives for study in range(len(sizes))], dtype=bool)
+    present = present.reshape(len(lives), len(sizes))
     parts = []
     for study, size in enumerate(sizes):
         scores = strength * generator.standard_normal((size, len(lives))) * present[:, study]

@@ -55,7 +55,7 @@ class LeftOut:
     @property
     def counts(self) -> pd.Series[int]:
         """In how many studies each module is replicated without having been fitted to them."""
-        return (self.table["verdict"] == REPLICATED).groupby(self.table["module"]).sum()
+        return (self.table["verdict"] == REPLICATED).astype(int).groupby(self.table["module"]).sum()
 
     @property
     def verdict(self) -> str:

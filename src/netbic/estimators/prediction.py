@@ -59,8 +59,8 @@ class Prediction(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # type: ig
         if scores.ndim != 2 or scores.shape[1] != self.n_components_:
             raise ValueError(f"scores have shape {scores.shape}: (n_samples, {self.n_components_}) is needed")
         if self.study_scaling_ is not None:
-            numbers, design = study_of_new(self, studies, covariates, len(scores), None)
-            return self.study_scaling_.undo(self.scaler_.undo(scores @ self.components_, design), numbers)
+            numbers, own = study_of_new(self, studies, covariates, len(scores), None)
+            return self.study_scaling_.undo(self.scaler_.undo(scores @ self.components_, own), numbers)
         design = None if covariates is None else design_of_new(self, covariates, len(scores), None)
         return self.scaler_.undo(scores @ self.components_, design)
 

@@ -226,7 +226,7 @@ def _learn_table(
     labels: Array, levels: Sequence[str], covariates: Any, names: Array | None
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """The studies and the covariates within each study as a table, and the names of the covariates."""
-    table = pd.DataFrame({_STUDY: pd.Categorical(labels.astype(str), categories=levels)})
+    table = pd.DataFrame({_STUDY: _as_category(labels, levels)})
     if covariates is None:
         return table, ()
     given, is_table = as_table(covariates, len(labels), names)
@@ -237,6 +237,11 @@ def _learn_table(
         for study in levels:
             table[_within(str(name), study)] = _only_within(values, labels == study, None)
     return table, tuple(map(str, given.columns))
+
+
+def _as_category(labels: Array, levels: Sequence[str]) -> Any:
+    known: Any = list(levels)
+    return pd.Categorical(labels.astype(str), categories=known)
 
 
 def _within(name: str, study: str) -> str:
@@ -274,7 +279,7 @@ def _new_design(
     """The design matrix of other samples of the studies of a fit."""
     if isinstance(covariates, Design):
         return covariates.values
-    table = pd.DataFrame({_STUDY: pd.Categorical(labels.astype(str), categories=scaling.names)})
+    table = pd.DataFrame({_STUDY: _as_category(labels, scaling.names)})
     if (covariates is not None) != bool(scaling.covariates):
         wanted = f"with covariates ({some_names(scaling.covariates)})" if scaling.covariates else "without covariates"
         raise InputError(
@@ -340,7 +345,7 @@ def as_one_study(model: SparseGraphSVD, X: Any) -> tuple[SparseGraphSVD, Any]:
     >>> simulated = netbic.simulate.studies((60, 80), 300, lives=((0, 1),), random_state=0)
     >>> model = netbic.SparseGraphSVD(1, n_columns=50, scale=True).fit(simulated.X, studies=simulated.studies)
     >>> plain, data = netbic.selection.as_one_study(model, simulated.X)
-    >>> netbic.selection.n_modules(plain, data, n_draws=19, random_state=0).n_modules
+    >>> netbic.selection.n_modules(plain, data, most=3, random_state=0).n
     1
     """
     if model.study_scaling_ is None:

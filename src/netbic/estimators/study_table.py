@@ -29,6 +29,7 @@ FEWEST_SAMPLES: Final = 10  # of a study in which modules are judged
 _MOST_GENES: Final = 200  # of a module, the heaviest ones
 _RANDOM_SETS: Final = 10
 _NEAR: Final = 0.05  # share of the genes, ranked by variance, among which random genes are drawn
+_DRAWS: Final = 10  # until there are as many different random genes as a module has
 _POWER_STEPS: Final = 20
 _SAMPLES_PER_SCORE: Final = 3  # of a study, for every earlier score that is regressed out
 
@@ -139,7 +140,7 @@ class _Judged:
         grams = [
             [part[half].T @ part[half] for half in halves] for part, halves in zip(parts, self.halves, strict=True)
         ]
-        total = np.sum([sum(each) for each in grams], axis=0)
+        total = np.sum([gram for each in grams for gram in each], axis=0)
         return np.array(
             [
                 np.mean([coherence(part[half], _leading(total - own, start)) for half, own in zip(h, g, strict=True)])
@@ -149,9 +150,10 @@ class _Judged:
 
     def _earlier(self, k: int) -> Indices:
         """Earlier modules whose scores are regressed out: not those that this one repeats."""
-        with np.errstate(invalid="ignore", divide="ignore"):
-            alike = np.abs(np.corrcoef(self.scores[: k + 1])[k, :k]) if k else np.empty(0)
-        return np.flatnonzero(np.nan_to_num(alike, nan=1.0) < REPEATED)
+        scores = self.scores[: k + 1] - self.scores[: k + 1].mean(axis=1, keepdims=True)
+        lengths = np.maximum(np.linalg.norm(scores, axis=1), np.finfo(float).tiny)
+        alike = np.abs(scores[:k] @ scores[k]) / (lengths[:k] * lengths[k])
+        return np.flatnonzero(alike < REPEATED)
 
 
 def _columns(operator: Corrected, genes: Indices) -> Floats:
@@ -197,11 +199,16 @@ def _leading(gram: Floats, start: Floats) -> Floats:
 
 
 def _similar(ranked: Indices, component: Floats, members: Indices, generator: np.random.Generator) -> Indices:
-    """For each member of a module another gene of similar variance, each once; fewer if there are not enough."""
+    """As many other genes of similar variance as a module has; fewer if there are not enough."""
     others = ranked[component[ranked] == 0]
     place = np.empty(ranked.size, dtype=np.intp)
     place[ranked] = np.arange(ranked.size)
-    at = np.searchsorted(place[others], place[members]).astype(np.float64)
-    reach = max(_NEAR * ranked.size, 10.0)
-    chosen = np.clip(np.rint(at + generator.uniform(-reach, reach, at.size)), 0, max(others.size - 1, 0))
-    return others[np.unique(chosen.astype(np.intp))] if others.size else others
+    at = np.searchsorted(place[others], place[members])
+    reach, chosen = max(_NEAR * ranked.size, 10.0), np.empty(0, dtype=np.intp)
+    for _ in range(_DRAWS if others.size else 0):
+        drawn = np.rint(at + generator.uniform(-reach, reach, at.size)).astype(np.intp)
+        chosen = np.union1d(chosen, np.clip(drawn, 0, others.size - 1))
+        if chosen.size >= members.size:
+            chosen = generator.choice(chosen, members.size, replace=False)
+            break
+    return np.asarray(others[chosen], dtype=np.intp)

@@ -37,8 +37,10 @@ from netbic.study import scores_by_name
 if TYPE_CHECKING:
     from anndata import AnnData
 
-_OPTIONAL = ("rows_choices", "columns_choices", "kept", "smoothing", "regressed_out")  # arrays of some models only
-_OPTIONAL += ("study_weights", "study_d", "study_share", "study_ratio")
+_OPTIONAL = (  # arrays of some models only
+    *("rows_choices", "columns_choices", "kept", "smoothing", "regressed_out"),
+    *("study_weights", "study_d", "study_share", "study_ratio"),
+)
 _PER_MODULE = ("singular_values", "explained_variance_ratio", "graph_share", "converged", "rounds")
 
 
