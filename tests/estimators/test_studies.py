@@ -9,6 +9,8 @@ from sklearn.metrics import roc_auc_score
 
 import netbic
 from netbic.estimators import as_one_study
+from netbic.pl.source import Data, entries
+from netbic.report.heatmaps import _heatmaps
 from netbic.selection import n_modules, stability, verdicts
 
 LIVES = ((0, 1, 2), (0, 1), (2,), (0,))
@@ -248,6 +250,23 @@ def test_scores_by_name_use_the_scaling_of_the_study(simulated):
     for kind in (np.asarray, sp.csr_array):
         found = netbic.io.scores_by_name(model, kind(turned.to_numpy()), turned.columns, studies=labels)
         np.testing.assert_allclose(found, model.transform(X, studies=labels), atol=1e-9)
+
+
+def test_plots_reports_and_memberships_use_the_scaling_of_the_studies(shuffled):
+    X, labels = shuffled
+    model = netbic.SparseGraphSVD(2, n_columns=20, scale=True).fit(X, studies=labels)
+    stacked = standardised(X, labels, True, "equal")
+    rows, columns = np.array([3, 50, 7]), np.array([1, 9])
+    shown = entries(model, Data(X.to_numpy(), X.index, X.columns), rows, columns)
+    np.testing.assert_allclose(shown, stacked[np.ix_(rows, columns)], atol=1e-10)
+    for heatmap in _heatmaps(model, X):
+        levels = np.rint(127 * np.clip(stacked[np.ix_(heatmap.samples, heatmap.genes)].T / heatmap.limit, -1, 1))
+        assert np.abs(levels - heatmap.values).max() <= 1  # rounding
+    scores = stacked @ model.components_.T
+    expected = np.corrcoef(stacked.T, scores.T)[: X.shape[1], X.shape[1] :]
+    np.testing.assert_allclose(netbic.association.gene_membership(model, X), expected, atol=1e-9)
+    groups = netbic.selection.sample_groups(model, X)
+    np.testing.assert_allclose(groups["score"].to_numpy().reshape(2, -1).T, scores, atol=1e-9)
 
 
 BAD = {
