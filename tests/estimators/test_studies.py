@@ -291,7 +291,10 @@ def test_bad_input(simulated):
     with pytest.raises(ValueError, match="study_weights='half'"):
         netbic.SparseGraphSVD(study_weights="half").fit(X)
     with pytest.raises(netbic.InputError, match="'study_2' does not vary"):
-        netbic.SparseGraphSVD().fit(X.mask(np.tile(labels == "study_2", (X.shape[1], 1)).T, 1.0), studies=labels)
+        netbic.SparseGraphSVD().fit(X.mask(np.tile(labels == "study_2", (X.shape[1], 1)).T, 0.1), studies=labels)
+    blocks = pytest.importorskip("dask.array").from_array(X.to_numpy(), chunks=(40, -1))
+    with pytest.raises(netbic.InputError, match="X is a Dask array, whose studies cannot be scaled"):
+        netbic.SparseGraphSVD().fit(blocks, studies=labels)
     model = netbic.SparseGraphSVD(1, n_columns=20).fit(X, studies=labels)
     with pytest.raises(netbic.InputError, match="study 'other' is not one of the fit"):
         model.transform(X.iloc[:3], studies=["study_1", "other", "study_1"])

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from netbic.arrays import Array, Floats, Indices, Matrix, is_sparse, kind_of
+from netbic.arrays import Array, Floats, Indices, Matrix, is_sparse, kind_of, stored_values
 from netbic.errors import InputError, shown
 from netbic.estimators.covariate_table import (
     Covariate,
@@ -197,7 +197,8 @@ def _learn_scaling(
         own = numbers == study
         norms[study], found = _one_study(X[own], basis_of(design[own]), model)
         factors[study] = 1.0 if found is None else found
-        if not norms[study] > 0:
+        rounding = 10 * float(np.finfo(X.dtype).eps)
+        if not norms[study] > rounding**2 * float(np.nansum(np.square(stored_values(X[own]), dtype=np.float64))):
             raise InputError(f"study {shown(name)} does not vary, at least not beyond its covariates: leave it out")
     weights = np.sqrt(norms.mean() / norms) if model.study_weights == "equal" else np.ones(len(names))
     return weights, factors if model.scale else None
