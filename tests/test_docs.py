@@ -133,6 +133,19 @@ def test_the_smoothing_example_runs():
     assert scope["model"].smoothing_ == 0.7
 
 
+def test_the_studies_page_runs(capsys):
+    text = (ROOT / "docs" / "studies.md").read_text()
+    code, scope = re.findall(r"```python\n(.*?)```", text, re.DOTALL), {}
+    for block in code:
+        exec(block, scope)
+    shown = re.search(r"^# (\[.*\])$", code[0], re.MULTILINE)[1]
+    assert str(netbic.io.summary_table(scope["model"])["studies"].tolist()) == shown
+    output = capsys.readouterr().out
+    assert "module 1: replicated in 3 of 3 studies left out" in output
+    assert scope["stacked"].summary in output
+    np.testing.assert_allclose(scope["same"].components_, scope["model"].components_)
+
+
 def test_every_method_is_spelled_out():
     pages = (ROOT / "docs/methods.md").read_text() + (ROOT / "README.md").read_text()
     for name in METHODS:

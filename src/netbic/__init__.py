@@ -28,9 +28,9 @@ if TYPE_CHECKING:
         tl,
     )
     from netbic.association import associate
-    from netbic.comparison import compare, replicate
+    from netbic.comparison import compare, leave_one_study_out, replicate
     from netbic.errors import InputError
-    from netbic.estimators import SparseGraphCCA, SparseGraphPLS, SparseGraphSVD
+    from netbic.estimators import SparseGraphCCA, SparseGraphPLS, SparseGraphSVD, stack_studies
     from netbic.graphs import Graph
     from netbic.methods import method
     from netbic.penalties import L0, L1, SCAD, AdaptiveLasso, AdaptiveSupport, Dense, EdgeL0, GroupL0, KeepSoft, L1Ball
@@ -59,7 +59,9 @@ _HOMES = {
     "load": "netbic.storage",
     "save": "netbic.storage",
     "compare": "netbic.comparison",
+    "leave_one_study_out": "netbic.comparison",
     "replicate": "netbic.comparison",
+    "stack_studies": "netbic.estimators",
     **dict.fromkeys(_PENALTIES, "netbic.penalties"),
 }
 _PACKAGES = {
@@ -107,6 +109,7 @@ __all__ = [
     "get",
     "graphs",
     "io",
+    "leave_one_study_out",
     "load",
     "method",
     "methods",
@@ -117,6 +120,7 @@ __all__ = [
     "save",
     "selection",
     "simulate",
+    "stack_studies",
     "tl",
 ]
 

@@ -14,7 +14,18 @@ from sklearn.metrics import consensus_score
 from netbic.arrays import Array, Bools, Floats, Indices, RandomState, check_choice
 from netbic.graphs import Graph
 
-__all__ = ["Cohort", "PaperSimulation", "Program", "cohort", "consensus", "paper", "patients", "recovery"]
+__all__ = [
+    "Cohort",
+    "PaperSimulation",
+    "Program",
+    "SimulatedStudies",
+    "cohort",
+    "consensus",
+    "paper",
+    "patients",
+    "recovery",
+    "studies",
+]
 
 
 class PaperSimulation(NamedTuple):
@@ -216,6 +227,71 @@ def patients(n_samples: int = 400, n_genes: int = 800, *, random_state: RandomSt
     )
     network = _modular_network(genes, 12.0, 0.5, names, generator)
     return Cohort(expression, network, samples, genes, weights, tuple(program.name for program in PROGRAMS))
+
+
+class SimulatedStudies(NamedTuple):
+    """Several studies of the same genes: samples stacked in `X`, the study of each, and the planted modules.
+
+    `genes` is boolean, a row per module; `lives` says in which studies (columns, named by `names`) each module is.
+    """
+
+    X: pd.DataFrame
+    studies: Array
+    names: tuple[str, ...]
+    genes: Bools
+    lives: Bools
+
+
+def studies(
+    sizes: tuple[int, ...] = (60, 100, 150, 250),
+    n_genes: int = 1000,
+    *,
+    lives: tuple[tuple[int, ...], ...] = ((0, 1, 2, 3), (0, 1, 2), (1, 3), (2,)),
+    module_genes: int = 50,
+    strength: float = 0.8,
+    background: float = 0.2,
+    random_state: RandomState = None,
+) -> SimulatedStudies:
+    """Simulate studies with shared and private modules, other scales, and other means of every gene.
+
+    Parameters
+    ----------
+    sizes : tuple of int
+        Samples of each study.
+    n_genes : int
+    lives : tuple of tuples of int
+        For each module, the studies it lives in.
+    module_genes : int
+        Genes of a module; modules have no gene in common.
+    strength : float
+        Standard deviation of the signal of a gene of a module; that of the noise is 1.
+    background : float
+        Standard deviation of a factor that all genes of a study follow, with other weights in each study.
+    random_state : None, int or numpy.random.Generator
+
+    Examples
+    --------
+    >>> import netbic
+    >>> simulated = netbic.simulate.studies(random_state=0)
+    >>> simulated.X.shape, simulated.lives.sum(axis=1).tolist()
+    ((560, 1000), [4, 3, 2, 1])
+    """
+    generator = np.random.default_rng(random_state)
+    genes = _disjoint_sets([module_genes] * len(lives), n_genes, generator)
+    weights = np.where(genes, generator.choice([-1, 1], genes.shape) * generator.uniform(0.6, 1.4, genes.shape), 0.0)
+    present = np.array([study in own for own in lives for study in range(len(sizes))], dtype=bool)
+    present = present.reshape(len(lives), len(sizes))
+    parts = []
+    for study, size in enumerate(sizes):
+        scores = strength * generator.standard_normal((size, len(lives))) * present[:, study]
+        values = scores @ weights + generator.standard_normal((size, n_genes))
+        values += background * np.outer(generator.standard_normal(size), generator.standard_normal(n_genes))
+        scales = np.exp(generator.normal(0, 0.3, n_genes)) * generator.uniform(0.5, 3)
+        parts.append(values * scales + generator.normal(0, 5, n_genes))
+    names = tuple(f"study_{study + 1}" for study in range(len(sizes)))
+    labels = np.repeat(np.array(names, dtype=object), sizes)
+    X = pd.DataFrame(np.vstack(parts), columns=[f"g{gene}" for gene in range(n_genes)])
+    return SimulatedStudies(X.set_axis([f"s{row}" for row in range(len(X))], axis=0), labels, names, genes, present)
 
 
 def _programs_up(n_samples: int, generator: np.random.Generator) -> Bools:

@@ -226,3 +226,29 @@ def test_unknown_is_a_group_of_a_covariate(files, tmp_path):
     done = run("fit", files / "expression.tsv", *given, "--no-report", "--no-verdict", "--out", tmp_path / "out")
     assert "covariate batch: 3 groups (a, b, unknown)" in done.output
     assert done.exit_code == 0
+
+
+def test_studies_of_a_sample_table(tmp_path):
+    simulated = netbic.simulate.studies((40, 60, 80), 300, lives=((0, 1, 2), (1, 2), (0,)), random_state=0)
+    simulated.X.T.rename_axis("gene").to_csv(tmp_path / "x.tsv", sep="\t")
+    table = pd.DataFrame({"sample": simulated.X.index, "cohort": simulated.studies})
+    table.to_csv(tmp_path / "samples.tsv", sep="\t", index=False)
+    given = [tmp_path / "x.tsv", "--sample-info", tmp_path / "samples.tsv"]
+    options = ["--modules", 3, "--genes", 50, "--zscore", "--no-report", "--out", tmp_path / "out"]
+    lines = run_successfully("fit", *given, "--studies", "cohort", *options).output
+    assert "3 studies (study_1: 40, study_2: 60, study_3: 80)" in lines
+    assert "shared by 3 of 3 studies" in lines
+    summary = netbic.io.read_table(tmp_path / "out" / "summary.tsv")
+    model = netbic.load(tmp_path / "out")
+    expected = netbic.SparseGraphSVD(3, n_columns=50, scale=True).fit(simulated.X, studies=simulated.studies)
+    np.testing.assert_allclose(model.components_, expected.components_, atol=1e-9)
+    assert summary["studies"].tolist() == netbic.io.summary_table(expected)["studies"].tolist()
+    run_successfully("score", tmp_path / "out", *given, "--out", tmp_path / "scores.tsv")
+    scores = netbic.io.read_table(tmp_path / "scores.tsv").iloc[:, 1:].to_numpy()
+    np.testing.assert_allclose(scores, expected.transform(simulated.X, studies=simulated.studies), atol=1e-6)
+    alone = run("fit", given[0], "--studies", "cohort", *options, "--force")
+    assert alone.exit_code == 2
+    assert "needs a sample table" in alone.output
+    unknown = run("fit", *given, "--studies", "nope", *options, "--force")
+    assert unknown.exit_code == 1
+    assert "no column 'nope'" in unknown.output

@@ -384,3 +384,22 @@ def test_columns_of_scores_and_groups_have_different_names_that_count_from_one()
     data.obs["sex"] = list("fm") * 50
     tl.associate(data, key="adj")
     assert data.uns["adj"]["variables"]["name"].tolist() == ["sex"]
+
+
+def test_studies_are_a_column_of_obs(tmp_path):
+    simulated = netbic.simulate.studies((40, 60, 80), 300, lives=((0, 1, 2), (1, 2)), random_state=0)
+    adata = anndata.AnnData(sp.csr_matrix(simulated.X.to_numpy()))
+    adata.obs_names, adata.var_names = simulated.X.index, simulated.X.columns
+    adata.obs["cohort"] = pd.Categorical(simulated.studies)
+    netbic.tl.modules(adata, n_modules=2, n_genes=50, scale=True, study_key="cohort", obs_columns=True)
+    expected = netbic.SparseGraphSVD(2, n_columns=50, scale=True).fit(simulated.X, studies=simulated.studies)
+    scores = expected.transform(simulated.X, studies=simulated.studies)
+    np.testing.assert_allclose(adata.obsm["X_netbic"], scores, atol=1e-8)
+    adata.write_h5ad(tmp_path / "x.h5ad")
+    again = netbic.tl.from_anndata(anndata.read_h5ad(tmp_path / "x.h5ad"))
+    np.testing.assert_allclose(again.studies_["ratio"], expected.studies_["ratio"], rtol=1e-9)
+    np.testing.assert_array_equal(again.study_labels_, simulated.studies)
+    netbic.tl.score(adata, study_key="cohort")
+    np.testing.assert_allclose(adata.obsm["X_netbic"], scores, atol=1e-8)
+    with pytest.raises(netbic.InputError, match="study_key='batch' is not a column of obs"):
+        netbic.tl.modules(adata, study_key="batch")

@@ -9,7 +9,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from netbic.arrays import Floats, checked, is_sparse, kind_of
-from netbic.estimators import SparseGraphSVD, basis_of, fitted_model, has_missing, module_scores, training_design
+from netbic.estimators import (
+    SparseGraphSVD,
+    as_one_study,
+    basis_of,
+    fitted_model,
+    has_missing,
+    module_scores,
+    training_design,
+)
 from netbic.operators import as_operator
 from netbic.outofcore import RowBlocks
 
@@ -42,7 +50,7 @@ def gene_membership(model: SparseGraphSVD, X: Any) -> Floats:
     >>> found.shape, bool(abs(found[model.columns_[0]]).mean() > abs(found[~model.columns_[0]]).mean())
     ((500, 1), True)
     """
-    model = fitted_model(model)
+    model, X = as_one_study(fitted_model(model), X)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X (has feature names|does not have valid)")  # as of a model from AnnData
         scores = module_scores(model, X)

@@ -15,6 +15,8 @@ from netbic.cli.command import echo
 if TYPE_CHECKING:
     import pandas as pd
 
+    from netbic.study import Study
+
 _CODES = 10  # up to so many different whole numbers are the codes of groups, unless their type is given
 _LISTED = 5
 
@@ -22,6 +24,14 @@ covariates_option = click.option(
     "--covariates",
     metavar="NAME,...",
     help="Columns of the sample table (batch, age, ...) whose effects are removed from the data before the search.",
+)
+
+
+studies_option = click.option(
+    "--studies",
+    metavar="NAME",
+    help="Column of the sample table with the study of each sample: each study is centred and scaled by itself, and "
+    "modules are judged in each of them.",
 )
 
 
@@ -76,6 +86,43 @@ def read_covariates(
     matched = netbic.association.match_samples(pd.Index(samples), table).table
     netbic.association.check_known(names, matched.columns, "covariates")
     return pd.DataFrame({name: _typed(matched[name], types.get(name)) for name in names}, index=pd.Index(samples))
+
+
+def read_studies(name: str | None, table: pd.DataFrame | None, samples: Any) -> Any:
+    """The study of each sample, a column of the sample table; None if there is one study."""
+    if name is None:
+        return None
+    if table is None:
+        raise click.UsageError("--studies needs a sample table: use --sample-info")
+    import pandas as pd
+
+    matched = netbic.association.match_samples(pd.Index(samples), table).table
+    netbic.association.check_known([name], matched.columns, "studies")
+    return pd.Series(matched[name].to_numpy(), index=pd.Index(samples), name=name)
+
+
+def study_lines(studies: Any) -> list[str]:
+    """How many samples each study has."""
+    if studies is None:
+        return []
+    counts = studies.astype(str).value_counts().sort_index()
+    more = f" and {len(counts) - _LISTED} more" if len(counts) > _LISTED else ""
+    each = ", ".join(f"{study}: {count:,}" for study, count in counts.iloc[:_LISTED].items())
+    return [f"{len(counts)} studies ({each}{more}), each centred and scaled by itself"]
+
+
+def fingerprint(study: Study, covariates: pd.DataFrame | None, studies: pd.Series[Any] | None) -> dict[str, str]:
+    """Digests of the data of a fit."""
+    from netbic.study import digest
+
+    columns = [] if covariates is None else [covariates[name] for name in covariates]
+    given = {"covariates": columns, "studies": [] if studies is None else [studies]}
+    own = {
+        name: digest(*(column.astype(str).to_numpy(dtype=object) for column in each))
+        for name, each in given.items()
+        if each
+    }
+    return study.fingerprint() | own
 
 
 def _typed(column: pd.Series[Any], kind: Any) -> Any:

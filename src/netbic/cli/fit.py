@@ -30,7 +30,16 @@ from netbic.cli.command import (
     split_lists,
     take,
 )
-from netbic.cli.covariates import coded_lines, covariate_names, covariates_option, read_covariates
+from netbic.cli.covariates import (
+    coded_lines,
+    covariate_names,
+    covariates_option,
+    fingerprint,
+    read_covariates,
+    read_studies,
+    studies_option,
+    study_lines,
+)
 from netbic.cli.durations import Fitting, n_parallel
 from netbic.cli.extras import VERDICT_SECONDS, Extras
 from netbic.cli.progress import Progress
@@ -71,7 +80,7 @@ class FitCommand(Command):
     resume_hint = "continue with netbic fit ... --resume"
     groups: ClassVar[dict[str, str]] = {
         "Main options": "graph out modules genes samples auto gene_sets sample_info zscore resume force",
-        "Sample table": "covariates variables adjust survival types by na_values",
+        "Sample table": "covariates studies variables adjust survival types by na_values",
         "Reading the expression data": READING,
         "Reading the network": NETWORK,
         "Preprocessing": PREPROCESSING.replace(" zscore", ""),
@@ -119,11 +128,12 @@ class ModelOptions:
     seed: int
     auto: bool
     covariates: str | None
+    studies: str | None
 
     def settings(self) -> dict[str, Any]:
         """All options that decide the result."""
         settings = {name: value for name, value in asdict(self).items() if name != "jobs"}
-        for name in ("smoothing", "smoothness_scale", "covariates"):  # as in earlier versions
+        for name in ("smoothing", "smoothness_scale", "covariates", "studies"):  # as in earlier versions
             if settings[name] is None:
                 del settings[name]
         return settings
@@ -159,6 +169,8 @@ class ModelOptions:
             raise click.UsageError(
                 "--auto chooses the smoothness, for netbic's own method only: omit --smoothness and --method"
             )
+        if self.auto and self.studies is not None:
+            raise click.UsageError("--auto cannot be combined with --studies: omit one of them")
         if self.method is None:
             return
         known = netbic.methods.METHODS
@@ -193,6 +205,7 @@ class ModelOptions:
     "associate.",
 )
 @covariates_option
+@studies_option
 @describes_samples
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder for the results.")
 @click.option("--modules", default=10, type=click.IntRange(1), help="Number of modules.")
@@ -308,11 +321,13 @@ def fit(expression: str, graph: str | None, gene_sets: str | None, **options: An
     study = checked(study, scaled=modelling.zscore, silent=output.silent)
     model, covariates = modelling.estimator(study), _covariates(modelling, samples, study)
     n_units = study.expression.shape[0] if units is None else int(units.max()) + 1
-    for line in [*coded_lines(covariates), *_cautions(n_units, modelling.modules, output.verdict, units is not None)]:
+    studies = read_studies(modelling.studies, None if samples is None else samples.table, study.names[0])
+    described = [*study_lines(studies), *coded_lines(covariates)]
+    for line in [*described, *_cautions(n_units, modelling.modules, output.verdict, units is not None)]:
         echo(line, output.silent)
     settings = modelling.settings() | ({"dask": True} if lazy else {})
     opened = {"resume": output.resume, "force": output.force}
-    run = netbic.io.Run.open(output.out, settings, _fingerprint(study, covariates), inputs | reading, **opened)
+    run = netbic.io.Run.open(output.out, settings, fingerprint(study, covariates, studies), inputs | reading, **opened)
     shown = (output.verdict, output.report, output.silent)
     extras = Extras(study, output.out, samples, sets, gene_sets, modelling.seed, modelling.jobs, *shown, units=units)
     if run is None:
@@ -320,7 +335,7 @@ def fit(expression: str, graph: str | None, gene_sets: str | None, **options: An
         done = "the modules are unchanged" if lines else "nothing to do"
         echo(f"{output.out} is already finished: {done}", output.silent)
     else:
-        lines = _find_modules(run, model, modelling, extras, covariates)
+        lines = _find_modules(run, model, modelling, extras, {"covariates": covariates, "studies": studies})
     for line in lines:
         echo(line, output.silent)
     _summarise(output)
@@ -332,16 +347,6 @@ def _covariates(modelling: ModelOptions, samples: SampleTable | None, study: Stu
     if not names or samples is None:
         return read_covariates(names, None, study.names[0], {})
     return read_covariates(names, samples.for_covariates(), study.names[0], samples.keywords["types"])
-
-
-def _fingerprint(study: Study, covariates: pd.DataFrame | None) -> dict[str, str]:
-    """Digests of the data of a fit."""
-    if covariates is None:
-        return study.fingerprint()
-    from netbic.study import digest
-
-    columns = [covariates[name].astype(str).to_numpy(dtype=object) for name in covariates]
-    return study.fingerprint() | {"covariates": digest(*columns)}
 
 
 def _cautions(n_samples: int, n_modules: int, verdict: bool, grouped: bool = False) -> Iterator[str]:
@@ -357,7 +362,7 @@ def _cautions(n_samples: int, n_modules: int, verdict: bool, grouped: bool = Fal
 
 
 def _find_modules(
-    run: Run, model: SparseGraphSVD, modelling: ModelOptions, extras: Extras, covariates: pd.DataFrame | None
+    run: Run, model: SparseGraphSVD, modelling: ModelOptions, extras: Extras, given: dict[str, Any]
 ) -> list[str]:
     """Fit the model, write everything, and return lines about what was written."""
     click.get_current_context().with_resource(run)
@@ -369,7 +374,9 @@ def _find_modules(
     choices = size.choices(study.graph is not None) if modelling.auto and run.chosen is None else {}
     with Progress(choices | size.modules() | extras.stages(size), silent) as progress:
         if modelling.auto:
-            for reason in _choose(model, study, run, modelling, extras.choice_reporter(size, progress), covariates):
+            for reason in _choose(
+                model, study, run, modelling, extras.choice_reporter(size, progress), given["covariates"]
+            ):
                 echo(reason, silent)
         progress.update("modules", len(run.known), model.n_components)
         run.fit(
@@ -378,7 +385,7 @@ def _find_modules(
             partial(progress.update, "modules", total=model.n_components),
             write_extra=lambda folder: extras.write(model, folder, lines, progress, run.finished),
             write_report=lambda folder, record: lines.extend(extras.write_report(model, folder, record, progress)),
-            covariates=covariates,
+            **given,
         )
     if modelling.smoothing == "cv":
         lines.append(f"smoothing chosen by cross-validation: {model.smoothing_:g}")

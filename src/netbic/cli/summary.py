@@ -58,11 +58,15 @@ def described(row: dict[Any, Any]) -> str:
     'strong, 200 genes (ESR1, GATA3, ...), up in 40, down in 229 of 592 samples'
     >>> described(row | {"sample_kind": "gradient", "n_up": 0, "n_down": 0})
     'strong, 200 genes (ESR1, GATA3, ...), gradient'
+    >>> described(row | {"sample_kind": "gradient", "studies": "shared by 3 of 3 studies"})
+    'strong, 200 genes (ESR1, GATA3, ...), gradient, shared by 3 of 3 studies'
     """
     judged = isinstance(row.get("verdict"), str) and not row["verdict"].startswith("too few")  # said for all at once
     verdict = f"{row['verdict']}, " if judged else ""
     more = ", ..." if row["n_genes"] > len(row["top_genes"].split(", ")) else ""
-    return f"{verdict}{counted(row['n_genes'], 'gene')} ({row['top_genes']}{more}), {_samples(row)}"
+    is_doubtful = row.get("verdict") == "doubtful"  # where noise lives would mean nothing
+    where = f", {row['studies']}" if isinstance(row.get("studies"), str) and not is_doubtful else ""
+    return f"{verdict}{counted(row['n_genes'], 'gene')} ({row['top_genes']}{more}), {_samples(row)}{where}"
 
 
 def _samples(row: dict[Any, Any]) -> str:

@@ -1,9 +1,10 @@
 """Comparison: modules of two fits matched to each other, and modules looked for in another study."""
 
+from netbic.comparison.left_out import LeftOut, leave_one_study_out
 from netbic.comparison.replication import Replication, replicate
 from netbic.comparison.two_fits import Comparison, compare
 
-__all__ = ["Comparison", "Replication", "compare", "replicate"]
+__all__ = ["Comparison", "LeftOut", "Replication", "compare", "leave_one_study_out", "replicate"]
 
 
 def __dir__() -> list[str]:

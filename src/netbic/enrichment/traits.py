@@ -45,6 +45,8 @@ def _observed_moments(X: Floats) -> tuple[Floats, Floats]:
 
 def stored_traits(model: SparseGraphSVD) -> Traits:
     """What a fitted model knows of its columns: means if it centred them, variances if it scaled them."""
+    if model.study_scaling_ is not None:
+        return {}  # genes have other means and variances in every study
     scaler, traits = model.scaler_, {}
     # A lower bound of the standard deviation of all entries, not far below it.
     unit = float(model.singular_values_.max(initial=0.0)) / np.sqrt(model.left_vectors_.shape[0] * model.n_features_in_)

@@ -2,11 +2,13 @@
 
 from netbic.deprecation import earlier_names
 from netbic.estimators.cca import SparseGraphCCA
+from netbic.estimators.covariate_table import as_table
 from netbic.estimators.covariates import (
     CovariateCoding,
     Design,
     basis_of,
     check_part,
+    covariate_names,
     covariates_of,
     design_of_new,
     own_covariates,
@@ -31,6 +33,17 @@ from netbic.estimators.projection import observed_scores, scoring, span
 from netbic.estimators.results import groups_table, store_choices
 from netbic.estimators.search_input import SearchInput
 from netbic.estimators.stable_modules import StableModules
+from netbic.estimators.stacking import StackedStudies, stack_studies
+from netbic.estimators.studies import (
+    StudyScaling,
+    as_one_study,
+    own_studies,
+    rescaled,
+    study_labels,
+    study_of_new,
+    without_studies,
+)
+from netbic.estimators.study_table import StudyNumbers, shared_by, studies_table
 from netbic.estimators.threads import one_blas_thread
 
 __all__ = [
@@ -43,11 +56,17 @@ __all__ = [
     "SparseGraphPLS",
     "SparseGraphSVD",
     "StableModules",
+    "StackedStudies",
+    "StudyNumbers",
+    "StudyScaling",
+    "as_one_study",
+    "as_table",
     "axis_names",
     "basis_of",
     "check_count",
     "check_part",
     "check_same_data",
+    "covariate_names",
     "covariates_of",
     "design_of_new",
     "diagnostics_from",
@@ -63,15 +82,23 @@ __all__ = [
     "observed_scores",
     "one_blas_thread",
     "own_covariates",
+    "own_studies",
     "recurrent_features",
+    "rescaled",
     "score_directions",
     "scoring",
+    "shared_by",
     "smoothness_of",
     "span",
+    "stack_studies",
     "store_choices",
     "store_covariates",
+    "studies_table",
+    "study_labels",
+    "study_of_new",
     "training_design",
     "unwrapped",
+    "without_studies",
 ]
 
 __getattr__ = earlier_names("netbic.estimators", {"Prepared": "netbic.estimators.SearchInput"})

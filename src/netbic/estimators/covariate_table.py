@@ -46,7 +46,7 @@ class Covariate:
         """Its columns, for these samples."""
         if self.levels is None:
             return ((_numbers(self.name, values) - self.mean) / self.deviation)[:, None]
-        labels = _labels(values)
+        labels = text_labels(values)
         new = sorted(set(labels.tolist()) - set(self.levels))
         if new:
             known = ", ".join(map(shown, self.levels[:10])) + (", ..." if len(self.levels) > 10 else "")
@@ -127,7 +127,7 @@ def _is_missing(values: pd.Series[Any]) -> Bools:
 
 def covariate_of(name: str, values: pd.Series[Any], is_table: bool) -> Covariate:
     """How a column is encoded."""
-    if not _is_number(values):
+    if not holds_numbers(values):
         return Covariate(name, _levels(name, values))
     numbers = _numbers(name, values)
     different = np.unique(numbers).size
@@ -142,7 +142,8 @@ def covariate_of(name: str, values: pd.Series[Any], is_table: bool) -> Covariate
     return Covariate(name, None, float(numbers.mean()), deviation if deviation > 1e-12 * scale else 1.0)
 
 
-def _is_number(values: pd.Series[Any]) -> bool:
+def holds_numbers(values: pd.Series[Any]) -> bool:
+    """Whether a covariate is a number rather than a category; an error if it is neither."""
     kind = values.dtype
     if types.is_numeric_dtype(kind):  # True and False too
         return True
@@ -166,7 +167,7 @@ def _numbers(name: str, values: pd.Series[Any]) -> Floats:
     return numbers
 
 
-def _labels(values: pd.Series[Any]) -> Array:
+def text_labels(values: pd.Series[Any]) -> Array:
     """Levels as text; whole numbers without a decimal point."""
     texts = [str(int(each)) if isinstance(each, float) and each.is_integer() else str(each).strip() for each in values]
     return np.array([*texts, ""], dtype=object)[:-1]  # an array of objects, even of equal lengths
@@ -174,7 +175,7 @@ def _labels(values: pd.Series[Any]) -> Array:
 
 def _levels(name: str, values: pd.Series[Any]) -> tuple[str, ...]:
     """The levels that occur, in the order of the categories, or sorted."""
-    labels, counts = np.unique(_labels(values).astype(str), return_counts=True)
+    labels, counts = np.unique(text_labels(values).astype(str), return_counts=True)
     single = [str(label) for label in labels[counts == 1]]
     if len(labels) > 2 and 2 * len(single) > len(labels):
         raise InputError(
@@ -188,7 +189,7 @@ def _levels(name: str, values: pd.Series[Any]) -> tuple[str, ...]:
         )
     known = [str(label) for label in labels]
     if isinstance(values.dtype, pd.CategoricalDtype):
-        order = list(dict.fromkeys(_labels(pd.Series(values.cat.categories)).tolist()))
+        order = list(dict.fromkeys(text_labels(pd.Series(values.cat.categories)).tolist()))
         known = [label for label in order if label in set(known)]
     return tuple(known)
 

@@ -191,6 +191,12 @@ def store_covariates(model: SparseGraphSVD, coding: CovariateCoding | None, desi
 def design_of_new(model: SparseGraphSVD, covariates: Any, n_samples: int, names: Array | None) -> Floats | None:
     """The design matrix of samples that a fitted model is applied to; None if it was fitted without covariates."""
     coding = model.covariate_coding_
+    if model.study_scaling_ is not None:
+        raise InputError(
+            f"the model was fitted to several studies ({some_names(model.study_scaling_.names)}): say which one each "
+            "sample belongs to, e.g. model.transform(X, studies=labels)",
+            ["studies"],
+        )
     if coding is None:
         if covariates is not None:
             raise InputError("covariates are given, but the model was fitted without any: omit them, or fit with them")
@@ -209,6 +215,11 @@ def design_of_new(model: SparseGraphSVD, covariates: Any, n_samples: int, names:
 def covariates_of(model: SparseGraphSVD, X: Any, covariates: Any = None) -> Design | None:
     """Covariates for a fit of (a clone of) a model to X: as given, or those of the model if it was fitted to X."""
     n_samples, names = int(X.shape[0]), names_of_index(getattr(X, "index", None))
+    if model.study_scaling_ is not None:
+        raise InputError(
+            "the model was fitted to several studies, which is not supported here: use selection.verdicts, "
+            "netbic.leave_one_study_out, or the same model and data as one study (selection.as_one_study)"
+        )
     if covariates is not None:
         coding, values = CovariateCoding.learn(covariates, n_samples, names)
         return Design(values, coding)
@@ -229,6 +240,13 @@ def own_covariates(model: SparseGraphSVD) -> Design | None:
     if model.covariates_ is None or model.covariate_coding_ is None:
         return None
     return Design(np.asarray(model.covariates_.to_numpy(dtype=np.float64)), model.covariate_coding_)
+
+
+def covariate_names(model: SparseGraphSVD) -> list[str]:
+    """Names of the covariates that a model was fitted with; the indicators of studies are not among them."""
+    if model.study_scaling_ is not None:
+        return list(model.study_scaling_.covariates)
+    return [] if model.covariate_coding_ is None else [each.name for each in model.covariate_coding_.covariates]
 
 
 def training_design(model: SparseGraphSVD, X: Any, covariates: Any = None) -> Floats | None:

@@ -12,8 +12,8 @@ from numpy.typing import DTypeLike
 from sklearn.base import BaseEstimator, BiclusterMixin, clone
 from sklearn.utils import Tags
 
-from netbic.arrays import Array, Bools, Floats, checked, kind_of
-from netbic.estimators.covariates import CovariateCoding, learn_covariates, store_covariates
+from netbic.arrays import Array, Bools, Floats
+from netbic.estimators.covariates import CovariateCoding, store_covariates
 from netbic.estimators.diagnostics import recurrence
 from netbic.estimators.inputs import axis_names, names_of_index, validated
 from netbic.estimators.parameters import AxisOptions, check_parameters, solver_settings
@@ -21,6 +21,7 @@ from netbic.estimators.prediction import Prediction
 from netbic.estimators.results import groups_of, groups_table, store_modules
 from netbic.estimators.search_input import ScalingOptions, SearchInput
 from netbic.estimators.smoothing import apply_smoother, smoother_of
+from netbic.estimators.studies import StudyScaling, store_studies, study_input, with_studies
 from netbic.estimators.threads import one_blas_thread
 from netbic.graphs import Graph
 from netbic.operators import Scaler
@@ -104,6 +105,9 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         at least 0.7 with those of an earlier one, these are regressed out of all features, and the search for this
         module starts again. None: "on_repeat" if modules contain all samples, "hotelling" if `n_rows` or `row_penalty`
         is given.
+    study_weights : {"equal", "size"}, default="equal"
+        If X has several studies (`fit(X, studies=...)`): "equal" gives all of them the same total variance, "size"
+        gives all samples the same weight.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the random starts.
     n_jobs : int, optional
@@ -190,6 +194,13 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         Their least-squares coefficients in every feature, a row per column of `covariates_`.
     covariate_coding_ : CovariateCoding or None
         How covariates of new samples are encoded.
+    studies_ : DataFrame or None
+        For several studies: a row per module and study with `n_samples`, `d` (|X_s v| of the centred, scaled and
+        weighted study s), `share` of the variance of the study, `ratio` (how many times as much as random genes those
+        of the module move together there) and whether the module `lives_here` (a ratio of at least 2). The columns of
+        `covariates_` then include indicators of the studies.
+    study_labels_, study_scaling_ : array of str, StudyScaling; or None
+        The study of each sample, and how each study was scaled.
     feature_names_in_, n_features_in_
         As everywhere in scikit-learn.
 
@@ -226,6 +237,9 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
     scaler_: Scaler
     covariates_: pd.DataFrame | None = None  # for models without, and those of earlier versions
     covariate_coding_: CovariateCoding | None = None
+    studies_: pd.DataFrame | None = None
+    study_labels_: Array | None = None
+    study_scaling_: StudyScaling | None = None
     smoothing_: float = 0.0  # for models that were loaded, and saved before there was smoothing
     smoothing_scores_: pd.DataFrame | None = None
     passes_: float | None = None  # for models that were loaded, or not fitted to a Dask array
@@ -256,38 +270,41 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         max_iter: int = 500,
         tol: float = 1e-6,
         deflation: str | None = None,
+        study_weights: str = "equal",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
         low_memory: bool = False,
     ) -> None:
-        self.n_components = n_components
-        self.n_rows, self.n_columns = n_rows, n_columns
+        self.n_components, self.n_rows, self.n_columns = n_components, n_rows, n_columns
         self.row_penalty, self.column_penalty = row_penalty, column_penalty
         self.row_graph, self.column_graph = row_graph, column_graph
         self.row_smoothness, self.column_smoothness = row_smoothness, column_smoothness
         self.smoothness_scale, self.graph_term, self.smoothing = smoothness_scale, graph_term, smoothing
         self.signs, self.center, self.scale, self.missing = signs, center, scale, missing
         self.solver, self.n_init, self.annealing = solver, n_init, annealing
-        self.max_iter, self.tol, self.deflation = max_iter, tol, deflation
+        self.max_iter, self.tol, self.deflation, self.study_weights = max_iter, tol, deflation, study_weights
         self.random_state, self.n_jobs, self.verbose, self.low_memory = random_state, n_jobs, verbose, low_memory
 
-    def fit(self, X: Any, y: object = None, *, covariates: Any = None) -> Self:
+    def fit(self, X: Any, y: object = None, *, covariates: Any = None, studies: Any = None) -> Self:
         """Find modules in X (samples in rows, features in columns).
 
         Parameters
         ----------
-        X : array, DataFrame, sparse matrix, Dask array or DataOperator of shape (n_samples, n_features)
+        X : array, DataFrame, sparse matrix, Dask array or DataOperator of shape (n_samples, n_features), or dict
             It is not modified. A sparse X is never made dense: centring and scaling are implicit. A Dask array (of
             dense or CSR blocks of rows) is never loaded as a whole: it is read block by block, by the workers of the
-            current Dask client or by threads.
+            current Dask client or by threads. A dict of matrices contains several studies, as for `stack_studies`.
         y : ignored
         covariates : DataFrame, or array of numbers of shape (n_samples, n_covariates), optional
             Batches, age and so on, whose (linear) effects are removed from every column of X before anything else; see
             the page "Batches and covariates". Text and categories are groups, numbers are used as numbers. Rows are
             matched by name if both X and the table have names, else by position.
+        studies : array or Series of shape (n_samples,), optional
+            The study of each sample. Each study is centred (and scaled) by itself, without the effects of covariates
+            within it, and weighted (`study_weights`); see the page "Several studies".
         """
-        for _ in self.iter_fit(X, covariates=covariates):
+        for _ in self.iter_fit(X, covariates=covariates, studies=studies):
             pass
         return self
 
@@ -298,6 +315,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         names: tuple[Names, Names] | None = None,
         *,
         covariates: Any = None,
+        studies: Any = None,
     ) -> Iterator[Module]:
         """Fit like `fit`, but yield every module as soon as it is found.
 
@@ -311,7 +329,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
             integer). They are neither searched for again nor yielded; the others are bit-identical.
         names : pair of sequences, optional
             Names of the rows and columns of an X without names (such as a sparse matrix).
-        covariates : as for `fit`
+        covariates, studies : as for `fit`
 
         Examples
         --------
@@ -321,19 +339,20 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         >>> [module.v.support.size for module in model.iter_fit(toy.X)]
         [50, 50]
         """
+        X, studies = with_studies(X, studies)
         check_parameters(self)
         row_names, column_names = axis_names(X) if names is None else map(names_of_index, map(pd.Index, names))
         X = self._validated(X, reset=True)
         rows, row_graph = AxisOptions.of(self, "row").build(X.shape[0], row_names)
         columns, column_graph = AxisOptions.of(self, "column").build(X.shape[1], column_names)
         settings = self._settings(X.dtype)
-        coding, design = learn_covariates(covariates, X.shape[0], row_names)
+        given = study_input(self, X, studies, covariates, row_names)
         with one_blas_thread(), released(X):
-            operator, noise, scaler = self._scaling().apply(X, design)
-            by, smoothing_scores = smoother_of(self, operator, X, column_graph)
+            operator, noise, scaler = self._scaling(given.scaling).apply(given.X, given.design)
+            by, smoothing_scores = smoother_of(self, operator, given.X, column_graph)
             searched = apply_smoother(operator, by, self.low_memory)
             search = self._search(searched, rows, columns, settings, noise, known)
-            modules: list[Module] = []
+            modules = list[Module]()
             for module in islice(search, self.n_components):
                 modules.append(module)
                 if len(modules) > len(known):
@@ -342,30 +361,32 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
             # With missing entries, the modules subtracted so far cannot be added again to the scores of the residual.
             scores = search.scores if searched.tracks_gram else None
             store_modules(self, searched, modules, X.dtype, operator, scores)
+            store_studies(self, given, operator)
         self.groups_ = groups_table(groups_of(modules, rows.penalty, columns.penalty))
         self.smoothing_, self.smoothing_scores_ = 0.0 if by is None else by.weight, smoothing_scores
-        self.names_ = {"rows": row_names, "columns": column_names}
-        self.graphs_ = {"rows": row_graph, "columns": column_graph}
+        self.names_, self.graphs_ = _per_axis(row_names, column_names), _per_axis(row_graph, column_graph)
         self.scaler_, self.passes_ = scaler, passes(X)
-        store_covariates(self, coding, design)
+        store_covariates(self, given.coding, given.design)
         for message, category in diagnostics(modules, self.n_components, search.ended, rows, columns, settings):
             warnings.warn(message, category, stacklevel=3)
         if columns.term is not None and (recurrent := recurrence(self.components_, column_names)):
             warnings.warn(recurrent, stacklevel=3)
 
-    def prepared(self, X: Any, covariates: Any = None) -> SearchInput:
+    def prepared(self, X: Any, covariates: Any = None, studies: Any = None) -> SearchInput:
         """Validate, centre and scale X once, as the input of searches by many models (`modules_of`).
 
         It can be used by all models with the same `center`, `scale`, `missing`, `low_memory`, `clip` and `smoothing`
         (and column graph, if the data are smoothed) as this one, and with `solver="aisp"` if and only if this one has
         it.
         """
+        X, studies = with_studies(X, studies)
         made, (row_names, column_names) = clone(self), axis_names(X)
         check_parameters(made)
-        X = made._validated(X, reset=True)
-        coding, design = learn_covariates(covariates, X.shape[0], row_names)
+        X, coding, design, scaling, _ = study_input(
+            made, made._validated(X, reset=True), studies, covariates, row_names
+        )
         with one_blas_thread():
-            operator, noise, scaler = made._scaling().apply(X, design)
+            operator, noise, scaler = made._scaling(scaling).apply(X, design)
             by = None
             if self.smoothing is not None:
                 _, graph = AxisOptions.of(self, "column").build(X.shape[1], column_names)
@@ -407,15 +428,6 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         columns, _ = AxisOptions.of(self, "column").build(shape[1], names[1])
         return rows, columns
 
-    def get_submatrix(self, i: int, data: Any) -> Any:
-        """The entries of `data` in the rows and columns of module i; of a Dask array no others are read."""
-        rows, columns = self.get_indices(i)
-        if kind_of(data) == "operator":
-            return data.submatrix(rows, columns)
-        if kind_of(data) == "dask":
-            return data[rows][:, columns].compute()
-        return super().get_submatrix(i, checked(data))
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "components_")  # not before all modules are found
 
@@ -432,17 +444,12 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         limits = [asked.clip for asked in (self.row_penalty, self.column_penalty) if isinstance(asked, Penalty)]
         return min((limit for limit in limits if limit is not None), default=None)
 
-    @property
-    def preparation_(self) -> Scaler:
-        """Earlier name of `scaler_`."""
-        warnings.warn("preparation_ is called scaler_ now", FutureWarning, stacklevel=2)
-        return self.scaler_
-
     def _validated(self, X: Any, reset: bool) -> Any:
         return validated(self, X, reset)
 
-    def _scaling(self) -> ScalingOptions:
-        return ScalingOptions(self.center, self.scale, self.missing, self.clip, self.low_memory)
+    def _scaling(self, studies: StudyScaling | None = None) -> ScalingOptions:
+        scale = self.scale and studies is None  # studies are scaled one by one
+        return ScalingOptions(self.center, scale, self.missing, self.clip, self.low_memory)
 
     def _settings(self, dtype: DTypeLike) -> Settings:
         return solver_settings(self, dtype)
@@ -451,3 +458,7 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         if self.verbose:
             done = f", {passes(X):.1f} passes so far" if passes(X) is not None else ""
             print(f"module {number}: d = {module.d:.6g}, {len(module.objectives)} iterations, {module.outcome}{done}")
+
+
+def _per_axis(rows: Any, columns: Any) -> dict[str, Any]:
+    return {"rows": rows, "columns": columns}

@@ -13,6 +13,7 @@ from netbic.estimators.covariates import design_of_new, training_design
 from netbic.estimators.inputs import axis_names, has_missing
 from netbic.estimators.projection import observed_scores, scores_of_observed, scoring, span
 from netbic.estimators.smoothing import check_complete, smoother
+from netbic.estimators.studies import as_one_study
 from netbic.operators import as_operator, winsorised
 from netbic.outofcore import compute_rows
 
@@ -45,6 +46,7 @@ def module_scores(model: SparseGraphSVD, X: Any, covariates: Any = None) -> Floa
     given, names = X, axis_names(X)[0]
     X = model._validated(X, reset=False)
     of_fit = covariates is None and model.covariates_ is not None
+    model, X = as_one_study(model, X)
     if of_fit:
         design = training_design(model, X if names is None else given)
     else:

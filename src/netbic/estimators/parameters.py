@@ -34,6 +34,7 @@ _CHOICES: Final[dict[str, tuple[object, ...]]] = {
     "low_memory": (False, True),
     "missing": ("error", "ignore", "impute"),
     "deflation": (None, *DEFLATIONS),
+    "study_weights": ("equal", "size"),
 }
 
 

@@ -67,7 +67,7 @@ class StableModules(SparseGraphSVD):
         return made
 
     def iter_fit(
-        self, X: Any, known: object = (), names: object = None, *, covariates: object = None
+        self, X: Any, known: object = (), names: object = None, *, covariates: object = None, studies: object = None
     ) -> Iterator[Module]:
         """Raise TypeError: the members are fixed."""
         raise TypeError("StableModules cannot be fitted: they are made by Stability.refit(X); fit a SparseGraphSVD")

@@ -12,7 +12,7 @@ import pandas as pd
 from netbic import tl
 from netbic.arrays import Array, Indices, Matrix, is_sparse, kind_of, to_dense
 from netbic.errors import InputError, shown
-from netbic.estimators import SparseGraphSVD, fitted_model, is_model, names_of
+from netbic.estimators import SparseGraphSVD, fitted_model, is_model, names_of, rescaled
 from netbic.readers import as_floats, as_matrix
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def entries(model: SparseGraphSVD, data: Data, rows: Indices, columns: Indices) 
     picked = data.matrix[_positions(model, data, "rows", rows)]
     picked = picked.compute() if kind_of(picked) == "dask" else picked
     done = model.scaler_
-    block = to_dense(picked[:, _positions(model, data, "columns", columns)])
+    block = rescaled(model, to_dense(picked[:, _positions(model, data, "columns", columns)]), rows, columns)
     block = np.subtract(block, done.offsets[columns], dtype=block.dtype)
     design = None if model.covariates_ is None else model.covariates_.to_numpy(dtype=np.float64)[rows]
     if design is not None and done.effects is not None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from netbic.arrays import Array, Floats, Indices, Matrix, checked, kind_of, to_dense
 from netbic.errors import import_optional
-from netbic.estimators import SparseGraphSVD, check_same_data, fitted_model, heaviest
+from netbic.estimators import SparseGraphSVD, check_same_data, fitted_model, heaviest, rescaled
 from netbic.files import add_files, read_bytes
 from netbic.operators import Scaler
 from netbic.outofcore import RowBlocks
@@ -97,7 +97,7 @@ def _heatmaps(model: SparseGraphSVD, X: Matrix) -> list[Heatmap]:
         rows = X.iloc if kind_of(X) == "table" else X
         designs = [_design(model, samples) for _, samples in members]
         values = [
-            _members(rows[samples], genes, model.scaler_, design)
+            _members(rescaled(model, to_dense(rows[samples], np.float64), samples), genes, model.scaler_, design)
             for (genes, samples), design in zip(members, designs, strict=True)
         ]
     return [_heatmap(part.T, genes, samples) for part, (genes, samples) in zip(values, members, strict=True)]

@@ -1,11 +1,12 @@
 """Model selection: sizes, smoothness and number of modules, stability, and whether the graph helps."""
 
 from netbic.deprecation import earlier_names
-from netbic.estimators import StableModules
+from netbic.estimators import StableModules, as_one_study
 from netbic.selection.auto import AutoSVD, Chosen, choose_settings
 from netbic.selection.auto import StageProgress as StageProgress
 from netbic.selection.choice import printable as printable
 from netbic.selection.choice import standard_error_of_difference as standard_error_of_difference
+from netbic.selection.coherence import correlation as correlation
 from netbic.selection.consensus import Consensus, consensus
 from netbic.selection.error_bounds import expected_false, pcer_threshold, threshold_for
 from netbic.selection.finished import Finished as Finished
@@ -13,6 +14,7 @@ from netbic.selection.graph_value import GraphValue, graph_value
 from netbic.selection.grid import default_grid
 from netbic.selection.groups import SampleGroups, group_summary, sample_groups
 from netbic.selection.groups import selected_samples as selected_samples
+from netbic.selection.matching import partners as partners
 from netbic.selection.n_modules import ModuleCount, n_modules
 from netbic.selection.optimality import Optimality, optimality
 from netbic.selection.stability import AxisStability, Stability, stability
@@ -35,6 +37,7 @@ __all__ = [
     "StableModules",
     "Tuning",
     "Verdicts",
+    "as_one_study",
     "choose_settings",
     "consensus",
     "default_grid",

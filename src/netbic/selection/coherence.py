@@ -14,7 +14,15 @@ import numpy as np
 from scipy.linalg import eigh, orth
 
 from netbic.arrays import Array, Floats, Indices, Matrix, is_sparse
-from netbic.estimators import SparseGraphSVD, basis_of, has_missing, heaviest, training_design
+from netbic.estimators import (
+    SparseGraphSVD,
+    as_one_study,
+    basis_of,
+    has_missing,
+    heaviest,
+    own_studies,
+    training_design,
+)
 from netbic.operators import Scaler, as_operator, learn_from_observed, winsorised
 from netbic.penalties import L0
 from netbic.selection.complementary_pairs import observed
@@ -136,27 +144,39 @@ class HeldOutCoherence:
     components: Array
     groups: Indices
     covariates: Floats | None = None  # a row per sample
+    studies: Indices | None = None  # a number per sample: halves are drawn within studies
 
     @classmethod
     def of(cls, fitted: SparseGraphSVD, X: Matrix, groups: Indices, seed: int) -> Self:
         """For the modules of a model fitted to X."""
+        labels = own_studies(fitted)
+        studies = None if labels is None else np.unique(labels.astype(str), return_inverse=True)[1]
+        fitted, X = as_one_study(fitted, X)
         model, values = by_position(fitted, X, "csr")
         if model.smoothing == "cv":
             model.set_params(smoothing=fitted.smoothing_)  # as chosen once, for all halves
         _fix_sizes(model, fitted)
-        return cls(seeded(model, seed), values, fitted.components_, groups, training_design(fitted, X))
+        covariates = training_design(fitted, X)
+        return cls(seeded(model, seed), values, fitted.components_, groups, covariates, studies)
 
     def measured(self, seed: list[int]) -> HalfMeasures:
         """Fit a random half of the samples and judge the modules in the other half."""
         generator = np.random.default_rng(seed)
-        order = generator.permutation(self.groups.max() + 1)
-        inside = np.isin(self.groups, order[: order.size // 2])
+        inside = np.isin(self.groups, self._chosen_groups(generator))
         fitted, other = np.flatnonzero(inside), np.flatnonzero(~inside)
         found = self._refitted(fitted, int(generator.integers(2**31 - 1)))
         if not len(found):
             return HalfMeasures(*np.zeros((4, len(self.components))))
         comparison = _Comparison.of(self, found, self.half(fitted), self.half(other))
         return comparison.measures(self.components, generator)
+
+    def _chosen_groups(self, generator: np.random.Generator) -> Indices:
+        """A random half of the groups of samples, or of those of every study."""
+        order = np.asarray(generator.permutation(self.groups.max() + 1))
+        if self.studies is None:
+            return order[: order.size // 2]
+        first = np.unique(self.groups, return_index=True)[1]  # a group in several studies counts in one of them
+        return order[np.argsort(self.studies[first][order], kind="stable")][::2]
 
     def half(self, kept: Indices | slice) -> Half:
         """Some samples, after centring and scaling."""

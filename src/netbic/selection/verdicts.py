@@ -117,7 +117,8 @@ def verdicts(
 
     Samples (or `groups` of them) are assumed to be independent: replicates and time series have to be given as groups.
     A module that is found again is a pattern of the data, whatever its cause: batches of samples form modules as well,
-    unless the model was fitted with batches as covariates. Covariates of the model are removed from each half.
+    unless the model was fitted with batches as covariates. Covariates of the model are removed from each half. Halves
+    of several studies (`fit(X, studies=...)`) are drawn within each study, and centred study by study.
 
     Parameters
     ----------

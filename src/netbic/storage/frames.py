@@ -16,11 +16,13 @@ from netbic.graphs import Graph
 from netbic.storage.npz import Arrays
 from netbic.storage.parameters import settings_of
 from netbic.storage.state import CHOSEN_NUMBERS, ModelState, Names, model_from, state_of
+from netbic.storage.study_state import STUDY_NUMBERS
 from netbic.storage.tables import summary_table
 
 Index: TypeAlias = "pd.Index[Any]"
 _POSTERIOR, _COVARIATE = "posterior_", "covariate_"
 _ATTRIBUTES = ("kept", "smoothing", "regressed_out")  # arrays of some models only
+_STUDY_ARRAYS = ("study_of_samples", "study_weights", "study_factors", *STUDY_NUMBERS)
 
 
 class Frames(NamedTuple):
@@ -66,8 +68,9 @@ def to_frames(model: SparseGraphSVD) -> Frames:
     genes["offset"] = arrays["offsets"]
     genes["factor"] = arrays.get("factors", np.ones(len(genes)))
     genes.attrs |= {"settings": state.settings, "class": state.kind}
-    genes.attrs |= {name: arrays[name].tolist() for name in _ATTRIBUTES if name in arrays}
+    genes.attrs |= {name: arrays[name].tolist() for name in (*_ATTRIBUTES, *_STUDY_ARRAYS) if name in arrays}
     genes.attrs |= {} if state.groups is None else {"groups": state.groups}
+    genes.attrs |= {} if state.studies is None else {"studies": state.studies}
     samples = _weights(arrays["left_vectors"], sample_names, arrays.get("rows_posteriors"))
     if state.covariates is not None:
         genes.attrs["covariates"] = state.covariates
@@ -127,7 +130,7 @@ def from_frames(tables: Frames) -> SparseGraphSVD:
     names = {"rows": _names(samples.index), "columns": _names(genes.index)}
     kind = genes.attrs.get("class", "SparseGraphSVD")
     state = ModelState(settings | without, _arrays(tables, modules), names, graphs, kind=kind)
-    further: dict[str, Any] = {name: genes.attrs.get(name) for name in ("covariates", "groups")}
+    further: dict[str, Any] = {name: genes.attrs.get(name) for name in ("covariates", "groups", "studies")}
     return model_from(replace(state, **further))
 
 
@@ -147,7 +150,7 @@ def _arrays(tables: Frames, modules: list[Hashable]) -> Arrays:
     if choices is not None:
         arrays |= _chosen(genes, "columns", choices) | _chosen(samples, "rows", choices)
     arrays |= {name: np.array(genes.attrs[name]) for name in _ATTRIBUTES if name in genes.attrs and modules}
-    return arrays
+    return arrays | {name: np.array(genes.attrs[name]) for name in _STUDY_ARRAYS if name in genes.attrs}
 
 
 def _is_scaled(genes: pd.DataFrame) -> bool:

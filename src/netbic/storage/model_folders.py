@@ -78,6 +78,8 @@ def save_state(state: ModelState, folder: Path) -> None:
         header["covariates"] = state.covariates
     if state.groups is not None:
         header["groups"] = state.groups
+    if state.studies is not None:
+        header["studies"] = state.studies
     folder.mkdir(parents=True, exist_ok=True)
     with files.scratch_folder(folder, RECORD) as staged:
         for name, part in parts.items():
@@ -162,7 +164,7 @@ def _loaded(folder: Path, header: Record) -> SparseGraphSVD:
         name = file.removesuffix(".npz")
         graphs[name] = _graph_from(npz_arrays(folder / file, content, _GRAPH_ARRAYS), names, name)
     options = bool(header["feature_names"]), header.get("class", "SparseGraphSVD")
-    further = header.get("covariates"), header.get("groups")
+    further = header.get("covariates"), header.get("groups"), header.get("studies")
     model = model_from(ModelState(header["settings"], arrays, names, graphs, *options, *further))
     check_unit_vectors(arrays)
     with warnings.catch_warnings():

@@ -127,6 +127,7 @@ class Run:
         write_extra: Callable[[Path], pd.DataFrame | None] = lambda folder: None,
         write_report: Callable[[Path, Record], object] = lambda folder, record: None,
         covariates: pd.DataFrame | None = None,
+        studies: pd.Series[Any] | None = None,
     ) -> None:
         """Fit a model, save each module as soon as it is found, and write the results; warnings are recorded too.
 
@@ -141,12 +142,12 @@ class Run:
             columns of summary.tsv, a row per module; those of the same name are replaced.
         write_report : function, optional
             Called when all other files are written, with the scratch folder and the content of `run.json`.
-        covariates : DataFrame, optional
+        covariates, studies : DataFrame, Series, optional
             As for `SparseGraphSVD.fit`.
         """
         with self._lock, warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            modules = model.iter_fit(study.X, self.known, study.names, covariates=covariates)
+            modules = model.iter_fit(study.X, self.known, study.names, covariates=covariates, studies=studies)
             for number, module in enumerate(modules, start=len(self.known)):
                 self.keep(number, module)
                 on_module(number + 1)

@@ -31,6 +31,7 @@ from netbic.solver import Module, Vector
 from netbic.storage.npz import Arrays
 from netbic.storage.parameters import settings_from, settings_of
 from netbic.storage.state_check import check_arrays, check_names
+from netbic.storage.study_state import set_studies, study_arrays, study_record
 
 _ARRAYS = ("left_vectors", "components", "singular_values", "explained_variance_ratio", "graph_share", "converged")
 # Of a Choice, in addition to the posteriors; models of earlier versions have the first four or seven.
@@ -67,6 +68,8 @@ class ModelState:
         How covariates are encoded, as JSON.
     groups : list, optional
         The rows of `groups_`, as JSON.
+    studies : dict, optional
+        Names of the studies, as JSON.
     """
 
     settings: Record
@@ -77,6 +80,7 @@ class ModelState:
     kind: str = "SparseGraphSVD"
     covariates: Record | None = None
     groups: list[JsonValue] | None = None
+    studies: Record | None = None
 
 
 def state_of(model: SparseGraphSVD) -> ModelState:
@@ -101,13 +105,14 @@ def state_of(model: SparseGraphSVD) -> ModelState:
             arrays[f"{axis}_choices"] = own[CHOSEN_NUMBERS].to_numpy(dtype=np.float64)
     if isinstance(model, StableModules):
         arrays["kept"] = model.kept_
-    arrays |= _covariate_arrays(model)
+    arrays |= _covariate_arrays(model) | study_arrays(model)
     names = {axis: _name_list(known, axis) for axis, known in model.names_.items()}
     named = hasattr(model, "feature_names_in_")
     kind = next(kind.__name__ for kind in type(model).__mro__ if kind.__name__ in _KINDS)  # not a user's subclass
     coding = None if model.covariate_coding_ is None else model.covariate_coding_.record()
     groups: Any = model.groups_.to_numpy(dtype=object).tolist() or None
-    return ModelState(settings_of(model.get_params(deep=False)), arrays, names, graphs, named, kind, coding, groups)
+    settings, studies = settings_of(model.get_params(deep=False)), study_record(model)
+    return ModelState(settings, arrays, names, graphs, named, kind, coding, groups, studies)
 
 
 def _covariate_arrays(model: SparseGraphSVD) -> Arrays:
@@ -206,6 +211,7 @@ def model_from(state: ModelState) -> SparseGraphSVD:
     model.graphs_ = {f"{axis}s": state.graphs.get(f"{axis}_graph") for axis in AXES}
     _set_covariates(model, state)
     model.groups_ = groups_table([_group(row, model.n_components_) for row in state.groups or []])
+    set_studies(model, state.studies, state.arrays)
     if state.feature_names:
         model.feature_names_in_ = model.names_["columns"]
     return model

@@ -17,7 +17,7 @@ _ROUNDING = 1e-3  # tolerance for the length of a vector in single precision
 class _Expected(NamedTuple):
     """An array of a model; the letters of `shape` stand for modules (K), rows (n), columns (p) and rounds (R).
 
-    C stands for the numbers that describe a choice, c for columns of covariates; a digit for itself.
+    C stands for the numbers that describe a choice, c for columns of covariates, S for studies; a digit for itself.
     """
 
     shape: str
@@ -50,6 +50,12 @@ ARRAYS: Final[dict[str, _Expected]] = {
     "optimality_gap": _Expected("K", finite=False, least=0.0, required=False),
     "covariates": _Expected("nc", required=False),
     "effects": _Expected("cp", required=False),
+    "study_of_samples": _Expected("n", "iu", least=0, required=False),
+    "study_weights": _Expected("S", least=0.0, required=False),
+    "study_factors": _Expected("Sp", least=0.0, required=False),
+    "study_d": _Expected("KS", least=0.0, required=False),
+    "study_share": _Expected("KS", least=0.0, required=False),
+    "study_ratio": _Expected("KS", finite=False, least=0.0, required=False),
 }
 
 
@@ -79,7 +85,7 @@ def _sizes(arrays: Mapping[str, Array]) -> Sizes:
     effects = arrays.get("effects")
     covariates = len(effects) if effects is not None and effects.ndim else 0
     sizes = {"n": rows, "K": modules, "p": columns, "R": int(rounds.sum()) if whole else -1, "C": numbers, "8": 8}
-    return sizes | {"c": covariates}
+    return sizes | {"c": covariates, "S": int(arrays["study_weights"].size) if "study_weights" in arrays else 0}
 
 
 def _problems(array: Array, expected: _Expected, sizes: Sizes) -> Iterator[str]:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from netbic.arrays import Array
-from netbic.estimators import DIAGNOSTIC_NUMBERS, SparseGraphSVD, fitted_model, heaviest, names_of
+from netbic.estimators import DIAGNOSTIC_NUMBERS, SparseGraphSVD, fitted_model, heaviest, names_of, shared_by
 
 # Columns of the summary that were added later come last.
 _LAST: Final = ("genes_up", "genes_down", "label", "optimality_gap")
@@ -69,12 +69,14 @@ def summary_table(model: SparseGraphSVD) -> pd.DataFrame:
     """A row per module: singular value, sizes, variance explained, edges inside, diagnostics, top genes, sides, label.
 
     `genes_up` and `genes_down` are the numbers of genes with positive and with negative weights. `label` counts from 1
-    ("module 1"), like everything that people read; `module` and other columns with numbers of modules count from 0.
+    ("module 1"), like everything that people read; `module` and other columns with numbers of modules count from 0. If
+    the model was fitted to several studies, `studies` says where each module lives: "shared by 2 of 4 studies (a, b)".
     `optimality_gap` is that of the model: the objective is at least 1 - gap of the largest possible one.
     """
     model = fitted_model(model)
     genes = names_of(model, "columns")
     graph = model.graphs_["columns"]
+    studies = {} if model.studies_ is None else {"studies": shared_by(model.studies_)}
     return pd.DataFrame(
         {
             "module": np.arange(model.n_components_),
@@ -87,6 +89,7 @@ def summary_table(model: SparseGraphSVD) -> pd.DataFrame:
             "rounds": [len(trace) for trace in model.objectives_],
             "converged": model.converged_,
             **{name: model.diagnostics_[name].to_numpy() for name in DIAGNOSTIC_NUMBERS},
+            **studies,
             "top_genes": [", ".join(map(str, genes[heaviest(vector)[:5]])) for vector in model.components_],
             "genes_up": (model.components_ > 0).sum(axis=1),
             "genes_down": (model.components_ < 0).sum(axis=1),

@@ -11,12 +11,28 @@ import scipy.sparse as sp
 
 from netbic.arrays import Array, Matrix, checked, is_sparse
 from netbic.errors import InputError, shown
-from netbic.estimators import Design, SparseGraphSVD, design_of_new, fitted_model, names_of, score_directions
+from netbic.estimators import (
+    Design,
+    SparseGraphSVD,
+    design_of_new,
+    fitted_model,
+    names_of,
+    score_directions,
+    study_of_new,
+    without_studies,
+)
 from netbic.operators import Scaler
 from netbic.outofcore import compute_rows, is_dask
 
 
-def scores_by_name(model: SparseGraphSVD, X: Matrix, genes: Any, covariates: Any = None, samples: Any = None) -> Array:
+def scores_by_name(
+    model: SparseGraphSVD,
+    X: Matrix,
+    genes: Any,
+    covariates: Any = None,
+    samples: Any = None,
+    studies: Any = None,
+) -> Array:
     """Scores of the rows of X, whose columns are `genes`, in any order.
 
     Genes of the model that are missing in X are set to their mean, with a warning; other genes of X are ignored.
@@ -32,6 +48,8 @@ def scores_by_name(model: SparseGraphSVD, X: Matrix, genes: Any, covariates: Any
         these covariates.
     samples : list of str, optional
         Names of the rows of X, by which a table of covariates is matched; without them it is taken in their order.
+    studies : array or Series of shape (n_samples,), optional
+        The study of each sample, for a model that was fitted to several.
 
     Examples
     --------
@@ -56,6 +74,8 @@ def scores_by_name(model: SparseGraphSVD, X: Matrix, genes: Any, covariates: Any
     at = known.get_indexer(wanted)
     _check_overlap(model, known, wanted, at)
     names = None if samples is None else np.array([str(name) for name in samples], dtype=object)
+    if model.study_scaling_ is not None:
+        model, X, covariates, at = _of_studies(model, X, at, studies, covariates, names)
     design, effects = design_of_new(model, covariates, int(X.shape[0]), names), model.scaler_.effects
     if not isinstance(X, np.ndarray):
         scores = compute_rows(X, _affine_scores, model.scaler_, score_directions(model), at)
@@ -71,6 +91,20 @@ def scores_by_name(model: SparseGraphSVD, X: Matrix, genes: Any, covariates: Any
         if design is None or model.covariate_coding_ is None:
             return np.asarray(model.transform(full))
         return np.asarray(model.transform(full, covariates=Design(design, model.covariate_coding_)))
+
+
+def _of_studies(
+    model: SparseGraphSVD, X: Matrix, at: Array, studies: Any, covariates: Any, names: Array | None
+) -> tuple[SparseGraphSVD, Matrix, Design, Array]:
+    """The model, samples and covariates as those of one study, and where the genes of the model are."""
+    scaling, coding = model.study_scaling_, model.covariate_coding_
+    if scaling is None or coding is None or is_dask(X):
+        raise InputError("scores of a Dask array on modules of several studies: give X.compute(), or parts of its rows")
+    numbers, design = study_of_new(model, studies, covariates, int(X.shape[0]), names)
+    there = np.flatnonzero(at >= 0)
+    new = np.full(at.size, -1)
+    new[there] = np.arange(there.size)
+    return without_studies(model), scaling.apply(X[:, at[there]], numbers, there), Design(design, coding), new
 
 
 def _as_floats(X: Matrix) -> Matrix:

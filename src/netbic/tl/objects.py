@@ -16,7 +16,16 @@ from numpy.typing import NDArray
 from netbic import __version__
 from netbic.arrays import Matrix, checked, kind_of
 from netbic.errors import InputError, import_optional, shown
-from netbic.estimators import DIAGNOSTIC_NUMBERS, SparseGraphSVD, fitted_model, is_model, names_of, own_covariates
+from netbic.estimators import (
+    DIAGNOSTIC_NUMBERS,
+    SparseGraphSVD,
+    covariate_names,
+    fitted_model,
+    is_model,
+    names_of,
+    own_covariates,
+    own_studies,
+)
 from netbic.graphs import Graph
 from netbic.outofcore import select_columns
 from netbic.readers import as_floats, as_matrix, describe, store_source
@@ -28,8 +37,10 @@ from netbic.study import scores_by_name
 if TYPE_CHECKING:
     from anndata import AnnData
 
-# Arrays of some models only.
-_OPTIONAL = ("rows_choices", "columns_choices", "kept", "smoothing", "regressed_out", "optimality_gap")
+_OPTIONAL = (  # arrays of some models only
+    *("rows_choices", "columns_choices", "kept", "smoothing", "regressed_out", "optimality_gap"),
+    *("study_weights", "study_d", "study_share", "study_ratio"),
+)
 _PER_MODULE = ("singular_values", "explained_variance_ratio", "graph_share", "converged", "rounds")
 
 
@@ -40,6 +51,7 @@ def score(
     key: str = "netbic",
     layer: str | None = None,
     covariates: str | Sequence[str] | pd.DataFrame | None = None,
+    study_key: str | None = None,
     copy: bool = False,
 ) -> AnnData | None:
     """Compute scores of cells on modules that were found in other cells.
@@ -57,6 +69,8 @@ def score(
         Layer to use. Default: the one the modules were found in.
     covariates : list of str or DataFrame, optional
         Columns of `obs`, or a table, with the covariates of the fit. Default: columns of `obs` of the same names.
+    study_key : str, optional
+        Column of `obs` with the study of each cell, for modules that were found in several studies.
     copy : bool
         Return a copy with the scores instead of writing them into `adata`.
     """
@@ -68,9 +82,10 @@ def score(
         model = from_anndata(source, key)
         layer = _stored_layer(source, key) if layer is None else layer
     X = read_matrix(adata, layer, np.arange(adata.n_vars))
-    wanted = [] if model.covariate_coding_ is None else [each.name for each in model.covariate_coding_.covariates]
+    wanted = covariate_names(model)
     given = covariates_in(adata, wanted if covariates is None else covariates) if wanted else covariates
-    adata.obsm[f"X_{key}"] = scores_by_name(model, X, adata.var_names, given, adata.obs_names)
+    studies = studies_in(adata, study_key)
+    adata.obsm[f"X_{key}"] = scores_by_name(model, X, adata.var_names, given, adata.obs_names, studies)
     return adata if copy else None
 
 
@@ -176,9 +191,9 @@ def verdicts(adata: AnnData, *, key: str = "netbic", copy: bool = False, **optio
     return adata if copy else None
 
 
-def covariates_in(adata: AnnData, chosen: str | Sequence[str] | pd.DataFrame) -> pd.DataFrame:
+def covariates_in(adata: AnnData, chosen: str | Sequence[str] | pd.DataFrame | None) -> pd.DataFrame | None:
     """Covariates of the cells: a table, or columns of `obs`."""
-    if isinstance(chosen, pd.DataFrame):
+    if chosen is None or isinstance(chosen, pd.DataFrame):
         return chosen
     names = [chosen] if isinstance(chosen, str) else list(chosen)
     for name in names:
@@ -187,6 +202,17 @@ def covariates_in(adata: AnnData, chosen: str | Sequence[str] | pd.DataFrame) ->
             raise InputError(f"covariate {shown(str(name))} is not a column of obs (there are: {known})")
     table: pd.DataFrame = adata.obs[names]
     return table
+
+
+def studies_in(adata: AnnData, study_key: str | None) -> pd.Series[Any] | None:
+    """The study of each cell: a column of `obs`."""
+    if study_key is None:
+        return None
+    if study_key not in adata.obs.columns:
+        known = ", ".join(map(str, adata.obs.columns)) or "none"
+        raise InputError(f"study_key={study_key!r} is not a column of obs (there are: {known})")
+    column: pd.Series[Any] = adata.obs[study_key]
+    return column
 
 
 def matrix_of_model(adata: AnnData, key: str) -> Matrix:
@@ -217,8 +243,13 @@ def to_anndata(model: SparseGraphSVD, X: object = None, key: str = "netbic") -> 
     adata: AnnData = anndata.AnnData(values, obs=pd.DataFrame(index=rows), var=pd.DataFrame(index=columns))
     store(adata, model, key, np.arange(len(columns)), None)
     if X is not None:
-        adata.obsm[f"X_{key}"] = model.transform(X, covariates=own_covariates(model))
+        adata.obsm[f"X_{key}"] = own_scores(model, X)
     return adata
+
+
+def own_scores(model: SparseGraphSVD, X: Matrix) -> NDArray[Any]:
+    """Scores of the cells that a model was fitted to."""
+    return model.transform(X, covariates=own_covariates(model), studies=own_studies(model))
 
 
 def store(adata: AnnData, model: SparseGraphSVD, key: str, kept: NDArray[np.intp], layer: str | None) -> None:
@@ -226,19 +257,12 @@ def store(adata: AnnData, model: SparseGraphSVD, key: str, kept: NDArray[np.intp
     model = fitted_model(model)
     state, size = state_of(model), int(adata.n_vars)
     for part in (adata.obsm, adata.varm, adata.obsp, adata.varp, adata.uns):
-        for end in ("", "_members", "_preparation", "_posteriors", "_scores", "_groups", "_covariates"):
+        for end in ("", "_members", "_preparation", "_posteriors", "_scores", "_groups", "_covariates", "_studies"):
             part.pop(f"{key}{end}", None)
     offsets = state.arrays["offsets"]
     used = np.ones_like(offsets)
     preparation = np.column_stack([offsets, state.arrays.get("factors", used), used])
-    of_cells = {key: model.left_vectors_, f"{key}_members": model.rows_.T}
-    of_genes = {key: model.components_.T, f"{key}_members": model.columns_.T, f"{key}_preparation": preparation}
-    for axis, stored in (("rows", of_cells), ("columns", of_genes)):
-        if f"{axis}_posteriors" in state.arrays:
-            stored[f"{key}_posteriors"] = state.arrays[f"{axis}_posteriors"].T
-    if state.covariates is not None:
-        of_cells[f"{key}_covariates"] = state.arrays["covariates"]
-        of_genes[f"{key}_covariates"] = state.arrays["effects"].T
+    of_cells, of_genes = _per_cell_and_gene(model, state, key, preparation)
     for name, values in of_cells.items():
         adata.obsm[name] = values
     for name, values in of_genes.items():
@@ -257,10 +281,32 @@ def store(adata: AnnData, model: SparseGraphSVD, key: str, kept: NDArray[np.intp
         "n_genes": len(kept),
         "netbic": __version__,
     }
-    if state.covariates is not None:
-        adata.uns[key]["covariates"] = json.dumps(state.covariates)
     if state.groups is not None:
         adata.uns[key]["kept_groups"] = storable(model.groups_)
+    if model.studies_ is not None:
+        adata.uns[key]["studies_table"] = storable(model.studies_)
+    for name, record in (("covariates", state.covariates), ("studies", state.studies)):
+        if record is not None:
+            adata.uns[key][name] = json.dumps(record)
+
+
+def _per_cell_and_gene(
+    model: SparseGraphSVD, state: ModelState, key: str, preparation: NDArray[np.float64]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What `obsm` and `varm` (for the genes that were used) hold of a model."""
+    of_cells = {key: model.left_vectors_, f"{key}_members": model.rows_.T}
+    of_genes = {key: model.components_.T, f"{key}_members": model.columns_.T, f"{key}_preparation": preparation}
+    for axis, stored in (("rows", of_cells), ("columns", of_genes)):
+        if f"{axis}_posteriors" in state.arrays:
+            stored[f"{key}_posteriors"] = state.arrays[f"{axis}_posteriors"].T
+    if state.covariates is not None:
+        of_cells[f"{key}_covariates"] = state.arrays["covariates"]
+        of_genes[f"{key}_covariates"] = state.arrays["effects"].T
+    if "study_of_samples" in state.arrays:
+        of_cells[f"{key}_studies"] = state.arrays["study_of_samples"][:, None]
+    if "study_factors" in state.arrays:
+        of_genes[f"{key}_studies"] = state.arrays["study_factors"].T
+    return of_cells, of_genes
 
 
 def from_anndata(adata: AnnData, key: str = "netbic") -> SparseGraphSVD:
@@ -278,7 +324,7 @@ def from_anndata(adata: AnnData, key: str = "netbic") -> SparseGraphSVD:
             "object: subset cells only, not genes"
         )
     settings = json.loads(str(found["settings"]))
-    arrays = _arrays(adata, key, used, settings["scale"])
+    arrays = _arrays(adata, key, used, settings["scale"] and "studies" not in found)
     cells, genes = adata.obs_names, adata.var_names[used]
     graphs = {}
     if key in adata.varp:
@@ -288,9 +334,10 @@ def from_anndata(adata: AnnData, key: str = "netbic") -> SparseGraphSVD:
         graphs["row_graph"] = Graph(sp.csr_array(adata.obsp[key]), np.asarray(cells, dtype=object), signed=True)
     names: dict[str, list[Any] | None] = {"rows": list(cells), "columns": list(genes)}
     kind = str(found.get("class", "SparseGraphSVD"))
-    coding = json.loads(str(found.get("covariates", "null")))
+    coding, studies = (json.loads(str(found.get(name, "null"))) for name in ("covariates", "studies"))
     groups = found["kept_groups"].to_numpy(dtype=object).tolist() if "kept_groups" in found else None
-    return model_from(ModelState(settings, arrays, names, graphs, kind=kind, covariates=coding, groups=groups))
+    further = {"covariates": coding, "groups": groups, "studies": studies}
+    return model_from(ModelState(settings, arrays, names, graphs, kind=kind, **further))
 
 
 def _arrays(adata: AnnData, key: str, used: NDArray[np.bool_], scaled: bool) -> dict[str, NDArray[Any]]:
@@ -313,6 +360,10 @@ def _arrays(adata: AnnData, key: str, used: NDArray[np.bool_], scaled: bool) -> 
     if "covariates" in found:
         arrays["covariates"] = np.asarray(adata.obsm[f"{key}_covariates"], dtype=np.float64)
         arrays["effects"] = np.ascontiguousarray(np.asarray(adata.varm[f"{key}_covariates"])[used].T)
+    if "studies" in found:
+        arrays["study_of_samples"] = np.asarray(adata.obsm[f"{key}_studies"], dtype=np.int64)[:, 0]
+        if f"{key}_studies" in adata.varm:
+            arrays["study_factors"] = np.ascontiguousarray(np.asarray(adata.varm[f"{key}_studies"])[used].T)
     return arrays
 
 

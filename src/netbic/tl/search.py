@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from netbic.arrays import Matrix, check_choice, kind_of, stored_values
 from netbic.errors import InputError, reworded
-from netbic.estimators import SparseGraphSVD, module_scores, own_covariates
+from netbic.estimators import SparseGraphSVD, module_scores
 from netbic.graphs import Graph
 from netbic.methods import usual_settings
 from netbic.penalties import L0, Dense, Penalty
 from netbic.readers import check_keywords
 from netbic.study import Alignment, align, with_names
 from netbic.tl.checks import warn_before_fit
-from netbic.tl.objects import columns_of_modules, covariates_in, read_matrix, store, writable
+from netbic.tl.objects import columns_of_modules, covariates_in, own_scores, read_matrix, store, studies_in, writable
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -48,6 +48,7 @@ def modules(
     layer: str | None = None,
     mask_var: str | NDArray[np.bool_] | None = None,
     covariates: str | Sequence[str] | pd.DataFrame | None = None,
+    study_key: str | None = None,
     obs_columns: bool = False,
     key_added: str = "netbic",
     copy: bool = False,
@@ -85,6 +86,9 @@ def modules(
     covariates : list of str or DataFrame, optional
         Columns of `obs` (such as `["batch"]`), or a table, whose effects are removed from the data before the search;
         see `SparseGraphSVD.fit`. Categories and text are groups, numbers are used as numbers.
+    study_key : str, optional
+        Column of `obs` with the study of each cell: each study is centred and scaled by itself, and modules are judged
+        in each of them (`uns[key]["studies_table"]`); see the page "Several studies".
     obs_columns : bool
         Also store the scores Xv of the cells as columns of `obs`: `module_1`, `module_2`, ..., for
         `sc.pl.umap(adata, color="module_1")`; with another `key_added`, `key_1`, `key_2`, ...
@@ -117,17 +121,19 @@ def modules(
     adata = writable(adata, copy)
     earlier = _check_obs_columns(adata, key_added, n_components if obs_columns else 0)
     kept = _genes(adata, mask_var)
-    X = read_matrix(adata, layer, kept)
-    genes = np.asarray(adata.var_names[kept], dtype=object)
+    X, genes = read_matrix(adata, layer, kept), np.asarray(adata.var_names[kept], dtype=object)
     aligned, alignment = (None, None) if graph is None else _aligned(adata, graph, genes)
     model = SparseGraphSVD(n_components, n_rows=n_rows, n_columns=n_columns, column_graph=aligned, **parameters)
     _complete(model, preset, X, parameters)
     warn_before_fit(X, adata.obs_names, genes, scaled=bool(model.scale))
     with reworded({"columns": "genes", "diagnostics_": f'uns["{key_added}"]["diagnostics"]'}):
-        given = None if covariates is None else covariates_in(adata, covariates)
-        deque(model.iter_fit(X, names=(adata.obs_names, pd.Index(genes)), covariates=given), maxlen=0)
+        given: dict[str, Any] = {
+            "covariates": covariates_in(adata, covariates),
+            "studies": studies_in(adata, study_key),
+        }
+        deque(model.iter_fit(X, names=(adata.obs_names, pd.Index(genes)), **given), maxlen=0)
     store(adata, model, key_added, kept, layer)
-    adata.obsm[f"X_{key_added}"] = model.transform(X, covariates=own_covariates(model))
+    adata.obsm[f"X_{key_added}"] = own_scores(model, X)
     adata.uns[key_added] |= {} if alignment is None else {"alignment": json.dumps(alignment.to_dict())}
     _write_obs_columns(adata, key_added, earlier, module_scores(model, X) if obs_columns else None)
     return adata if copy else None

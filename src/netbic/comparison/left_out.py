@@ -1,0 +1,174 @@
+"""Leave one study out: whether each module is found without a study, and holds in it."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+
+from netbic.arrays import Array, Bools, Floats, RandomState, check_in_memory
+from netbic.comparison.replication import REPLICATED, replicate
+from netbic.errors import InputError
+from netbic.estimators import (
+    SparseGraphSVD,
+    as_table,
+    axis_names,
+    check_count,
+    check_same_data,
+    covariate_names,
+    fitted_model,
+    module_scores,
+    own_studies,
+)
+from netbic.selection import correlation, partners
+
+NOT_FOUND: Final = "not found without it"
+_SIMILAR: Final = 0.6  # smallest |correlation| of scores of a module that is found again, as for verdicts
+_FURTHER: Final = 2  # modules that are searched for beyond the number of the whole fit, at least
+_COLUMNS = ["module", "study", "verdict", "score", "ratio", "q", "sign_agreement", "reason"]
+
+
+@dataclass(frozen=True, repr=False)
+class LeftOut:
+    """The result of `leave_one_study_out`.
+
+    Attributes
+    ----------
+    table : DataFrame
+        A row per module and study.
+
+        - `verdict`: "replicated", "partly", "not replicated" or "too few genes or samples to tell", as for
+          :func:`netbic.replicate`, of the module that the other studies give; "not found without it" if they give none
+          that is similar.
+        - `score`: absolute correlation, in the other studies, of the scores of the module with those of the module
+          found without the study.
+        - `ratio`, `q`, `sign_agreement`, `reason`: as for :func:`netbic.replicate`.
+    """
+
+    table: pd.DataFrame
+
+    @property
+    def counts(self) -> pd.Series[int]:
+        """In how many studies each module is replicated without having been fitted to them."""
+        return (self.table["verdict"] == REPLICATED).astype(int).groupby(self.table["module"]).sum()
+
+    @property
+    def verdict(self) -> str:
+        """One line per module."""
+        total = self.table["study"].nunique()
+        lines = []
+        for module, part in self.table.groupby("module", sort=True):
+            own = part.loc[part["verdict"] == REPLICATED, "study"].tolist()
+            more = f" ({', '.join(own)})" if own else ""
+            lines.append(f"module {int(str(module)) + 1}: replicated in {len(own)} of {total} studies left out{more}")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return self.verdict
+
+
+def leave_one_study_out(
+    model: Any, X: Any, *, covariates: Any = None, n_draws: int = 1000, random_state: RandomState = None
+) -> LeftOut:
+    """Fit without each study in turn, and look for the modules in the study that was left out.
+
+    The modules of the other studies are matched one to one to those of the whole fit by the correlation of their scores
+    in the other studies, and :func:`netbic.replicate` judges them in the study that was not used. A module that only
+    one study has is not found without it, and not replicated in the others.
+
+    Parameters
+    ----------
+    model : SparseGraphSVD
+        Fitted with `studies`; one clone of it per study is fitted (with a third more modules).
+    X : array, DataFrame or sparse matrix
+        The same data (stacked: for a dict, `netbic.stack_studies(...).X`).
+    covariates : as for `SparseGraphSVD.fit`, optional
+        Needed if the model was fitted with covariates. Their effects are removed from the studies of each fit.
+    n_draws : int
+        Random sets of genes per module.
+    random_state : None, int or numpy.random.Generator
+
+    Examples
+    --------
+    >>> import netbic
+    >>> simulated = netbic.simulate.studies((60, 80, 100), 400, lives=((0, 1, 2), (1,)), random_state=0)
+    >>> model = netbic.SparseGraphSVD(2, n_columns=50, scale=True).fit(simulated.X, studies=simulated.studies)
+    >>> print(netbic.leave_one_study_out(model, simulated.X, random_state=0))
+    module 1: replicated in 3 of 3 studies left out (study_1, study_2, study_3)
+    module 2: replicated in 0 of 3 studies left out
+    """
+    model = fitted_model(model)
+    if model.study_scaling_ is None:
+        raise InputError("the model was fitted to one study: fit it with `studies`, one label per sample", ["studies"])
+    check_same_data(model, X)
+    check_in_memory(X, "a study is left out of data in memory")
+    check_count("n_draws", n_draws)
+    fits = _Fits(model, X, np.asarray(own_studies(model)), _table_of(model, X, covariates), n_draws)
+    generator, names = np.random.default_rng(random_state), model.study_scaling_.names
+    table = pd.concat([fits.without(name, generator).assign(study=name) for name in names])
+    return LeftOut(table.sort_values("module", kind="stable", ignore_index=True)[_COLUMNS])
+
+
+def _table_of(model: SparseGraphSVD, X: Any, covariates: Any) -> pd.DataFrame | None:
+    """The covariates in the order of the samples; an error unless they are given where the fit had some."""
+    if bool(covariate_names(model)) != (covariates is not None):
+        had = "with" if covariate_names(model) else "without"
+        raise InputError(f"the model was fitted {had} covariates: give the same ones (`covariates`)", ["covariates"])
+    return None if covariates is None else as_table(covariates, int(X.shape[0]), axis_names(X)[0])[0]
+
+
+@dataclass(frozen=True)
+class _Fits:
+    """A model of several studies, and its data."""
+
+    model: SparseGraphSVD
+    X: Any
+    labels: Array
+    covariates: pd.DataFrame | None
+    n_draws: int
+
+    def without(self, study: str, generator: np.random.Generator) -> pd.DataFrame:
+        """A row per module: the module of the other studies, judged in the study that was left out."""
+        kept, rows = self.labels != study, self.X.iloc if isinstance(self.X, pd.DataFrame) else self.X
+        others, n_modules = self._refitted(rows[np.flatnonzero(kept)], kept), self.model.n_components_
+        scores = self._correlations(others, kept)
+        partner = partners(scores)
+        found = np.array([scores[k, other] if other >= 0 else 0.0 for k, other in enumerate(partner)])
+        judged = replicate(others, rows[np.flatnonzero(~kept)], n_draws=self.n_draws, random_state=generator).table
+        table = judged.reindex(partner).assign(module=np.arange(n_modules), score=found).reset_index(drop=True)
+        unlike = found < _SIMILAR
+        table.loc[unlike, ["verdict", "reason"]] = NOT_FOUND, "The other studies have no module with similar scores."
+        table.loc[unlike, ["ratio", "q", "sign_agreement"]] = np.nan
+        return table
+
+    def _refitted(self, X: Any, kept: Bools) -> SparseGraphSVD:
+        """The model, fitted to the other studies: with further modules, because their order may differ."""
+        n_modules, labels = self.model.n_components, self.labels[kept]
+        if self.model.row_graph is not None:
+            raise InputError("studies cannot be left out of a graph of the samples: fit without `row_graph`")
+        made: SparseGraphSVD = clone(self.model)
+        made.set_params(n_components=n_modules + max(_FURTHER, n_modules // 3), verbose=0)
+        if self.model.n_rows is not None:
+            made.set_params(n_rows=max(1, round(self.model.n_rows * kept.mean())))
+        given: dict[str, Any] = {"studies": labels} if len(set(labels.tolist())) > 1 else {}
+        if self.covariates is not None:
+            given["covariates"] = self.covariates[kept]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # given by the whole fit already, as about modules that repeat others
+            made.fit(X, **given)
+        return made
+
+    def _correlations(self, others: SparseGraphSVD, kept: Bools) -> Floats:
+        """|correlation| of the scores of both models in the other studies."""
+        both = copy.copy(self.model)
+        both.components_ = np.vstack([self.model.components_, others.components_])
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "X (has feature names|does not have valid)")
+            scores = module_scores(both, self.X)[kept].T
+        n_modules = self.model.n_components_
+        return np.abs(correlation(scores[:n_modules], scores[n_modules:]))

@@ -1,0 +1,49 @@
+"""Leave one study out: shared modules are found without each study and hold in it, private ones are not."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+import netbic
+
+
+@pytest.fixture(scope="module")
+def simulated():
+    lives = ((0, 1, 2), (0, 2), (1,))
+    return netbic.simulate.studies((60, 80, 100), 300, lives=lives, module_genes=30, background=0.0, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def model(simulated):
+    return netbic.SparseGraphSVD(3, n_columns=30, scale=True).fit(simulated.X, studies=simulated.studies)
+
+
+def test_modules_replicate_where_they_live_and_another_study_has_them(simulated, model):
+    found = netbic.leave_one_study_out(model, simulated.X, random_state=0)
+    planted = netbic.simulate.recovery(model.columns_, simulated.genes)
+    assert (planted["f1"] > 0.8).all()
+    for row in planted.itertuples():
+        own = found.table[found.table["module"] == row.found]
+        lives = simulated.lives[row.planted]
+        expected = lives & (lives.sum() > 1)
+        np.testing.assert_array_equal(own["verdict"] == "replicated", expected)
+        assert found.counts[row.found] == expected.sum()
+    private = found.table[found.table["module"] == planted["found"][2]].set_index("study")
+    assert private.loc["study_2", "verdict"] == "not found without it"
+    assert "3 of 3 studies left out" in repr(found)
+
+
+def test_sparse_data_and_covariates(simulated, model):
+    sparse = netbic.SparseGraphSVD(3, n_columns=30, scale=True)
+    sparse.fit(sp.csr_array(simulated.X.to_numpy()), studies=simulated.studies)
+    one = netbic.leave_one_study_out(model, simulated.X, random_state=0).table
+    two = netbic.leave_one_study_out(sparse, sp.csr_array(simulated.X.to_numpy()), random_state=0).table
+    np.testing.assert_array_equal(one["verdict"], two["verdict"])
+    table = pd.DataFrame({"age": np.random.default_rng(0).normal(size=len(simulated.X))}, index=simulated.X.index)
+    given = netbic.SparseGraphSVD(3, n_columns=30, scale=True)
+    given.fit(simulated.X, studies=simulated.studies, covariates=table)
+    found = netbic.leave_one_study_out(given, simulated.X, covariates=table, random_state=0).table
+    assert (found["verdict"] == "replicated").sum() == (one["verdict"] == "replicated").sum()
+    with pytest.raises(netbic.InputError, match="with covariates"):
+        netbic.leave_one_study_out(given, simulated.X)
