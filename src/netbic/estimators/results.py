@@ -14,7 +14,7 @@ from netbic.estimators.diagnostics import diagnostics_table
 from netbic.estimators.projection import explained
 from netbic.operators import Corrected
 from netbic.penalties import Choice
-from netbic.solver import Module
+from netbic.solver import Module, Vector
 
 if TYPE_CHECKING:
     from netbic.estimators.estimator import SparseGraphSVD
@@ -37,11 +37,10 @@ def store_modules(
     `data` is the matrix before smoothing; `scores` are the products Xv with the matrix itself, if they are known.
     """
     n, p = operator.shape
-    left = np.array([module.u.full() for module in modules]).reshape(len(modules), n)
-    right = np.array([module.v.full() for module in modules]).reshape(len(modules), p)
+    left, right = _stacked(n, [module.u for module in modules]), _stacked(p, [module.v for module in modules])
     model.n_components_ = len(modules)
     model.left_vectors_ = np.ascontiguousarray(left.T, dtype=dtype)
-    model.components_ = right.astype(dtype)
+    model.components_ = right.astype(dtype, copy=False)  # no second copy of what may be a large array
     model.singular_values_ = np.array([module.d for module in modules], dtype=dtype)
     model.rows_, model.columns_ = left != 0, right != 0
     model.objectives_ = [module.objectives for module in modules]
@@ -53,11 +52,19 @@ def store_modules(
         products = operator.products([(module.v.support, module.v.values) for module in modules])
     else:
         products = np.array(scores).reshape(len(modules), n)
-    model.diagnostics_ = diagnostics_table(modules, products)
+    model.diagnostics_ = diagnostics_table(modules, products, model.rows_, model.columns_)
     model.regressed_out_ = _regressed_out(modules)
     if data is not operator:  # models with and without smoothing explain the same data
         products = data.products([(module.v.support, module.v.values) for module in modules])
     model.explained_variance_ratio_ = explained(right, products) / max(data.squared_norm, np.finfo(float).tiny)
+
+
+def _stacked(size: int, vectors: Sequence[Vector]) -> Floats:
+    """Vectors as the rows of an array."""
+    rows = np.zeros((len(vectors), size))
+    for row, vector in zip(rows, vectors, strict=True):
+        row[vector.support] = vector.values
+    return rows
 
 
 def _regressed_out(modules: list[Module]) -> Bools:
