@@ -40,3 +40,4 @@ from netbic.files.staging import is_empty as is_empty
 from netbic.files.staging import remove_stale_files as remove_stale_files
 from netbic.files.staging import remove_stale_scratch as remove_stale_scratch
 from netbic.files.staging import scratch_folder as scratch_folder
+from netbic.files.user_cache import cached_text as cached_text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import io
 from functools import cache
 from types import ModuleType
@@ -15,6 +16,7 @@ from netbic.arrays import Array, Bools, Floats
 from netbic.enrichment import DEFAULT_LEVEL
 from netbic.errors import import_optional
 from netbic.estimators import SparseGraphSVD
+from netbic.files import cached_text
 
 _BLUE, _ORANGE = "#0072B2", "#D55E00"
 _VERDICTS = {"strong": "#00805B", "moderate": _BLUE, "repeats": "#9A6FB0", "doubtful": _ORANGE, "unknown": "#8A8F94"}
@@ -38,7 +40,9 @@ class Chart(NamedTuple):
 @cache
 def library() -> str:
     """Vega as one script, which raises the event `vega-ready`. Bundling takes seconds, so the result is cached."""
-    return str(_convert().javascript_bundle(_READY))
+    convert = _convert()
+    version = f"{convert.__version__}-{hashlib.sha256(_READY.encode()).hexdigest()[:12]}"
+    return cached_text(f"vega-{version}.js", lambda: str(convert.javascript_bundle(_READY)))
 
 
 def charts(

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.optimize import nnls
 from sklearn.base import clone
 
+from netbic.arrays import Floats
 from netbic.estimators import SparseGraphSVD
 from netbic.selection.grid import Grid, points_of
 
@@ -89,13 +90,13 @@ class FitTimes:
         """The time that fits of these points take, one after another; at least one fit has been measured."""
         return float(self._by_point()[list(points)].sum())
 
-    def _by_point(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    def _by_point(self) -> Floats:
         measured = self._counts > 0
         means = self._sums[measured] / self._counts[measured]
         # Relative errors count, since the slowest settings are not all there is.
         terms = np.column_stack([np.ones(len(self._works)), self._works])
         weights = 1 / np.maximum(means, _SHORTEST)
         (a, b), _ = nnls(terms[measured] * weights[:, None], means * weights)
-        times = a + b * self._works
+        times: Floats = a + b * self._works
         times[measured] = means
         return times

@@ -173,21 +173,33 @@ def tune(
         search.check(points)
         settings: dict[str, JsonValue] = {"criterion": criterion, "n_folds": n_folds}
         saved = Checkpoint(checkpoint, task_of("tuning", settings, models, values, seed, design), _decoded)
-        outcomes, times = dict(saved.entries), FitTimes(search.works)
-        for fold, point, outcome, seconds in search.run(frozenset(outcomes), executor):
-            outcomes[point, fold] = outcome
-            saved.append([point, fold, *outcome])
-            times.add(point, seconds)
-            if progress is not None:
-                progress(len(outcomes), len(models) * len(search.splits))
-            if durations is not None:
-                durations(times.spent, times.expected(fit[0] for fit in search.fits if fit not in outcomes))
+        outcomes = _all_outcomes(search, executor, saved, progress, durations)
     results = _results(points, outcomes, len(search.splits))
     index = choice(results, models, rule)
     fitted = fitted_to(clone(model).set_params(**points[index]), X, covariates_of(model, X, covariates))
     text, unidentified = verdict(results, index, values.shape, criterion)
     score = float(results["mean_test_score"][index])
     return Tuning(points[index], index, score, fitted, results, text, unidentified)
+
+
+def _all_outcomes(
+    search: _Search,
+    executor: FitExecutor,
+    saved: Checkpoint[tuple[tuple[int, int], Outcome]],
+    progress: Progress | None,
+    durations: Durations | None,
+) -> dict[tuple[int, int], Outcome]:
+    """The outcome of every fit, by point and fold: those of the checkpoint, and others, which are appended to it."""
+    outcomes, times = dict(saved.entries), FitTimes(search.works)
+    for fold, point, outcome, seconds in search.run(frozenset(outcomes), executor):
+        outcomes[point, fold] = outcome
+        saved.append([point, fold, *outcome])
+        times.add(point, seconds)
+        if progress is not None:
+            progress(len(outcomes), len(search.fits))
+        if durations is not None:
+            durations(times.spent, times.expected(fit[0] for fit in search.fits if fit not in outcomes))
+    return outcomes
 
 
 def _check_options(model: object, criterion: str, n_folds: int, rule: str) -> None:
