@@ -111,6 +111,22 @@ def test_the_start_of_processes_does_not_count_as_time_of_steps(clock):
     assert schedule.left().expected == pytest.approx(3 * 80, rel=0.1)
 
 
+def test_measured_work_needs_no_pace(clock):
+    """Two processes; before a fit is reported, the time that the first one takes is all that is known."""
+    stages = {"a": Stage("fits", 0.5, 20.0, startup=4.0, measured=True, first=0.05), "b": Stage("last", 1.0)}
+    schedule = Schedule(stages, clock)
+    schedule.update("a", 0.0, 20.0)
+    assert schedule.left().expected == pytest.approx(4 + 10 + 1)
+    clock.now += 4  # 4 seconds are not yet 5% of the work: there are at least 80
+    assert schedule.left().expected == pytest.approx(40 + 1)
+    schedule.update("a", 4.0, 104.0)  # this fit was made while processes started
+    assert schedule.left().expected == pytest.approx(50 + 1)
+    clock.now += 10
+    assert schedule.left().expected == pytest.approx(40 + 1)
+    schedule.update("a", 22.0, 62.0)  # the others are faster than expected
+    assert schedule.left().expected == pytest.approx(20 + 1)
+
+
 def test_what_is_expected_of_later_stages_can_be_replaced(clock):
     schedule = Schedule({"a": Stage("first", 1.0), "b": Stage("second", 100.0)}, clock)
     schedule.update("a", 0, 1)
@@ -163,10 +179,11 @@ def test_a_silent_command_starts_no_thread(capsys):
 
 def test_stages_follow_the_size_of_the_data():
     small, large = Fitting(100, 1000, 5), Fitting(1000, 1000, 5)
-    for part, given in (("choices", (True,)), ("tuning", (100, 5)), ("modules", ())):
+    for part, given in (("choices", (True,)), ("tuning", (100, 0.1)), ("modules", ())):
         stages = [getattr(size, part)(*given) for size in (small, large)]
         assert list(stages[0]) == list(stages[1])
-        assert all(stages[1][key].seconds == pytest.approx(10 * stages[0][key].seconds) for key in stages[0])
+        seconds = [{key: stage.seconds * stage.steps for key, stage in each.items()} for each in stages]
+        assert all(seconds[1][key] == pytest.approx(10 * seconds[0][key]) for key in stages[0])
     assert "graph" not in small.choices(has_graph=False)
     assert list(small.results(0, report=False)) == ["tables"]
 

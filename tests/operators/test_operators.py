@@ -242,7 +242,9 @@ def test_quantities_that_are_not_products(make, center):
     np.testing.assert_allclose(columns, (X**2).sum(axis=0), rtol=1e-12)
     assert operator.largest_entry() == np.unravel_index(X.argmax(), X.shape)
     vector = generator.standard_normal(20)
-    np.testing.assert_allclose(operator.normal(vector), X.T @ (X @ vector), atol=1e-11)
+    product, image = operator.normal(vector)
+    np.testing.assert_allclose(product, X.T @ (X @ vector), atol=1e-11)
+    np.testing.assert_allclose(image, X @ vector, atol=1e-12)
     supports = [np.array([2, 5, 11]), np.arange(20)]
     products = operator.products([(support, vector[support]) for support in supports])
     np.testing.assert_allclose(products, [X[:, one] @ vector[one] for one in supports], atol=1e-12)

@@ -53,6 +53,20 @@ def test_more_columns_than_rows(parameters):
     assert_same(model(**parameters).fit(X), model(**parameters).fit(da.from_array(X, chunks=(25, -1))))
 
 
+@pytest.fixture
+def by_passes(monkeypatch):
+    """Starts are computed as for a matrix with two long sides: by passes over X, not exactly."""
+    monkeypatch.setattr("netbic.solver.starts._GRAM_SIZE", 10)
+    monkeypatch.setattr("netbic.solver.starts._EXACT_WORK", 0)
+
+
+@all_parameters
+def test_starts_by_passes(parameters, by_passes):
+    """Rows and columns are packed together before a module is searched for."""
+    assert_same(model(**parameters).fit(DENSE), model(**parameters).fit(da.from_array(DENSE, chunks=(70, -1))))
+    assert_same(model(**parameters).fit(sp.csr_array(COUNTS)), model(**parameters).fit(sparse_blocks(COUNTS, 70)))
+
+
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.integers(1, 299), max_size=12, unique=True))
 def test_any_heights(cuts):
@@ -143,6 +157,17 @@ def test_passes_are_counted(streamed):
     fitted = model().fit(counted(da.from_array(DENSE, chunks=(60, -1)), loads))
     assert len(loads) == pytest.approx(5 * fitted.passes_)
     assert 5 < fitted.passes_ < 60
+
+
+def test_a_clear_module_takes_one_pass_after_its_start(streamed, by_passes, monkeypatch):
+    """One for the summary, those of the start, and one that packs the rows and the columns together."""
+    X = np.random.default_rng(0).standard_normal((400, 300))
+    X[:30, :20] += 3.0
+    starts, normal = [], ChunkedOperator.normal
+    monkeypatch.setattr(ChunkedOperator, "normal", lambda self, *given: starts.append(1) or normal(self, *given))
+    fitted = netbic.SparseGraphSVD(1, n_rows=30, n_columns=20).fit(da.from_array(X, chunks=(80, -1)))
+    assert fitted.rows_[0, :30].all()
+    assert fitted.passes_ == 1 + len(starts) + 1
 
 
 def test_kept_blocks_are_loaded_once():

@@ -209,15 +209,29 @@ def test_a_subspace_is_compressed_when_a_block_does_not_fit():
     A = generator.standard_normal((40, 40))
     A = A @ A.T
     subspace = Subspace(generator.standard_normal((4, 40)), 10, 5)
-    value, vector = subspace.leading(lambda Q: A @ Q, 1e-6, 60)
+    value, vector, _ = subspace.leading(lambda Q: (A @ Q, None), 1e-6, 60)
     assert subspace.size <= 10
     assert value == pytest.approx(np.linalg.eigvalsh(A)[-1], rel=1e-6)
     assert np.linalg.norm(A @ vector - value * vector) <= 1e-5 * value
     partly = Subspace(generator.standard_normal((4, 40)), 10, 5)
-    partly._add(np.eye(40)[:7], lambda Q: A @ Q)
+    partly._add(np.eye(40)[:7], lambda Q: (A @ Q, None))
     partly._compress()
     assert partly.size == 5
     np.testing.assert_allclose(partly._products[:5], partly._basis[:5] @ A, atol=1e-10)
+
+
+def test_a_subspace_keeps_the_products_of_the_matrix_with_its_directions():
+    """Also after it was compressed and the matrix was deflated."""
+    generator = np.random.default_rng(8)
+    X = generator.standard_normal((60, 40))
+    subspace = Subspace(generator.standard_normal((4, 40)), 10, 5, image_size=60)
+    for _ in range(3):
+        _, vector, image = subspace.leading(lambda Q, X=X: (X.T @ (X @ Q), X @ Q), 1e-3, 5)
+        np.testing.assert_allclose(image, X @ vector, atol=1e-5)
+        left, right = generator.standard_normal(60), generator.standard_normal(40)
+        subspace.deflate(X.T @ left - 0.5 * (left @ left) * right, right)
+        subspace.deflate_images(left, right)
+        X = X - np.outer(left, right)
 
 
 def test_the_exact_start_of_single_precision_data_with_two_long_sides(monkeypatch):

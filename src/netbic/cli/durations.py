@@ -21,7 +21,7 @@ _SMOOTHING_FITS = 7  # of cross-validation, in units of a fit
 _GRAPH_FITS, _MOST_GRAPH_FITS = 22, 420  # 10 if the graph is clearly no better than none, about 65 if it helps
 _FOLD = 1.8  # a fit to a fold and its score, in units of a fit
 _TUNED = 2.5  # a fit of a tuning, many of which keep most genes, in units of a fit
-_BATCHES = 4  # of a fold, for each of several processes
+_TRAINING = 0.8  # share of the samples that a fit of a tuning has
 _SEARCH = 2.0  # the fit whose modules are written, with diagnostics, in units of a fit
 _PAIR = 2.2  # a pair of halves, in units of a fit
 _WRITING, _TABLES = 0.3, 1.5e-7  # seconds, and further ones per entry of X
@@ -82,12 +82,16 @@ class Fitting:
         most = (_COPIES + _RESIDUAL) * self.n_modules
         return Stage("choosing the number of modules", seconds, steps, most, self.n_threads)
 
-    def tuning(self, n_fits: int, n_folds: int) -> dict[str, Stage]:
-        """Stages of `selection.tune`; processes report several fits to a fold at once."""
-        seconds, batch = _TUNED * self.fit(0.8) / self.n_threads, n_fits / (_BATCHES * n_folds)
-        at_once, startup = (max(1, int(batch)), STARTUP) if self.n_threads > 1 else (1, 0.0)
-        fits = Stage("fitting settings to folds", seconds, n_fits, 0, at_once, startup)
-        return {"fits": fits, "last": Stage("fitting the chosen setting", self.fit())}
+    def tuning(self, n_fits: int, slowest: float, seconds: float | None = None) -> dict[str, Stage]:
+        """Stages of `selection.tune`, with `n_fits` to make; `seconds` is the time of one, when it is known.
+
+        `slowest` is the share of the fit that is made first. Processes are started, unless there is one.
+        """
+        seconds = _TUNED * self.fit(_TRAINING) if seconds is None else seconds
+        startup = STARTUP if self.n_threads > 1 else 0.0
+        pace, steps = 1 / self.n_threads, seconds * n_fits
+        fits = Stage("fitting settings to folds", pace, steps, startup=startup, measured=True, first=slowest)
+        return {"fits": fits, "last": Stage("fitting the chosen setting", seconds / _TRAINING)}
 
     def modules(self, seconds: float | None = None) -> dict[str, Stage]:
         """The search; `seconds` is the time that a similar fit took."""

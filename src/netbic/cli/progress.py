@@ -43,6 +43,12 @@ class Stage:
     startup : float
         Expected time before the first steps, for example until other processes have started; it does not count as
         time of the steps. A stage without steps (`seconds` is 0) tells nothing about the pace of others.
+    measured : bool
+        Whether steps are seconds of work, which was measured where it was done or is expected from such measurements:
+        then the pace is known.
+    first : float
+        Share of such a stage that is done when it is first reported, if that is known; as long as nothing is reported,
+        this says how long the stage takes at least.
     """
 
     name: str
@@ -51,6 +57,8 @@ class Stage:
     most: float = 0
     parallel: int = 1
     startup: float = 0.0
+    measured: bool = False
+    first: float = 0.0
 
 
 class Left(NamedTuple):
@@ -113,7 +121,7 @@ class Schedule:
         self._spent = self._expected = 0.0  # in finished stages, and what was expected for the steps done in them
         self._share = 0.0  # largest so far: it does not decrease
         self._key, self._stage, self._begun, self._pace = "", Stage("starting", 0.0), clock(), 1.0
-        self._reported = clock()
+        self._reported = self._entered = clock()
         self._reached = 0  # stages that have begun; one of them may begin again
         self._done = self._before = 0.0  # steps of the current stage, and those of them that were done before
 
@@ -131,17 +139,18 @@ class Schedule:
             self._begin(key, done)
         before, self._done, self._reported = self._stage, done, self._clock()
         # Fewer steps than expected are known in the beginning, e.g. those of a first comparison.
-        steps = total if done >= total else max(total, before.steps)
-        self._stage = replace(before, steps=steps, most=max(before.most, steps))
+        known = done >= total or before.measured
+        steps = total if known else max(total, before.steps)
+        self._stage = replace(before, steps=steps, most=steps if before.measured else max(before.most, steps))
 
     def _begin(self, key: str, done: float) -> None:
         now, own = self._clock(), self._stage
-        if own.seconds:
+        if own.seconds and not own.measured:
             self._spent += max(0.0, now - self._begun)
             self._expected += own.seconds * (self._done - self._before if self._done else own.steps)
         self._pace = _blended(1.0, self._spent, self._expected)
         self._stage = self._stages.get(key, Stage(key, 0.0))
-        self._key, self._begun, self._before = key, now + self._stage.startup, done
+        self._key, self._entered, self._begun, self._before = key, now, now + self._stage.startup, done
         if key in self._later():
             self._reached = 1 + list(self._stages).index(key)
 
@@ -155,12 +164,18 @@ class Schedule:
     def left(self) -> Left:
         """The time that is left."""
         now, own = self._clock(), self._stage
+        if own.first and not self._done:
+            own = replace(own, steps=max(own.steps, (now - self._entered) / own.first))
         elapsed, done = max(0.0, now - self._begun), self._done - self._before
         since = max(0.0, now - max(self._begun, self._reported))
-        in_progress = min(own.parallel, own.steps - self._before - done)
-        done += min(since / max(self._pace * own.seconds, 1e-9), _ALMOST * in_progress)
-        pace = _blended(1.0, self._spent + elapsed * (own.seconds > 0), self._expected + own.seconds * done)
-        step = own.seconds * _blended(pace, elapsed, own.seconds * done)
+        in_progress = own.steps - self._before - done
+        if own.measured:
+            pace, step = self._pace, own.seconds
+            done += min(since / step, _ALMOST * in_progress)
+        else:
+            done += min(since / max(self._pace * own.seconds, 1e-9), _ALMOST * min(own.parallel, in_progress))
+            pace = _blended(1.0, self._spent + elapsed * (own.seconds > 0), self._expected + own.seconds * done)
+            step = own.seconds * _blended(pace, elapsed, own.seconds * done)
         later = [self._stages[key] for key in self._later()]
         rest = step * (own.steps - self._before - done)
         rest += max(0.0, self._begun - now)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -108,9 +107,14 @@ class TuningOptions:
         default = netbic.selection.default_grid(model, shape)
         return default | {name: values for name, values in given.items() if values is not None}
 
+    @property
+    def n_folds(self) -> int:
+        """Number of fits of each setting."""
+        return 1 if self.criterion == "bic" else self.folds
+
     def n_fits(self, grid: dict[str, list[Any]]) -> int:
         """Number of fits of the whole grid."""
-        return math.prod(map(len, grid.values())) * (1 if self.criterion == "bic" else self.folds)
+        return math.prod(map(len, grid.values())) * self.n_folds
 
     @property
     def n_processes(self) -> int:
@@ -261,11 +265,17 @@ def _tuned(
     parameters = asked.parameters() | {"checkpoint": checkpoint, "covariates": covariates}
     try:
         size = Fitting(*study.expression.shape, asked.modules, asked.n_processes)
-        n_fits, known = asked.n_fits(grid), _n_entries(checkpoint)
-        with client_of(asked.dask), Progress(size.tuning(n_fits, asked.folds), silent) as progress:
-            progress.update("fits", known, n_fits)
-            parameters["progress"] = partial(progress.update, "fits")
-            return netbic.selection.tune(model, study.X, grid, **parameters)
+        n_fits = asked.n_fits(grid) - _n_entries(checkpoint)
+        slowest = netbic.selection.largest_share(model, grid, study.expression.shape) / asked.n_folds
+        stages = size.tuning(n_fits, slowest)
+        with client_of(asked.dask), Progress(stages, silent) as progress:
+            progress.update("fits", 0.0, stages["fits"].steps)
+
+            def durations(spent: float, left: float) -> None:
+                progress.update("fits", spent, spent + left)
+                progress.expect(size.tuning(n_fits, slowest, (spent + left) / n_fits))
+
+            return netbic.selection.tune(model, study.X, grid, durations=durations, **parameters)
     except netbic.storage.CheckpointMismatch as problem:
         remedy = "use the same options, choose another folder, or use --force to start again"
         raise click.ClickException(in_genes(f"{problem.problem}: {remedy}")) from None

@@ -26,11 +26,13 @@ _LISTED = 5  # names in a warning
 _FEWEST = 4  # modules from which on it means something to lead half of them
 
 
-def diagnostics_table(modules: Sequence[Module], scores: Floats) -> pd.DataFrame:
-    """The table `diagnostics_` of a model; `scores` are the products Xv, a row per module."""
-    vectors = [module.v.full() for module in modules]
-    supports, samples = [vector != 0 for vector in vectors], [module.u.full() != 0 for module in modules]
-    recurrent = recurrent_features(vectors)
+def diagnostics_table(modules: Sequence[Module], scores: Floats, samples: Bools, supports: Bools) -> pd.DataFrame:
+    """The table `diagnostics_` of a model.
+
+    `scores` are the products Xv, a row per module; `samples` and `supports` say which rows and columns it has.
+    """
+    leaders = [_leading(module.v.support, module.v.values) for module in modules]
+    recurrent = _recurrent(leaders)
     rows = []
     for number, module in enumerate(modules):
         repeats, largest = most_similar(scores[number], scores[:number])
@@ -40,7 +42,7 @@ def diagnostics_table(modules: Sequence[Module], scores: Floats) -> pd.DataFrame
             # Two modules that keep all samples have the same ones, whatever their scores are.
             overlaps = jaccard(supports[number], supports[repeats]), np.nan if np.all(both) else jaccard(*both)
         graph = module.graph_weight, module.worst_rank, module.by_data_alone
-        leading = int(np.isin(leading_features(vectors[number]), recurrent).sum())
+        leading = int(np.isin(leaders[number], recurrent).sum())
         earlier = repeats if largest >= REPEATED else -1
         rows.append((number, *graph, leading, earlier, largest, *overlaps))
     return pd.DataFrame(rows, columns=["module", *DIAGNOSTIC_NUMBERS])
@@ -60,16 +62,25 @@ def diagnostics_from(numbers: Floats | None, n_modules: int) -> pd.DataFrame:
 def leading_features(vector: Floats) -> Indices:
     """Positions of the ten largest absolute entries of a vector that are not zero, largest first."""
     kept = np.flatnonzero(vector)
-    leading: Indices = kept[np.argsort(-np.abs(vector[kept]), kind="stable")[:_LEADING]]
+    return _leading(kept, vector[kept])
+
+
+def _leading(support: Indices, values: Floats) -> Indices:
+    """The same for a vector given by its non-zero entries."""
+    leading: Indices = support[np.argsort(-np.abs(values), kind="stable")[:_LEADING]]
     return leading
 
 
 def recurrent_features(vectors: Sequence[Floats]) -> Indices:
     """Features among the ten leading ones of at least half of the modules (none if there are fewer than four)."""
-    if len(vectors) < _FEWEST:
+    return _recurrent([leading_features(vector) for vector in vectors])
+
+
+def _recurrent(leaders: Sequence[Indices]) -> Indices:
+    """Features that lead at least half of the modules, given the leading features of each."""
+    if len(leaders) < _FEWEST:
         return np.empty(0, dtype=np.intp)
-    counts = np.bincount(np.concatenate([leading_features(vector) for vector in vectors]))
-    return np.flatnonzero(2 * counts >= len(vectors))
+    return np.flatnonzero(2 * np.bincount(np.concatenate(leaders)) >= len(leaders))
 
 
 def recurrence(components: Array, names: Array | None) -> str | None:

@@ -14,7 +14,7 @@ from netbic.estimators.diagnostics import diagnostics_table
 from netbic.estimators.projection import explained
 from netbic.operators import Corrected
 from netbic.penalties import Choice, Penalty
-from netbic.solver import Module
+from netbic.solver import Module, Vector
 
 if TYPE_CHECKING:
     from netbic.estimators.estimator import SparseGraphSVD
@@ -38,11 +38,10 @@ def store_modules(
     `data` is the matrix before smoothing; `scores` are the products Xv with the matrix itself, if they are known.
     """
     n, p = operator.shape
-    left = np.array([module.u.full() for module in modules]).reshape(len(modules), n)
-    right = np.array([module.v.full() for module in modules]).reshape(len(modules), p)
+    left, right = _stacked(n, [module.u for module in modules]), _stacked(p, [module.v for module in modules])
     model.n_components_ = len(modules)
     model.left_vectors_ = np.ascontiguousarray(left.T, dtype=dtype)
-    model.components_ = right.astype(dtype)
+    model.components_ = right.astype(dtype, copy=False)  # no second copy of what may be a large array
     model.singular_values_ = np.array([module.d for module in modules], dtype=dtype)
     model.rows_, model.columns_ = left != 0, right != 0
     model.objectives_ = [module.objectives for module in modules]
@@ -55,7 +54,7 @@ def store_modules(
         products = operator.products([(module.v.support, module.v.values) for module in modules])
     else:
         products = np.array(scores).reshape(len(modules), n)
-    model.diagnostics_ = diagnostics_table(modules, products)
+    model.diagnostics_ = diagnostics_table(modules, products, model.rows_, model.columns_)
     model.groups_ = groups_table(())
     model.regressed_out_ = _regressed_out(modules)
     if data is not operator:  # models with and without smoothing explain the same data
@@ -75,6 +74,14 @@ def groups_table(rows: Iterable[tuple[int, str, str, int, float]]) -> pd.DataFra
     """The table of the groups of all modules."""
     types = dict(zip(_GROUP_COLUMNS, (np.int64, object, object, np.int64, np.float64), strict=True))
     return pd.DataFrame(list(rows), columns=_GROUP_COLUMNS).astype(types)
+
+
+def _stacked(size: int, vectors: Sequence[Vector]) -> Floats:
+    """Vectors as the rows of an array."""
+    rows = np.zeros((len(vectors), size))
+    for row, vector in zip(rows, vectors, strict=True):
+        row[vector.support] = vector.values
+    return rows
 
 
 def _regressed_out(modules: list[Module]) -> Bools:

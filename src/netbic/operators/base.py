@@ -66,6 +66,7 @@ class DataOperator(ABC):
     """
 
     can_be_cut: ClassVar[bool] = False  # whether `submatrix` reads no more than the rows or columns that it needs
+    prefetches: ClassVar[bool] = False  # whether `prefetch` makes the products that follow faster
 
     def __init__(self, shape: tuple[int, int], dtype: DTypeLike = np.float64) -> None:
         if len(shape) != 2 or not all(isinstance(size, Integral) and size >= 0 for size in shape):
@@ -136,8 +137,8 @@ class DataOperator(ABC):
     def reset_cache(self) -> None:  # noqa: B027
         """Make the products that follow independent, to the last bit, of those computed before."""
 
-    def prefetch(self, columns: Indices) -> None:  # noqa: B027
-        """Prepare for products with vectors that are zero outside these columns."""
+    def prefetch(self, columns: Indices, rows: Indices | None = None) -> None:  # noqa: B027
+        """Prepare for products with vectors that are zero outside these columns or, on the left, these rows."""
 
     def prefetch_hint(self, axis: str, scores: Floats) -> None:  # noqa: B027
         """Receive scores of all "rows" or "columns": those with large absolute scores are likely to be read next."""

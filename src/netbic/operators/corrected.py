@@ -83,9 +83,18 @@ class Corrected:
         """Make the products that follow independent, to the last bit, of those computed before."""
         self._base.reset_cache()
 
-    def prefetch(self, columns: Indices) -> None:
-        """Prepare for products with vectors that are zero outside these columns."""
-        self._base.prefetch(columns)
+    @property
+    def prefetches(self) -> bool:
+        """Whether `prefetch` makes the products that follow faster."""
+        return self._base.prefetches
+
+    def prefetch(self, columns: Indices, rows: Indices | None = None) -> None:
+        """Prepare for products with vectors that are zero outside these columns or, on the left, these rows."""
+        self._base.prefetch(columns, rows)
+
+    def prefetch_hint(self, axis: str, scores: Floats) -> None:
+        """Receive scores of all "rows" or "columns": those with large absolute scores are likely to be read next."""
+        self._base.prefetch_hint(axis, scores)
 
     def matvec(self, support: Indices, values: Floats) -> Floats:
         """Product with a supported vector on the right."""
@@ -122,8 +131,8 @@ class Corrected:
             product -= self._sparse_right.sum(self._sparse_left.inner(support, values))
         return product
 
-    def normal(self, vectors: Floats) -> Floats:
-        """The product of the matrix and its transpose with a dense vector, or with the columns of an array."""
+    def normal(self, vectors: Floats) -> tuple[Floats, Floats]:
+        """Y'Yv and Yv, for this matrix Y and a dense vector v, or several: the columns of an array."""
         every_row, every_column = (np.arange(size) for size in self.shape)
         scaled = vectors if self._factors is None else (vectors.T * self._factors).T
 
@@ -135,7 +144,7 @@ class Corrected:
         products, images = self._base.normal(scaled, correct)
         for product, image in zip(np.atleast_2d(products.T), np.atleast_2d(images.T), strict=True):
             self._less_on_columns(product, every_row, image)
-        return products
+        return products, images
 
     def products(self, vectors: Sequence[tuple[Indices, Floats]]) -> Floats:
         """Products with several supported vectors on the right, one row per vector."""

@@ -37,6 +37,7 @@ class ChunkedOperator(DataOperator):
     """
 
     can_be_cut = True
+    prefetches = True
 
     def __init__(self, blocks: RowBlocks) -> None:
         self.blocks = blocks
@@ -68,15 +69,34 @@ class ChunkedOperator(DataOperator):
         parts = self._executor.map(times_packed, self._column_packs, weights)
         return np.concatenate(self._executor.gather(parts))
 
-    def prefetch(self, columns: Indices) -> None:
-        """Pack these columns, in one pass, before products with some of them."""
+    def prefetch(self, columns: Indices, rows: Indices | None = None) -> None:
+        """Pack these columns, and these rows, in one pass, before products with some of them."""
         if self._has(columns) or not self._packs(columns.size, self.shape[1]):
             return
-        self._pack(self._lines_to_pack(columns, "columns"))
+        columns = self._lines_to_pack(columns, "columns")
+        if rows is None or not self._packs(rows.size, self.shape[0]):
+            self._pack(columns)
+        else:
+            self._pack_both(columns, self._lines_to_pack(rows, "rows"))
 
     def _pack(self, columns: Indices) -> None:
         """Pack these columns, and no others."""
         self._columns, self._column_packs = columns, self.blocks.map(columns_of, self._for_all(columns))
+
+    def _pack_both(self, columns: Indices, rows: Indices) -> None:
+        """Pack these columns and rows, and no others."""
+        own, every = self._split_rows(rows), range(self.blocks.n_blocks)
+        self._column_packs, self._row_packs = [], {}  # their memory is free before others are packed
+        packs = self.blocks.map(both_of, self._for_all(columns), own)
+        self._columns, self._column_packs = columns, self._executor.map(getitem, packs, [0 for _ in every])
+        of_rows = self._executor.map(getitem, packs, [1 for _ in every])
+        self._row_packs = {b: (own[b], of_rows[b]) for b in every if own[b].size}
+
+    def _split_rows(self, rows: Indices) -> list[Indices]:
+        """For each block, those of some (increasing) rows that it has, counted from its first row."""
+        bounds = self.blocks.bounds
+        parts = np.split(rows, np.searchsorted(rows, bounds[1:-1]))
+        return [part - first for part, first in zip(parts, bounds[:-1], strict=True)]
 
     def _has(self, columns: Indices) -> bool:
         """Whether these columns are packed."""
@@ -126,9 +146,8 @@ class ChunkedOperator(DataOperator):
         """The rows to pack of some blocks: the wanted rows, and those with the largest scores."""
         bounds = self.blocks.bounds
         wanted = np.concatenate([own + bounds[b] for b, own in zip(numbers, rows, strict=True)])
-        packed = self._lines_to_pack(wanted, "rows")
-        starts = np.searchsorted(packed, bounds)
-        return [packed[starts[b] : starts[b + 1]] - bounds[b] for b in numbers]
+        own = self._split_rows(self._lines_to_pack(wanted, "rows"))
+        return [own[b] for b in numbers]
 
     def _packs(self, count: int, among: int) -> bool:
         """Whether this number of lines is packed: if it is few, and little memory. Results do not depend on it."""
@@ -304,6 +323,11 @@ def normal_product(block: Matrix, v: Array, offsets: Floats) -> tuple[Floats, Fl
 def columns_of(block: Matrix, columns: Indices) -> Matrix:
     """Some columns, contiguous in memory."""
     return block[:, columns] if is_sparse(block) else np.asfortranarray(block[:, columns])
+
+
+def both_of(block: Matrix, columns: Indices, rows: Indices) -> tuple[Matrix, Matrix]:
+    """Some columns, and some rows, contiguous in memory."""
+    return columns_of(block, columns), block[rows]
 
 
 def times_packed(columns: Matrix, positions_and_values: tuple[Indices | None, Array]) -> Floats:

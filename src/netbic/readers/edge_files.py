@@ -194,7 +194,11 @@ def _column(frame: pd.DataFrame, at: int) -> Any:
     column = frame.iloc[:, at]
     if isinstance(column.dtype, pd.CategoricalDtype) and column.notna().all() and column.cat.categories.dtype == object:
         return pd.Categorical(column).remove_unused_categories()
-    return pd.Categorical(column.astype(object).where(column.notna(), "").map(_as_name))
+    values = column.astype(object).where(column.notna(), "")
+    if pd.api.types.infer_dtype(values) == "string":  # most names occur many times: each is treated once
+        codes, names = pd.factorize(values)
+        return pd.Categorical(pd.Index(names).map(_as_name).to_numpy(object)[codes])
+    return pd.Categorical(values.map(_as_name))
 
 
 def _as_name(value: Any) -> str:

@@ -10,6 +10,7 @@ from netbic.selection.coherence import correlation as correlation
 from netbic.selection.consensus import Consensus, consensus
 from netbic.selection.error_bounds import expected_false, pcer_threshold, threshold_for
 from netbic.selection.finished import Finished as Finished
+from netbic.selection.fit_times import largest_share as largest_share
 from netbic.selection.graph_value import GraphValue, graph_value
 from netbic.selection.grid import default_grid
 from netbic.selection.groups import SampleGroups, group_summary, sample_groups

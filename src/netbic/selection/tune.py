@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from pathlib import Path
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +23,7 @@ from netbic.selection.checkpoints import seed_of, task_of
 from netbic.selection.choice import RULES, Results, choice, printable, standard_errors, verdict
 from netbic.selection.criteria import CRITERIA, SplitFactory, check_varies, splits
 from netbic.selection.finished import Progress
+from netbic.selection.fit_times import FitTimes, work_of
 from netbic.selection.fits import FitExecutor, Jobs, executor_for, quiet
 from netbic.selection.grid import Grid, Parameters, named, points_of
 from netbic.selection.resampling import Names, fitted_to, graphs_by_position, seeded
@@ -30,6 +33,7 @@ _BATCHES = 4  # batches of a fold per process
 _PREPARATION = ("center", "scale", "missing", "low_memory", "solver", "clip")  # equal in models that share a matrix
 
 Batch = tuple[int, list[int]]  # a fold and points of the grid
+Durations = Callable[[float, float], None]
 
 
 class Outcome(NamedTuple):
@@ -39,6 +43,15 @@ class Outcome(NamedTuple):
     modules: int
     rows: float
     columns: float
+
+
+class Fit(NamedTuple):
+    """A finished fit: its fold, its point of the grid, the outcome, and how long it took."""
+
+    fold: int
+    point: int
+    outcome: Outcome
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -93,6 +106,7 @@ def tune(
     rule: str = "one_se",
     checkpoint: Path | str | None = None,
     progress: Progress | None = None,
+    durations: Durations | None = None,
     random_state: RandomState = None,
     n_jobs: Jobs = None,
 ) -> Tuning:
@@ -128,6 +142,9 @@ def tune(
         search and gives the same result.
     progress : function, optional
         Called after each fit, in the calling thread, with the numbers of finished fits and of all fits.
+    durations : function, optional
+        Called likewise, with the seconds that finished fits have taken and those that the others are expected to take,
+        all one after another.
     random_state : None, int or numpy.random.Generator
         Seed of the folds, and of the random starts of a model (`n_init`) whose own `random_state` is not an integer.
     n_jobs : int or "dask", optional
@@ -151,22 +168,38 @@ def tune(
         points = points_of(model, grid, values.shape)
         models = _models(model, points, values.shape, axis_names(X), seed)
         n_components = max(each.n_components for each in models)
-        search = _Search(models, splits(criterion, values, n_folds, seed, n_components, design))
+        works = [work_of(each, values.shape) for each in models]
+        search = _Search(models, splits(criterion, values, n_folds, seed, n_components, design), works)
         search.check(points)
         settings: dict[str, JsonValue] = {"criterion": criterion, "n_folds": n_folds}
         saved = Checkpoint(checkpoint, task_of("tuning", settings, models, values, seed, design), _decoded)
-        outcomes = dict(saved.entries)
-        for fold, point, outcome in search.run(frozenset(outcomes), executor):
-            outcomes[point, fold] = outcome
-            saved.append([point, fold, *outcome])
-            if progress is not None:
-                progress(len(outcomes), len(models) * len(search.splits))
+        outcomes = _all_outcomes(search, executor, saved, progress, durations)
     results = _results(points, outcomes, len(search.splits))
     index = choice(results, models, rule)
     fitted = fitted_to(clone(model).set_params(**points[index]), X, covariates_of(model, X, covariates))
     text, unidentified = verdict(results, index, values.shape, criterion)
     score = float(results["mean_test_score"][index])
     return Tuning(points[index], index, score, fitted, results, text, unidentified)
+
+
+def _all_outcomes(
+    search: _Search,
+    executor: FitExecutor,
+    saved: Checkpoint[tuple[tuple[int, int], Outcome]],
+    progress: Progress | None,
+    durations: Durations | None,
+) -> dict[tuple[int, int], Outcome]:
+    """The outcome of every fit, by point and fold: those of the checkpoint, and others, which are appended to it."""
+    outcomes, times = dict(saved.entries), FitTimes(search.works)
+    for fold, point, outcome, seconds in search.run(frozenset(outcomes), executor):
+        outcomes[point, fold] = outcome
+        saved.append([point, fold, *outcome])
+        times.add(point, seconds)
+        if progress is not None:
+            progress(len(outcomes), len(search.fits))
+        if durations is not None:
+            durations(times.spent, times.expected(fit[0] for fit in search.fits if fit not in outcomes))
+    return outcomes
 
 
 def _check_options(model: object, criterion: str, n_folds: int, rule: str) -> None:
@@ -214,6 +247,12 @@ class _Search:
 
     models: list[SparseGraphSVD]
     splits: list[SplitFactory]
+    works: list[float]  # of the models
+
+    @property
+    def fits(self) -> list[tuple[int, int]]:
+        """Point and fold of every fit."""
+        return [(point, fold) for fold in range(len(self.splits)) for point in range(len(self.models))]
 
     def check(self, points: list[Parameters]) -> None:
         """Raise if a split does not vary, or a model does not suit it; before anything is fitted."""
@@ -230,27 +269,39 @@ class _Search:
             except ValueError as problem:
                 raise ValueError(f"fold {fold + 1} of {len(self.splits)}: {problem}") from None
 
-    def run(self, finished: Container[tuple[int, int]], executor: FitExecutor) -> Iterator[tuple[int, int, Outcome]]:
-        """Fold, point and outcome of every fit but the finished ones; each process holds one fold at a time."""
-        batches = list(self._batches(finished, executor.n_parallel))
+    def run(self, finished: Container[tuple[int, int]], executor: FitExecutor) -> Iterator[Fit]:
+        """Every fit but the finished ones; each process holds one fold at a time."""
+        first, others = self._batches(finished, executor.n_parallel)
         if executor.n_parallel == 1:  # in this process: each fit is reported when it is finished, not each batch
-            found: Iterable[Iterable[tuple[int, int, Outcome]]] = map(partial(_outcomes, self), batches)
-        else:
-            found = executor.map(_list_of_outcomes, self, batches, False)
-        for outcomes in found:
-            yield from outcomes
+            yield from chain.from_iterable(map(partial(_fits, self), first + others))
+            return
+        here = first if executor.starts_processes else []
+        found = executor.map(_list_of_fits, self, [batch for batch in first if batch not in here] + others, False)
+        yield from chain.from_iterable(map(partial(_fits, self), here))  # while other processes start
+        yield from chain.from_iterable(found)
 
-    def _batches(self, finished: Container[tuple[int, int]], n_parallel: int) -> Iterator[Batch]:
-        """Folds with points that share a prepared matrix: all of them or, for several processes, some."""
+    def _batches(self, finished: Container[tuple[int, int]], n_parallel: int) -> tuple[list[Batch], list[Batch]]:
+        """Folds with points that share a prepared matrix: all of them or, for several processes, some.
+
+        The slowest and the fastest fit, as far as can be said before, come first: they show how long all will take.
+        """
+        first: list[Batch] = []
+        others: list[Batch] = []
         for fold in range(len(self.splits)):
             remaining = [point for point in range(len(self.models)) if (point, fold) not in finished]
             for group in self._groups(remaining):
-                if fold == 0 and n_parallel > 1:  # the fastest and the slowest fit show early how long it will take
-                    yield from ((fold, [point]) for point in dict.fromkeys((group[-1], group[0])))
-                    group = group[1:-1]
-                n_batches = 1 if n_parallel == 1 else min(len(group), _BATCHES * n_parallel)
+                if not first:
+                    first = [(fold, [point]) for point in self._slowest_and_fastest(group)]
+                    group = [point for point in group if (fold, [point]) not in first]
+                n_batches = min(len(group), 1 if n_parallel == 1 else _BATCHES * n_parallel)
                 # Interleaved, because neighbouring points of the grid take about the same time.
-                yield from ((fold, group[first::n_batches]) for first in range(n_batches))
+                others += [(fold, group[at::n_batches]) for at in range(n_batches)]
+        return first, others
+
+    def _slowest_and_fastest(self, points: list[int]) -> list[int]:
+        """The points with the most and the least work; of equal ones, the last and the first."""
+        by_work = sorted(points, key=lambda point: self.works[point])
+        return list(dict.fromkeys((by_work[-1], by_work[0])))
 
     def _groups(self, points: Iterable[int]) -> list[list[int]]:
         """Points that can share a prepared matrix."""
@@ -264,9 +315,9 @@ class _Search:
         return list(groups.values())
 
 
-def _outcomes(search: _Search, batch: Batch) -> Iterator[tuple[int, int, Outcome]]:
+def _fits(search: _Search, batch: Batch) -> Iterator[Fit]:
     """Fit the points of a batch, which share a prepared matrix, to their fold."""
-    fold, points = batch
+    begun, (fold, points) = perf_counter(), batch
     split = search.splits[fold]()
     prepared = split.training_model(search.models[points[0]]).prepared(split.X, split.covariates)
     score = split.scorer(prepared, search.models[points[0]])
@@ -275,11 +326,13 @@ def _outcomes(search: _Search, batch: Batch) -> Iterator[tuple[int, int, Outcome
         modules = split.training_model(search.models[point]).modules_of(prepared)
         rows = sum(module.u.support.size for module in modules) / n
         columns = sum(module.v.support.size for module in modules) / p
-        yield fold, point, Outcome(score(modules), len(modules), rows, columns)
+        outcome = Outcome(score(modules), len(modules), rows, columns)
+        yield Fit(fold, point, outcome, perf_counter() - begun)
+        begun = perf_counter()
 
 
-def _list_of_outcomes(search: _Search, batch: Batch) -> list[tuple[int, int, Outcome]]:
-    return list(_outcomes(search, batch))
+def _list_of_fits(search: _Search, batch: Batch) -> list[Fit]:
+    return list(_fits(search, batch))
 
 
 def _results(points: list[Parameters], known: dict[tuple[int, int], Outcome], n_folds: int) -> Results:

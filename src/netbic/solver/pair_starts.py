@@ -59,7 +59,7 @@ class PairStarts:
         if not self.squared_norm:
             return None
         effort = (_EXACT_TOLERANCE, _EXACT_STEPS) if self._exact else (_TOLERANCE, _STEPS)
-        square, vector = self._subspace.leading(lambda q: self._inside @ q, *effort)
+        square, vector, _ = self._subspace.leading(lambda q: (self._inside @ q, None), *effort)
         if not square > 0:
             return None
         on_rows = cross.shape[0] <= cross.shape[1]

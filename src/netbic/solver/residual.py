@@ -7,13 +7,14 @@ from typing import Final
 
 import numpy as np
 
-from netbic.arrays import Floats
+from netbic.arrays import Floats, Indices, scatter
 from netbic.operators import Corrected
 from netbic.solver.lengths import Lengths, Squares
 from netbic.solver.starts import Direction, Starts, image
 from netbic.solver.vectors import Vector
 
 REPEATED: Final = 0.7  # absolute correlation of scores from which a module repeats an earlier one
+Stored = Floats | tuple[int, Indices, Floats]  # all entries, or the number of them and those that are not zero
 _EPSILON = float(np.finfo(np.float64).eps)
 
 
@@ -38,7 +39,7 @@ class Residual:
         self.operator = operator
         self._starts, self._lengths, self._noise = starts, lengths, noise
         self._norm_error = 0.0  # rounding error of the squared norm
-        self._layers: list[tuple[Floats, Floats]] = []
+        self._layers: list[tuple[Stored, Stored]] = []
         self._regressed: set[int] = set()
 
     def leading(self) -> Direction | None:
@@ -61,13 +62,15 @@ class Residual:
         self._starts.deflate(self.operator, left, right, product)
         self._lengths.deflate(self.operator, left, right, product)
         self.operator = self.operator.minus(left, right, product)
-        self._layers.append((left, right))
+        self._layers.append((_stored(left), _stored(right)))
 
     def scores(self, v: Vector) -> Floats:
         """The product of X (not of the residual) with a vector."""
         self.operator.reset_cache()
-        product = self.operator.matvec(v.support, v.values)
-        return product + sum(float(right[v.support] @ v.values) * left for left, right in self._layers)
+        subtracted = np.zeros(self.operator.shape[0])
+        for left, right in self._layers:
+            subtracted += float(_entries(right)[v.support] @ v.values) * _entries(left)
+        return self.operator.matvec(v.support, v.values) + subtracted
 
     def repeated(self, scores: Floats, earlier: Sequence[Floats]) -> int | None:
         """The earlier module with the most similar scores, if they are correlated and were not regressed out yet."""
@@ -84,6 +87,17 @@ class Residual:
         scores = scores / np.linalg.norm(scores)
         self.operator.reset_cache()
         self.deflate(scores, image(self.operator.rmatvec, scores))
+
+
+def _stored(entries: Floats) -> Stored:
+    """An array as its non-zero entries if these are less."""
+    support = np.flatnonzero(entries)
+    return entries if 2 * support.size >= entries.size else (entries.size, support, entries[support])
+
+
+def _entries(stored: Stored) -> Floats:
+    """The array again."""
+    return stored if isinstance(stored, np.ndarray) else scatter(stored[1], stored[2], stored[0])
 
 
 def correlations(one: Floats, others: Floats) -> Floats:

@@ -79,7 +79,7 @@ class ModuleProblem:
         """
         if not (self.rows.penalty.nonnegative or self.columns.penalty.nonnegative):
             return self._from_start(self._start(direction))
-        signs = (direction, direction._replace(vector=-direction.vector))
+        signs = (direction, -direction)
         solutions = [self._from_start(self._start(signed)) for signed in signs]
         if all(solution.state.is_empty for solution in solutions):
             solutions.append(self._from_start(largest_entry(self.operator)))

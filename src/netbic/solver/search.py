@@ -288,7 +288,8 @@ def described(solution: Solution, rows: Side, columns: Side, signed_by: AxisName
     weight = max(graph_weight(rows, state.u, state.d), graph_weight(columns, state.v, state.d))
     alone = columns, state.v, state.column_scores if graph_weight(columns, state.v, state.d) else None
     numbers = share, weight, worst_rank(*alone), share_by_data(*alone)
-    return Module(state.u, state.v, state.d, solution.outcome, solution.objectives, *numbers)
+    u, v = state.u.with_smoothed(None), state.v.with_smoothed(None)  # as long as the axis, and not needed any more
+    return Module(u, v, state.d, solution.outcome, solution.objectives, *numbers)
 
 
 def graph_weight(side: Side, vector: Vector, d: float) -> float:

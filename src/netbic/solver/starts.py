@@ -42,20 +42,26 @@ _SVD_SIZE = 16  # up to this many rows or columns the matrix is made dense: too 
 
 Pair = tuple[Vector, Vector]
 Start = Pair | State  # a state has scores, from which a working set can be made
-Product = Callable[[Array], Array]
+Product = Callable[[Array], tuple[Array, Array | None]]  # X'Xq and, if it is to be kept, Xq; one column per vector q
 
 
 class Direction(NamedTuple):
     """A unit vector on one axis, its singular value, and an upper bound of all singular values (if it is known).
 
     The bound is the value plus the norm of its residual and rounding errors: it relies on the iteration having
-    converged to the largest value, not to another one, which LAPACK guarantees for up to 300 rows or columns.
+    converged to the largest value, not to another one, which LAPACK guarantees for up to 300 rows or columns. `image`,
+    the product of the matrix with the vector, is known (in single precision) for matrices that prefetch: it tells which
+    lines of the other axis will be read.
     """
 
     vector: Floats
     on_rows: bool
     value: float
     upper: float = np.inf
+    image: Floats | None = None
+
+    def __neg__(self) -> Direction:
+        return self._replace(vector=-self.vector, image=None if self.image is None else -self.image)
 
 
 class Starts:
@@ -88,7 +94,9 @@ class Starts:
         self._floor = 10 * float(np.finfo(dtype).eps) * size * self._scale**2
         width = min(_BLOCK, short) if in_passes else 1
         first = np.random.default_rng(0).standard_normal((width, n if self._on_rows else p)).astype(dtype)
-        self._subspace = Subspace(first, *(_PASS_SUBSPACE if in_passes else _GRAM_SUBSPACE))
+        self._keeps_images = in_passes and operator.prefetches
+        sizes = _PASS_SUBSPACE if in_passes else _GRAM_SUBSPACE
+        self._subspace = Subspace(first, *sizes, image_size=n if self._keeps_images else 0)
         # Products with single-precision data are not more accurate than the data; a Gram matrix is.
         self._finest = 1e-13 if has_gram else max(1e-13, operator.parts()[0].epsilon)
 
@@ -112,14 +120,14 @@ class Starts:
         if self._gram is not None and self._exact and self._gram.shape[0] <= _LAPACK_SIZE:
             last = self._gram.shape[0] - 1
             values, vectors = eigh(self._gram, lower=False, subset_by_index=[last, last], check_finite=False)
-            square, vector = float(values[0]), vectors[:, 0]
+            square, vector, image = float(values[0]), vectors[:, 0], None
         else:
-            square, vector = self._subspace.leading(self._product(operator), *self._effort())
+            square, vector, image = self._subspace.leading(self._product(operator), *self._effort())
             error = self._subspace.error
         if square <= self._floor:
             return self._by_products(operator)
         value, upper = (float(np.sqrt(each)) / self._scale for each in (square, square + error + self._floor))
-        return Direction(vector.astype(np.float64), self._on_rows, value, upper)
+        return Direction(vector.astype(np.float64), self._on_rows, value, upper, image)
 
     def _by_products(self, operator: Corrected) -> Direction | None:
         """The exact direction; products are as accurate as the data."""
@@ -143,17 +151,23 @@ class Starts:
     def _product(self, operator: Corrected) -> Product:
         """The product with XX' or X'X: by the Gram matrix, or by one pass over the data."""
         if self._gram is not None:
-            return lambda q: np.asarray(self._symv(1.0, self._gram, q))
+            return lambda q: (np.asarray(self._symv(1.0, self._gram, q)), None)
         every_row, every_column = (np.arange(size) for size in operator.shape)
         if self._on_rows:
-            return lambda q: self._scale**2 * operator.matvec(every_column, operator.rmatvec(every_row, q))
-        return lambda q: self._scale**2 * operator.normal(q)
+            return lambda q: (self._scale**2 * operator.matvec(every_column, operator.rmatvec(every_row, q)), None)
+
+        def by_pass(q: Array) -> tuple[Array, Array | None]:
+            products, images = operator.normal(q)
+            return self._scale**2 * products, images if self._keeps_images else None
+
+        return by_pass
 
     def deflate(self, operator: Corrected, left: Floats, right: Floats, product: Floats) -> None:
         """Update for X -> X - left right', where `operator` is the old X and `product` is X right: G -= w a' + a w'."""
         self._found = None
         if not operator.tracks_gram:
             return
+        self._subspace.deflate_images(left, right)
         a, b = left, right
         if not self._on_rows:
             a, b = right, left
@@ -178,12 +192,15 @@ class Subspace:
         The first directions, in rows; several of them are multiplied together.
     most, kept : int
         Largest dimension, and the number of best directions that are kept when it is reached.
+    image_size : int
+        The number of rows of X, if G = X'X and the products of X with the basis are kept, too; else 0.
     """
 
-    def __init__(self, first: Array, most: int, kept: int) -> None:
+    def __init__(self, first: Array, most: int, kept: int, image_size: int = 0) -> None:
         self._first, self.most, self.kept = first, most, kept
         self._basis = np.empty((self.most, first.shape[1]), dtype=first.dtype)
         self._products = np.empty_like(self._basis)
+        self._images = np.zeros((self.most, image_size), dtype=np.float32)
         self._syevr: Any = get_lapack_funcs("syevr", (self._basis,))
         self.size = 0
         self.error = 0.0  # norm of the residual of the last direction
@@ -192,11 +209,11 @@ class Subspace:
     def copy(self) -> Self:
         """A copy that shares no arrays."""
         made = copy.copy(self)
-        made._basis, made._products = self._basis.copy(), self._products.copy()
+        made._basis, made._products, made._images = self._basis.copy(), self._products.copy(), self._images.copy()
         return made
 
-    def leading(self, product: Product, tolerance: float, steps: int) -> tuple[float, Array]:
-        """Largest eigenvalue and its vector, to a relative residual of `tolerance` or after `steps` products.
+    def leading(self, product: Product, tolerance: float, steps: int) -> tuple[float, Array, Array | None]:
+        """Largest eigenvalue, its vector and image, to a relative residual of `tolerance` or after `steps` products.
 
         The first time, the residuals of as many directions as there were at first are multiplied together.
         """
@@ -211,7 +228,14 @@ class Subspace:
         self.error = float(np.linalg.norm(residuals[-1]))
         if width > 1:
             self.first_error = self.error / abs(float(values[-1]))
-        return float(values[-1]), vectors[-1]
+        return float(values[-1]), vectors[-1], self._image(vectors[-1])
+
+    def _image(self, vector: Array) -> Array | None:
+        """The product of X with a vector of the subspace, if such products are kept."""
+        if not self._images.shape[1]:
+            return None
+        weights = (self._basis[: self.size] @ vector).astype(np.float32)
+        return np.asarray(weights @ self._images[: self.size], dtype=np.float64)
 
     @staticmethod
     def _is_close(value: float, residual: Array, tolerance: float) -> bool:
@@ -240,7 +264,10 @@ class Subspace:
         added = self._basis[first : self.size]
         if not len(added):
             return False
-        self._products[first : self.size] = product(added[0])[None] if len(added) == 1 else product(added.T).T
+        products, images = product(added[0] if len(added) == 1 else added.T)
+        self._products[first : self.size] = products.T
+        if images is not None:
+            self._images[first : self.size] = images.T
         return True
 
     def _orthogonalise(self, vector: Array) -> None:
@@ -257,12 +284,18 @@ class Subspace:
         best = self._projected(self.kept)[1].T
         self._basis[: self.kept] = best @ self._basis[: self.size]
         self._products[: self.kept] = best @ self._products[: self.size]
+        self._images[: self.kept] = best @ self._images[: self.size]
         self.size = self.kept
 
     def deflate(self, w: Array, a: Array) -> None:
         """Update for G -> G - w a' - a w'."""
         basis = self._basis[: self.size]
         self._products[: self.size] -= np.outer(basis @ a, w) + np.outer(basis @ w, a)
+
+    def deflate_images(self, left: Floats, right: Floats) -> None:
+        """Update the products of X for X -> X - left right', if they are kept."""
+        if self._images.shape[1]:
+            self._images[: self.size] -= np.outer(self._basis[: self.size] @ right, left)
 
 
 def _power_of_two(squared_norm: float) -> float:
@@ -286,7 +319,7 @@ def paper_start(operator: Operator, direction: Direction) -> Pair:
     return Vector.of(operator.matvec(one.support, one.values)), one
 
 
-def sparse_start(operator: Operator, rows: Side, columns: Side, direction: Direction) -> State | None:
+def sparse_start(operator: Corrected, rows: Side, columns: Side, direction: Direction) -> State | None:
     """A round without the graph, beginning on the axis of the direction; None if a threshold keeps nothing."""
     scores = direction.value * direction.vector
     first, second = (rows, columns) if direction.on_rows else (columns, rows)
@@ -294,6 +327,8 @@ def sparse_start(operator: Operator, rows: Side, columns: Side, direction: Direc
     one = step_without_graph(first, scores)
     if one.is_empty:
         return None
+    if direction.image is not None:
+        _prefetch(operator, direction, one, step_without_graph(second, direction.image))
     others = product(one.support, one.values)
     two = step_without_graph(second, others)
     if two.is_empty:
@@ -303,10 +338,18 @@ def sparse_start(operator: Operator, rows: Side, columns: Side, direction: Direc
     return State(two, one, 0.0, -np.inf, others, scores)
 
 
+def _prefetch(operator: Corrected, direction: Direction, v: Vector, u: Vector) -> None:
+    """Read the columns of v, the rows that u is likely to have, and the next best of both in one pass."""
+    operator.prefetch_hint("columns", direction.vector)
+    if direction.image is not None:
+        operator.prefetch_hint("rows", direction.image)
+    operator.prefetch(v.support, u.support)
+
+
 def random_direction(like: Direction, generator: np.random.Generator) -> Direction:
     """A Gaussian direction on the same axis, with the same singular value (the scale of the scores)."""
     vector = generator.standard_normal(like.vector.size)
-    return like._replace(vector=vector / np.linalg.norm(vector))
+    return like._replace(vector=vector / np.linalg.norm(vector), image=None)
 
 
 def largest_entry(operator: Corrected) -> Pair:
