@@ -26,16 +26,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import sqrt
 from typing import Literal
 
 import numpy as np
 
-from netbic.arrays import Floats
+from netbic.arrays import Floats, Indices
 from netbic.graphs import GraphTerm
 from netbic.operators import Operator
 from netbic.penalties import Penalty
 from netbic.solver.adaptive_step import adaptive_step
-from netbic.solver.vectors import State, Vector
+from netbic.solver.vectors import State, Vector, same_indices
 
 SolverName = Literal["aisp", "monotone", "auto"]
 
@@ -82,14 +83,16 @@ class Side:
         """Attach the product Mw, which the next half step and F both need."""
         if self.term is None or self.sigma == 0 or vector.smoothed is not None:
             return vector
-        return vector.with_smoothed(self.term.product(vector.support, self.weights(vector.values)))
+        weights = self.weights(vector.values)
+        smoothed = self.term.product(vector.support, weights)
+        return vector.with_smoothed(smoothed, float(weights @ smoothed[vector.support]))
 
     def graph_gain(self, vector: Vector) -> float:
         """The graph part of F: (sigma / 2) w'Mw."""
         if vector.smoothed is None:
             return 0.0
         sigma = self.sigma if vector.choice is None else vector.choice.sigma
-        return 0.5 * sigma * float(self.weights(vector.values) @ vector.smoothed[vector.support])
+        return 0.5 * sigma * vector.energy
 
     @property
     def amplification(self) -> float:
@@ -185,7 +188,7 @@ def _increases(new: float, old: float, same_support: bool) -> bool:
 def candidate(side: Side, z: Floats, old: Vector, shift: float) -> Vector:
     """Score, threshold, normalise, take signs: Algorithm 2, lines 4-9 (Algorithm 1, lines 4-8, with an L1 penalty)."""
     scores = scored(side, z, old, shift)
-    return _thresholded(side, scores, z if side.is_folded else scores)
+    return _thresholded(side, scores, z if side.is_folded else scores, old.support)
 
 
 def scored(side: Side, z: Floats, old: Vector, shift: float = 0.0) -> Floats:
@@ -206,12 +209,17 @@ def step_without_graph(side: Side, z: Floats) -> Vector:
     return _thresholded(side, np.abs(z) if folded else z, z)
 
 
-def _thresholded(side: Side, scores: Floats, signs: Floats) -> Vector:
-    """Threshold and normalise the scores, and take signs (all +1 on a non-negative side)."""
-    kept = side.penalty.threshold(side.magnitudes(scores))  # Eq. 13 for L1, Eq. 20 for L0
-    if not kept.support.size:
-        return Vector(scores.size, kept.support, kept.values)
-    values = kept.values / np.sqrt(kept.values @ kept.values)
+def _thresholded(side: Side, scores: Floats, signs: Floats, earlier: Indices | None = None) -> Vector:
+    """Threshold and normalise the scores, and take signs (all +1 on a non-negative side).
+
+    If the support is the `earlier` one, it is the same array: what is made for a support is then not made again.
+    """
+    support, values = side.penalty.threshold(side.magnitudes(scores))  # Eq. 13 for L1, Eq. 20 for L0
+    if not support.size:
+        return Vector(scores.size, support, values)
+    if earlier is not None and same_indices(support, earlier):
+        support = earlier
+    values = values / sqrt(values @ values)
     if not side.penalty.nonnegative:
-        values = np.copysign(values, signs[kept.support] + 0.0)  # Eqs. 14 and 21; + 0.0 turns -0.0 into 0.0
-    return Vector(scores.size, kept.support, values)
+        values = np.copysign(values, signs[support] + 0.0)  # Eqs. 14 and 21; + 0.0 turns -0.0 into 0.0
+    return Vector(scores.size, support, values)

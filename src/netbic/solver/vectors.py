@@ -15,8 +15,8 @@ from netbic.penalties import Choice
 class Vector:
     """A unit vector by its non-zero entries.
 
-    `smoothed` is the product Mw of the graph term with its weights, if there is a graph; `choice` describes how the
-    support was chosen, if the penalty chooses its size.
+    `smoothed` is the product Mw of the graph term with its weights, if there is a graph, and `energy` is w'Mw; `choice`
+    describes how the support was chosen, if the penalty chooses its size.
     """
 
     size: int
@@ -24,6 +24,7 @@ class Vector:
     values: Floats
     smoothed: Floats | None = None
     choice: Choice | None = None
+    energy: float = 0.0
 
     @classmethod
     def of(cls, full: Floats) -> Vector:
@@ -37,14 +38,13 @@ class Vector:
         entries[self.support] = self.values
         return entries
 
-    def with_smoothed(self, smoothed: Floats | None) -> Vector:
+    def with_smoothed(self, smoothed: Floats, energy: float) -> Vector:
         """The same vector with another product Mw."""
-        return Vector(self.size, self.support, self.values, smoothed, self.choice)
+        return Vector(self.size, self.support, self.values, smoothed, self.choice, energy)
 
     def has_support_of(self, other: Vector) -> bool:
         """Whether both vectors have the same support."""
-        mine, others = self.support, other.support
-        return mine is others or (mine.size == others.size and bool((mine == others).all()))
+        return same_indices(self.support, other.support)
 
     def distance(self, other: Vector) -> float:
         """Euclidean distance."""
@@ -58,6 +58,11 @@ class Vector:
     def is_empty(self) -> bool:
         """Whether the threshold has kept no entry."""
         return self.support.size == 0
+
+
+def same_indices(one: Indices, other: Indices) -> bool:
+    """Whether two arrays of indices are equal."""
+    return one is other or (one.size == other.size and bool((one == other).all()))
 
 
 @dataclass(frozen=True, slots=True)
