@@ -190,6 +190,19 @@ def test_product_reads_only_the_support(name, kept):
     np.testing.assert_allclose(term.product(support, values), term.toarray() @ full, atol=1e-13)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_products_with_the_same_nodes_one_after_another(weighted):
+    weights = random_graph(100, 2).weights.astype(np.float64)
+    weights.data *= 2.5 if weighted else 1.0
+    generator = np.random.default_rng(0)
+    term = Graph(weights).term("laplacian")
+    dense = term.toarray()
+    supports = [np.array([3, 5, 40]), np.array([3, 5, 41])]
+    for support in (supports[0], supports[0], supports[1], supports[0].copy(), supports[1]):
+        values = generator.standard_normal(3)
+        np.testing.assert_allclose(term.product(support, values), dense[:, support] @ values, atol=1e-12)
+
+
 def test_star_has_known_eigenvalues():
     star = Graph.of(nx.star_graph(100))
     assert star.term("adjacency").shift_bound == pytest.approx(10, rel=0.02)

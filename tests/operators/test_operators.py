@@ -120,6 +120,10 @@ def test_packed_lines_survive_any_sequence_of_supports():
             )
         values = generator.standard_normal(support.size)
         np.testing.assert_allclose(operator.rmatvec(support, values), X[support].T @ values, atol=1e-12)
+        if step % 7 == 0:
+            operator.reset_cache()
+        again = generator.standard_normal(support.size)  # the same array of indices, also after a reset
+        np.testing.assert_allclose(operator.rmatvec(support, again), X[support].T @ again, atol=1e-12)
 
 
 @every_data_operator

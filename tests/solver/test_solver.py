@@ -8,10 +8,13 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 
 from netbic import L0, AdaptiveSupport, Graph, L1Ball, SparseGraphSVD
+from netbic.graphs import TERMS
 from netbic.operators import Corrected, DenseOperator
 from netbic.simulate import paper
 from netbic.solver import DEFLATIONS, Side, Solution, State, Vector, rounds, solve
 from netbic.solver.half_step import candidate, half_step
+from netbic.solver.lengths import Lengths
+from netbic.solver.residual import Residual
 from netbic.solver.restarts import ModuleProblem, Settings
 from netbic.solver.search import Module, deflation_terms
 from netbic.solver.starts import Direction, Starts, Subspace, exact_direction
@@ -66,6 +69,25 @@ def test_the_full_shift_never_lowers_the_objective_by_itself(problem, term, sign
         before, after = side.objective(z, old), side.objective(z, new)
         assert after >= before - 1e-12 * (abs(before) + np.abs(z).max() + side.sigma * side.term.shift_bound)
         old = new
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_the_part_of_the_graph_is_its_quadratic_form(signed):
+    generator = np.random.default_rng(0)
+    for name in TERMS:
+        term = random_graph(9, generator, weighted=True).term(name)
+        side = Side(L0(4), term, sigma=0.7, signed=signed)
+        first = side.smooth(Vector.of(np.where(np.arange(9) < 4, generator.standard_normal(9), 0.0)))
+        second = side.smooth(candidate(side, generator.standard_normal(9), first, 0.0))
+        for vector in (first, second):
+            w = side.weights(vector.full())
+            assert side.graph_gain(vector) == pytest.approx(0.35 * w @ term.toarray() @ w, abs=1e-12)
+
+
+def test_a_support_that_stays_the_same_is_the_same_array():
+    side, old = Side(L0(2)), Vector.of(np.array([0.0, 3.0, 1.0, 0.0]))
+    assert candidate(side, np.array([0.1, 2.0, 5.0, 0.2]), old, 0.0).support is old.support
+    assert candidate(side, np.array([7.0, 2.0, 5.0, 0.2]), old, 0.0).support.tolist() == [0, 2]
 
 
 def test_without_the_shift_f_falls_on_a_star():
@@ -335,3 +357,24 @@ def test_annealing_does_not_change_penalties_without_a_size():
 def test_annealing_must_be_a_count(steps):
     with pytest.raises(ValueError, match="annealing="):
         SparseGraphSVD(1, annealing=steps).fit(np.eye(5))
+
+
+def test_scores_and_deflation_share_a_product():
+    """A product that was computed for the scores is used only for the same vector and the same residual."""
+    generator = np.random.default_rng(0)
+    X = generator.standard_normal((20, 30))
+    operator = Corrected(DenseOperator(X), float(np.sum(X**2)))
+    left = Residual(operator, Starts(operator, exact=True), Lengths(operator, False), noise=0.0)
+    rest = X.copy()
+    for reads_scores in (True, False, True):
+        u, v = (
+            Vector.of(np.where(generator.random(size) < 0.3, generator.standard_normal(size), 0)) for size in X.shape
+        )
+        other = Vector.of(generator.standard_normal(30))
+        np.testing.assert_allclose(left.scores(v), X @ v.full(), atol=1e-12)
+        if not reads_scores:
+            np.testing.assert_allclose(left.scores(other), X @ other.full(), atol=1e-12)
+        left.deflate(2.0 * u.full(), v.full(), v)
+        rest -= 2.0 * np.outer(u.full(), v.full())
+        assert left.operator.squared_norm == pytest.approx(np.sum(rest**2))
+        assert left.leading().value == pytest.approx(np.linalg.norm(rest, 2))

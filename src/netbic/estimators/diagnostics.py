@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from netbic.arrays import Array, Bools, Floats, Indices
+from netbic.arrays import Array, Floats, Indices
 from netbic.solver import REPEATED, Module, correlations
 
 DIAGNOSTIC_NUMBERS: Final = (
@@ -26,25 +26,20 @@ _LISTED = 5  # names in a warning
 _FEWEST = 4  # modules from which on it means something to lead half of them
 
 
-def diagnostics_table(modules: Sequence[Module], scores: Floats, samples: Bools, supports: Bools) -> pd.DataFrame:
-    """The table `diagnostics_` of a model.
-
-    `scores` are the products Xv, a row per module; `samples` and `supports` say which rows and columns it has.
-    """
-    leaders = [_leading(module.v.support, module.v.values) for module in modules]
-    recurrent = _recurrent(leaders)
+def diagnostics_table(modules: Sequence[Module], scores: Floats) -> pd.DataFrame:
+    """The table `diagnostics_` of a model; `scores` are the products Xv, a row per module."""
+    leading = [_leading(module.v.support, module.v.values) for module in modules]
+    recurrent = _recurrent(leading)
     rows = []
     for number, module in enumerate(modules):
         repeats, largest = most_similar(scores[number], scores[:number])
         overlaps = (np.nan, np.nan)
         if repeats >= 0:
-            both = samples[number], samples[repeats]
-            # Two modules that keep all samples have the same ones, whatever their scores are.
-            overlaps = jaccard(supports[number], supports[repeats]), np.nan if np.all(both) else jaccard(*both)
+            overlaps = _overlaps(module, modules[repeats])
         graph = module.graph_weight, module.worst_rank, module.by_data_alone
-        leading = int(np.isin(leaders[number], recurrent).sum())
+        among_recurrent = int(np.isin(leading[number], recurrent).sum())
         earlier = repeats if largest >= REPEATED else -1
-        rows.append((number, *graph, leading, earlier, largest, *overlaps))
+        rows.append((number, *graph, among_recurrent, earlier, largest, *overlaps))
     return pd.DataFrame(rows, columns=["module", *DIAGNOSTIC_NUMBERS])
 
 
@@ -66,7 +61,6 @@ def leading_features(vector: Floats) -> Indices:
 
 
 def _leading(support: Indices, values: Floats) -> Indices:
-    """The same for a vector given by its non-zero entries."""
     leading: Indices = support[np.argsort(-np.abs(values), kind="stable")[:_LEADING]]
     return leading
 
@@ -76,11 +70,11 @@ def recurrent_features(vectors: Sequence[Floats]) -> Indices:
     return _recurrent([leading_features(vector) for vector in vectors])
 
 
-def _recurrent(leaders: Sequence[Indices]) -> Indices:
-    """Features that lead at least half of the modules, given the leading features of each."""
-    if len(leaders) < _FEWEST:
+def _recurrent(leading: Sequence[Indices]) -> Indices:
+    if len(leading) < _FEWEST:
         return np.empty(0, dtype=np.intp)
-    return np.flatnonzero(2 * np.bincount(np.concatenate(leaders)) >= len(leaders))
+    counts = np.bincount(np.concatenate(leading))
+    return np.flatnonzero(2 * counts >= len(leading))
 
 
 def recurrence(components: Array, names: Array | None) -> str | None:
@@ -108,7 +102,17 @@ def most_similar(scores: Floats, earlier: Floats) -> tuple[int, float]:
     return best, float(similar[best])
 
 
-def jaccard(one: Bools, other: Bools) -> float:
-    """Size of the intersection of two sets relative to that of their union."""
-    union = int(np.count_nonzero(one | other))
-    return int(np.count_nonzero(one & other)) / union if union else 0.0
+def _overlaps(one: Module, other: Module) -> tuple[float, float]:
+    """Jaccard indices of the features and of the samples of two modules.
+
+    Two modules that keep all samples have the same ones, whatever their scores are: then the second one is NaN.
+    """
+    keep_all = one.u.support.size == other.u.support.size == one.u.size
+    return _jaccard(one.v.support, other.v.support), np.nan if keep_all else _jaccard(one.u.support, other.u.support)
+
+
+def _jaccard(one: Indices, other: Indices) -> float:
+    """Size of the intersection of two sets of indices relative to that of their union."""
+    common = np.intersect1d(one, other, assume_unique=True).size
+    union = one.size + other.size - common
+    return common / union if union else 0.0

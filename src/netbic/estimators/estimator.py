@@ -369,7 +369,8 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         store_covariates(self, given.coding, given.design)
         for message, category in diagnostics(modules, self.n_components, search.ended, rows, columns, settings):
             warnings.warn(message, category, stacklevel=3)
-        if columns.term is not None and (recurrent := recurrence(self.components_, column_names)):
+        examined = columns.term is not None and bool(self.diagnostics_["recurrent"].any())
+        if examined and (recurrent := recurrence(self.components_, column_names)):
             warnings.warn(recurrent, stacklevel=3)
 
     def prepared(self, X: Any, covariates: Any = None, studies: Any = None) -> SearchInput:

@@ -54,7 +54,7 @@ def store_modules(
         products = operator.products([(module.v.support, module.v.values) for module in modules])
     else:
         products = np.array(scores).reshape(len(modules), n)
-    model.diagnostics_ = diagnostics_table(modules, products, model.rows_, model.columns_)
+    model.diagnostics_ = diagnostics_table(modules, products)
     model.groups_ = groups_table(())
     model.regressed_out_ = _regressed_out(modules)
     if data is not operator:  # models with and without smoothing explain the same data

@@ -81,6 +81,9 @@ class GraphTerm(ABC):
         self._weights = weights
         self._columns = weights.indices.astype(np.intp)
         self._unweighted = bool((weights.data == 1).all())
+        nothing = np.empty(0, dtype=np.intp)
+        # The last support, and the neighbours of its nodes with their weights: a tuple, as threads share the term.
+        self._last: tuple[Indices, Indices, Floats | None, Indices] = (nothing, nothing, None, nothing)
         self.is_empty = weights.nnz == 0
         self.is_signed = bool((weights.data < 0).any())
         with np.errstate(over="ignore"):  # infinite sums are checked by the caller
@@ -190,11 +193,16 @@ class GraphTerm(ABC):
 
     def _neighbour_sums(self, support: Indices, values: Floats) -> Floats:
         """A w: the entries of the supported rows, concatenated and summed by column."""
-        entries, lengths = _entries_of(self._weights, support)
+        last, neighbours, weights, lengths = self._last
+        if last is not support:
+            entries, lengths = _entries_of(self._weights, support)
+            neighbours = self._columns[entries]
+            weights = None if self._unweighted else self._weights.data[entries]
+            self._last = support, neighbours, weights, lengths
         terms = np.repeat(values, lengths)
-        if not self._unweighted:
-            terms *= self._weights.data[entries]
-        sums = np.bincount(self._columns[entries], terms, minlength=self._weights.shape[0])
+        if weights is not None:
+            terms *= weights
+        sums = np.bincount(neighbours, terms, minlength=self._weights.shape[0])
         return sums.astype(np.float64, copy=False)
 
 

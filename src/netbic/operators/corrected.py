@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import ClassVar, Self, TypeVar
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
 from netbic.arrays import Array, Floats, Indices, scatter
@@ -301,15 +302,23 @@ class SparseLayers:
         layers[np.repeat(np.arange(self.count), self._lengths)[inside], at[inside]] = self.values[inside]
         return layers
 
+    @cached_property
+    def _matrix(self) -> sp.csr_array:
+        """The layers in rows."""
+        return sp.csr_array((self.values, self.indices, self.bounds), shape=(self.count, self.size))
+
+    @cached_property
+    def _transpose(self) -> sp.csc_array:
+        """The layers in columns."""
+        return sp.csc_array((self.values, self.indices, self.bounds), shape=(self.size, self.count))
+
     def inner(self, support: Indices, values: Floats) -> Floats:
         """Inner product of every layer with a supported vector."""
-        full = scatter(support, values, self.size)
-        return np.add.reduceat(self.values * full[self.indices], self.bounds[:-1])
+        return np.asarray(self._matrix @ scatter(support, values, self.size))
 
     def sum(self, weights: Floats) -> Floats:
         """Weighted sum of the layers."""
-        weighted = self.values * np.repeat(weights, self._lengths)
-        return np.bincount(self.indices, weighted, minlength=self.size).astype(np.float64, copy=False)
+        return np.asarray(self._transpose @ weights)
 
 
 def _square_sums(rows: Floats, first: int) -> tuple[Floats, Floats]:

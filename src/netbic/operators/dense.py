@@ -135,22 +135,22 @@ class DenseOperator(DataOperator):
 
     def gram(self, on_rows: bool, factors: Floats, left: Floats, right: Floats, dtype: DTypeLike) -> Array:
         """Y Y' or Y'Y for Y = X diag(factors) - left right', summed over blocks of the other axis."""
-        lines, inner, outer = (self._columns, left, right) if on_rows else (self._rows, right, left)
-        total = np.zeros((lines.shape[1], lines.shape[1]), dtype=dtype, order="F")
+        lines, inner, outer = (self._rows, left, right) if on_rows else (self._columns, right, left)
+        total = np.zeros((lines.shape[0], lines.shape[0]), dtype=dtype, order="F")
         (syrk,) = get_blas_funcs(("syrk",), (total,))
         plain = bool((factors == 1).all())
         if plain and lines.dtype == dtype and lines.flags.c_contiguous:
-            raw = syrk(1.0, (self._rows if on_rows else self._columns).T, trans=1)
+            raw = syrk(1.0, lines.T, trans=1)
             if np.sum(inner**2) * np.sum(outer**2) <= _SMALL_CORRECTION * np.trace(raw):
-                return _minus_offsets(raw, inner, outer, outer.T.astype(dtype) @ lines)
+                return _minus_offsets(raw, inner, outer, (lines @ outer.astype(dtype)).T)
         centred = inner.shape[1] == 1 and bool((inner == 1).all())  # the usual correction, without a product
-        for part in _blocks(lines):
-            block = lines[part]
+        for part in _blocks(lines.T):
+            block = lines[:, part]
             if not plain:
-                block = block * (factors[part, None] if on_rows else factors)
-            offsets = outer[part] if centred else outer[part] @ inner.T
+                block = block * (factors[part] if on_rows else factors[:, None])
+            offsets = outer[part].T if centred else inner @ outer[part].T
             block = np.subtract(block, offsets, dtype=dtype, casting="same_kind")
-            total = syrk(1.0, block.T, beta=1.0, c=total, overwrite_c=True)
+            total = syrk(1.0, block.T, trans=1, beta=1.0, c=total, overwrite_c=True)
         return total
 
 
@@ -188,17 +188,22 @@ class PackedLines:
         self._slot_of = np.full(lines.shape[0], -1, dtype=np.intp)
         self._line_in = np.empty(0, dtype=np.intp)
         self._packed = np.empty((0, lines.shape[1]), dtype=lines.dtype)
+        self._last: Indices | None = None  # the last support, and the slots of its lines
+        self._slots = np.empty(0, dtype=np.intp)
 
     def reset(self) -> None:
         """Empty the cache, and with it the order in which lines are stored and summed."""
+        self._last = None
         self._slot_of[self._line_in] = -1
         self._line_in = np.empty(0, dtype=np.intp)
 
     def combine(self, support: Indices, values: Floats) -> Floats:
         """Sum of values[i] * lines[support[i]]."""
-        self._pack(support)
+        if support is not self._last:
+            self._pack(support)
+            self._last, self._slots = support, self._slot_of[support]
         weights = np.empty(support.size, dtype=self.lines.dtype)
-        weights[self._slot_of[support]] = values
+        weights[self._slots] = values
         return np.asarray(weights @ self._packed, dtype=np.float64)
 
     def _pack(self, support: Indices) -> None:

@@ -24,22 +24,22 @@ class Extrapolation:
 
     def __init__(self) -> None:
         self._last: State | None = None
-        self._points: list[Floats] = []
+        self._states: list[State] = []
         self._wait = _FIRST
 
     def proposal(self, state: State) -> State | None:
         """Add the state of a round; an extrapolated one now and then, if the supports stay the same."""
         last, self._last = self._last, state
         if last is None or not (state.u.has_support_of(last.u) and state.v.has_support_of(last.v)):
-            self._points, self._wait = [], _FIRST
-        point = np.concatenate([state.u.values, state.v.values])
-        self._points = [*self._points[-_ROUNDS + 1 :], point]
+            self._states, self._wait = [], _FIRST
+        self._states = [*self._states[-_ROUNDS + 1 :], state]
         self._wait -= 1
         if self._wait > 0:
             return None
         self._wait = _ROUNDS
-        found = _extrapolated(np.array(self._points))
-        if (np.sign(found) != np.sign(point)).any():
+        points = np.array([np.concatenate([earlier.u.values, earlier.v.values]) for earlier in self._states])
+        found = _extrapolated(points)
+        if (np.sign(found) != np.sign(points[-1])).any():
             return None
         u, v = np.split(found, [state.u.values.size])
         return replace(

@@ -35,16 +35,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import sqrt
 from typing import Literal
 
 import numpy as np
 
-from netbic.arrays import Floats, Indices
+from netbic.arrays import Floats
 from netbic.graphs import GraphTerm
 from netbic.operators import Operator
 from netbic.penalties import Penalty
 from netbic.solver.adaptive_step import adaptive_step
-from netbic.solver.vectors import State, Vector
+from netbic.solver.vectors import State, Vector, same_indices
 
 SolverName = Literal["aisp", "monotone", "auto"]
 
@@ -242,7 +243,7 @@ def _increases(new: float, old: float, same_support: bool) -> bool:
 def candidate(side: Side, z: Floats, old: Vector, shift: float) -> Vector:
     """Score, threshold, normalise, take signs: Algorithm 2, lines 4-9 (Algorithm 1, lines 4-8, with an L1 penalty)."""
     scores = scored(side, z, old, shift)
-    return _thresholded(side, scores, z if side.is_folded else scores, old.groups)
+    return _thresholded(side, scores, z if side.is_folded else scores, old)
 
 
 def scored(side: Side, z: Floats, old: Vector, shift: float = 0.0) -> Floats:
@@ -282,12 +283,18 @@ def step_without_graph(side: Side, z: Floats) -> Vector:
     return _thresholded(side, np.abs(z) if folded else z, z)
 
 
-def _thresholded(side: Side, scores: Floats, signs: Floats, groups: Indices | None = None) -> Vector:
-    """Threshold and normalise the scores, and take signs (all +1 on a non-negative side)."""
-    kept, chosen = side.penalty.update(side.magnitudes(scores), groups)  # Eq. 13 for L1, Eq. 20 for L0
-    if not kept.support.size:
-        return Vector(scores.size, kept.support, kept.values)
-    values = kept.values / np.sqrt(kept.values @ kept.values)
+def _thresholded(side: Side, scores: Floats, signs: Floats, old: Vector | None = None) -> Vector:
+    """Threshold and normalise the scores, and take signs (all +1 on a non-negative side).
+
+    If the support is that of the `old` vector, it is the same array: what is made for a support is not made again.
+    """
+    groups = None if old is None else old.groups
+    (support, values), chosen = side.penalty.update(side.magnitudes(scores), groups)  # Eq. 13 for L1, Eq. 20 for L0
+    if not support.size:
+        return Vector(scores.size, support, values)
+    if old is not None and same_indices(support, old.support):
+        support = old.support
+    values = values / sqrt(values @ values)
     if not side.penalty.nonnegative:
-        values = np.copysign(values, signs[kept.support] + 0.0)  # Eqs. 14 and 21; + 0.0 turns -0.0 into 0.0
-    return Vector(scores.size, kept.support, values, groups=chosen)
+        values = np.copysign(values, signs[support] + 0.0)  # Eqs. 14 and 21; + 0.0 turns -0.0 into 0.0
+    return Vector(scores.size, support, values, groups=chosen)

@@ -31,6 +31,7 @@ from typing import Final
 import numpy as np
 
 from netbic.arrays import Floats
+from netbic.penalties import largest
 from netbic.solver.half_step import Side
 from netbic.solver.restarts import ModuleProblem, Settings
 from netbic.solver.solve import Solution
@@ -119,7 +120,8 @@ def share_by_data(side: Side, vector: Vector, scores: Floats | None) -> float:
     if scores is None:
         return 1.0
     sizes, count = _sizes(side, scores), vector.support.size
-    edge = np.partition(sizes, sizes.size - count)[sizes.size - count]
+    kept = largest(sizes, count)
+    edge = sizes[kept].min() if kept.size == count else 0.0
     return float(np.mean(sizes[vector.support] >= edge))
 
 

@@ -40,6 +40,7 @@ class Residual:
         self._starts, self._lengths, self._noise = starts, lengths, noise
         self._norm_error = 0.0  # rounding error of the squared norm
         self._layers: list[tuple[Stored, Stored]] = []
+        self._image: tuple[Vector, Floats] | None = None  # the last vector of `scores`, and the residual's product
         self._regressed: set[int] = set()
 
     def leading(self) -> Direction | None:
@@ -55,10 +56,11 @@ class Residual:
         """Squared norms of rows and columns, if they are needed."""
         return self._lengths.of(self.operator)
 
-    def deflate(self, left: Floats, right: Floats) -> None:
-        """Subtract the rank-one matrix `left right'`."""
+    def deflate(self, left: Floats, right: Floats, v: Vector | None = None) -> None:
+        """Subtract the rank-one matrix `left right'`; `v` is `right` as a vector, if it is the v of a module."""
         self._norm_error += _EPSILON * self.operator.squared_norm
-        product = image(self.operator.matvec, right)
+        known, self._image = self._image, None
+        product = known[1] if known is not None and known[0] is v else image(self.operator.matvec, right)
         self._starts.deflate(self.operator, left, right, product)
         self._lengths.deflate(self.operator, left, right, product)
         self.operator = self.operator.minus(left, right, product)
@@ -67,10 +69,12 @@ class Residual:
     def scores(self, v: Vector) -> Floats:
         """The product of X (not of the residual) with a vector."""
         self.operator.reset_cache()
+        product = self.operator.matvec(v.support, v.values)
+        self._image = v, product
         subtracted = np.zeros(self.operator.shape[0])
         for left, right in self._layers:
             subtracted += float(_entries(right)[v.support] @ v.values) * _entries(left)
-        return self.operator.matvec(v.support, v.values) + subtracted
+        return product + subtracted
 
     def repeated(self, scores: Floats, earlier: Sequence[Floats]) -> int | None:
         """The earlier module with the most similar scores, if they are correlated and were not regressed out yet."""

@@ -182,8 +182,9 @@ class ModuleSearch:
                 return
             yield module
             self._left.operator.reset_cache()
+            hotelling = self._settings.deflation in ("hotelling", "on_repeat")
             for left, right in deflation_terms(self._filled(module), module, self._settings.deflation):
-                self._left.deflate(left, right)
+                self._left.deflate(left, right, module.v if hotelling else None)
         self.ended = f"no more than {MAX_MODULES:,} are searched for"
 
     def _replayed(self, number: int) -> Module | None:
@@ -283,11 +284,12 @@ class ModuleSearch:
 
 def described(solution: Solution, rows: Side, columns: Side, signed_by: AxisName = "columns") -> Module:
     """A module and the part of the graph in it; the largest entry of the vector that fixes its sign is positive."""
-    state = _signed_by_convention(solution.state, rows, columns, signed_by)
+    state = solution.state  # the numbers do not depend on the sign of both vectors
     share = max(graph_share(rows, state.u, state.d), graph_share(columns, state.v, state.d))
     weight = max(graph_weight(rows, state.u, state.d), graph_weight(columns, state.v, state.d))
     alone = columns, state.v, state.column_scores if graph_weight(columns, state.v, state.d) else None
     numbers = share, weight, worst_rank(*alone), share_by_data(*alone)
+    state = _signed_by_convention(state, rows, columns, signed_by)
     u, v = state.u.with_smoothed(None), state.v.with_smoothed(None)  # as long as the axis, and not needed any more
     return Module(u, v, state.d, solution.outcome, solution.objectives, *numbers)
 

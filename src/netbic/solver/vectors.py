@@ -45,8 +45,7 @@ class Vector:
 
     def has_support_of(self, other: Vector) -> bool:
         """Whether both vectors have the same support."""
-        mine, others = self.support, other.support
-        return mine is others or (mine.size == others.size and bool((mine == others).all()))
+        return same_indices(self.support, other.support)
 
     def distance(self, other: Vector) -> float:
         """Euclidean distance."""
@@ -60,6 +59,11 @@ class Vector:
     def is_empty(self) -> bool:
         """Whether the threshold has kept no entry."""
         return self.support.size == 0
+
+
+def same_indices(one: Indices, other: Indices) -> bool:
+    """Whether two arrays of indices are equal."""
+    return one is other or (one.size == other.size and bool((one == other).all()))
 
 
 @dataclass(frozen=True, slots=True)

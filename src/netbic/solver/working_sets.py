@@ -32,7 +32,7 @@ from netbic.solver.vectors import State, Vector
 _FACTOR = 3  # entries of a working set, in units of those that are kept
 _LARGEST_SHARE = 0.5  # of the entries of an axis; beyond, all of them are used
 _LESS = 4  # times less is read to copy a working set than in a round on all of X
-_UNCHANGED = 6  # rounds with the same supports after which a working set of these supports is made
+_UNCHANGED = 4  # rounds with the same supports after which a working set of these supports is made
 _LEAST_READ = 100_000  # entries read by a round on all of X; below, it is as fast as any other
 _MOST_ENTRIES = 1 << 22  # of the small matrix, which is dense also if X is sparse or on disk: 32 MB
 
