@@ -9,7 +9,7 @@ import click
 
 import netbic
 from netbic.cli.checks import checked
-from netbic.cli.command import Command, File, reads_a_study, split_lists
+from netbic.cli.command import Command, File, in_terms_of_command, reads_a_study, split_lists
 
 
 @click.command(cls=Command)
@@ -26,7 +26,7 @@ def align(expression: str, graph: str, as_json: bool, **options: Any) -> None:
     or a 10x folder.
     """
     study = netbic.io.open_study(expression, graph, **split_lists(options))
-    for line in [] if as_json else study.alignment.lines():
+    for line in [] if as_json else map(in_terms_of_command, study.alignment.lines()):
         click.echo(line)
     study = checked(study, silent=as_json)
     if as_json:

@@ -142,13 +142,15 @@ _OF_COMMAND = {"lazy": "dask", "scale": "zscore", "k": "neighbours"}  # paramete
 
 def _with_options(text: str, parameters: Sequence[str]) -> str:
     """Replace parameters in backticks (`id_map`, `force=True`) by the options of the command that runs."""
-    options = {param.name: param.opts[0] for param in click.get_current_context().command.params}
+    options = {param.name: param for param in click.get_current_context().command.params}
 
     def option(found: re.Match[str]) -> str:
         name, value = _OF_COMMAND.get(found[1], found[1]), found[2]
         if found[1] not in parameters or name not in options:
             return found[0]
-        return options[name] + ("" if value in (None, "True") else f" {value}")
+        if value == "False" and options[name].secondary_opts:
+            return str(options[name].secondary_opts[0])
+        return options[name].opts[0] + ("" if value in (None, "True") else f" {value}")
 
     return re.sub(r"`(\w+)(?:=([^`]*))?`", option, text)
 

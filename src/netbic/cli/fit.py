@@ -23,6 +23,7 @@ from netbic.cli.command import (
     Finite,
     Jobs,
     echo,
+    in_terms_of_command,
     mark_resumable,
     preprocesses_data,
     preprocessing,
@@ -313,7 +314,7 @@ def fit(expression: str, graph: str | None, gene_sets: str | None, **options: An
     modelling, reading = take(ModelOptions, options), split_lists(options)
     modelling.check(has_graph=graph is not None)
     study = netbic.io.open_study(expression, graph, **reading, **lazy)
-    for line in study.alignment.lines():
+    for line in map(in_terms_of_command, study.alignment.lines()):
         echo(line, output.silent)
     samples = open_sample_table(comparing, expression, study.names[0], output.silent)
     units = None if samples is None else samples.units(study.names[0])

@@ -22,6 +22,7 @@ from netbic.cli.command import (
     File,
     Jobs,
     echo,
+    in_terms_of_command,
     preprocesses_data,
     preprocessing,
     reads_a_study,
@@ -209,7 +210,7 @@ def tune(
             "--jobs (processes on this machine) and --dask (a cluster) cannot be combined: use one of them"
         )
     study = netbic.io.open_study(expression, graph, **split_lists(options))
-    for line in study.alignment.lines():
+    for line in map(in_terms_of_command, study.alignment.lines()):
         echo(line, silent)
     covariates = removed.read(expression, study.names[0], silent)
     study = checked(study, scaled=asked.zscore, silent=silent)

@@ -14,7 +14,7 @@ from netbic.graphs import sign_of
 from netbic.readers.edge_files import Edges, line_of_edge
 
 _NAMED: Final = 5  # words in an error
-_IGNORE: Final = "to ignore signs: `signs=False`, on the command line --no-signs"
+_IGNORE: Final = "`signs=False` ignores them"
 
 
 class EdgeSigns(NamedTuple):
@@ -93,7 +93,7 @@ def _negative_weight(path: Path, edges: Edges) -> Exception:
     at = int(np.argmax(weights < 0))
     what = f"edge {at + 1} has the weight '{weights[at]:g}'"
     remedy = (
-        "weights must be numbers of at least 0, unless negative ones mean that an edge inhibits (`signs=True`, on the "
-        "command line --signs); --no-signs uses absolute values"
+        "weights must be numbers of at least 0, unless negative ones mean that an edge inhibits (`signs=True`); "
+        "`signs=False` uses absolute values"
     )
     return unusable(path, what, remedy, line=line_of_edge(path, at, edges.n_header), parameters=["signs"])

@@ -116,7 +116,7 @@ def _signs_line(summary: NetworkSummary) -> str:
         parts.append(f"{summary.sign_unknown:,} edges of unknown sign dropped")
     if summary.contradictory:
         parts.append(f"{summary.contradictory:,} pairs with edges of both signs dropped")
-    return f"signs: {', '.join(parts)} (--no-signs, or signs=False, ignores signs)"
+    return f"signs: {', '.join(parts)} (`signs=False` ignores them)"
 
 
 def _percent(share: float) -> str:
