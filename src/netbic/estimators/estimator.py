@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import pandas as pd
 from numpy.typing import DTypeLike
-from sklearn.base import BaseEstimator, BiclusterMixin, clone
+from sklearn.base import BaseEstimator, BiclusterMixin
 from sklearn.utils import Tags
 
 from netbic.arrays import Array, Bools, Floats
@@ -19,7 +19,8 @@ from netbic.estimators.inputs import axis_names, names_of_index, validated
 from netbic.estimators.parameters import AxisOptions, check_parameters, solver_settings
 from netbic.estimators.prediction import Prediction
 from netbic.estimators.results import groups_of, groups_table, store_modules
-from netbic.estimators.search_input import ScalingOptions, SearchInput
+from netbic.estimators.search_input import ScalingOptions
+from netbic.estimators.searches import Searches
 from netbic.estimators.smoothing import apply_smoother, smoother_of
 from netbic.estimators.studies import StudyScaling, store_studies, study_input, with_studies
 from netbic.estimators.threads import one_blas_thread
@@ -27,13 +28,13 @@ from netbic.graphs import Graph
 from netbic.operators import Scaler
 from netbic.outofcore import passes, released
 from netbic.penalties import Penalty
-from netbic.solver import Axis, Module, ModuleSearch, Settings, Starts, diagnostics
+from netbic.solver import Module, ModuleSearch, Settings, diagnostics
 
 Names = Sequence[Any]
 
 
 # scikit-learn has no types: mypy cannot check its base classes.
-class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore[misc]
+class SparseGraphSVD(Prediction, Searches, BiclusterMixin, BaseEstimator):  # type: ignore[misc]
     """Sparse graph-regularized SVD: network-coherent modules (biclusters), one after another.
 
     Each module is a pair of sparse unit vectors u (samples) and v (features) that maximises ::
@@ -372,62 +373,6 @@ class SparseGraphSVD(Prediction, BiclusterMixin, BaseEstimator):  # type: ignore
         examined = columns.term is not None and bool(self.diagnostics_["recurrent"].any())
         if examined and (recurrent := recurrence(self.components_, column_names)):
             warnings.warn(recurrent, stacklevel=3)
-
-    def prepared(self, X: Any, covariates: Any = None, studies: Any = None) -> SearchInput:
-        """Validate, centre and scale X once, as the input of searches by many models (`modules_of`).
-
-        It can be used by all models with the same `center`, `scale`, `missing`, `low_memory`, `clip` and `smoothing`
-        (and column graph, if the data are smoothed) as this one, and with `solver="aisp"` if and only if this one has
-        it.
-        """
-        X, studies = with_studies(X, studies)
-        made, (row_names, column_names) = clone(self), axis_names(X)
-        check_parameters(made)
-        X, coding, design, scaling, _ = study_input(
-            made, made._validated(X, reset=True), studies, covariates, row_names
-        )
-        with one_blas_thread():
-            operator, noise, scaler = made._scaling(scaling).apply(X, design)
-            by = None
-            if self.smoothing is not None:
-                _, graph = AxisOptions.of(self, "column").build(X.shape[1], column_names)
-                by, _ = smoother_of(made, operator, X, graph)
-                operator = apply_smoother(operator, by, self.low_memory)
-            starts = Starts(operator, exact=self.solver == "aisp")
-            if operator.squared_norm > 0:
-                starts.leading(operator)  # computed once for all searches
-        weight = 0.0 if by is None else by.weight
-        return SearchInput(operator, noise, scaler, starts, X.dtype, coding, design, weight)
-
-    def modules_of(self, prepared: SearchInput) -> list[Module]:
-        """The modules that `fit` would find; nothing is stored, and there are no warnings. One BLAS thread is advised.
-
-        Names are not known here: graphs are matched to the rows and columns by position, where `fit` matches by name.
-
-        Examples
-        --------
-        >>> import netbic
-        >>> toy = netbic.simulate.paper(0.02, random_state=0)
-        >>> prepared = netbic.SparseGraphSVD().prepared(toy.X)
-        >>> [netbic.SparseGraphSVD(1, n_columns=k).modules_of(prepared)[0].v.support.size for k in (20, 50)]
-        [20, 50]
-        """
-        return list(islice(self.search_of(prepared), self.n_components))
-
-    def search_of(self, prepared: SearchInput) -> ModuleSearch:
-        """The search by which `modules_of` finds modules, without a limit of their number."""
-        rows, columns = self.check(prepared.operator.shape)
-        settings, starts = self._settings(prepared.dtype), prepared.starts.copy()
-        return self._search(prepared.operator, rows, columns, settings, prepared.noise, starts=starts)
-
-    def check(
-        self, shape: tuple[int, int], names: tuple[Array | None, Array | None] = (None, None)
-    ) -> tuple[Axis, Axis]:
-        """Check the parameters for a matrix of this shape (without names, by position); options of both axes."""
-        check_parameters(self)
-        rows, _ = AxisOptions.of(self, "row").build(shape[0], names[0])
-        columns, _ = AxisOptions.of(self, "column").build(shape[1], names[1])
-        return rows, columns
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "components_")  # not before all modules are found
