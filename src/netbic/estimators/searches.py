@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
 from netbic.arrays import Array
 from netbic.estimators.inputs import axis_names
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from netbic.estimators.estimator import SparseGraphSVD
 
 
-class Searches:
+# scikit-learn has no types: mypy cannot check its base classes.
+class Searches(BaseEstimator):  # type: ignore[misc]
     """Methods of `SparseGraphSVD` that search a prepared matrix, without storing anything."""
 
     def prepared(self: SparseGraphSVD, X: Any, covariates: Any = None, studies: Any = None) -> SearchInput:
