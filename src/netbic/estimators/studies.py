@@ -343,7 +343,7 @@ def as_one_study(model: SparseGraphSVD, X: Any) -> tuple[SparseGraphSVD, Any]:
     Examples
     --------
     >>> import netbic
-    >>> simulated = netbic.simulate.studies((60, 80), 300, lives=((0, 1),), random_state=0)
+    >>> simulated = netbic.simulate.studies((60, 80), 300, lives=((0, 1),), background=0, random_state=0)
     >>> model = netbic.SparseGraphSVD(1, n_columns=50, scale=True).fit(simulated.X, studies=simulated.studies)
     >>> plain, data = netbic.selection.as_one_study(model, simulated.X)
     >>> netbic.selection.n_modules(plain, data, most=3, random_state=0).n

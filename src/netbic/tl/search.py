@@ -127,11 +127,8 @@ def modules(
     _complete(model, preset, X, parameters)
     warn_before_fit(X, adata.obs_names, genes, scaled=bool(model.scale))
     with reworded({"columns": "genes", "diagnostics_": f'uns["{key_added}"]["diagnostics"]'}):
-        given: dict[str, Any] = {
-            "covariates": covariates_in(adata, covariates),
-            "studies": studies_in(adata, study_key),
-        }
-        deque(model.iter_fit(X, names=(adata.obs_names, pd.Index(genes)), **given), maxlen=0)
+        given, studies = covariates_in(adata, covariates), studies_in(adata, study_key)
+        deque(model.iter_fit(X, names=(adata.obs_names, pd.Index(genes)), covariates=given, studies=studies), maxlen=0)
     store(adata, model, key_added, kept, layer)
     adata.obsm[f"X_{key_added}"] = own_scores(model, X)
     adata.uns[key_added] |= {} if alignment is None else {"alignment": json.dumps(alignment.to_dict())}
