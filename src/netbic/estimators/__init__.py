@@ -25,13 +25,16 @@ from netbic.estimators.fitted import (
 )
 from netbic.estimators.inputs import axis_names, has_missing
 from netbic.estimators.new_samples import module_scores, score_directions
-from netbic.estimators.parameters import AXES, check_count, is_number, smoothness_of
+from netbic.estimators.pair_inputs import in_order_of, validated_x, validated_y
+from netbic.estimators.pair_results import paired_correlations
+from netbic.estimators.parameters import AXES, check_count, is_number, iteration_settings, smoothness_of
 from netbic.estimators.pls import SparseGraphPLS
 from netbic.estimators.projection import observed_scores, scoring, span
 from netbic.estimators.results import store_choices
 from netbic.estimators.search_input import SearchInput
 from netbic.estimators.stable_modules import StableModules
 from netbic.estimators.threads import one_blas_thread
+from netbic.estimators.two_tables import TwoTables
 
 __all__ = [
     "AXES",
@@ -43,6 +46,7 @@ __all__ = [
     "SparseGraphPLS",
     "SparseGraphSVD",
     "StableModules",
+    "TwoTables",
     "axis_names",
     "basis_of",
     "check_count",
@@ -54,14 +58,17 @@ __all__ = [
     "fitted_model",
     "has_missing",
     "heaviest",
+    "in_order_of",
     "is_model",
     "is_number",
+    "iteration_settings",
     "leading_features",
     "module_scores",
     "names_of",
     "observed_scores",
     "one_blas_thread",
     "own_covariates",
+    "paired_correlations",
     "recurrent_features",
     "score_directions",
     "scoring",
@@ -71,6 +78,8 @@ __all__ = [
     "store_covariates",
     "training_design",
     "unwrapped",
+    "validated_x",
+    "validated_y",
 ]
 
 __getattr__ = earlier_names("netbic.estimators", {"Prepared": "netbic.estimators.SearchInput"})

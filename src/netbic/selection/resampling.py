@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_array
 
 from netbic.arrays import Array, Indices, Matrix, RandomState, checked
-from netbic.estimators import AXES, SparseGraphSVD
+from netbic.estimators import AXES, SparseGraphSVD, TwoTables
 from netbic.graphs import Graph, match
 from netbic.penalties import Penalty
 from netbic.selection.grid import Parameters
 
+Model = TypeVar("Model", SparseGraphSVD, TwoTables)
 Names = tuple[Array | None, Array | None]  # of rows and columns
 
 
@@ -37,9 +38,9 @@ def draw_seed(random_state: RandomState) -> int:
     return int(np.random.default_rng(random_state).integers(2**31))
 
 
-def seeded(model: SparseGraphSVD, seed: int) -> SparseGraphSVD:
+def seeded(model: Model, seed: int) -> Model:
     """A clone with an integer `random_state`, so that its random starts do not depend on the order of the fits."""
-    made: SparseGraphSVD = clone(model)
+    made: Model = clone(model)
     return made if isinstance(model.random_state, Integral) else made.set_params(random_state=seed)
 
 
