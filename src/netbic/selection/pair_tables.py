@@ -9,11 +9,10 @@ import numpy as np
 from sklearn.base import clone
 
 from netbic.arrays import Array, Floats, Indices, Matrix
-from netbic.estimators import TwoTables, in_order_of, paired_correlations, validated_x, validated_y
-from netbic.graphs import Graph
+from netbic.estimators import TwoTables, axis_names, in_order_of, paired_correlations, validated_x, validated_y
 from netbic.selection.matching import partners
+from netbic.selection.resampling import SIDES, graphs_by_position
 
-SIDES = ("x", "y")
 _FEWEST = 3  # samples of a fold: a correlation of two is 1 or -1
 
 
@@ -37,13 +36,15 @@ class PairTables:
     Y: Matrix
 
     @classmethod
-    def of(cls, fitted: TwoTables, X: Any, Y: Any) -> Self:
-        """For the data that a model was fitted to."""
-        known = {side: graph for side, graph in fitted.graphs_.items() if graph is not None}
-        graphs = {f"{side}_graph": Graph(graph.weights) for side, graph in known.items()}
-        model = clone(fitted).set_params(n_jobs=None, verbose=0, **graphs)
-        values, _ = validated_y(fitted, in_order_of(X, Y), reset=False)
-        return cls(model, validated_x(fitted, X, reset=False), values)
+    def of(cls, model: TwoTables, X: Any, Y: Any) -> Self:
+        """For tables that are validated as by `fit`."""
+        made: TwoTables = clone(model).set_params(n_jobs=None, verbose=0)
+        names = axis_names(X)[1], axis_names(Y)[1]
+        if Y is not None:
+            Y = in_order_of(X, Y)
+        X, (Y, _) = validated_x(made, X, reset=True), validated_y(made, Y, reset=True)
+        graphs = graphs_by_position(made.get_params(deep=False), (X.shape[1], Y.shape[1]), names, axes=SIDES)
+        return cls(made.set_params(**graphs), X, Y)
 
     @property
     def n_samples(self) -> int:

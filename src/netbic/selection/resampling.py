@@ -15,6 +15,7 @@ from netbic.graphs import Graph, match
 from netbic.penalties import Penalty
 from netbic.selection.grid import Parameters
 
+SIDES = ("x", "y")  # the features of the first and of the second of two tables
 Model = TypeVar("Model", SparseGraphSVD, TwoTables)
 Names = tuple[Array | None, Array | None]  # of rows and columns
 
@@ -49,17 +50,19 @@ def graphs_by_position(
     shape: tuple[int, ...],
     names: Names,
     matched: dict[tuple[str, int], Graph] | None = None,
+    axes: tuple[str, ...] = AXES,
 ) -> dict[str, Graph]:
     """The graphs among a model's parameters, matched to the rows and columns of X, without names.
 
-    `matched` holds graphs of earlier calls, by axis and identity, so that each is matched once.
+    `matched` holds graphs of earlier calls, by axis and identity, so that each is matched once. For a model of two
+    tables, `shape` and `names` are those of the features of X and of Y, the axes "x" and "y".
     """
     found, matched = {}, {} if matched is None else matched
-    for axis, size, known in zip(AXES, shape, names, strict=True):
+    for axis, size, known in zip(axes, shape, names, strict=True):
         if (graph := parameters[f"{axis}_graph"]) is not None:
             key = axis, id(graph)
             if key not in matched:
-                matched[key] = Graph(match(graph, size, known, axis).weights)
+                matched[key] = Graph(match(graph, size, known, axis if axis in AXES else "feature").weights)
             found[f"{axis}_graph"] = matched[key]
     return found
 
