@@ -14,6 +14,7 @@ from netbic.selection.grid import default_grid
 from netbic.selection.groups import SampleGroups, group_summary, sample_groups
 from netbic.selection.groups import selected_samples as selected_samples
 from netbic.selection.n_modules import ModuleCount, n_modules
+from netbic.selection.pair_stability import PairStability, pair_stability
 from netbic.selection.pair_tests import PairTests, pair_tests
 from netbic.selection.stability import AxisStability, Stability, stability
 from netbic.selection.tune import Tuning, tune
@@ -29,6 +30,7 @@ __all__ = [
     "GraphValue",
     "Judgement",
     "ModuleCount",
+    "PairStability",
     "PairTests",
     "SampleGroups",
     "Stability",
@@ -42,6 +44,7 @@ __all__ = [
     "graph_value",
     "group_summary",
     "n_modules",
+    "pair_stability",
     "pair_tests",
     "pcer_threshold",
     "sample_groups",
