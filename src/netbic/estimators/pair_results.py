@@ -47,7 +47,8 @@ def _columns(vectors: list[Floats], size: int) -> Floats:
 
 def _loadings(table: Table, scores: Floats) -> Floats:
     """Least-squares coefficients of each feature on the scores of each pair by itself: X't / t't."""
-    return table.left_products(scores).T / np.sum(scores**2, axis=0)
+    loadings: Floats = table.left_products(scores).T / np.sum(scores**2, axis=0)
+    return loadings
 
 
 def _rotations(table: PreparedTable, weights: Floats, loadings: Floats | None) -> Floats:
