@@ -14,12 +14,13 @@ from netbic.estimators import TwoTables, check_count
 from netbic.selection.complementary_pairs import SelectionCounts
 from netbic.selection.finished import Progress, tracked
 from netbic.selection.fits import Jobs, quiet
-from netbic.selection.matching import MIN_SIMILARITY, jaccard
+from netbic.selection.matching import jaccard
 from netbic.selection.pair_tables import PairTables, matched_pairs, two_table_model
 from netbic.selection.resampling import SIDES, draw_seed, seeded
 from netbic.selection.stability import AxisStability, ErrorLimit, expected_by_chance, shares_of
 
 _FEWEST = 6  # three for each half: a correlation of two is 1 or -1
+_SIMILAR = 0.6  # correlation of scores from which a pair is found again, as in `verdicts`
 _FOUND = 0.5  # share of the halves above which a pair is said to be found again
 
 
@@ -107,7 +108,7 @@ def pair_stability(
 
     As `stability`, for two tables: the samples are split at random into two halves, many times; the model is fitted to
     each half, and its pairs are matched one to one to those of the fit to all samples by the correlation of their
-    scores in the *other* half. A pair is found again if this correlation is at least 0.5 (the geometric mean of those
+    scores in the *other* half. A pair is found again if this correlation is at least 0.6 (the geometric mean of those
     of X and of Y). How often a feature is a member of it then (`frequency`) says how stable the feature is.
 
     Parameters
@@ -201,7 +202,7 @@ def _half(halves: _Halves, own: Indices, other: Indices, random_state: int) -> l
     fitted = tables.fitted_to(own, random_state)
     known = reference.x_scores_[other], reference.y_scores_[other]
     matched, similarity = matched_pairs(known, fitted.transform(tables.X[other], tables.Y[other]))
-    found = similarity >= MIN_SIMILARITY
+    found = similarity >= _SIMILAR
     return [
         _selected(getattr(fitted, f"{side}_support_"), getattr(reference, f"{side}_support_"), matched, found)
         for side in SIDES
