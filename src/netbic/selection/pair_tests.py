@@ -47,7 +47,7 @@ class PairTests:
         last = self.table["p_value"].iloc[min(n, total - 1)]
         tested = f"{total} pair{'s' * (total != 1)}"
         if n == total:
-            who = "The only pair is" if total == 1 else f"All {tested} are"
+            who = {1: "The only pair is", 2: "Both pairs are"}.get(total, f"All {tested} are")
             return f"{who} stronger than expected by chance (p <= {_shown(last)})."
         if n == 0:
             return f"No pair is stronger than expected by chance (p = {_shown(last)} for the first)."
