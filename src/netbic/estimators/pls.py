@@ -138,7 +138,10 @@ class SparseGraphPLS(RegressorMixin, TwoTables):  # type: ignore[misc]
 
     def _store(self, pairs: list[Pair], x: PreparedTable, y: PreparedTable) -> None:
         super()._store(pairs, x, y)
-        self.y_coefficients_ = y.operator.left_products(np.linalg.pinv(self.x_scores_).T)
+        if self.deflation == "regression":  # the scores of X are orthogonal, and so is each coefficient a loading
+            self.y_coefficients_ = self.y_loadings_.T
+        else:
+            self.y_coefficients_ = y.operator.left_products(np.linalg.pinv(self.x_scores_).T)
 
     def predict(self, X: Any) -> Array:
         """Y of samples: the least-squares prediction from the scores of X, in the units of Y."""

@@ -90,6 +90,11 @@ def diagnostics(
     yield from _short(words, words.columns, columns, [module.v for module in modules])
     yield from _not_identified(words, words.rows, [module.u for module in modules])
     yield from _not_identified(words, words.columns, [module.v for module in modules])
+    yield from _led_by_the_graph(words, modules, rows, columns)
+
+
+def _led_by_the_graph(words: Words, modules: list[Module], rows: Axis, columns: Axis) -> Iterator[Message]:
+    """Modules in which the graph weighs too much."""
     dominated = _dominated(modules)
     if dominated and not (rows.is_bounded and columns.is_bounded):
         yield (
