@@ -76,12 +76,21 @@ def cells(data):
     keep("cells.png", "cells", width=1300)
 
 
+def pairs(data):
+    for name in ("genes.parquet", "lipids.parquet", "samples.tsv"):
+        Path(name).symlink_to(data / f"small_nutrimouse_{name}")
+    run_page((ROOT / "docs" / "two-tables.md").read_text())
+    Image.open("two-tables.png").convert("RGB").quantize(200, dither=Image.Dither.NONE).save(
+        IMAGES / "two-tables.png", optimize=True
+    )
+
+
 def main():
     if not os.environ.get("NETBIC_DATA"):
         print("the pictures of the tutorials need real data and are not redrawn: set NETBIC_DATA to their folder")
         return
     data = Path(os.environ["NETBIC_DATA"]).resolve()
-    for draw in (tumours, cells):
+    for draw in (tumours, cells, pairs):
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
             draw(data)
 

@@ -12,6 +12,7 @@ import netbic
 from netbic.cli import main
 from netbic.methods import METHODS
 from support.commands import run
+from support.pages import run_page
 
 ROOT = Path(__file__).parents[1]
 
@@ -144,6 +145,27 @@ def test_the_studies_page_runs(capsys):
     assert "module 1: replicated in 3 of 3 studies left out" in output
     assert scope["stacked"].summary in output
     np.testing.assert_allclose(scope["same"].components_, scope["model"].components_)
+
+
+NUTRIMOUSE, SIGNIFICANCE = "## Nutrimouse", "## How significance is judged"
+
+
+def test_the_example_with_two_tables_runs():
+    page = (ROOT / "docs/two-tables.md").read_text()
+    example, _, rest = page.partition(NUTRIMOUSE)
+    assert run_page(example + rest.partition(SIGNIFICANCE)[2]) == 4
+
+
+def test_the_nutrimouse_example_runs(real_data, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    for name in ("genes.parquet", "lipids.parquet", "samples.tsv"):
+        (tmp_path / name).symlink_to(real_data / f"small_nutrimouse_{name}")
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs/two-tables.md").read_text()
+    imports = re.search(r"```python\nimport.*?\n\n", page, re.DOTALL)[0] + "```\n"
+    section = page.partition(NUTRIMOUSE)[2].partition(SIGNIFICANCE)[0]
+    assert run_page(imports + section) == 2
+    assert (tmp_path / "two-tables.png").stat().st_size > 10_000
 
 
 def test_every_method_is_spelled_out():

@@ -13,7 +13,7 @@ import netbic
 from netbic import Graph, L1Ball, SparseGraphSVD
 from netbic.io import InputError
 from netbic.selection import tune
-from netbic.selection.choice import choice, standard_error_of_difference, standard_errors, verdict
+from netbic.selection.choice import AxisSize, choice, standard_error_of_difference, standard_errors, verdict
 from netbic.selection.grid import default_grid
 from netbic.selection.resampling import folds
 
@@ -104,20 +104,24 @@ def test_differences_between_folds_do_not_widen_the_margin():
         assert choice(results_of(given, points, [0.1, 0.2, 0.3]), models, "one_se") == 2
 
 
+def sizes(n, p):
+    return {"n_rows": AxisSize(n, "rows"), "n_columns": AxisSize(p, "columns")}
+
+
 def test_the_verdict_reports_sizes_that_are_not_identified():
     points = [{"n_columns": size} for size in (10, 100, 1000)]
     rising = results_of([[1, 1], [2, 2], [3, 3]], points, [0.01, 0.1, 1])
-    text, unidentified = verdict(rising, 2, (50, 1000), "held_out")
+    text, unidentified = verdict(rising, 2, sizes(50, 1000), "held_out")
     assert "not identify n_columns: the best value is the largest tried (all 1,000 columns)" in text
     assert "n_rows" not in text
     assert unidentified == ("n_columns",)
-    assert "(1,000 of 3,127 columns); try larger values" in verdict(rising, 2, (50, 3127), "held_out")[0]
+    assert "(1,000 of 3,127 columns); try larger values" in verdict(rising, 2, sizes(50, 3127), "held_out")[0]
     inside = results_of([[1, 1], [3, 3], [2, 2]], points, [0.01, 0.1, 1])
-    text, unidentified = verdict(inside, 1, (50, 1000), "held_out")
+    text, unidentified = verdict(inside, 1, sizes(50, 1000), "held_out")
     assert "identify" not in text
     assert unidentified == ()
     hopeless = results_of([[-1, -1], [-3, -3], [-2, -2]], points, [0.01, 0.1, 1])
-    assert "No setting predicts" in verdict(hopeless, 0, (50, 1000), "wold")[0]
+    assert "No setting predicts" in verdict(hopeless, 0, sizes(50, 1000), "wold")[0]
 
 
 def test_dense_data_do_not_identify_the_size():

@@ -27,7 +27,9 @@ from netbic.estimators.fitted import (
 )
 from netbic.estimators.inputs import axis_names, has_missing
 from netbic.estimators.new_samples import module_scores, score_directions
-from netbic.estimators.parameters import AXES, check_count, is_number, smoothness_of
+from netbic.estimators.pair_inputs import in_order_of, validated_x, validated_y
+from netbic.estimators.pair_results import paired_correlations
+from netbic.estimators.parameters import AXES, check_count, is_number, iteration_settings, smoothness_of
 from netbic.estimators.pls import SparseGraphPLS
 from netbic.estimators.projection import observed_scores, scoring, span
 from netbic.estimators.results import groups_table, store_choices
@@ -45,6 +47,7 @@ from netbic.estimators.studies import (
 )
 from netbic.estimators.study_table import StudyNumbers, shared_by, studies_table
 from netbic.estimators.threads import one_blas_thread
+from netbic.estimators.two_tables import TwoTables
 
 __all__ = [
     "AXES",
@@ -59,6 +62,7 @@ __all__ = [
     "StackedStudies",
     "StudyNumbers",
     "StudyScaling",
+    "TwoTables",
     "as_one_study",
     "as_table",
     "axis_names",
@@ -74,8 +78,10 @@ __all__ = [
     "groups_table",
     "has_missing",
     "heaviest",
+    "in_order_of",
     "is_model",
     "is_number",
+    "iteration_settings",
     "leading_features",
     "module_scores",
     "names_of",
@@ -83,6 +89,7 @@ __all__ = [
     "one_blas_thread",
     "own_covariates",
     "own_studies",
+    "paired_correlations",
     "recurrent_features",
     "rescaled",
     "score_directions",
@@ -98,6 +105,8 @@ __all__ = [
     "study_of_new",
     "training_design",
     "unwrapped",
+    "validated_x",
+    "validated_y",
     "without_studies",
 ]
 

@@ -344,9 +344,9 @@ class SparseGraphSVD(Prediction, Searches, BiclusterMixin, BaseEstimator):  # ty
         check_parameters(self)
         row_names, column_names = axis_names(X) if names is None else map(names_of_index, map(pd.Index, names))
         X = self._validated(X, reset=True)
+        settings = self._settings(X.dtype)
         rows, row_graph = AxisOptions.of(self, "row").build(X.shape[0], row_names)
         columns, column_graph = AxisOptions.of(self, "column").build(X.shape[1], column_names)
-        settings = self._settings(X.dtype)
         given = study_input(self, X, studies, covariates, row_names)
         with one_blas_thread(), released(X):
             operator, noise, scaler = self._scaling(given.scaling).apply(given.X, given.design)
@@ -360,8 +360,7 @@ class SparseGraphSVD(Prediction, Searches, BiclusterMixin, BaseEstimator):  # ty
                     self._report(module, len(modules) - 1, X)
                     yield module
             # With missing entries, the modules subtracted so far cannot be added again to the scores of the residual.
-            scores = search.scores if searched.tracks_gram else None
-            store_modules(self, searched, modules, X.dtype, operator, scores)
+            store_modules(self, searched, modules, X.dtype, operator, search.scores if searched.tracks_gram else None)
             store_studies(self, given, operator)
         self.groups_ = groups_table(groups_of(modules, rows.penalty, columns.penalty))
         self.smoothing_, self.smoothing_scores_ = 0.0 if by is None else by.weight, smoothing_scores
@@ -370,9 +369,12 @@ class SparseGraphSVD(Prediction, Searches, BiclusterMixin, BaseEstimator):  # ty
         store_covariates(self, given.coding, given.design)
         for message, category in diagnostics(modules, self.n_components, search.ended, rows, columns, settings):
             warnings.warn(message, category, stacklevel=3)
-        examined = columns.term is not None and bool(self.diagnostics_["recurrent"].any())
-        if examined and (recurrent := recurrence(self.components_, column_names)):
+        if columns.term is not None and (recurrent := self._recurrence(column_names)):
             warnings.warn(recurrent, stacklevel=3)
+
+    def _recurrence(self, names: Array | None) -> str | None:
+        """A warning about features that lead many modules, if there are any."""
+        return recurrence(self.components_, names) if self.diagnostics_["recurrent"].any() else None
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "components_")  # not before all modules are found

@@ -82,6 +82,7 @@ class TwoTables(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     graph_term: str
     signs: str
     deflation: str
+    random_state: Any
     verbose: int
 
     @property
@@ -151,6 +152,11 @@ class TwoTables(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         for message, category in diagnostics(modules, self.n_components, search.ended, *axes, settings, PAIR_WORDS):
             warnings.warn(message, category, stacklevel=3)
         return pairs, x, y
+
+    def axes(self, X: Any, Y: Any) -> tuple[Axis, Axis]:
+        """Penalties and graph terms of the features of two tables, whose graphs match them by position."""
+        self._check()
+        return self._axis("x", X, None)[0], self._axis("y", Y, None)[0]
 
     def _axis(self, side: str, table: Any, names: Array | None) -> tuple[Axis, Graph | None]:
         """The options of the features of one table, and its graph matched to them."""

@@ -18,6 +18,8 @@ from netbic.selection.groups import selected_samples as selected_samples
 from netbic.selection.matching import partners as partners
 from netbic.selection.n_modules import ModuleCount, n_modules
 from netbic.selection.optimality import Optimality, optimality
+from netbic.selection.pair_stability import PairStability, pair_stability
+from netbic.selection.pair_tests import PairTests, pair_tests
 from netbic.selection.stability import AxisStability, Stability, stability
 from netbic.selection.tune import Tuning, tune
 from netbic.selection.verdicts import FEWEST_SAMPLES as FEWEST_SAMPLES
@@ -33,6 +35,8 @@ __all__ = [
     "Judgement",
     "ModuleCount",
     "Optimality",
+    "PairStability",
+    "PairTests",
     "SampleGroups",
     "Stability",
     "StableModules",
@@ -47,6 +51,8 @@ __all__ = [
     "group_summary",
     "n_modules",
     "optimality",
+    "pair_stability",
+    "pair_tests",
     "pcer_threshold",
     "sample_groups",
     "stability",

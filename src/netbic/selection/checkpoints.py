@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from netbic.arrays import Floats, Matrix, RandomState, buffers
-from netbic.estimators import SparseGraphSVD
+from netbic.estimators import SparseGraphSVD, TwoTables
 from netbic.files import JsonValue
 from netbic.graphs import Graph
 from netbic.selection.grid import Parameters
@@ -28,10 +28,11 @@ def seed_of(kind: str, random_state: RandomState, checkpoint: Path | str | None)
 def task_of(
     kind: str,
     settings: Mapping[str, JsonValue],
-    models: list[SparseGraphSVD],
+    models: Sequence[SparseGraphSVD | TwoTables],
     X: Matrix,
     seed: int,
     design: Floats | None,
+    Y: Matrix | None = None,
 ) -> Task:
     """Everything that determines the results: settings, models whose graphs match X by position, data and seed."""
     parameters = json.dumps([_fingerprint(model.get_params(deep=False)) for model in models])
@@ -42,6 +43,8 @@ def task_of(
     }
     if design is not None:
         data["covariates"] = digest(design)
+    if Y is not None:
+        data["Y"] = digest(*buffers(Y), np.array(Y.shape))
     return Task(kind, settings, data)
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from netbic.arrays import Floats
-from netbic.estimators import SparseGraphSVD, smoothness_of
+from netbic.estimators import AXES, SparseGraphSVD, TwoTables, smoothness_of
 from netbic.selection.grid import Parameters
+from netbic.selection.resampling import SIDES
 
 Results = dict[str, Any]  # as GridSearchCV.cv_results_
 
@@ -18,7 +20,15 @@ _SCORES: Final = {
     "wold": "the share of the variance of held-out entries that is predicted",
     "gabriel": "the share of the variance of the held-out corner that is predicted",
     "bic": "minus the Bayesian information criterion",
+    "correlation": "the correlation of the scores of both tables in held-out samples, averaged over the pairs",
 }
+
+
+class AxisSize(NamedTuple):
+    """The size of an axis, and what it consists of in plain words."""
+
+    size: int
+    units: str
 
 
 def split_scores(results: Results) -> Floats:
@@ -45,7 +55,7 @@ def standard_error_of_difference(results: Results) -> float:
     return float(np.median(differences.std(axis=1, ddof=1))) / float(np.sqrt(n_folds))
 
 
-def choice(results: Results, models: list[SparseGraphSVD], rule: str) -> int:
+def choice(results: Results, models: Sequence[SparseGraphSVD | TwoTables], rule: str) -> int:
     """The index of the best point or, for "one_se", of the simplest one within one standard error of it.
 
     Simplest means fewest members of all modules, as shares of both axes, then least smoothness. The standard error is
@@ -58,20 +68,27 @@ def choice(results: Results, models: list[SparseGraphSVD], rule: str) -> int:
     if rule == "best":
         return best
     within = means >= means[best] - standard_error_of_difference(results)
-    members = np.round(results["mean_row_share"] + results["mean_column_share"], 9)
+    members = np.round(sum(results[f"mean_{axis}_share"] for axis in _axes(models[0])), 9)
     smoothness = np.array([_smoothness(model) for model in models])
     order = np.lexsort((-means, smoothness, members))
     return int(order[within[order]][0])
 
 
-def _smoothness(model: SparseGraphSVD) -> float:
+def _axes(model: SparseGraphSVD | TwoTables) -> tuple[str, ...]:
+    return SIDES if isinstance(model, TwoTables) else AXES
+
+
+def _smoothness(model: SparseGraphSVD | TwoTables) -> float:
     """Smoothness on both axes together; the default where none is given."""
-    axes = ((model.row_graph, model.row_smoothness), (model.column_graph, model.column_smoothness))
+    axes = [(getattr(model, f"{axis}_graph"), getattr(model, f"{axis}_smoothness")) for axis in _axes(model)]
     return sum(smoothness_of(given, model.smoothness_scale) for graph, given in axes if graph is not None)
 
 
-def verdict(results: Results, index: int, shape: tuple[int, int], criterion: str) -> tuple[str, tuple[str, ...]]:
-    """What was chosen, the best point if that is another, and the names of sizes that the data do not identify."""
+def verdict(results: Results, index: int, sizes: Mapping[str, AxisSize], criterion: str) -> tuple[str, tuple[str, ...]]:
+    """What was chosen, the best point if that is another, and the names of sizes that the data do not identify.
+
+    `sizes` are those of the axes, by the name of the parameter that selects part of it.
+    """
     points, means = results["params"], results["mean_test_score"]
     best = int(means.argmax())
     summary = f"Chosen: {_shown(points[index])} (score {means[index]:.4g}), "
@@ -85,21 +102,22 @@ def verdict(results: Results, index: int, shape: tuple[int, int], criterion: str
     summary += f" The score is {_SCORES[criterion]}."
     if criterion in ("wold", "gabriel") and means[best] <= 0:  # 0 is the score of a constant prediction of zero
         summary += " No setting predicts the held-out data better than a constant zero."
-    sentences, unidentified = _at_edges(results, index, shape)
+    if criterion == "correlation" and means[best] <= 0:
+        summary += " No setting finds pairs that are correlated in held-out samples."
+    sentences, unidentified = _at_edges(results, index, sizes)
     return " ".join([summary, *sentences]), unidentified
 
 
-def _at_edges(results: Results, index: int, shape: tuple[int, int]) -> tuple[list[str], tuple[str, ...]]:
+def _at_edges(results: Results, index: int, sizes: Mapping[str, AxisSize]) -> tuple[list[str], tuple[str, ...]]:
     """A sentence per size whose chosen value is at an edge of the grid, or whose score increases up to it."""
     sentences, unidentified = [], []
-    for name, size in zip(("n_rows", "n_columns"), shape, strict=True):
+    for name, (size, units) in sizes.items():
         values = [size if point.get(name) is None else point[name] for point in results["params"]]
         tried = sorted(set(values)) if f"param_{name}" in results else []
         peaks = [results["mean_test_score"][np.equal(values, value)].max() for value in tried]
         rising = bool(np.all(np.diff(peaks) > 0))
         if len(tried) > 1 and (rising or values[index] == tried[-1]):
-            axis = name.removeprefix("n_")
-            largest = f"all {size:,} {axis}" if tried[-1] == size else f"{tried[-1]:,} of {size:,} {axis}"
+            largest = f"all {size:,} {units}" if tried[-1] == size else f"{tried[-1]:,} of {size:,} {units}"
             advice = "choose the module size you want to study" if tried[-1] == size else "try larger values"
             unidentified.append(name)
             sentences.append(

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_array
 
 from netbic.arrays import Array, Indices, Matrix, RandomState, checked
-from netbic.estimators import AXES, SparseGraphSVD
+from netbic.estimators import AXES, SparseGraphSVD, TwoTables
 from netbic.graphs import Graph, match
 from netbic.penalties import Penalty
 from netbic.selection.grid import Parameters
 
+SIDES = ("x", "y")  # the features of the first and of the second of two tables
+Model = TypeVar("Model", bound=SparseGraphSVD | TwoTables)
 Names = tuple[Array | None, Array | None]  # of rows and columns
 
 
@@ -37,9 +39,9 @@ def draw_seed(random_state: RandomState) -> int:
     return int(np.random.default_rng(random_state).integers(2**31))
 
 
-def seeded(model: SparseGraphSVD, seed: int) -> SparseGraphSVD:
+def seeded(model: Model, seed: int) -> Model:
     """A clone with an integer `random_state`, so that its random starts do not depend on the order of the fits."""
-    made: SparseGraphSVD = clone(model)
+    made: Model = clone(model)
     return made if isinstance(model.random_state, Integral) else made.set_params(random_state=seed)
 
 
@@ -48,18 +50,20 @@ def graphs_by_position(
     shape: tuple[int, ...],
     names: Names,
     matched: dict[tuple[str, int], Graph] | None = None,
+    axes: tuple[str, ...] = AXES,
 ) -> Parameters:
     """The graphs and the penalties of groups among a model's parameters, matched to the axes of X, without names.
 
-    `matched` holds graphs of earlier calls, by axis and identity, so that each is matched once.
+    `matched` holds graphs of earlier calls, by axis and identity, so that each is matched once. For a model of two
+    tables, `shape` and `names` are those of the features of X and of Y, the axes "x" and "y".
     """
     found: Parameters = {}
     matched = {} if matched is None else matched
-    for axis, size, known in zip(AXES, shape, names, strict=True):
+    for axis, size, known in zip(axes, shape, names, strict=True):
         if (graph := parameters[f"{axis}_graph"]) is not None:
             key = axis, id(graph)
             if key not in matched:
-                matched[key] = match(graph, size, known, axis).renamed(None)
+                matched[key] = match(graph, size, known, axis if axis in AXES else "feature").renamed(None)
             found[f"{axis}_graph"] = matched[key]
         penalty = parameters[f"{axis}_penalty"]
         if isinstance(penalty, Penalty) and penalty.n_groups() is not None:

@@ -13,6 +13,7 @@ from netbic.arrays import Array, Bools, Floats, Indices, Matrix, RandomState
 from netbic.estimators import (
     SparseGraphSVD,
     StableModules,
+    TwoTables,
     check_count,
     check_same_data,
     covariates_of,
@@ -81,7 +82,7 @@ class AxisStability:
         lowest = self.threshold[:, None] - _ROUNDING
         return np.asarray((lowest <= self.frequency.to_numpy().T) & (lowest <= self.found[:, None]))
 
-    def _at(self, limit: _ErrorLimit) -> AxisStability:
+    def at_limit(self, limit: ErrorLimit) -> AxisStability:
         """The same frequencies at another threshold."""
         p = len(self.frequency)
         # If a half finds the module and selects a candidate with probability q / p, then a half that finds the module
@@ -95,12 +96,12 @@ class AxisStability:
             expected_false(tau, q, p, n, limit.assumption) if tau - _ROUNDING <= found and tau <= 1 else 0.0
             for tau, found, (q, n) in zip(threshold, self.found, each, strict=True)
         ]
-        rewired = None if self.rewired is None else self.rewired._at(limit)
+        rewired = None if self.rewired is None else self.rewired.at_limit(limit)
         return replace(self, threshold=threshold, false=np.array(false), rewired=rewired)
 
 
 @dataclass(frozen=True)
-class _ErrorLimit:
+class ErrorLimit:
     """What determines the threshold: itself, a number of false members, or a rate of them."""
 
     threshold: float | None
@@ -177,7 +178,7 @@ class Stability:
         nouns = {"columns": "features", "rows": "samples"}
         kept = [
             f"{table[f'stable_{axis}'].mean():.0f} of {table[f'n_{axis}'].mean():.0f} {nouns[axis]} are stable "
-            f"({_expected_by_chance(part)}{_with_rewired(part)})"
+            f"({expected_by_chance(part)}{_with_rewired(part)})"
             for axis, part in self._parts().items()
         ]
         again = share_of_modules(int((table["found"] > _FOUND).sum()), len(table))
@@ -196,8 +197,8 @@ class Stability:
         assumption: str = "unimodal",
     ) -> Stability:
         """The same frequencies at another threshold or error (see `stability`), without new fits."""
-        limit = _ErrorLimit(threshold, max_false, pcer, assumption)
-        parts: dict[str, Any] = {axis: part._at(limit) for axis, part in self._parts().items()}
+        limit = ErrorLimit(threshold, max_false, pcer, assumption)
+        parts: dict[str, Any] = {axis: part.at_limit(limit) for axis, part in self._parts().items()}
         return replace(self, **parts)
 
     def refit(self, X: Matrix) -> StableModules:
@@ -214,7 +215,8 @@ class Stability:
         return StableModules.at(self.reference, X, masks["rows"], masks["columns"])
 
 
-def _expected_by_chance(part: AxisStability) -> str:
+def expected_by_chance(part: AxisStability) -> str:
+    """The bound on false members, in words."""
     if np.isinf(part.threshold).any():
         return "no threshold achieves the requested error: use smaller modules, or allow more false members"
     return f"at most {part.false.mean():.2g} expected by chance"
@@ -306,7 +308,9 @@ def stability(
     [...]
     """
     check_count("n_pairs", n_pairs)
-    limit = _ErrorLimit(threshold, max_false, pcer, assumption)
+    limit = ErrorLimit(threshold, max_false, pcer, assumption)
+    if isinstance(getattr(model, "best_estimator_", model), TwoTables):
+        raise TypeError(f"{type(model).__name__} is a model of two tables: use pair_stability(model, X, Y)")
     model = unwrapped(model)
     axes = [axis for axis in ("columns", "rows") if _selects(model, axis)]
     if not axes:
@@ -323,7 +327,9 @@ def stability(
         fits = TrackedExecutor(executor, "pairs", progress, _saved(checkpoint, pairs[axes[0]], seed))
         fits.left = len(axes) * (n_pairs + n_rewired)
         for axis in axes:
-            parts[axis] = _counted(pairs[axis], names_of(reference, axis), (n_pairs, n_rewired), seed, fits)._at(limit)
+            parts[axis] = _counted(pairs[axis], names_of(reference, axis), (n_pairs, n_rewired), seed, fits).at_limit(
+                limit
+            )
     return Stability(reference, **parts)
 
 
@@ -343,7 +349,7 @@ def _counted(
     for rewired, number in zip((False, True), numbers, strict=True):
         fits.part, fits.left = f"{pairs.axis}{' rewired' * rewired}", fits.left - number
         if number:
-            found.append(_shares(replace(pairs, rewired=rewired).count(number, seed, fits), names, number))
+            found.append(shares_of(replace(pairs, rewired=rewired).count(number, seed, fits), names, number))
     return replace(found[0], rewired=found[1] if len(found) > 1 else None)
 
 
@@ -352,7 +358,7 @@ def _selects(model: SparseGraphSVD, axis: str) -> bool:
     return getattr(model, f"n_{axis}") is not None or getattr(model, f"{axis.removesuffix('s')}_penalty") is not None
 
 
-def _shares(counted: SelectionCounts, names: Array, n_pairs: int) -> AxisStability:
+def shares_of(counted: SelectionCounts, names: Array, n_pairs: int) -> AxisStability:
     """Counts as shares of the halves; the threshold is still to be set."""
     index = pd.Index(names)
     pairs = counted.pairs.astype(np.intp)

@@ -8,24 +8,33 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import rankdata
 from sklearn.base import clone
 
 from netbic.arrays import Matrix, RandomState, check_choice, is_sparse
-from netbic.estimators import SparseGraphSVD, axis_names, check_count, covariates_of, has_missing, training_design
+from netbic.estimators import (
+    SparseGraphSVD,
+    TwoTables,
+    axis_names,
+    check_count,
+    covariates_of,
+    has_missing,
+    training_design,
+)
 from netbic.files import JsonValue
 from netbic.graphs import Graph
 from netbic.selection.checkpoints import seed_of, task_of
-from netbic.selection.choice import RULES, Results, choice, printable, standard_errors, verdict
+from netbic.selection.choice import RULES, AxisSize, Results, choice, printable, standard_errors, verdict
 from netbic.selection.criteria import CRITERIA, SplitFactory, check_varies, splits
 from netbic.selection.finished import Progress
 from netbic.selection.fit_times import FitTimes, work_of
 from netbic.selection.fits import FitExecutor, Jobs, executor_for, quiet
 from netbic.selection.grid import Grid, Parameters, named, points_of
+from netbic.selection.outcomes import Fit, GridFits, Outcome, TuningProblem, results_of
+from netbic.selection.pair_tuning import pair_problem
 from netbic.selection.resampling import Names, fitted_to, graphs_by_position, seeded
 from netbic.storage import Checkpoint
 
@@ -34,24 +43,6 @@ _PREPARATION = ("center", "scale", "missing", "low_memory", "solver", "clip")  #
 
 Batch = tuple[int, list[int]]  # a fold and points of the grid
 Durations = Callable[[float, float], None]
-
-
-class Outcome(NamedTuple):
-    """The outcome of one fit: its score, the number of modules, and their members as shares of rows and of columns."""
-
-    score: float
-    modules: int
-    rows: float
-    columns: float
-
-
-class Fit(NamedTuple):
-    """A finished fit: its fold, its point of the grid, the outcome, and how long it took."""
-
-    fold: int
-    point: int
-    outcome: Outcome
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -65,22 +56,23 @@ class Tuning:
         The chosen point's index in `cv_results_`.
     best_score_ : float
         Its mean score. Under the one-standard-error rule another point may have a larger one.
-    best_estimator_ : SparseGraphSVD
-        Fitted to all of X.
+    best_estimator_ : SparseGraphSVD, SparseGraphPLS or SparseGraphCCA
+        Fitted to all of X (and Y).
     cv_results_ : dict of arrays
         As that of scikit-learn's GridSearchCV: `params`, `param_*`, `split*_test_score`, `mean_test_score`,
         `std_test_score`, `rank_test_score`; also `mean_modules`, the number found, and `mean_row_share` and
-        `mean_column_share`, the members of all modules as shares of the axis.
+        `mean_column_share`, the members of all modules as shares of the axis (`mean_pairs`, `mean_x_share` and
+        `mean_y_share` for two tables).
     verdict : str
         What was chosen, and which sizes the data do not identify, in plain words.
     unidentified : tuple of str
-        Sizes ("n_rows", "n_columns") that the data do not identify.
+        Sizes ("n_rows", "n_columns"; "n_x", "n_y") that the data do not identify.
     """
 
     best_params_: Parameters
     best_index_: int
     best_score_: float
-    best_estimator_: SparseGraphSVD
+    best_estimator_: Any
     cv_results_: Results = field(repr=False)
     verdict: str
     unidentified: tuple[str, ...] = ()
@@ -96,10 +88,11 @@ class Tuning:
 
 
 def tune(
-    model: SparseGraphSVD,
+    model: SparseGraphSVD | TwoTables,
     X: Matrix,
     grid: Grid | None = None,
     *,
+    Y: Any = None,
     covariates: Any = None,
     criterion: str = "held_out",
     n_folds: int = 5,
@@ -114,7 +107,7 @@ def tune(
 
     Parameters
     ----------
-    model : SparseGraphSVD
+    model : SparseGraphSVD, SparseGraphPLS or SparseGraphCCA
         The parameters that are not in the grid. Its graphs are matched to X as in `fit`.
     X : array, DataFrame or sparse matrix
         Sparse for "held_out" and "bic" only; with missing values for "held_out" and "wold" only, and only if the
@@ -123,7 +116,11 @@ def tune(
         As for scikit-learn's ParameterGrid. Default: five numbers of features up to all of them (and of samples, if the
         model has `n_rows`), and smoothness 0, 0.25, 0.5 and 0.75 where the model has a graph (0, 0.05, 0.1 and 0.25
         unless `smoothness_scale="module"`). Sizes are those for all of X; they are reduced in proportion to the part of
-        X that is fitted.
+        X that is fitted. For two tables: five numbers of features of X and of Y, smoothness where there is a graph, and
+        four values of the ridge for `covariance="ridge"`.
+    Y : array, DataFrame or sparse matrix
+        The second table, for SparseGraphPLS and SparseGraphCCA. The score is then the correlation of the scores of both
+        tables in held-out samples, averaged over the pairs; neither `covariates` nor another criterion can be given.
     covariates : as for `SparseGraphSVD.fit`, optional
         Their effects are estimated in the part of X that is fitted, and removed from the held-out part. Default: those
         of the model, if it was fitted to X.
@@ -159,55 +156,96 @@ def tune(
     >>> tuning = netbic.selection.tune(model, toy.X, {"n_columns": [10, 30, 50, 70, 100]}, random_state=0)
     >>> tuning.best_params_
     {'n_columns': 50}
+
+    Two tables:
+
+    >>> import numpy as np
+    >>> random = np.random.default_rng(0)
+    >>> X, Y = random.standard_normal((60, 40)), random.standard_normal((60, 30))
+    >>> Y[:, :5] += X[:, :8].sum(axis=1, keepdims=True)
+    >>> pairs = netbic.SparseGraphCCA(1, n_y=5)
+    >>> netbic.selection.tune(pairs, X, {"n_x": [2, 8, 40]}, Y=Y, random_state=0).best_params_
+    {'n_x': 8}
     """
     _check_options(model, criterion, n_folds, rule)
+    if two := isinstance(model, TwoTables) or Y is not None:
+        _check_pair_options(model, Y, criterion, covariates)
     executor = executor_for(X, n_jobs, processes=True)  # half of a fit is Python: threads would be slower
     with quiet():  # warnings of the final fit are shown
-        values, seed = _values(model, X, criterion), seed_of("tuning", random_state, checkpoint)
-        design = training_design(model, X, covariates)
-        points = points_of(model, grid, values.shape)
-        models = _models(model, points, values.shape, axis_names(X), seed)
-        n_components = max(each.n_components for each in models)
-        works = [work_of(each, values.shape) for each in models]
-        search = _Search(models, splits(criterion, values, n_folds, seed, n_components, design), works)
-        search.check(points)
-        settings: dict[str, JsonValue] = {"criterion": criterion, "n_folds": n_folds}
-        saved = Checkpoint(checkpoint, task_of("tuning", settings, models, values, seed, design), _decoded)
-        outcomes = _all_outcomes(search, executor, saved, progress, durations)
-    results = _results(points, outcomes, len(search.splits))
-    index = choice(results, models, rule)
-    fitted = fitted_to(clone(model).set_params(**points[index]), X, covariates_of(model, X, covariates))
-    text, unidentified = verdict(results, index, values.shape, criterion)
+        seed = seed_of("tuning", random_state, checkpoint)
+        if isinstance(model, TwoTables):
+            problem = pair_problem(model, X, Y, grid, n_folds, seed)
+        else:
+            problem = _problem(model, X, grid, covariates, (criterion, n_folds), seed)
+        outcomes = _outcomes_of(problem, checkpoint, executor, progress, durations)
+    points, results = problem.points, results_of(problem, outcomes)
+    index = choice(results, problem.fits.models, rule)
+    best = clone(model).set_params(**points[index])
+    fitted = best.fit(X, Y) if two else fitted_to(best, X, covariates_of(model, X, covariates))
+    text, unidentified = verdict(results, index, problem.sizes, problem.criterion)
     score = float(results["mean_test_score"][index])
     return Tuning(points[index], index, score, fitted, results, text, unidentified)
 
 
-def _all_outcomes(
-    search: _Search,
+def _outcomes_of(
+    problem: TuningProblem,
+    checkpoint: Path | str | None,
     executor: FitExecutor,
-    saved: Checkpoint[tuple[tuple[int, int], Outcome]],
     progress: Progress | None,
     durations: Durations | None,
 ) -> dict[tuple[int, int], Outcome]:
     """The outcome of every fit, by point and fold: those of the checkpoint, and others, which are appended to it."""
-    outcomes, times = dict(saved.entries), FitTimes(search.works)
-    for fold, point, outcome, seconds in search.run(frozenset(outcomes), executor):
+    fits, saved = problem.fits, Checkpoint(checkpoint, problem.task, _decoded)
+    outcomes, times = dict(saved.entries), FitTimes(fits.works)
+    for fold, point, outcome, seconds in fits.run(frozenset(outcomes), executor):
         outcomes[point, fold] = outcome
         saved.append([point, fold, *outcome])
         times.add(point, seconds)
         if progress is not None:
-            progress(len(outcomes), len(search.fits))
+            progress(len(outcomes), len(fits.every))
         if durations is not None:
-            durations(times.spent, times.expected(fit[0] for fit in search.fits if fit not in outcomes))
+            durations(times.spent, times.expected(fit[0] for fit in fits.every if fit not in outcomes))
     return outcomes
 
 
+def _problem(
+    model: SparseGraphSVD, X: Matrix, grid: Grid | None, covariates: Any, how: tuple[str, int], seed: int
+) -> TuningProblem:
+    """The settings of a model of one matrix, to be compared by a criterion (`how`) with so many folds."""
+    criterion, n_folds = how
+    values, design = _values(model, X, criterion), training_design(model, X, covariates)
+    points = points_of(model, grid, values.shape)
+    models = _models(model, points, values.shape, axis_names(X), seed)
+    n_components = max(each.n_components for each in models)
+    works = [work_of(each, values.shape) for each in models]
+    search = _Search(models, splits(criterion, values, n_folds, seed, n_components, design), works)
+    search.check(points)
+    settings: dict[str, JsonValue] = {"criterion": criterion, "n_folds": n_folds}
+    task = task_of("tuning", settings, models, values, seed, design)
+    sizes = {f"n_{axis}": AxisSize(size, axis) for axis, size in zip(("rows", "columns"), values.shape, strict=True)}
+    return TuningProblem(points, search, task, sizes, ("modules", "row_share", "column_share"), criterion)
+
+
 def _check_options(model: object, criterion: str, n_folds: int, rule: str) -> None:
-    if not isinstance(model, SparseGraphSVD):
-        raise TypeError(f"model={model!r}: a SparseGraphSVD is needed (GridSearchCV takes pipelines)")
+    if not isinstance(model, (SparseGraphSVD, TwoTables)):
+        raise TypeError(
+            f"model={model!r}: a SparseGraphSVD is needed, or SparseGraphPLS or SparseGraphCCA for two tables "
+            "(GridSearchCV takes pipelines)"
+        )
     check_choice("criterion", criterion, CRITERIA)
     check_choice("rule", rule, RULES)
     check_count("n_folds", n_folds)
+
+
+def _check_pair_options(model: object, Y: Any, criterion: str, covariates: Any) -> None:
+    if not isinstance(model, TwoTables):
+        raise TypeError(f"Y is given, but {type(model).__name__} takes one table: use SparseGraphPLS or SparseGraphCCA")
+    if Y is None:
+        raise ValueError(f"{type(model).__name__} needs two tables: give the second one as Y=...")
+    if criterion != "held_out":
+        raise ValueError(f"criterion={criterion!r}: settings for two tables are compared by 'held_out' only")
+    if covariates is not None:
+        raise ValueError("covariates are not supported for two tables: remove them from X and from Y before")
 
 
 def _values(model: SparseGraphSVD, X: Matrix, criterion: str) -> Matrix:
@@ -242,7 +280,7 @@ def _decoded(entry: Any) -> tuple[tuple[int, int], Outcome]:
 
 
 @dataclass(frozen=True)
-class _Search:
+class _Search(GridFits):
     """A model per point of the grid, to be fitted to every split."""
 
     models: list[SparseGraphSVD]
@@ -250,9 +288,9 @@ class _Search:
     works: list[float]  # of the models
 
     @property
-    def fits(self) -> list[tuple[int, int]]:
-        """Point and fold of every fit."""
-        return [(point, fold) for fold in range(len(self.splits)) for point in range(len(self.models))]
+    def n_folds(self) -> int:
+        """Number of splits."""
+        return len(self.splits)
 
     def check(self, points: list[Parameters]) -> None:
         """Raise if a split does not vary, or a model does not suit it; before anything is fitted."""
@@ -333,23 +371,3 @@ def _fits(search: _Search, batch: Batch) -> Iterator[Fit]:
 
 def _list_of_fits(search: _Search, batch: Batch) -> list[Fit]:
     return list(_fits(search, batch))
-
-
-def _results(points: list[Parameters], known: dict[tuple[int, int], Outcome], n_folds: int) -> Results:
-    """The outcomes as in GridSearchCV.cv_results_."""
-    outcomes = np.array([[known[point, fold] for fold in range(n_folds)] for point in range(len(points))])
-    scores = outcomes[:, :, 0]
-    results: Results = {}
-    for name in sorted({name for point in points for name in point}):
-        column: Any = np.ma.masked_all(len(points), dtype=object)  # type: ignore[no-untyped-call]
-        for number, point in enumerate(points):
-            if name in point:
-                column[number] = point[name]
-        results[f"param_{name}"] = column
-    results["params"] = points
-    results |= {f"split{fold}_test_score": scores[:, fold] for fold in range(n_folds)}
-    results["mean_test_score"], results["std_test_score"] = scores.mean(axis=1), scores.std(axis=1)
-    results["rank_test_score"] = rankdata(-results["mean_test_score"], method="min").astype(np.int32)
-    for name, column in zip(("modules", "row_share", "column_share"), range(1, 4), strict=True):
-        results[f"mean_{name}"] = outcomes[:, :, column].mean(axis=1)
-    return results

@@ -151,7 +151,7 @@ def _short(words: Words, called: AxisWords, asked: Axis, vectors: list[Vector]) 
     wanted, groups = asked.penalty.n_groups(), [vector.groups for vector in vectors]
     if few := [k for k, own in enumerate(groups) if wanted and own is not None and own.size < wanted]:
         yield (
-            f"{words.listed(few)}: fewer than {wanted} groups of {called.entries}, as no other has a positive score to "
+            f"{words.listed(few)}: fewer than {wanted} groups of {called.entries}, no other has a positive score to "
             "add",
             UserWarning,
         )

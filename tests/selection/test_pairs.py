@@ -1,0 +1,336 @@
+"""Tests of pairs of two tables: calibration, sequential p-values, held-out correlations, stability and tuning."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.model_selection import GridSearchCV, KFold
+
+import netbic
+from netbic import Graph, SparseGraphCCA, SparseGraphPLS, SparseGraphSVD
+from netbic.selection import default_grid, pair_stability, pair_tests, stability, tune
+from netbic.selection.fits import quiet
+from netbic.selection.pair_nulls import PreparedTables, Strengths, strata_of
+from netbic.selection.pair_tables import PairTables, matched_pairs
+
+MODELS = (SparseGraphPLS, SparseGraphCCA)
+
+
+def two_tables(seed, n=60, strength=1.5, n_real=1, p=30, q=20):
+    """Common variables change eight features of X and five of Y each."""
+    generator = np.random.default_rng(seed)
+    X, Y = generator.standard_normal((n, p)), generator.standard_normal((n, q))
+    for k in range(n_real):
+        common = strength * generator.standard_normal((n, 1))
+        X[:, 8 * k : 8 * k + 8] += common
+        Y[:, 5 * k : 5 * k + 5] += common
+    return X, Y
+
+
+def named(X, Y):
+    """The same as tables with names; the samples of Y are in another order."""
+    samples = [f"s{i}" for i in range(len(X))]
+    first = pd.DataFrame(X, samples, [f"x{j}" for j in range(X.shape[1])])
+    return first, pd.DataFrame(Y, samples, [f"y{j}" for j in range(Y.shape[1])]).iloc[::-1]
+
+
+def rejections(n_real, pair, n, n_runs, model):
+    """The number of data sets in which a pair has p <= 0.05."""
+    found = 0
+    for seed in range(n_runs):
+        with quiet():
+            tests = pair_tests(
+                model, *two_tables(seed, n, 2.0, n_real), n_permutations=19, n_folds=2, random_state=seed
+            )
+        found += tests.table["p_value"][pair] <= 0.05
+    return found
+
+
+@pytest.mark.parametrize(
+    ("n_real", "pair", "n", "model"),
+    [
+        (0, 0, 30, SparseGraphCCA(1, n_x=8, n_y=5)),
+        (1, 1, 30, SparseGraphCCA(2, n_x=8, n_y=5)),
+        (1, 1, 30, SparseGraphPLS(2, n_x=8, n_y=5)),
+        (1, 1, 60, SparseGraphCCA(2, n_x=8, n_y=5, deflation="hotelling")),
+    ],
+    ids=["independent", "second pair, CCA", "second pair, PLS", "second pair, hotelling"],
+)
+def test_pairs_without_signal_are_rarely_significant(n_real, pair, n, model):
+    assert rejections(n_real, pair, n, 40, model) <= 6  # probability of more .004 if the level is .05
+
+
+def test_real_pairs_are_significant():
+    X, Y = two_tables(0, n_real=2)
+    tests = pair_tests(SparseGraphCCA(3, n_x=8, n_y=5), X, Y, n_permutations=99, random_state=0)
+    assert (tests.table["p_value"][:2] == 0.01).all()
+    assert tests.table["p_value"][2] > 0.05
+    assert tests.verdict.startswith("2 of 3 pairs are stronger than expected by chance; the next is not (p = 0.")
+    assert (tests.table["held_out_correlation"][:2] > 0.8).all()
+    assert abs(tests.table["held_out_correlation"][2]) < 0.5 < tests.table["correlation"][2]  # chosen to be large
+    assert tests.sentences[0].startswith("Pair 1 is stronger than expected by chance (p = 0.01)")
+    assert tests.sentences[2].startswith("Pair 3 is no stronger than expected by chance")
+
+
+def test_p_values_include_those_of_earlier_pairs_and_follow_the_sequential_formula():
+    X, Y = two_tables(1, strength=0.0)
+    model = SparseGraphCCA(3, n_x=8, n_y=5)
+    complete = pair_tests(model, X, Y, n_permutations=39, early_stopping=False, random_state=3)
+    early = pair_tests(model, X, Y, n_permutations=39, random_state=3)
+    assert (complete.table["n_permutations"] == 39).all()
+    prepared = PreparedTables.of(PairTables.of(complete.reference, X, Y), complete.reference, None)
+    seed = int(np.random.default_rng(3).integers(2**31))
+    own, sequential, numbers = [], [], []
+    for pair in range(3):
+        problem = prepared.after(pair)
+        reached = np.array([problem.permuted((seed, pair, b)) >= problem.observed() for b in range(39)])
+        own.append((1 + reached.sum()) / 40)
+        stopped = np.flatnonzero(np.cumsum(reached) == 3)  # enough for p > 0.05
+        sequential.append(3 / (1 + stopped[0]) if stopped.size else own[-1])
+        numbers.append(1 + stopped[0] if stopped.size else 39)
+    np.testing.assert_allclose(complete.table["p_value"], np.maximum.accumulate(own))
+    np.testing.assert_allclose(early.table["p_value"], np.maximum.accumulate(sequential))
+    assert early.table["n_permutations"].tolist() == numbers
+    assert min(numbers) < 39
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("strength", [0.3, 0.6])
+def test_early_stopping_gives_the_same_decisions(seed, strength):
+    X, Y = two_tables(seed, 40, strength)
+    model = SparseGraphPLS(1, n_x=8, n_y=5)
+    early, complete = (
+        pair_tests(model, X, Y, n_permutations=79, n_folds=2, early_stopping=stops, random_state=seed).table
+        for stops in (True, False)
+    )
+    assert ((early["p_value"] <= 0.05) == (complete["p_value"] <= 0.05)).all()
+    assert (early["n_permutations"] <= complete["n_permutations"]).all()
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_threads_names_and_sparse_tables_make_no_difference(kind):
+    X, Y = two_tables(2)
+    X[np.abs(X) < 0.5] = 0.0
+    model = kind(2, n_x=8, n_y=5)
+    one = pair_tests(model, X, Y, n_permutations=29, random_state=0)
+    two = pair_tests(model, *named(X, Y), n_permutations=29, random_state=0, n_jobs=2)
+    three = pair_tests(model, sp.csr_array(X), Y, n_permutations=29, random_state=0)
+    pd.testing.assert_frame_equal(one.table, two.table)
+    pd.testing.assert_frame_equal(one.table, three.table)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        SparseGraphPLS(2, n_x=8, n_y=5),
+        SparseGraphCCA(2, n_x=8, n_y=5),
+        SparseGraphCCA(2, n_x=8, n_y=5, covariance="ridge", ridge=0.4),
+        SparseGraphCCA(2, covariance="full"),
+    ],
+    ids=["PLS", "CCA", "ridge", "full"],
+)
+def test_observed_strengths_are_those_of_the_model(model):
+    """The first one exactly; the second one in rotated bases only if the same direction was removed from both."""
+    X, Y = two_tables(3)
+    fitted = model.fit(X, Y)
+    prepared = PreparedTables.of(PairTables.of(fitted, X, Y), fitted, None)
+    assert prepared.after(0).observed() == pytest.approx(fitted.singular_values_[0], rel=1e-6)
+    close = 1e-6 if model.deflation == "regression" else 0.05
+    assert prepared.after(1).observed() == pytest.approx(fitted.singular_values_[1], rel=close)
+    assert prepared.after(1).x.shape == (58, 30)  # the mean and one direction are removed from 60 samples
+    assert prepared.after(0).permuted((0,)) == prepared.after(0).permuted((0,)) != prepared.after(0).permuted((1,))
+
+
+def test_samples_are_permuted_within_strata():
+    generator = np.random.default_rng(0)
+    strata = strata_of(generator.choice(["a", "b", "c"], 50), 50)
+    rows = np.arange(50.0)[:, None]
+    problem = Strengths(rows, rows, (None, None), None, strata)
+    order = problem._order(generator)
+    assert sorted(order) == list(range(50))
+    assert (strata[order] == strata).all()
+    assert (order != np.arange(50)).mean() > 0.5
+
+
+def test_a_difference_between_strata_is_no_evidence():
+    X, Y = two_tables(4, 60, 0.0)
+    batch = np.repeat([0.0, 1.0], 30)
+    X[:, :8] += 2 * batch[:, None]
+    Y[:, :5] += 2 * batch[:, None]
+    model = SparseGraphCCA(1, n_x=8, n_y=5)
+    plain = pair_tests(model, X, Y, n_permutations=59, random_state=0).table["p_value"][0]
+    within = pair_tests(model, X, Y, strata=batch, n_permutations=59, random_state=0).table["p_value"][0]
+    assert plain == 1 / 60
+    assert within > 0.05
+
+
+def test_finished_permutations_are_not_made_again():
+    X, Y = two_tables(5)
+    model, finished, made = SparseGraphCCA(1, n_x=8, n_y=5), {}, []
+    first = pair_tests(model, X, Y, n_permutations=9, finished=finished, random_state=0)
+    again = pair_tests(
+        model, X, Y, n_permutations=9, finished=finished, random_state=0, progress=lambda *counts: made.append(counts)
+    )
+    pd.testing.assert_frame_equal(first.table, again.table)
+    assert len(finished) == 9 + 5
+    assert not made
+
+
+def test_held_out_correlations_are_those_of_plain_folds():
+    """Recomputed for one pair, where nothing has to be matched."""
+    X, Y = two_tables(6, 50, 0.8)
+    model = SparseGraphCCA(1, n_x=8, n_y=5)
+    found = pair_tests(model, X, Y, n_permutations=1, n_folds=4, random_state=7).table
+    seed = int(np.random.default_rng(7).integers(2**31))
+    order = np.random.default_rng([seed, 0]).permutation(50)
+    correlations = []
+    for held_out in np.array_split(order, 4):
+        rest = np.setdiff1d(np.arange(50), held_out)
+        model.fit(X[rest], Y[rest])
+        scaled = [(T[held_out] - T[rest].mean(0)) / T[rest].std(0, ddof=1) for T in (X, Y)]
+        scores = scaled[0] @ model.x_weights_[:, 0], scaled[1] @ model.y_weights_[:, 0]
+        correlations.append(np.corrcoef(*scores)[0, 1])
+    assert found["held_out_correlation"][0] == pytest.approx(np.mean(correlations))
+    assert found["standard_error"][0] == pytest.approx(np.std(correlations, ddof=1) / 2)
+
+
+def test_pairs_are_matched_by_their_scores_whatever_their_order_and_sign():
+    generator = np.random.default_rng(0)
+    x, y = generator.standard_normal((40, 3)), generator.standard_normal((40, 3))
+    matched, similarity = matched_pairs((x, y), (-x[:, [2, 0]], -y[:, [2, 0]]))
+    assert matched.tolist() == [1, -1, 0]
+    np.testing.assert_allclose(similarity, [1, 0, 1])
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_stable_features_are_the_planted_ones(kind):
+    X, Y = named(*two_tables(0, 120, 1.5))
+    model = kind(1, n_x=8, n_y=5)
+    one = pair_stability(model, X, Y, n_pairs=10, random_state=0)
+    two = pair_stability(model, X, Y, n_pairs=10, random_state=0, n_jobs=2)
+    pd.testing.assert_frame_equal(one.table, two.table)
+    pd.testing.assert_frame_equal(one.x.frequency, two.x.frequency)
+    assert one.x.frequency.index[one.x.members[0]].tolist() == [f"x{j}" for j in range(8)]
+    assert one.y.frequency.index[one.y.members[0]].tolist() == [f"y{j}" for j in range(5)]
+    assert one.table["found"][0] == 1
+    assert one.verdict.startswith(
+        "1 of 1 pair is found again in most halves; 8 of 8 features of X are stable (at most "
+    )
+    strict = one.at(max_false=1e-9)
+    assert not strict.x.members.any()
+
+
+def test_pairs_of_noise_are_not_found_again():
+    X, Y = two_tables(1, 60, 0.0)
+    found = pair_stability(SparseGraphCCA(2, n_x=8), X, Y, n_pairs=8, random_state=0)
+    assert found.y is None  # all features of Y are kept
+    assert found.table["found"].max() < 0.5
+    assert found.table["stable_x"].sum() == 0
+
+
+def block_graph(size, block, order=None):
+    """Every block of nodes is a clique."""
+    same = np.arange(size)[:, None] // block == np.arange(size)[None] // block
+    weights = (same & ~np.eye(size, dtype=bool)).astype(float)
+    return Graph(sp.csr_array(weights if order is None else weights[order][:, order]))
+
+
+def test_tune_chooses_the_planted_sizes_by_name():
+    X, Y = named(*two_tables(0, 100, 1.0))
+    model = SparseGraphCCA(1)
+    grid = {"n_x": [2, 8, 30], "n_y": [1, 5, 20]}
+    one = tune(model, X, grid, Y=Y, random_state=0)
+    two = tune(model, X, grid, Y=Y, random_state=0, n_jobs=2)
+    assert one.best_params_ == {"n_x": 8, "n_y": 5}
+    pd.testing.assert_frame_equal(one.table, two.table)
+    assert one.best_estimator_.x_support_.sum() == 8
+    assert {"mean_pairs", "mean_x_share", "mean_y_share", "param_n_x"} <= set(one.cv_results_)
+    assert "the correlation of the scores of both tables in held-out samples" in one.verdict
+    assert one.table.columns.tolist()[:2] == ["n_x", "n_y"]
+
+
+def test_scores_of_tune_are_held_out_correlations():
+    X, Y = two_tables(2, 50, 0.8, n_real=2)
+    result = tune(SparseGraphPLS(2, n_y=5), X, {"n_x": [8]}, Y=Y, n_folds=3, random_state=1)
+    seed = int(np.random.default_rng(1).integers(2**31))
+    order = np.random.default_rng([seed, 0]).permutation(50)
+    for number, held_out in enumerate(np.array_split(order, 3)):
+        rest = np.setdiff1d(np.arange(50), held_out)
+        model = SparseGraphPLS(2, n_x=8, n_y=5).fit(X[rest], Y[rest])
+        x, y = model.transform(X[held_out], Y[held_out])
+        expected = np.mean([np.corrcoef(x[:, k], y[:, k])[0, 1] for k in (0, 1)])
+        assert result.cv_results_[f"split{number}_test_score"][0] == pytest.approx(expected)
+
+
+def test_a_graph_that_fits_is_used_and_a_permuted_one_is_not():
+    chosen = {"own": 0, "permuted": 0}
+    for seed in range(6):
+        X, Y = two_tables(seed, 40, 0.6, p=200)
+        orders = {"own": None, "permuted": np.random.default_rng(seed).permutation(200)}
+        for name, order in orders.items():
+            model = SparseGraphCCA(1, n_x=8, n_y=5, x_graph=block_graph(200, 8, order))
+            found = tune(model, X, {"x_smoothness": [0.0, 0.5]}, Y=Y, random_state=seed)
+            chosen[name] += found.best_params_["x_smoothness"] > 0
+    assert chosen["own"] >= 4
+    assert chosen["permuted"] <= 2
+
+
+def test_default_grids():
+    graph = block_graph(30, 8)
+    model = SparseGraphCCA(1, x_graph=graph, covariance="ridge")
+    grid = default_grid(model, (30, 20))
+    assert set(grid) == {"n_x", "n_y", "x_smoothness", "ridge"}
+    assert (grid["n_x"][-1], grid["n_y"][-1]) == (30, 20)
+    assert set(default_grid(SparseGraphPLS(y_penalty=netbic.KeepSoft(3)), (30, 20))) == {"n_x"}
+
+
+def test_checkpoints_of_tune_belong_to_one_pair_of_tables(tmp_path):
+    X, Y = two_tables(0, 40)
+    model, grid, made = SparseGraphCCA(1, n_y=5), {"n_x": [4, 8]}, []
+    first = tune(model, X, grid, Y=Y, checkpoint=tmp_path / "tuning", random_state=0)
+    again = tune(
+        model, X, grid, Y=Y, checkpoint=tmp_path / "tuning", random_state=0, progress=lambda *n: made.append(n)
+    )
+    pd.testing.assert_frame_equal(first.table, again.table)
+    assert not made
+    with pytest.raises(ValueError, match="Y"):
+        tune(model, X, grid, Y=Y + 1, checkpoint=tmp_path / "tuning", random_state=0)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_grid_search_of_scikit_learn(kind):
+    X, Y = two_tables(0, 60)
+    search = GridSearchCV(kind(1, n_y=5), {"n_x": [1, 8]}, cv=KFold(3)).fit(X, Y)
+    assert search.best_params_ == {"n_x": 8}
+    assert pair_tests(search, X, Y, n_permutations=19, n_folds=2, random_state=0).table["p_value"][0] == 0.05
+
+
+BAD = {
+    "sample numbers": (lambda X, Y, m: pair_tests(m, X, Y[:-1]), ValueError, "inconsistent numbers of samples"),
+    "model": (lambda X, Y, m: pair_tests(SparseGraphSVD(1), X, Y), TypeError, "a model of two tables is needed"),
+    "model of stability": (lambda X, Y, m: pair_stability(SparseGraphSVD(1), X, Y), TypeError, "SparseGraphCCA"),
+    "one table": (lambda X, Y, m: stability(m, X), TypeError, "use pair_stability"),
+    "no permutations": (lambda X, Y, m: pair_tests(m, X, Y, n_permutations=0), ValueError, "n_permutations=0"),
+    "folds": (lambda X, Y, m: pair_tests(m, X, Y, n_folds=30), ValueError, "choose 2 to 20"),
+    "strata": (lambda X, Y, m: pair_tests(m, X, Y, strata=[1, 2]), ValueError, "there are 60 samples"),
+    "own strata": (lambda X, Y, m: pair_tests(m, X, Y, strata=range(60)), ValueError, "nothing can be permuted"),
+    "no Y": (lambda X, Y, m: tune(m, X, {"n_x": [2]}), ValueError, "give the second one as Y="),
+    "Y of one": (lambda X, Y, m: tune(SparseGraphSVD(1), X, Y=Y), TypeError, "takes one table"),
+    "criterion": (lambda X, Y, m: tune(m, X, Y=Y, criterion="bic"), ValueError, "'held_out' only"),
+    "parameter": (lambda X, Y, m: tune(m, X, {"n_rows": [2]}, Y=Y), ValueError, "no parameter of SparseGraphCCA"),
+    "grid point": (
+        lambda X, Y, m: tune(m, X, {"n_x": [99]}, Y=Y),
+        ValueError,
+        "grid point n_x=99: n_x=99 but X",
+    ),
+    "dense": (lambda X, Y, m: pair_stability(SparseGraphPLS(), X, Y), ValueError, "give n_x or n_y"),
+    "few samples": (lambda X, Y, m: pair_stability(m, X[:5], Y[:5]), ValueError, "at least 6 are needed"),
+    "covariates": (lambda X, Y, m: tune(m, X, Y=Y, covariates=X[:, 0]), ValueError, "covariates are not supported"),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_bad_input(what):
+    call, kind, message = BAD[what]
+    with pytest.raises(kind, match=message):
+        call(*two_tables(0), SparseGraphCCA(1, n_x=8, n_y=5))
