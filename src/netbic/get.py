@@ -23,7 +23,7 @@ from netbic.errors import InputError
 from netbic.estimators import SparseGraphSVD, fitted_model, heaviest, is_model, module_scores, names_of, own_covariates
 from netbic.exports import Results
 from netbic.outofcore import select_columns
-from netbic.storage import load, read_again, sides_of
+from netbic.storage import load_modules, read_again, sides_of
 
 __all__ = ["associations_df", "gene_sets_df", "membership_df", "modules_df", "scores_df", "verdicts_df"]
 
@@ -256,7 +256,7 @@ def verdicts_df(source: Any, *, key: str = "netbic") -> pd.DataFrame:
 
 def _model(source: Any, key: str) -> SparseGraphSVD:
     if isinstance(source, (str, Path)):
-        return load(source)
+        return load_modules(source)
     if kind_of(source) == "anndata":
         return tl.from_anndata(source, key)
     if is_model(source):

@@ -38,7 +38,7 @@ CHOSEN_NUMBERS = [
     "free_locations",
 ]
 _MODULE_NUMBERS = ("d", "graph_share", "graph_weight", "worst_rank", "by_data_alone")
-_GRAPHS = ("row_graph", "column_graph")
+_GRAPHS = ("row_graph", "column_graph", "x_graph", "y_graph")
 Names: TypeAlias = "list[str | int] | None"
 _KINDS = {kind.__name__: kind for kind in (SparseGraphSVD, StableModules)}
 
@@ -73,6 +73,11 @@ class ModelState:
     kind: str = "SparseGraphSVD"
     covariates: Record | None = None
 
+    @property
+    def further(self) -> Record:
+        """What `model.json` holds in addition."""
+        return {} if self.covariates is None else {"covariates": self.covariates}
+
 
 def state_of(model: SparseGraphSVD) -> ModelState:
     """The state of a fitted model, or of the model that a fitted search found."""
@@ -96,7 +101,7 @@ def state_of(model: SparseGraphSVD) -> ModelState:
     if isinstance(model, StableModules):
         arrays["kept"] = model.kept_
     arrays |= _covariate_arrays(model)
-    names = {axis: _name_list(known, axis) for axis, known in model.names_.items()}
+    names = {axis: name_list(known, axis) for axis, known in model.names_.items()}
     named = hasattr(model, "feature_names_in_")
     kind = next(kind.__name__ for kind in type(model).__mro__ if kind.__name__ in _KINDS)  # not a user's subclass
     coding = None if model.covariate_coding_ is None else model.covariate_coding_.record()
@@ -174,14 +179,18 @@ def settings_from(settings: Record) -> dict[str, Any]:
     return {name: _parameter(value) for name, value in settings.items()}
 
 
-def model_from(state: ModelState) -> SparseGraphSVD:
-    """The fitted model with a state; an error if the state cannot be that of a model."""
-    known = SparseGraphSVD().get_params(deep=False)
-    unknown = set(state.settings) - set(known)
-    if unknown:
+def check_settings(settings: Record, known: Mapping[str, object]) -> None:
+    """Raise if there are settings other than the known ones."""
+    if unknown := set(settings) - set(known):
         raise InputError(
             f"the model has settings this version does not know ({', '.join(sorted(unknown))}): upgrade netbic"
         )
+
+
+def model_from(state: ModelState) -> SparseGraphSVD:
+    """The fitted model with a state; an error if the state cannot be that of a model."""
+    known = SparseGraphSVD().get_params(deep=False)
+    check_settings(state.settings, known)
     if state.kind not in _KINDS:
         raise InputError(f"the model is of a class this version does not know ({state.kind}): upgrade netbic")
     check_arrays(state.arrays)
@@ -202,7 +211,7 @@ def model_from(state: ModelState) -> SparseGraphSVD:
     rows = model.center in ("rows", "both")
     model.smoothing_ = float(state.arrays.get("smoothing", 0.0))
     model.scaler_ = Scaler(state.arrays["offsets"], state.arrays.get("factors"), rows)
-    model.names_ = {axis: _name_array(state.names.get(axis)) for axis in ("rows", "columns")}
+    model.names_ = {axis: name_array(state.names.get(axis)) for axis in ("rows", "columns")}
     model.graphs_ = {f"{axis}s": state.graphs.get(f"{axis}_graph") for axis in AXES}
     _set_covariates(model, state)
     if state.feature_names:
@@ -223,7 +232,8 @@ def _set_modules(model: SparseGraphSVD, arrays: Arrays) -> None:
     model.n_iter_ = int(arrays["rounds"].max(initial=1))
 
 
-def _name_list(names: Array | None, axis: str) -> Names:
+def name_list(names: Array | None, axis: str) -> Names:
+    """Names as JSON."""
     if names is None:
         return None
     known: list[str | int] = names.tolist()
@@ -235,7 +245,8 @@ def _name_list(names: Array | None, axis: str) -> Names:
     return known
 
 
-def _name_array(names: Names) -> Array | None:
+def name_array(names: Names) -> Array | None:
+    """Names from JSON, as text or integers."""
     if names is None:
         return None
     array = np.empty(len(names), dtype=object)
