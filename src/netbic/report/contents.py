@@ -232,7 +232,7 @@ def from_one(text: str) -> str:
     'found 4 of 5 modules; modules 1, 4 did not converge (module 1 ran into a cycle)'
     """
     return re.sub(
-        r"\b(modules? )(\d+(?:, \d+)*)",
+        r"\b((?:module|pair)s? )(\d+(?:, \d+)*)",
         lambda found: found[1] + re.sub(r"\d+", lambda number: str(int(number[0]) + 1), found[2]),
         text,
     )

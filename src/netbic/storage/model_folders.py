@@ -179,10 +179,10 @@ def _loaded(folder: Path, header: Record) -> SparseGraphSVD | PairModel:
     for file, content in parts.items():
         name = file.removesuffix(".npz")
         graphs[name] = _graph_from(npz_arrays(folder / file, content, _GRAPH_ARRAYS), names, name)
-    content = header["settings"], arrays, names, graphs, bool(header["feature_names"]), kind
+    settings, named = header["settings"], bool(header["feature_names"])
     if kind in PAIR_KINDS:
-        return pair_model_from(PairState(*content, y_is_vector=bool(header["y_is_vector"])))
-    model = model_from(ModelState(*content, header.get("covariates")))
+        return pair_model_from(PairState(settings, arrays, names, graphs, named, kind, bool(header["y_is_vector"])))
+    model = model_from(ModelState(settings, arrays, names, graphs, named, kind, header.get("covariates")))
     check_unit_vectors(arrays)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # already given by the fit

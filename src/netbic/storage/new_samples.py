@@ -59,13 +59,13 @@ def read_again(folder: Path | str, expression: Path | str | None = None) -> Expr
     InputError
         If the file is not there, or lacks samples or genes of the fit.
     """
-    folder = Path(folder)
+    folder, model = Path(folder), load_modules(folder)
     path = _known_file(folder) if expression is None else Path(expression)
     if not path.exists():
         raise InputError(
             f"the data of the fit, {path}, are not there: say where they are (`expression`)", ["expression"]
         )
-    data, model = read_like(folder, path), load_modules(folder)
+    data = read_like(folder, path)
     places = []
     for axis, noun, names in (("rows", "sample", data.samples), ("columns", "gene", data.genes)):
         wanted = pd.Index([str(name) for name in names_of(model, axis)])

@@ -79,9 +79,9 @@ class ModelState:
         return {} if self.covariates is None else {"covariates": self.covariates}
 
 
-def state_of(model: SparseGraphSVD) -> ModelState:
+def state_of(given: object) -> ModelState:
     """The state of a fitted model, or of the model that a fitted search found."""
-    model = fitted_model(model)
+    model = fitted_model(given)
     graphs = {f"{axis}_graph": graph for axis in ("row", "column") if (graph := model.graphs_[f"{axis}s"]) is not None}
     arrays = {name: np.asarray(getattr(model, f"{name}_")) for name in _ARRAYS}
     arrays["objectives"] = np.concatenate([*model.objectives_, np.empty(0)])
