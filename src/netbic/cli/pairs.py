@@ -253,7 +253,8 @@ def _run(
         progress.update("pairs", 0, 1)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            model.fit(tables.first.X, tables.second.X)
+            first, second = (study.expression for study in tables.studies)
+            netbic.study.fit_by_name(model, first.matrix, second.matrix, first.samples, first.genes, second.genes)
         findings = [text for study in tables.studies for text in study.alignment.warnings()]
         texts = findings + [in_tables(str(each.message)) for each in caught]
         netbic.storage.write_pairs(out, model, tables.to_dict(), record, texts, write_report)

@@ -2,6 +2,7 @@
 
 from netbic.study.checks import Finding, check_expression
 from netbic.study.matching import Alignment, align, with_names
+from netbic.study.named_fit import fit_by_name
 from netbic.study.options import MatchingOptions, PreprocessingOptions, StudyOptions
 from netbic.study.preprocessing import PreparedExpression, prepare
 from netbic.study.scores import scores_by_name, scores_table
@@ -21,6 +22,7 @@ __all__ = [
     "align",
     "check_expression",
     "digest",
+    "fit_by_name",
     "in_features",
     "match_samples",
     "open_study",
