@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from netbic.arrays import Matrix
+from netbic.arrays import Array, Matrix
 from netbic.estimators import SparseGraphCCA, SparseGraphPLS
 from netbic.graphs import Graph
 
@@ -29,7 +29,7 @@ def fit_by_name(
     >>> model.names_["x"]
     array(['A', 'B', 'C', 'D'], dtype=object)
     """
-    names = {
+    names: dict[str, Array | None] = {
         key: np.asarray(known, dtype=object) for key, known in (("samples", samples), ("x", x_names), ("y", y_names))
     }
     graphs = {side: getattr(model, f"{side}_graph") for side in ("x", "y")}

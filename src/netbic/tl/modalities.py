@@ -193,7 +193,7 @@ def _modality(mdata: MuData, name: str, by_name: Mapping[str, Any]) -> Modality:
 def _common_cells(first: Modality, second: Modality) -> pd.Index:
     """The names of the cells of both modalities, in the order of the first one."""
     names = [each.adata.obs_names for each in (first, second)]
-    both = names[0][names[0].isin(names[1])]
+    both: pd.Index = names[0][names[0].isin(names[1])]
     if len(both) < _FEWEST:
         some = [", ".join(map(str, own[:_NAMED])) for own in names]
         raise InputError(
