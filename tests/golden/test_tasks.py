@@ -28,7 +28,7 @@ from netbic.operators import Masked, learn_from_observed
 from netbic.solver import Side
 from support.shared_data import shared_folder
 
-LATER = r"input|cca|spc_orth1|s4vd.*"  # other models, and R's random numbers
+LATER = r"input|s4vd.*"  # the data, and results that depend on R's random numbers
 
 
 def golden_sets():
@@ -98,6 +98,37 @@ def test_pmd(golden, task):
     if golden.has(task, "meanx") and "center1" in task:
         assert golden.X.mean() == pytest.approx(float(golden.get(task, "meanx")), abs=1e-12)
     assert_pairs(states, golden.get(task, "u"), golden.get(task, "v"), golden.get(task, "d"), 1e-6, signs_known=True)
+
+
+@cases("spc_orth1")
+def test_spc_with_orthogonal_u(golden, task):
+    """New u's orthogonal to earlier ones: X - uu'X, which is Schur deflation if all rows are kept."""
+    K, expected_u, expected_v = golden.settings["K"], golden.get(task, "u"), golden.get(task, "v")
+    penalty = L1Ball(golden.settings["spc"])
+    model = netbic.SparseGraphSVD(K, column_penalty=penalty, center=None, deflation="schur", tol=1e-12, max_iter=5000)
+    model.fit(golden.X)
+    signs = np.sign(np.sum(model.left_vectors_ * expected_u, axis=0))
+    np.testing.assert_array_equal(model.columns_.T, expected_v != 0)
+    np.testing.assert_allclose(model.components_.T * signs, expected_v, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(model.left_vectors_ * signs, expected_u, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(model.singular_values_, golden.get(task, "d"), rtol=1e-6)
+    np.testing.assert_allclose(np.cumsum(model.explained_variance_ratio_), golden.get(task, "pve"), rtol=1e-6)
+
+
+@cases("cca")
+def test_cca(golden, task):
+    settings, split = golden.settings, golden.settings["cca_split"]
+    X, Y = golden.X[:, :split], golden.X[:, split:]
+    bounds = settings["cca_px"] * np.sqrt(X.shape[1]), settings["cca_pz"] * np.sqrt(Y.shape[1])
+    penalties = {"x_penalty": L1Ball(bounds[0]), "y_penalty": L1Ball(bounds[1])}
+    model = netbic.SparseGraphCCA(2, **penalties, deflation="hotelling", solver="aisp", tol=1e-10, max_iter=5000)
+    model.fit(X, Y, y_start=golden.get(task, "v_init"))
+    signs = np.sign(np.sum(model.x_weights_ * golden.get(task, "u"), axis=0))
+    for found, name in ((model.x_weights_, "u"), (model.y_weights_, "v")):
+        np.testing.assert_array_equal(found != 0, golden.get(task, name) != 0)
+        np.testing.assert_allclose(found * signs, golden.get(task, name), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(model.singular_values_, golden.get(task, "d"), rtol=1e-6)
+    np.testing.assert_allclose(model.correlations_, golden.get(task, "cors"), rtol=1e-6)
 
 
 @cases(r"pmd_na10pct_center1_niter\d+")

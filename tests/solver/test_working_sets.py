@@ -29,7 +29,7 @@ GENERATOR = np.random.default_rng(0)
 def always(factor=1):
     """Use working sets of this size even where they do not pay."""
     own = {
-        "_is_worth_it": lambda u, v: True,
+        "_is_worth_it": lambda operator, u, v: True,
         "_FACTOR": factor,
         "_LARGEST_SHARE": 1.0,
         "_LEAST_READ": 0,

@@ -1,4 +1,4 @@
-"""SparseGraphSVD, SparseGraphPLS and SparseGraphCCA, the estimators, and the access of other packages to a fitted model."""
+"""The estimators, and the access of other packages to a fitted model."""
 
 from netbic.deprecation import earlier_names
 from netbic.estimators.cca import SparseGraphCCA

@@ -137,8 +137,8 @@ class SparseGraphCCA(TwoTables):
         n, p = operator.shape
         if self.covariance == "full" and n <= p + 1:
             raise ValueError(
-                f"covariance='full' but {name} has {n} samples and {p} features: more samples than features are needed. "
-                "Use covariance='ridge' or 'diagonal'"
+                f"covariance='full' but {name} has {n} samples and {p} features: more samples than features are "
+                "needed. Use covariance='ridge' or 'diagonal'"
             )
         return whitening
 

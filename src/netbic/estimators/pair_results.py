@@ -29,7 +29,9 @@ def store_pairs(model: TwoTables, pairs: list[Pair], x: PreparedTable, y: Prepar
     model.x_rotations_ = _rotations(x, x_weights, x_loadings if deflated[0] else None)
     model.y_rotations_ = _rotations(y, y_weights, y_loadings if deflated[1] else None)
     model.x_scores_ = x_scores
-    model.y_scores_ = y_scores if deflated[1] or model.deflation == "hotelling" else _scores(y.table, y_weights)
+    if model.deflation == "regression":  # the scores of Y itself, not of what earlier pairs leave
+        y_scores = _columns([y.table.matvec(module.v.support, module.v.values) for module in modules], len(y_scores))
+    model.y_scores_ = y_scores
     model.x_support_, model.y_support_ = x_weights.T != 0, y_weights.T != 0
     model.singular_values_ = np.array([module.d for module in modules])
     model.correlations_ = paired_correlations(model.x_scores_, model.y_scores_)
@@ -47,7 +49,8 @@ def _columns(vectors: list[Floats], size: int) -> Floats:
 
 def _loadings(table: Table, scores: Floats) -> Floats:
     """Least-squares coefficients of each feature on the scores of each pair by itself: X't / t't."""
-    return table.left_products(scores).T / np.sum(scores**2, axis=0)
+    loadings: Floats = table.left_products(scores).T / np.sum(scores**2, axis=0)
+    return loadings
 
 
 def _rotations(table: PreparedTable, weights: Floats, loadings: Floats | None) -> Floats:
@@ -59,11 +62,6 @@ def _rotations(table: PreparedTable, weights: Floats, loadings: Floats | None) -
     if loadings is not None and weights.shape[1]:
         rotations = weights @ np.linalg.pinv(loadings.T @ weights)
     return rotations if table.whitening is None else table.whitening.coefficients(rotations)
-
-
-def _scores(table: Table, weights: Floats) -> Floats:
-    every = np.arange(len(weights))
-    return np.array([table.matvec(every, column) for column in weights.T]).reshape(-1, table.shape[0]).T
 
 
 def paired_correlations(x_scores: Floats, y_scores: Floats) -> Floats:

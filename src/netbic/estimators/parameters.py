@@ -150,7 +150,9 @@ class AxisOptions:
     def _checked_penalty(self, size: int) -> Penalty:
         axis, count, penalty = self.axis, self.n_kept, self.penalty
         if count is not None and penalty is not None:
-            raise ValueError(f"{self._size_name}={count!r} and {axis}_penalty={penalty!r} are both given: give one of them")
+            raise ValueError(
+                f"{self._size_name}={count!r} and {axis}_penalty={penalty!r} are both given: give one of them"
+            )
         if count is not None:
             check_count(self._size_name, count)
             if count > size:

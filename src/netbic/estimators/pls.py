@@ -22,9 +22,9 @@ class SparseGraphPLS(RegressorMixin, TwoTables):  # type: ignore[misc]
 
         u'X'Yv + (su/2) |u|'M1|u| + (sv/2) |v|'M2|v| - penalties,
 
-    the covariance of the scores Xu and Yv plus graph terms, with the solver of `SparseGraphSVD`. The tables are deflated
-    before the next pair is searched for. Without sparsity and graphs these are PLS-SVD ("hotelling"), PLS in canonical
-    mode ("canonical") and PLS regression ("regression").
+    the covariance of the scores Xu and Yv (times n - 1) plus graph terms, with the solver of `SparseGraphSVD`. Tables
+    are deflated before the next pair is searched for. Without sparsity and graphs these are PLS-SVD ("hotelling"), PLS
+    in canonical mode ("canonical") and PLS regression ("regression").
 
     Parameters
     ----------
@@ -33,7 +33,8 @@ class SparseGraphPLS(RegressorMixin, TwoTables):  # type: ignore[misc]
     n_x, n_y : int, optional
         Number of features of X / Y in each pair (the L0 penalty). None: all, or as determined by the penalty.
     x_penalty, y_penalty : Penalty, optional
-        A penalty object instead of a number, as for `SparseGraphSVD`.
+        A penalty object instead of a number, as for `SparseGraphSVD`. `AdaptiveSupport` chooses the number of features;
+        penalties that choose it by BIC keep too many, as the noise of X'Y is not independent.
     x_graph, y_graph : Graph, sparse or dense array, networkx or igraph graph, or edge DataFrame, optional
         Prior graph of the features of X / Y. Matched by name if both the table and the graph have names.
     x_smoothness, y_smoothness : float, optional
@@ -137,7 +138,10 @@ class SparseGraphPLS(RegressorMixin, TwoTables):  # type: ignore[misc]
 
     def _store(self, pairs: list[Pair], x: PreparedTable, y: PreparedTable) -> None:
         super()._store(pairs, x, y)
-        self.y_coefficients_ = y.operator.left_products(np.linalg.pinv(self.x_scores_).T)
+        if self.deflation == "regression":  # the scores of X are orthogonal, and so is each coefficient a loading
+            self.y_coefficients_ = self.y_loadings_.T
+        else:
+            self.y_coefficients_ = y.operator.left_products(np.linalg.pinv(self.x_scores_).T)
 
     def predict(self, X: Any) -> Array:
         """Y of samples: the least-squares prediction from the scores of X, in the units of Y."""

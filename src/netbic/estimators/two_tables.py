@@ -154,8 +154,10 @@ class TwoTables(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 
     def _axis(self, side: str, table: Any, names: Array | None) -> tuple[Axis, Graph | None]:
         """The options of the features of one table, and its graph matched to them."""
-        own = (getattr(self, name) for name in (f"n_{side}", f"{side}_penalty", f"{side}_graph", f"{side}_smoothness"))
-        options = AxisOptions(side, *own, self.smoothness_scale, self.graph_term, self.signs, centred=False)
+        names_of_own = f"n_{side}", f"{side}_penalty", f"{side}_graph", f"{side}_smoothness"
+        size, penalty, graph, smoothness = (getattr(self, name) for name in names_of_own)
+        shared = self.smoothness_scale, self.graph_term, self.signs
+        options = AxisOptions(side, size, penalty, graph, smoothness, *shared, centred=False)
         try:
             return options.build(table.shape[1], names)
         except (TypeError, ValueError) as error:

@@ -155,7 +155,7 @@ class Corrected:
     def submatrix(self, rows: Indices, columns: Indices) -> Floats:
         """The entries in some (increasing) rows and columns, as a dense array."""
         block, left, right = self._block(rows, columns)
-        return np.asarray(block - left.T @ right)
+        return np.asarray(block.T - right.T @ left).T  # columns are contiguous, as those of dense data
 
     def part(self, rows: Indices, columns: Indices) -> Operator:
         """The operator of some (increasing) rows and columns, copied into memory of their own."""

@@ -26,17 +26,19 @@ _ENDS: Final[dict[Outcome, str]] = {
 
 
 class AxisWords(NamedTuple):
-    """What messages call an axis, its entries, and the parameter that is their number."""
+    """What messages call an axis, one of its entries, all of them, and the parameter that is their number."""
 
     axis: str
+    entry: str
     entries: str
     size: str
 
 
 class Words(NamedTuple):
-    """What messages call a module and its axes."""
+    """What messages call a module and its axes, and where they say that details are."""
 
     module: str
+    details: str
     rows: AxisWords
     columns: AxisWords
 
@@ -45,11 +47,23 @@ class Words(NamedTuple):
         if len(numbers) == 1:
             return f"{self.module} {numbers[0]}"
         shown = ", ".join(map(str, numbers[:5]))
-        return f"{self.module}s {shown}" if len(numbers) <= 5 else f"{self.module}s {shown}, ... ({len(numbers)} in all)"
+        return (
+            f"{self.module}s {shown}" if len(numbers) <= 5 else f"{self.module}s {shown}, ... ({len(numbers)} in all)"
+        )
 
 
-_MATRIX: Final = Words("module", AxisWords("row", "rows", "n_rows"), AxisWords("column", "columns", "n_columns"))
-PAIR_WORDS: Final = Words("pair", AxisWords("x", "features of X", "n_x"), AxisWords("y", "features of Y", "n_y"))
+_MATRIX: Final = Words(
+    "module",
+    "; see choices_",
+    AxisWords("row", "row", "rows", "n_rows"),
+    AxisWords("column", "column", "columns", "n_columns"),
+)
+PAIR_WORDS: Final = Words(
+    "pair",
+    "",
+    AxisWords("x", "feature", "features of X", "n_x"),
+    AxisWords("y", "feature", "features of Y", "n_y"),
+)
 
 
 def diagnostics(
@@ -68,12 +82,19 @@ def diagnostics(
         first = not_converged[0]
         how = _ENDS[modules[first].outcome].format(max_iter=settings.max_iter)
         which = "it" if len(not_converged) == 1 else f"{words.module} {first}"
-        what = f"{words.listed(not_converged)} did not converge ({which} {how}): {_remedy(rows, columns, settings, words)}"
+        what = (
+            f"{words.listed(not_converged)} did not converge ({which} {how}): {_remedy(rows, columns, settings, words)}"
+        )
         yield what, ConvergenceWarning
     yield from _short(words, words.rows, rows, [module.u for module in modules])
     yield from _short(words, words.columns, columns, [module.v for module in modules])
     yield from _not_identified(words, words.rows, [module.u for module in modules])
     yield from _not_identified(words, words.columns, [module.v for module in modules])
+    yield from _led_by_the_graph(words, modules, rows, columns)
+
+
+def _led_by_the_graph(words: Words, modules: list[Module], rows: Axis, columns: Axis) -> Iterator[Message]:
+    """Modules in which the graph weighs too much."""
     dominated = _dominated(modules)
     if dominated and not (rows.is_bounded and columns.is_bounded):
         yield (
@@ -86,8 +107,8 @@ def diagnostics(
     if heavy:
         largest = max(modules[k].graph_weight for k in heavy)
         yield (
-            f"the graph weighs as much as the data, or more, in {words.listed(heavy)} (graph_weight in diagnostics_: up to "
-            f"{largest:.1f}): lower the smoothness unless this is intended",
+            f"the graph weighs as much as the data, or more, in {words.listed(heavy)} (graph_weight in diagnostics_: "
+            f"up to {largest:.1f}): lower the smoothness unless this is intended",
             UserWarning,
         )
     if led := [k for k, module in enumerate(modules) if module.worst_rank > LOW_RANK]:
@@ -134,11 +155,11 @@ def _not_identified(words: Words, called: AxisWords, vectors: list[Vector]) -> I
     # Where a fallback was used, nothing is left to be done: `choices_` and the summary of a run tell so.
     found = {k: choice.diagnostic for k, choice in chosen.items() if choice.diagnostic and not choice.fallback}
     if found:
-        reasons = [text.format(axis=called.axis) for name, text in DIAGNOSTICS.items() if name in found.values()]
+        reasons = [text.format(axis=called.entry) for name, text in DIAGNOSTICS.items() if name in found.values()]
         scaling = "heteroscedastic" in found.values() and called.axis == "column"
         remedy = "use `scale=True`" if scaling else f"set the size ({called.size}) or a fallback"
         yield (
             f"the data do not identify how many {called.entries} {words.listed(list(found))} should contain "
-            f"({'; '.join(reasons)}; see choices_): {remedy} instead",
+            f"({'; '.join(reasons)}{words.details}): {remedy} instead",
             UserWarning,
         )

@@ -14,7 +14,7 @@ inner products of the samples (`pair_starts`), unless there are more samples tha
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
@@ -27,7 +27,7 @@ from netbic.solver.lengths import Lengths, Squares
 from netbic.solver.module_scale import before_graph, solve_with_graph
 from netbic.solver.pair_starts import PairStarts
 from netbic.solver.restarts import ModuleProblem, Settings
-from netbic.solver.search import Axis, Module, described
+from netbic.solver.search import MAX_MODULES, Axis, Module, described
 from netbic.solver.solve import Solution
 from netbic.solver.starts import Direction, Starts, image
 from netbic.solver.vectors import Vector
@@ -182,13 +182,13 @@ class PairSearch:
         self._chooses = any(axis.penalty.chooses_size for axis in self._axes)
 
     def __iter__(self) -> Iterator[Pair]:
-        for number in range(min(self._left.operator.shape)):
+        for number in range(MAX_MODULES):
             pair = self._next(number)
             if pair is None:
                 return
             yield pair
             self._deflate(pair)
-        self.ended = "there are no more pairs than features"
+        self.ended = f"no more than {MAX_MODULES:,} are searched for"
 
     def _next(self, number: int) -> Pair | None:
         leading = self._left.leading()
@@ -212,15 +212,15 @@ class PairSearch:
     def _solved(self, leading: Direction, number: int) -> tuple[ModuleProblem, Solution]:
         """The best solution, and the problem with the sizes and weights of the graphs that it was found with."""
         squares = Lengths(self._left.operator, self._chooses).of(self._left.operator)
-        fixed = tuple(axis.when_unreliable() for axis in self._axes)
-        problems = (self._problem(axes, leading.value, squares) for axes in (self._axes, fixed))
-        found = solve_sizes(*problems, leading, number)
+        problem = self._problem(self._axes, leading.value, squares)
+        fixed = self._problem([axis.when_unreliable() for axis in self._axes], leading.value, squares)
+        found = solve_sizes(problem, fixed, leading, number)
         problem, solution = found.problem, found.solution
         if problem.rows.share or problem.columns.share:
             problem, solution = solve_with_graph(replace(problem, settings=self._settings), solution, leading)
         return problem, with_rejected(found._replace(problem=problem, solution=solution))
 
-    def _problem(self, axes: tuple[Axis, ...], leading_value: float, squares: Squares) -> ModuleProblem:
+    def _problem(self, axes: Sequence[Axis], leading_value: float, squares: Squares) -> ModuleProblem:
         """The search for a pair in what is left of the tables."""
         operator = self._left.operator
         rows, columns = (
