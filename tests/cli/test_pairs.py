@@ -133,7 +133,9 @@ def test_a_transposed_table_is_recognised_and_can_be_read(done, tmp_path):
     tables = write(tmp_path, second=both_tables()[1].T)
     shown = failure("pairs", *tables, "--out", tmp_path / "out", *OPTIONS)
     assert "the features of table 2 have the names of samples" in shown
-    assert "(--samples-in-rows2)" in shown
+    assert "exchanged: use --samples-in-rows2" in shown
+    shown = failure("pairs", *tables, "--out", tmp_path / "out", "--samples-in-rows1", "--samples-in-rows2", *OPTIONS)
+    assert "exchanged: leave out --samples-in-rows1" in shown
     run_successfully("pairs", *tables, "--out", tmp_path / "out", "--samples-in-rows2", *OPTIONS)
     assert contents(tmp_path / "out") == contents(done)
 
@@ -160,10 +162,10 @@ def test_missing_values_are_refused_with_their_place(tmp_path):
 def test_the_same_table_twice_gives_a_warning(tables, tmp_path):
     first, _ = tables
     shown = run("pairs", first, first, "--out", tmp_path / "out", *OPTIONS).output
-    assert "warning: TABLE1 and TABLE2: the samples have the same values in both" in shown
+    assert "warning: TABLE1 and TABLE2 have the same values" in shown
     (tmp_path / "copy.tsv").write_bytes(first.read_bytes())
     shown = run("pairs", first, tmp_path / "copy.tsv", "--out", tmp_path / "again", *OPTIONS).output
-    assert "the same values in both" in shown
+    assert "have the same values" in shown
 
 
 def test_raw_counts_are_noticed_with_the_options_of_their_table(tmp_path):

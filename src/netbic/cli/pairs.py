@@ -26,7 +26,7 @@ _RENAMED = {"--gene-names": "--feature-names", "--top-genes": "--top-features"}
 _PREPARATION, _PAIR, _REPORT = 2.5e-8, 8e-9, 1.0  # seconds per entry of both tables, for every pair, and for the report
 _SHOWN = 3  # names of features in a line
 _LISTED = 10  # pairs
-_SAME = "the samples have the same values in both: every feature is paired with itself. Give two different tables"
+_SAME = "TABLE1 and TABLE2 have the same values, so that every feature is paired with itself: give two different tables"
 
 
 def _table_options(number: int) -> list[click.Parameter]:
@@ -196,7 +196,7 @@ def pairs(table1: str, table2: str, graph1: str | None, graph2: str | None, out:
         echo(line, quiet)
     tables = _checked(tables, quiet)
     if _same(table1, table2, tables):
-        warnings.warn(f"TABLE1 and TABLE2: {_SAME}", stacklevel=1)
+        warnings.warn(_SAME, stacklevel=1)
     model = modelling.estimator(tables)
     given = {name: value for name, value in options.items() if value not in (None, False, [], "highest")}
     record = {"settings": asdict(modelling), "data": tables.fingerprint(), "inputs": inputs | given}

@@ -146,7 +146,8 @@ def open_two_tables(
     for number, (path, each) in enumerate(zip((first, second), chosen, strict=True), start=1):
         with about_table(number):
             tables.append(read_expression(path, **vars(each.expression)))
-    rows, matching = match_samples(*tables)
+    in_rows = chosen[0].expression.samples_in_rows, chosen[1].expression.samples_in_rows
+    rows, matching = match_samples(tables[0], tables[1], in_rows)
     studies = []
     for number, (table, network, each) in enumerate(zip(tables, networks, chosen, strict=True), start=1):
         with about_table(number):
@@ -157,9 +158,12 @@ def open_two_tables(
 
 
 def match_samples(
-    first: Expression, second: Expression
+    first: Expression, second: Expression, in_rows: tuple[bool, bool] = (False, False)
 ) -> tuple[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]], SampleMatching]:
-    """Positions of the samples of both tables, in the order of the first one, and a summary."""
+    """Positions of the samples of both tables, in the order of the first one, and a summary.
+
+    `in_rows` says which tables were read with samples in rows, for the error if they were exchanged.
+    """
     one, other = pd.Index(first.samples), pd.Index(second.samples)
     if _without_names(first.samples) and _without_names(second.samples):
         if len(one) != len(other):
@@ -171,7 +175,7 @@ def match_samples(
         return (every, every), SampleMatching(len(one), len(one), len(one), by_position=True)
     both = one[one.isin(other)]
     if len(both) < _FEWEST:
-        raise _too_few(first, second, len(both))
+        raise _too_few(first, second, len(both), in_rows)
     only_first, only_second = (tuple(map(str, own[~own.isin(both)][:_STORED])) for own in (one, other))
     rows = one.get_indexer(both), other.get_indexer(both)
     return rows, SampleMatching(len(one), len(other), len(both), only_first, only_second)
@@ -181,17 +185,17 @@ def _without_names(samples: NameArray) -> bool:
     return all(name == f"{_GENERATED}{number}" for number, name in enumerate(samples))
 
 
-def _too_few(first: Expression, second: Expression, n_both: int) -> InputError:
+def _too_few(first: Expression, second: Expression, n_both: int, in_rows: tuple[bool, bool]) -> InputError:
     """The error for tables that have hardly any sample in common, with a likely reason."""
     named = [", ".join(shown(str(name)) for name in table.samples[:_NAMED]) for table in (first, second)]
     found = "have no sample in common" if not n_both else f"have only {n_both} samples in common"
     message = f"table 1 and table 2 {found} (table 1: {named[0]}, ...; table 2: {named[1]}, ...)"
     for number, table, other in ((1, first, second), (2, second, first)):
         if len(pd.Index(table.genes).intersection(pd.Index(other.samples))) >= _FEWEST:
-            parameter = f"samples_in_rows{number}"
+            parameter, remedy = f"samples_in_rows{number}", "leave out" if in_rows[number - 1] else "use"
             return InputError(
-                f"{message}: the features of table {number} have the names of samples, so exchange its rows and "
-                f"columns (`{parameter}`)",
+                f"{message}: the features of table {number} have the names of samples, so its rows and columns are "
+                f"exchanged: {remedy} `{parameter}`",
                 [parameter],
             )
     simple = [{_simplified(str(name)) for name in table.samples} for table in (first, second)]
