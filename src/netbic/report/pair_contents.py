@@ -25,7 +25,7 @@ from netbic.study import Alignment, SampleMatching, table_lines
 _FILES = tuple(
     f"{name}{number}" for name in ("table", "graph", "string_info", "graph_names", "id_map") for number in (1, 2)
 )
-_TESTED = {"held_out_correlation": "correlation, held out", "p": "p"}  # columns of pairs.tsv that tests add
+_TESTED = {"held_out_correlation": "correlation, held out", "p_value": "p", "p": "p"}  # columns that tests add
 
 
 @dataclass(frozen=True)
