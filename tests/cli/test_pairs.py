@@ -242,6 +242,18 @@ def test_covariances_and_defaults_reach_the_model(tables, tmp_path):
     assert netbic.load(tmp_path / "out").x_support_.all()
 
 
+def test_the_textbook_solution_needs_more_samples_than_features(tmp_path):
+    first, second = both_tables()
+    tables = write(tmp_path, first.iloc[:, :25], second)
+    shown = failure("pairs", *tables, "--out", tmp_path / "out", "--covariance", "full")
+    assert "needs more samples than features, but table 1 has 25 samples and 30 features" in shown
+
+
+def test_pairs_are_not_resumed_as_modules(done, tables):
+    shown = failure("fit", tables[0], "--out", done, "--resume")
+    assert "contains pairs of two tables, which cannot be resumed as modules of one" in shown
+
+
 def test_the_other_name_of_the_command_works(done, tables, tmp_path):
     run_successfully("fit2", *tables, "--out", tmp_path / "again", *OPTIONS)
     assert contents(tmp_path / "again") == contents(done)

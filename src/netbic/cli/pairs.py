@@ -106,6 +106,13 @@ class PairOptions:
 
     def estimator(self, tables: TwoTables) -> PairModel:
         """The estimator that the options describe."""
+        for number, study in enumerate(tables.studies if self.covariance == "full" else (), start=1):
+            n_samples, n_features = study.expression.shape
+            if n_samples <= n_features + 1:
+                raise click.UsageError(
+                    f"--covariance full needs more samples than features, but table {number} has {n_samples:,} samples "
+                    f"and {counted(n_features, 'feature')}: use --covariance ridge"
+                )
         sizes = [_size(number, self, study.expression.shape[1]) for number, study in enumerate(tables.studies, start=1)]
         parameters: dict[str, Any] = {
             **dict(zip(("n_x", "n_y"), sizes, strict=True)),

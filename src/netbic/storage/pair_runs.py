@@ -14,9 +14,7 @@ from netbic.storage.checkpoint import Task
 from netbic.storage.model_folders import save_state
 from netbic.storage.pair_state import PairModel, pair_state_of
 from netbic.storage.pair_tables import pair_scores_table, pairs_table, weights_table
-from netbic.storage.runs import not_empty
-
-PAIRS = "pairs"  # the kind of a run, in its record
+from netbic.storage.runs import PAIRS, not_empty
 
 
 def check_pair_folder(folder: Path | str, *, force: bool, inputs: Inputs | None = None) -> None:

@@ -31,6 +31,7 @@ from netbic.storage.tables import modules_table, summary_with
 from netbic.study import Study
 
 _NEEDED = ("modules.tsv", "summary.tsv", "alignment.json")  # without these a fit is not finished
+PAIRS = "pairs"  # the kind of a run, in its record, if it is about two tables
 _CHOSEN = "auto.json"  # settings that were chosen before the fit
 
 
@@ -237,6 +238,9 @@ def check_folder(
             raise FolderInUse(not_empty(folder, content), ["force", "resume"])
         if content is None:
             raise FolderInUse(f"{folder} contains files but no fit of netbic: choose another folder for the results")
+        if content.get("kind") == PAIRS:
+            what = f"{folder} contains pairs of two tables, which cannot be resumed as modules of one"
+            raise FolderInUse(f"{what}: choose another folder, or `force=True` to replace them", ["force"])
         if content["state"] == "running" and content.get("format") != FORMAT:
             raise FolderInUse(
                 f"{folder} contains an interrupted fit of an earlier version of netbic, which this version cannot "
