@@ -27,7 +27,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-RUNTIME_EXTRAS := anndata,plot,report,dask,excel
+RUNTIME_EXTRAS := anndata,mudata,plot,report,dask,excel
 EXTRAS := $(RUNTIME_EXTRAS),dev
 PIP    := -m pip install --quiet --disable-pip-version-check
 

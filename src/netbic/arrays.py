@@ -23,7 +23,7 @@ Bools = NDArray[np.bool_]
 RandomState = int | Sequence[int] | np.random.Generator | np.random.RandomState | None
 # An array, or a sparse matrix of any format. The stubs of SciPy and NumPy have no common type for the two.
 Matrix = Any
-Kind = Literal["dense", "sparse", "table", "dask", "dask table", "anndata", "operator", "blocks", "other"]
+Kind = Literal["dense", "sparse", "table", "dask", "dask table", "anndata", "mudata", "operator", "blocks", "other"]
 Shape = tuple[int, int]
 Problem = str | None  # what is wrong with a matrix, as text, or None
 
@@ -44,8 +44,9 @@ def kind_of(X: object) -> Kind:
     Returns
     -------
     str
-        "dense" (a NumPy array), "sparse", "table" (a pandas DataFrame), "dask", "dask table", "anndata", "operator" (a
-        `netbic.operators.DataOperator`), "blocks" (a `netbic.outofcore.RowBlocks`), or "other", e.g. a list.
+        "dense" (a NumPy array), "sparse", "table" (a pandas DataFrame), "dask", "dask table", "anndata", "mudata",
+        "operator" (a `netbic.operators.DataOperator`), "blocks" (a `netbic.outofcore.RowBlocks`), or "other", e.g. a
+        list.
 
     Examples
     --------
@@ -58,6 +59,8 @@ def kind_of(X: object) -> Kind:
         package, _, module = parent.__module__.partition(".")
         if package == "anndata" and parent.__name__ == "AnnData":
             return "anndata"
+        if package == "mudata" and parent.__name__ == "MuData":
+            return "mudata"
         if package == "dask" and module.startswith("array") and parent.__name__ == "Array":
             return "dask"
         if package == "dask" and module.startswith("dataframe"):

@@ -23,9 +23,9 @@ from netbic.errors import InputError
 from netbic.estimators import SparseGraphSVD, fitted_model, heaviest, is_model, module_scores, names_of, own_covariates
 from netbic.exports import Results
 from netbic.outofcore import select_columns
-from netbic.storage import load, read_again, sides_of
+from netbic.storage import fitted_pair_model, load, load_modules, pairs_table, read_again, sides_of
 
-__all__ = ["associations_df", "gene_sets_df", "membership_df", "modules_df", "scores_df", "verdicts_df"]
+__all__ = ["associations_df", "gene_sets_df", "membership_df", "modules_df", "pairs_df", "scores_df", "verdicts_df"]
 
 _AXES = {"genes": "columns", "samples": "rows", "cells": "rows"}
 
@@ -254,9 +254,35 @@ def verdicts_df(source: Any, *, key: str = "netbic") -> pd.DataFrame:
     return _labelled(table.reset_index(drop=True))
 
 
+def pairs_df(source: Any, *, key: str = "netbic_pairs") -> pd.DataFrame:
+    """The pairs of two tables, a row per pair: sizes, correlation and top features; see `netbic.io.pairs_table`.
+
+    Parameters
+    ----------
+    source : SparseGraphPLS or SparseGraphCCA, MuData after `tl.pairs`, or folder of `netbic pairs`
+    key : str
+        Key of the pairs in a MuData object.
+
+    Examples
+    --------
+    >>> import netbic, numpy as np
+    >>> random = np.random.default_rng(0)
+    >>> X, Y = random.standard_normal((60, 40)), random.standard_normal((60, 30))
+    >>> Y[:, :5] += X[:, :8].sum(axis=1, keepdims=True)
+    >>> model = netbic.SparseGraphCCA(1, n_x=8, n_y=5).fit(X, Y)
+    >>> netbic.get.pairs_df(model)["correlation"].round(2).tolist()
+    [0.84]
+    """
+    if kind_of(source) == "mudata":
+        if key not in source.uns:
+            raise InputError(f"this MuData object has no pairs {key!r}: run tl.pairs")
+        return pd.DataFrame(source.uns[key]["pairs"]).reset_index(drop=True)
+    return pairs_table(fitted_pair_model(load(source) if isinstance(source, (str, Path)) else source))
+
+
 def _model(source: Any, key: str) -> SparseGraphSVD:
     if isinstance(source, (str, Path)):
-        return load(source)
+        return load_modules(source)
     if kind_of(source) == "anndata":
         return tl.from_anndata(source, key)
     if is_model(source):

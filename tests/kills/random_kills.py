@@ -73,6 +73,7 @@ def jobs() -> list[Job]:
         "--out",
         "out",
     ]
+    pairs = ["pairs", "expression.tsv", "second.tsv", "--features1", "8", "--features2", "4", "--out", "out", "--force"]
     resumed = ["--resume"]
     return [
         Job("fit", plain, resumed),
@@ -82,6 +83,8 @@ def jobs() -> list[Job]:
         Job("tune", tune),
         Job("enrich", ["enrich", "out", "--gene-sets", "sets.gmt"], [], [plain]),
         Job("report", ["report", "out"], [], [plain]),
+        Job("pairs", pairs),
+        Job("pairs --force", [*pairs, "--method", "pls", "--graph1", "edges.tsv"], [], [pairs]),
         Job("convert", ["convert", "expression.tsv", "out.zarr"], user_files=False),
         Job(
             "convert --force",
@@ -94,7 +97,7 @@ def jobs() -> list[Job]:
 
 
 def write_inputs(folder: Path) -> None:
-    """A small study: expression, a network and gene sets."""
+    """A small study: expression, a network, gene sets and a second table."""
     generator, genes = np.random.default_rng(0), [f"G{k}" for k in range(60)]
     values = generator.standard_normal((60, 30))
     for k in range(3):
@@ -102,6 +105,10 @@ def write_inputs(folder: Path) -> None:
     table = pd.DataFrame(values, index=pd.Index(genes, name="gene"), columns=[f"s{k}" for k in range(30)])
     table.to_csv(folder / "expression.tsv", sep="\t")
     (2 * table).to_csv(folder / "double.tsv", sep="\t")
+    second = pd.DataFrame(
+        generator.standard_normal((15, 30)), index=[f"L{k}" for k in range(15)], columns=table.columns
+    )
+    (second + table.to_numpy()[:15]).rename_axis("lipid").to_csv(folder / "second.tsv", sep="\t")
     edges = [(genes[a], genes[b]) for a in range(30) for b in range(a) if a // 10 == b // 10]
     (folder / "edges.tsv").write_text("source\ttarget\n" + "".join(f"{a}\t{b}\n" for a, b in edges))
     (folder / "sets.gmt").write_text("one\tset one\t" + "\t".join(genes[:12]) + "\n")

@@ -1,7 +1,6 @@
 """An edited model folder is refused in one line, and only files of a model are opened."""
 
 import hashlib
-import io
 import json
 import os
 import threading
@@ -12,6 +11,7 @@ import pytest
 import netbic
 from netbic import InputError, SparseGraphSVD
 from netbic.files import MODEL_FILES
+from support.model_files import rewritten
 
 TOY = netbic.simulate.paper(0.03, random_state=0)
 
@@ -24,26 +24,6 @@ def models():
         "plain": SparseGraphSVD(2, n_rows=50, n_columns=40, scale=True, **graphs).fit(TOY.X),
         "adaptive": SparseGraphSVD(1, row_penalty=adaptive, column_penalty=adaptive, center=None).fit(TOY.X),
     }
-
-
-def packed(arrays):
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)
-    return buffer.getvalue()
-
-
-def rewritten(folder, name, change):
-    """Change a part of the model and recompute its digest, like a deliberate manipulation."""
-    if name.endswith(".npz"):
-        with np.load(folder / name) as file:
-            content = packed(change(dict(file)))
-    else:
-        content = json.dumps(change(json.loads((folder / name).read_text()))).encode()
-    (folder / name).write_bytes(content)
-    if name != "model.json":
-        header = json.loads((folder / "model.json").read_text())
-        header["files"][name] = hashlib.blake2b(content, digest_size=16).hexdigest()
-        (folder / "model.json").write_text(json.dumps(header))
 
 
 def array(name, change):

@@ -12,6 +12,7 @@ from netbic.cli.enrich import enrich
 from netbic.cli.export import export
 from netbic.cli.fit import fit
 from netbic.cli.graph import graph
+from netbic.cli.pairs import pairs
 from netbic.cli.plot import plot
 from netbic.cli.report import report
 from netbic.cli.reproduce import reproduce
@@ -19,9 +20,15 @@ from netbic.cli.score import score
 from netbic.cli.simulate import simulate
 from netbic.cli.tune import tune
 
+_OTHER_NAMES = {"fit2": "pairs"}  # which work but are not listed
+
 
 class Commands(click.Group):
     """The commands, which the help lists with their arguments."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """A command by its name, or by another name that people look for."""
+        return super().get_command(ctx, _OTHER_NAMES.get(cmd_name, cmd_name))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Nothing: a second list without arguments would repeat the first."""
@@ -42,6 +49,7 @@ def main() -> None:
     netbic align EXPR --graph NET            check gene names against the network
     netbic fit EXPR --graph NET --out DIR    find modules, write them as tables
     netbic tune EXPR --graph NET --out DIR   choose sizes and smoothness
+    netbic pairs TABLE1 TABLE2 --out DIR     features of two tables that vary together
     netbic enrich DIR --gene-sets GMT        test edges and gene sets
     netbic associate DIR --sample-info TABLE compare modules with labels of samples
     netbic report DIR                        results as one HTML page
@@ -56,6 +64,6 @@ def main() -> None:
     """
 
 
-_BEFORE_RESULTS = (demo, simulate, convert, graph, align, tune, fit)
+_BEFORE_RESULTS = (demo, simulate, convert, graph, align, tune, fit, pairs)
 for command in (*_BEFORE_RESULTS, enrich, associate, report, plot, export, score, compare, replicate, reproduce):
     main.add_command(command)

@@ -150,7 +150,7 @@ def associate(folder: Path, **given: Any) -> None:
         click.echo(line)
     with netbic.io.locked(folder):
         scores, groups = netbic.association.stored_scores(folder)
-        removed = netbic.association.Removed.of(netbic.load(folder))
+        removed = netbic.association.Removed.of(netbic.storage.load_modules(folder))
         found = netbic.association.associate_scores(scores, groups, table, **chosen.keywords(), removed=removed)
         known = netbic.association.stored_verdicts(folder)
         for line in map(in_terms_of_command, found.lines(known)):

@@ -70,6 +70,10 @@ class Command(click.Command):
         super().__init__(*args, **keywords)
         self.params.append(click.Option(["--debug"], is_flag=True, help="Show the full traceback of an error."))
 
+    def words(self, text: str) -> str:
+        """A warning in the words of the command."""
+        return in_genes(text)
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the options by group; options without a group come last."""
         options = {param.name: param for param in self.get_params(ctx) if isinstance(param, click.Option)}
@@ -86,7 +90,7 @@ class Command(click.Command):
         def show(message: Warning | str, *_: object, **__: object) -> None:
             if not quiet:
                 text = _with_options(str(message), [*_OF_COMMAND, *(str(param.name) for param in self.params)])
-                click.echo(f"warning: {from_one(in_genes(text))}", err=True)
+                click.echo(f"warning: {from_one(self.words(text))}", err=True)
 
         try:
             with warnings.catch_warnings(), signals_as_interrupts():

@@ -78,7 +78,7 @@ def replicate(
     OTHER is a file with the expression data of that study, read and preprocessed like the data of the fit unless
     options say otherwise. Genes are matched by name, and centred and scaled in the other study.
     """
-    model = netbic.load(folder)
+    model = netbic.storage.load_modules(folder)
     _check_table(folder, other, out, force)
     given = {name: value for name, value in split_lists(options).items() if value}
     data = netbic.io.read_like(folder, other, **given)

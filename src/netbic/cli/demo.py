@@ -79,7 +79,7 @@ class Outcome:
     def read(cls, study: Cohort, folder: Path) -> Outcome:
         """The results of the fit in a folder."""
         tables = (netbic.io.read_table(folder / f"{name}.tsv") for name in ("summary", "verdicts", "samples"))
-        columns = netbic.load(folder).columns_
+        columns = netbic.storage.load_modules(folder).columns_
         return cls(study, columns, netbic.simulate.recovery(columns, study.genes), *tables)
 
     @property

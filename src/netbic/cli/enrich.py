@@ -40,7 +40,7 @@ def enrich(folder: Path, gene_sets: str | None, by_sign: bool | None, **options:
                            and, where known, similar mean and variance
     FOLDER/gene_sets.tsv   enriched gene sets (with --gene-sets)
     """
-    model = netbic.load(folder)
+    model = netbic.storage.load_modules(folder)
     if model.column_graph is None and gene_sets is None:
         raise click.UsageError("nothing to test: use --gene-sets, or fit with --graph")
     if gene_sets is None and (by_sign is not None or options["collapse"] is not None):

@@ -173,7 +173,7 @@ class Extras:
             self._add_associations: self.sample_table is not None
             and not (self._has("associations.tsv") and self.sample_table.recorded().items() <= inputs.items()),
         }
-        model = netbic.load(out)
+        model = netbic.storage.load_modules(out)
         wanted = [add for add, asked in steps.items() if asked and model.n_components_]
         if not wanted and (not self.report or self._has("report.html")):
             return

@@ -55,7 +55,7 @@ def score(
         inputs["the sample table"] = sample_info
     if out is not None:
         netbic.files.check_output_file(out, inputs, force=force)
-    model = netbic.load(folder)
+    model = netbic.storage.load_modules(folder)
     given = {name: value for name, value in split_lists(options).items() if value}
     data = netbic.io.read_like(folder, expression, **given)
     if model.missing == "error" and (missing_text := data.missing_entries()):

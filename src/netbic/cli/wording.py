@@ -20,7 +20,12 @@ OPTIONS = {
     "n_components": "--modules",
     "skip_columns": "--skip-columns",
     "graph_share_": "graph_share in summary.tsv",
+    "n_x": "--features1",
+    "n_y": "--features2",
+    "x_smoothness": "--smoothness1",
+    "y_smoothness": "--smoothness2",
 }
+_OF_TABLES = {"features of X": "features of table 1", "features of Y": "features of table 2"}
 _PYTHON_ONLY = "increase max_iter or tol"
 _OPTION = re.compile(rf"\b({'|'.join(OPTIONS)})\b(=?)")
 
@@ -59,6 +64,20 @@ def in_genes(text: str) -> str:
     'The data do not identify --samples: the best is at the edge (all 150 samples)'
     """
     return netbic.report.in_genes(in_options(text))
+
+
+def in_tables(text: str) -> str:
+    """Parameters as options, X and Y as the tables of netbic pairs.
+
+    Examples
+    --------
+    >>> in_tables("pair 0 holds fewer than 9 features of X: no other has a positive score (n_x)")
+    'pair 0 holds fewer than 9 features of table 1: no other has a positive score (--features1)'
+    """
+    for part, other in _OF_TABLES.items():
+        text = text.replace(part, other)
+    text = in_options(text.replace("graph_share_", "graph_share in pairs.tsv"))
+    return re.sub(r"\b(the )graph\b", r"\1network", text)
 
 
 def from_one(text: str) -> str:

@@ -13,7 +13,7 @@ from netbic.association import stored_scores
 from netbic.comparison.names import text_names
 from netbic.errors import InputError, shown, unusable
 from netbic.estimators import SparseGraphSVD, fitted_model, is_model, names_of
-from netbic.storage import load
+from netbic.storage import load_modules
 
 SAMPLES = "samples.tsv"
 
@@ -70,7 +70,7 @@ class NamedModules:
 
     @classmethod
     def _of_folder(cls, folder: Path) -> Self:
-        model = load(folder)
+        model = load_modules(folder)
         found = cls._of_model(model)
         if not (folder / SAMPLES).is_file() or not model.n_components_:  # a folder of netbic.save, or an empty table
             return found

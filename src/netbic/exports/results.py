@@ -18,7 +18,7 @@ from netbic.estimators import SparseGraphSVD, fitted_model, heaviest, is_model, 
 from netbic.exports.text import plain_names
 from netbic.files import read_table
 from netbic.selection import SampleGroups
-from netbic.storage import load, sides_of, summary_table
+from netbic.storage import load_modules, sides_of, summary_table
 
 Source: TypeAlias = "SparseGraphSVD | Path | str | Results"
 SIDES: Final = ("up", "down")
@@ -79,7 +79,7 @@ class Results:
         folder = Path(source)
         found = {name: _table(folder / f"{name}.tsv", columns) for name, columns in _TABLES.items()}
         known = {name: table for name, table in found.items() if table is not None}
-        return cls(load(folder), known, stored_samples(folder), folder)
+        return cls(load_modules(folder), known, stored_samples(folder), folder)
 
     @property
     def n_modules(self) -> int:

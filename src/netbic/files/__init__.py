@@ -22,6 +22,7 @@ from netbic.files.guard import check_writable as check_writable
 from netbic.files.locks import locked as locked
 from netbic.files.records import ADDED_FILES as ADDED_FILES
 from netbic.files.records import MODEL_FILES as MODEL_FILES
+from netbic.files.records import PAIR_FILES as PAIR_FILES
 from netbic.files.records import RECORDS as RECORDS
 from netbic.files.records import RUN_FILES as RUN_FILES
 from netbic.files.records import RUN_RECORD as RUN_RECORD

@@ -14,7 +14,8 @@ from netbic import __version__
 from netbic.errors import InputError
 from netbic.files.formats import Record, read_json
 
-MODEL_FILES: Final = ("arrays.npz", "names.json", "row_graph.npz", "column_graph.npz")
+_GRAPHS: Final = ("row_graph.npz", "column_graph.npz", "x_graph.npz", "y_graph.npz")
+MODEL_FILES: Final = ("arrays.npz", "names.json", *_GRAPHS)
 ADDED_FILES: Final = (
     "edges.tsv",
     "gene_sets.tsv",
@@ -37,6 +38,10 @@ RUN_FILES: Final = (
     *ADDED_FILES,
     *(f"model/{name}" for name in ("model.json", *MODEL_FILES)),
 )
+PAIR_FILES: Final = (  # netbic pairs
+    *("pairs.tsv", "weights.tsv", "scores.tsv", "alignment.json", "report.html"),
+    *(f"model/{name}" for name in ("model.json", *MODEL_FILES)),
+)
 RUN_RECORD: Final = "run.json"
 _REPRODUCTION: Final = {
     "md": "README figure1 table1 figure2",
@@ -46,7 +51,7 @@ _REPRODUCTION: Final = {
 }
 # What each record may list: one that was changed cannot make netbic touch anything else.
 RECORDS: Final[dict[str, tuple[str, ...]]] = {
-    RUN_RECORD: RUN_FILES,
+    RUN_RECORD: tuple(dict.fromkeys([*RUN_FILES, *PAIR_FILES])),
     "model.json": (*MODEL_FILES, *ADDED_FILES),  # netbic.save
     "tuning.json": ("tuning.tsv",),
     "simulation.json": ("expression.tsv.gz", "network.sif", "truth.tsv", "labels.tsv"),

@@ -14,6 +14,7 @@ from netbic.pl.layout import layout as layout
 from netbic.pl.loadings import loadings
 from netbic.pl.names import apart as apart
 from netbic.pl.network import network
+from netbic.pl.pair_scores import pairs
 from netbic.pl.recovery import recovery
 from netbic.pl.scores import scores
 from netbic.pl.singular_values import singular_values
@@ -29,6 +30,7 @@ __all__ = [
     "heatmap",
     "loadings",
     "network",
+    "pairs",
     "recovery",
     "scores",
     "singular_values",

@@ -66,6 +66,12 @@ class Expression:
         known = None if self.scan is None else self.scan.select_columns(kept)
         return replace(self, matrix=matrix, genes=self.genes[kept], scan=known)
 
+    def select_samples(self, kept: Array) -> Expression:
+        """Some samples only, by index, in this order; of a matrix in memory."""
+        if np.array_equal(kept, np.arange(self.shape[0])):
+            return self
+        return replace(self, matrix=self.matrix[kept], samples=self.samples[kept])
+
     def scanned(self) -> Expression:
         """The same with summaries from one pass over a Dask array; an error if values are missing or infinite."""
         if self.scan is not None or not self.is_lazy:

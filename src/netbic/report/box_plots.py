@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from netbic.arrays import Floats
 from netbic.association import Variable
-from netbic.errors import import_optional
+from netbic.report.axes import as_label, round_ticks
 
 _MOST_LEVELS = 12
-_MOST_TICKS = 6
 _WIDTH, _ROW = 600, 26
 
 
@@ -58,19 +57,7 @@ def box_plot(scores: Floats, variable: Variable, q: float) -> BoxPlot | None:
     if variable.kind != "ordered":
         groups.sort(key=lambda pair: float(np.median(pair[1])))
     boxes = [Box(level, own.size, *(at(each) for each in _five(own))) for level, own in groups]
-    return BoxPlot(variable.name, q, boxes, at(0.0), [(at(tick), _label(tick)) for tick in _ticks(low, high)])
-
-
-def _ticks(low: float, high: float) -> list[float]:
-    """Round scores between the lowest and the highest one."""
-    locator = import_optional("matplotlib.ticker", "report", "a report").MaxNLocator(
-        _MOST_TICKS - 1, steps=[1, 2, 5, 10]
-    )
-    return [float(tick) for tick in locator.tick_values(low, high) if low <= tick <= high]
-
-
-def _label(tick: float) -> str:
-    return f"{tick:z.6g}".replace("-", "\N{MINUS SIGN}")
+    return BoxPlot(variable.name, q, boxes, at(0.0), [(at(tick), as_label(tick)) for tick in round_ticks(low, high)])
 
 
 def _five(values: NDArray[Any]) -> Sequence[float]:

@@ -42,7 +42,7 @@ from netbic.report.survival_curves import SurvivalPlot, survival_plot
 from netbic.report.tables import Tables, read_record
 from netbic.selection import selected_samples
 from netbic.solver import LARGE_GRAPH_SHARE
-from netbic.storage import load, summary_table
+from netbic.storage import load_modules, summary_table
 from netbic.study import Alignment
 
 _TOP_TERMS = 10
@@ -232,7 +232,7 @@ def from_one(text: str) -> str:
     'found 4 of 5 modules; modules 1, 4 did not converge (module 1 ran into a cycle)'
     """
     return re.sub(
-        r"\b(modules? )(\d+(?:, \d+)*)",
+        r"\b((?:module|pair)s? )(\d+(?:, \d+)*)",
         lambda found: found[1] + re.sub(r"\d+", lambda number: str(int(number[0]) + 1), found[2]),
         text,
     )
@@ -240,7 +240,7 @@ def from_one(text: str) -> str:
 
 def gather(folder: Path, model: SparseGraphSVD | None = None, record: dict[str, Any] | None = None) -> Contents:
     """Read the folder of a fit; `model` and `record` are given while the fit is being finished."""
-    model = load(folder) if model is None else fitted_model(model)
+    model = load_modules(folder) if model is None else fitted_model(model)
     record = finished_record(folder) or {} if record is None else record
     alignment, auto = read_record(folder / "alignment.json"), read_record(folder / "auto.json")
     tables, options = Tables.read(folder, model), enrichment_record(folder)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from netbic import __version__
 from netbic.errors import InputError, import_optional, one_line, unusable
-from netbic.estimators import SparseGraphSVD, names_of
+from netbic.estimators import names_of
 from netbic.files import add_files, check_output_file, check_writable, recorded_paths, write_atomic
 from netbic.readers import check_characters
 from netbic.report import charts
@@ -22,7 +22,9 @@ from netbic.report.contents import Contents, gather
 from netbic.report.heatmaps import scale_picture
 from netbic.report.judgement import MILD
 from netbic.report.network import HEIGHT, WIDTH
+from netbic.report.pair_contents import gather_pairs
 from netbic.solver import LARGE_GRAPH_SHARE
+from netbic.storage import is_pair_model, load
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -39,7 +41,7 @@ def write_report(
     out: Path | str | None = None,
     *,
     force: bool = False,
-    model: SparseGraphSVD | None = None,
+    model: object = None,
     record: dict[str, Any] | None = None,
 ) -> Path:
     """Write the results of a fit as one self-contained HTML file.
@@ -47,9 +49,9 @@ def write_report(
     Parameters
     ----------
     folder : path
-        The output folder of `netbic fit` or `netbic.save`. The report includes those of the files verdicts.tsv,
-        samples.tsv, associations.tsv, replication.tsv, edges.tsv, gene_sets.tsv, alignment.json, auto.json and
-        heatmaps.npz that exist, and says which are missing.
+        The output folder of `netbic fit`, `netbic pairs` or `netbic.save`. The report of modules includes those of the
+        files verdicts.tsv, samples.tsv, associations.tsv, replication.tsv, edges.tsv, gene_sets.tsv, alignment.json,
+        auto.json and heatmaps.npz that exist, and says which are missing.
     out : path, optional
         Default: report.html in the folder; an earlier report is replaced.
     force : bool
@@ -91,18 +93,34 @@ def write_report(
     return path
 
 
-def _page(folder: Path, model: SparseGraphSVD | None, record: dict[str, Any] | None) -> bytes:
+def _page(folder: Path, model: object, record: dict[str, Any] | None) -> bytes:
     """The page of a folder; an error in one line if its files were changed."""
     try:
-        contents = gather(folder, model, record)
-        for kind, axis in (("gene", "columns"), ("sample", "rows")):
-            check_characters(folder, kind, names_of(contents.model, axis))  # images cannot show such names
-        return _rendered(contents).encode("utf-8", errors="replace")
+        model = load(folder) if model is None else model
+        page = _page_of_pairs if is_pair_model(model) else _page_of_modules
+        return page(folder, model, record).encode("utf-8", errors="replace")
     except InputError:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, ArithmeticError) as problem:
         what = f"contains tables or records that netbic did not write ({one_line(str(problem), 80)})"
         raise unusable(folder, what, "run netbic enrich again, or fit again") from problem
+
+
+def _page_of_modules(folder: Path, model: Any, record: dict[str, Any] | None) -> str:
+    contents = gather(folder, model, record)
+    for kind, axis in (("gene", "columns"), ("sample", "rows")):
+        check_characters(folder, kind, names_of(contents.model, axis))  # images cannot show such names
+    return _rendered(contents)
+
+
+def _page_of_pairs(folder: Path, model: Any, record: dict[str, Any] | None) -> str:
+    """The page about pairs of two tables, which needs no script."""
+    contents, style = gather_pairs(folder, model, record), _packaged("report.css")
+    for kind, names in contents.names.items():
+        check_characters(folder, kind, names)
+    template = _environment().get_template("pairs.html")
+    version = contents.record.get("netbic", __version__)
+    return str(template.render(contents=contents, style=style, policy=_policy(style, []), version=version))
 
 
 def missing_library() -> str | None:
@@ -179,7 +197,7 @@ def _with_escaped_bidi(value: object) -> object:
 
 def _policy(style: str, scripts: list[str]) -> str:
     """Nothing is loaded, and only the scripts of the page run."""
-    allowed = " ".join(map(_digest, scripts))
+    allowed = " ".join(map(_digest, scripts)) or "'none'"
     return (
         f"default-src 'none'; script-src {allowed}; style-src {_digest(style)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"

@@ -22,13 +22,13 @@ def setting_rows(model: SparseGraphSVD, asked: object) -> Rows:
     """The options of the command with the defaults that were used; for other models, their parameters."""
     if not isinstance(asked, dict):
         given = {name: value for name, value in model.get_params(deep=False).items() if "graph" not in name}
-        return _rows(given) + _covariates(model)
+        return parameter_rows(given) + _covariates(model)
     asked = {name: value for name, value in asked.items() if name != "covariates"}
     if asked.get("auto"):
         asked = {**asked, "modules": f"{model.n_components_} (at most {asked.get('modules')})"}
     used = asked | {name: value for name, value in _defaults(model).items() if asked.get(name) is None}
     unit = used.pop("smoothness_scale", None)
-    rows = _rows(used) + _covariates(model)
+    rows = parameter_rows(used) + _covariates(model)
     at = next((k for k, (name, _) in enumerate(rows, start=1) if name == "smoothness"), len(rows))
     return rows if unit is None else [*rows[:at], ("smoothness_scale", _UNITS.get(unit, str(unit))), *rows[at:]]
 
@@ -68,16 +68,17 @@ def enrichment_rows(tested: dict[str, dict[str, Any]]) -> Rows:
     same = len(set(levels.values())) == 1
     rows = [("level" if same else f"level, {name}", level) for name, level in levels.items()][: 1 if same else None]
     options = tested.get("gene_sets", {})
-    return rows + _rows({name: options.get(name) for name in ("by_sign", "collapse")})
+    return rows + parameter_rows({name: options.get(name) for name in ("by_sign", "collapse")})
 
 
-def input_rows(inputs: dict[str, Any]) -> Rows:
+def input_rows(inputs: dict[str, Any], files: tuple[str, ...] = _FILES) -> Rows:
     """Names of files without their folders, and the options with which they were read."""
     given = {name: value for name, value in inputs.items() if value}
-    return [(name, PurePath(value).name if name in _FILES else _as_text(value)) for name, value in given.items()]
+    return [(name, PurePath(value).name if name in files else _as_text(value)) for name, value in given.items()]
 
 
-def _rows(settings: dict[str, Any]) -> Rows:
+def parameter_rows(settings: dict[str, Any]) -> Rows:
+    """Settings that have a value, as text."""
     return [(name, _as_text(value)) for name, value in settings.items() if value is not None and value is not False]
 
 

@@ -10,6 +10,7 @@ from netbic.storage.frames import Frames as Frames
 from netbic.storage.frames import from_frames as from_frames
 from netbic.storage.frames import to_frames as to_frames
 from netbic.storage.model_folders import load as load
+from netbic.storage.model_folders import load_modules as load_modules
 from netbic.storage.model_folders import save as save
 from netbic.storage.networks import check_network_file as check_network_file
 from netbic.storage.networks import write_network as write_network
@@ -17,6 +18,16 @@ from netbic.storage.new_samples import read_again as read_again
 from netbic.storage.new_samples import read_like as read_like
 from netbic.storage.npz import npz_arrays as npz_arrays
 from netbic.storage.npz import npz_bytes as npz_bytes
+from netbic.storage.pair_runs import check_pair_folder as check_pair_folder
+from netbic.storage.pair_runs import write_pairs as write_pairs
+from netbic.storage.pair_state import PairModel as PairModel
+from netbic.storage.pair_state import fitted_pair_model as fitted_pair_model
+from netbic.storage.pair_state import is_pair_model as is_pair_model
+from netbic.storage.pair_tables import feature_names as feature_names
+from netbic.storage.pair_tables import pair_scores_table as pair_scores_table
+from netbic.storage.pair_tables import pairs_table as pairs_table
+from netbic.storage.pair_tables import sample_names as sample_names
+from netbic.storage.pair_tables import weights_table as weights_table
 from netbic.storage.parameters import settings_from as settings_from
 from netbic.storage.parameters import settings_of as settings_of
 from netbic.storage.runs import Run as Run

@@ -23,6 +23,15 @@ from netbic.estimators import SparseGraphSVD
 from netbic.files import Record
 from netbic.graphs import Graph
 from netbic.storage.npz import Arrays, npz_arrays, npz_bytes
+from netbic.storage.pair_state import (
+    PAIR_ARRAYS,
+    PAIR_KINDS,
+    PairModel,
+    PairState,
+    is_pair_model,
+    pair_model_from,
+    pair_state_of,
+)
 from netbic.storage.state import ModelState, model_from, state_of
 from netbic.storage.state_check import ARRAYS, check_names, check_unit_vectors
 
@@ -34,7 +43,7 @@ _DAMAGED = "it is damaged or was changed: fit again"
 _GIVE_FOLDER = "give the output folder of netbic fit"
 
 
-def save(model: SparseGraphSVD, folder: Path | str) -> None:
+def save(model: object, folder: Path | str) -> None:
     """Write a fitted model into a folder: model.json, names.json and arrays, in open formats.
 
     A model that `save` wrote there before is replaced, and its report and tables are removed. If there are files of
@@ -42,7 +51,7 @@ def save(model: SparseGraphSVD, folder: Path | str) -> None:
 
     Parameters
     ----------
-    model : SparseGraphSVD
+    model : SparseGraphSVD, SparseGraphPLS or SparseGraphCCA
         Fitted, or a fitted search that has one as `best_estimator_`. Parameters that JSON cannot hold (a random
         generator, a user-defined penalty) are described but not saved; a user-defined subclass is loaded as its base
         class.
@@ -60,10 +69,10 @@ def save(model: SparseGraphSVD, folder: Path | str) -> None:
     >>> bool((again.components_ == model.components_).all())
     True
     """
-    save_state(state_of(model), Path(folder))
+    save_state(pair_state_of(model) if is_pair_model(model) else state_of(model), Path(folder))
 
 
-def save_state(state: ModelState, folder: Path) -> None:
+def save_state(state: ModelState | PairState, folder: Path) -> None:
     """Write the state of a fitted model into a folder."""
     files.check_writable(folder, [*files.MODEL_FILES, RECORD])
     names, parts = dict(state.names), {"arrays.npz": npz_bytes(state.arrays)}
@@ -74,12 +83,7 @@ def save_state(state: ModelState, folder: Path) -> None:
     parts["names.json"] = files.json_bytes(names)
     header: Record = {"format": FORMAT, "netbic": __version__, "class": state.kind, "settings": state.settings}
     header |= {"feature_names": state.feature_names, "files": {name: _digest(part) for name, part in parts.items()}}
-    if state.covariates is not None:
-        header["covariates"] = state.covariates
-    if state.groups is not None:
-        header["groups"] = state.groups
-    if state.studies is not None:
-        header["studies"] = state.studies
+    header |= state.further
     folder.mkdir(parents=True, exist_ok=True)
     with files.scratch_folder(folder, RECORD) as staged:
         for name, part in parts.items():
@@ -91,17 +95,17 @@ def _digest(content: bytes) -> str:
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
-def load(folder: Path | str) -> SparseGraphSVD:
-    """Load a fitted model that `save` or `netbic fit` wrote.
+def load(folder: Path | str) -> Any:
+    """Load a fitted model that `save`, `netbic fit` or `netbic pairs` wrote.
 
     Parameters
     ----------
     folder : path
-        The output folder of `netbic fit`, or the one given to `save`.
+        The output folder of a command, or the one given to `save`.
 
     Returns
     -------
-    SparseGraphSVD
+    SparseGraphSVD, SparseGraphPLS or SparseGraphCCA
         Fitted: `transform`, `score` and all attributes work as before. `StableModules` come back as such.
 
     Raises
@@ -121,6 +125,16 @@ def load(folder: Path | str) -> SparseGraphSVD:
     except (KeyError, TypeError, AttributeError, IndexError, ValueError, OverflowError, RecursionError) as problem:
         what = f"cannot be a model ({one_line(str(problem), 120)}; written by netbic {header.get('netbic')})"
         raise unusable(folder, what, _DAMAGED) from None
+
+
+def load_modules(folder: Path | str) -> SparseGraphSVD:
+    """The same for what needs the modules of one table; an error if the folder contains pairs of two tables."""
+    model = load(folder)
+    if is_pair_model(model):
+        what = f"contains pairs of two tables ({type(model).__name__}), not modules of one table"
+        raise unusable(folder, what, _GIVE_FOLDER)
+    assert isinstance(model, SparseGraphSVD)
+    return model
 
 
 def _model_folder(folder: Path) -> Path:
@@ -155,17 +169,21 @@ def _header_problems(header: Any) -> Iterator[tuple[str, str]]:
             yield f"has no digest of {name}", _DAMAGED
 
 
-def _loaded(folder: Path, header: Record) -> SparseGraphSVD:
+def _loaded(folder: Path, header: Record) -> SparseGraphSVD | PairModel:
     parts = {name: _checked(folder / name, digest) for name, digest in header["files"].items()}
     names = json.loads(parts.pop("names.json"))
-    arrays = npz_arrays(folder / "arrays.npz", parts.pop("arrays.npz"), ARRAYS)
+    kind = header.get("class", "SparseGraphSVD")
+    expected = PAIR_ARRAYS if kind in PAIR_KINDS else ARRAYS
+    arrays = npz_arrays(folder / "arrays.npz", parts.pop("arrays.npz"), expected)
     graphs = {}
     for file, content in parts.items():
         name = file.removesuffix(".npz")
         graphs[name] = _graph_from(npz_arrays(folder / file, content, _GRAPH_ARRAYS), names, name)
-    options = bool(header["feature_names"]), header.get("class", "SparseGraphSVD")
+    settings, named = header["settings"], bool(header["feature_names"])
+    if kind in PAIR_KINDS:
+        return pair_model_from(PairState(settings, arrays, names, graphs, named, kind, bool(header["y_is_vector"])))
     further = header.get("covariates"), header.get("groups"), header.get("studies")
-    model = model_from(ModelState(header["settings"], arrays, names, graphs, *options, *further))
+    model = model_from(ModelState(settings, arrays, names, graphs, named, kind, *further))
     check_unit_vectors(arrays)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # already given by the fit

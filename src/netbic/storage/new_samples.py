@@ -15,7 +15,7 @@ from netbic.errors import InputError, shown, unusable
 from netbic.estimators import names_of
 from netbic.files import Record
 from netbic.readers import Expression, read_expression, renaming, with_changes
-from netbic.storage.model_folders import load
+from netbic.storage.model_folders import load_modules
 from netbic.study import StudyOptions, prepare
 
 _RECORDED: dict[str, type] = dict.fromkeys(("samples_in_rows", "strip_versions", "cpm", "log1p"), bool)
@@ -38,7 +38,7 @@ def read_like(folder: Path | str, expression: Path | str, **reading: Any) -> Exp
     options = StudyOptions().replace(**{name: recorded[name] for name in _RECORDED if recorded.get(name) is not None})
     reading_options = with_changes(options.expression, "read_like", reading)
     data = read_expression(expression, **vars(reading_options))
-    nodes = load(folder).names_["columns"]
+    nodes = load_modules(folder).names_["columns"]
     _check_orientation(expression, data, nodes)
     rename = renaming(options.matching.strip_versions, options.matching.id_map, data.genes, nodes)
     return prepare(data, rename=rename, keep_constant=True, **vars(options.preprocessing)).expression
@@ -59,13 +59,13 @@ def read_again(folder: Path | str, expression: Path | str | None = None) -> Expr
     InputError
         If the file is not there, or lacks samples or genes of the fit.
     """
-    folder = Path(folder)
+    folder, model = Path(folder), load_modules(folder)
     path = _known_file(folder) if expression is None else Path(expression)
     if not path.exists():
         raise InputError(
             f"the data of the fit, {path}, are not there: say where they are (`expression`)", ["expression"]
         )
-    data, model = read_like(folder, path), load(folder)
+    data = read_like(folder, path)
     places = []
     for axis, noun, names in (("rows", "sample", data.samples), ("columns", "gene", data.genes)):
         wanted = pd.Index([str(name) for name in names_of(model, axis)])

@@ -15,7 +15,7 @@ from netbic.errors import InputError
 from netbic.files import JsonValue, Record
 from netbic.graphs import Graph
 
-_GRAPHS = ("row_graph", "column_graph")
+_GRAPHS = ("row_graph", "column_graph", "x_graph", "y_graph")
 
 
 def settings_of(parameters: Mapping[str, object]) -> Record:

@@ -31,6 +31,7 @@ from netbic.storage.tables import modules_table, summary_with
 from netbic.study import Study
 
 _NEEDED = ("modules.tsv", "summary.tsv", "alignment.json")  # without these a fit is not finished
+PAIRS = "pairs"  # the kind of a run, in its record, if it is about two tables
 _CHOSEN = "auto.json"  # settings that were chosen before the fit
 
 
@@ -235,9 +236,12 @@ def check_folder(
     files.check_writable(folder, [*files.RUN_FILES, files.RUN_RECORD, files.FIT_CHECKPOINT], labelled, own)
     if not force and not files.is_empty(folder):
         if not resume:
-            raise FolderInUse(_not_empty(folder, content), ["force", "resume"])
+            raise FolderInUse(not_empty(folder, content), ["force", "resume"])
         if content is None:
             raise FolderInUse(f"{folder} contains files but no fit of netbic: choose another folder for the results")
+        if content.get("kind") == PAIRS:
+            what = f"{folder} contains pairs of two tables, which cannot be resumed as modules of one"
+            raise FolderInUse(f"{what}: choose another folder, or `force=True` to replace them", ["force"])
         if content["state"] == "running" and content.get("format") != FORMAT:
             raise FolderInUse(
                 f"{folder} contains an interrupted fit of an earlier version of netbic, which this version cannot "
@@ -257,7 +261,8 @@ def _has_checkpoint(folder: Path, content: Record | None) -> bool:
         return False
 
 
-def _not_empty(folder: Path, content: Record | None) -> str:
+def not_empty(folder: Path, content: Record | None, resumable: bool = True) -> str:
+    """Why results must not be written to a folder that contains files, and what to do."""
     if content is None:
         names = sorted(path.name for path in folder.iterdir())
         some = one_line(", ".join(names[:3]) + (", ..." if len(names) > 3 else ""), 200)
@@ -267,4 +272,5 @@ def _not_empty(folder: Path, content: Record | None) -> str:
         )
     if content["state"] == "finished":
         return f"{folder} contains finished results: choose another folder, or `force=True` to replace them"
-    return f"{folder} contains an interrupted fit: `resume=True` to continue it, or `force=True` to start again"
+    continued = "`resume=True` to continue it" if resumable else "choose another folder"
+    return f"{folder} contains an interrupted fit: {continued}, or `force=True` to start again"

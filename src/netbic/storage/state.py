@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -82,10 +82,16 @@ class ModelState:
     groups: list[JsonValue] | None = None
     studies: Record | None = None
 
+    @property
+    def further(self) -> Record:
+        """What `model.json` holds in addition."""
+        held: Record = {"covariates": self.covariates, "groups": self.groups, "studies": self.studies}
+        return {name: value for name, value in held.items() if value is not None}
 
-def state_of(model: SparseGraphSVD) -> ModelState:
+
+def state_of(given: object) -> ModelState:
     """The state of a fitted model, or of the model that a fitted search found."""
-    model = fitted_model(model)
+    model = fitted_model(given)
     graphs = {f"{axis}_graph": graph for axis in ("row", "column") if (graph := model.graphs_[f"{axis}s"]) is not None}
     arrays = {name: np.asarray(getattr(model, f"{name}_")) for name in _ARRAYS}
     arrays["objectives"] = np.concatenate([*model.objectives_, np.empty(0)])
@@ -106,7 +112,7 @@ def state_of(model: SparseGraphSVD) -> ModelState:
     if isinstance(model, StableModules):
         arrays["kept"] = model.kept_
     arrays |= _covariate_arrays(model) | study_arrays(model)
-    names = {axis: _name_list(known, axis) for axis, known in model.names_.items()}
+    names = {axis: name_list(known, axis) for axis, known in model.names_.items()}
     named = hasattr(model, "feature_names_in_")
     kind = next(kind.__name__ for kind in type(model).__mro__ if kind.__name__ in _KINDS)  # not a user's subclass
     coding = None if model.covariate_coding_ is None else model.covariate_coding_.record()
@@ -179,14 +185,18 @@ def _choices(model: SparseGraphSVD, arrays: Arrays, axis: str) -> Sequence[penal
     return [penalties.Choice(posterior, *chosen) for posterior, chosen in numbers]
 
 
-def model_from(state: ModelState) -> SparseGraphSVD:
-    """The fitted model with a state; an error if the state cannot be that of a model."""
-    known = SparseGraphSVD().get_params(deep=False)
-    unknown = set(state.settings) - set(known)
-    if unknown:
+def check_settings(settings: Record, known: Mapping[str, object]) -> None:
+    """Raise if there are settings other than the known ones."""
+    if unknown := set(settings) - set(known):
         raise InputError(
             f"the model has settings this version does not know ({', '.join(sorted(unknown))}): upgrade netbic"
         )
+
+
+def model_from(state: ModelState) -> SparseGraphSVD:
+    """The fitted model with a state; an error if the state cannot be that of a model."""
+    known = SparseGraphSVD().get_params(deep=False)
+    check_settings(state.settings, known)
     if state.kind not in _KINDS:
         raise InputError(f"the model is of a class this version does not know ({state.kind}): upgrade netbic")
     check_arrays(state.arrays)
@@ -207,7 +217,7 @@ def model_from(state: ModelState) -> SparseGraphSVD:
     rows = model.center in ("rows", "both")
     model.smoothing_ = float(state.arrays.get("smoothing", 0.0))
     model.scaler_ = Scaler(state.arrays["offsets"], state.arrays.get("factors"), rows)
-    model.names_ = {axis: _name_array(state.names.get(axis)) for axis in ("rows", "columns")}
+    model.names_ = {axis: name_array(state.names.get(axis)) for axis in ("rows", "columns")}
     model.graphs_ = {f"{axis}s": state.graphs.get(f"{axis}_graph") for axis in AXES}
     _set_covariates(model, state)
     model.groups_ = groups_table([_group(row, model.n_components_) for row in state.groups or []])
@@ -240,7 +250,8 @@ def _set_modules(model: SparseGraphSVD, arrays: Arrays) -> None:
     model.n_iter_ = int(arrays["rounds"].max(initial=1))
 
 
-def _name_list(names: Array | None, axis: str) -> Names:
+def name_list(names: Array | None, axis: str) -> Names:
+    """Names as JSON."""
     if names is None:
         return None
     known: list[str | int] = names.tolist()
@@ -252,7 +263,8 @@ def _name_list(names: Array | None, axis: str) -> Names:
     return known
 
 
-def _name_array(names: Names) -> Array | None:
+def name_array(names: Names) -> Array | None:
+    """Names from JSON, as text or integers."""
     if names is None:
         return None
     array = np.empty(len(names), dtype=object)

@@ -14,7 +14,7 @@ Sizes = Mapping[str, int]
 _ROUNDING = 1e-3  # tolerance for the length of a vector in single precision
 
 
-class _Expected(NamedTuple):
+class Expected(NamedTuple):
     """An array of a model; the letters of `shape` stand for modules (K), rows (n), columns (p) and rounds (R).
 
     C stands for the numbers that describe a choice, c for columns of covariates, S for studies; a digit for itself.
@@ -28,67 +28,80 @@ class _Expected(NamedTuple):
     required: bool = True
 
 
-ARRAYS: Final[dict[str, _Expected]] = {
-    "left_vectors": _Expected("nK", least=-1.001, most=1.001),
-    "components": _Expected("Kp", least=-1.001, most=1.001),
-    "singular_values": _Expected("K", least=0.0),
-    "explained_variance_ratio": _Expected("K"),
-    "graph_share": _Expected("K", least=0.0, most=1.0),
-    "converged": _Expected("K", "b"),
-    "rounds": _Expected("K", "iu", least=0),
-    "objectives": _Expected("R", finite=False),  # unknown for models from tables
-    "offsets": _Expected("p"),
-    "factors": _Expected("p", least=0.0, required=False),
-    "rows_posteriors": _Expected("Kn", finite=False, least=0.0, most=1.0, required=False),
-    "columns_posteriors": _Expected("Kp", finite=False, least=0.0, most=1.0, required=False),
-    "rows_choices": _Expected("KC", finite=False, least=0.0, required=False),
-    "columns_choices": _Expected("KC", finite=False, least=0.0, required=False),
-    "smoothing": _Expected("", least=0.0, most=1.0, required=False),
-    "kept": _Expected("K", "iu", least=0, required=False),
-    "diagnostics": _Expected("K8", finite=False, required=False),  # unknown for models of earlier versions
-    "regressed_out": _Expected("KK", "b", required=False),
-    "optimality_gap": _Expected("K", finite=False, least=0.0, required=False),
-    "covariates": _Expected("nc", required=False),
-    "effects": _Expected("cp", required=False),
-    "study_of_samples": _Expected("n", "iu", least=0, required=False),
-    "study_weights": _Expected("S", least=0.0, required=False),
-    "study_factors": _Expected("Sp", least=0.0, required=False),
-    "study_d": _Expected("KS", least=0.0, required=False),
-    "study_share": _Expected("KS", least=0.0, required=False),
-    "study_ratio": _Expected("KS", finite=False, least=0.0, required=False),
+ARRAYS: Final[dict[str, Expected]] = {
+    "left_vectors": Expected("nK", least=-1.001, most=1.001),
+    "components": Expected("Kp", least=-1.001, most=1.001),
+    "singular_values": Expected("K", least=0.0),
+    "explained_variance_ratio": Expected("K"),
+    "graph_share": Expected("K", least=0.0, most=1.0),
+    "converged": Expected("K", "b"),
+    "rounds": Expected("K", "iu", least=0),
+    "objectives": Expected("R", finite=False),  # unknown for models from tables
+    "offsets": Expected("p"),
+    "factors": Expected("p", least=0.0, required=False),
+    "rows_posteriors": Expected("Kn", finite=False, least=0.0, most=1.0, required=False),
+    "columns_posteriors": Expected("Kp", finite=False, least=0.0, most=1.0, required=False),
+    "rows_choices": Expected("KC", finite=False, least=0.0, required=False),
+    "columns_choices": Expected("KC", finite=False, least=0.0, required=False),
+    "smoothing": Expected("", least=0.0, most=1.0, required=False),
+    "kept": Expected("K", "iu", least=0, required=False),
+    "diagnostics": Expected("K8", finite=False, required=False),  # unknown for models of earlier versions
+    "regressed_out": Expected("KK", "b", required=False),
+    "optimality_gap": Expected("K", finite=False, least=0.0, required=False),
+    "covariates": Expected("nc", required=False),
+    "effects": Expected("cp", required=False),
+    "study_of_samples": Expected("n", "iu", least=0, required=False),
+    "study_weights": Expected("S", least=0.0, required=False),
+    "study_factors": Expected("Sp", least=0.0, required=False),
+    "study_d": Expected("KS", least=0.0, required=False),
+    "study_share": Expected("KS", least=0.0, required=False),
+    "study_ratio": Expected("KS", finite=False, least=0.0, required=False),
 }
 
 
 def check_arrays(arrays: Mapping[str, Array]) -> None:
     """Raise unless these are the arrays of one fitted model."""
-    for name, expected in ARRAYS.items():
+    check_present(arrays, ARRAYS, ("left_vectors", "components", "rounds"))
+    check_expected(arrays, ARRAYS, _sizes(arrays))
+
+
+def check_present(arrays: Mapping[str, Array], table: Mapping[str, Expected], measured: tuple[str, ...]) -> None:
+    """Raise if a required array is missing, or one from which sizes are taken has another number of dimensions."""
+    for name, expected in table.items():
         if name not in arrays and expected.required:
             raise InputError(f"the model lacks the array {name}: it is incomplete, fit again")
-    sizes = _sizes(arrays)
-    for name, expected in ARRAYS.items():
+    for name in measured:
+        if arrays[name].ndim != len(table[name].shape):
+            raise InputError(f"the model's array {name} has {arrays[name].ndim} dimensions: it is damaged, fit again")
+
+
+def check_expected(arrays: Mapping[str, Array], table: Mapping[str, Expected], sizes: Sizes) -> None:
+    """Raise unless all arrays have the shapes, types and ranges of a table; `sizes` are those of its letters."""
+    for name, expected in table.items():
         if name in arrays:
             for problem in _problems(arrays[name], expected, sizes):
                 raise InputError(f"the model's array {name} {problem}: it is damaged or was changed, fit again")
 
 
+def number_of_rounds(rounds: Array) -> int:
+    """The number of values of the objective of all modules; -1 if these are not numbers of rounds."""
+    return int(rounds.sum()) if rounds.dtype.kind in "iu" and not (rounds < 0).any() else -1
+
+
 def _sizes(arrays: Mapping[str, Array]) -> Sizes:
     """Numbers of rows, columns, modules and rounds."""
-    for name in ("left_vectors", "components", "rounds"):
-        if arrays[name].ndim != len(ARRAYS[name].shape):
-            raise InputError(f"the model's array {name} has {arrays[name].ndim} dimensions: it is damaged, fit again")
     (rows, modules), columns = arrays["left_vectors"].shape, arrays["components"].shape[1]
-    rounds = arrays["rounds"]
-    whole = rounds.dtype.kind in "iu" and not (rounds < 0).any()
+    rounds = number_of_rounds(arrays["rounds"])
     # Models of earlier versions have four or seven numbers that describe a choice.
     earlier = {array.shape[1] for name, array in arrays.items() if name.endswith("_choices") and array.ndim == 2}
     numbers = next((number for number in (4, 7) if number in earlier), 8)
     effects = arrays.get("effects")
     covariates = len(effects) if effects is not None and effects.ndim else 0
-    sizes = {"n": rows, "K": modules, "p": columns, "R": int(rounds.sum()) if whole else -1, "C": numbers, "8": 8}
+    sizes = {"n": rows, "K": modules, "p": columns, "R": rounds, "C": numbers, "8": 8}
     return sizes | {"c": covariates, "S": int(arrays["study_weights"].size) if "study_weights" in arrays else 0}
 
 
-def _problems(array: Array, expected: _Expected, sizes: Sizes) -> Iterator[str]:
+def _problems(array: Array, expected: Expected, sizes: Sizes) -> Iterator[str]:
     """What is wrong with one array."""
     if array.dtype.kind not in expected.kinds:
         yield f"has the type {array.dtype}"
@@ -105,11 +118,16 @@ def _problems(array: Array, expected: _Expected, sizes: Sizes) -> Iterator[str]:
 
 def check_unit_vectors(arrays: Mapping[str, Array]) -> None:
     """Raise unless all vectors have length 1; vectors from an AnnData object need not, it may be a subset."""
-    for name, axis in (("left_vectors", 0), ("components", 1)):
+    check_lengths(arrays, {"left_vectors": 0, "components": 1}, "module")
+
+
+def check_lengths(arrays: Mapping[str, Array], axes: Mapping[str, int], module: str) -> None:
+    """Raise unless the vectors along these axes of arrays have length 1."""
+    for name, axis in axes.items():
         lengths = np.linalg.norm(arrays[name].astype(np.float64), axis=axis)
         wrong = np.flatnonzero(np.abs(lengths - 1) > _ROUNDING)
         if wrong.size:
-            what = f"contains a vector of length {lengths[wrong[0]]:.3g} (module {wrong[0]}), not 1"
+            what = f"contains a vector of length {lengths[wrong[0]]:.3g} ({module} {wrong[0]}), not 1"
             raise InputError(f"the model's array {name} {what}: it is damaged or was changed, fit again")
 
 

@@ -96,7 +96,12 @@ def open_study(
     Study(3 samples x 3 genes, 1 edges)
     """
     options = (options or StudyOptions()).replace(**changes)
-    data, preprocessing = _expression(expression, options), vars(options.preprocessing)
+    return matched_study(_expression(expression, options), network, options)
+
+
+def matched_study(data: Expression, network: Path | str | None, options: StudyOptions) -> Study:
+    """Preprocess a matrix that was read before, and match a network to it."""
+    preprocessing = vars(options.preprocessing)
     strip_versions, id_map = options.matching.strip_versions, options.matching.id_map
     if network is None:
         _warn_if_exchanged(data, options.expression.samples_in_rows)

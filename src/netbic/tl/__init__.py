@@ -1,4 +1,4 @@
-"""Tools for AnnData: modules of cells and genes, stored as scanpy stores its results.
+"""Tools for AnnData and MuData: modules of cells and genes, stored as scanpy stores its results.
 
 With `key_added="netbic"` an object gets
 
@@ -13,9 +13,14 @@ With `key_added="netbic"` an object gets
   `uns["netbic"]["groups"]`;
 - after `verdicts`: `uns["netbic"]["verdicts"]`;
 - after `associate`: `uns["netbic"]["associations"]` and `uns["netbic"]["variables"]`.
+
+With `pairs` (or `modules(mdata, mods=...)`) and `key_added="netbic_pairs"`, two modalities of a MuData object get
+`varm["netbic_pairs"]`, `varm["netbic_pairs_members"]`, `obsm["X_netbic_pairs"]` and `varp["netbic_pairs"]`, and the
+object `uns["netbic_pairs"]`.
 """
 
 from netbic.tl.associations import associate
+from netbic.tl.modalities import pairs
 from netbic.tl.objects import from_anndata, matrix_of, sample_groups, score, store, to_anndata, verdicts
 from netbic.tl.search import modules
 
@@ -24,6 +29,7 @@ __all__ = [
     "from_anndata",
     "matrix_of",
     "modules",
+    "pairs",
     "sample_groups",
     "score",
     "store",

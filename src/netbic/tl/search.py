@@ -16,16 +16,17 @@ from numpy.typing import NDArray
 from netbic.arrays import Matrix, check_choice, kind_of, stored_values
 from netbic.errors import InputError, reworded
 from netbic.estimators import SparseGraphSVD, module_scores
-from netbic.graphs import Graph
 from netbic.methods import usual_settings
 from netbic.penalties import L0, Dense, Penalty
 from netbic.readers import check_keywords
-from netbic.study import Alignment, align, with_names
 from netbic.tl.checks import warn_before_fit
+from netbic.tl.choices import aligned_graph, chosen_genes, one_of
+from netbic.tl.modalities import KEY, pairs
 from netbic.tl.objects import columns_of_modules, covariates_in, own_scores, read_matrix, store, studies_in, writable
 
 if TYPE_CHECKING:
     from anndata import AnnData
+    from mudata import MuData
 
 DEFAULT_MODULES: Final = 10
 _OF_MODEL = [name for name in signature(SparseGraphSVD).parameters if name != "column_graph"]
@@ -35,30 +36,31 @@ _OBS_COLUMNS = "obs_columns"  # in uns: the columns of obs that the modules wrot
 
 
 def modules(
-    adata: AnnData,
-    graph: object = None,
+    adata: AnnData | MuData,
+    graph: Any = None,
     n_components: int | None = None,
     *,
+    mods: Sequence[str] | None = None,
     n_modules: int | None = None,
     n_rows: int | None = None,
     n_cells: int | None = None,
     n_columns: int | None = None,
     n_genes: int | None = None,
     preset: str | None = None,
-    layer: str | None = None,
-    mask_var: str | NDArray[np.bool_] | None = None,
+    layer: Any = None,
+    mask_var: Any = None,
     covariates: str | Sequence[str] | pd.DataFrame | None = None,
     study_key: str | None = None,
     obs_columns: bool = False,
     key_added: str = "netbic",
     copy: bool = False,
     **parameters: Any,
-) -> AnnData | None:
-    """Find modules of cells and genes and store them in an AnnData object.
+) -> Any:
+    """Find modules of cells and genes and store them in an AnnData object; of a MuData object, pairs of two modalities.
 
     Parameters
     ----------
-    adata : AnnData
+    adata : AnnData or MuData
         Preprocessed expression data (usually normalised and log-transformed; there is a warning if they look like raw
         counts, see :func:`netbic.io.check_expression`). Sparse matrices stay sparse, centring is implicit. A Dask array
         (e.g. of `anndata.experimental.read_lazy`) or the X of a backed object is never loaded as a whole: it is read
@@ -69,6 +71,9 @@ def modules(
         with a row per gene of `adata`.
     n_components, n_modules : int, optional
         Number of modules (either name). Default: 10.
+    mods : pair of str, optional
+        Two modalities of a MuData object, whose features are paired by :func:`pairs`. `graph`, `layer` and `mask_var`
+        are then mappings from a modality to what they are here, and other parameters are those of :func:`pairs`.
     n_rows, n_cells : int, optional
         Cells per module (either name). Default: all cells.
     n_columns, n_genes : int, optional
@@ -101,7 +106,7 @@ def modules(
 
     Returns
     -------
-    AnnData or None
+    AnnData (or MuData) or None
 
     Examples
     --------
@@ -114,15 +119,23 @@ def modules(
     >>> adata.obs.columns.tolist()
     ['module_1', 'module_2']
     """
+    n_components = one_of("n_components", n_components, "n_modules", n_modules)
+    n_rows = one_of("n_rows", n_rows, "n_cells", n_cells)
+    n_columns = one_of("n_columns", n_columns, "n_genes", n_genes)
+    if mods is not None or kind_of(adata) == "mudata":
+        _check_not_given(
+            n_rows=n_rows, n_columns=n_columns, preset=preset, covariates=covariates, obs_columns=obs_columns
+        )
+        key = KEY if key_added == "netbic" else key_added
+        chosen = {"layer": layer, "mask_var": mask_var, "key_added": key, "copy": copy}
+        return pairs(adata, mods, graph, n_components, **chosen, **parameters)
     check_keywords("tl.modules", parameters, [*signature(modules).parameters, *_OF_MODEL], _MEANT)
-    n_components = _one_of("n_components", n_components, "n_modules", n_modules, DEFAULT_MODULES)
-    n_rows = _one_of("n_rows", n_rows, "n_cells", n_cells)
-    n_columns = _one_of("n_columns", n_columns, "n_genes", n_genes)
+    n_components = DEFAULT_MODULES if n_components is None else n_components
     adata = writable(adata, copy)
     earlier = _check_obs_columns(adata, key_added, n_components if obs_columns else 0)
-    kept = _genes(adata, mask_var)
+    kept = chosen_genes(adata, mask_var)
     X, genes = read_matrix(adata, layer, kept), np.asarray(adata.var_names[kept], dtype=object)
-    aligned, alignment = (None, None) if graph is None else _aligned(adata, graph, genes)
+    aligned, alignment = (None, None) if graph is None else aligned_graph(adata, graph, genes)
     model = SparseGraphSVD(n_components, n_rows=n_rows, n_columns=n_columns, column_graph=aligned, **parameters)
     _complete(model, preset, X, parameters)
     warn_before_fit(X, adata.obs_names, genes, scaled=bool(model.scale))
@@ -136,11 +149,12 @@ def modules(
     return adata if copy else None
 
 
-def _one_of(name: str, value: int | None, other: str, other_value: int | None, default: int | None = None) -> Any:
-    """The value of a parameter that has two names."""
-    if value is not None and other_value is not None:
-        raise InputError(f"{name}={value!r} and {other}={other_value!r} are the same parameter: give one of them")
-    return next((given for given in (value, other_value) if given is not None), default)
+def _check_not_given(**parameters: object) -> None:
+    """Raise if there are parameters that pairs of two modalities do not have."""
+    for name, value in parameters.items():
+        if value is not None and value is not False:
+            remedy = "use n_features={modality: number}" if name == "n_columns" else "leave it out"
+            raise InputError(f"{name}={value!r} is for AnnData objects, not for two modalities of MuData: {remedy}")
 
 
 def _complete(model: SparseGraphSVD, preset: str | None, X: Matrix, given: dict[str, Any]) -> None:
@@ -168,29 +182,6 @@ def _nonnegative(penalty: Penalty | None, size: int | None) -> Penalty:
     if penalty is None:
         return Dense(nonnegative=True) if size is None else L0(size, nonnegative=True)
     return replace(penalty, nonnegative=True)
-
-
-def _genes(adata: AnnData, mask_var: str | NDArray[np.bool_] | None) -> NDArray[np.intp]:
-    """Positions of the genes to use."""
-    if mask_var is None:
-        return np.arange(adata.n_vars)
-    if isinstance(mask_var, str) and mask_var not in adata.var.columns:
-        known = ", ".join(map(str, adata.var.columns)) or "none"
-        raise InputError(f"mask_var={mask_var!r} is not a column of var (there are: {known})")
-    mask = np.asarray(adata.var[mask_var] if isinstance(mask_var, str) else mask_var)
-    if mask.dtype != bool or mask.shape != (adata.n_vars,):
-        raise InputError(
-            f"mask_var has type {mask.dtype} and shape {mask.shape}: expected {adata.n_vars} booleans, one per gene"
-        )
-    if mask.sum() < 2:
-        raise InputError(f"mask_var keeps {mask.sum()} genes: at least two are needed")
-    return np.flatnonzero(mask)
-
-
-def _aligned(adata: AnnData, graph: object, genes: NDArray[Any]) -> tuple[Graph, Alignment]:
-    """The graph of these genes; nodes without names are the genes of the object, in their order."""
-    named = with_names(Graph.of(graph), np.asarray(adata.var_names, dtype=object))
-    return align(genes, named, samples=list(adata.obs_names))
 
 
 def _check_obs_columns(adata: AnnData, key: str, n_modules: int) -> list[str]:

@@ -1,0 +1,244 @@
+"""Find features of two modalities of a MuData object that vary together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from netbic import __version__
+from netbic.arrays import Array, Matrix, check_choice, kind_of
+from netbic.errors import InputError, import_optional, reworded, shown
+from netbic.estimators import SparseGraphCCA, SparseGraphPLS
+from netbic.graphs import Graph
+from netbic.methods import usual_sizes
+from netbic.readers import check_keywords
+from netbic.storage import PairModel, pairs_table, settings_of
+from netbic.study import fit_by_name
+from netbic.tl.checks import warn_before_fit
+from netbic.tl.choices import aligned_graph, chosen_genes, one_of
+from netbic.tl.objects import read_matrix, storable
+
+if TYPE_CHECKING:
+    from anndata import AnnData
+    from mudata import MuData
+
+KEY: Final = "netbic_pairs"
+DEFAULT_PAIRS: Final = 3
+_METHODS: Final[dict[str, type[PairModel]]] = {"cca": SparseGraphCCA, "pls": SparseGraphPLS}
+_MEANT = {
+    **dict.fromkeys(("n_x", "n_y", "n_genes", "n_columns"), "n_features"),
+    **dict.fromkeys(("x_graph", "y_graph", "graphs", "network"), "graph"),
+    **dict.fromkeys(("x_smoothness", "y_smoothness"), "smoothness"),
+    **dict.fromkeys(("x_penalty", "y_penalty"), "penalty"),
+}
+_FEWEST, _NAMED = 3, 3
+
+
+class Modality(NamedTuple):
+    """One of the two modalities."""
+
+    name: str
+    adata: AnnData
+    kept: NDArray[np.intp]  # features that are used
+    matrix: Matrix  # of these features in all cells of the modality
+    graph: Graph | None
+
+    @property
+    def features(self) -> Array:
+        """Names of the features that are used."""
+        return np.asarray(self.adata.var_names[self.kept], dtype=object)
+
+
+def pairs(
+    mdata: MuData,
+    mods: Sequence[str] | None = None,
+    graph: Mapping[str, Any] | None = None,
+    n_components: int | None = None,
+    *,
+    n_pairs: int | None = None,
+    n_features: Mapping[str, int] | None = None,
+    method: str = "cca",
+    smoothness: Mapping[str, float] | None = None,
+    penalty: Mapping[str, Any] | None = None,
+    layer: Mapping[str, str] | None = None,
+    mask_var: Mapping[str, Any] | None = None,
+    key_added: str = KEY,
+    copy: bool = False,
+    **parameters: Any,
+) -> MuData | None:
+    """Find features of two modalities that vary together in the cells of both, and store them in the MuData object.
+
+    Cells are matched by name. What is given for one modality is given by its name: `n_features={"rna": 50}`.
+
+    Parameters
+    ----------
+    mdata : MuData
+        With both modalities in memory, preprocessed. Sparse matrices stay sparse.
+    mods : pair of str
+        Names of two modalities. Default: both, if there are two. With `method="pls"` the first one predicts the second.
+    graph : mapping of modality to graph, optional
+        Prior graphs of the features, as for :func:`modules`.
+    n_components, n_pairs : int, optional
+        Number of pairs (either name). Default: 3.
+    n_features : mapping of modality to int, optional
+        Features of a modality in each pair. Default: 1.5% of the features, 50 to 200, but at most a fifth of them.
+    method : {"cca", "pls"}
+        :class:`netbic.SparseGraphCCA` or :class:`netbic.SparseGraphPLS`.
+    smoothness, penalty : mapping of modality to float or penalty, optional
+        Weights of the graphs; penalties instead of numbers of features.
+    layer, mask_var : mapping of modality to what `modules` takes, optional
+        Layers to use instead of X; features to use.
+    key_added : str
+        Key under which results are stored.
+    copy : bool
+        Return a copy with the results instead of writing them into `mdata`.
+    **parameters
+        Others of the estimator, such as `deflation` or `covariance`.
+
+    Returns
+    -------
+    MuData or None
+        In each modality `varm[key]` (weights of the features), `varm[key + "_members"]`, `obsm["X_" + key]` (scores of
+        all cells of the modality, also of those that are not in the other one) and `varp[key]` (the graph). In
+        `mdata.uns[key]`: `pairs`, a table with a row per pair, `mods`, `class`, `settings` and numbers of cells.
+
+    Examples
+    --------
+    >>> import anndata, mudata, netbic, numpy as np, pandas as pd
+    >>> random = np.random.default_rng(0)
+    >>> cells = [f"cell {k}" for k in range(60)]
+    >>> X = pd.DataFrame(random.standard_normal((60, 40)), cells, [f"gene {k}" for k in range(40)])
+    >>> Y = pd.DataFrame(random.standard_normal((60, 12)), cells, [f"protein {k}" for k in range(12)])
+    >>> Y.iloc[:, :3] += X.iloc[:, :8].sum(axis=1).to_numpy()[:, None]
+    >>> mdata = mudata.MuData({"rna": anndata.AnnData(X), "prot": anndata.AnnData(Y[::-1])})  # in any order
+    >>> netbic.tl.pairs(mdata, ("rna", "prot"), n_pairs=1, n_features={"rna": 8, "prot": 3})
+    >>> mdata["prot"].var_names[mdata["prot"].varm["netbic_pairs_members"][:, 0]].tolist()
+    ['protein 0', 'protein 1', 'protein 2']
+    """
+    by_name = {"graph": graph, "n_features": n_features, "smoothness": smoothness, "penalty": penalty}
+    by_name |= {"layer": layer, "mask_var": mask_var}
+    check_choice("method", method, _METHODS, InputError)
+    _check_parameters(parameters, _METHODS[method])
+    n_components = one_of("n_components", n_components, "n_pairs", n_pairs, DEFAULT_PAIRS)
+    mods = _checked(mdata, mods, by_name)
+    mdata = mdata.copy() if copy else mdata
+    first, second = (_modality(mdata, name, by_name) for name in mods)
+    cells = _common_cells(first, second)
+    settings = _settings(first, "x", by_name) | _settings(second, "y", by_name)
+    model = _METHODS[method](n_components, **settings, **parameters)
+    for each in (first, second):
+        warn_before_fit(each.matrix, each.adata.obs_names, each.features, scaled=True, modality=each.name)
+    rows = [each.adata.obs_names.get_indexer(cells) for each in (first, second)]
+    with reworded({"features of X": f"features of {first.name}", "features of Y": f"features of {second.name}"}):
+        tables = first.matrix[rows[0]], second.matrix[rows[1]]
+        fit_by_name(model, *tables, cells, first.features, second.features)
+    _store(mdata, model, (first, second), key_added, len(cells))
+    return mdata if copy else None
+
+
+def _check_parameters(parameters: Mapping[str, Any], kind: type[PairModel]) -> None:
+    of_model = [name for name in signature(kind).parameters if name not in _MEANT]
+    check_keywords("tl.pairs", parameters, [*signature(pairs).parameters, *of_model], _MEANT)
+
+
+def _checked(mdata: object, mods: Sequence[str] | None, by_name: Mapping[str, Any]) -> tuple[str, str]:
+    """The names of the two modalities."""
+    import_optional("mudata", "mudata", "a MuData object")
+    if kind_of(mdata) != "mudata":
+        raise TypeError(f"expected a MuData object, got {type(mdata).__name__}: for one modality leave out `mods`")
+    known = list(mdata.mod)  # type: ignore[attr-defined]
+    listed = ", ".join(map(shown, known)) or "none"
+    if getattr(mdata, "axis", 0) != 0:
+        raise InputError(
+            "the modalities of this MuData object share their features, not their cells (axis=0 is needed)"
+        )
+    mods = known if mods is None and len(known) == 2 else mods
+    if mods is None or isinstance(mods, str) or len(mods) != 2 or mods[0] == mods[1]:
+        raise InputError(
+            f"mods={mods!r}: give the names of two modalities, e.g. mods=('rna', 'prot') (there are: {listed})"
+        )
+    for name in mods:
+        if name not in known:
+            raise InputError(f"mods={tuple(mods)!r}: there is no modality {shown(str(name))} (there are: {listed})")
+    for parameter, given in by_name.items():
+        if given is not None and not isinstance(given, Mapping):
+            raise InputError(f"{parameter} has to name the modality: {parameter}={{{mods[0]!r}: ...}}")
+        for name in given or ():
+            if name not in mods:
+                raise InputError(f"{parameter} names {shown(str(name))}, which is not in mods={tuple(mods)!r}")
+    return mods[0], mods[1]
+
+
+def _modality(mdata: MuData, name: str, by_name: Mapping[str, Any]) -> Modality:
+    adata, own = mdata.mod[name], {parameter: (given or {}).get(name) for parameter, given in by_name.items()}
+    if not adata.obs_names.is_unique:
+        twice = adata.obs_names[adata.obs_names.duplicated()][0]
+        raise InputError(f"cell {shown(str(twice))} occurs twice in {name!r}: cells are matched by name")
+    kept = chosen_genes(adata, own["mask_var"])
+    matrix = read_matrix(adata, own["layer"], kept)
+    if kind_of(matrix) == "dask":
+        raise InputError(f"{name!r} is not in memory, which pairs need: use mdata.mod[{name!r}].to_memory()")
+    features = np.asarray(adata.var_names[kept], dtype=object)
+    graph = None if own["graph"] is None else aligned_graph(adata, own["graph"], features)[0]
+    return Modality(name, adata, kept, matrix, graph)
+
+
+def _common_cells(first: Modality, second: Modality) -> pd.Index:
+    """The names of the cells of both modalities, in the order of the first one."""
+    names = [each.adata.obs_names for each in (first, second)]
+    both: pd.Index = names[0][names[0].isin(names[1])]
+    if len(both) < _FEWEST:
+        some = [", ".join(map(str, own[:_NAMED])) for own in names]
+        raise InputError(
+            f"{first.name!r} and {second.name!r} have {len(both)} cells in common ({first.name}: {some[0]}, ...; "
+            f"{second.name}: {some[1]}, ...): cells are matched by name (obs_names)"
+        )
+    return both
+
+
+def _settings(modality: Modality, side: str, by_name: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of the estimator about one modality."""
+    own = {name: (by_name[name] or {}).get(modality.name) for name in ("n_features", "penalty", "smoothness")}
+    size = own["n_features"]
+    if size is not None and size > len(modality.kept):
+        raise InputError(
+            f"n_features={{{modality.name!r}: {size}}} but {modality.name!r} has {len(modality.kept)} features: "
+            f"choose 1 to {len(modality.kept)}"
+        )
+    if size is None and own["penalty"] is None:
+        size = usual_sizes(*modality.matrix.shape)[1]
+    values = {
+        f"{side}_penalty": own["penalty"],
+        f"{side}_smoothness": own["smoothness"],
+        f"{side}_graph": modality.graph,
+    }
+    return {f"n_{side}": size} | values
+
+
+def _store(mdata: MuData, model: PairModel, both: tuple[Modality, Modality], key: str, n_cells: int) -> None:
+    """Write a fitted model into a MuData object."""
+    for modality, side in zip(both, ("x", "y"), strict=True):
+        adata, size = modality.adata, int(modality.adata.n_vars)
+        weights = np.zeros((size, model.n_components_))
+        weights[modality.kept] = getattr(model, f"{side}_weights_")
+        adata.varm[key], adata.varm[f"{key}_members"] = weights, weights != 0
+        adata.obsm[f"X_{key}"] = model.scalers_[side].project(modality.matrix, getattr(model, f"{side}_rotations_"))
+        adata.varp.pop(key, None)
+        if modality.graph is not None:
+            edges, kept = sp.coo_array(modality.graph.weights), modality.kept
+            adata.varp[key] = sp.csr_matrix((edges.data, (kept[edges.row], kept[edges.col])), shape=(size, size))
+    mdata.uns[key] = {
+        "pairs": storable(pairs_table(model)),
+        "mods": np.array([modality.name for modality in both], dtype=object),
+        "class": type(model).__name__,
+        "settings": json.dumps(settings_of(model.get_params(deep=False))),
+        "n_cells": {modality.name: int(modality.adata.n_obs) for modality in both} | {"both": n_cells},
+        "netbic": __version__,
+    }

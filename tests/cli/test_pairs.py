@@ -1,0 +1,378 @@
+"""netbic pairs: two tables matched by the names of their samples, and what is written."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+import netbic
+from netbic.cli import main
+from netbic.files import FIT_CHECKPOINT, PAIR_FILES, recorded_files
+from netbic.io import read_table
+from support.commands import run, run_successfully
+
+N, P, Q = 40, 30, 20
+OPTIONS = ("--features1", 6, "--features2", 4, "--pairs", 2, "--no-report")
+
+
+def both_tables():
+    """Features in rows, samples in columns, as in files."""
+    random = np.random.default_rng(0)
+    X, Y = random.standard_normal((P, N)), random.standard_normal((Q, N))
+    Y[:4] += X[:6].sum(axis=0)
+    Y[4:8] -= X[6:12].sum(axis=0)
+    samples = [f"mouse {k}" for k in range(N)]
+    first = pd.DataFrame(X, index=pd.Index([f"g{k}" for k in range(P)], name="gene"), columns=samples)
+    return first, pd.DataFrame(Y, index=pd.Index([f"l{k}" for k in range(Q)], name="lipid"), columns=samples)
+
+
+def write(folder, first=None, second=None):
+    known = both_tables()
+    for name, table, usual in (("genes", first, known[0]), ("lipids", second, known[1])):
+        (usual if table is None else table).to_csv(folder / f"{name}.tsv", sep="\t")
+    return folder / "genes.tsv", folder / "lipids.tsv"
+
+
+@pytest.fixture
+def tables(tmp_path):
+    return write(tmp_path)
+
+
+@pytest.fixture
+def done(tables, tmp_path):
+    run_successfully("pairs", *tables, "--out", tmp_path / "pairs", *OPTIONS)
+    return tmp_path / "pairs"
+
+
+def contents(folder, names=("pairs.tsv", "weights.tsv", "scores.tsv")):
+    return {name: (folder / name).read_bytes() for name in names}
+
+
+@pytest.mark.parametrize("method", ["cca", "pls"])
+def test_the_tables_are_those_of_the_estimator(method, tables, tmp_path):
+    out = tmp_path / "out"
+    run_successfully("pairs", *tables, "--out", out, "--method", method, *OPTIONS)
+    X, Y = (table.T for table in both_tables())
+    kind = netbic.SparseGraphCCA if method == "cca" else netbic.SparseGraphPLS
+    model = kind(2, n_x=6, n_y=4, random_state=0).fit(X, Y)
+    loaded = netbic.load(out)
+    assert type(loaded) is kind
+    np.testing.assert_allclose(loaded.x_weights_, model.x_weights_, atol=1e-12)
+    pairs, weights, scores = (read_table(out / name) for name in ("pairs.tsv", "weights.tsv", "scores.tsv"))
+    np.testing.assert_allclose(pairs["correlation"], model.correlations_, atol=1e-12)
+    assert pairs[["n_features_1", "n_features_2"]].to_numpy().tolist() == [[6, 4], [6, 4]]
+    own = weights[(weights["pair"] == 0) & (weights["table"] == 2)]
+    assert set(own["name"]) == set(Y.columns[model.y_support_[0]])
+    assert scores["sample"].tolist() == [*X.index, *X.index]
+    np.testing.assert_allclose(scores["score_2"], model.y_scores_.T.ravel(), atol=1e-12)
+
+
+def test_samples_are_matched_by_name(done, tmp_path):
+    """Another order of the samples of the second table gives the same files, byte for byte."""
+    (tmp_path / "other").mkdir()
+    second = both_tables()[1].sample(frac=1, axis=1, random_state=3)
+    tables = write(tmp_path / "other", second=second)
+    run_successfully("pairs", *tables, "--out", tmp_path / "again", *OPTIONS)
+    assert contents(tmp_path / "again") == contents(done)
+
+
+def test_samples_of_one_table_only_are_left_out_and_counted(tmp_path):
+    first, second = both_tables()
+    extra = pd.DataFrame(np.ones((P, 5)), index=first.index, columns=[f"extra {k}" for k in range(5)])
+    tables = write(tmp_path, pd.concat([extra, first], axis=1), second.drop(columns=["mouse 3"]))
+    shown = run_successfully("pairs", *tables, "--out", tmp_path / "out", *OPTIONS).output
+    assert "samples: 45 in table 1, 39 in table 2, 39 in both" in shown
+    assert "only in table 1, not used: 6 ('extra 0', 'extra 1', 'extra 2', ...)" in shown
+    matched = json.loads((tmp_path / "out" / "alignment.json").read_text())["samples"]
+    assert matched["in_both"] == 39
+    assert matched["only_first"] == [*extra.columns, "mouse 3"]
+    (tmp_path / "fewer").mkdir()
+    kept = [name for name in first.columns if name != "mouse 3"]
+    run_successfully(
+        "pairs", *write(tmp_path / "fewer", first[kept], second[kept]), "--out", tmp_path / "kept", *OPTIONS
+    )
+    assert contents(tmp_path / "out") == contents(tmp_path / "kept")
+
+
+def test_features_that_are_constant_in_the_common_samples_are_dropped(tmp_path):
+    first, second = both_tables()
+    first.loc["g29"] = 1.0
+    first.loc["g29", "only here"] = 5.0  # it varies in the file, but not in the samples of both
+    first["only here"] = first["only here"].fillna(0.0)
+    shown = run_successfully("pairs", *write(tmp_path, first, second), "--out", tmp_path / "out", *OPTIONS).output
+    assert "table 1: preprocessed: drop constant (1 features): g29" in shown
+    assert "table 1: features kept: 29" in shown
+    assert netbic.load(tmp_path / "out").x_weights_.shape[0] == 29
+
+
+def failure(*arguments):
+    result = run(*arguments)
+    assert result.exit_code in (1, 2), result.output
+    assert len(result.stderr.splitlines()) == 1, result.output
+    assert "bug" not in result.stderr
+    return result.stderr
+
+
+def test_tables_without_a_common_sample_are_refused(tmp_path):
+    first, second = both_tables()
+    tables = write(tmp_path, first, second.rename(columns=lambda name: f"rat {name[6:]}"))
+    shown = failure("pairs", *tables, "--out", tmp_path / "out")
+    assert "have no sample in common (table 1: 'mouse 0', 'mouse 1', 'mouse 2', ...; table 2: 'rat 0'" in shown
+    assert not (tmp_path / "out").exists()
+    write(tmp_path, first, second.rename(columns=lambda name: name.upper().replace(" ", "-")))
+    assert "differ in capital letters, spaces or punctuation" in failure("pairs", *tables, "--out", tmp_path / "out")
+    both = {"mouse 0": "mouse 0", "mouse 1": "mouse 1"}
+    write(tmp_path, first, second.rename(columns=lambda name: both.get(name, f"rat {name}")))
+    assert "only 2 samples in common" in failure("pairs", *tables, "--out", tmp_path / "out")
+
+
+def test_a_transposed_table_is_recognised_and_can_be_read(done, tmp_path):
+    tables = write(tmp_path, second=both_tables()[1].T)
+    shown = failure("pairs", *tables, "--out", tmp_path / "out", *OPTIONS)
+    assert "the features of table 2 have the names of samples" in shown
+    assert "exchanged: use --samples-in-rows2" in shown
+    shown = failure("pairs", *tables, "--out", tmp_path / "out", "--samples-in-rows1", "--samples-in-rows2", *OPTIONS)
+    assert "exchanged: leave out --samples-in-rows1" in shown
+    run_successfully("pairs", *tables, "--out", tmp_path / "out", "--samples-in-rows2", *OPTIONS)
+    assert contents(tmp_path / "out") == contents(done)
+
+
+def test_tables_without_names_need_the_same_number_of_samples(tmp_path):
+    X, Y = (table.to_numpy().T for table in both_tables())
+    np.save(tmp_path / "x.npy", X)
+    np.save(tmp_path / "y.npy", Y)
+    np.save(tmp_path / "short.npy", Y[:-1])
+    given = ("pairs", tmp_path / "x.npy")
+    shown = run_successfully(*given, tmp_path / "y.npy", "--out", tmp_path / "out", *OPTIONS).output
+    assert "40 in both tables, without names: matched by their positions" in shown
+    shown = failure(*given, tmp_path / "short.npy", "--out", tmp_path / "other")
+    assert "table 1 has 40 samples and table 2 has 39, and neither has names" in shown
+
+
+def test_missing_values_are_refused_with_their_place(tmp_path):
+    first, second = both_tables()
+    second.loc["l7", "mouse 4"] = np.nan
+    shown = failure("pairs", *write(tmp_path, first, second), "--out", tmp_path / "out")
+    assert "table 2: 1 value is missing (the first: feature 'l7', sample 'mouse 4')" in shown
+
+
+def test_the_same_table_twice_gives_a_warning(tables, tmp_path):
+    first, _ = tables
+    shown = run("pairs", first, first, "--out", tmp_path / "out", *OPTIONS).output
+    assert "warning: TABLE1 and TABLE2 have the same values" in shown
+    (tmp_path / "copy.tsv").write_bytes(first.read_bytes())
+    shown = run("pairs", first, tmp_path / "copy.tsv", "--out", tmp_path / "again", *OPTIONS).output
+    assert "have the same values" in shown
+
+
+def test_raw_counts_are_noticed_with_the_options_of_their_table(tmp_path):
+    first, _ = both_tables()
+    random = np.random.default_rng(1)
+    counts = random.negative_binomial(1, 1 / (1 + random.lognormal(3, 2, (300, 1))), (300, N))
+    counts = pd.DataFrame(counts, index=pd.Index([f"c{k}" for k in range(300)], name="id"), columns=first.columns)
+    tables = write(tmp_path, first, counts)
+    shown = run("pairs", *tables, "--out", tmp_path / "out", *OPTIONS).output
+    assert "warning: table 2: " in shown
+    assert "add --cpm2 --log1p2" in shown
+    shown = run("pairs", *tables, "--out", tmp_path / "out", "--cpm2", "--log1p2", "--force", *OPTIONS).output
+    assert "table 2: preprocessed: counts per million" in shown
+    assert "add --cpm2" not in shown
+    record = netbic.io.read_json(tmp_path / "out" / "run.json")
+    assert record["inputs"]["log1p2"] is True
+
+
+def test_networks_are_matched_and_used(tables, tmp_path):
+    edges = [(f"g{a}", f"g{b}") for a in range(6) for b in range(a)]
+    (tmp_path / "network.sif").write_text("".join(f"{a}\tbinds\t{b}\n" for a, b in edges))
+    given = ("pairs", *tables, "--out", tmp_path / "out", "--graph1", tmp_path / "network.sif", *OPTIONS)
+    shown = run_successfully(*given, "--smoothness1", 0.3).output
+    assert "table 1: matched: 6 of 30 features (20%); the network has 6 features" in shown
+    model = netbic.load(tmp_path / "out")
+    assert model.graphs_["x"].n_edges == len(edges)
+    assert (model.x_smoothness, model.graphs_["y"]) == (0.3, None)
+    inside = [model.graphs_["x"].subgraph(members).n_edges for members in model.x_support_]
+    assert read_table(tmp_path / "out" / "pairs.tsv")["n_edges_1"].tolist() == inside
+    assert max(inside) > 0
+    (tmp_path / "network.sif").write_text("a\tbinds\tb\nb\tbinds\tc\n")
+    shown = failure(*given, "--force")
+    assert "table 1: no feature of the data is in the network" in shown
+    assert "(--id-map1)" in shown
+    assert netbic.load(tmp_path / "out").graphs_["x"].n_edges == len(edges)  # results stay until others replace them
+
+
+def test_a_sparse_table_with_a_network_gives_the_same(tables, tmp_path):
+    anndata = pytest.importorskip("anndata")
+    table = both_tables()[0].T
+    sparse = anndata.AnnData(sp.csr_matrix(table), obs=table[[]], var=table.T[[]])
+    sparse.write_h5ad(tmp_path / "sparse.h5ad")
+    (tmp_path / "network.sif").write_text("".join(f"g{k}\tbinds\tg{k + 1}\n" for k in range(20)))
+    given = ("--graph1", tmp_path / "network.sif", *OPTIONS)
+    run_successfully("pairs", *tables, "--out", tmp_path / "dense", *given)
+    shown = run_successfully("pairs", tmp_path / "sparse.h5ad", tables[1], "--out", tmp_path / "out", *given).output
+    assert "warning" not in shown
+    one, other = netbic.load(tmp_path / "dense"), netbic.load(tmp_path / "out")
+    np.testing.assert_allclose(other.x_weights_, one.x_weights_, atol=1e-9)
+    assert other.names_["x"].tolist() == one.names_["x"].tolist()
+    assert other.graphs_["x"].names.tolist() == one.graphs_["x"].names.tolist()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--smoothness2", "0.3"], "--smoothness2 needs a network: use --graph2"),
+        (["--method", "pls", "--covariance", "ridge"], "--covariance is for --method cca"),
+        (["--ridge", "0.2"], "--ridge needs --covariance ridge"),
+        (["--covariance", "full", "--features1", "3"], "--covariance full is not sparse: leave out --features1"),
+        (["--features2", "900"], "--features2 900 but table 2 has 20 features: choose 1 to 20"),
+    ],
+)
+def test_options_that_cannot_be_combined_are_refused(options, message, tables, tmp_path):
+    assert message in failure("pairs", *tables, "--out", tmp_path / "out", *options)
+
+
+def test_covariances_and_defaults_reach_the_model(tables, tmp_path):
+    given = ("pairs", *tables, "--out", tmp_path / "out", "--no-report")
+    run_successfully(*given, "--covariance", "ridge", "--ridge", 0.4)
+    model = netbic.load(tmp_path / "out")
+    assert (model.covariance, model.ridge, model.n_x, model.n_y) == ("ridge", 0.4, 6, 4)  # a fifth of the features
+    run_successfully(*given, "--covariance", "full", "--force", "--pairs", 1)
+    assert netbic.load(tmp_path / "out").x_support_.all()
+
+
+def test_the_textbook_solution_needs_more_samples_than_features(tmp_path):
+    first, second = both_tables()
+    tables = write(tmp_path, first.iloc[:, :25], second)
+    shown = failure("pairs", *tables, "--out", tmp_path / "out", "--covariance", "full")
+    assert "needs more samples than features, but table 1 has 25 samples and 30 features" in shown
+
+
+def test_pairs_are_not_resumed_as_modules(done, tables):
+    shown = failure("fit", tables[0], "--out", done, "--resume")
+    assert "contains pairs of two tables, which cannot be resumed as modules of one" in shown
+
+
+def test_the_other_name_of_the_command_works(done, tables, tmp_path):
+    run_successfully("fit2", *tables, "--out", tmp_path / "again", *OPTIONS)
+    assert contents(tmp_path / "again") == contents(done)
+    assert "fit2" not in run("--help").output
+
+
+def test_quiet_prints_nothing(tables, tmp_path):
+    assert run_successfully("pairs", *tables, "--out", tmp_path / "out", "--quiet", *OPTIONS).output == ""
+
+
+def test_what_is_printed(done, tables, tmp_path):
+    shown = run_successfully("pairs", *tables, "--out", tmp_path / "out", *OPTIONS).output
+    correlation = read_table(tmp_path / "out" / "pairs.tsv")["correlation"][0]
+    assert re.search(rf"  pair 1: correlation {correlation:.2f}, 6 features of table 1 \(g\d", shown)
+    assert "expect smaller correlations in new samples" in shown
+    assert "gene" not in shown.replace("genes.tsv", "")
+
+
+def test_warnings_of_the_fit_name_tables_and_count_from_one(tmp_path):
+    first, second = both_tables()
+    shown = run(
+        "pairs", *write(tmp_path, first, second.iloc[:2]), "--out", tmp_path / "out", "--pairs", 3, "--no-report"
+    ).output
+    assert "warning: found 2 of 3 pairs" in shown
+    assert "found 2 of 3 pairs" in netbic.io.read_json(tmp_path / "out" / "run.json")["warnings"][0]
+
+
+def test_results_are_replaced_only_with_force(done, tables):
+    before = contents(done)
+    shown = failure("pairs", *tables, "--out", done, *OPTIONS)
+    assert "contains finished results: choose another folder, or --force to replace them" in shown
+    assert contents(done) == before
+    run_successfully("pairs", *tables, "--out", done, *OPTIONS, "--force", "--pairs", 1)
+    assert len(read_table(done / "pairs.tsv")) == 1
+    assert recorded_files(done) <= {*PAIR_FILES, "run.json"}
+
+
+@pytest.mark.parametrize("name", [*PAIR_FILES, "run.json"])
+def test_files_of_others_are_never_replaced(name, tables, tmp_path):
+    path = tmp_path / "out" / name
+    path.parent.mkdir(parents=True)
+    path.write_text("mine")
+    failure("pairs", *tables, "--out", tmp_path / "out", "--force", *OPTIONS)
+    assert path.read_text() == "mine"
+
+
+def test_an_input_is_never_replaced(tmp_path):
+    (tmp_path / "out").mkdir()
+    tables = write(tmp_path / "out")
+    tables[0].rename(tmp_path / "out" / "scores.tsv")
+    before = (tmp_path / "out" / "scores.tsv").read_bytes()
+    shown = failure("pairs", tmp_path / "out" / "scores.tsv", tables[1], "--out", tmp_path / "out", "--force")
+    assert "is an input (TABLE1" in shown
+    assert (tmp_path / "out" / "scores.tsv").read_bytes() == before
+
+
+def test_pairs_and_modules_replace_each_other_completely(done, tables, tmp_path):
+    """No file of the earlier kind of results stays behind."""
+    (done / "notes.txt").write_text("mine")
+    run_successfully("fit", tables[0], "--out", done, "--force", "--modules", 1, "--genes", 5, "--no-report")
+    assert not (done / "pairs.tsv").exists()
+    assert isinstance(netbic.load(done), netbic.SparseGraphSVD)
+    run_successfully("pairs", *tables, "--out", done, *OPTIONS, "--force")
+    expected = {"pairs.tsv", "weights.tsv", "scores.tsv", "alignment.json", "run.json", "model", "notes.txt"}
+    assert {path.name for path in done.iterdir()} == expected
+    assert {path.name for path in (done / "model").iterdir()} == {"model.json", "arrays.npz", "names.json"}
+
+
+def test_an_interrupted_fit_is_replaced_with_its_checkpoint(done, tables):
+    record = netbic.io.read_json(done / "run.json")
+    netbic.io.write_json(done / "run.json", record | {"state": "running"})
+    (done / FIT_CHECKPOINT).write_text("{}\n")
+    shown = failure("pairs", *tables, "--out", done, *OPTIONS)
+    assert "contains an interrupted fit: choose another folder, or --force to start again" in shown
+    run_successfully("pairs", *tables, "--out", done, *OPTIONS, "--force")
+    assert not (done / FIT_CHECKPOINT).exists()
+
+
+def test_a_failed_write_leaves_the_earlier_results(done, tables, monkeypatch):
+    before = contents(done, sorted(path.name for path in done.iterdir() if path.is_file()))
+
+    def fail(*arguments, **options):
+        raise netbic.files.WriteError("weights.tsv", "the disk is full")
+
+    monkeypatch.setattr("netbic.storage.pair_runs.weights_table", fail)
+    shown = failure("pairs", *tables, "--out", done, *OPTIONS, "--force", "--pairs", 1)
+    assert "the disk is full" in shown
+    assert "(earlier results are unchanged)" in shown
+    assert contents(done, sorted(path.name for path in done.iterdir() if path.is_file())) == before
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["enrich", "FOLDER"],
+        ["score", "FOLDER", "TABLE"],
+        ["export", "FOLDER", "--format", "gmt"],
+        ["plot", "FOLDER", "heatmap", "--out", "figure.png"],
+        ["compare", "FOLDER", "FOLDER"],
+        ["replicate", "FOLDER", "TABLE"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_commands_about_modules_say_that_these_are_pairs(command, done, tables, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    given = {"FOLDER": done, "TABLE": tables[0]}
+    shown = failure(*(given.get(part, part) for part in command))
+    assert "contains pairs of two tables (SparseGraphCCA), not modules of one table" in shown
+
+
+def test_the_help_lists_main_options_and_the_readers_of_the_first_table():
+    text = run("pairs", "--help").output
+    for option in ("--graph2", "--features2", "--log1p1", "--top-features1", "--samples-in-rows1", "--relations1"):
+        assert len(re.findall(rf"^  {option}(?![\w-])", text, re.MULTILINE)) == 1, option
+    assert "--log1p2" not in text
+    assert not re.search(r"\bgenes?\b(?! and lipids)", text)
+    assert {f"{name[:-1]}2" for name in _names(1)} == set(_names(2))
+
+
+def _names(number):
+    names = [str(option.name) for option in main.commands["pairs"].params]
+    return [name for name in names if name.endswith(str(number))]

@@ -1,0 +1,230 @@
+"""Models of two tables in folders: equal to the last bit after loading, and refused in one line if they were edited."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.model_selection import GridSearchCV
+
+import netbic
+from netbic import InputError, SparseGraphCCA, SparseGraphPLS
+from netbic.io import pair_scores_table, pairs_table, weights_table
+from netbic.storage import load_modules
+from support.model_files import rewritten
+
+N, P, Q = 50, 30, 20
+
+
+def tables(dtype=np.float64):
+    random = np.random.default_rng(0)
+    X, Y = random.standard_normal((N, P)), random.standard_normal((N, Q))
+    Y[:, :4] += X[:, :6].sum(axis=1, keepdims=True)
+    Y[:, 4:8] -= X[:, 6:12].sum(axis=1, keepdims=True)
+    samples = [f"s{k}" for k in range(N)]
+    X = pd.DataFrame(X.astype(dtype), index=samples, columns=[f"x{k}" for k in range(P)])
+    return X, pd.DataFrame(Y.astype(dtype), index=samples, columns=[f"y{k}" for k in range(Q)])
+
+
+def chain(names):
+    return netbic.Graph.from_edges(pd.DataFrame({"a": names[:-1], "b": names[1:]}))
+
+
+X, Y = tables()
+GRAPH = chain(list(X.columns))
+MODELS = {
+    "cca": SparseGraphCCA(2, n_x=6, n_y=4, x_graph=GRAPH),
+    "ridge": SparseGraphCCA(2, n_x=6, covariance="ridge", ridge=0.3, y_penalty=netbic.L1(0.2)),
+    "full": SparseGraphCCA(2, covariance="full"),
+    "hotelling": SparseGraphCCA(2, n_x=6, n_y=4, deflation="hotelling"),
+    "pls": SparseGraphPLS(3, n_x=6, n_y=4, y_graph=chain(list(Y.columns)), y_smoothness=0.3),
+    "unscaled": SparseGraphPLS(2, n_x=6, n_y=4, scale=False, deflation="canonical", random_state=3),
+}
+
+
+@pytest.fixture(scope="module")
+def models():
+    return {name: model.fit(X, Y) for name, model in MODELS.items()}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_loaded_model_is_the_same_to_the_last_bit(name, models, tmp_path):
+    model = models[name]
+    netbic.save(model, tmp_path / "model")
+    again = netbic.load(tmp_path / "model")
+    assert type(again) is type(model)
+    for attribute, value in vars(model).items():
+        if isinstance(value, np.ndarray):
+            np.testing.assert_array_equal(getattr(again, attribute), value, strict=True)
+    assert again.n_components_ == model.n_components_
+    assert again.n_iter_ == model.n_iter_
+    new_x, new_y = X.iloc[:20] * 1.1, Y.iloc[:20] + 0.3
+    for before, after in zip(model.transform(new_x, new_y), again.transform(new_x, new_y), strict=True):
+        np.testing.assert_array_equal(after, before, strict=True)
+    assert again.score(new_x, new_y) == model.score(new_x, new_y)
+    if name in ("pls", "unscaled"):
+        np.testing.assert_array_equal(again.predict(new_x), model.predict(new_x), strict=True)
+        np.testing.assert_array_equal(again.coef_, model.coef_, strict=True)
+    for table in (pairs_table, weights_table, pair_scores_table):
+        pd.testing.assert_frame_equal(table(again), table(model))
+    for each in ("samples", "x", "y"):
+        np.testing.assert_array_equal(again.names_[each], model.names_[each])
+    assert {side: graph is None for side, graph in again.graphs_.items()} == {
+        side: graph is None for side, graph in model.graphs_.items()
+    }
+
+
+def test_a_loaded_model_can_be_fitted_again(models, tmp_path):
+    netbic.save(models["cca"], tmp_path)
+    again = netbic.load(tmp_path).fit(X, Y)
+    np.testing.assert_array_equal(again.x_weights_, models["cca"].x_weights_)
+
+
+def test_single_precision_and_a_vector_stay_what_they_are(tmp_path):
+    single = SparseGraphPLS(1, n_x=6, n_y=4).fit(*tables(np.float32))
+    netbic.save(single, tmp_path / "single")
+    again = netbic.load(tmp_path / "single")
+    np.testing.assert_array_equal(
+        again.predict(tables(np.float32)[0]), single.predict(tables(np.float32)[0]), strict=True
+    )
+    vector = SparseGraphPLS(1, n_x=6).fit(X.to_numpy(), Y["y0"].to_numpy())
+    netbic.save(vector, tmp_path / "vector")
+    again = netbic.load(tmp_path / "vector")
+    assert again.predict(X.to_numpy()).shape == (N,)
+    np.testing.assert_array_equal(again.predict(X.to_numpy()), vector.predict(X.to_numpy()))
+    assert not hasattr(again, "feature_names_in_")
+    assert weights_table(again)["name"].tolist()[:1] == [int(np.argmax(np.abs(vector.x_weights_[:, 0])))]
+
+
+def test_the_best_model_of_a_search_is_saved(tmp_path):
+    search = GridSearchCV(SparseGraphPLS(1, n_y=4), {"n_x": [4, 6]}, cv=3).fit(X, Y)
+    netbic.save(search, tmp_path)
+    assert netbic.load(tmp_path).n_x == search.best_params_["n_x"]
+
+
+def test_a_model_without_pairs_is_saved(tmp_path):
+    with pytest.warns(UserWarning, match="found 0 of 1 pairs"):
+        model = SparseGraphCCA(1, n_x=2, n_y=2).fit(np.ones((5, 4)), np.ones((5, 3)))
+    netbic.save(model, tmp_path)
+    again = netbic.load(tmp_path)
+    assert again.n_components_ == 0
+    assert len(pairs_table(again)) == len(weights_table(again)) == len(pair_scores_table(again)) == 0
+
+
+def put(value):
+    def change(values):
+        values = values.copy()
+        values.flat[0] = value
+        return values
+
+    return change
+
+
+EDITS = {
+    "a longer vector": ("x_weights", lambda values: values * 0.9, "a vector of length 0.9 \\(pair 0\\), not 1"),
+    "missing values": ("y_scores", put(np.nan), "y_scores contains NaN"),
+    "another number of features": ("y_offsets", lambda values: values[:-1], "y_offsets has shape"),
+    "another number of samples": ("y_scores", lambda values: values[:-1], "y_scores has shape"),
+    "a correlation above 1": ("correlations", put(1.5), "the largest possible value is"),
+    "text": ("singular_values", lambda values: values.astype(str), "has the type"),
+    "rounds that do not fit": ("rounds", lambda values: values + 1, "objectives has shape"),
+    "one dimension": ("x_weights", lambda values: values[:, 0], "1 dimensions"),
+    "negative factors": ("x_factors", put(-1.0), "the smallest possible value is"),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_edited_arrays_are_refused_in_one_line(edit, models, tmp_path):
+    name, change, message = EDITS[edit]
+    netbic.save(models["pls"], tmp_path)
+    rewritten(tmp_path, "arrays.npz", lambda arrays: arrays | {name: change(arrays[name])})
+    with pytest.raises(InputError, match=message) as caught:
+        netbic.load(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["y_coefficients", "x_rotations", "objectives"])
+def test_a_missing_array_is_named(name, models, tmp_path):
+    netbic.save(models["pls"], tmp_path)
+    rewritten(tmp_path, "arrays.npz", lambda arrays: {key: value for key, value in arrays.items() if key != name})
+    with pytest.raises(InputError, match=f"lacks the array {name}"):
+        netbic.load(tmp_path)
+
+
+HEADERS = {
+    "unknown setting": (
+        lambda header: header["settings"] | {"n_z": 3},
+        "settings this version does not know \\(n_z\\)",
+    ),
+    "wrong choice": (lambda header: header["settings"] | {"deflation": "none"}, "deflation"),
+    "wrong ridge": (lambda header: header["settings"] | {"covariance": "ridge", "ridge": "0.1"}, "ridge"),
+}
+
+
+@pytest.mark.parametrize("edit", HEADERS)
+def test_edited_settings_are_refused(edit, models, tmp_path):
+    change, message = HEADERS[edit]
+    netbic.save(models["cca"], tmp_path)
+    rewritten(tmp_path, "model.json", lambda header: header | {"settings": change(header)})
+    with pytest.raises(InputError, match=message):
+        netbic.load(tmp_path)
+
+
+def test_names_that_do_not_fit_and_damaged_files_are_refused(models, tmp_path):
+    netbic.save(models["cca"], tmp_path / "names")
+    rewritten(tmp_path / "names", "names.json", lambda names: names | {"y": names["y"][1:]})
+    with pytest.raises(InputError, match="the model has 20 y but 19 names"):
+        netbic.load(tmp_path / "names")
+    netbic.save(models["cca"], tmp_path / "cut")
+    content = (tmp_path / "cut" / "x_graph.npz").read_bytes()
+    (tmp_path / "cut" / "x_graph.npz").write_bytes(content[:-1])
+    with pytest.raises(InputError, match="is not what was written"):
+        netbic.load(tmp_path / "cut")
+
+
+def test_a_model_of_one_table_cannot_be_passed_off_as_one_of_two(tmp_path, models):
+    netbic.save(netbic.SparseGraphSVD(1, n_columns=4).fit(X), tmp_path / "one")
+    rewritten(tmp_path / "one", "model.json", lambda header: header | {"class": "SparseGraphCCA"})
+    with pytest.raises(InputError):
+        netbic.load(tmp_path / "one")
+    netbic.save(models["cca"], tmp_path / "two")
+    rewritten(tmp_path / "two", "model.json", lambda header: header | {"class": "SparseGraphSVD"})
+    with pytest.raises(InputError):
+        netbic.load(tmp_path / "two")
+
+
+def test_what_needs_modules_says_that_there_are_pairs(models, tmp_path):
+    netbic.save(models["cca"], tmp_path)
+    for function in (load_modules, netbic.get.modules_df):
+        with pytest.raises(InputError, match=r"contains pairs of two tables \(SparseGraphCCA\), not modules"):
+            function(tmp_path)
+
+
+def test_an_unfitted_model_is_not_saved(tmp_path):
+    with pytest.raises(ValueError, match="not fitted"):
+        netbic.save(SparseGraphPLS(), tmp_path)
+
+
+def test_tables_agree_with_the_model(models):
+    model = models["pls"]
+    pairs, weights, scores = pairs_table(model), weights_table(model), pair_scores_table(model)
+    assert pairs["n_features_1"].tolist() == [6, 6, 6]
+    assert pairs["label"].tolist() == ["pair 1", "pair 2", "pair 3"]
+    own = weights[(weights["pair"] == 1) & (weights["table"] == 2)].set_index("name")["weight"]
+    expected = pd.Series(model.y_weights_[:, 1], index=Y.columns)
+    pd.testing.assert_series_equal(own.sort_index(), expected[expected != 0].sort_index(), check_names=False)
+    assert own.abs().is_monotonic_decreasing
+    assert ((weights["side"] == "up") == (weights["weight"] > 0)).all()
+    wide = scores.pivot_table(index="sample", columns="pair", values="score_2", sort=False)
+    np.testing.assert_array_equal(wide.loc[X.index].to_numpy(), model.y_scores_)
+    for pair, own in scores.groupby("pair"):
+        assert np.corrcoef(own["score_1"], own["score_2"])[0, 1] == pytest.approx(pairs["correlation"][pair])
+    inside = model.graphs_["y"].subgraph(model.y_support_[0]).n_edges
+    assert pairs["n_edges_2"][0] == inside
+    assert pairs["n_edges_1"].tolist() == [0, 0, 0]
+
+
+def test_further_columns_are_matched_by_pair(models):
+    tests = pd.DataFrame({"pair": [2, 0], "p": [0.5, 0.01], "d": [7.0, 8.0]})
+    table = pairs_table(models["pls"], tests)
+    assert table["p"].fillna(-1).tolist() == [0.01, -1, 0.5]
+    assert table["d"].fillna(-1).tolist() == [8.0, -1, 7.0]
+    assert table.columns[-1] == "label"
