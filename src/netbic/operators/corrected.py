@@ -167,6 +167,13 @@ class Corrected:
         block, left, right = self._block(rows, columns)
         return np.asarray(block.T - right.T @ left).T  # columns are contiguous, as those of dense data
 
+    def lines(self, columns: Indices) -> tuple[Array, Floats | None, Floats, Floats]:
+        """Some (increasing) columns of X, a row each, with the factors and layers that correct products with them."""
+        every_row = np.arange(self.shape[0])
+        factors = None if self._factors is None else self._factors[columns]
+        lines = np.ascontiguousarray(self._base.submatrix(every_row, columns).T)
+        return lines, factors, *self._layers_among(every_row, columns)
+
     def part(self, rows: Indices, columns: Indices) -> Operator:
         """The operator of some (increasing) rows and columns, copied into memory of their own."""
         return SmallOperator(*self._block(rows, columns))

@@ -65,19 +65,23 @@ class Table:
 
     def matvec(self, support: Indices, values: Floats) -> Floats:
         """The product with a vector that is zero outside `support`."""
-        return self._rows(self.operator.matvec(support, values))
+        return self.mapped(self.operator.matvec(support, values))
 
     def rmatvec(self, rows: Floats) -> Floats:
         """The product of the transpose with a dense vector."""
-        return self.operator.rmatvec(np.arange(self.shape[0]), self._transposed_rows(rows))
+        return self.operator.rmatvec(np.arange(self.shape[0]), self.mapped_back(rows))
 
     def left_products(self, rows: Floats) -> Floats:
         """The same with the columns of an array; one row per vector."""
-        return self.operator.left_products(self._transposed_rows(rows))
+        return self.operator.left_products(self.mapped_back(rows))
 
     def columns(self, support: Indices) -> Floats:
         """Some (increasing) columns as a dense array."""
-        return self._rows(self.operator.submatrix(np.arange(self.shape[0]), support))
+        return self.mapped(self.operator.submatrix(np.arange(self.shape[0]), support))
+
+    def part(self, columns: Indices) -> SmallTable:
+        """Some (increasing) columns, copied into memory of their own."""
+        return SmallTable(self, *self.operator.lines(columns))
 
     def without(self, direction: Floats) -> Self:
         """The table after the projection on the complement of a unit vector, orthogonal to those removed before."""
@@ -92,11 +96,11 @@ class Table:
             full = self.whitening(self.whitening(full).T)
         return np.asarray(self._projected(self._projected(full).T), dtype=dtype)
 
-    def _rows(self, rows: Floats) -> Floats:
+    def mapped(self, rows: Floats) -> Floats:
         """PW times a vector, or the columns of an array."""
         return self._projected(rows if self.whitening is None else self.whitening(rows))
 
-    def _transposed_rows(self, rows: Floats) -> Floats:
+    def mapped_back(self, rows: Floats) -> Floats:
         """WP times a vector, or the columns of an array."""
         rows = self._projected(rows)
         return rows if self.whitening is None else self.whitening(rows)
@@ -186,34 +190,68 @@ class Cross(Corrected):
 
     def part(self, rows: Indices, columns: Indices) -> Operator:
         """The operator of some (increasing) rows and columns, copied into memory of their own."""
-        return SmallCross(self.x.columns(rows), self.y.columns(columns), *self._layers_among(rows, columns))
+        return SmallCross(self.x.part(rows), self.y.part(columns), *self._layers_among(rows, columns))
+
+
+@dataclass(frozen=True, eq=False)
+class SmallTable:
+    """Some columns of a table, as they are stored: products with them are corrected, not the columns.
+
+    Attributes
+    ----------
+    table : Table
+        Its whitening and projection are applied to products.
+    lines : array of shape (k, n)
+        Columns of the data, a row each.
+    factors : array of shape (k,), optional
+        The factors of the columns.
+    left, right : arrays of shape (r, n) and (r, k)
+        The layers that are subtracted, centring among them.
+    """
+
+    table: Table
+    lines: Array
+    factors: Floats | None
+    left: Floats
+    right: Floats
+
+    def matvec(self, support: Indices, values: Floats) -> Floats:
+        """The product with a vector that is zero outside `support`, positions among the columns."""
+        scaled = values if self.factors is None else values * self.factors[support]
+        product = np.asarray(scaled.astype(self.lines.dtype, copy=False) @ self.lines.take(support, axis=0), np.float64)
+        return self.table.mapped(product - (self.right.take(support, axis=1) @ values) @ self.left)
+
+    def rmatvec(self, rows: Floats) -> Floats:
+        """The product of the transpose with a dense vector."""
+        rows = self.table.mapped_back(rows)
+        product = np.asarray(self.lines @ rows.astype(self.lines.dtype, copy=False), np.float64)
+        if self.factors is not None:
+            product *= self.factors
+        return product - (self.left @ rows) @ self.right
 
 
 class SmallCross:
-    """The operator A'B - L'R for thin dense A and B of the same number of rows.
+    """The operator A'B - L'R for some columns A and B of two tables.
 
     Parameters
     ----------
-    x, y : arrays of shape (n, p) and (n, q)
+    x, y : SmallTable
         A and B.
     left, right : arrays of shape (r, p) and (r, q)
         The layers L and R of the correction, one row each.
     """
 
-    def __init__(self, x: Floats, y: Floats, left: Floats, right: Floats) -> None:
-        self.shape = (x.shape[1], y.shape[1])
-        self._x, self._y = np.ascontiguousarray(x.T), np.ascontiguousarray(y.T)  # a row for each feature
+    def __init__(self, x: SmallTable, y: SmallTable, left: Floats, right: Floats) -> None:
+        self.shape = (len(x.lines), len(y.lines))
+        self._x, self._y = x, y
         self._left, self._right = left, right
 
     def matvec(self, support: Indices, values: Floats) -> Floats:
         """The product with a vector that is zero outside `support`."""
-        return self._product(self._y, self._x, self._right, self._left, support, values)
+        product = self._x.rmatvec(self._y.matvec(support, values))
+        return product - (self._right.take(support, axis=1) @ values) @ self._left
 
     def rmatvec(self, support: Indices, values: Floats) -> Floats:
         """The product of the transpose with a vector that is zero outside `support`."""
-        return self._product(self._x, self._y, self._left, self._right, support, values)
-
-    @staticmethod
-    def _product(one: Floats, other: Floats, own: Floats, opposite: Floats, at: Indices, values: Floats) -> Floats:
-        product: Floats = other @ (values @ one.take(at, axis=0))
-        return product - (own.take(at, axis=1) @ values) @ opposite if len(own) else product
+        product = self._y.rmatvec(self._x.matvec(support, values))
+        return product - (self._left.take(support, axis=1) @ values) @ self._right
