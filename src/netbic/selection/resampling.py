@@ -16,7 +16,7 @@ from netbic.penalties import Penalty
 from netbic.selection.grid import Parameters
 
 SIDES = ("x", "y")  # the features of the first and of the second of two tables
-Model = TypeVar("Model", SparseGraphSVD, TwoTables)
+Model = TypeVar("Model", bound=SparseGraphSVD | TwoTables)
 Names = tuple[Array | None, Array | None]  # of rows and columns
 
 
