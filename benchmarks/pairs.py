@@ -1,9 +1,11 @@
 """Two tables: are p-values of pairs calibrated, are supports recovered, and what do the pairs of nutrimouse show?
 
-python benchmarks/pairs.py calibration | statistics | recovery | nutrimouse [--runs 200] [--jobs 2]
+python benchmarks/pairs.py calibration | residuals | statistics | recovery | nutrimouse [--runs 200] [--jobs 2]
 
 calibration: share of data sets in which a pair without signal has p <= 0.05 (`selection.pair_tests`, 19 permutations):
     the first pair of independent tables, and the second pair after a real first one, with the power of the first.
+residuals: the level of the second pair after a strong first one, if residuals are mapped to the dimensions that are
+    left, and if they are permuted themselves (as with a single stratum).
 statistics: level and power if the strength d, or the held-out correlation, is compared with permuted tables.
 recovery: F1 of the features of planted pairs, with a graph, by the rule of PMA, and with a permuted graph whose
     smoothness is tuned. Differences are paired over data sets.
@@ -49,11 +51,11 @@ def tables(generator, noise, n, p, strength):
     return X, Y
 
 
-def tested(model, noise, n, p, strength, seed):
+def tested(model, noise, n, p, strength, seed, **options):
     """P-values of all pairs."""
     X, Y = tables(np.random.default_rng(seed), noise, n, p, strength)
     with quiet():
-        found = pair_tests(model, X, Y, n_permutations=19, n_folds=2, random_state=seed, n_jobs=1)
+        found = pair_tests(model, X, Y, n_permutations=19, n_folds=2, random_state=seed, n_jobs=1, **options)
     return found.table["p_value"].to_numpy()
 
 
@@ -73,6 +75,18 @@ def calibration(run, runs):
                     one, two = np.transpose(run(tested, model, noise, n, p, 1.5, runs=runs))
                     kind = type(model).__name__
                     print(f"  {kind}: power of a first pair {rate(one)}, level of the second {rate(two)}", flush=True)
+
+
+def both_ways(n, seed):
+    """P-values of the second pair, with mapped and with plain residuals."""
+    model = SparseGraphCCA(2, n_x=N_X, n_y=N_Y)
+    return [tested(model, "normal", n, 50, 4.0, seed, strata=strata)[1] for strata in (None, np.zeros(n))]
+
+
+def residuals(run, runs):
+    for n in (30, 100):
+        mapped, plain = np.transpose(run(both_ways, n, runs=runs))
+        print(f"n = {n}: level of the second pair {rate(mapped)}, of plain permutations {rate(plain)}", flush=True)
 
 
 def held_out(model, X, Y, seed):
@@ -192,7 +206,7 @@ def nutrimouse(run, runs):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parts = {each.__name__: each for each in (calibration, statistics, recovery, nutrimouse)}
+    parts = {each.__name__: each for each in (calibration, residuals, statistics, recovery, nutrimouse)}
     parser.add_argument("part", choices=parts)
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--jobs", type=int, default=2)

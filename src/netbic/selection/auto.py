@@ -112,8 +112,9 @@ def choose_settings(
     check_count("most", most)
     executor_for(X, n_jobs)  # bad n_jobs, and Dask arrays, are refused before anything is fitted
     seed = draw_seed(random_state)
-    given = covariates_of(unwrapped(model), X, covariates)
-    model = seeded(unwrapped(model), seed)
+    model = unwrapped(model)
+    given = covariates_of(model, X, covariates)
+    model = seeded(model, seed)
     X = checked(X, missing=model.missing)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they are about trial fits; the final fit gives its own
