@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from netbic.arrays import Array, Matrix, check_choice, kind_of, stored_values
+from netbic.arrays import Matrix, check_choice, kind_of, stored_values
 from netbic.errors import InputError, reworded
 from netbic.estimators import SparseGraphSVD, module_scores, own_covariates
 from netbic.methods import usual_settings
@@ -138,7 +138,7 @@ def modules(
     return adata if copy else None
 
 
-def _fit(model: SparseGraphSVD, adata: AnnData, X: Matrix, genes: Array, covariates: Any, key: str) -> None:
+def _fit(model: SparseGraphSVD, adata: AnnData, X: Matrix, genes: Any, covariates: Any, key: str) -> None:
     """Fit the model; warnings are about genes, and for the caller of `modules`."""
     warn_before_fit(X, adata.obs_names, genes, scaled=bool(model.scale), stacklevel=4)
     with reworded({"columns": "genes", "diagnostics_": f'uns["{key}"]["diagnostics"]'}, stacklevel=5):
