@@ -63,8 +63,10 @@ def shown(value: str) -> str:
 
 
 @contextmanager
-def reworded(words: Mapping[str, str]) -> Iterator[None]:
+def reworded(words: Mapping[str, str], stacklevel: int = 4) -> Iterator[None]:
     """Give the warnings of a block again at its end, for the caller of the function, with other words.
+
+    A `stacklevel` of 5 is for the caller of its caller.
 
     Examples
     --------
@@ -82,7 +84,7 @@ def reworded(words: Mapping[str, str]) -> Iterator[None]:
         text = str(warning.message)
         for word, other in words.items():
             text = re.sub(rf"\b{word}\b", lambda _, other=other: other, text)  # type: ignore[misc]
-        warnings.warn(text, warning.category, stacklevel=4)
+        warnings.warn(text, warning.category, stacklevel=stacklevel)
 
 
 def import_optional(module: str, name: str, purpose: str) -> Any:

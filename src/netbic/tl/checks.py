@@ -18,8 +18,10 @@ _REMEDIES: Final = {
 }
 
 
-def warn_before_fit(X: Matrix, cells: Any, genes: Any, *, scaled: bool, modality: str = "") -> None:
+def warn_before_fit(
+    X: Matrix, cells: Any, genes: Any, *, scaled: bool, modality: str = "", stacklevel: int = 3
+) -> None:
     """Give a warning for everything that `netbic.io.check_expression` finds, with the remedy in scanpy's functions."""
     for finding in check_expression(X, list(cells), list(genes), scaled=scaled):
         told = replace(finding, remedy=_REMEDIES.get(finding.kind, finding.remedy))
-        warnings.warn(f"{modality}: {told}" if modality else str(told), UserWarning, stacklevel=3)
+        warnings.warn(f"{modality}: {told}" if modality else str(told), UserWarning, stacklevel=stacklevel)

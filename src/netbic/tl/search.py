@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Final
@@ -19,6 +19,7 @@ from netbic.estimators import SparseGraphSVD, module_scores
 from netbic.methods import usual_settings
 from netbic.penalties import L0, Dense, Penalty
 from netbic.readers import check_keywords
+from netbic.study import Alignment
 from netbic.tl.checks import warn_before_fit
 from netbic.tl.choices import aligned_graph, chosen_genes, one_of
 from netbic.tl.modalities import KEY, pairs
@@ -120,36 +121,42 @@ def modules(
     ['module_1', 'module_2']
     """
     n_components = one_of("n_components", n_components, "n_modules", n_modules)
-    n_rows = one_of("n_rows", n_rows, "n_cells", n_cells)
-    n_columns = one_of("n_columns", n_columns, "n_genes", n_genes)
+    n_rows, n_columns = one_of("n_rows", n_rows, "n_cells", n_cells), one_of("n_columns", n_columns, "n_genes", n_genes)
     if mods is not None or kind_of(adata) == "mudata":
-        _check_not_given(
-            n_rows=n_rows, n_columns=n_columns, preset=preset, covariates=covariates, obs_columns=obs_columns
-        )
-        key = KEY if key_added == "netbic" else key_added
-        chosen = {"layer": layer, "mask_var": mask_var, "key_added": key, "copy": copy}
-        return pairs(adata, mods, graph, n_components, **chosen, **parameters)
+        others = {"n_rows": n_rows, "n_columns": n_columns, "preset": preset, "covariates": covariates}
+        _check_not_given(others | {"obs_columns": obs_columns})
+        chosen = {"layer": layer, "mask_var": mask_var, "key_added": KEY if key_added == "netbic" else key_added}
+        return pairs(adata, mods, graph, n_components, copy=copy, **chosen, **parameters)
     check_keywords("tl.modules", parameters, [*signature(modules).parameters, *_OF_MODEL], _MEANT)
-    n_components = DEFAULT_MODULES if n_components is None else n_components
-    adata = writable(adata, copy)
+    n_components, adata = DEFAULT_MODULES if n_components is None else n_components, writable(adata, copy)
     earlier = _check_obs_columns(adata, key_added, n_components if obs_columns else 0)
-    kept = chosen_genes(adata, mask_var)
-    X, genes = read_matrix(adata, layer, kept), np.asarray(adata.var_names[kept], dtype=object)
+    X = read_matrix(adata, layer, kept := chosen_genes(adata, mask_var))
+    genes = np.asarray(adata.var_names[kept], dtype=object)
     aligned, alignment = (None, None) if graph is None else aligned_graph(adata, graph, genes)
     model = SparseGraphSVD(n_components, n_rows=n_rows, n_columns=n_columns, column_graph=aligned, **parameters)
     _complete(model, preset, X, parameters)
-    warn_before_fit(X, adata.obs_names, genes, scaled=bool(model.scale))
-    with reworded({"columns": "genes", "diagnostics_": f'uns["{key_added}"]["diagnostics"]'}):
-        given, studies = covariates_in(adata, covariates), studies_in(adata, study_key)
-        deque(model.iter_fit(X, names=(adata.obs_names, pd.Index(genes)), covariates=given, studies=studies), maxlen=0)
+    _fit(model, adata, X, genes, (covariates, study_key), key_added)
     store(adata, model, key_added, kept, layer)
-    adata.obsm[f"X_{key_added}"] = own_scores(model, X)
-    adata.uns[key_added] |= {} if alignment is None else {"alignment": json.dumps(alignment.to_dict())}
+    _add_to(adata, model, X, key_added, alignment)
     _write_obs_columns(adata, key_added, earlier, module_scores(model, X) if obs_columns else None)
     return adata if copy else None
 
 
-def _check_not_given(**parameters: object) -> None:
+def _fit(model: SparseGraphSVD, adata: AnnData, X: Matrix, genes: Any, columns: tuple[Any, Any], key: str) -> None:
+    """Fit the model, without covariates and by studies (`columns`); warnings are for the caller of `modules`."""
+    warn_before_fit(X, adata.obs_names, genes, scaled=bool(model.scale), stacklevel=4)
+    with reworded({"columns": "genes", "diagnostics_": f'uns["{key}"]["diagnostics"]'}, stacklevel=5):
+        given, studies = covariates_in(adata, columns[0]), studies_in(adata, columns[1])
+        deque(model.iter_fit(X, names=(adata.obs_names, pd.Index(genes)), covariates=given, studies=studies), maxlen=0)
+
+
+def _add_to(adata: AnnData, model: SparseGraphSVD, X: Matrix, key: str, alignment: Alignment | None) -> None:
+    """Scores of all cells, and how the graph was matched."""
+    adata.obsm[f"X_{key}"] = own_scores(model, X)
+    adata.uns[key] |= {} if alignment is None else {"alignment": json.dumps(alignment.to_dict())}
+
+
+def _check_not_given(parameters: Mapping[str, object]) -> None:
     """Raise if there are parameters that pairs of two modalities do not have."""
     for name, value in parameters.items():
         if value is not None and value is not False:
