@@ -11,20 +11,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
+import numpy as np
+import pandas as pd
 
 import netbic
+from netbic.arrays import Array
 from netbic.cli.checks import checked
 from netbic.cli.command import NETWORK, READING, Command, File, Finite, echo, reads_a_study, split_lists, take
 from netbic.cli.progress import Progress, Stage
 from netbic.cli.wording import counted, in_tables
 
 if TYPE_CHECKING:
+    from netbic.selection import PairTests
     from netbic.storage import PairModel
     from netbic.study import TwoTables
 
 _RENAMED = {"--gene-names": "--feature-names", "--top-genes": "--top-features"}
 _PREPARATION, _PAIR, _REPORT = 2.5e-8, 8e-9, 1.0  # seconds per entry of both tables, for every pair, and for the report
 _SHOWN = 3  # names of features in a line
+_FEWEST = 20  # samples from which on pairs are tested
 _LISTED = 10  # pairs
 _SAME = "TABLE1 and TABLE2 have the same values, so that every feature is paired with itself: give two different tables"
 
@@ -63,7 +68,7 @@ class PairsCommand(Command):
 
     groups: ClassVar[dict[str, str]] = {
         "Main options": "out graph1 graph2 pairs features1 features2 method force",
-        "Search": "covariance ridge deflation smoothness1 smoothness2 seed",
+        "Search": "covariance ridge deflation smoothness1 smoothness2 permutations seed",
         "Reading TABLE1 (for TABLE2, options end with 2)": _numbered(f"{READING} cpm log1p n_variable", 1),
         "Reading the network of TABLE1 (for TABLE2, options end with 2)": _numbered(NETWORK, 1),
         "Output": "report quiet",
@@ -173,6 +178,12 @@ _SIZE = "1.5% of the features, 50 to 200, but at most a fifth of them"
 )
 @click.option("--smoothness1", type=Finite(0), show_default="0.6", help="Weight of the network of TABLE1.")
 @click.option("--smoothness2", type=Finite(0), show_default="0.6", help="Weight of the network of TABLE2.")
+@click.option(
+    "--permutations",
+    default=199,
+    type=click.IntRange(0),
+    help="Permutations of the samples for the p-value of each pair, at most; 0: pairs are not tested.",
+)
 @click.option("--seed", default=0, type=click.IntRange(0), help="Random seed.")
 @click.option("--report/--no-report", default=True, help="Write DIR/report.html.")
 @click.option("--force", is_flag=True, help="Replace the results of an earlier run in the folder.")
@@ -185,7 +196,7 @@ def pairs(table1: str, table2: str, graph1: str | None, graph2: str | None, out:
     (features in rows). Samples are matched by name; features are centred and scaled.
 
     \b
-    DIR/pairs.tsv        one row per pair: sizes, correlation
+    DIR/pairs.tsv        one row per pair: sizes, correlation, p-value
     DIR/weights.tsv      features of each pair, with weights
     DIR/scores.tsv       scores of the samples in both tables
     DIR/alignment.json   how samples and networks were matched
@@ -193,6 +204,7 @@ def pairs(table1: str, table2: str, graph1: str | None, graph2: str | None, out:
     DIR/model/           the fitted model: netbic.load("DIR")
     """
     report, force, quiet = (options.pop(name) for name in ("report", "force", "quiet"))
+    permutations = options["permutations"]
     modelling = take(PairOptions, options)
     inputs = {"table1": table1, "table2": table2, "graph1": graph1, "graph2": graph2}
     _check_folder(out, force, inputs | options)
@@ -207,7 +219,7 @@ def pairs(table1: str, table2: str, graph1: str | None, graph2: str | None, out:
     model = modelling.estimator(tables)
     given = {name: value for name, value in options.items() if value not in (None, False, [], "highest")}
     record = {"settings": asdict(modelling), "data": tables.fingerprint(), "inputs": inputs | given}
-    for line in _run(out, model, tables, record, report, force, quiet):
+    for line in _run(out, model, tables, record, permutations, report, force, quiet):
         echo(line, quiet)
 
 
@@ -242,11 +254,16 @@ def _same(table1: str, table2: str, tables: TwoTables) -> bool:
 
 
 def _run(
-    out: Path, model: PairModel, tables: TwoTables, record: dict[str, Any], report: bool, force: bool, quiet: bool
+    out: Path,
+    model: PairModel,
+    tables: TwoTables,
+    record: dict[str, Any],
+    permutations: int,
+    report: bool,
+    force: bool,
+    quiet: bool,
 ) -> Iterator[str]:
-    """Fit the model and write everything; lines about what was found."""
-    entries = sum(study.expression.matrix.size for study in tables.studies)
-    stages = {"pairs": Stage("finding pairs", entries * (_PREPARATION + _PAIR * model.n_components))}
+    """Fit and test the model and write everything; lines about what was found."""
     lines: list[str] = []
 
     def write_report(folder: Path, content: dict[str, Any]) -> None:
@@ -255,20 +272,58 @@ def _run(
 
     with netbic.files.write_errors(out):
         out.mkdir(parents=True, exist_ok=True)
-    with Progress(stages | {"report": Stage("writing the report", _REPORT)}, quiet) as progress, netbic.io.locked(out):
+    with Progress(_stages(model, tables, permutations), quiet) as progress, netbic.io.locked(out):
         _check_folder(out, force, record["inputs"])  # the folder may have been written to meanwhile
         progress.update("pairs", 0, 1)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             first, second = (study.expression for study in tables.studies)
             netbic.study.fit_by_name(model, first.matrix, second.matrix, first.samples, first.genes, second.genes)
+        tests = _tested(model, tables, permutations, progress)
         findings = [text for study in tables.studies for text in study.alignment.warnings()]
         texts = findings + [in_tables(str(each.message)) for each in caught]
-        netbic.storage.write_pairs(out, model, tables.to_dict(), record, texts, write_report)
+        found = None if tests is None else tests.table
+        netbic.storage.write_pairs(out, model, tables.to_dict(), record, texts, write_report, found)
     for each in caught:
         warnings.warn(each.message, stacklevel=1)
-    yield from _summary(out, model)
+    yield from _summary(out, model, tests)
     yield from lines
+
+
+def _stages(model: PairModel, tables: TwoTables, permutations: int) -> dict[str, Stage]:
+    """The stages of the command, and how many seconds each takes."""
+    entries = sum(study.expression.matrix.size for study in tables.studies)
+    tested = entries * _PAIR * permutations * model.n_components
+    return {
+        "pairs": Stage("finding pairs", entries * (_PREPARATION + _PAIR * model.n_components)),
+        "tests": Stage("testing pairs", max(tested, 0.1)),
+        "report": Stage("writing the report", _REPORT),
+    }
+
+
+def _tested(model: PairModel, tables: TwoTables, permutations: int, progress: Progress) -> PairTests | None:
+    """P-values and held-out correlations of the pairs; None if there are none, or too few samples."""
+    first, second = (study.expression for study in tables.studies)
+    if not (permutations and model.n_components_) or len(first.samples) < _FEWEST:
+        return None
+    X, Y = (_named(each.matrix, each.samples, each.genes) for each in (first, second))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # those of the same fit were shown
+        return netbic.selection.pair_tests(
+            model,
+            X,
+            Y,
+            n_permutations=permutations,
+            random_state=model.random_state,
+            progress=lambda done, total: progress.update("tests", done, total),
+        )
+
+
+def _named(matrix: Any, samples: Array, features: Array) -> Any:
+    """A dense matrix with names, by which networks are matched; a sparse one as it is."""
+    if not isinstance(matrix, np.ndarray):
+        return matrix
+    return pd.DataFrame(matrix, pd.Index(samples), pd.Index(features))
 
 
 def _report(out: Path, folder: Path, model: PairModel, record: dict[str, Any]) -> Iterator[str]:
@@ -280,9 +335,9 @@ def _report(out: Path, folder: Path, model: PairModel, record: dict[str, Any]) -
     yield f"{out}/{page.name}: the report, to open in a browser"
 
 
-def _summary(out: Path, model: PairModel) -> Iterator[str]:
+def _summary(out: Path, model: PairModel, tests: PairTests | None) -> Iterator[str]:
     """What was found, a line per pair."""
-    table = netbic.io.pairs_table(model)
+    table = netbic.io.pairs_table(model, None if tests is None else tests.table)
     yield f"{counted(len(table), 'pair')}. Tables: {out}/pairs.tsv, {out}/weights.tsv, {out}/scores.tsv"
     for row in table.head(_LISTED).to_dict("records"):
         sides = [
@@ -290,10 +345,14 @@ def _summary(out: Path, model: PairModel) -> Iterator[str]:
             f"({_first(row[f'top_features_{number}'], row[f'n_features_{number}'])})"
             for number in (1, 2)
         ]
-        yield f"  {row['label']}: correlation {row['correlation']:.2f}, {' and '.join(sides)}"
+        held_out = "" if tests is None else f" ({row['held_out_correlation']:.2f} held out, p = {row['p_value']:.2g})"
+        yield f"  {row['label']}: correlation {row['correlation']:.2f}{held_out}, {' and '.join(sides)}"
     if len(table) > _LISTED:
         yield f"  and {len(table) - _LISTED} more (see {out}/pairs.tsv)"
-    if len(table):
+    if tests is not None:
+        yield tests.verdict
+        yield "held out: the correlation in samples that were not used to find the pair; the other one is too large"
+    elif len(table):
         yield "expect smaller correlations in new samples: the features were chosen for these samples"
 
 
