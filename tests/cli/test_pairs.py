@@ -267,8 +267,11 @@ def test_quiet_prints_nothing(tables, tmp_path):
 def test_what_is_printed(done, tables, tmp_path):
     shown = run_successfully("pairs", *tables, "--out", tmp_path / "out", *OPTIONS).output
     correlation = read_table(tmp_path / "out" / "pairs.tsv")["correlation"][0]
-    assert re.search(rf"  pair 1: correlation {correlation:.2f}, 6 features of table 1 \(g\d", shown)
-    assert "expect smaller correlations in new samples" in shown
+    found = rf"  pair 1: correlation {correlation:.2f} \(0.\d\d held out, p = 0.\d+\), 6 features of table 1 \(g\d"
+    assert re.search(found, shown)
+    assert "stronger than expected by chance" in shown
+    untested = run_successfully("pairs", *tables, "--out", tmp_path / "untested", "--permutations", 0, *OPTIONS).output
+    assert "expect smaller correlations in new samples" in untested
     assert "gene" not in shown.replace("genes.tsv", "")
 
 

@@ -8,7 +8,7 @@ from scipy.linalg import sqrtm
 from sklearn.cross_decomposition import PLSSVD, PLSCanonical, PLSRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from netbic import L0, Graph, L1Ball, SparseGraphCCA, SparseGraphPLS
+from netbic import L0, Graph, GroupL0, L1Ball, SparseGraphCCA, SparseGraphPLS
 from netbic.estimators.two_tables import TwoTables
 
 
@@ -210,11 +210,12 @@ def test_graphs_are_matched_by_name():
     [
         ({"Y": lambda X, Y: Y.iloc[:-1]}, "1 of 40 samples of X are not in the other table: s39"),
         ({"Y": lambda X, Y: Y.rename(index=lambda name: f"x{name}")}, "40 of 40 samples of Y .* xs0, xs1, xs2, ..."),
+        ({"Y": lambda X, Y: Y.rename(index=lambda name: f"x{name}")}, "if samples are in columns, give X.T and Y.T"),
         ({"Y": lambda X, Y: Y.iloc[[0, *range(39)]]}, "'s0' occurs twice in Y"),
-        ({"Y": lambda X, Y: Y.to_numpy()[:-1]}, "inconsistent numbers of samples"),
+        ({"Y": lambda X, Y: Y.to_numpy()[:-1]}, "X has 40 samples but Y has 39"),
         ({"Y": lambda X, Y: None}, "needs two tables"),
-        ({"Y": lambda X, Y: Y.where(Y < 3)}, "Y contains NaN"),
-        ({"X": lambda X, Y: X.where(X < 5)}, "X contains NaN"),
+        ({"Y": lambda X, Y: Y.where(Y < 3)}, "Y contains NaN: models of two tables need complete tables"),
+        ({"X": lambda X, Y: X.where(X < 5)}, "X contains NaN: models of two tables need complete tables"),
         ({"n_x": 31}, "n_x=31 but X has 30 features: choose 1 to 30"),
         ({"n_y": 21}, "n_y=21 but Y has 20 features: choose 1 to 20"),
         ({"n_y": None, "y_penalty": L0(21)}, "Y has 20 features: choose k from 1 to 20"),
@@ -281,3 +282,52 @@ def test_either_name_of_the_second_table():
     with pytest.raises(ValueError, match="Y and y are both given"):
         SparseGraphPLS().fit(X, Y, y=Y)
     assert issubclass(SparseGraphPLS, TwoTables)
+
+
+def test_features_of_new_tables_are_checked_by_name():
+    X, Y = frames()
+    model = SparseGraphCCA(1, n_x=8, n_y=5).fit(X, Y)
+    with pytest.raises(ValueError, match="feature 0 of Y is 'lipid19', but it was 'lipid0' in the fit"):
+        model.transform(X, Y[Y.columns[::-1]])
+    with pytest.raises(ValueError, match="Y has 3 features but the model was fitted to 20"):
+        model.transform(X, Y.to_numpy()[:, :3])
+
+
+def test_scores_of_predictions_match_samples_by_name():
+    X, Y = frames()
+    model = SparseGraphPLS(1, n_x=8, n_y=5).fit(X, Y)
+    expected = model.score(X, Y)
+    assert model.score(X, Y.sample(frac=1, random_state=0)) == pytest.approx(expected)
+    assert model.score(X, sp.csr_array(Y.to_numpy())) == pytest.approx(expected)
+
+
+def test_numbered_samples_are_matched_too():
+    X, Y = (pd.DataFrame(table) for table in two_tables())
+    model = SparseGraphPLS(1, n_x=8, n_y=5)
+    expected = model.fit(X, Y).y_weights_.copy()
+    np.testing.assert_allclose(model.fit(X, Y.sample(frac=1, random_state=0)).y_weights_, expected, atol=1e-6)
+
+
+def test_a_constant_table_has_no_pairs():
+    X, Y = two_tables()
+    for constant in (np.ones((40, 3)), np.ones_like(X)):
+        with pytest.warns(UserWarning, match="found 0 of 1 pairs"):
+            assert SparseGraphPLS(1).fit(constant, Y).n_components_ == 0
+
+
+def test_products_that_leave_the_range_of_numbers():
+    X, Y = two_tables()
+    for factor in (1e80, 1e-85):
+        with pytest.raises(ValueError, match="products of the entries of X and Y leave the range"):
+            SparseGraphPLS(1, scale=False).fit(X * factor, Y * factor)
+    with pytest.raises(ValueError, match="Y has entries up to"):
+        SparseGraphPLS(1, scale=False).fit(X, Y * 1e-150)
+    model = SparseGraphPLS(1, n_x=8, scale=False)
+    expected = model.fit(X, Y).x_weights_.copy()
+    np.testing.assert_allclose(model.fit(X * 1e60, Y * 1e-90).x_weights_, expected, atol=1e-6)
+
+
+def test_messages_about_y_name_y():
+    X, Y = frames()
+    with pytest.raises(ValueError, match="no member of the feature groups is a feature of Y"):
+        SparseGraphCCA(1, y_penalty=GroupL0({"a": ["unknown"]}, 1)).fit(X, Y)

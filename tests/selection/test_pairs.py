@@ -334,3 +334,21 @@ def test_bad_input(what):
     call, kind, message = BAD[what]
     with pytest.raises(kind, match=message):
         call(*two_tables(0), SparseGraphCCA(1, n_x=8, n_y=5))
+
+
+def test_strata_are_matched_by_name():
+    samples = np.array(["a", "b", "c", "d"], dtype=object)
+    labels = pd.Series(["x", "y", "x", "y"], ["d", "c", "b", "a"])
+    np.testing.assert_array_equal(strata_of(labels, 4, samples), strata_of(["y", "x", "y", "x"], 4))
+    with pytest.raises(ValueError, match="strata has no label for 1 samples"):
+        strata_of(labels.drop("a"), 4, samples)
+    with pytest.raises(ValueError, match="1 labels of strata are missing"):
+        strata_of(["x", None, "x", "x"], 4)
+
+
+def test_no_more_pairs_are_tested_than_samples_allow():
+    random = np.random.default_rng(0)
+    X, Y = random.standard_normal((12, 20)), random.standard_normal((12, 20))
+    model = SparseGraphCCA(10, n_x=3, n_y=3, deflation="hotelling")
+    with pytest.raises(ValueError, match="10 pairs but only 12 samples: at most 8 pairs can be tested"):
+        pair_tests(model, X, Y, n_permutations=5, n_folds=2)

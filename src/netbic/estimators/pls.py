@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from netbic.arrays import Array, check_choice
-from netbic.estimators.pair_inputs import validated_x
+from netbic.estimators.pair_inputs import in_order_of, validated_x, validated_y
 from netbic.estimators.two_tables import PreparedTable, TwoTables
 from netbic.penalties import Penalty
 from netbic.solver import Pair
@@ -149,6 +150,13 @@ class SparseGraphPLS(RegressorMixin, TwoTables):  # type: ignore[misc]
         scores = self.scalers_["x"].project(validated_x(self, X, reset=False), self.x_rotations_)
         predicted = self.scalers_["y"].undo(scores @ self.y_coefficients_)
         return predicted[:, 0] if self._y_is_vector else predicted
+
+    def score(self, X: Any, Y: Any = None, *, y: Any = None) -> float:
+        """The mean of R^2 of the predictions over the features of Y, in these samples."""
+        check_is_fitted(self)
+        values, _ = validated_y(self, in_order_of(X, self._second(Y, y)), reset=False)
+        values = values if isinstance(values, np.ndarray) else values.toarray()
+        return float(r2_score(values, self.predict(X).reshape(len(values), -1)))
 
     @property
     def coef_(self) -> Array:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from netbic.arrays import Array, Bools, Floats, check_choice
 from netbic.estimators.inputs import axis_names
-from netbic.estimators.pair_inputs import checked_starts, in_order_of, validated_x, validated_y
+from netbic.estimators.pair_inputs import about, checked_starts, in_order_of, validated_x, validated_y
 from netbic.estimators.pair_results import store_pairs
 from netbic.estimators.parameters import AxisOptions, check_solver_parameters, iteration_settings
 from netbic.estimators.search_input import ScalingOptions
@@ -23,6 +23,8 @@ from netbic.graphs import Graph
 from netbic.operators import Corrected, Scaler, Table
 from netbic.penalties import Penalty
 from netbic.solver import PAIR_DEFLATIONS, PAIR_WORDS, Axis, Pair, PairSearch, diagnostics
+
+_SMALLEST, _LARGEST = 1e-140, 1e140  # of the product of both norms
 
 
 class PreparedTable(NamedTuple):
@@ -39,9 +41,20 @@ class PreparedTable(NamedTuple):
         return Table(self.operator, None if self.whitening is None else self.whitening.rows())
 
     @property
-    def cross_noise(self) -> float:
-        """The norm of rounding errors, relative to that of the table."""
-        return self.noise / max(float(np.sqrt(self.operator.squared_norm)), np.finfo(float).tiny)
+    def norm(self) -> float:
+        """The Frobenius norm."""
+        return float(np.sqrt(self.operator.squared_norm))
+
+
+def _cross_noise(x: PreparedTable, y: PreparedTable) -> float:
+    """The norm of the cross-product that rounding errors alone can reach; an error if products leave the range."""
+    size = x.norm * y.norm
+    if size and not _SMALLEST < size < _LARGEST:
+        raise ValueError(
+            f"products of the entries of X and Y leave the range of numbers (their norms are {x.norm:.3g} and "
+            f"{y.norm:.3g}): use scale=True, or rescale both tables"
+        )
+    return x.noise * y.norm + y.noise * x.norm
 
 
 # scikit-learn has no types: mypy cannot check its base classes.
@@ -136,7 +149,7 @@ class TwoTables(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         (x_axis, x_graph), (y_axis, y_graph) = self._axis("x", X, names["x"]), self._axis("y", Y, names["y"])
         with one_blas_thread():
             x, y = self.prepared(X, "X"), self.prepared(Y, "Y")
-            noise = float(np.sqrt(x.operator.squared_norm * y.operator.squared_norm)) * (x.cross_noise + y.cross_noise)
+            noise = _cross_noise(x, y)
             settings = iteration_settings(self, np.result_type(X, Y))
             deflation: Any = self.deflation  # a plain string to mypy; `_check` has verified it
             starts = checked_starts(y_start, Y.shape[1], self.n_components)
@@ -164,15 +177,14 @@ class TwoTables(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         size, penalty, graph, smoothness = (getattr(self, name) for name in names_of_own)
         shared = self.smoothness_scale, self.graph_term, self.signs
         options = AxisOptions(side, size, penalty, graph, smoothness, *shared, centred=False)
-        try:
+        with about(side.upper()):
             return options.build(table.shape[1], names)
-        except (TypeError, ValueError) as error:
-            raise type(error)(str(error).replace("X has", f"{side.upper()} has")) from None
 
     def prepared(self, table: Any, name: str) -> PreparedTable:
         """A validated table, centred, scaled and whitened as by `fit`."""
         scaling = ScalingOptions("columns", self._scales, "error", clip=None, low_memory=False, ddof=1)
-        operator, noise, scaler = scaling.apply(table)
+        with about(name):
+            operator, noise, scaler = scaling.apply(table)
         return PreparedTable(operator, noise, scaler, self._whitening(operator, name))
 
     def transform(self, X: Any, Y: Any = None, *, y: Any = None) -> Any:

@@ -14,9 +14,10 @@ to be as close to each other as possible. The dimensions are exchangeable if sam
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 
 from netbic.arrays import Array, Floats, Indices
 from netbic.estimators import TwoTables, iteration_settings
@@ -135,14 +136,20 @@ def _rotated(basis: Floats, target: Floats) -> Floats:
     return rotated
 
 
-def strata_of(labels: Array | None, n_samples: int) -> Indices | None:
-    """Labels of the samples as numbers."""
+def strata_of(labels: Any, n_samples: int, samples: Array | None = None) -> Indices | None:
+    """Labels of the samples as numbers; a Series is matched by the names of the samples, if these have names."""
     if labels is None:
         return None
-    found = np.asarray(labels)
+    if isinstance(labels, pd.Series) and samples is not None:
+        if missing := [name for name in samples if name not in labels.index]:
+            raise ValueError(f"strata has no label for {len(missing)} samples, e.g. {missing[0]!r}: give one for each")
+        labels = labels.loc[samples]
+    found = np.asarray(labels, dtype=object)
     if found.shape != (n_samples,):
         raise ValueError(f"strata has shape {found.shape} but there are {n_samples} samples: give a label for each")
-    codes: Indices = np.unique(found, return_inverse=True)[1]
+    codes, _ = pd.factorize(found)
+    if (codes < 0).any():
+        raise ValueError(f"{int((codes < 0).sum())} labels of strata are missing: give a label for every sample")
     if np.bincount(codes).max() < 2:
         raise ValueError("every sample has its own stratum, so nothing can be permuted: give larger strata")
     return codes

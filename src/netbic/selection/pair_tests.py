@@ -10,7 +10,7 @@ import pandas as pd
 
 from netbic.arrays import Floats, Indices, RandomState
 from netbic.enrichment import is_decided, sequential_p_values
-from netbic.estimators import TwoTables, check_count
+from netbic.estimators import TwoTables, axis_names, check_count
 from netbic.selection.finished import Finished, Progress, TrackedExecutor, tracked
 from netbic.selection.fits import Jobs, quiet
 from netbic.selection.pair_nulls import PreparedTables, Strengths, strata_of
@@ -19,6 +19,7 @@ from netbic.selection.resampling import complement, draw_seed, folds, seeded
 
 _LEVEL = 0.05  # early stopping does not change whether a p-value is at most this
 _ENOUGH = 3
+_LEFT = 4  # samples more than pairs, so that something is left to permute
 
 
 @dataclass(frozen=True, repr=False)
@@ -147,10 +148,15 @@ def pair_tests(
     fits = tracked(X, n_jobs, "pair_tests", progress, finished)
     enough = max(_ENOUGH, int(np.ceil(_LEVEL * (1 + n_permutations)))) if early_stopping else None
     fitted = seeded(model, seed).fit(X, Y)  # warnings of the fit are shown
+    if fitted.n_components_ > (most := len(fitted.x_scores_) - _LEFT):
+        raise ValueError(
+            f"{fitted.n_components_} pairs but only {len(fitted.x_scores_)} samples: at most {max(most, 0)} pairs can "
+            "be tested. Use a smaller n_components"
+        )
     with quiet():
         tables = PairTables.of(fitted, X, Y)
         check_folds(n_folds, tables.n_samples)
-        prepared = PreparedTables.of(tables, fitted, strata_of(strata, tables.n_samples))
+        prepared = PreparedTables.of(tables, fitted, strata_of(strata, tables.n_samples, axis_names(X)[0]))
         fits.left = n_permutations * fitted.n_components_
         held_out = held_out_correlations(tables, fitted, n_folds, seed, fits)
         found = []

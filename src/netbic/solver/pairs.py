@@ -22,6 +22,7 @@ import numpy as np
 
 from netbic.arrays import Floats
 from netbic.operators import Corrected, Cross, CrossOperator, DenseOperator, Table
+from netbic.penalties import DataDriven
 from netbic.solver.fallback import solve_sizes, with_rejected
 from netbic.solver.lengths import Lengths, Squares
 from netbic.solver.module_scale import before_graph, solve_with_graph
@@ -58,8 +59,11 @@ class CrossResidual(ABC):
         The cross-product.
     x, y : Table
         The tables.
+    has_norm : bool
+        Whether the squared norm of the operator is known, from which some penalties estimate the noise.
     """
 
+    has_norm: bool = True
     operator: Corrected
     x: Table
     y: Table
@@ -82,12 +86,12 @@ class OfLayers(CrossResidual):
 
     def __init__(self, x: Table, y: Table, exact: bool, formed: bool) -> None:
         self.x, self.y = x, y
-        bound = x.operator.squared_norm * y.operator.squared_norm
+        self.has_norm = formed
         if formed:
             matrix = CrossOperator(x, y).formed()
             self.operator = Corrected(DenseOperator(matrix), float(np.sum(matrix**2)))
-        else:
-            self.operator = Cross(x, y, bound)
+        else:  # of the norm, an upper bound is known (whitening has a norm of at most ridge^-1/2: it is a scale only)
+            self.operator = Cross(x, y, x.operator.squared_norm * y.operator.squared_norm)
         self._starts = Starts(self.operator, exact)
 
     def leading(self) -> Direction | None:
@@ -136,7 +140,8 @@ class OfSamples(CrossResidual):
         """Subtract d uv' from the cross-product."""
         module = pair.module
         self._starts.remove_pair(module.d, pair.x_scores, pair.y_scores)
-        self.operator = self.operator.less(module.d * module.u.full(), module.v.full(), self._starts.squared_norm)
+        left = max(self.operator.squared_norm - module.d**2, 0.0)  # exact, as d = u'X'Yv for unit vectors
+        self.operator = self.operator.less(module.d * module.u.full(), module.v.full(), left)
 
 
 def residual_of(x: Table, y: Table, exact: bool) -> CrossResidual:
@@ -180,6 +185,11 @@ class PairSearch:
         exact = settings.solver == "aisp" or all(axis.is_trivial for axis in self._axes)
         self._left = residual_of(x, y, exact)
         self._chooses = any(axis.penalty.chooses_size for axis in self._axes)
+        if not self._left.has_norm and any(isinstance(axis.penalty, DataDriven) for axis in self._axes):
+            raise ValueError(
+                f"the tables are too large ({x.shape[0]:,} samples, {x.shape[1]:,} and {y.shape[1]:,} features) for "
+                "penalties that choose sizes: give numbers of features instead"
+            )
 
     def __iter__(self) -> Iterator[Pair]:
         for number in range(MAX_MODULES):
