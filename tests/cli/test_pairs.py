@@ -379,3 +379,9 @@ def test_the_help_lists_main_options_and_the_readers_of_the_first_table():
 def _names(number):
     names = [str(option.name) for option in main.commands["pairs"].params]
     return [name for name in names if name.endswith(str(number))]
+
+
+def test_associations_of_pairs_are_refused_clearly(done, tables, tmp_path):
+    (tmp_path / "labels.tsv").write_text("sample\tgroup\ns0\ta\ns1\tb\n")
+    shown = run("associate", done, "--sample-info", tmp_path / "labels.tsv").output
+    assert "contains pairs of two tables, not modules of one: in Python, use" in shown
