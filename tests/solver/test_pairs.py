@@ -70,7 +70,7 @@ def test_starts_follow_the_subtraction_of_singular_pairs():
     u, d, v = np.linalg.svd(C)
     starts.remove_pair(d[0], X @ u[:, 0], Y @ v[0])
     assert starts.squared_norm == pytest.approx(np.sum(d[1:] ** 2))
-    subspace = starts._subspace.leading(lambda q: (starts._inside @ q, None), 1e-13, 1000)
+    subspace = starts._subspace.leading(lambda q: (starts._inside.product(q), None), 1e-13, 1000)
     assert np.sqrt(subspace[0]) == pytest.approx(d[1], rel=1e-9)
 
 

@@ -11,17 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
-import numpy as np
-import pandas as pd
 
 import netbic
-from netbic.arrays import Array
 from netbic.cli.checks import checked
 from netbic.cli.command import NETWORK, READING, Command, File, Finite, echo, reads_a_study, split_lists, take
 from netbic.cli.progress import Progress, Stage
 from netbic.cli.wording import counted, in_tables
 
 if TYPE_CHECKING:
+    from netbic.arrays import Array
     from netbic.selection import PairTests
     from netbic.storage import PairModel
     from netbic.study import TwoTables
@@ -321,7 +319,9 @@ def _tested(model: PairModel, tables: TwoTables, permutations: int, progress: Pr
 
 def _named(matrix: Any, samples: Array, features: Array) -> Any:
     """A dense matrix with names, by which networks are matched; a sparse one as it is."""
-    if not isinstance(matrix, np.ndarray):
+    import pandas as pd
+
+    if netbic.arrays.is_sparse(matrix):
         return matrix
     return pd.DataFrame(matrix, pd.Index(samples), pd.Index(features))
 

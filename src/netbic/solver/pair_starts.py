@@ -14,8 +14,10 @@ proportional to C'Cv = Y'KLs, and |C|^2 is the trace of S. Deflation changes S b
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import get_blas_funcs, get_lapack_funcs
 
 from netbic.arrays import Array, Floats
 from netbic.operators import Cross, Table
@@ -25,7 +27,6 @@ _EXACT_WORK = 2e8  # multiplications up to which these are made and solved in do
 _TOLERANCE, _EXACT_TOLERANCE = 1e-3, 1e-13
 _STEPS, _EXACT_STEPS = 40, 10_000
 _SUBSPACE = (20, 8)
-_RANK_ERROR = 1e-7  # relative to the largest eigenvalue of YY', in single precision
 
 
 class PairStarts:
@@ -43,70 +44,85 @@ class PairStarts:
         n = x.shape[0]
         self._exact = exact or n * n * (x.shape[1] + y.shape[1]) <= _EXACT_WORK
         dtype = np.float64 if self._exact else np.float32
-        self._gram = x.gram(dtype)
+        gram = x.gram(dtype)
         self._root = _square_root(y.gram(dtype))
-        self._inside = self._root.T @ self._gram @ self._root
-        first = np.random.default_rng(0).standard_normal((1, n)).astype(dtype)
+        self._gram, self._inside = _Symmetric(gram), _Symmetric(self._root.T @ gram @ self._root)
+        first = np.random.default_rng(0).standard_normal((1, self._root.shape[1])).astype(dtype)
         self._subspace = Subspace(first, *_SUBSPACE)
 
     @property
     def squared_norm(self) -> float:
         """The squared Frobenius norm of the current matrix."""
-        return max(float(np.trace(self._inside, dtype=np.float64)), 0.0)
+        return max(self._inside.trace, 0.0)
 
     def leading(self, cross: Cross) -> Direction | None:
         """The leading direction on the axis with fewer features; None if the matrix is zero."""
         if not self.squared_norm:
             return None
         effort = (_EXACT_TOLERANCE, _EXACT_STEPS) if self._exact else (_TOLERANCE, _STEPS)
-        square, vector, _ = self._subspace.leading(lambda q: (self._inside @ q, None), *effort)
+        square, vector, _ = self._subspace.leading(lambda q: (self._inside.product(q), None), *effort)
         if not square > 0:
             return None
         on_rows = cross.shape[0] <= cross.shape[1]
         samples = (self._root @ vector).astype(np.float64)  # proportional to Yv
         table = cross.x
         if not on_rows:
-            samples, table = (self._gram @ (self._root @ vector)).astype(np.float64), cross.y
+            samples, table = self._gram.product(self._root @ vector).astype(np.float64), cross.y
         direction = table.rmatvec(samples / np.linalg.norm(samples))
         length = float(np.linalg.norm(direction))
         return Direction(direction / length, on_rows, float(np.sqrt(square))) if length else None
 
     def remove_from_x(self, t: Floats) -> None:
         """Update for X -> X - tt'X, with a unit vector t of the samples."""
-        t = t.astype(self._gram.dtype)
-        image = self._gram @ t
+        t = t.astype(self._root.dtype)
+        image = self._gram.product(t)
         self._change(self._root.T @ t, self._root.T @ image, float(t @ image))
-        self._gram = _changed(self._gram, t, image - 0.5 * float(t @ image) * t)
+        self._gram.subtract(t, image - 0.5 * float(t @ image) * t)
 
     def remove_from_y(self, s: Floats) -> None:
         """Update for Y -> Y - ss'Y, with a unit vector s of the samples."""
-        s = s.astype(self._gram.dtype)
-        image = self._gram @ s
+        s = s.astype(self._root.dtype)
+        image = self._gram.product(s)
         self._change(self._root.T @ s, self._root.T @ image, float(s @ image))
         self._root = self._root - np.outer(s, s @ self._root)
 
     def remove_pair(self, d: float, x_scores: Floats, y_scores: Floats) -> None:
         """Update for C -> C - duv', given Xu and Yv."""
-        dtype = self._gram.dtype
+        dtype = self._root.dtype
         inside = np.linalg.lstsq(self._root, y_scores.astype(dtype), rcond=1e-6)[0]
         self._change(inside, d * (self._root.T @ x_scores.astype(dtype)), d * d)
 
     def _change(self, a: Array, b: Array, c: float) -> None:
         w = b - 0.5 * c * a
-        self._inside = _changed(self._inside, a, w)
+        self._inside.subtract(a, w)
         self._subspace.deflate(w, a)
 
 
-def _changed(matrix: Array, a: Array, w: Array) -> Array:
-    """The symmetric matrix minus wa' + aw'."""
-    step = np.outer(w, a)
-    changed: Array = matrix - step - step.T
-    return changed
+class _Symmetric:
+    """A symmetric matrix that is changed in place; of its entries, BLAS uses the upper triangle."""
+
+    def __init__(self, entries: Array) -> None:
+        self._entries = np.asfortranarray(entries)
+        self._symv, self._syr2 = get_blas_funcs(("symv", "syr2"), (self._entries,))
+
+    @property
+    def trace(self) -> float:
+        """The sum of the diagonal entries."""
+        return float(np.trace(self._entries, dtype=np.float64))
+
+    def product(self, vector: Array) -> Array:
+        """The product with a vector."""
+        return np.asarray(self._symv(1.0, self._entries, vector))
+
+    def subtract(self, a: Array, w: Array) -> None:
+        """Subtract wa' + aw'."""
+        self._entries = self._syr2(-1.0, w, a, a=self._entries, overwrite_a=True)
 
 
 def _square_root(gram: Array) -> Array:
-    """A matrix L with LL' = gram, whose negligible eigenvalues are left out."""
-    values, vectors = eigh(gram, check_finite=False, driver="evd")
-    values = np.where(values > max(_RANK_ERROR * values[-1], 0.0) if values.size else False, values, 0.0)
-    root: Array = vectors * np.sqrt(values)
+    """A matrix L of full column rank with LL' = gram, by Cholesky decomposition with pivots."""
+    pstrf: Any = get_lapack_funcs("pstrf", (gram,))
+    lower, pivots, rank, _ = pstrf(gram, lower=True)  # the rank is that up to rounding errors
+    root = np.empty((len(gram), rank), dtype=gram.dtype)
+    root[pivots - 1] = np.tril(lower)[:, :rank]
     return root
