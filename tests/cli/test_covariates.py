@@ -74,7 +74,7 @@ PROBLEMS = {
     "no such column": (
         ("--covariates", "plaet"),
         "samples.tsv",
-        "the sample table has no column 'plaet' (--covariates): it has plate, ...",
+        "the sample table has no column 'plaet' (--covariates): it has plate, batch, age, note (did you mean plate?)",
     ),
     "missing label": (
         ("--covariates", "note"),
@@ -252,3 +252,16 @@ def test_studies_of_a_sample_table(tmp_path):
     unknown = run("fit", *given, "--studies", "nope", *options, "--force")
     assert unknown.exit_code == 1
     assert "no column 'nope'" in unknown.output
+
+
+def test_problems_with_studies_are_told_before_anything_about_them(files, tmp_path):
+    table = pd.read_csv(files / "samples.tsv", sep="\t")
+    table.loc[:23, "batch"] = None
+    table.to_csv(files / "unlabelled.tsv", sep="\t", index=False)
+    done = fit(files, tmp_path / "out", "--studies", "batch", table="unlabelled.tsv")
+    assert done.exit_code == 1
+    assert "studies has no label for 24 samples ('s0', 's1', 's2' and 21 more)" in done.output
+    assert "nan" not in done.output
+    assert "each centred" not in done.output
+    done = fit(files, tmp_path / "out", "--studies", "bacth")
+    assert "no column 'bacth' (--studies): it has batch, age, plate, note (did you mean batch?)" in done.output
