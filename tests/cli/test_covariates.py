@@ -265,3 +265,28 @@ def test_problems_with_studies_are_told_before_anything_about_them(files, tmp_pa
     assert "each centred" not in done.output
     done = fit(files, tmp_path / "out", "--studies", "bacth")
     assert "no column 'bacth' (--studies): it has batch, age, plate, note (did you mean batch?)" in done.output
+
+
+def test_labels_of_whole_studies_are_not_tested(tmp_path):
+    simulated = netbic.simulate.studies((40, 60, 80), 300, lives=((0, 1, 2), (1, 2), (0,)), random_state=0)
+    simulated.X.T.rename_axis("gene").to_csv(tmp_path / "x.tsv", sep="\t")
+    generator, labels = np.random.default_rng(0), simulated.studies
+    table = pd.DataFrame({"sample": simulated.X.index, "cohort": labels, "platform": labels == "study_2"})
+    table["pam50"] = np.where(labels == "study_1", generator.choice(list("abcdefghi"), len(labels)), None)
+    table["age"] = generator.normal(60, 9, len(labels)).round(2)
+    table.to_csv(tmp_path / "samples.tsv", sep="\t", index=False)
+    given = [tmp_path / "x.tsv", "--sample-info", tmp_path / "samples.tsv"]
+    options = ["--modules", 2, "--genes", 50, "--no-report", "--no-verdict", "--studies", "cohort", "--force"]
+    fitted = run_successfully("fit", *given, *options, "--out", tmp_path / "out").output
+    again = run_successfully("associate", tmp_path / "out", *given[1:]).output
+    reason = "left out (the same in all samples of each study, and each study is centred)"
+    for lines in (fitted, again):
+        assert f"cohort: {reason}" in lines
+        assert f"platform: {reason}" in lines
+        assert "same in all samples of one" not in lines
+        assert "cohort: no" not in lines
+    found = netbic.io.read_table(tmp_path / "out" / "associations.tsv")
+    assert set(found["variable"]) == {"pam50", "age"}
+    asked = run_successfully("fit", *given, *options, "--variables", "cohort,age", "--out", tmp_path / "out").output
+    assert "cohort: categorical" in asked
+    assert set(netbic.io.read_table(tmp_path / "out" / "associations.tsv")["variable"]) == {"cohort", "age"}

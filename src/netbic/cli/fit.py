@@ -316,7 +316,7 @@ def fit(expression: str, graph: str | None, gene_sets: str | None, **options: An
     study = netbic.io.open_study(expression, graph, **reading, **lazy)
     for line in map(in_terms_of_command, study.alignment.lines()):
         echo(line, output.silent)
-    samples = open_sample_table(comparing, expression, study.names[0], output.silent)
+    samples = open_sample_table(comparing, expression, study.names[0], output.silent, modelling.studies)
     units = None if samples is None else samples.units(study.names[0])
     inputs |= {} if samples is None else samples.recorded()
     study = checked(study, scaled=modelling.zscore, silent=output.silent)
