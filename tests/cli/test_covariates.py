@@ -1,6 +1,7 @@
 """netbic fit --covariates removes columns of the sample table; netbic score asks for them again."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -234,15 +235,22 @@ def test_studies_of_a_sample_table(tmp_path):
     table = pd.DataFrame({"sample": simulated.X.index, "cohort": simulated.studies})
     table.to_csv(tmp_path / "samples.tsv", sep="\t", index=False)
     given = [tmp_path / "x.tsv", "--sample-info", tmp_path / "samples.tsv"]
-    options = ["--modules", 3, "--genes", 50, "--zscore", "--no-report", "--out", tmp_path / "out"]
+    options = ["--modules", 4, "--genes", 50, "--zscore", "--verdict", "--out", tmp_path / "out"]
     lines = run_successfully("fit", *given, "--studies", "cohort", *options).output
     assert "3 studies (study_1: 40, study_2: 60, study_3: 80)" in lines
     assert "shared by 3 of 3 studies" in lines
     summary = netbic.io.read_table(tmp_path / "out" / "summary.tsv")
     model = netbic.load(tmp_path / "out")
-    expected = netbic.SparseGraphSVD(3, n_columns=50, scale=True).fit(simulated.X, studies=simulated.studies)
+    expected = netbic.SparseGraphSVD(4, n_columns=50, scale=True).fit(simulated.X, studies=simulated.studies)
     np.testing.assert_allclose(model.components_, expected.components_, atol=1e-9)
     assert summary["studies"].tolist() == netbic.io.summary_table(expected)["studies"].tolist()
+    written = netbic.io.read_table(tmp_path / "out" / "studies.tsv")
+    pd.testing.assert_frame_equal(written, expected.studies_, check_dtype=False)
+    assert (summary["verdict"] == "doubtful").tolist() == [False, False, False, True]
+    page = (tmp_path / "out" / "report.html").read_text()
+    cards = re.findall(r'<p class="studies"><b>Studies</b> <bdi>(.*?)</bdi>', page)
+    assert cards == summary["studies"].tolist()[:3]
+    assert "studies.tsv" in json.loads((tmp_path / "out" / "run.json").read_text())["files"]
     run_successfully("score", tmp_path / "out", *given, "--out", tmp_path / "scores.tsv")
     scores = netbic.io.read_table(tmp_path / "scores.tsv").iloc[:, 1:].to_numpy()
     np.testing.assert_allclose(scores, expected.transform(simulated.X, studies=simulated.studies), atol=1e-6)

@@ -297,6 +297,7 @@ def fit(expression: str, graph: str | None, gene_sets: str | None, **options: An
     DIR/summary.tsv      one row per module, with its verdict and diagnostics
     DIR/samples.tsv      score and group (up, down) of each sample in each module
     DIR/verdicts.tsv     verdict on each module, with its reasons
+    DIR/studies.tsv      strength of each module in each study (with --studies)
     DIR/edges.tsv        tests for edges inside the modules
     DIR/gene_sets.tsv    enriched gene sets (with --gene-sets)
     DIR/associations.tsv labels, numbers, survival (with --sample-info)
