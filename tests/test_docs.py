@@ -134,7 +134,8 @@ def test_the_smoothing_example_runs():
     assert scope["model"].smoothing_ == 0.7
 
 
-def test_the_studies_page_runs(capsys):
+def test_the_studies_page_runs(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     text = (ROOT / "docs" / "studies.md").read_text()
     code, scope = re.findall(r"```python\n(.*?)```", text, re.DOTALL), {}
     for block in code:
@@ -145,6 +146,10 @@ def test_the_studies_page_runs(capsys):
     assert "module 1: replicated in 3 of 3 studies left out" in output
     assert scope["stacked"].summary in output
     np.testing.assert_allclose(scope["same"].components_, scope["model"].components_)
+    (command,) = re.findall(r"^netbic (fit .*--studies.*)$", text, re.MULTILINE)
+    done = run(*shlex.split(command), "--modules", 3, "--genes", 50, "--no-report")
+    assert done.exit_code == 0, done.output
+    np.testing.assert_allclose(netbic.load("modules").components_, scope["model"].components_, atol=1e-9)
 
 
 NUTRIMOUSE, SIGNIFICANCE = "## Nutrimouse", "## How significance is judged"
