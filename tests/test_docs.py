@@ -228,3 +228,7 @@ def test_the_page_about_groups_shows_what_its_example_prints(capsys):
     page = (ROOT / "docs/groups.md").read_text()
     exec(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1], {})
     assert capsys.readouterr().out.splitlines() == re.search(r"```text\n(.*?)```", page, re.DOTALL)[1].splitlines()
+
+
+def test_the_page_about_signed_graphs_shows_what_its_examples_print():
+    assert run_page((ROOT / "docs/signed-graphs.md").read_text()) == 2
