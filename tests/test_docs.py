@@ -134,7 +134,8 @@ def test_the_smoothing_example_runs():
     assert scope["model"].smoothing_ == 0.7
 
 
-def test_the_studies_page_runs(capsys):
+def test_the_studies_page_runs(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     text = (ROOT / "docs" / "studies.md").read_text()
     code, scope = re.findall(r"```python\n(.*?)```", text, re.DOTALL), {}
     for block in code:
@@ -145,6 +146,10 @@ def test_the_studies_page_runs(capsys):
     assert "module 1: replicated in 3 of 3 studies left out" in output
     assert scope["stacked"].summary in output
     np.testing.assert_allclose(scope["same"].components_, scope["model"].components_)
+    (command,) = re.findall(r"^netbic (fit .*--studies.*)$", text, re.MULTILINE)
+    done = run(*shlex.split(command), "--modules", 3, "--genes", 50, "--no-report")
+    assert done.exit_code == 0, done.output
+    np.testing.assert_allclose(netbic.load("modules").components_, scope["model"].components_, atol=1e-9)
 
 
 NUTRIMOUSE, SIGNIFICANCE = "## Nutrimouse", "## How significance is judged"
@@ -219,7 +224,20 @@ def test_the_comparison_with_labels_runs(tmp_path, monkeypatch, capsys):
     assert "planted" in capsys.readouterr().out
 
 
-def test_the_page_about_groups_shows_what_its_example_prints(capsys):
-    page = (ROOT / "docs/groups.md").read_text()
-    exec(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1], {})
+def test_the_page_about_groups_shows_what_its_examples_print(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page, scope = (ROOT / "docs/groups.md").read_text(), {}
+    first, of_a_file = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    exec(first, scope)
     assert capsys.readouterr().out.splitlines() == re.search(r"```text\n(.*?)```", page, re.DOTALL)[1].splitlines()
+    unfiltered = netbic.SparseGraphSVD(1, column_penalty=netbic.GroupL0(scope["sets"], k=2)).fit(scope["X"])
+    assert unfiltered.groups_["size"].tolist() == [200, 200]
+    lines = [["GO:" + name.split()[1], name, *members] for name, members in scope["similar"].items()]
+    lines.append(["GO:99", "all genes", *scope["genes"]])
+    Path("sets.gmt").write_text("".join("\t".join(line) + "\n" for line in lines))
+    exec(of_a_file, scope)
+    assert scope["named"][["group", "name"]].to_numpy().tolist() == [["GO:8", "pathway 8"], ["GO:3", "pathway 3"]]
+
+
+def test_the_page_about_signed_graphs_shows_what_its_examples_print():
+    assert run_page((ROOT / "docs/signed-graphs.md").read_text()) == 2

@@ -1,6 +1,7 @@
 """netbic fit --covariates removes columns of the sample table; netbic score asks for them again."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -74,7 +75,7 @@ PROBLEMS = {
     "no such column": (
         ("--covariates", "plaet"),
         "samples.tsv",
-        "the sample table has no column 'plaet' (--covariates): it has plate, ...",
+        "the sample table has no column 'plaet' (--covariates): it has plate, batch, age, note (did you mean plate?)",
     ),
     "missing label": (
         ("--covariates", "note"),
@@ -234,15 +235,22 @@ def test_studies_of_a_sample_table(tmp_path):
     table = pd.DataFrame({"sample": simulated.X.index, "cohort": simulated.studies})
     table.to_csv(tmp_path / "samples.tsv", sep="\t", index=False)
     given = [tmp_path / "x.tsv", "--sample-info", tmp_path / "samples.tsv"]
-    options = ["--modules", 3, "--genes", 50, "--zscore", "--no-report", "--out", tmp_path / "out"]
+    options = ["--modules", 4, "--genes", 50, "--zscore", "--verdict", "--out", tmp_path / "out"]
     lines = run_successfully("fit", *given, "--studies", "cohort", *options).output
     assert "3 studies (study_1: 40, study_2: 60, study_3: 80)" in lines
     assert "shared by 3 of 3 studies" in lines
     summary = netbic.io.read_table(tmp_path / "out" / "summary.tsv")
     model = netbic.load(tmp_path / "out")
-    expected = netbic.SparseGraphSVD(3, n_columns=50, scale=True).fit(simulated.X, studies=simulated.studies)
+    expected = netbic.SparseGraphSVD(4, n_columns=50, scale=True).fit(simulated.X, studies=simulated.studies)
     np.testing.assert_allclose(model.components_, expected.components_, atol=1e-9)
     assert summary["studies"].tolist() == netbic.io.summary_table(expected)["studies"].tolist()
+    written = netbic.io.read_table(tmp_path / "out" / "studies.tsv")
+    pd.testing.assert_frame_equal(written, expected.studies_, check_dtype=False)
+    assert (summary["verdict"] == "doubtful").tolist() == [False, False, False, True]
+    page = (tmp_path / "out" / "report.html").read_text()
+    cards = re.findall(r'<p class="studies"><b>Studies</b> <bdi>(.*?)</bdi>', page)
+    assert cards == summary["studies"].tolist()[:3]
+    assert "studies.tsv" in json.loads((tmp_path / "out" / "run.json").read_text())["files"]
     run_successfully("score", tmp_path / "out", *given, "--out", tmp_path / "scores.tsv")
     scores = netbic.io.read_table(tmp_path / "scores.tsv").iloc[:, 1:].to_numpy()
     np.testing.assert_allclose(scores, expected.transform(simulated.X, studies=simulated.studies), atol=1e-6)
@@ -252,3 +260,41 @@ def test_studies_of_a_sample_table(tmp_path):
     unknown = run("fit", *given, "--studies", "nope", *options, "--force")
     assert unknown.exit_code == 1
     assert "no column 'nope'" in unknown.output
+
+
+def test_problems_with_studies_are_told_before_anything_about_them(files, tmp_path):
+    table = pd.read_csv(files / "samples.tsv", sep="\t")
+    table.loc[:23, "batch"] = None
+    table.to_csv(files / "unlabelled.tsv", sep="\t", index=False)
+    done = fit(files, tmp_path / "out", "--studies", "batch", table="unlabelled.tsv")
+    assert done.exit_code == 1
+    assert "studies has no label for 24 samples ('s0', 's1', 's2' and 21 more)" in done.output
+    assert "nan" not in done.output
+    assert "each centred" not in done.output
+    done = fit(files, tmp_path / "out", "--studies", "bacth")
+    assert "no column 'bacth' (--studies): it has batch, age, plate, note (did you mean batch?)" in done.output
+
+
+def test_labels_of_whole_studies_are_not_tested(tmp_path):
+    simulated = netbic.simulate.studies((40, 60, 80), 300, lives=((0, 1, 2), (1, 2), (0,)), random_state=0)
+    simulated.X.T.rename_axis("gene").to_csv(tmp_path / "x.tsv", sep="\t")
+    generator, labels = np.random.default_rng(0), simulated.studies
+    table = pd.DataFrame({"sample": simulated.X.index, "cohort": labels, "platform": labels == "study_2"})
+    table["pam50"] = np.where(labels == "study_1", generator.choice(list("abcdefghi"), len(labels)), None)
+    table["age"] = generator.normal(60, 9, len(labels)).round(2)
+    table.to_csv(tmp_path / "samples.tsv", sep="\t", index=False)
+    given = [tmp_path / "x.tsv", "--sample-info", tmp_path / "samples.tsv"]
+    options = ["--modules", 2, "--genes", 50, "--no-report", "--no-verdict", "--studies", "cohort", "--force"]
+    fitted = run_successfully("fit", *given, *options, "--out", tmp_path / "out").output
+    again = run_successfully("associate", tmp_path / "out", *given[1:]).output
+    reason = "left out (the same in all samples of each study, and each study is centred)"
+    for lines in (fitted, again):
+        assert f"cohort: {reason}" in lines
+        assert f"platform: {reason}" in lines
+        assert "same in all samples of one" not in lines
+        assert "cohort: no" not in lines
+    found = netbic.io.read_table(tmp_path / "out" / "associations.tsv")
+    assert set(found["variable"]) == {"pam50", "age"}
+    asked = run_successfully("fit", *given, *options, "--variables", "cohort,age", "--out", tmp_path / "out").output
+    assert "cohort: categorical" in asked
+    assert set(netbic.io.read_table(tmp_path / "out" / "associations.tsv")["variable"]) == {"cohort", "age"}

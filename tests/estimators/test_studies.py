@@ -324,3 +324,18 @@ def test_bad_dicts_of_studies(simulated):
         netbic.SparseGraphSVD().fit({"one": one})
     with pytest.raises(netbic.InputError, match="omit it"):
         netbic.SparseGraphSVD().fit({"one": one, "other": other}, studies=labels)
+
+
+def test_studies_in_another_form_are_refused_with_a_remedy(simulated):
+    parts = {name: simulated.X[simulated.studies == name] for name in simulated.names}
+    model = netbic.SparseGraphSVD(1, n_columns=20).fit(parts)
+    for function in (verdicts, netbic.leave_one_study_out):
+        with pytest.raises(netbic.InputError, match=r"X is a dict of studies.*give netbic.stack_studies\(X\).X"):
+            function(model, parts)
+    for given in (list(parts.values()), simulated.X):
+        kind = type(given).__name__
+        with pytest.raises(netbic.InputError, match=rf"studies are given as a {kind}: give a dict of their names"):
+            netbic.stack_studies(given)
+    turned = {name: part.T for name, part in parts.items()}
+    with pytest.raises(netbic.InputError, match=r"no gene is in all 3 studies .*: are genes in rows\? Use X.T"):
+        netbic.stack_studies(turned)

@@ -414,3 +414,15 @@ def test_a_column_of_signs():
         Graph.from_edges(edges.assign(sign=["+", "-", "binds", "+"]))
     with pytest.raises(ValueError, match="a column `sign` and negative weights"):
         Graph.from_edges(edges.assign(sign="+", weight=[1, 1, 1, -1]))
+
+
+def test_a_third_column_of_signs_is_not_read_as_weights():
+    edges = pd.DataFrame({"gene_a": list("abc"), "gene_b": list("bcd"), "sign": [1, -1, -1]})
+    expected = Graph.from_edges(edges.set_axis(["source", "target", "sign"], axis=1))
+    for graph in (Graph.from_edges(edges), Graph.of(edges)):
+        assert graph.edges()[2].tolist() == [1, -1, -1]
+        assert (graph.weights.toarray() == expected.weights.toarray()).all()
+    X = pd.DataFrame(np.random.default_rng(0).standard_normal((20, 4)), columns=list("abcd"))
+    fits = [SparseGraphSVD(1, n_columns=3, column_graph=graph).fit(X) for graph in (edges, expected)]
+    assert (fits[0].components_ == fits[1].components_).all()
+    assert fits[0].graphs_["columns"].n_inhibiting == 2

@@ -214,7 +214,9 @@ def associate_scores(
     if by is not None:
         averages = Averages.of(described, listed_names(by), [*listed_names(variables), *covariates, *_flat(survival)])
         scores, groups, described = averages.mean(scores), None, averages.table
-    chosen = read_variables(described, variables=variables, types=types, survival=survival, adjust=adjust)
+    studies = None if removed is None else removed.studies_of(described.index)
+    options: dict[str, Any] = {"variables": variables, "types": types, "survival": survival, "adjust": adjust}
+    chosen = read_variables(described, **options, studies=studies)
     tested = [variable for variable in chosen if variable.kind != LEFT_OUT and variable.name not in covariates]
     design = design_of([variable for variable in chosen if variable.name in covariates])
     rows = _all_tests(scores, groups, tested, design)

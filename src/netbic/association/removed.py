@@ -8,22 +8,33 @@ from typing import Any, Final, NamedTuple
 import pandas as pd
 
 from netbic.association.headlines import LEVEL
-from netbic.estimators import SparseGraphSVD
+from netbic.estimators import SparseGraphSVD, names_of
 
 _SMALL: Final = 0.05  # share of the degrees of freedom whose loss hardly changes a p-value: 0.05 becomes 0.056
 
 
 class Removed(NamedTuple):
-    """Covariates that were removed from the data of a fit, and how many degrees of freedom they took."""
+    """Covariates that were removed from the data of a fit, how many degrees of freedom they took, and its studies."""
 
     names: tuple[str, ...]
     freedom: int
+    studies: pd.Series[Any] | None = None  # of each sample of the fit, if each study was centred
 
     @classmethod
     def of(cls, model: SparseGraphSVD) -> Removed | None:
         """Those of a model; None if it was fitted without covariates."""
         coding = model.covariate_coding_
-        return None if coding is None else cls(tuple(str(one.name) for one in coding.covariates), len(coding.kept))
+        if coding is None:
+            return None
+        labels = model.study_labels_
+        studies = None if labels is None else pd.Series(labels, index=pd.Index(names_of(model, "rows")))
+        return cls(tuple(str(one.name) for one in coding.covariates), len(coding.kept), studies)
+
+    def studies_of(self, samples: pd.Index) -> pd.Series[Any] | None:
+        """The study of each sample; None if there is one study, or some samples were not in the fit."""
+        if self.studies is None or not samples.isin(self.studies.index).all():
+            return None
+        return self.studies[~self.studies.index.duplicated()].reindex(samples)
 
     def adjustment(
         self, adjust: Sequence[str], variables: Sequence[str] | None, columns: Sequence[Any], n_samples: int

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from netbic.arrays import Floats
 from netbic.association.variables import LEFT_OUT, Types, Variable, as_type, check_known, guess, survival_times
 from netbic.errors import InputError, shown
 
+_BETWEEN: Final = "the same in all samples of each study, and each study is centred"
 Survival = tuple[str, str] | Sequence[tuple[str, str]]
 
 
@@ -22,8 +24,12 @@ def read_variables(
     types: Types | None = None,
     survival: Survival | None = None,
     adjust: str | Iterable[str] | None = None,
+    studies: pd.Series[Any] | None = None,
 ) -> list[Variable]:
     """The columns of a sample table with their types; an error if one that was asked for cannot be used.
+
+    If each study was centred, `studies` are the studies of the rows: columns with one value in each study, such as the
+    name of the study, are left out unless they were asked for.
 
     Examples
     --------
@@ -43,6 +49,8 @@ def read_variables(
     listed = [name for name in (table.columns if asked is None else asked) if name not in of_survival]
     uses = dict.fromkeys([*types, *(asked or ())], "tested") | dict.fromkeys(covariates, "adjusted for")
     found = [_variable(table, name, types, uses.get(name)) for name in dict.fromkeys([*listed, *covariates])]
+    if studies is not None:
+        found = [each if each.name in uses else _within_studies(each, studies) for each in found]
     found += [survival_times(table, *pair) for pair in pairs]
     return found
 
@@ -86,6 +94,13 @@ def _variable(table: pd.DataFrame, name: str, types: dict[str, Any], use: str | 
         remedy = "or leave it out" if "write it" in found.reason else remedy
         raise InputError(f"{shown(name)} cannot be {use}: {found.reason}; {remedy}", ["types"])
     return found
+
+
+def _within_studies(variable: Variable, studies: pd.Series[Any]) -> Variable:
+    """The variable; left out if it has one value in each study."""
+    if variable.kind == LEFT_OUT or pd.Series(variable.values).groupby(studies.to_numpy()).nunique().gt(1).any():
+        return variable
+    return replace(variable, kind=LEFT_OUT, reason=_BETWEEN, levels=())
 
 
 def design_of(covariates: list[Variable]) -> Floats | None:

@@ -22,6 +22,7 @@ _FEWEST = 3  # samples with a value
 _DATE = "a date or duration: write it as a number, such as days since the first one"
 _CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(\D|$)")
+_LISTED = 8  # columns of a sample table in an error
 Types = Mapping[str, "str | Sequence[object]"]
 
 
@@ -282,14 +283,15 @@ def without_controls(text: str) -> str:
 
 
 def check_known(names: Iterable[str], known: Iterable[object], parameter: str) -> None:
-    """Raise if a name is not that of a column, with the most similar ones."""
+    """Raise if a name is not that of a column; the error lists columns, the most similar ones first."""
     columns = [str(name) for name in known]
     for name in names:
         if name not in columns:
             lowered = {column.lower(): column for column in columns}
-            close = [lowered[each] for each in get_close_matches(name.lower(), lowered, 3, 0.6)] or columns[:8]
-            more = ", ..." if len(columns) > len(close) else ""
+            close = [lowered[each] for each in get_close_matches(name.lower(), lowered, 3, 0.6)]
+            listed = list(dict.fromkeys([*close, *columns]))[:_LISTED]
+            it_has = ", ".join([*listed, *["..."] * (len(columns) > len(listed))])
+            meant = f" (did you mean {close[0]}?)" if close else ""
             raise InputError(
-                f"the sample table has no column {shown(name)} (`{parameter}`): it has {', '.join(close)}{more}",
-                [parameter],
+                f"the sample table has no column {shown(name)} (`{parameter}`): it has {it_has}{meant}", [parameter]
             )

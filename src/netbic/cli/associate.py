@@ -232,7 +232,9 @@ class SampleTable:
         yield from written_lines(found, out)
 
 
-def open_sample_table(chosen: AssociationOptions, expression: str, samples: Any, silent: bool) -> SampleTable | None:
+def open_sample_table(
+    chosen: AssociationOptions, expression: str, samples: Any, silent: bool, studies: str | None = None
+) -> SampleTable | None:
     """The table that was given, or the obs of the expression file; None if there is neither.
 
     How it was matched is printed. A table that was asked for and cannot be used is an error; obs is then not used.
@@ -243,7 +245,7 @@ def open_sample_table(chosen: AssociationOptions, expression: str, samples: Any,
     if path is None:
         return None
     try:
-        return SampleTable(_described(chosen, path, samples, silent), chosen, path)
+        return SampleTable(_described(chosen, path, samples, silent, studies), chosen, path)
     except netbic.InputError as problem:
         if chosen.sample_info is not None or any(keywords.values()):
             raise
@@ -252,8 +254,8 @@ def open_sample_table(chosen: AssociationOptions, expression: str, samples: Any,
         return None
 
 
-def _described(chosen: AssociationOptions, path: str, samples: Any, silent: bool) -> pd.DataFrame:
-    """The table, after a test that it can be used; what is in it is printed."""
+def _described(chosen: AssociationOptions, path: str, samples: Any, silent: bool, studies: str | None) -> pd.DataFrame:
+    """The table, after a test that it can be used; what is in it is printed. `studies` is its column of studies."""
     import pandas as pd
 
     table, keywords = chosen.read(path), chosen.keywords()
@@ -262,7 +264,7 @@ def _described(chosen: AssociationOptions, path: str, samples: Any, silent: bool
     if by is not None:
         needed = [keywords["variables"] or [], keywords["adjust"], *(keywords["survival"] or [])]
         own = netbic.association.Averages.of(own, by, [name for names in needed for name in names]).table
-    variables = netbic.association.read_variables(own, **keywords)
+    variables = netbic.association.read_variables(own, **keywords, studies=own.get(studies))
     for line in [
         *missing_lines(table),
         *match.lines(),

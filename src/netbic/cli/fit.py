@@ -297,6 +297,7 @@ def fit(expression: str, graph: str | None, gene_sets: str | None, **options: An
     DIR/summary.tsv      one row per module, with its verdict and diagnostics
     DIR/samples.tsv      score and group (up, down) of each sample in each module
     DIR/verdicts.tsv     verdict on each module, with its reasons
+    DIR/studies.tsv      strength of each module in each study (with --studies)
     DIR/edges.tsv        tests for edges inside the modules
     DIR/gene_sets.tsv    enriched gene sets (with --gene-sets)
     DIR/associations.tsv labels, numbers, survival (with --sample-info)
@@ -316,7 +317,7 @@ def fit(expression: str, graph: str | None, gene_sets: str | None, **options: An
     study = netbic.io.open_study(expression, graph, **reading, **lazy)
     for line in map(in_terms_of_command, study.alignment.lines()):
         echo(line, output.silent)
-    samples = open_sample_table(comparing, expression, study.names[0], output.silent)
+    samples = open_sample_table(comparing, expression, study.names[0], output.silent, modelling.studies)
     units = None if samples is None else samples.units(study.names[0])
     inputs |= {} if samples is None else samples.recorded()
     study = checked(study, scaled=modelling.zscore, silent=output.silent)

@@ -68,6 +68,11 @@ def stack_studies(studies: Mapping[str, Any]) -> StackedStudies:
     >>> print(stacked.summary)
     2 studies with 4 samples and 1 genes in common (one: 2 x 2, other: 2 x 2).
     """
+    if not isinstance(studies, Mapping) or kind_of(studies) != "other":  # a sparse matrix may be a mapping, too
+        raise InputError(
+            f"studies are given as a {type(studies).__name__}: give a dict of their names and matrices, such as "
+            '{"one": X_one, "other": X_other}'
+        )
     if len(studies) < 2:
         raise InputError(f"{len(studies)} study is given: at least two are needed, or give its matrix to `fit`")
     for name, X in studies.items():
@@ -98,9 +103,18 @@ def _by_name(studies: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     common = first[np.logical_and.reduce([first.isin(X.columns) for X in studies.values()])]
     if not len(common):
         examples = ", ".join(f"{shown(str(name))}: {shown(str(X.columns[0]))}" for name, X in studies.items())
-        raise InputError(f"no gene is in all {len(studies)} studies ({examples}, ...): use the same names of genes")
+        remedy = "are genes in rows? Use X.T" if _share_rows(studies) else "use the same names of genes"
+        raise InputError(f"no gene is in all {len(studies)} studies ({examples}, ...): {remedy}")
     stacked = pd.concat([X[common] for X in studies.values()])
     return stacked.set_axis(_sample_names(studies), axis=0)
+
+
+def _share_rows(studies: Mapping[str, pd.DataFrame]) -> bool:
+    """Whether all studies have a row of the same name, which rows that are numbered do not have."""
+    if any(names_of_index(X.index) is None for X in studies.values()):
+        return False
+    first, *others = studies.values()
+    return bool(np.logical_and.reduce([first.index.isin(X.index) for X in others]).any())
 
 
 def _sample_names(studies: Mapping[str, pd.DataFrame]) -> Any:

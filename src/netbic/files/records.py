@@ -34,7 +34,7 @@ ADDED_FILES: Final = (
     "membership.tsv",
 )
 RUN_FILES: Final = (
-    *("modules.tsv", "summary.tsv", "alignment.json", "auto.json"),
+    *("modules.tsv", "summary.tsv", "alignment.json", "auto.json", "studies.tsv"),
     *ADDED_FILES,
     *(f"model/{name}" for name in ("model.json", *MODEL_FILES)),
 )

@@ -147,7 +147,7 @@ def numeric(weights: pd.Series[Any]) -> Floats:
 
 
 def edge_columns(edges: pd.DataFrame) -> tuple[Hashable, Hashable, Hashable | None]:
-    """Which columns of an edge table hold the two ends and, if any does, the weight."""
+    """Which columns of an edge table hold the two ends and, if any does, the weight: never the column `sign`."""
     if edges.shape[1] < 2:
         raise ValueError(f"an edge table needs two columns (source, target), this one has {edges.shape[1]}")
     columns = list(edges.columns)
@@ -155,7 +155,8 @@ def edge_columns(edges: pd.DataFrame) -> tuple[Hashable, Hashable, Hashable | No
     source, target = ("source", "target") if named else (columns[0], columns[1])
     if "weight" in columns:
         return source, target, "weight"
-    numeric_third = len(columns) == 3 and not named and pd.api.types.is_numeric_dtype(edges[columns[2]])
+    third = len(columns) == 3 and not named and columns[2] != "sign"
+    numeric_third = third and pd.api.types.is_numeric_dtype(edges[columns[2]])
     return source, target, columns[2] if numeric_third else None
 
 

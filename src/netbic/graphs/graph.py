@@ -104,9 +104,9 @@ class Graph:
         ----------
         edges : DataFrame
             Columns `source` and `target` (otherwise the first two) and, if present, `weight` (or a numeric third of
-            exactly three columns). Repeated and reversed edges count once, with the largest weight. A column `sign`
-            tells which edges activate and which inhibit: 1 and -1, + and -, or words such as activation and inhibition;
-            edges whose sign is not known (0, missing, unknown) are dropped.
+            exactly three columns, unless it is `sign`). Repeated and reversed edges count once, with the largest
+            weight. A column `sign` tells which edges activate and which inhibit: 1 and -1, + and -, or words such as
+            activation and inhibition; edges whose sign is not known (0, missing, unknown) are dropped.
         nodes : sequence, optional
             All node names, isolated ones included, in the wanted order. Default: the names that occur, sorted.
         signed : bool

@@ -103,6 +103,12 @@ class ModulePage:
         shown = self.name.endswith(", ".join(self.genes.names[:_IN_NAMES]))
         return [] if shown else self.genes.names[:_LEADING]
 
+    @property
+    def studies(self) -> str:
+        """In which studies it lives; "" for one study, and for a doubtful module, which may be noise."""
+        is_doubtful = self.verdict is not None and self.verdict.kind == "doubtful"
+        return "" if is_doubtful else str(self.summary.get("studies", ""))
+
     def side_of(self, term: Row) -> str:
         """The side of at least 80 % of the genes that a gene set has in the module, otherwise "up and down"."""
         own = self.genes.weights[np.isin(self.genes.names, str(term["genes"]).split(", "))]

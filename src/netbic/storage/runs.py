@@ -169,6 +169,8 @@ class Run:
         files.write_table(staged / "modules.tsv", modules_table(model))
         files.write_table(staged / "summary.tsv", summary_with(model, further))
         files.write_json(staged / "alignment.json", alignment)
+        if model.studies_ is not None:
+            files.write_table(staged / "studies.tsv", model.studies_)
         if self.chosen is not None:
             files.write_json(staged / _CHOSEN, self.chosen)
         save_state(state_of(model), staged / "model")
