@@ -115,6 +115,20 @@ def test_saved_modules_keep_their_gap():
     assert np.isnan(module_from(arrays).optimality_gap)
 
 
+@pytest.mark.parametrize("shape", [(30, 25), (25, 30)])
+def test_the_optimum_is_never_below_the_module_of_the_model(shape):
+    for seed in range(5):
+        noise = np.random.default_rng(seed).standard_normal(shape)
+        model = SparseGraphSVD(1, n_rows=5, n_columns=5, n_init=30, random_state=0).fit(noise)
+        found = optimality(model, noise, exact=True, max_nodes=1)
+        assert found.table["optimum"][0] >= found.table["objective"][0] * (1 - 1e-12)
+        (best,) = found.optima
+        centred = noise - noise.mean(axis=0)
+        assert best.value == pytest.approx(np.linalg.norm(centred[np.ix_(best.rows, best.columns)], 2), rel=1e-12)
+    with pytest.raises(ValueError, match="max_nodes=0: at least 1 is needed"):
+        optimality(model, noise, exact=True, max_nodes=0)
+
+
 def test_what_cannot_be_examined_is_refused():
     model = SparseGraphSVD(1, n_columns=3, column_graph=graph[:15, :15]).fit(X[:20, :15])
     with pytest.raises(ValueError, match="not possible with a graph"):

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from netbic.estimators import (
     SparseGraphSVD,
     StableModules,
+    check_count,
     check_same_data,
     fitted_model,
     one_blas_thread,
@@ -72,7 +73,8 @@ def optimality(model: Any, X: Any, *, exact: bool = False, max_nodes: int = 100_
         numbers of rows and columns (or all of them) without a graph: only then is the best module on given rows and
         columns known, as their leading singular pair.
     max_nodes : int, default=100_000
-        With `exact=True`, the nodes of the search tree after which the best module so far is taken.
+        With `exact=True`, the nodes of the search tree after which the best module so far is taken: that of the model,
+        or a better one.
 
     Returns
     -------
@@ -90,6 +92,7 @@ def optimality(model: Any, X: Any, *, exact: bool = False, max_nodes: int = 100_
     if isinstance(fitted, StableModules):
         raise TypeError("the members of StableModules are given, so there is no other module: give the original model")
     check_same_data(fitted, X)
+    check_count("max_nodes", max_nodes)
     with one_blas_thread():
         search = _search_again(fitted, X)
         rows, optima = [], []
@@ -150,4 +153,5 @@ def _optimum(found: Found, max_nodes: int) -> BestSubmatrix:
             )
         sizes.append(count)
     matrix = problem.operator.submatrix(np.arange(n), np.arange(p))
-    return best_submatrix(matrix, sizes[0], sizes[1], max_nodes)
+    known = found.state.u.support, found.state.v.support
+    return best_submatrix(matrix, sizes[0], sizes[1], max_nodes, known)
