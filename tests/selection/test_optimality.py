@@ -99,6 +99,17 @@ def test_there_is_no_gap_without_an_objective(settings):
     assert "no bound" in found.summary
 
 
+@pytest.mark.parametrize("term", ["laplacian", "normalized_laplacian"])
+def test_there_is_no_gap_of_an_objective_that_is_not_positive(term):
+    strong = {"graph_term": term, "smoothness_scale": "relative", "column_smoothness": 5}
+    with pytest.warns(UserWarning, match="the graph makes up more than 30%"):
+        model = SparseGraphSVD(1, n_columns=30, column_graph=graph, **strong).fit(X)
+    found = optimality(model, X)
+    assert found.table["objective"][0] < 0 < found.table["bound"][0]
+    assert np.isnan([model.optimality_gap_[0], *found.table.loc[0, ["gap", "spectral_gap"]]]).all()
+    assert "is not positive" in found.summary
+
+
 def test_ignored_missing_entries_and_covariates():
     data = np.where(np.random.default_rng(0).random(X.shape) < 0.05, np.nan, X)
     model = SparseGraphSVD(2, n_columns=30, missing="ignore").fit(data)

@@ -143,7 +143,7 @@ class SparseGraphSVD(Prediction, Searches, BiclusterMixin, BaseEstimator):  # ty
     optimality_gap_ : ndarray of shape (n_components_,)
         The objective of a module is at least (1 - gap) times the largest possible one, in the matrix in which it was
         found, by the largest singular value of that matrix. `selection.optimality` has closer bounds. NaN if there is
-        no objective: for penalties without one, sizes that were chosen, and imputed entries.
+        no objective (for penalties without one, sizes that were chosen, and imputed entries), or if it is not positive.
     explained_variance_ratio_ : ndarray of shape (n_components_,)
         Increase, by each module, of the share of variance explained by the features' vectors (adjusted for modules that
         are not orthogonal). If entries are missing, of the matrix with these entries filled; never of smoothed data.

@@ -34,9 +34,10 @@ class Optimality:
     ----------
     table : DataFrame
         A row per module: `module`, its `objective` F, the `bound` of the F of any module in the same matrix, `gap` (F
-        is at least (1 - gap) times the largest possible one; NaN if there is no bound) and `spectral_gap` (the same by
-        the largest singular value alone, as `optimality_gap_` of the model). With `exact=True` also `optimum` (the
-        largest F that was found by branch and bound), `optimum_bound`, and whether it is `certified`.
+        is at least (1 - gap) times the largest possible one; NaN if there is no bound, or F is not positive) and
+        `spectral_gap` (the same by the largest singular value alone, as `optimality_gap_` of the model). With
+        `exact=True` also `optimum` (the largest F that was found by branch and bound), `optimum_bound`, and whether it
+        is `certified`.
     optima : list of BestSubmatrix
         With `exact=True`, the best submatrix for each module; otherwise empty.
     """
@@ -51,6 +52,8 @@ class Optimality:
     def summary(self) -> str:
         """One plain sentence."""
         gaps = self.table["gap"].dropna()
+        if gaps.empty and self.table["bound"].notna().any():
+            return "There is no gap: the objective of these modules is not positive (the graph term is too strong)."
         if gaps.empty:
             return "There is no bound: the objective is not defined for these modules."
         return f"The modules are within {gaps.max():.1%} of the best possible ones (median {gaps.median():.1%})."
