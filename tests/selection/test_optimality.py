@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 import netbic
-from netbic import L1, AdaptiveSupport, KeepSoft, L1Ball, SparseGraphSVD
+from netbic import L1, AdaptiveSupport, EdgeL0, GroupL0, KeepSoft, L1Ball, SparseGraphSVD
 from netbic.selection import optimality
 from netbic.storage.state import module_arrays, module_from
 
@@ -124,6 +124,34 @@ def test_saved_modules_keep_their_gap():
     assert module_from(arrays).optimality_gap == module.optimality_gap > 0
     arrays["numbers"] = arrays["numbers"][:5]  # as in checkpoints of earlier versions
     assert np.isnan(module_from(arrays).optimality_gap)
+
+
+def test_groups_and_edges_are_matched_by_name():
+    table = study.expression
+    sets = {f"set {i}": table.columns[10 * i : 10 * i + 10].tolist() for i in range(20)}
+    by_position = [list(range(10 * i, 10 * i + 10)) for i in range(20)]
+    named, plain = (netbic.Graph(graph, names) for names in (table.columns, None))
+    for by_name, penalty in (
+        ({"column_penalty": GroupL0(sets, 3)}, {"column_penalty": GroupL0(by_position, 3)}),
+        ({"column_penalty": EdgeL0(named, 20)}, {"column_penalty": EdgeL0(plain, 20)}),
+        ({"column_penalty": GroupL0(sets, 3), "column_graph": named}, None),
+        ({"row_penalty": GroupL0([table.index[:20], table.index[20:40]], 1), "n_columns": 30}, None),
+    ):
+        model = SparseGraphSVD(2, **by_name).fit(table)
+        found = optimality(model, table).table
+        np.testing.assert_allclose(found["spectral_gap"], model.optimality_gap_, rtol=1e-9)
+        assert found["gap"].between(0, 1).all()
+        if penalty is not None:
+            expected = optimality(SparseGraphSVD(2, **penalty).fit(X), X).table
+            np.testing.assert_allclose(found["gap"], expected["gap"], rtol=1e-9)
+
+
+def test_members_that_the_data_lack_are_said_once():
+    table = study.expression
+    sets = {"known": table.columns[:20].tolist(), "other": ["TP53", *table.columns[20:40]]}
+    with pytest.warns(UserWarning, match="1 of 41 members are not columns of X"):
+        model = SparseGraphSVD(1, column_penalty=GroupL0(sets, 1)).fit(table)
+    assert optimality(model, table).table["gap"].between(0, 1).all()  # a warning would be an error
 
 
 @pytest.mark.parametrize("shape", [(30, 25), (25, 30)])

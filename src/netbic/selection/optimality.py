@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -20,6 +21,7 @@ from netbic.estimators import (
     one_blas_thread,
     training_design,
 )
+from netbic.selection.resampling import graphs_by_position
 from netbic.solver import BestSubmatrix, Found, Module, ModuleSearch, best_submatrix, objective_bound, relative_gap
 
 _SAME = 1e-3  # relative difference of d up to which a module is the one of the model
@@ -112,10 +114,14 @@ def optimality(model: Any, X: Any, *, exact: bool = False, max_nodes: int = 100_
 
 
 def _search_again(fitted: SparseGraphSVD, X: Any) -> ModuleSearch:
-    """The search of the fit; its graphs are known by position."""
+    """The search of the fit; graphs and groups are known by position."""
     graphs = {f"{axis[:-1]}_graph": graph for axis, graph in fitted.graphs_.items()}
     smoothing = {} if fitted.smoothing is None else {"smoothing": fitted.smoothing_}
-    made = clone(fitted).set_params(**graphs, **smoothing)
+    names = fitted.names_["rows"], fitted.names_["columns"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # given by the fit already, as about members that X lacks
+        matched = graphs_by_position(fitted.get_params(deep=False) | graphs, X.shape, names)
+    made = clone(fitted).set_params(**matched, **smoothing)
     search: ModuleSearch = made.search_of(made.prepared(X, training_design(fitted, X)))
     return search
 
