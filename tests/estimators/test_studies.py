@@ -269,7 +269,34 @@ def test_plots_reports_and_memberships_use_the_scaling_of_the_studies(shuffled):
     np.testing.assert_allclose(groups["score"].to_numpy().reshape(2, -1).T, scores, atol=1e-9)
 
 
+def test_labels_are_matched_by_name(simulated):
+    X, labels = simulated.X, pd.Series(simulated.studies, index=simulated.X.index, name="study")
+    expected = netbic.SparseGraphSVD(2, n_columns=20).fit(X, studies=simulated.studies)
+    turned = labels[::-1]
+    further = pd.concat([turned, pd.Series(["study_9"], index=["other"], name="study")])
+    for given in (turned, turned.to_frame(), further.to_frame()):
+        model = netbic.SparseGraphSVD(2, n_columns=20).fit(X, studies=given)
+        assert model.study_labels_.tolist() == simulated.studies.tolist()
+        np.testing.assert_array_equal(model.components_, expected.components_)
+        np.testing.assert_array_equal(model.transform(X, studies=given), expected.transform(X, studies=labels))
+    without_names = netbic.SparseGraphSVD(2, n_columns=20).fit(X, studies=labels.reset_index(drop=True).to_frame())
+    np.testing.assert_array_equal(without_names.components_, expected.components_)
+
+
+def test_names_of_labels_that_cannot_be_matched(simulated):
+    X, labels = simulated.X, simulated.studies
+    repeated = pd.Series(labels, index=["s1", *X.index[1:]])
+    for given in (repeated, repeated.to_frame()):
+        with pytest.raises(netbic.InputError, match="sample 's1' occurs twice in studies"):
+            netbic.SparseGraphSVD().fit(X, studies=given)
+    same = X.set_axis(repeated.index)  # as in X: nothing has to be matched
+    assert netbic.SparseGraphSVD(1).fit(same, studies=repeated).study_labels_.tolist() == labels.tolist()
+    with pytest.raises(netbic.InputError, match="studies is a table with 2 columns: give one of them"):
+        netbic.SparseGraphSVD().fit(X, studies=pd.DataFrame({"study": labels, "batch": labels}))
+
+
 BAD = {
+    "studies has 1 label but X has 160 samples": lambda n: "study_1",
     "one label per sample": lambda n: ["a"] * (n - 1),
     r"no label for 2 samples \('s0', 's1'\)": lambda n: [None, np.nan] + ["a", "b"] * (n // 2 - 1),
     "no label for 1 sample ": lambda n: [" "] + ["a"] * (n // 2) + ["b"] * (n - n // 2 - 1),

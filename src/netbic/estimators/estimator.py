@@ -301,9 +301,9 @@ class SparseGraphSVD(Prediction, Searches, BiclusterMixin, BaseEstimator):  # ty
             Batches, age and so on, whose (linear) effects are removed from every column of X before anything else; see
             the page "Batches and covariates". Text and categories are groups, numbers are used as numbers. Rows are
             matched by name if both X and the table have names, else by position.
-        studies : array or Series of shape (n_samples,), optional
-            The study of each sample. Each study is centred (and scaled) by itself, without the effects of covariates
-            within it, and weighted (`study_weights`); see the page "Several studies".
+        studies : array, Series or table of one column, optional
+            The study of each sample, matched by name as `covariates` are. Each study is centred (and scaled) by itself,
+            without the effects of covariates within it, and weighted (`study_weights`); see the page "Several studies".
         """
         for _ in self.iter_fit(X, covariates=covariates, studies=studies):
             pass
