@@ -347,7 +347,27 @@ def test_bad_dicts_of_studies(simulated):
         netbic.stack_studies({"one": one.to_numpy(), "other": other.to_numpy()[:, :5]})
     with pytest.raises(netbic.InputError, match="has no names of genes"):
         netbic.stack_studies({"one": one, "other": other.to_numpy()})
-    with pytest.raises(netbic.InputError, match="at least two"):
-        netbic.SparseGraphSVD().fit({"one": one})
+    for studies, message in (({"one": one}, "^one study is given: at least two"), ({}, "^no study is given: at least")):
+        with pytest.raises(netbic.InputError, match=message):
+            netbic.SparseGraphSVD().fit(studies)
     with pytest.raises(netbic.InputError, match="omit it"):
         netbic.SparseGraphSVD().fit({"one": one, "other": other}, studies=labels)
+
+
+NO_MATRICES = {
+    "study 'b' is None: give a DataFrame, an array": lambda X: None,
+    "study 'b' is 'x.tsv': read the file first, with netbic.io.read_expression": lambda X: "x.tsv",
+    r"study 'b' has the shape \(160,\): a matrix of samples": lambda X: X.to_numpy()[:, 0],
+    "study 'b' is a Series: give a DataFrame": lambda X: X["g0"],
+    "study 'b' is a list: give a DataFrame": lambda X: X.to_numpy().tolist(),
+    r"study 'b' has the shape \(0, 200\)": lambda X: X.iloc[:0],
+    r"study 'b' has the shape \(160, 0\)": lambda X: X.iloc[:, :0],
+}
+
+
+@pytest.mark.parametrize("message", NO_MATRICES)
+@pytest.mark.parametrize("named", [True, False])
+def test_studies_that_are_no_matrices(simulated, message, named):
+    first = simulated.X if named else simulated.X.to_numpy()
+    with pytest.raises(netbic.InputError, match=message):
+        netbic.SparseGraphSVD().fit({"a": first, "b": NO_MATRICES[message](simulated.X)})
