@@ -47,3 +47,33 @@ def test_sparse_data_and_covariates(simulated, model):
     assert (found["verdict"] == "replicated").sum() == (one["verdict"] == "replicated").sum()
     with pytest.raises(netbic.InputError, match="with covariates"):
         netbic.leave_one_study_out(given, simulated.X)
+
+
+def row_penalties(names):
+    """Penalties of 240 samples, which are given by name or by position."""
+    pairs = sp.block_diag([np.ones((4, 4))] * 60, format="csr") - sp.eye_array(240)
+    return [
+        netbic.L0(60),
+        netbic.GroupL0([list(names[start::6]) for start in range(6)], 2),
+        netbic.EdgeL0(netbic.Graph(sp.csr_array(pairs), names), 60),
+    ]
+
+
+@pytest.mark.parametrize("kind", range(3))
+@pytest.mark.parametrize("named", ["text", "numbers", "positions"])
+def test_penalties_of_samples_are_those_of_the_samples_left(simulated, kind, named):
+    names = {"text": simulated.X.index, "numbers": np.arange(240)[::-1] + 5}.get(named, np.arange(240))
+    X = simulated.X.to_numpy() if named == "positions" else simulated.X.set_axis(names)
+    model = netbic.SparseGraphSVD(2, row_penalty=row_penalties(names)[kind], n_columns=30, scale=True)
+    found = netbic.leave_one_study_out(model.fit(X, studies=simulated.studies), X, random_state=0)
+    assert (found.counts >= 2).all()
+    assert (found.table.loc[found.table["verdict"] == "replicated", "score"] > 0.9).all()
+
+
+def test_a_number_of_samples_and_its_penalty_are_the_same(simulated):
+    tables = []
+    for given in ({"n_rows": 60}, {"row_penalty": netbic.L0(60)}):
+        model = netbic.SparseGraphSVD(2, n_columns=30, scale=True, **given)
+        model.fit(simulated.X, studies=simulated.studies)
+        tables.append(netbic.leave_one_study_out(model, simulated.X, random_state=0).table)
+    pd.testing.assert_frame_equal(*tables)

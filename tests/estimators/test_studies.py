@@ -269,7 +269,34 @@ def test_plots_reports_and_memberships_use_the_scaling_of_the_studies(shuffled):
     np.testing.assert_allclose(groups["score"].to_numpy().reshape(2, -1).T, scores, atol=1e-9)
 
 
+def test_labels_are_matched_by_name(simulated):
+    X, labels = simulated.X, pd.Series(simulated.studies, index=simulated.X.index, name="study")
+    expected = netbic.SparseGraphSVD(2, n_columns=20).fit(X, studies=simulated.studies)
+    turned = labels[::-1]
+    further = pd.concat([turned, pd.Series(["study_9"], index=["other"], name="study")])
+    for given in (turned, turned.to_frame(), further.to_frame()):
+        model = netbic.SparseGraphSVD(2, n_columns=20).fit(X, studies=given)
+        assert model.study_labels_.tolist() == simulated.studies.tolist()
+        np.testing.assert_array_equal(model.components_, expected.components_)
+        np.testing.assert_array_equal(model.transform(X, studies=given), expected.transform(X, studies=labels))
+    without_names = netbic.SparseGraphSVD(2, n_columns=20).fit(X, studies=labels.reset_index(drop=True).to_frame())
+    np.testing.assert_array_equal(without_names.components_, expected.components_)
+
+
+def test_names_of_labels_that_cannot_be_matched(simulated):
+    X, labels = simulated.X, simulated.studies
+    repeated = pd.Series(labels, index=["s1", *X.index[1:]])
+    for given in (repeated, repeated.to_frame()):
+        with pytest.raises(netbic.InputError, match="sample 's1' occurs twice in studies"):
+            netbic.SparseGraphSVD().fit(X, studies=given)
+    same = X.set_axis(repeated.index)  # as in X: nothing has to be matched
+    assert netbic.SparseGraphSVD(1).fit(same, studies=repeated).study_labels_.tolist() == labels.tolist()
+    with pytest.raises(netbic.InputError, match="studies is a table with 2 columns: give one of them"):
+        netbic.SparseGraphSVD().fit(X, studies=pd.DataFrame({"study": labels, "batch": labels}))
+
+
 BAD = {
+    "studies has 1 label but X has 160 samples": lambda n: "study_1",
     "one label per sample": lambda n: ["a"] * (n - 1),
     r"no label for 2 samples \('s0', 's1'\)": lambda n: [None, np.nan] + ["a", "b"] * (n // 2 - 1),
     "no label for 1 sample ": lambda n: [" "] + ["a"] * (n // 2) + ["b"] * (n - n // 2 - 1),
@@ -320,8 +347,9 @@ def test_bad_dicts_of_studies(simulated):
         netbic.stack_studies({"one": one.to_numpy(), "other": other.to_numpy()[:, :5]})
     with pytest.raises(netbic.InputError, match="has no names of genes"):
         netbic.stack_studies({"one": one, "other": other.to_numpy()})
-    with pytest.raises(netbic.InputError, match="at least two"):
-        netbic.SparseGraphSVD().fit({"one": one})
+    for studies, message in (({"one": one}, "^one study is given: at least two"), ({}, "^no study is given: at least")):
+        with pytest.raises(netbic.InputError, match=message):
+            netbic.SparseGraphSVD().fit(studies)
     with pytest.raises(netbic.InputError, match="omit it"):
         netbic.SparseGraphSVD().fit({"one": one, "other": other}, studies=labels)
 
@@ -339,3 +367,22 @@ def test_studies_in_another_form_are_refused_with_a_remedy(simulated):
     turned = {name: part.T for name, part in parts.items()}
     with pytest.raises(netbic.InputError, match=r"no gene is in all 3 studies .*: are genes in rows\? Use X.T"):
         netbic.stack_studies(turned)
+
+
+NO_MATRICES = {
+    "study 'b' is None: give a DataFrame, an array": lambda X: None,
+    "study 'b' is 'x.tsv': read the file first, with netbic.io.read_expression": lambda X: "x.tsv",
+    r"study 'b' has the shape \(160,\): a matrix of samples": lambda X: X.to_numpy()[:, 0],
+    "study 'b' is a Series: give a DataFrame": lambda X: X["g0"],
+    "study 'b' is a list: give a DataFrame": lambda X: X.to_numpy().tolist(),
+    r"study 'b' has the shape \(0, 200\)": lambda X: X.iloc[:0],
+    r"study 'b' has the shape \(160, 0\)": lambda X: X.iloc[:, :0],
+}
+
+
+@pytest.mark.parametrize("message", NO_MATRICES)
+@pytest.mark.parametrize("named", [True, False])
+def test_studies_that_are_no_matrices(simulated, message, named):
+    first = simulated.X if named else simulated.X.to_numpy()
+    with pytest.raises(netbic.InputError, match=message):
+        netbic.SparseGraphSVD().fit({"a": first, "b": NO_MATRICES[message](simulated.X)})

@@ -397,6 +397,22 @@ def test_negative_weights_must_be_asked_for():
     assert unsigned.unsigned() is unsigned
 
 
+@pytest.mark.parametrize("signed", ["yes", None, 1])
+def test_signed_is_true_or_false(signed):
+    edges = pd.DataFrame({"source": ["a"], "target": ["b"]})
+    for make in (
+        lambda: Graph(np.abs(SIGNED), signed=signed),
+        lambda: Graph(sp.csr_array(SIGNED), signed=signed),
+        lambda: Graph.from_edges(edges, signed=signed),
+        lambda: Graph.from_edges(edges.assign(sign="+"), signed=signed),
+        lambda: Graph.from_networkx(networkx_graph(), signed=signed),
+        lambda: Graph.from_igraph(igraph_graph(), signed=signed),
+    ):
+        with pytest.raises(TypeError, match=f"signed={signed!r}: use True"):
+            make()
+    assert Graph(SIGNED, signed=np.bool_(True)).is_signed
+
+
 def test_contradictory_signs_are_dropped_and_the_larger_weight_wins():
     weights = np.array([[0, 1.0, -3.0], [-1.0, 0, 0], [2.0, 0, 0]])
     with pytest.warns(UserWarning, match=r"made 2 .* pairs symmetric.*; dropped 1 pairs of nodes with edges of both"):
@@ -410,7 +426,7 @@ def test_a_column_of_signs():
     with pytest.warns(UserWarning, match="dropped 1 edges whose sign is not known"):
         graph = Graph.from_edges(edges)
     assert graph.edges()[2].tolist() == [1, -2, -3]
-    with pytest.raises(ValueError, match="the sign of an edge is 'binds': 1 and -1"):
+    with pytest.raises(ValueError, match=r"an edge is 'binds': 1 and -1.* replace others.* or drop the column"):
         Graph.from_edges(edges.assign(sign=["+", "-", "binds", "+"]))
     with pytest.raises(ValueError, match="a column `sign` and negative weights"):
         Graph.from_edges(edges.assign(sign="+", weight=[1, 1, 1, -1]))

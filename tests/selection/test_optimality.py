@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 import netbic
-from netbic import L1, AdaptiveSupport, KeepSoft, L1Ball, SparseGraphSVD
+from netbic import L1, AdaptiveSupport, EdgeL0, GroupL0, KeepSoft, L1Ball, SparseGraphSVD
 from netbic.selection import optimality
 from netbic.storage.state import module_arrays, module_from
 
@@ -99,6 +99,17 @@ def test_there_is_no_gap_without_an_objective(settings):
     assert "no bound" in found.summary
 
 
+@pytest.mark.parametrize("term", ["laplacian", "normalized_laplacian"])
+def test_there_is_no_gap_of_an_objective_that_is_not_positive(term):
+    strong = {"graph_term": term, "smoothness_scale": "relative", "column_smoothness": 5}
+    with pytest.warns(UserWarning, match="the graph makes up more than 30%"):
+        model = SparseGraphSVD(1, n_columns=30, column_graph=graph, **strong).fit(X)
+    found = optimality(model, X)
+    assert found.table["objective"][0] < 0 < found.table["bound"][0]
+    assert np.isnan([model.optimality_gap_[0], *found.table.loc[0, ["gap", "spectral_gap"]]]).all()
+    assert "is not positive" in found.summary
+
+
 def test_ignored_missing_entries_and_covariates():
     data = np.where(np.random.default_rng(0).random(X.shape) < 0.05, np.nan, X)
     model = SparseGraphSVD(2, n_columns=30, missing="ignore").fit(data)
@@ -113,6 +124,48 @@ def test_saved_modules_keep_their_gap():
     assert module_from(arrays).optimality_gap == module.optimality_gap > 0
     arrays["numbers"] = arrays["numbers"][:5]  # as in checkpoints of earlier versions
     assert np.isnan(module_from(arrays).optimality_gap)
+
+
+def test_groups_and_edges_are_matched_by_name():
+    table = study.expression
+    sets = {f"set {i}": table.columns[10 * i : 10 * i + 10].tolist() for i in range(20)}
+    by_position = [list(range(10 * i, 10 * i + 10)) for i in range(20)]
+    named, plain = (netbic.Graph(graph, names) for names in (table.columns, None))
+    for by_name, penalty in (
+        ({"column_penalty": GroupL0(sets, 3)}, {"column_penalty": GroupL0(by_position, 3)}),
+        ({"column_penalty": EdgeL0(named, 20)}, {"column_penalty": EdgeL0(plain, 20)}),
+        ({"column_penalty": GroupL0(sets, 3), "column_graph": named}, None),
+        ({"row_penalty": GroupL0([table.index[:20], table.index[20:40]], 1), "n_columns": 30}, None),
+    ):
+        model = SparseGraphSVD(2, **by_name).fit(table)
+        found = optimality(model, table).table
+        np.testing.assert_allclose(found["spectral_gap"], model.optimality_gap_, rtol=1e-9)
+        assert found["gap"].between(0, 1).all()
+        if penalty is not None:
+            expected = optimality(SparseGraphSVD(2, **penalty).fit(X), X).table
+            np.testing.assert_allclose(found["gap"], expected["gap"], rtol=1e-9)
+
+
+def test_members_that_the_data_lack_are_said_once():
+    table = study.expression
+    sets = {"known": table.columns[:20].tolist(), "other": ["TP53", *table.columns[20:40]]}
+    with pytest.warns(UserWarning, match="1 of 41 members are not columns of X"):
+        model = SparseGraphSVD(1, column_penalty=GroupL0(sets, 1)).fit(table)
+    assert optimality(model, table).table["gap"].between(0, 1).all()  # a warning would be an error
+
+
+@pytest.mark.parametrize("shape", [(30, 25), (25, 30)])
+def test_the_optimum_is_never_below_the_module_of_the_model(shape):
+    for seed in range(5):
+        noise = np.random.default_rng(seed).standard_normal(shape)
+        model = SparseGraphSVD(1, n_rows=5, n_columns=5, n_init=30, random_state=0).fit(noise)
+        found = optimality(model, noise, exact=True, max_nodes=1)
+        assert found.table["optimum"][0] >= found.table["objective"][0] * (1 - 1e-12)
+        (best,) = found.optima
+        centred = noise - noise.mean(axis=0)
+        assert best.value == pytest.approx(np.linalg.norm(centred[np.ix_(best.rows, best.columns)], 2), rel=1e-12)
+    with pytest.raises(ValueError, match="max_nodes=0: at least 1 is needed"):
+        optimality(model, noise, exact=True, max_nodes=0)
 
 
 def test_what_cannot_be_examined_is_refused():

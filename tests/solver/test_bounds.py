@@ -204,3 +204,29 @@ def test_an_unfinished_search_has_a_valid_bound():
     assert not found.certified
     assert found.value <= best_value(X, 3, 3) * SLACK
     assert best_value(X, 3, 3) <= found.bound * SLACK
+
+
+def test_a_search_begins_with_a_submatrix_that_is_known():
+    for X in (np.random.default_rng(8).standard_normal((7, 6)), np.random.default_rng(9).standard_normal((6, 7))):
+        best = best_submatrix(X, 3, 2)
+        found = best_submatrix(X, 3, 2, max_nodes=1, known=(best.rows, best.columns))
+        assert found.value == best.value
+        assert (found.rows.tolist(), found.columns.tolist()) == (best.rows.tolist(), best.columns.tolist())
+        part = best_submatrix(X, 3, 2, max_nodes=1, known=(best.rows[:1], best.columns))
+        assert (part.rows.size, part.columns.size) == (3, 2)
+        assert part.value >= np.linalg.norm(X[np.ix_(best.rows[:1], best.columns)])
+
+
+@pytest.mark.parametrize(
+    ("sizes", "error", "message"),
+    [
+        ((0, 2), ValueError, "n_rows=0 but X has 7 rows: choose 1 to 7"),
+        ((8, 2), ValueError, "n_rows=8 but X has 7 rows"),
+        ((2, 7), ValueError, "n_columns=7 but X has 6 columns: choose 1 to 6"),
+        ((2.0, 2), TypeError, "n_rows=2.0: an integer is needed"),
+        ((2, 2, 0), ValueError, "max_nodes=0: choose at least 1"),
+    ],
+)
+def test_sizes_of_submatrices_that_do_not_exist(sizes, error, message):
+    with pytest.raises(error, match=message):
+        best_submatrix(np.ones((7, 6)), *sizes)

@@ -25,7 +25,7 @@ from netbic.estimators import (
     module_scores,
     own_studies,
 )
-from netbic.selection import correlation, partners
+from netbic.selection import correlation, for_part, graphs_by_position, partners
 
 NOT_FOUND: Final = "not found without it"
 _SIMILAR: Final = 0.6  # smallest |correlation| of scores of a module that is found again, as for verdicts
@@ -151,16 +151,26 @@ class _Fits:
         n_modules, labels = self.model.n_components, self.labels[kept]
         if self.model.row_graph is not None:
             raise InputError("studies cannot be left out of a graph of the samples: fit without `row_graph`")
-        made: SparseGraphSVD = clone(self.model)
+        made = for_part(self._by_position(), "row", np.flatnonzero(kept), kept.size)
         made.set_params(n_components=n_modules + max(_FURTHER, n_modules // 3), verbose=0)
-        if self.model.n_rows is not None:
-            made.set_params(n_rows=max(1, round(self.model.n_rows * kept.mean())))
         given: dict[str, Any] = {"studies": labels} if len(set(labels.tolist())) > 1 else {}
         if self.covariates is not None:
             given["covariates"] = self.covariates[kept]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # given by the whole fit already, as about modules that repeat others
-            made.fit(X, **given)
+            made.fit(X.reset_index(drop=True) if isinstance(X, pd.DataFrame) else X, **given)
+        return made
+
+    def _by_position(self) -> SparseGraphSVD:
+        """A clone whose groups of samples are known by position: names are looked up among the samples of all studies.
+
+        Groups of genes stay as they are, because every fit has the same genes.
+        """
+        model, parameters = self.model, self.model.get_params(deep=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # given by the whole fit already
+            matched = graphs_by_position(parameters, self.X.shape[:1], (model.names_["rows"],), axes=("row",))
+        made: SparseGraphSVD = clone(model).set_params(**matched)
         return made
 
     def _correlations(self, others: SparseGraphSVD, kept: Bools) -> Floats:

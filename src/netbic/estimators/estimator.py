@@ -143,7 +143,7 @@ class SparseGraphSVD(Prediction, Searches, BiclusterMixin, BaseEstimator):  # ty
     optimality_gap_ : ndarray of shape (n_components_,)
         The objective of a module is at least (1 - gap) times the largest possible one, in the matrix in which it was
         found, by the largest singular value of that matrix. `selection.optimality` has closer bounds. NaN if there is
-        no objective: for penalties without one, sizes that were chosen, and imputed entries.
+        no objective (for penalties without one, sizes that were chosen, and imputed entries), or if it is not positive.
     explained_variance_ratio_ : ndarray of shape (n_components_,)
         Increase, by each module, of the share of variance explained by the features' vectors (adjusted for modules that
         are not orthogonal). If entries are missing, of the matrix with these entries filled; never of smoothed data.
@@ -301,9 +301,9 @@ class SparseGraphSVD(Prediction, Searches, BiclusterMixin, BaseEstimator):  # ty
             Batches, age and so on, whose (linear) effects are removed from every column of X before anything else; see
             the page "Batches and covariates". Text and categories are groups, numbers are used as numbers. Rows are
             matched by name if both X and the table have names, else by position.
-        studies : array or Series of shape (n_samples,), optional
-            The study of each sample. Each study is centred (and scaled) by itself, without the effects of covariates
-            within it, and weighted (`study_weights`); see the page "Several studies".
+        studies : array, Series or table of one column, optional
+            The study of each sample, matched by name as `covariates` are. Each study is centred (and scaled) by itself,
+            without the effects of covariates within it, and weighted (`study_weights`); see the page "Several studies".
         """
         for _ in self.iter_fit(X, covariates=covariates, studies=studies):
             pass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,7 +38,8 @@ class StackedStudies(NamedTuple):
         sizes = pd.Series(self.studies).value_counts()
         each = ", ".join(f"{name}: {sizes[name]:,} x {number:,}" for name, number in self.n_genes.items())
         n_samples, n_genes = self.X.shape
-        return f"{len(self.n_genes)} studies with {n_samples:,} samples and {n_genes:,} genes in common ({each})."
+        genes = f"{n_genes:,} gene{'s' * (n_genes != 1)}"
+        return f"{len(self.n_genes)} studies with {n_samples:,} samples and {genes} in common ({each})."
 
 
 def stack_studies(studies: Mapping[str, Any]) -> StackedStudies:
@@ -66,7 +68,7 @@ def stack_studies(studies: Mapping[str, Any]) -> StackedStudies:
     >>> stacked.studies.tolist()
     ['one', 'one', 'other', 'other']
     >>> print(stacked.summary)
-    2 studies with 4 samples and 1 genes in common (one: 2 x 2, other: 2 x 2).
+    2 studies with 4 samples and 1 gene in common (one: 2 x 2, other: 2 x 2).
     """
     if not isinstance(studies, Mapping) or kind_of(studies) != "other":  # a sparse matrix may be a mapping, too
         raise InputError(
@@ -74,9 +76,10 @@ def stack_studies(studies: Mapping[str, Any]) -> StackedStudies:
             '{"one": X_one, "other": X_other}'
         )
     if len(studies) < 2:
-        raise InputError(f"{len(studies)} study is given: at least two are needed, or give its matrix to `fit`")
+        given = "one study is given" if studies else "no study is given"
+        raise InputError(f"{given}: at least two are needed; the matrix of a single one is given to `fit` itself")
     for name, X in studies.items():
-        check_in_memory(X, f"study {shown(str(name))} is to be stacked with others")
+        _check_matrix(f"study {shown(str(name))}", X)
     named = [kind_of(X) == "table" for X in studies.values()]
     if any(named) and not all(named):
         without = next(str(name) for name, known in zip(studies, named, strict=True) if not known)
@@ -84,6 +87,18 @@ def stack_studies(studies: Mapping[str, Any]) -> StackedStudies:
     labels = np.repeat(np.array([str(name) for name in studies], dtype=object), [len_of(X) for X in studies.values()])
     n_genes = {str(name): int(X.shape[1]) for name, X in studies.items()}
     return StackedStudies(_by_name(studies) if all(named) else _by_position(studies), labels, n_genes)
+
+
+def _check_matrix(study: str, X: Any) -> None:
+    """Raise unless the data of a study are a matrix in memory."""
+    check_in_memory(X, f"{study} is to be stacked with others")
+    if isinstance(X, (str, Path)):
+        raise InputError(f"{study} is {shown(str(X))}: read the file first, with netbic.io.read_expression")
+    if kind_of(X) not in ("table", "dense", "sparse"):
+        what = "None" if X is None else f"a {type(X).__name__}"
+        raise InputError(f"{study} is {what}: give a DataFrame, an array or a sparse matrix, with samples in rows")
+    if len(X.shape) != 2 or 0 in X.shape:
+        raise InputError(f"{study} has the shape {X.shape}: a matrix of samples (rows) and genes (columns) is needed")
 
 
 def len_of(X: Any) -> int:

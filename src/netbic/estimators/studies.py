@@ -154,14 +154,23 @@ def _check_model(model: SparseGraphSVD, X: Any) -> None:
 
 
 def study_labels(studies: Any, n_samples: int, names: Array | None) -> Array:
-    """The label of each sample as text; a Series is matched by name if both have names."""
-    series = studies if isinstance(studies, pd.Series) else pd.Series(np.ravel(np.asarray(studies, dtype=object)))
+    """The label of each sample as text; a Series, or a table of one column, is matched by name if both have names."""
+    series = _as_series(studies)
     own = names_of_index(series.index)
-    if own is not None and names is not None and not np.array_equal(own, names) and pd.Index(own).is_unique:
+    if own is not None and names is not None and not np.array_equal(own, names):
+        index = pd.Index(own)
+        if not index.is_unique:
+            twice = shown(str(index[index.duplicated()][0]))
+            raise InputError(
+                f"sample {twice} occurs twice in studies, so that labels cannot be matched by name: give every sample "
+                "one label, or labels without names in the order of X",
+                ["studies"],
+            )
         series = series.reindex(pd.Index(names))
     if len(series) != n_samples:
         raise InputError(
-            f"studies has {len(series):,} labels but X has {n_samples:,} samples: one label per sample is needed",
+            f"studies has {len(series):,} label{'s' * (len(series) != 1)} but X has {n_samples:,} samples: one label "
+            "per sample is needed",
             ["studies"],
         )
     missing = series.isna().to_numpy(dtype=bool) | (series.astype(str).str.strip() == "").to_numpy(dtype=bool)
@@ -174,6 +183,15 @@ def study_labels(studies: Any, n_samples: int, names: Array | None) -> Array:
             ["studies"],
         )
     return text_labels(series)
+
+
+def _as_series(studies: Any) -> pd.Series[Any]:
+    """Labels with their names, if they have some."""
+    if isinstance(studies, pd.DataFrame):
+        if studies.shape[1] != 1:
+            raise InputError(f"studies is a table with {studies.shape[1]} columns: give one of them", ["studies"])
+        return studies.iloc[:, 0]
+    return studies if isinstance(studies, pd.Series) else pd.Series(np.ravel(np.asarray(studies, dtype=object)))
 
 
 def _check_levels(levels: Array, counts: Indices) -> None:

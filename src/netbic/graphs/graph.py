@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from netbic.arrays import Array, Floats, Indices, RandomState, check_choice
 from netbic.graphs.edges import as_coo, as_names, canonical, clean_csr, edge_columns, node_labels, numeric, swap_sweep
-from netbic.graphs.signs import signs_of
+from netbic.graphs.signs import check_signed, signs_of
 from netbic.graphs.terms import TERM_CLASSES, TERMS, GraphTerm, near_one, with_finite_sums
 
 _SWEEPS_BETWEEN = 12  # one rewired graph and the next
@@ -65,6 +65,7 @@ class Graph:
     notes: tuple[str, ...]
 
     def __init__(self, weights: Any, names: ArrayLike | None = None, *, signed: bool = False) -> None:
+        check_signed(signed)
         if (clean := clean_csr(weights, signed)) is not None:
             self.weights, self.notes = clean, ()
             self.names = None if names is None else as_names(names, clean.shape[0])
@@ -121,6 +122,7 @@ class Graph:
         >>> netbic.Graph.from_edges(edges)
         Graph(3 nodes, 2 edges, 1 of them inhibits)
         """
+        check_signed(signed)
         source, target, weight = edge_columns(edges)
         both = pd.concat([edges[source], edges[target]], ignore_index=True)
         if both.isna().any():
@@ -163,6 +165,7 @@ class Graph:
 
         With `signed`, weights may be negative: edges that inhibit.
         """
+        check_signed(signed)
         ends = np.array(graph.get_edgelist(), dtype=np.intp).reshape(-1, 2)
         values = numeric(pd.Series(graph.es["weight"])) if "weight" in graph.es.attributes() else np.ones(len(ends))
         names = graph.vs["name"] if "name" in graph.vs.attributes() else None

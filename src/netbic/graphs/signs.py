@@ -46,6 +46,12 @@ def sign_of(word: Any) -> float | None:
     return SIGN_WORDS.get("_".join(words)) if len(words[0]) > 1 else None
 
 
+def check_signed(signed: object) -> None:
+    """Raise unless `signed` is True or False."""
+    if not isinstance(signed, (bool, np.bool_)):
+        raise TypeError(f"signed={signed!r}: use True if negative weights are those of edges that inhibit, else False")
+
+
 def signs_of(words: Iterable[Any]) -> Floats:
     """The signs of edges: 1, -1, or 0 where the sign is not known.
 
@@ -66,7 +72,8 @@ def signs_of(words: Iterable[Any]) -> Floats:
         more = f" and {len(odd) - 5} more" if len(odd) > 5 else ""
         raise ValueError(
             f"the sign of an edge is {', '.join(map(repr, odd[:5]))}{more}: 1 and -1, + and -, activation and "
-            "inhibition and similar words are known"
+            "inhibition and similar words are known; replace others, by 'unknown' to drop their edges, or drop the "
+            "column `sign` to keep all edges without signs"
         )
     known = np.array([*(0.0 if sign is None else sign for sign in found), 0.0])  # the last: missing
     return np.asarray(known[codes])

@@ -201,7 +201,7 @@ class EdgeL0(GroupPenalty):
 
     def for_part(self, kept: Indices, size: int) -> Self:
         """The edges between these entries."""
-        graph = Graph(self.graph.subgraph(kept).weights)  # by position, as the entries
+        graph = self.graph.subgraph(kept).renamed(None)  # by position, as the entries
         if not graph.n_edges:
             raise ValueError(f"no edge has both ends among the {kept.size:,} of {size:,} entries that are fitted")
         return replace(self, graph=graph, k=min(self.k, graph.n_edges))

@@ -27,7 +27,8 @@ class Groups(Mapping[Label, Members]):
     groups : mapping, sequence of groups, or boolean matrix
         A mapping of the name of each group to its members (such as :func:`netbic.io.read_gene_sets` returns), a
         sequence of such members (the groups are then numbered from 0), or a boolean array or DataFrame with a row per
-        group and a column per entry. Members are all names, or all positions.
+        group and a column per entry (as many as X has, unless columns have names). Members are all names, or all
+        positions.
 
     Examples
     --------
@@ -38,8 +39,10 @@ class Groups(Mapping[Label, Members]):
     """
 
     def __init__(self, groups: Any) -> None:
-        pairs = [(_label(name, "a group"), _members(name, members)) for name, members in _pairs(groups)]
+        given = list(_pairs(groups))
+        pairs = [(_label(name, "a group"), _members(name, members)) for name, members in given]
         self._members: dict[Label, Members] = dict(pairs)
+        self._width = _width(members for _, members in given)
         if len(self._members) < len(pairs):
             names = [name for name, _ in pairs]
             again = next(name for name in names if names.count(name) > 1)
@@ -60,7 +63,7 @@ class Groups(Mapping[Label, Members]):
     def _from_positions(cls, names: Iterable[Label], members: Iterable[Indices]) -> Self:
         made = cls.__new__(cls)
         made._members = {name: tuple(own.tolist()) for name, own in zip(names, members, strict=True)}
-        made.is_numbered = True
+        made.is_numbered, made._width = True, None
         return made
 
     def __getitem__(self, name: Label) -> Members:
@@ -123,10 +126,13 @@ class Groups(Mapping[Label, Members]):
     def matched(self, names: Array | None, size: int, axis: str) -> Groups:
         """The same groups by position, without members that the data lack; groups with the same members count once.
 
-        Members are matched by name if the data have names of the same kind; otherwise integers are positions.
+        Members are matched by name if the data have names of the same kind; otherwise integers are positions. Those of
+        a boolean matrix without names are always positions.
         """
-        if names is not None and self.is_numbered == np.issubdtype(names.dtype, np.integer):
-            members, n_dropped, n_all = self._by_name(names, axis)
+        self._check_width(size, axis)
+        known = names if self._width is None else None
+        if known is not None and self.is_numbered == np.issubdtype(known.dtype, np.integer):
+            members, n_dropped, n_all = self._by_name(known, axis)
         elif self.is_numbered:
             own = (np.array(each, dtype=np.intp) for each in self._members.values())
             members, n_dropped, n_all = [np.sort(each) for each in own], 0, 0
@@ -144,6 +150,13 @@ class Groups(Mapping[Label, Members]):
             return self
         labels = list(self._members)
         return Groups._from_positions([labels[place] for place in places], [members[place] for place in places])
+
+    def _check_width(self, size: int, axis: str) -> None:
+        if self._width is not None and self._width != size:
+            raise ValueError(
+                f"the boolean groups of {axis}s have {self._width:,} entries but X has {size:,} {axis}s: give one for "
+                f"each {axis} of X, or a DataFrame whose columns have names"
+            )
 
     def _by_name(self, names: Array, axis: str) -> tuple[list[Indices], int, int]:
         """Positions of the members of each group, how many different members are not found, and how many there are."""
@@ -196,21 +209,40 @@ def _pairs(groups: Any) -> Iterable[tuple[Any, Any]]:
         raise TypeError(f"groups={str(groups)!r}: read the file first, with netbic.io.read_gene_sets")
     if isinstance(groups, pd.DataFrame):
         masks = _masks(groups.to_numpy())
+        if groups.columns.equals(pd.RangeIndex(groups.shape[1])):  # no names
+            return zip(groups.index.tolist(), masks, strict=True)
         return zip(groups.index.tolist(), (groups.columns[mask].tolist() for mask in masks), strict=True)
     if isinstance(groups, Mapping):
         return groups.items()
-    if is_sparse(groups) or (isinstance(groups, np.ndarray) and groups.ndim == 2 and groups.dtype == bool):
-        masks = _masks(groups.toarray() if is_sparse(groups) else groups)
-        return enumerate(np.flatnonzero(mask) for mask in masks)
+    if is_sparse(groups) or (isinstance(groups, np.ndarray) and _is_incidence(groups)):
+        return enumerate(_masks(groups.toarray() if is_sparse(groups) else groups))
     if not isinstance(groups, Iterable):
         raise TypeError(f"groups={groups!r}: a mapping of names to members, or a sequence of groups, is needed")
     return enumerate(groups)
 
 
+def _is_incidence(matrix: Array) -> bool:
+    """Whether entries tell who belongs to a group; zeros and ones are hardly positions of the first two entries."""
+    if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
+        return False
+    return matrix.dtype == bool or bool(matrix.size and np.isin(matrix, (0, 1)).all())
+
+
 def _masks(matrix: Array) -> Bools:
     if matrix.dtype != bool:
-        raise TypeError(f"a matrix of groups must be boolean, a row per group, but its type is {matrix.dtype}")
+        raise TypeError(
+            f"a matrix of groups must be boolean, a row per group, but its type is {matrix.dtype}: give "
+            "matrix.astype(bool), or lists of positions"
+        )
     return matrix
+
+
+def _width(members: Iterable[Any]) -> int | None:
+    """The number of entries of the axis that groups given as booleans are made for; None for others."""
+    widths = {own.size for own in members if isinstance(own, np.ndarray) and own.dtype == bool}
+    if len(widths) > 1:
+        raise ValueError(f"groups of booleans have {min(widths):,} to {max(widths):,} entries: one per entry is needed")
+    return widths.pop() if widths else None
 
 
 def _members(name: object, members: Any) -> Members:

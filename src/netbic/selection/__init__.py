@@ -20,6 +20,8 @@ from netbic.selection.n_modules import ModuleCount, n_modules
 from netbic.selection.optimality import Optimality, optimality
 from netbic.selection.pair_stability import PairStability, pair_stability
 from netbic.selection.pair_tests import PairTests, pair_tests
+from netbic.selection.resampling import for_part as for_part
+from netbic.selection.resampling import graphs_by_position as graphs_by_position
 from netbic.selection.stability import AxisStability, Stability, stability
 from netbic.selection.tune import Tuning, tune
 from netbic.selection.verdicts import FEWEST_SAMPLES as FEWEST_SAMPLES

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -14,11 +15,13 @@ from sklearn.base import clone
 from netbic.estimators import (
     SparseGraphSVD,
     StableModules,
+    check_count,
     check_same_data,
     fitted_model,
     one_blas_thread,
     training_design,
 )
+from netbic.selection.resampling import graphs_by_position
 from netbic.solver import BestSubmatrix, Found, Module, ModuleSearch, best_submatrix, objective_bound, relative_gap
 
 _SAME = 1e-3  # relative difference of d up to which a module is the one of the model
@@ -33,9 +36,10 @@ class Optimality:
     ----------
     table : DataFrame
         A row per module: `module`, its `objective` F, the `bound` of the F of any module in the same matrix, `gap` (F
-        is at least (1 - gap) times the largest possible one; NaN if there is no bound) and `spectral_gap` (the same by
-        the largest singular value alone, as `optimality_gap_` of the model). With `exact=True` also `optimum` (the
-        largest F that was found by branch and bound), `optimum_bound`, and whether it is `certified`.
+        is at least (1 - gap) times the largest possible one; NaN if there is no bound, or F is not positive) and
+        `spectral_gap` (the same by the largest singular value alone, as `optimality_gap_` of the model). With
+        `exact=True` also `optimum` (the largest F that was found by branch and bound), `optimum_bound`, and whether it
+        is `certified`.
     optima : list of BestSubmatrix
         With `exact=True`, the best submatrix for each module; otherwise empty.
     """
@@ -50,6 +54,8 @@ class Optimality:
     def summary(self) -> str:
         """One plain sentence."""
         gaps = self.table["gap"].dropna()
+        if gaps.empty and self.table["bound"].notna().any():
+            return "There is no gap: the objective of these modules is not positive (the graph term is too strong)."
         if gaps.empty:
             return "There is no bound: the objective is not defined for these modules."
         return f"The modules are within {gaps.max():.1%} of the best possible ones (median {gaps.median():.1%})."
@@ -72,7 +78,8 @@ def optimality(model: Any, X: Any, *, exact: bool = False, max_nodes: int = 100_
         numbers of rows and columns (or all of them) without a graph: only then is the best module on given rows and
         columns known, as their leading singular pair.
     max_nodes : int, default=100_000
-        With `exact=True`, the nodes of the search tree after which the best module so far is taken.
+        With `exact=True`, the nodes of the search tree after which the best module so far is taken: that of the model,
+        or a better one.
 
     Returns
     -------
@@ -90,6 +97,7 @@ def optimality(model: Any, X: Any, *, exact: bool = False, max_nodes: int = 100_
     if isinstance(fitted, StableModules):
         raise TypeError("the members of StableModules are given, so there is no other module: give the original model")
     check_same_data(fitted, X)
+    check_count("max_nodes", max_nodes)
     with one_blas_thread():
         search = _search_again(fitted, X)
         rows, optima = [], []
@@ -106,10 +114,14 @@ def optimality(model: Any, X: Any, *, exact: bool = False, max_nodes: int = 100_
 
 
 def _search_again(fitted: SparseGraphSVD, X: Any) -> ModuleSearch:
-    """The search of the fit; its graphs are known by position."""
+    """The search of the fit; graphs and groups are known by position."""
     graphs = {f"{axis[:-1]}_graph": graph for axis, graph in fitted.graphs_.items()}
     smoothing = {} if fitted.smoothing is None else {"smoothing": fitted.smoothing_}
-    made = clone(fitted).set_params(**graphs, **smoothing)
+    names = fitted.names_["rows"], fitted.names_["columns"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # given by the fit already, as about members that X lacks
+        matched = graphs_by_position(fitted.get_params(deep=False) | graphs, X.shape, names)
+    made = clone(fitted).set_params(**matched, **smoothing)
     search: ModuleSearch = made.search_of(made.prepared(X, training_design(fitted, X)))
     return search
 
@@ -150,4 +162,5 @@ def _optimum(found: Found, max_nodes: int) -> BestSubmatrix:
             )
         sizes.append(count)
     matrix = problem.operator.submatrix(np.arange(n), np.arange(p))
-    return best_submatrix(matrix, sizes[0], sizes[1], max_nodes)
+    known = found.state.u.support, found.state.v.support
+    return best_submatrix(matrix, sizes[0], sizes[1], max_nodes, known)

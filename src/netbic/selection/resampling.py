@@ -17,7 +17,7 @@ from netbic.selection.grid import Parameters
 
 SIDES = ("x", "y")  # the features of the first and of the second of two tables
 Model = TypeVar("Model", bound=SparseGraphSVD | TwoTables)
-Names = tuple[Array | None, Array | None]  # of rows and columns
+Names = tuple[Array | None, ...]  # of each axis, such as rows and columns
 
 
 def folds(size: int, n_folds: int, random_state: RandomState, what: str = "samples") -> list[Indices]:

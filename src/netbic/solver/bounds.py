@@ -38,14 +38,16 @@ def has_bound(side: Side, vector: Vector, operator: Corrected) -> bool:
 
 
 def relative_gap(objective: float, bound: float) -> float:
-    """The share of the bound by which F could be larger: F >= (1 - gap) bound; NaN if the bound is not positive.
+    """The share of the bound by which F could be larger: F >= (1 - gap) bound; NaN unless both are positive.
+
+    A share has no meaning if F is negative, as a Laplacian with a large smoothness can make it.
 
     Examples
     --------
-    >>> relative_gap(8.0, 10.0)
-    0.2
+    >>> relative_gap(8.0, 10.0), relative_gap(-8.0, 10.0)
+    (0.2, nan)
     """
-    if not 0 < bound < np.inf:
+    if not (objective > 0 and 0 < bound < np.inf):
         return np.nan
     return max(0.0, float((bound - objective) / bound))
 

@@ -53,7 +53,13 @@ class _Node:
         return not ((self.rows == 0).any() or (self.columns == 0).any())
 
 
-def best_submatrix(X: Floats, n_rows: int, n_columns: int, max_nodes: int = 100_000) -> BestSubmatrix:
+def best_submatrix(
+    X: Floats,
+    n_rows: int,
+    n_columns: int,
+    max_nodes: int = 100_000,
+    known: tuple[Indices, Indices] | None = None,
+) -> BestSubmatrix:
     """The `n_rows` rows and `n_columns` columns of X with the largest singular value.
 
     Parameters
@@ -63,6 +69,8 @@ def best_submatrix(X: Floats, n_rows: int, n_columns: int, max_nodes: int = 100_
     n_rows, n_columns : int
     max_nodes : int, default=100_000
         Nodes of the search tree after which the best submatrix so far is returned, with its bound.
+    known : pair of arrays of positions, optional
+        Rows and columns of a submatrix, at most `n_rows` and `n_columns`. What is returned is at least as good.
 
     Examples
     --------
@@ -73,9 +81,23 @@ def best_submatrix(X: Floats, n_rows: int, n_columns: int, max_nodes: int = 100_
     >>> best.certified, best.rows.tolist(), best.columns.tolist()
     (True, [4, 10, 18], [0, 9, 14])
     """
+    _check_number("n_rows", n_rows, X.shape[0])
+    _check_number("n_columns", n_columns, X.shape[1])
+    _check_number("max_nodes", max_nodes)
     turned = X.shape[0] < X.shape[1]  # the short axis, which has fewer sets, is decided first: here the columns
-    found = _Search(X.T if turned else X, *((n_columns, n_rows) if turned else (n_rows, n_columns))).run(max_nodes)
+    search = _Search(X.T if turned else X, *((n_columns, n_rows) if turned else (n_rows, n_columns)))
+    if known is not None:
+        search.compare(*(known[::-1] if turned else known))
+    found = search.run(max_nodes)
     return found._replace(rows=found.columns, columns=found.rows) if turned else found
+
+
+def _check_number(name: str, value: int, most: int | None = None) -> None:
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
+        raise TypeError(f"{name}={value!r}: an integer is needed")
+    if value < 1 or (most is not None and value > most):
+        where = "" if most is None else f" but X has {most:,} {name.removeprefix('n_')}"
+        raise ValueError(f"{name}={value}{where}: choose {'at least 1' if most is None else f'1 to {most:,}'}")
 
 
 class _Search:
@@ -117,6 +139,16 @@ class _Search:
         chosen = int(at[free][np.argmax(weights[free])]) if free.any() else -1
         return _Node(-float(np.sqrt(square)), rows, columns, (axis, chosen))
 
+    def compare(self, rows: Indices, columns: Indices) -> None:
+        """Keep a submatrix if it is better; further rows and columns, which cannot make it worse, complete it."""
+        supports = tuple(
+            np.sort(np.append(own, np.setdiff1d(np.arange(total), own)[: size - len(own)]))
+            for own, total, size in zip((rows, columns), self._X.shape, self._sizes, strict=True)
+        )
+        value = float(np.linalg.norm(self._X[np.ix_(*supports)], 2))
+        if value > self._value:
+            self._value, self._supports = value, (supports[0], supports[1])
+
     def _try(self, left: Floats) -> None:
         """Alternate between both axes from row weights, and keep the submatrix if it is better."""
         for _ in range(_STEPS):
@@ -125,9 +157,7 @@ class _Search:
             columns = np.argsort(-np.abs(right), kind="stable")[: self._sizes[1]]
             left = self._X[:, columns] @ right[columns]
             left /= max(float(np.linalg.norm(left)), np.finfo(np.float64).tiny)
-        value = float(np.linalg.norm(self._X[np.ix_(rows, columns)], 2))
-        if value > self._value:
-            self._value, self._supports = value, (np.sort(rows), np.sort(columns))
+        self.compare(rows, columns)
 
 
 def _children(node: _Node) -> Iterator[tuple[Array, Array]]:

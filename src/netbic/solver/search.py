@@ -136,7 +136,7 @@ class Found:
 
     @property
     def spectral_gap(self) -> float:
-        """The relative gap by the spectral bound; NaN if there is no bound."""
+        """The relative gap by the spectral bound; NaN if there is no bound, or F is not positive."""
         if not self.has_bound:
             return np.nan
         bound = spectral_bound(self.largest_value, self.problem.rows, self.problem.columns)

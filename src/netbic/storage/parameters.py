@@ -80,8 +80,8 @@ def _graph_from(parts: dict[str, Any]) -> Graph:
     if problem is not None:
         raise InputError(f"the graph of a penalty is damaged ({problem}): fit again")
     upper = sp.csr_array((data, indices, indptr), shape=shape)
-    names = parts["names"]
-    return Graph(sp.csr_array(upper + upper.T), None if names is None else np.array(names, dtype=_kind(names)))
+    names = None if parts["names"] is None else np.array(parts["names"], dtype=_kind(parts["names"]))
+    return Graph(sp.csr_array(upper + upper.T), names, signed=bool((data < 0).any()))
 
 
 def _kind(names: list[Any]) -> type | None:

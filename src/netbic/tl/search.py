@@ -124,7 +124,7 @@ def modules(
     n_rows, n_columns = one_of("n_rows", n_rows, "n_cells", n_cells), one_of("n_columns", n_columns, "n_genes", n_genes)
     if mods is not None or kind_of(adata) == "mudata":
         others = {"n_rows": n_rows, "n_columns": n_columns, "preset": preset, "covariates": covariates}
-        _check_not_given(others | {"obs_columns": obs_columns})
+        _check_not_given(others | {"obs_columns": obs_columns, "study_key": study_key})
         chosen = {"layer": layer, "mask_var": mask_var, "key_added": KEY if key_added == "netbic" else key_added}
         return pairs(adata, mods, graph, n_components, copy=copy, **chosen, **parameters)
     check_keywords("tl.modules", parameters, [*signature(modules).parameters, *_OF_MODEL], _MEANT)
@@ -136,8 +136,7 @@ def modules(
     model = SparseGraphSVD(n_components, n_rows=n_rows, n_columns=n_columns, column_graph=aligned, **parameters)
     _complete(model, preset, X, parameters)
     _fit(model, adata, X, genes, (covariates, study_key), key_added)
-    store(adata, model, key_added, kept, layer)
-    _add_to(adata, model, X, key_added, alignment)
+    _add_to(adata, model, X, (key_added, kept, layer), alignment)
     _write_obs_columns(adata, key_added, earlier, module_scores(model, X) if obs_columns else None)
     return adata if copy else None
 
@@ -150,8 +149,12 @@ def _fit(model: SparseGraphSVD, adata: AnnData, X: Matrix, genes: Any, columns: 
         deque(model.iter_fit(X, names=(adata.obs_names, pd.Index(genes)), covariates=given, studies=studies), maxlen=0)
 
 
-def _add_to(adata: AnnData, model: SparseGraphSVD, X: Matrix, key: str, alignment: Alignment | None) -> None:
-    """Scores of all cells, and how the graph was matched."""
+def _add_to(
+    adata: AnnData, model: SparseGraphSVD, X: Matrix, how: tuple[str, Any, str | None], alignment: Alignment | None
+) -> None:
+    """Store the model (by a key, for these genes of a layer), the scores of all cells, and the matching of the graph."""
+    key, kept, layer = how
+    store(adata, model, key, kept, layer)
     adata.obsm[f"X_{key}"] = own_scores(model, X)
     adata.uns[key] |= {} if alignment is None else {"alignment": json.dumps(alignment.to_dict())}
 
