@@ -152,7 +152,7 @@ def _fit(model: SparseGraphSVD, adata: AnnData, X: Matrix, genes: Any, columns: 
 def _add_to(
     adata: AnnData, model: SparseGraphSVD, X: Matrix, how: tuple[str, Any, str | None], alignment: Alignment | None
 ) -> None:
-    """Store the model (by a key, for these genes of a layer), the scores of all cells, and the matching of the graph."""
+    """Store the model (by a key, for genes of a layer), the scores of all cells, and how the graph was matched."""
     key, kept, layer = how
     store(adata, model, key, kept, layer)
     adata.obsm[f"X_{key}"] = own_scores(model, X)
