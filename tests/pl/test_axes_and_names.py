@@ -41,6 +41,8 @@ def pictures(study, model, count, stable, tuned, terms):
     days = np.arange(1.0, 1 + len(study.expression))
     times = pd.DataFrame({"days": days, "event": 1}, index=study.expression.index)
     survival = {"X": study.expression, "table": times, "survival": ("days", "event")}
+    halves = study.expression.iloc[:, ::2], study.expression.iloc[:, 1::2]
+    two_tables = netbic.SparseGraphCCA(1, n_x=5, n_y=5).fit(*halves)
     return {
         "survival": lambda ax: pl.survival(model, 0, **survival, ax=ax),
         "associations": lambda ax: pl.associations(found, ax=ax),
@@ -55,6 +57,7 @@ def pictures(study, model, count, stable, tuned, terms):
         "tuning": lambda ax: pl.tuning(tuned, ax=ax),
         "recovery": lambda ax: pl.recovery(table, ax=ax),
         "enrichment": lambda ax: pl.enrichment(terms, ax=ax),
+        "pairs": lambda ax: pl.pairs(two_tables, ax=ax),
     }
 
 

@@ -96,9 +96,11 @@ def read_studies(name: str | None, table: pd.DataFrame | None, samples: Any) -> 
         raise click.UsageError("--studies needs a sample table: use --sample-info")
     import pandas as pd
 
+    from netbic.estimators import study_labels
+
     matched = netbic.association.match_samples(pd.Index(samples), table).table
     netbic.association.check_known([name], matched.columns, "studies")
-    netbic.estimators.study_labels(matched[name], len(matched), matched.index.to_numpy())  # an error if one is missing
+    study_labels(matched[name], len(matched), matched.index.to_numpy())  # an error if one is missing
     return pd.Series(matched[name].to_numpy(), index=pd.Index(samples), name=name)
 
 

@@ -321,7 +321,9 @@ def _named(matrix: Any, samples: Array, features: Array) -> Any:
     """A dense matrix with names, by which networks are matched; a sparse one as it is."""
     import pandas as pd
 
-    if netbic.arrays.is_sparse(matrix):
+    from netbic.arrays import is_sparse
+
+    if is_sparse(matrix):
         return matrix
     return pd.DataFrame(matrix, pd.Index(samples), pd.Index(features))
 
