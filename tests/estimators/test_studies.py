@@ -357,7 +357,8 @@ def test_bad_dicts_of_studies(simulated):
 def test_studies_in_another_form_are_refused_with_a_remedy(simulated):
     parts = {name: simulated.X[simulated.studies == name] for name in simulated.names}
     model = netbic.SparseGraphSVD(1, n_columns=20).fit(parts)
-    for function in (verdicts, netbic.leave_one_study_out):
+    others = (getattr(netbic.selection, name) for name in ("stability", "graph_value", "n_modules", "sample_groups"))
+    for function in (verdicts, netbic.leave_one_study_out, *others):
         with pytest.raises(netbic.InputError, match=r"X is a dict of studies.*give netbic.stack_studies\(X\).X"):
             function(model, parts)
     for given in (list(parts.values()), simulated.X):

@@ -14,7 +14,7 @@ from scipy.linalg import orth
 from netbic.arrays import Array, Floats, Indices
 from netbic.errors import InputError, shown
 from netbic.estimators.covariate_table import Covariate, as_table, check_complete, covariate_of, encoded, some_names
-from netbic.estimators.inputs import names_of_index
+from netbic.estimators.inputs import check_one_matrix, names_of_index
 
 if TYPE_CHECKING:
     from netbic.estimators.estimator import SparseGraphSVD
@@ -214,6 +214,7 @@ def design_of_new(model: SparseGraphSVD, covariates: Any, n_samples: int, names:
 
 def covariates_of(model: SparseGraphSVD, X: Any, covariates: Any = None) -> Design | None:
     """Covariates for a fit of (a clone of) a model to X: as given, or those of the model if it was fitted to X."""
+    check_one_matrix(X)
     n_samples, names = int(X.shape[0]), names_of_index(getattr(X, "index", None))
     if model.study_scaling_ is not None:
         raise InputError(

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from netbic.arrays import Array, Indices, kind_of
-from netbic.errors import InputError
+from netbic.arrays import Array, Indices
 from netbic.estimators.estimator import SparseGraphSVD
-from netbic.estimators.inputs import axis_names
+from netbic.estimators.inputs import axis_names, check_one_matrix
 
 
 def unwrapped(model: object) -> SparseGraphSVD:
@@ -40,11 +38,7 @@ def is_model(thing: object) -> bool:
 def check_same_data(model: SparseGraphSVD, X: Any) -> None:
     """Raise unless X has the shape, and where it has names the names, of the data a model was fitted to."""
     known = (len(model.left_vectors_), int(model.n_features_in_))
-    if isinstance(X, Mapping) and kind_of(X) == "other":  # a sparse matrix may be a mapping, too
-        raise InputError(
-            "X is a dict of studies, but the matrix of all samples is needed: give netbic.stack_studies(X).X (the "
-            "model knows the study of each sample)"
-        )
+    check_one_matrix(X)
     if tuple(X.shape) != known:
         raise ValueError(f"X has shape {tuple(X.shape)} but the modules were found in one of shape {known}: give that")
     for axis, names in zip(("rows", "columns"), axis_names(X), strict=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pandas as pd
 from sklearn.utils.validation import validate_data
 
 from netbic.arrays import Array, checked, is_sparse, kind_of, stored_values
+from netbic.errors import InputError
 from netbic.operators import DataOperator
 from netbic.outofcore import RowBlocks
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 def validated(model: SparseGraphSVD, X: Any, reset: bool) -> Any:
     """Check X as scikit-learn does; a dense or CSR matrix of floats, an operator, or `RowBlocks` for a Dask array."""
+    check_one_matrix(X)
     kind = kind_of(X)
     if kind in ("dask", "operator"):
         validate_data(model, X, reset=reset, skip_check_array=True)
@@ -55,8 +58,18 @@ def has_missing(X: Any) -> bool:
     return kind_of(X) not in ("blocks", "operator") and bool(np.isnan(stored_values(X)).any())
 
 
+def check_one_matrix(X: Any) -> None:
+    """Raise if X is a dict of studies, where the matrix of all samples is needed."""
+    if isinstance(X, Mapping) and kind_of(X) == "other":  # a sparse matrix may be a mapping, too
+        raise InputError(
+            "X is a dict of studies, but the matrix of all samples is needed: give netbic.stack_studies(X).X (the "
+            "model knows the study of each sample)"
+        )
+
+
 def axis_names(X: Any) -> tuple[Array | None, Array | None]:
     """Names of the rows and columns of X; None where it has none."""
+    check_one_matrix(X)
     return names_of_index(getattr(X, "index", None)), names_of_index(getattr(X, "columns", None))
 
 

@@ -90,7 +90,7 @@ class OfLayers(CrossResidual):
         if formed:
             matrix = CrossOperator(x, y).formed()
             self.operator = Corrected(DenseOperator(matrix), float(np.sum(matrix**2)))
-        else:  # of the norm, an upper bound is known (whitening has a norm of at most ridge^-1/2: it is a scale only)
+        else:  # the norm is not known: this number only sets a scale, and `has_norm` says so
             self.operator = Cross(x, y, x.operator.squared_norm * y.operator.squared_norm)
         self._starts = Starts(self.operator, exact)
 
