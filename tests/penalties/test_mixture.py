@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import optimize, special, stats
 
 from netbic import AdaptiveSupport
 from netbic.penalties import expected_noise_norm
@@ -33,6 +33,64 @@ def test_posteriors_follow_bayes_rule():
     member = stats.norm.pdf(np.abs(z), found.mean, np.sqrt(variance)) / 2 * inside / z.size
     other = stats.norm.pdf(z, 0, np.sqrt(found.noise)) * (1 - inside / z.size)
     assert np.corrcoef(member / (member + other), found.posterior)[0, 1] > 0.999
+
+
+def log_likelihood(z, mean, noise, spread, share):
+    """Of scores with unit mean square, by definition."""
+    width = np.sqrt(noise + spread)
+    member = 0.5 * (stats.norm.pdf(z, mean, width) + stats.norm.pdf(z, -mean, width))
+    return float(np.log((1 - share) * stats.norm.pdf(z, 0, np.sqrt(noise)) + share * member).sum())
+
+
+def textbook_em(z, x, share, n_rounds=600):
+    """Expectation-maximisation as in a textbook, without extrapolation, from the largest scores as members."""
+    size = np.abs(z)
+    inside = size >= np.quantile(size, 1 - share)
+    m, g2, slopes = size[inside].mean(), (size[~inside] ** 2).mean(), np.zeros(2)
+    t2 = max(size[inside].var() - g2, 0.01 * m * m)
+    design = np.column_stack([np.ones(z.size), np.zeros(z.size) if x is None else (x - x.mean()) / x.std()])
+    for _ in range(n_rounds):
+        prior, width = special.expit(design @ slopes), np.sqrt(g2 + t2)
+        up, down = (stats.norm.pdf(z, mean, width) for mean in (m, -m))
+        other = stats.norm.pdf(z, 0, np.sqrt(g2))
+        members = prior * 0.5 * (up + down)
+        likelihood = float(np.log(members + (1 - prior) * other).sum())
+        r, signed = members / (members + (1 - prior) * other), z * (up - down) / (up + down)
+        inside, total = r.sum(), r @ signed
+        m = total / inside
+        g2 = max((1 - r) @ z**2 / (1 - r).sum(), 1e-3 * m * m)
+        variance = (r @ z**2 - 2 * m * total) / inside + m * m
+        t2 = max((inside * (variance - g2) + 40 * (m / 6) ** 2) / (inside + 40), 1e-4 * m * m)
+        weights = prior * (1 - prior)
+        curvature = design.T @ (weights[:, None] * design) + np.diag([0, 0.5]) + 1e-6 * np.eye(2)
+        slopes = slopes + np.clip(np.linalg.solve(curvature, design.T @ (r - prior) - [0, 0.5 * slopes[1]]), -1, 1)
+    return likelihood
+
+
+@pytest.mark.parametrize("mean", [2.0, 3.0, 8.0])
+@pytest.mark.parametrize("guided", [False, True])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_extrapolated_steps_reach_the_likelihood_of_many_plain_ones(mean, guided, seed):
+    generator = np.random.default_rng([seed, 7])
+    z = two_groups(seed, members=150, others=700, mean=mean, spread=0.5, noise=1.0)
+    x = np.append(np.full(150, 1.0), np.zeros(700)) + generator.standard_normal(850) if guided else None
+    z /= np.sqrt(np.mean(z * z))
+    plain = max(textbook_em(z, x, share) for share in (0.15, 0.5, 0.75))
+    assert fit_mixture(z, x).likelihood >= plain - 0.05
+
+
+def test_the_likelihood_is_that_of_the_model():
+    z = two_groups(1, members=200, others=800)  # few enough not to be grouped
+    z /= np.sqrt(np.mean(z * z))
+    found = fit_mixture(z, None)
+    share = found.posterior.mean()
+
+    def missed(spread):
+        return -log_likelihood(z, found.mean, found.noise, spread, share)
+
+    best = -optimize.minimize_scalar(missed, bounds=(1e-4, 1.0), method="bounded").fun
+    assert found.likelihood == pytest.approx(best, abs=0.5)  # the spread has a prior, and is not reported
+    assert found.likelihood <= best + 1e-3
 
 
 def test_larger_scores_are_likelier_members():
