@@ -112,7 +112,7 @@ def changed(labels, change):
 
 
 BAD = {
-    "no common sample": (lambda t: t.assign(name=t["name"].str.replace("s", "GSM")), (), "no sample of the modules"),
+    "no common sample": (lambda t: t.assign(name=t["name"].str.replace("s", "GSM")), (), "no sample of the fit"),
     "other letters": (lambda t: t.assign(name=t["name"].str.upper()), (), "capital letters"),
     "one level": (lambda t: t.assign(drug="A"), ("--variables", "drug"), "all values are the same ('A')"),
     "text events": (lambda t: t.assign(dead="alive"), ("--survival", "months,dead"), "write 1 where the event"),

@@ -381,7 +381,56 @@ def _names(number):
     return [name for name in names if name.endswith(str(number))]
 
 
-def test_associations_of_pairs_are_refused_clearly(done, tables, tmp_path):
-    (tmp_path / "labels.tsv").write_text("sample\tgroup\ns0\ta\ns1\tb\n")
-    shown = run("associate", done, "--sample-info", tmp_path / "labels.tsv").output
-    assert "contains pairs of two tables, not modules of one: in Python, use" in shown
+@pytest.fixture
+def labels(tmp_path):
+    """High and low samples of one pair, and a label that has nothing to do with it."""
+    first = both_tables()[0].iloc[:6].sum()
+    table = pd.DataFrame({"group": np.where(first > first.median(), "high", "low"), "plate": list("ab") * (N // 2)})
+    path = tmp_path / "labels.tsv"
+    table.set_axis(pd.Index(first.index, name="sample")).iloc[::-1].to_csv(path, sep="\t")
+    return path
+
+
+def test_pairs_are_compared_with_the_sample_table(tables, labels, tmp_path):
+    out, options = tmp_path / "out", (*OPTIONS[:-1], "--permutations", 0)
+    shown = run_successfully("pairs", *tables, "--out", out, "--sample-info", labels, *options).output
+    assert "matched: 40 of 40 samples (100%)" in shown
+    assert re.search(r"group: (high|low) is higher in pair [12], table [12] \(AUC 0\.\d\d, q = ", shown)
+    assert "plate: no association (q <= 0.05)" in shown
+    names = ("associations.tsv", "associations.json", "sample_info.tsv")
+    assert recorded_files(out) >= set(names)
+    expected = netbic.association.associate_pairs(netbic.load(out), netbic.io.read_sample_info(labels)).table
+    found = read_table(out / "associations.tsv")
+    pd.testing.assert_frame_equal(found.fillna(np.nan), expected.fillna(np.nan), check_dtype=False)
+    page = (out / "report.html").read_text()
+    assert re.search(r"<bdi>group: (high|low) is higher in pair [12], table [12] \(AUC", page)
+    assert page.count('class="labelled"') == N  # of one of both pairs
+    first = contents(out, names)
+    run_successfully("associate", out, "--sample-info", labels)
+    assert contents(out, names) == first
+
+
+def test_a_finished_folder_of_pairs_is_compared_with_a_sample_table(done, labels):
+    shown = run_successfully("associate", done, "--sample-info", labels, "--variables", "group").output
+    assert re.search(r"group: (high|low) is higher in pair [12]", shown)
+    assert set(read_table(done / "associations.tsv")["table"]) == {1, 2}
+
+
+def test_problems_of_the_sample_table_are_found_before_the_search(tables, labels, tmp_path):
+    out = tmp_path / "out"
+    (tmp_path / "others.tsv").write_text("sample\tgroup\ns0\ta\ns1\tb\n")
+    for options, message in (
+        (("--variables", "group"), "--variables needs --sample-info"),
+        (("--sample-info", tmp_path / "others.tsv"), "no sample of the fit is in the sample table"),
+        (("--sample-info", labels, "--variables", "grup"), "grup"),
+    ):
+        result = run("pairs", *tables, "--out", out, *OPTIONS, *options)
+        assert result.exit_code != 0
+        assert message in result.output
+        assert not out.exists()
+    out.mkdir()
+    inside = out / "associations.tsv"
+    inside.write_bytes(labels.read_bytes())
+    result = run("pairs", *tables, "--out", out, *OPTIONS, "--sample-info", inside, "--force")
+    assert result.exit_code != 0
+    assert inside.read_bytes() == labels.read_bytes()

@@ -15,7 +15,7 @@ from netbic.solver import DEFLATIONS, Side, Solution, State, Vector, rounds, sol
 from netbic.solver.half_step import candidate, half_step
 from netbic.solver.lengths import Lengths
 from netbic.solver.residual import Residual
-from netbic.solver.restarts import ModuleProblem, Settings
+from netbic.solver.restarts import ModuleProblem, Settings, enlarged
 from netbic.solver.search import Module, deflation_terms
 from netbic.solver.starts import Direction, Starts, Subspace, exact_direction
 from support.operator_entries import entries_of
@@ -346,11 +346,20 @@ def test_annealing_finds_modules_that_a_truncated_start_misses():
     assert min(reached[12]) > 0.9
 
 
-def test_annealing_does_not_change_penalties_without_a_size():
-    X = paper(0.03, random_state=0).X
+@pytest.mark.parametrize("penalty", [L1Ball(5.0), AdaptiveSupport()])
+def test_annealing_does_not_change_penalties_without_a_size(penalty):
+    side = Side(penalty)
+    assert enlarged(side, 100, 0.5) is side
+
+
+def test_annealing_finds_the_same_module_if_the_penalty_chooses_its_size():
+    toy = paper(0.03, random_state=0)
     parameters = {"row_penalty": L1Ball(5.0), "column_penalty": AdaptiveSupport(), "center": None}
-    plain, annealed = (SparseGraphSVD(1, **parameters, annealing=steps).fit(X) for steps in (0, 3))
-    np.testing.assert_allclose(np.abs(annealed.components_), np.abs(plain.components_), atol=1e-4)
+    plain, annealed = (SparseGraphSVD(1, **parameters, annealing=steps).fit(toy.X) for steps in (0, 3))
+    for model in (plain, annealed):  # sizes that are fixed points of the iteration may differ by a few columns
+        assert f1(model.columns_[0], toy.v != 0) > 0.9
+        assert model.converged_.all()
+    assert abs(float(annealed.components_[0] @ plain.components_[0])) > 0.99
 
 
 @pytest.mark.parametrize("steps", [-1, 2.5, True, "many"])

@@ -19,6 +19,7 @@ from netbic.association.linear import linear_model, standardised_difference
 from netbic.association.matching import SampleMatch, match_samples
 from netbic.association.membership import gene_membership
 from netbic.association.module_tests import TwoGroups, two_groups
+from netbic.association.pairs import associate_pairs
 from netbic.association.rank_tests import kruskal_wallis, mann_whitney
 from netbic.association.removed import Removed
 from netbic.association.results import Result
@@ -51,6 +52,7 @@ __all__ = [
     "TwoGroups",
     "Variable",
     "associate",
+    "associate_pairs",
     "associate_scores",
     "chi_squared",
     "cox",

@@ -79,7 +79,8 @@ class Associations:
         With verdicts (by the number of the module from 0), doubtful modules are marked, and listed after others.
         """
         if self.adjusted_for:
-            yield f"adjusted for {', '.join(self.adjusted_for)}; groups of samples are not tested"
+            not_tested = "; groups of samples are not tested" if "module" in self.table else ""
+            yield f"adjusted for {', '.join(self.adjusted_for)}{not_tested}"
         yield from map(one_line, self.notes)
         yield from map(one_line, strongest_lines(self.table, verdicts))
 

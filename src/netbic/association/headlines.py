@@ -70,7 +70,8 @@ def strongest(table: pd.DataFrame, verdicts: Words | None = None) -> pd.DataFram
     """
     words, main = verdicts or {}, main_tests(table)
     open_ = ~(main["q"] <= LEVEL)
-    trust = [reliability(words.get(int(module), "")) for module in main["module"]]
+    modules = main["module"] if "module" in main else [-1] * len(main)  # there are no verdicts on pairs
+    trust = [reliability(words.get(int(module), "")) for module in modules]
     main = main.assign(_open=open_, _trust=np.where(open_, 0, trust)).sort_values(["_open", "_trust"], kind="stable")
     parts = [own for name in table["variable"].unique() if len(own := main[main["variable"] == name])]
     parts = [own.drop_duplicates("level") if own["level"].nunique() > 2 else own for own in parts]

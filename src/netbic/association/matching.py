@@ -149,8 +149,8 @@ def _no_common(names: pd.Index[Any], keys: pd.Index[Any], table: pd.DataFrame) -
             "it has a row for each sample"
         )
     reason = _reason(tuple(names), tuple(keys)) or "Use the same names in both"
-    examples = f"modules: {_some(names)}; table: {_some(keys)}"
-    return InputError(one_line(f"no sample of the modules is in the sample table ({examples}). {reason}"))
+    examples = f"fit: {_some(names)}; table: {_some(keys)}"
+    return InputError(one_line(f"no sample of the fit is in the sample table ({examples}). {reason}"))
 
 
 def _reason(names: tuple[str, ...], others: tuple[str, ...]) -> str:

@@ -25,9 +25,6 @@ def stored_scores(folder: Path, names: Iterable[object] | None = None) -> tuple[
     """Scores and groups, samples by modules, of the fit in a folder; the samples as named, or as in its table."""
     path = folder / _SCORES
     if not path.is_file():
-        if (folder / "pairs.tsv").is_file():
-            remedy = "in Python, use netbic.association.associate_scores with the scores of scores.tsv"
-            raise unusable(folder, "contains pairs of two tables, not modules of one", remedy)
         raise unusable(path, "does not exist", "give the folder of a fit (netbic fit), or fit again with this version")
     try:
         table = read_table(path)

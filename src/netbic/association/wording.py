@@ -1,4 +1,4 @@
-"""Associations in words. Modules count from 1 here."""
+"""Associations in words. Modules and pairs count from 1 here."""
 
 from __future__ import annotations
 
@@ -52,11 +52,17 @@ def in_words(row: dict[Any, Any], verdicts: Words | None = None) -> str:
     >>> in_words(row, {0: "doubtful"})
     'the risk rises with module 1 (doubtful), hazard ratio per sd 1.50, q = 0.002'
     """
-    level, word = str(row["level"]), (verdicts or {}).get(int(row["module"]), "")
+    level, word = str(row["level"]), (verdicts or {}).get(int(row.get("module", -1)), "")
     mark = f" ({word})" if reliability(word) else ""
-    module = f"module {int(row['module']) + 1}{mark}"
-    what = f"{level} is {direction(row)} in {module}" if level else f"{direction(row)} with {module}"
+    place = f"{_place(row)}{mark}"
+    what = f"{level} is {direction(row)} in {place}" if level else f"{direction(row)} with {place}"
     return f"{what}, {numbers(row)}" if mark else f"{what} ({numbers(row)})"
+
+
+def _place(row: dict[Any, Any]) -> str:
+    if "pair" in row:
+        return f"pair {int(row['pair']) + 1}, table {int(row['table'])}"
+    return f"module {int(row['module']) + 1}"
 
 
 def direction(row: dict[Any, Any]) -> str:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from netbic.association import Associations
     from netbic.estimators import SparseGraphSVD
+    from netbic.storage import PairModel
 
 _WORDS = ("unknown", "not known", "not reported", "not available", "missing", "na", "?")  # readers.NA_VALUES
 _NOTHING = "no column of the sample table can be tested"
@@ -137,8 +138,10 @@ def _type(text: str) -> tuple[str, str | list[str]]:
 def associate(folder: Path, **given: Any) -> None:
     """Compare the modules in FOLDER (written by netbic fit) with labels, numbers and survival times of the samples.
 
+    FOLDER may also be one of netbic pairs: then the scores of both tables are compared.
+
     \b
-    FOLDER/associations.tsv   a row per module, variable, level and test
+    FOLDER/associations.tsv   a row per module (or pair and table), variable, level and test
     FOLDER/sample_info.tsv    the sample table, in the order of samples.tsv
     FOLDER/associations.json  types of the variables, covariates
     """
@@ -149,9 +152,7 @@ def associate(folder: Path, **given: Any) -> None:
     for line in missing_lines(table):
         click.echo(line)
     with netbic.io.locked(folder):
-        scores, groups = netbic.association.stored_scores(folder)
-        removed = netbic.association.Removed.of(netbic.storage.load_modules(folder))
-        found = netbic.association.associate_scores(scores, groups, table, **chosen.keywords(), removed=removed)
+        found = _associated(folder, table, chosen.keywords())
         known = netbic.association.stored_verdicts(folder)
         for line in map(in_terms_of_command, found.lines(known)):
             click.echo(line)
@@ -161,6 +162,15 @@ def associate(folder: Path, **given: Any) -> None:
     for line in written_lines(found, folder):
         click.echo(line)
     echo_report_is_older(folder)
+
+
+def _associated(folder: Path, table: pd.DataFrame, keywords: dict[str, Any]) -> Associations:
+    """Associations of the modules or pairs in a folder."""
+    if (folder / "pairs.tsv").is_file():
+        return netbic.association.associate_pairs(netbic.storage.load(folder), table, **keywords)
+    scores, groups = netbic.association.stored_scores(folder)
+    removed = netbic.association.Removed.of(netbic.storage.load_modules(folder))
+    return netbic.association.associate_scores(scores, groups, table, **keywords, removed=removed)
 
 
 def missing_lines(table: pd.DataFrame) -> Iterator[str]:
@@ -229,6 +239,15 @@ class SampleTable:
         netbic.association.write_associations(found, folder)
         known = netbic.association.stored_verdicts(folder)
         yield from map(in_terms_of_command, found.findings(known))
+        yield from written_lines(found, out)
+
+    def write_pairs(self, model: PairModel, folder: Path, out: Path) -> Iterator[str]:
+        """The same for the pairs of a model of two tables."""
+        if not model.n_components_:
+            return
+        found = netbic.association.associate_pairs(model, self.table, **self.keywords)
+        netbic.association.write_associations(found, folder)
+        yield from map(in_terms_of_command, found.findings())
         yield from written_lines(found, out)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import click
 
 import netbic
+from netbic.cli.associate import AssociationOptions, SampleTable, describes_samples, open_sample_table
 from netbic.cli.checks import checked
 from netbic.cli.command import NETWORK, READING, Command, File, Finite, echo, reads_a_study, split_lists, take
 from netbic.cli.progress import Progress, Stage
@@ -69,6 +70,7 @@ class PairsCommand(Command):
         "Search": "covariance ridge deflation smoothness1 smoothness2 permutations seed",
         "Reading TABLE1 (for TABLE2, options end with 2)": _numbered(f"{READING} cpm log1p n_variable", 1),
         "Reading the network of TABLE1 (for TABLE2, options end with 2)": _numbered(NETWORK, 1),
+        "Sample table": "sample_info variables adjust survival types by na_values",
         "Output": "report quiet",
     }
 
@@ -183,6 +185,14 @@ _SIZE = "1.5% of the features, 50 to 200, but at most a fifth of them"
     help="Permutations of the samples for the p-value of each pair, at most; 0: pairs are not tested.",
 )
 @click.option("--seed", default=0, type=click.IntRange(0), help="Random seed.")
+@click.option(
+    "--sample-info",
+    type=File,
+    show_default="obs of an .h5ad file",
+    help="Table with a row for each sample (labels, numbers, survival times): pairs are compared with its columns, as "
+    "modules are by netbic associate.",
+)
+@describes_samples
 @click.option("--report/--no-report", default=True, help="Write DIR/report.html.")
 @click.option("--force", is_flag=True, help="Replace the results of an earlier run in the folder.")
 @click.option("--quiet", is_flag=True, help="Print only errors.")
@@ -197,6 +207,7 @@ def pairs(table1: str, table2: str, graph1: str | None, graph2: str | None, out:
     DIR/pairs.tsv        one row per pair: sizes, correlation, p-value
     DIR/weights.tsv      features of each pair, with weights
     DIR/scores.tsv       scores of the samples in both tables
+    DIR/associations.tsv labels, numbers, survival (with --sample-info)
     DIR/alignment.json   how samples and networks were matched
     DIR/report.html      all results as a web page
     DIR/model/           the fitted model: netbic.load("DIR")
@@ -207,17 +218,21 @@ def pairs(table1: str, table2: str, graph1: str | None, graph2: str | None, out:
     inputs = {"table1": table1, "table2": table2, "graph1": graph1, "graph2": graph2}
     _check_folder(out, force, inputs | options)
     modelling.check(graph1, graph2)
+    comparing = take(AssociationOptions, options)
+    comparing.check(table1)
     reading = [_of_table(options, number) for number in (1, 2)]
     tables = netbic.study.open_two_tables(table1, table2, (graph1, graph2), (reading[0], reading[1]))
     for line in tables.lines():
         echo(line, quiet)
+    labels = open_sample_table(comparing, table1, tables.first.expression.samples, quiet)
     tables = _checked(tables, quiet)
     if _same(table1, table2, tables):
         warnings.warn(_SAME, stacklevel=1)
     model = modelling.estimator(tables)
-    given = {name: value for name, value in options.items() if value not in (None, False, [], "highest")}
+    given = {name: value for name, value in options.items() if value not in (None, False, [], (), "highest")}
+    given |= {} if labels is None else labels.recorded()
     record = {"settings": asdict(modelling), "data": tables.fingerprint(), "inputs": inputs | given}
-    for line in _run(out, model, tables, record, permutations, report, force, quiet):
+    for line in _run(out, model, tables, labels, record, permutations, report, force, quiet):
         echo(line, quiet)
 
 
@@ -237,6 +252,7 @@ def _check_folder(out: Path, force: bool, given: dict[str, Any]) -> None:
         known = ("graph", "string_info", "graph_names", "id_map")
         labels |= {f"{name}{number}": f"{netbic.files.INPUT_LABELS[name]} of TABLE{number}" for name in known}
     named = {label: given.get(name) for name, label in labels.items()}
+    named["the sample table"] = given.get("sample_info")
     netbic.storage.check_pair_folder(out, force=force, inputs=named)
 
 
@@ -255,6 +271,7 @@ def _run(
     out: Path,
     model: PairModel,
     tables: TwoTables,
+    labels: SampleTable | None,
     record: dict[str, Any],
     permutations: int,
     report: bool,
@@ -266,6 +283,7 @@ def _run(
 
     def write_report(folder: Path, content: dict[str, Any]) -> None:
         progress.update("report", 0, 1)
+        lines.extend(() if labels is None else labels.write_pairs(model, folder, out))
         lines.extend(_report(out, folder, model, content) if report else ())
 
     with netbic.files.write_errors(out):

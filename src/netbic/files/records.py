@@ -40,6 +40,7 @@ RUN_FILES: Final = (
 )
 PAIR_FILES: Final = (  # netbic pairs
     *("pairs.tsv", "weights.tsv", "scores.tsv", "alignment.json", "report.html"),
+    *("associations.tsv", "associations.json", "sample_info.tsv"),
     *(f"model/{name}" for name in ("model.json", *MODEL_FILES)),
 )
 RUN_RECORD: Final = "run.json"

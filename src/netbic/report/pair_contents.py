@@ -16,14 +16,16 @@ from netbic.readers import NetworkSummary
 from netbic.report.axes import as_label
 from netbic.report.contents import from_one
 from netbic.report.modules import Members, Row
+from netbic.report.pair_labels import PairLabels
 from netbic.report.scatter import Scatter, scatter
 from netbic.report.settings import Rows, input_rows, parameter_rows
 from netbic.report.tables import read_record
 from netbic.storage import PairModel, feature_names, fitted_pair_model, load, pairs_table, sample_names
 from netbic.study import Alignment, SampleMatching, table_lines
 
-_FILES = tuple(
-    f"{name}{number}" for name in ("table", "graph", "string_info", "graph_names", "id_map") for number in (1, 2)
+_FILES = (
+    *(f"{name}{number}" for name in ("table", "graph", "string_info", "graph_names", "id_map") for number in (1, 2)),
+    "sample_info",
 )
 _TESTED = {"held_out_correlation": "correlation, held out", "p_value": "p", "p": "p"}  # columns that tests add
 
@@ -38,6 +40,7 @@ class PairPage:
     second: Members
     scatter: Scatter
     tests: str = ""
+    labels: tuple[str, ...] = ()  # associations with what is known about the samples, in words
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ class PairContents:
     settings: Rows
     inputs: Rows
     whitened: bool
+    has_labels: bool
     names: dict[str, Array] = field(default_factory=dict)  # by kind, as the page shows them
 
     @property
@@ -72,9 +76,10 @@ def gather_pairs(folder: Path, model: PairModel | None = None, record: Row | Non
     tested = {name: title for name, title in _TESTED.items() if name in table}
     given = record.get("inputs")
     inputs: Row = given if isinstance(given, dict) else {}
+    labels = PairLabels.of(folder, sample_names(model))
     return PairContents(
         record,
-        _pairs(model, table, tested),
+        _pairs(model, table, tested, labels),
         len(model.x_scores_),
         (len(model.x_weights_), len(model.y_weights_)),
         (model.graphs_["x"] is not None, model.graphs_["y"] is not None),
@@ -85,6 +90,7 @@ def gather_pairs(folder: Path, model: PairModel | None = None, record: Row | Non
         _settings(model, record),
         input_rows(inputs, _FILES),
         isinstance(model, SparseGraphCCA) and model.covariance != "diagonal",
+        labels is not None,
         {"sample": sample_names(model), "feature": np.concatenate([feature_names(model, k) for k in (1, 2)])},
     )
 
@@ -104,14 +110,16 @@ def _table(folder: Path, model: PairModel) -> pd.DataFrame:
     return own.assign(**further)
 
 
-def _pairs(model: PairModel, table: pd.DataFrame, tested: dict[str, str]) -> list[PairPage]:
+def _pairs(model: PairModel, table: pd.DataFrame, tested: dict[str, str], labels: PairLabels | None) -> list[PairPage]:
     names, made = sample_names(model), []
     for number, row in enumerate(table.to_dict("records")):
         first = _members(model.x_weights_[:, number], feature_names(model, 1))
         second = _members(model.y_weights_[:, number], feature_names(model, 2))
-        drawn = scatter(model.x_scores_[:, number], model.y_scores_[:, number], names)
+        colouring = None if labels is None else labels.colouring(number)
+        drawn = scatter(model.x_scores_[:, number], model.y_scores_[:, number], names, colouring)
+        known = () if labels is None else tuple(labels.sentences(number))
         tests = ", ".join(f"{title} {as_label(float(row[name]), 2)}" for name, title in tested.items())
-        made.append(PairPage(number + 1, {str(key): row[key] for key in row}, first, second, drawn, tests))
+        made.append(PairPage(number + 1, {str(key): row[key] for key in row}, first, second, drawn, tests, known))
     return made
 
 

@@ -23,6 +23,7 @@ class Point(NamedTuple):
     x: float
     y: float
     text: str
+    colour: str = ""
 
 
 class Scatter(NamedTuple):
@@ -33,6 +34,8 @@ class Scatter(NamedTuple):
     y_ticks: list[tuple[float, str]]
     n: int
     radius: float
+    variable: str = ""  # by which points are coloured
+    keys: tuple[tuple[str, str], ...] = ()  # label and colour
     left: int = _LEFT
     top: int = _TOP
     width: int = _WIDTH
@@ -40,7 +43,15 @@ class Scatter(NamedTuple):
     box: tuple[int, int] = (_LEFT + _WIDTH + _RIGHT, _TOP + _HEIGHT + _BELOW)
 
 
-def scatter(x: Floats, y: Floats, names: Array) -> Scatter:
+class Colouring(NamedTuple):
+    """A variable, the colour of each sample, and what the colours mean."""
+
+    variable: str
+    colours: list[str]
+    keys: list[tuple[str, str]]  # label and colour
+
+
+def scatter(x: Floats, y: Floats, names: Array, colouring: Colouring | None = None) -> Scatter:
     """The drawing of scores in table 1 (horizontal) and table 2 (vertical); a random choice of very many samples."""
     size = len(x)
     shown = np.arange(size)
@@ -48,7 +59,10 @@ def scatter(x: Floats, y: Floats, names: Array) -> Scatter:
         shown = np.sort(np.random.default_rng(0).choice(size, _MOST, replace=False))
     x_range, y_range = _range(x), _range(y)
     columns, rows = _at(x, x_range, _LEFT, _WIDTH), _at(y, y_range, _TOP + _HEIGHT, -_HEIGHT)
-    points = [Point(columns[k], rows[k], f"{names[k]}: {as_label(x[k], 3)}, {as_label(y[k], 3)}") for k in shown]
+    variable, colours, keys = colouring or Colouring("", [""] * size, [])
+    points = [
+        Point(columns[k], rows[k], f"{names[k]}: {as_label(x[k], 3)}, {as_label(y[k], 3)}", colours[k]) for k in shown
+    ]
     x_ticks, y_ticks = round_ticks(*x_range), round_ticks(*y_range)
     return Scatter(
         points,
@@ -56,6 +70,8 @@ def scatter(x: Floats, y: Floats, names: Array) -> Scatter:
         list(zip(_at(y_ticks, y_range, _TOP + _HEIGHT, -_HEIGHT), map(as_label, y_ticks), strict=True)),
         size,
         4.5 if size <= _MANY else 2.5,
+        variable,
+        tuple(keys),
     )
 
 

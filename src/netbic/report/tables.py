@@ -24,7 +24,7 @@ _SETS = {"module", "term", "name", "n_overlap", "n_term", "n_module", "fold_chan
 _VERDICTS = {"module", "verdict", "reason", "closest", "correlation", "gene_overlap"}
 _REPLICATION = {"module", "verdict", "reason"}
 _SAMPLES = {"module", "sample", "score", "group"}
-_ASSOCIATIONS = {"module", "variable", "level", "test", "n", "effect", "effect_name", "ci_low", "ci_high", "p", "q"}
+_ASSOCIATIONS = {"variable", "level", "test", "n", "effect", "effect_name", "ci_low", "ci_high", "p", "q"}
 _AGAIN = "run netbic associate again"
 
 
@@ -48,7 +48,7 @@ class Tables:
         scores = sample_scores(
             _table(folder / "samples.tsv", _SAMPLES, "fit again"), model.n_components_, names_of(model, "rows")
         )
-        associations = _of_known_modules(_table(folder / "associations.tsv", _ASSOCIATIONS, _AGAIN), model)
+        associations = _of_known_modules(read_associations(folder, ("module",)), model)
         info, record = stored_samples(folder), stored_record(folder)
         heatmaps, dense = _of_this_model(read_heatmaps(folder), model), [bool(kept.all()) for kept in model.rows_]
         return cls(
@@ -71,6 +71,11 @@ def read_record(path: Path) -> dict[str, Any]:
     """What a JSON file contains, if it exists."""
     content = read_json(path) if path.is_file() else {}
     return content if isinstance(content, dict) else {}
+
+
+def read_associations(folder: Path, of: tuple[str, ...]) -> pd.DataFrame | None:
+    """The table associations.tsv, if it exists; `of` are the columns that say what the tests are about."""
+    return _table(folder / "associations.tsv", _ASSOCIATIONS | set(of), _AGAIN)
 
 
 def _table(path: Path, columns: set[str], remedy: str = "run netbic enrich again") -> pd.DataFrame | None:
