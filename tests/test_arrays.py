@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import netbic
-from netbic.arrays import checked, compressed_problem, sparse_problem
+from netbic.arrays import checked, compressed_problem, sparse_problem, without_names
 from netbic.outofcore import BlockError
 
 X = np.random.default_rng(0).poisson(1.0, (12, 8)).astype(np.float64)
@@ -277,3 +277,20 @@ def test_an_unmasked_masked_array_is_an_array():
 def test_masked_weights_are_refused():
     with pytest.raises(ValueError, match="graph weights are a masked array and 14 of its entries are masked"):
         netbic.Graph(np.ma.masked_greater(PATH, 0))
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_the_array_of_a_table_of_floats(kind):
+    table = pd.DataFrame(np.arange(6).reshape(2, 3).astype(kind), columns=list("abc"))
+    found = without_names(table)
+    assert isinstance(found, np.ndarray)
+    assert found.dtype == kind
+    np.testing.assert_array_equal(found, table.to_numpy())
+
+
+def test_other_tables_stay_as_they_are():
+    integers = pd.DataFrame({"a": [1, 2]})
+    nullable = pd.DataFrame({"a": [1.0, None]}).convert_dtypes()
+    both = pd.DataFrame({"a": [1.0], "b": np.array([1.0], dtype=np.float32)})
+    for table in (integers, nullable, both, pd.DataFrame(), integers.to_numpy()):
+        assert without_names(table) is table

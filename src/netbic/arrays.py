@@ -138,6 +138,25 @@ def check_choice(name: str, value: object, choices: Iterable[object], error: typ
         raise error(f"{name}={value!r} is not known: choose one of {', '.join(map(repr, choices))}")
 
 
+def without_names(X: Any) -> Any:
+    """The array of a DataFrame whose columns are all float64 or all float32; everything else as it is.
+
+    scikit-learn examines the columns of a DataFrame one by one, which takes longer than a fit if there are many.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> without_names(pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]}))
+    array([[1., 3.],
+           [2., 4.]])
+    >>> without_names([[1, 2]])
+    [[1, 2]]
+    """
+    if not isinstance(X, pd.DataFrame) or len(kinds := set(X.dtypes)) != 1:
+        return X
+    return X.to_numpy() if kinds <= {np.dtype(np.float64), np.dtype(np.float32)} else X
+
+
 def checked(X: Any, name: str = "X", *, missing: str = "ignore") -> Any:
     """The same data in a form that is safe to compute with; an error that says what is wrong with them otherwise.
 

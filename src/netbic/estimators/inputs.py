@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from netbic.arrays import Array, checked, is_sparse, kind_of, stored_values
+from netbic.arrays import Array, checked, is_sparse, kind_of, stored_values, without_names
 from netbic.errors import InputError
 from netbic.operators import DataOperator
 from netbic.outofcore import RowBlocks
@@ -29,7 +31,7 @@ def validated(model: SparseGraphSVD, X: Any, reset: bool) -> Any:
     finite = True if model.missing == "error" else "allow-nan"
     options = {"dtype": [np.float64, np.float32], "accept_sparse": "csr", "ensure_all_finite": finite}
     try:
-        X = validate_data(model, X, reset=reset, **options)
+        X = validated_table(model, X, reset, options)
     except ValueError as problem:
         if "contains NaN" not in str(problem) and "infinity" not in str(problem):
             raise
@@ -40,6 +42,14 @@ def validated(model: SparseGraphSVD, X: Any, reset: bool) -> Any:
     if is_sparse(X) and model.missing != "error" and has_missing(X):
         raise ValueError("X is sparse and contains NaN: drop those entries (missing values need a dense X)")
     return X
+
+
+def validated_table(model: BaseEstimator, X: Any, reset: bool, options: Mapping[str, Any]) -> Any:
+    """Check X by `validate_data` of scikit-learn, but not the columns of a DataFrame of floats one by one."""
+    if (values := without_names(X)) is X:
+        return validate_data(model, X, reset=reset, **options)
+    validate_data(model, X, reset=reset, skip_check_array=True)
+    return check_array(values, estimator=model, input_name="X", **options)
 
 
 def _check_operator(X: DataOperator, missing: str) -> DataOperator:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from sklearn.utils.validation import _num_samples, check_array, validate_data
+from sklearn.utils.validation import _num_samples, check_array
 
-from netbic.arrays import Array, Floats, checked, kind_of
-from netbic.estimators.inputs import axis_names
+from netbic.arrays import Array, Floats, checked, kind_of, without_names
+from netbic.estimators.inputs import axis_names, validated_table
 
 if TYPE_CHECKING:
     from netbic.estimators.two_tables import TwoTables
@@ -24,7 +24,7 @@ def validated_x(model: TwoTables, X: Any, reset: bool) -> Any:
     """Check X as scikit-learn does: a dense or CSR matrix of floats."""
     _check_kind(X, "X")
     with _finite("X"):
-        return validate_data(model, checked(X, missing="error"), reset=reset, **_options(reset))
+        return validated_table(model, checked(X, missing="error"), reset, _options(reset))
 
 
 def validated_y(model: TwoTables, Y: Any, reset: bool) -> tuple[Any, bool]:
@@ -34,7 +34,7 @@ def validated_y(model: TwoTables, Y: Any, reset: bool) -> tuple[Any, bool]:
     _check_kind(Y, "Y")
     with _finite("Y"):
         values = checked(Y, "Y", missing="error") if getattr(Y, "ndim", 2) == 2 else Y
-        values = check_array(values, input_name="Y", ensure_2d=False, **_options(reset))
+        values = check_array(without_names(values), input_name="Y", ensure_2d=False, **_options(reset))
     is_vector = values.ndim == 1
     values = values.reshape(-1, 1) if is_vector else values
     if not reset:

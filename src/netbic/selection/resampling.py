@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_array
 
-from netbic.arrays import Array, Indices, Matrix, RandomState, checked
+from netbic.arrays import Array, Indices, Matrix, RandomState, checked, without_names
 from netbic.estimators import AXES, SparseGraphSVD, TwoTables
 from netbic.graphs import Graph, match
 from netbic.penalties import Penalty
@@ -74,7 +74,7 @@ def graphs_by_position(
 def by_position(fitted: SparseGraphSVD, X: Matrix, sparse_format: str) -> tuple[SparseGraphSVD, Matrix]:
     """A clone of a fitted model whose graphs match X by position, and the values of X without names."""
     values = check_array(
-        checked(X), accept_sparse=sparse_format, dtype=[np.float64, np.float32], ensure_all_finite=False
+        without_names(checked(X)), accept_sparse=sparse_format, dtype=[np.float64, np.float32], ensure_all_finite=False
     )
     names = fitted.names_["rows"], fitted.names_["columns"]
     graphs = graphs_by_position(fitted.get_params(deep=False), values.shape, names)
