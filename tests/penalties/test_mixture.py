@@ -36,7 +36,7 @@ def test_posteriors_follow_bayes_rule():
 
 
 def log_likelihood(z, mean, noise, spread, share):
-    """Of scores with unit mean square, by definition."""
+    """Of scores with unit mean square, by definition; `share` is the prior of membership."""
     width = np.sqrt(noise + spread)
     member = 0.5 * (stats.norm.pdf(z, mean, width) + stats.norm.pdf(z, -mean, width))
     return float(np.log((1 - share) * stats.norm.pdf(z, 0, np.sqrt(noise)) + share * member).sum())
@@ -79,18 +79,37 @@ def test_extrapolated_steps_reach_the_likelihood_of_many_plain_ones(mean, guided
     assert fit_mixture(z, x).likelihood >= plain - 0.05
 
 
-def test_the_likelihood_is_that_of_the_model():
+@pytest.mark.parametrize("guided", [False, True])
+def test_the_likelihood_is_that_of_the_model(guided):
     z = two_groups(1, members=200, others=800)  # few enough not to be grouped
     z /= np.sqrt(np.mean(z * z))
-    found = fit_mixture(z, None)
-    share = found.posterior.mean()
+    x = np.append(np.ones(200), np.zeros(800)) + np.random.default_rng(0).standard_normal(1000) if guided else None
+    found = fit_mixture(z, x)
 
-    def missed(spread):
-        return -log_likelihood(z, found.mean, found.noise, spread, share)
+    def missed(free):  # neither the spread nor the intercept is reported
+        prior = special.expit(free[1] + (found.slope * x if guided else 0.0))
+        return -log_likelihood(z, found.mean, found.noise, np.exp(free[0]), prior)
 
-    best = -optimize.minimize_scalar(missed, bounds=(1e-4, 1.0), method="bounded").fun
-    assert found.likelihood == pytest.approx(best, abs=0.5)  # the spread has a prior, and is not reported
-    assert found.likelihood <= best + 1e-3
+    best = -optimize.minimize(missed, [np.log(0.1), -1.5], method="Nelder-Mead").fun
+    assert best - 0.5 <= found.likelihood <= best + 1e-3  # the spread has a prior
+
+
+@pytest.mark.parametrize(("size", "height"), [(40, 10.0), (300, 15.0)])
+def test_a_single_outlier_is_found(size, height):
+    """Steps from some splits decrease the likelihood at first."""
+    found = []
+    for seed in range(40):
+        z = np.random.default_rng(seed).standard_normal(size)
+        z[0] += height
+        found.append((fit_mixture(z, None).posterior > 0.5).nonzero()[0].tolist())
+    assert found.count([0]) >= 39
+
+
+def test_a_graph_that_separates_members_has_a_bounded_weight():
+    z = two_groups(3, members=100, others=400)
+    slope = fit_mixture(z, np.append(np.ones(100), np.zeros(400))).slope
+    spread = np.append(np.ones(100), np.zeros(400)).std()
+    assert 0 < slope * spread < 6  # without the ridge it grows to the largest slope, 12
 
 
 def test_larger_scores_are_likelier_members():

@@ -5,8 +5,8 @@ r"""A mixture model of scores: members and others.
 where x is the product of the graph term with the current members. A posterior above one half is the rule
 |z| + sigma x > level of the paper, with sigma = b g^2 / m. The model is fitted by expectation-maximisation (EM) from
 several splits of the scores; the fit with the largest likelihood is kept. EM is slow where members and others overlap,
-so its steps are extrapolated (SQUAREM; Varadhan and Roland 2008): three to four times less work, and a larger
-likelihood. Many scores are fitted in groups of similar size.
+so its steps are extrapolated (SQUAREM; Varadhan and Roland 2008), which takes a third of the time. Many scores are
+fitted in groups of similar size.
 """
 
 from __future__ import annotations
@@ -140,6 +140,13 @@ class _Point(NamedTuple):
     prior: Floats | None
 
 
+class _Climb(NamedTuple):
+    """The last point of some steps, and the most likely one."""
+
+    last: _Point
+    best: _Point
+
+
 class _Likelihood:
     """The likelihood of scores, and the steps that increase it."""
 
@@ -151,8 +158,9 @@ class _Likelihood:
     def maximised(self, splits: tuple[float, ...]) -> _Point:
         """The best point from several splits; only the most promising ones are continued to the end."""
         trials = [self._climbed(self._split(share), _TRIAL) for share in splits]
-        promising = sorted(trials, key=lambda point: -point.likelihood)[:_PROMISING]
-        return max((self._climbed(point, _STEPS) for point in promising), key=lambda point: point.likelihood)
+        promising = sorted(trials, key=lambda climb: -climb.best.likelihood)[:_PROMISING]
+        further = [self._climbed(climb.last, _STEPS) for climb in promising]
+        return max((climb.best for climb in (*further, *promising)), key=lambda point: point.likelihood)
 
     def _split(self, share: float) -> _Point:
         """A start: the largest `share` of the scores as members."""
@@ -167,19 +175,23 @@ class _Likelihood:
         t2 = max(float(w @ (sizes[:inside] - m) ** 2 / np.add.reduce(w)) - g2, 0.01 * m * m)
         return self.at(_Parameters(m, g2, t2, 0.0, 0.0))
 
-    def _climbed(self, point: _Point, n_steps: int) -> _Point:
-        """Cycles of two steps of EM, extrapolated if the likelihood allows it."""
+    def _climbed(self, point: _Point, n_steps: int) -> _Climb:
+        """Cycles of two steps of EM, extrapolated if the likelihood allows it.
+
+        The steps themselves may decrease the likelihood, because of the prior of t and the ridge on b: the last point
+        need not be the best.
+        """
+        best = point
         for _ in range(n_steps // 2):
             one = self.at(self._step(point))
             two = self._step(one)
-            far = self.at(_extrapolated(point.parameters, one.parameters, two))
-            if far.likelihood < one.likelihood:
-                far = self.at(two)
-            gain = far.likelihood - point.likelihood
-            point = far if gain >= 0 else point
-            if gain < _CLOSE:
+            point = self.at(_extrapolated(point.parameters, one.parameters, two))
+            if point.likelihood < one.likelihood:
+                point = self.at(two)
+            before, best = best, max(best, one, point, key=lambda each: each.likelihood)
+            if best.likelihood - before.likelihood < _CLOSE:
                 break
-        return point
+        return _Climb(point, best)
 
     def at(self, parameters: _Parameters) -> _Point:
         """What is expected at some parameters (the E step)."""
