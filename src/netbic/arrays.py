@@ -142,15 +142,6 @@ def without_names(X: Any) -> Any:
     """The array of a DataFrame whose columns are all float64 or all float32; everything else as it is.
 
     scikit-learn examines the columns of a DataFrame one by one, which takes longer than a fit if there are many.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> without_names(pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]}))
-    array([[1., 3.],
-           [2., 4.]])
-    >>> without_names([[1, 2]])
-    [[1, 2]]
     """
     if not isinstance(X, pd.DataFrame) or len(kinds := set(X.dtypes)) != 1:
         return X

@@ -41,7 +41,6 @@ def test_q_values_count_the_tests_of_both_tables(fitted):
     found = associate_pairs(model, labels, variables="plate").table
     one = associate_scores(pd.DataFrame(model.x_scores_, index=labels.index), None, labels, variables="plate").table
     assert len(found) == 2 * len(one)
-    assert (found["q"] >= found["p"] - 1e-12).all()
     overall = found[found["test"] == "Kruskal-Wallis"]
     expected = netbic.association.associations.adjusted_for_multiplicity(
         overall.rename(columns={"pair": "module"}).drop(columns=["q", "q_all"])

@@ -13,32 +13,15 @@ from netbic.cli import main
 from netbic.files import FIT_CHECKPOINT, PAIR_FILES, recorded_files
 from netbic.io import read_table
 from support.commands import run, run_successfully
+from support.pair_folders import both_tables, write_tables
 
 N, P, Q = 40, 30, 20
 OPTIONS = ("--features1", 6, "--features2", 4, "--pairs", 2, "--no-report")
 
 
-def both_tables():
-    """Features in rows, samples in columns, as in files."""
-    random = np.random.default_rng(0)
-    X, Y = random.standard_normal((P, N)), random.standard_normal((Q, N))
-    Y[:4] += X[:6].sum(axis=0)
-    Y[4:8] -= X[6:12].sum(axis=0)
-    samples = [f"mouse {k}" for k in range(N)]
-    first = pd.DataFrame(X, index=pd.Index([f"g{k}" for k in range(P)], name="gene"), columns=samples)
-    return first, pd.DataFrame(Y, index=pd.Index([f"l{k}" for k in range(Q)], name="lipid"), columns=samples)
-
-
-def write(folder, first=None, second=None):
-    known = both_tables()
-    for name, table, usual in (("genes", first, known[0]), ("lipids", second, known[1])):
-        (usual if table is None else table).to_csv(folder / f"{name}.tsv", sep="\t")
-    return folder / "genes.tsv", folder / "lipids.tsv"
-
-
 @pytest.fixture
 def tables(tmp_path):
-    return write(tmp_path)
+    return write_tables(tmp_path)
 
 
 @pytest.fixture
@@ -74,7 +57,7 @@ def test_samples_are_matched_by_name(done, tmp_path):
     """Another order of the samples of the second table gives the same files, byte for byte."""
     (tmp_path / "other").mkdir()
     second = both_tables()[1].sample(frac=1, axis=1, random_state=3)
-    tables = write(tmp_path / "other", second=second)
+    tables = write_tables(tmp_path / "other", second=second)
     run_successfully("pairs", *tables, "--out", tmp_path / "again", *OPTIONS)
     assert contents(tmp_path / "again") == contents(done)
 
@@ -82,7 +65,7 @@ def test_samples_are_matched_by_name(done, tmp_path):
 def test_samples_of_one_table_only_are_left_out_and_counted(tmp_path):
     first, second = both_tables()
     extra = pd.DataFrame(np.ones((P, 5)), index=first.index, columns=[f"extra {k}" for k in range(5)])
-    tables = write(tmp_path, pd.concat([extra, first], axis=1), second.drop(columns=["mouse 3"]))
+    tables = write_tables(tmp_path, pd.concat([extra, first], axis=1), second.drop(columns=["mouse 3"]))
     shown = run_successfully("pairs", *tables, "--out", tmp_path / "out", *OPTIONS).output
     assert "samples: 45 in table 1, 39 in table 2, 39 in both" in shown
     assert "only in table 1, not used: 6 ('extra 0', 'extra 1', 'extra 2', ...)" in shown
@@ -92,7 +75,7 @@ def test_samples_of_one_table_only_are_left_out_and_counted(tmp_path):
     (tmp_path / "fewer").mkdir()
     kept = [name for name in first.columns if name != "mouse 3"]
     run_successfully(
-        "pairs", *write(tmp_path / "fewer", first[kept], second[kept]), "--out", tmp_path / "kept", *OPTIONS
+        "pairs", *write_tables(tmp_path / "fewer", first[kept], second[kept]), "--out", tmp_path / "kept", *OPTIONS
     )
     assert contents(tmp_path / "out") == contents(tmp_path / "kept")
 
@@ -102,7 +85,9 @@ def test_features_that_are_constant_in_the_common_samples_are_dropped(tmp_path):
     first.loc["g29"] = 1.0
     first.loc["g29", "only here"] = 5.0  # it varies in the file, but not in the samples of both
     first["only here"] = first["only here"].fillna(0.0)
-    shown = run_successfully("pairs", *write(tmp_path, first, second), "--out", tmp_path / "out", *OPTIONS).output
+    shown = run_successfully(
+        "pairs", *write_tables(tmp_path, first, second), "--out", tmp_path / "out", *OPTIONS
+    ).output
     assert "table 1: preprocessed: drop constant (1 features): g29" in shown
     assert "table 1: features kept: 29" in shown
     assert netbic.load(tmp_path / "out").x_weights_.shape[0] == 29
@@ -118,19 +103,19 @@ def failure(*arguments):
 
 def test_tables_without_a_common_sample_are_refused(tmp_path):
     first, second = both_tables()
-    tables = write(tmp_path, first, second.rename(columns=lambda name: f"rat {name[6:]}"))
+    tables = write_tables(tmp_path, first, second.rename(columns=lambda name: f"rat {name[6:]}"))
     shown = failure("pairs", *tables, "--out", tmp_path / "out")
     assert "have no sample in common (table 1: 'mouse 0', 'mouse 1', 'mouse 2', ...; table 2: 'rat 0'" in shown
     assert not (tmp_path / "out").exists()
-    write(tmp_path, first, second.rename(columns=lambda name: name.upper().replace(" ", "-")))
+    write_tables(tmp_path, first, second.rename(columns=lambda name: name.upper().replace(" ", "-")))
     assert "differ in capital letters, spaces or punctuation" in failure("pairs", *tables, "--out", tmp_path / "out")
     both = {"mouse 0": "mouse 0", "mouse 1": "mouse 1"}
-    write(tmp_path, first, second.rename(columns=lambda name: both.get(name, f"rat {name}")))
+    write_tables(tmp_path, first, second.rename(columns=lambda name: both.get(name, f"rat {name}")))
     assert "only 2 samples in common" in failure("pairs", *tables, "--out", tmp_path / "out")
 
 
 def test_a_transposed_table_is_recognised_and_can_be_read(done, tmp_path):
-    tables = write(tmp_path, second=both_tables()[1].T)
+    tables = write_tables(tmp_path, second=both_tables()[1].T)
     shown = failure("pairs", *tables, "--out", tmp_path / "out", *OPTIONS)
     assert "the features of table 2 have the names of samples" in shown
     assert "exchanged: use --samples-in-rows2" in shown
@@ -155,7 +140,7 @@ def test_tables_without_names_need_the_same_number_of_samples(tmp_path):
 def test_missing_values_are_refused_with_their_place(tmp_path):
     first, second = both_tables()
     second.loc["l7", "mouse 4"] = np.nan
-    shown = failure("pairs", *write(tmp_path, first, second), "--out", tmp_path / "out")
+    shown = failure("pairs", *write_tables(tmp_path, first, second), "--out", tmp_path / "out")
     assert "table 2: 1 value is missing (the first: feature 'l7', sample 'mouse 4')" in shown
 
 
@@ -173,7 +158,7 @@ def test_raw_counts_are_noticed_with_the_options_of_their_table(tmp_path):
     random = np.random.default_rng(1)
     counts = random.negative_binomial(1, 1 / (1 + random.lognormal(3, 2, (300, 1))), (300, N))
     counts = pd.DataFrame(counts, index=pd.Index([f"c{k}" for k in range(300)], name="id"), columns=first.columns)
-    tables = write(tmp_path, first, counts)
+    tables = write_tables(tmp_path, first, counts)
     shown = run("pairs", *tables, "--out", tmp_path / "out", *OPTIONS).output
     assert "warning: table 2: " in shown
     assert "add --cpm2 --log1p2" in shown
@@ -244,7 +229,7 @@ def test_covariances_and_defaults_reach_the_model(tables, tmp_path):
 
 def test_the_textbook_solution_needs_more_samples_than_features(tmp_path):
     first, second = both_tables()
-    tables = write(tmp_path, first.iloc[:, :25], second)
+    tables = write_tables(tmp_path, first.iloc[:, :25], second)
     shown = failure("pairs", *tables, "--out", tmp_path / "out", "--covariance", "full")
     assert "needs more samples than features, but table 1 has 25 samples and 30 features" in shown
 
@@ -278,7 +263,7 @@ def test_what_is_printed(done, tables, tmp_path):
 def test_warnings_of_the_fit_name_tables_and_count_from_one(tmp_path):
     first, second = both_tables()
     shown = run(
-        "pairs", *write(tmp_path, first, second.iloc[:2]), "--out", tmp_path / "out", "--pairs", 3, "--no-report"
+        "pairs", *write_tables(tmp_path, first, second.iloc[:2]), "--out", tmp_path / "out", "--pairs", 3, "--no-report"
     ).output
     assert "warning: found 2 of 3 pairs" in shown
     assert "found 2 of 3 pairs" in netbic.io.read_json(tmp_path / "out" / "run.json")["warnings"][0]
@@ -305,7 +290,7 @@ def test_files_of_others_are_never_replaced(name, tables, tmp_path):
 
 def test_an_input_is_never_replaced(tmp_path):
     (tmp_path / "out").mkdir()
-    tables = write(tmp_path / "out")
+    tables = write_tables(tmp_path / "out")
     tables[0].rename(tmp_path / "out" / "scores.tsv")
     before = (tmp_path / "out" / "scores.tsv").read_bytes()
     shown = failure("pairs", tmp_path / "out" / "scores.tsv", tables[1], "--out", tmp_path / "out", "--force")
@@ -379,58 +364,3 @@ def test_the_help_lists_main_options_and_the_readers_of_the_first_table():
 def _names(number):
     names = [str(option.name) for option in main.commands["pairs"].params]
     return [name for name in names if name.endswith(str(number))]
-
-
-@pytest.fixture
-def labels(tmp_path):
-    """High and low samples of one pair, and a label that has nothing to do with it."""
-    first = both_tables()[0].iloc[:6].sum()
-    table = pd.DataFrame({"group": np.where(first > first.median(), "high", "low"), "plate": list("ab") * (N // 2)})
-    path = tmp_path / "labels.tsv"
-    table.set_axis(pd.Index(first.index, name="sample")).iloc[::-1].to_csv(path, sep="\t")
-    return path
-
-
-def test_pairs_are_compared_with_the_sample_table(tables, labels, tmp_path):
-    out, options = tmp_path / "out", (*OPTIONS[:-1], "--permutations", 0)
-    shown = run_successfully("pairs", *tables, "--out", out, "--sample-info", labels, *options).output
-    assert "matched: 40 of 40 samples (100%)" in shown
-    assert re.search(r"group: (high|low) is higher in pair [12], table [12] \(AUC 0\.\d\d, q = ", shown)
-    assert "plate: no association (q <= 0.05)" in shown
-    names = ("associations.tsv", "associations.json", "sample_info.tsv")
-    assert recorded_files(out) >= set(names)
-    expected = netbic.association.associate_pairs(netbic.load(out), netbic.io.read_sample_info(labels)).table
-    found = read_table(out / "associations.tsv")
-    pd.testing.assert_frame_equal(found.fillna(np.nan), expected.fillna(np.nan), check_dtype=False)
-    page = (out / "report.html").read_text()
-    assert re.search(r"<bdi>group: (high|low) is higher in pair [12], table [12] \(AUC", page)
-    assert page.count('class="labelled"') == N  # of one of both pairs
-    first = contents(out, names)
-    run_successfully("associate", out, "--sample-info", labels)
-    assert contents(out, names) == first
-
-
-def test_a_finished_folder_of_pairs_is_compared_with_a_sample_table(done, labels):
-    shown = run_successfully("associate", done, "--sample-info", labels, "--variables", "group").output
-    assert re.search(r"group: (high|low) is higher in pair [12]", shown)
-    assert set(read_table(done / "associations.tsv")["table"]) == {1, 2}
-
-
-def test_problems_of_the_sample_table_are_found_before_the_search(tables, labels, tmp_path):
-    out = tmp_path / "out"
-    (tmp_path / "others.tsv").write_text("sample\tgroup\ns0\ta\ns1\tb\n")
-    for options, message in (
-        (("--variables", "group"), "--variables needs --sample-info"),
-        (("--sample-info", tmp_path / "others.tsv"), "no sample of the fit is in the sample table"),
-        (("--sample-info", labels, "--variables", "grup"), "grup"),
-    ):
-        result = run("pairs", *tables, "--out", out, *OPTIONS, *options)
-        assert result.exit_code != 0
-        assert message in result.output
-        assert not out.exists()
-    out.mkdir()
-    inside = out / "associations.tsv"
-    inside.write_bytes(labels.read_bytes())
-    result = run("pairs", *tables, "--out", out, *OPTIONS, "--sample-info", inside, "--force")
-    assert result.exit_code != 0
-    assert inside.read_bytes() == labels.read_bytes()

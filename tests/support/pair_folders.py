@@ -24,3 +24,22 @@ def saved(folder, name="g0"):
     model = model_of(name)[0]
     netbic.save(model, folder)
     return model
+
+
+def both_tables():
+    """Features in rows, samples in columns, as in files."""
+    random = np.random.default_rng(0)
+    X, Y = random.standard_normal((30, 40)), random.standard_normal((20, 40))
+    Y[:4] += X[:6].sum(axis=0)
+    Y[4:8] -= X[6:12].sum(axis=0)
+    samples = [f"mouse {k}" for k in range(40)]
+    first = pd.DataFrame(X, index=pd.Index([f"g{k}" for k in range(30)], name="gene"), columns=samples)
+    return first, pd.DataFrame(Y, index=pd.Index([f"l{k}" for k in range(20)], name="lipid"), columns=samples)
+
+
+def write_tables(folder, first=None, second=None):
+    """Both tables (or others in their places) as files; their paths."""
+    known = both_tables()
+    for name, table, usual in (("genes", first, known[0]), ("lipids", second, known[1])):
+        (usual if table is None else table).to_csv(folder / f"{name}.tsv", sep="\t")
+    return folder / "genes.tsv", folder / "lipids.tsv"

@@ -66,9 +66,12 @@ def strongest(table: pd.DataFrame, verdicts: Words | None = None) -> pd.DataFram
     """The main test of every module and level, the strongest of each variable first.
 
     Significant associations come first, and among them those of modules that are neither doubtful nor repetitions. Of
-    three and more levels, each is listed once, with its first module.
+    three and more levels, each is listed once, with its first module. Of pairs of two tables, the table with the
+    stronger association is listed.
     """
     words, main = verdicts or {}, main_tests(table)
+    if "pair" in main:
+        main = main.drop_duplicates(["variable", "level", "pair"])
     open_ = ~(main["q"] <= LEVEL)
     modules = main["module"] if "module" in main else [-1] * len(main)  # there are no verdicts on pairs
     trust = [reliability(words.get(int(module), "")) for module in modules]

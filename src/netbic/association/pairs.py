@@ -27,13 +27,13 @@ def associate_pairs(
     r"""Test which pairs are associated with labels, numbers and survival times of the samples.
 
     The tests are those of `associate`, for the scores of the samples of the fit in both tables. In the table of the
-    result, `pair` (from 0) and `table` (1 for X, 2 for Y) stand where that of `associate` has `module`; q-values are
-    for all tests together.
+    result, `pair` (from 0) and `table` (1 for X, 2 for Y) stand where that of `associate` has `module`. The tests of
+    both tables count for the q-values.
 
     Parameters
     ----------
     model : SparseGraphPLS or SparseGraphCCA
-        Fitted, with named samples (DataFrames).
+        Fitted. Samples of arrays, which have no names, are called 0, 1, 2, ...
     table : DataFrame
         A row per sample, matched by name: the index, or a column of names.
     variables, types, survival, adjust, by : as for `associate`
@@ -53,15 +53,15 @@ def associate_pairs(
     >>> labels = pd.DataFrame({"group": np.repeat(["healthy", "ill"], 30)}, index=samples)
     >>> print(*netbic.association.associate_pairs(model, labels).findings(), sep="\n")
     group: ill is higher in pair 1, table 1 (AUC 0.9967, q = 2e-16)
-    group: ill is higher in pair 1, table 2 (AUC 0.99, q = 2e-15)
     """
     model = fitted_pair_model(model)
     scores = pd.DataFrame(  # columns 0, 1, 2, 3, ...: pair 0 in both tables, pair 1 in both tables, ...
         np.stack([model.x_scores_, model.y_scores_], axis=2).reshape(len(model.x_scores_), -1),
         index=pd.Index(sample_names(model), name="sample"),
     )
-    asked = {"variables": variables, "types": types, "survival": survival, "adjust": adjust, "by": by}
-    found = associate_scores(scores, None, table, **asked)  # type: ignore[arg-type]
+    found = associate_scores(
+        scores, None, table, variables=variables, types=types, survival=survival, adjust=adjust, by=by
+    )
     number = found.table["module"].astype(np.int64)
     place = pd.DataFrame({"pair": number // 2, "table": number % 2 + 1})
     return replace(found, table=pd.concat([place, found.table.drop(columns="module")], axis=1))

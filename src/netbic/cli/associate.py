@@ -47,7 +47,7 @@ describes_samples = options(
         "--by",
         metavar="NAME,...",
         help="Columns such as donor of which samples with the same values belong together: their averages are tested "
-        "(and netbic fit keeps them in the same half for the verdicts).",
+        "(netbic fit keeps them in the same half for the verdicts, and netbic pairs does not test pairs).",
     ),
     click.option(
         "--na",
@@ -142,7 +142,7 @@ def associate(folder: Path, **given: Any) -> None:
 
     \b
     FOLDER/associations.tsv   a row per module (or pair and table), variable, level and test
-    FOLDER/sample_info.tsv    the sample table, in the order of samples.tsv
+    FOLDER/sample_info.tsv    the sample table, in the order of the samples of the fit
     FOLDER/associations.json  types of the variables, covariates
     """
     chosen = take(AssociationOptions, given)
@@ -166,8 +166,11 @@ def associate(folder: Path, **given: Any) -> None:
 
 def _associated(folder: Path, table: pd.DataFrame, keywords: dict[str, Any]) -> Associations:
     """Associations of the modules or pairs in a folder."""
-    if (folder / "pairs.tsv").is_file():
-        return netbic.association.associate_pairs(netbic.storage.load(folder), table, **keywords)
+    if netbic.storage.contains_pairs(folder):
+        model = netbic.storage.load(folder)
+        if not model.n_components_:
+            raise click.ClickException(f"{folder} contains no pairs: there is nothing to compare")
+        return netbic.association.associate_pairs(model, table, **keywords)
     scores, groups = netbic.association.stored_scores(folder)
     removed = netbic.association.Removed.of(netbic.storage.load_modules(folder))
     return netbic.association.associate_scores(scores, groups, table, **keywords, removed=removed)
@@ -244,6 +247,7 @@ class SampleTable:
     def write_pairs(self, model: PairModel, folder: Path, out: Path) -> Iterator[str]:
         """The same for the pairs of a model of two tables."""
         if not model.n_components_:
+            yield "there are no pairs to compare with the sample table"
             return
         found = netbic.association.associate_pairs(model, self.table, **self.keywords)
         netbic.association.write_associations(found, folder)

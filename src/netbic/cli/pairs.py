@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import click
 
 import netbic
-from netbic.cli.associate import AssociationOptions, SampleTable, describes_samples, open_sample_table
+from netbic.cli.associate import AssociationOptions, SampleTable, describes_samples, has_obs, open_sample_table
 from netbic.cli.checks import checked
 from netbic.cli.command import NETWORK, READING, Command, File, Finite, echo, reads_a_study, split_lists, take
 from netbic.cli.progress import Progress, Stage
@@ -30,6 +30,10 @@ _PREPARATION, _PAIR, _REPORT = 2.5e-8, 8e-9, 1.0  # seconds per entry of both ta
 _SHOWN = 3  # names of features in a line
 _FEWEST = 20  # samples from which on pairs are tested
 _LISTED = 10  # pairs
+_NOT_INDEPENDENT = (
+    "pairs are not tested, because samples belong together (--by): permutations of samples need independent ones. Use "
+    "tables of averages to test pairs"
+)
 _SAME = "TABLE1 and TABLE2 have the same values, so that every feature is paired with itself: give two different tables"
 
 
@@ -218,19 +222,19 @@ def pairs(table1: str, table2: str, graph1: str | None, graph2: str | None, out:
     inputs = {"table1": table1, "table2": table2, "graph1": graph1, "graph2": graph2}
     _check_folder(out, force, inputs | options)
     modelling.check(graph1, graph2)
-    comparing = take(AssociationOptions, options)
-    comparing.check(table1)
+    comparing, described = take(AssociationOptions, options), table1 if has_obs(table1) else table2
+    comparing.check(described)
     reading = [_of_table(options, number) for number in (1, 2)]
     tables = netbic.study.open_two_tables(table1, table2, (graph1, graph2), (reading[0], reading[1]))
     for line in tables.lines():
         echo(line, quiet)
-    labels = open_sample_table(comparing, table1, tables.first.expression.samples, quiet)
+    labels = open_sample_table(comparing, described, tables.first.expression.samples, quiet)
     tables = _checked(tables, quiet)
     if _same(table1, table2, tables):
         warnings.warn(_SAME, stacklevel=1)
     model = modelling.estimator(tables)
+    options |= {} if labels is None else labels.recorded()
     given = {name: value for name, value in options.items() if value not in (None, False, [], (), "highest")}
-    given |= {} if labels is None else labels.recorded()
     record = {"settings": asdict(modelling), "data": tables.fingerprint(), "inputs": inputs | given}
     for line in _run(out, model, tables, labels, record, permutations, report, force, quiet):
         echo(line, quiet)
@@ -295,7 +299,8 @@ def _run(
             warnings.simplefilter("always")
             first, second = (study.expression for study in tables.studies)
             netbic.study.fit_by_name(model, first.matrix, second.matrix, first.samples, first.genes, second.genes)
-        tests = _tested(model, tables, permutations, progress)
+        independent = labels is None or labels.keywords["by"] is None
+        tests = _tested(model, tables, permutations if independent else 0, progress)
         findings = [text for study in tables.studies for text in study.alignment.warnings()]
         texts = findings + [in_tables(str(each.message)) for each in caught]
         found = None if tests is None else tests.table
@@ -303,6 +308,8 @@ def _run(
     for each in caught:
         warnings.warn(each.message, stacklevel=1)
     yield from _summary(out, model, tests)
+    if not independent:
+        yield _NOT_INDEPENDENT
     yield from lines
 
 

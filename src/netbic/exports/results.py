@@ -77,9 +77,10 @@ class Results:
         if not isinstance(source, (str, Path)):
             raise TypeError(f"source={type(source).__name__}: expected a fitted model or the folder of a fit")
         folder = Path(source)
+        model = load_modules(folder)
         found = {name: _table(folder / f"{name}.tsv", columns) for name, columns in _TABLES.items()}
         known = {name: table for name, table in found.items() if table is not None}
-        return cls(load_modules(folder), known, stored_samples(folder), folder)
+        return cls(model, known, stored_samples(folder), folder)
 
     @property
     def n_modules(self) -> int:

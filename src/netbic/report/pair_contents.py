@@ -59,7 +59,7 @@ class PairContents:
     settings: Rows
     inputs: Rows
     whitened: bool
-    has_labels: bool
+    labels: PairLabels | None
     names: dict[str, Array] = field(default_factory=dict)  # by kind, as the page shows them
 
     @property
@@ -90,7 +90,7 @@ def gather_pairs(folder: Path, model: PairModel | None = None, record: Row | Non
         _settings(model, record),
         input_rows(inputs, _FILES),
         isinstance(model, SparseGraphCCA) and model.covariance != "diagonal",
-        labels is not None,
+        labels,
         {"sample": sample_names(model), "feature": np.concatenate([feature_names(model, k) for k in (1, 2)])},
     )
 

@@ -44,9 +44,10 @@ class Scatter(NamedTuple):
 
 
 class Colouring(NamedTuple):
-    """A variable, the colour of each sample, and what the colours mean."""
+    """A variable, its value and colour of each sample, and what the colours mean."""
 
     variable: str
+    texts: list[str]
     colours: list[str]
     keys: list[tuple[str, str]]  # label and colour
 
@@ -59,10 +60,9 @@ def scatter(x: Floats, y: Floats, names: Array, colouring: Colouring | None = No
         shown = np.sort(np.random.default_rng(0).choice(size, _MOST, replace=False))
     x_range, y_range = _range(x), _range(y)
     columns, rows = _at(x, x_range, _LEFT, _WIDTH), _at(y, y_range, _TOP + _HEIGHT, -_HEIGHT)
-    variable, colours, keys = colouring or Colouring("", [""] * size, [])
-    points = [
-        Point(columns[k], rows[k], f"{names[k]}: {as_label(x[k], 3)}, {as_label(y[k], 3)}", colours[k]) for k in shown
-    ]
+    variable, texts, colours, keys = colouring or Colouring("", [""] * size, [""] * size, [])
+    numbers = [f"{names[k]}: {as_label(x[k], 3)}, {as_label(y[k], 3)}" for k in range(size)]
+    points = [Point(columns[k], rows[k], f"{numbers[k]} {texts[k]}".strip(), colours[k]) for k in shown]
     x_ticks, y_ticks = round_ticks(*x_range), round_ticks(*y_range)
     return Scatter(
         points,

@@ -14,7 +14,7 @@ from netbic.arrays import Indices
 from netbic.association import Variable
 from netbic.errors import import_optional
 
-_OTHER, _MISSING = "#7A7A7A", "#D4D4D4"
+OTHER, MISSING = "#7A7A7A", "#D4D4D4"
 _SHADES = 64  # of numbers
 _MOST_STRIPS = 4
 
@@ -54,8 +54,8 @@ def _of_levels(variable: Variable, samples: NDArray[Any], chosen: Mapping[str, s
     of_levels = np.array([places.get(level, len(chosen)) for level in variable.levels], dtype=np.intp)
     codes = np.full(variable.known.size, len(chosen) + 1, dtype=np.intp)
     codes[variable.known] = of_levels[variable.values[variable.known].astype(np.intp)]
-    keys = [*chosen.items(), *([("other", _OTHER)] if (codes == len(chosen)).any() else [])]
-    return _strip(variable, codes[samples], [*chosen.values(), _OTHER, _MISSING], keys, is_scale=False)
+    keys = [*chosen.items(), *([("other", OTHER)] if (codes == len(chosen)).any() else [])]
+    return _strip(variable, codes[samples], [*chosen.values(), OTHER, MISSING], keys, is_scale=False)
 
 
 def _of_numbers(variable: Variable, samples: NDArray[Any]) -> Strip:
@@ -64,7 +64,7 @@ def _of_numbers(variable: Variable, samples: NDArray[Any]) -> Strip:
     low, high = float(variable.values[known].min()), float(variable.values[known].max())
     shares = (variable.values - low) / ((high - low) or 1.0)
     codes = np.where(known, np.nan_to_num(shares) * (_SHADES - 1), _SHADES).round().astype(np.intp)
-    shades = [*_shades(), _MISSING]
+    shades = [*_shades(), MISSING]
     if variable.kind == "ordered":
         places = np.linspace(0, _SHADES - 1, len(variable.levels)).round().astype(np.intp)
         marks = list(zip(variable.levels, places.tolist(), strict=True))
@@ -77,7 +77,7 @@ def _of_numbers(variable: Variable, samples: NDArray[Any]) -> Strip:
 def _strip(
     variable: Variable, codes: Indices, colours: list[str], keys: list[tuple[str, str]], *, is_scale: bool
 ) -> Strip:
-    missing = [("missing", _MISSING)] if (codes == len(colours) - 1).any() else []
+    missing = [("missing", MISSING)] if (codes == len(colours) - 1).any() else []
     return Strip(variable.name, _image(codes, colours), [*keys, *missing], is_scale)
 
 

@@ -19,6 +19,7 @@ from netbic.storage.new_samples import read_like as read_like
 from netbic.storage.npz import npz_arrays as npz_arrays
 from netbic.storage.npz import npz_bytes as npz_bytes
 from netbic.storage.pair_runs import check_pair_folder as check_pair_folder
+from netbic.storage.pair_runs import contains_pairs as contains_pairs
 from netbic.storage.pair_runs import write_pairs as write_pairs
 from netbic.storage.pair_state import PairModel as PairModel
 from netbic.storage.pair_state import fitted_pair_model as fitted_pair_model

@@ -29,6 +29,11 @@ def check_pair_folder(folder: Path | str, *, force: bool, inputs: Inputs | None 
         raise FolderInUse(not_empty(folder, files.run_record(folder), resumable=False), ["force"])
 
 
+def contains_pairs(folder: Path | str) -> bool:
+    """Whether `netbic pairs` has written a folder."""
+    return (files.finished_record(Path(folder)) or {}).get("kind") == PAIRS
+
+
 def write_pairs(
     folder: Path,
     model: PairModel,
