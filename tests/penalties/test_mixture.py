@@ -105,6 +105,21 @@ def test_a_single_outlier_is_found(size, height):
     assert found.count([0]) >= 39
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_scores_of_any_distribution_have_a_posterior(seed):
+    random = np.random.default_rng(seed)
+    for _ in range(60):
+        size = int(random.integers(5, 60))
+        z = random.standard_t(random.choice([0.3, 1, 5]), size)
+        z = random.choice(
+            [z, np.round(z), np.sign(z), np.where(random.random(size) < 0.8, 0, z), z * 10.0 ** z.clip(-9, 9)]
+        )
+        x = None if random.random() < 0.5 else random.choice([z, np.abs(z), random.standard_cauchy(size)])
+        found = fit_mixture(z, None if x is None or np.ptp(x) == 0 else x)
+        assert np.isfinite(found.posterior).all()
+        assert np.isfinite([found.likelihood, found.mean, found.noise, found.slope]).all()
+
+
 def test_a_graph_that_separates_members_has_a_bounded_weight():
     z = two_groups(3, members=100, others=400)
     slope = fit_mixture(z, np.append(np.ones(100), np.zeros(400))).slope

@@ -23,6 +23,7 @@ _SMALL_SPLITS = (0.005, 0.03, 0.15, 0.5)  # of many scores
 _STEPS, _CLOSE = 60, 1e-4  # maximal number, and the increase of the log-likelihood at which to stop
 _TRIAL, _PROMISING = 8, 2  # steps after which only the best splits are continued, and their number
 _FARTHEST = 64.0  # extrapolation, in units of a step
+_EXTREME = 30.0  # largest absolute logarithm of m, g^2 and t^2 (of scores with unit mean square) after it
 _PRIOR = 40.0  # number of observations that the prior of t is worth; its mean is m / 6
 _RIDGE = 0.5  # on b in units of x's standard deviation: b would diverge if x separates the members
 _STEEPEST = 12.0  # largest abs(a) and abs(b)
@@ -252,7 +253,8 @@ def _extrapolated(zero: _Parameters, one: _Parameters, two: _Parameters) -> _Par
     length = min(float(np.sqrt(step @ step)) / max(float(np.sqrt(change @ change)), 1e-300), _FARTHEST)
     if length <= 1:
         return two
-    m, g2, t2, a, b = (start + 2 * length * step + length**2 * change).tolist()
+    far = np.clip(start + 2 * length * step + length**2 * change, -_EXTREME, _EXTREME)
+    m, g2, t2, a, b = far.tolist()
     return _Parameters.bounded(exp(m), exp(g2), exp(t2), a, b)
 
 
