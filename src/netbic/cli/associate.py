@@ -138,11 +138,12 @@ def _type(text: str) -> tuple[str, str | list[str]]:
 def associate(folder: Path, **given: Any) -> None:
     """Compare the modules in FOLDER (written by netbic fit) with labels, numbers and survival times of the samples.
 
-    FOLDER may also be one of netbic pairs: then the scores of both tables are compared.
+    FOLDER may also be one of netbic pairs: then the scores of both tables are compared, and associations.tsv has a row
+    per pair and table instead of module.
 
     \b
-    FOLDER/associations.tsv   a row per module (or pair and table), variable, level and test
-    FOLDER/sample_info.tsv    the sample table, in the order of the samples of the fit
+    FOLDER/associations.tsv   a row per module, variable, level and test
+    FOLDER/sample_info.tsv    the sample table, samples in the order of the fit
     FOLDER/associations.json  types of the variables, covariates
     """
     chosen = take(AssociationOptions, given)
