@@ -5,8 +5,8 @@ r"""A mixture model of scores: members and others.
 where x is the product of the graph term with the current members. A posterior above one half is the rule
 |z| + sigma x > level of the paper, with sigma = b g^2 / m. The model is fitted by expectation-maximisation (EM) from
 several splits of the scores; the fit with the largest likelihood is kept. EM is slow where members and others overlap,
-so its steps are extrapolated (SQUAREM; Varadhan and Roland 2008), which takes less than half of the time. Many scores are
-fitted in groups of similar size.
+so its steps are extrapolated (SQUAREM; Varadhan and Roland 2008), which takes less than half of the time. Many scores
+are fitted in groups of similar size.
 """
 
 from __future__ import annotations
