@@ -10,8 +10,9 @@ import scipy.sparse as sp
 
 import netbic
 from netbic import AdaptiveSupport, Graph, SparseGraphSVD
+from netbic.estimators import coherence
 from netbic.selection import Verdicts, verdicts
-from netbic.selection.coherence import Half, HeldOutCoherence, coherence, correlation, judged_genes, leading_weights
+from netbic.selection.coherence import Half, HeldOutCoherence, correlation, judged_genes, leading_weights
 
 
 def two_groups(n=80, p=300, k=30, strength=1.5, seed=0):

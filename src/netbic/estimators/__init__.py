@@ -46,6 +46,7 @@ from netbic.estimators.studies import (
     without_studies,
 )
 from netbic.estimators.study_table import StudyNumbers, shared_by, studies_table
+from netbic.estimators.study_table import coherence as coherence
 from netbic.estimators.threads import one_blas_thread
 from netbic.estimators.two_tables import TwoTables
 

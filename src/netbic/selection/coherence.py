@@ -18,6 +18,7 @@ from netbic.estimators import (
     SparseGraphSVD,
     as_one_study,
     basis_of,
+    coherence,
     has_missing,
     heaviest,
     own_studies,
@@ -96,22 +97,6 @@ class Half:
             values *= self._scaler.factors[at]
         basis = orth(given.T) if len(given) else np.empty((len(values), 0))
         return np.asarray(values - basis @ (basis.T @ values))
-
-
-def coherence(columns: Floats, weights: Floats) -> float:
-    """|Bv|^2 / sum_g v_g^2 |B_g|^2 without the sample with the largest (Bv)^2; 0 if nothing varies.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> one = np.array([1.0, -1.0, 1.0, -1.0])
-    >>> coherence(np.column_stack([one, one, one]), np.ones(3))
-    3.0
-    """
-    together, apart = (columns @ weights) ** 2, columns**2 @ weights**2
-    kept = np.arange(len(together)) != together.argmax()
-    expected = float(apart[kept].sum())
-    return float(together[kept].sum()) / expected if expected > 0 else 0.0
 
 
 def leading_weights(columns: Floats) -> Floats:
