@@ -77,8 +77,8 @@ kills: install
 # The lowest and the newest dependencies, in environments of their own. uv can resolve to the lowest versions, pip cannot.
 # Old packages use what newer Pythons and packages have deprecated: there, deprecations are no errors.
 # SCIPY_ARRAY_API: without it, the estimator checks of scikit-learn 1.6 cannot be imported with SciPy 1.14 and newer.
-LOWEST_TESTS := $(addprefix tests/,penalties/test_thresholds.py graphs operators solver/test_solver.py \
-                estimators/test_sparse_graph_svd.py study readers conversion storage files)
+LOWEST_TESTS := $(addprefix tests/,penalties/test_thresholds.py graph operators solver/test_solver.py \
+                estimators/test_sparse_graph_svd.py io storage files)
 lowest:
 	$(PYTHON) -m venv --clear .venv-lowest
 	.venv-lowest/bin/python $(PIP) uv

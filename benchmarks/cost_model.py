@@ -24,7 +24,7 @@ import scipy.sparse as sp
 import zarr
 from distributed import Client, LocalCluster
 
-from netbic.outofcore import ChunkedOperator, RowBlocks, blocks
+from netbic.operators import ChunkedOperator, RowBlocks, blocks
 
 REPEATS, TINY, FILLED = 5, 400, 0.05
 COLUMNS, BLOCK_ROWS = 10_000, 1_000

@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 
 from netbic import Graph, SparseGraphSVD
-from netbic.graphs import coexpression
+from netbic.graph import coexpression
 
 SIZES, ACROSS = (15, 30, 60), 40
 N_GENES, SHARE_OF_SAMPLES = 100, 0.3

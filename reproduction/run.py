@@ -12,7 +12,7 @@ import pandas as pd
 
 from netbic.errors import InputError
 from netbic.files import RECORDS, check_writable, locked, with_version, write_atomic, write_json, write_table
-from netbic.readers import read_gene_sets
+from netbic.io import read_gene_sets
 from reproduction import page
 from reproduction.figures import draw_figure_1, draw_figure_2, plotting
 from reproduction.simulation import controls, sensitivities, toy_vectors

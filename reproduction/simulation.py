@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from netbic.graphs import Graph
+from netbic.graph import Graph
 from netbic.methods import method
 from netbic.simulate import PaperSimulation, paper
 from reproduction.steps import Steps

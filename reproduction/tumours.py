@@ -16,10 +16,10 @@ from scipy.stats import wilcoxon
 from netbic.enrichment import coexpression, edges, gene_sets
 from netbic.errors import InputError
 from netbic.estimators import SparseGraphSVD
-from netbic.graphs import Graph
+from netbic.graph import Graph
 from netbic.methods import method
-from netbic.readers import GeneSets, read_gene_sets
-from netbic.study import Study, open_study
+from netbic.io import GeneSets, read_gene_sets
+from netbic.io import Study, open_study
 from reproduction.published import LEVELS
 from reproduction.steps import Steps
 

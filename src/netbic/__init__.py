@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         enrichment,
         exports,
         get,
-        graphs,
+        graph,
         io,
         methods,
         penalties,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from netbic.comparison import compare, leave_one_study_out, replicate
     from netbic.errors import InputError
     from netbic.estimators import SparseGraphCCA, SparseGraphPLS, SparseGraphSVD, stack_studies
-    from netbic.graphs import Graph
+    from netbic.graph import Graph
     from netbic.methods import method
     from netbic.penalties import L0, L1, SCAD, AdaptiveLasso, AdaptiveSupport, Dense, EdgeL0, GroupL0, KeepSoft, L1Ball
     from netbic.storage import load, save
@@ -53,7 +53,7 @@ _HOMES = {
     "SparseGraphCCA": "netbic.estimators",
     "SparseGraphPLS": "netbic.estimators",
     "SparseGraphSVD": "netbic.estimators",
-    "Graph": "netbic.graphs",
+    "Graph": "netbic.graph",
     "method": "netbic.methods",
     "InputError": "netbic.errors",
     "load": "netbic.storage",
@@ -70,7 +70,7 @@ _PACKAGES = {
     "enrichment",
     "exports",
     "get",
-    "graphs",
+    "graph",
     "io",
     "methods",
     "penalties",
@@ -80,8 +80,8 @@ _PACKAGES = {
     "simulate",
     "tl",
 }
-_PACKAGES |= {"operators", "outofcore", "solver"}  # for extensions
-_PACKAGES |= {"files", "storage", "study"}  # for the command line
+_PACKAGES |= {"operators", "solver"}  # for extensions
+_PACKAGES |= {"files", "storage"}  # for the command line
 
 __all__ = [
     "L0",
@@ -107,7 +107,7 @@ __all__ = [
     "enrichment",
     "exports",
     "get",
-    "graphs",
+    "graph",
     "io",
     "leave_one_study_out",
     "load",

@@ -45,7 +45,7 @@ def kind_of(X: object) -> Kind:
     -------
     str
         "dense" (a NumPy array), "sparse", "table" (a pandas DataFrame), "dask", "dask table", "anndata", "mudata",
-        "operator" (a `netbic.operators.DataOperator`), "blocks" (a `netbic.outofcore.RowBlocks`), or "other", e.g. a
+        "operator" (a `netbic.operators.DataOperator`), "blocks" (a `netbic.operators.RowBlocks`), or "other", e.g. a
         list.
 
     Examples

@@ -22,7 +22,7 @@ from netbic.enrichment import gene_sets as enriched_sets
 from netbic.errors import InputError
 from netbic.estimators import SparseGraphSVD, fitted_model, heaviest, is_model, module_scores, names_of, own_covariates
 from netbic.exports import Results
-from netbic.outofcore import select_columns
+from netbic.operators import select_columns
 from netbic.storage import fitted_pair_model, load, load_modules, pairs_table, read_again, sides_of
 
 __all__ = ["associations_df", "gene_sets_df", "membership_df", "modules_df", "pairs_df", "scores_df", "verdicts_df"]

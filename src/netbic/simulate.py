@@ -12,7 +12,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import consensus_score
 
 from netbic.arrays import Array, Bools, Floats, Indices, RandomState, check_choice
-from netbic.graphs import Graph
+from netbic.graph import Graph
 
 __all__ = [
     "Cohort",

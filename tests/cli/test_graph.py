@@ -27,7 +27,7 @@ def reference(cohort):
 def test_the_network_is_written_with_names_and_netbic_fit_reads_it(cohort, reference, tmp_path):
     prior = tmp_path / "prior.npz"
     done = run_successfully("graph", cohort / "reference.tsv", "--out", prior, "--neighbours", 4)
-    expected = netbic.graphs.coexpression(reference.T.iloc[:, :-1], 4)  # constant genes are left out
+    expected = netbic.graph.coexpression(reference.T.iloc[:, :-1], 4)  # constant genes are left out
     assert re.match(rf"{prior}: 29 genes, {expected.n_edges} edges .* \(\d+\.\d s\)\n", done.output)
     assert done.output.endswith("have other samples: with the same ones, their correlations would be used twice\n")
     found = netbic.io.read_network(prior).graph
@@ -65,7 +65,7 @@ def test_fit_smooths_the_data_over_the_network(cohort, tmp_path):
 def test_orientation_and_absolute_correlations(cohort, reference, tmp_path):
     reference.T.to_csv(tmp_path / "turned.csv")
     run_successfully("graph", tmp_path / "turned.csv", "--samples-in-rows", "--absolute", "--out", tmp_path / "p.npz")
-    expected = netbic.graphs.coexpression(reference.T.iloc[:, :-1], positive=False)
+    expected = netbic.graph.coexpression(reference.T.iloc[:, :-1], positive=False)
     assert (netbic.io.read_network(tmp_path / "p.npz").graph.weights != expected.weights).nnz == 0
 
 

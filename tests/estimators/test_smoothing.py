@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import netbic
 from netbic import SparseGraphSVD
 from netbic.estimators import StableModules, smoothing
-from netbic.graphs import coexpression
+from netbic.graph import coexpression
 
 
 def cohort(seed, n_samples=24, n_genes=200):

@@ -30,10 +30,9 @@ import scipy.io
 import scipy.sparse as sp
 
 import netbic
-from netbic.io import InputError, read_expression, read_network
-from netbic.readers import ExpressionOptions
-from netbic.readers.lazy import row_source
-from netbic.readers.stores import describe, stored_columns
+from netbic.io import ExpressionOptions, InputError, read_expression, read_network
+from netbic.io.lazy import row_source
+from netbic.io.stores import describe, stored_columns
 
 OUTCOMES = ("read", "refused", "signal", "hang", "memory", "traceback")
 FINE = ("read", "refused")

@@ -6,9 +6,8 @@ import pytest
 import scipy.sparse as sp
 
 import netbic.operators
-from netbic.operators import DataOperator, DenseOperator, Scaler, SparseOperator
+from netbic.operators import ChunkedOperator, DataOperator, DenseOperator, RowBlocks, Scaler, SparseOperator
 from netbic.operators.dense import _BLOCK_ENTRIES
-from netbic.outofcore import ChunkedOperator, RowBlocks
 from support.operator_entries import entries_of
 
 GENERATOR = np.random.default_rng(0)

@@ -6,8 +6,7 @@ import pytest
 import scipy.sparse as sp
 
 import netbic
-from netbic.operators import Scaler, SmoothedOperator, Smoother, as_operator, smoothed
-from netbic.outofcore import RowBlocks
+from netbic.operators import RowBlocks, Scaler, SmoothedOperator, Smoother, as_operator, smoothed
 
 GENERATOR = np.random.default_rng(0)
 X = GENERATOR.poisson(0.7, (40, 25)) * GENERATOR.uniform(1, 3, (40, 25))

@@ -60,7 +60,7 @@ def weak_factors(seed, n_samples):
 
 
 def test_a_coexpression_prior_smooths_the_data_if_that_is_better():
-    prior = netbic.graphs.coexpression(weak_factors(1, 300), k=6)
+    prior = netbic.graph.coexpression(weak_factors(1, 300), k=6)
     sizes = {"n_columns": 20, "row_penalty": netbic.Dense()}
     model, X = SparseGraphSVD(column_graph=prior, **sizes), weak_factors(0, 30)
     chosen = choose_settings(model, X, **QUICK)
@@ -95,7 +95,7 @@ def test_modules_of_many_neighbours_are_named_from_one(monkeypatch):
 
 def test_modules_no_stronger_than_noise_are_left_out():
     """The test of the number of modules is more powerful than the diagnostic of a single module."""
-    prior, X = netbic.graphs.coexpression(weak_factors(1, 300), k=6), weak_factors(10, 30)
+    prior, X = netbic.graph.coexpression(weak_factors(1, 300), k=6), weak_factors(10, 30)
     chosen = choose_settings(SparseGraphSVD(column_graph=prior), X, **QUICK)
     assert "at least 4 modules stand out" in chosen.reasons[1]
     assert chosen.reasons[1].endswith("The last one is left out, being no stronger than noise.")
@@ -106,7 +106,7 @@ def test_modules_no_stronger_than_noise_are_left_out():
 
 
 def test_sizes_are_fixed_if_the_data_are_smoothed():
-    prior, X = netbic.graphs.coexpression(weak_factors(1, 300), k=6), weak_factors(12, 30)
+    prior, X = netbic.graph.coexpression(weak_factors(1, 300), k=6), weak_factors(12, 30)
     chosen = choose_settings(SparseGraphSVD(column_graph=prior), X, **QUICK)
     assert "identified in 2 of 3 modules" in chosen.reasons[0]
     assert chosen.settings["smoothing"] > 0

@@ -20,7 +20,7 @@ from joblib import Parallel, cpu_count, delayed, parallel_config
 from threadpoolctl import threadpool_info
 
 import netbic
-from netbic.outofcore.executors import ClusterError, ClusterExecutor
+from netbic.operators.executors import ClusterError, ClusterExecutor
 from netbic.selection import AutoSVD, choose_settings, consensus, graph_value, n_modules, stability, tune
 from netbic.selection import fits as executors
 from netbic.selection.fits import DaskExecutor, quiet

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from netbic import L0, L1, Dense, L1Ball
-from netbic.graphs import TERMS
+from netbic.graph import TERMS
 from netbic.operators import Corrected, as_operator
 from netbic.solver import Side, State, Vector, best_submatrix, objective_bound, solve
 from netbic.solver.bounds import spectral_bound

@@ -12,10 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netbic import L0, Graph, SparseGraphSVD
-from netbic.graphs import TERMS
-from netbic.operators import DenseOperator, Scaler, SparseOperator
+from netbic.graph import TERMS
+from netbic.operators import ChunkedOperator, DenseOperator, RowBlocks, Scaler, SparseOperator
 from netbic.operators.masked import Masked
-from netbic.outofcore import ChunkedOperator, RowBlocks
 from netbic.solver import Side, Vector, rounds, working_sets
 from netbic.solver.extrapolation import _extrapolated
 from netbic.solver.restarts import ModuleProblem, Settings

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 import netbic
 from netbic import tl
-from netbic.outofcore import blocks
+from netbic.operators import blocks
 from support.zarr_stores import write_zarr
 
 study = netbic.simulate.cohort(150, 600, n_modules=3, module_samples=30, random_state=1)

@@ -18,8 +18,7 @@ from netbic.estimators import (
     module_scores,
     training_design,
 )
-from netbic.operators import as_operator
-from netbic.outofcore import RowBlocks
+from netbic.operators import RowBlocks, as_operator
 
 
 def gene_membership(model: SparseGraphSVD, X: Any) -> Floats:

@@ -11,7 +11,7 @@ import click
 import netbic
 
 if TYPE_CHECKING:
-    from netbic.study import Finding, Study
+    from netbic.io import Finding, Study
 
 _OPTIONS = {"scale": "--zscore", "n_variable": "--top-genes", "id_map": "--id-map"}
 
@@ -50,6 +50,6 @@ def _in_options(finding: Finding, table: int | None = None) -> str:
     remedy = re.sub(r"`(\w+)(?:=(\w+))?`", option, finding.remedy)
     if table is None:
         return str(replace(finding, remedy=remedy))
-    problem = netbic.study.in_features(finding.problem).replace("modules", "pairs")
-    remedy = netbic.study.in_features(remedy).replace("--top-genes", "--top-features")
+    problem = netbic.io.in_features(finding.problem).replace("modules", "pairs")
+    remedy = netbic.io.in_features(remedy).replace("--top-genes", "--top-features")
     return f"table {table}: {replace(finding, problem=problem, remedy=remedy)}"

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from netbic.estimators import SparseGraphSVD
+    from netbic.io import Study
     from netbic.selection import SampleGroups
-    from netbic.study import Study
 
 
 def sample_groups(model: SparseGraphSVD, study: Study) -> SampleGroups:

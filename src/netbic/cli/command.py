@@ -22,7 +22,7 @@ import click
 from netbic.cli.wording import from_one, in_genes, in_options
 
 if TYPE_CHECKING:
-    from netbic.study import Study
+    from netbic.io import Study
 
 Options = TypeVar("Options")
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -166,7 +166,7 @@ def in_terms_of_command(line: str) -> str:
 
 def _in_one_line(problem: Exception, resume_hint: str | None, unchanged_hint: str) -> click.ClickException:
     from netbic.files import FolderInUse, WriteError
-    from netbic.outofcore import BlockError, ClusterError
+    from netbic.operators import BlockError, ClusterError
 
     text = " ".join(str(problem).split())
     text = in_options(_with_options(text, getattr(problem, "parameters", ())))

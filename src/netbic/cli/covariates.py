@@ -15,7 +15,7 @@ from netbic.cli.command import echo
 if TYPE_CHECKING:
     import pandas as pd
 
-    from netbic.study import Study
+    from netbic.io import Study
 
 _CODES = 10  # up to so many different whole numbers are the codes of groups, unless their type is given
 _LISTED = 5
@@ -116,7 +116,7 @@ def study_lines(studies: Any) -> list[str]:
 
 def fingerprint(study: Study, covariates: pd.DataFrame | None, studies: pd.Series[Any] | None) -> dict[str, str]:
     """Digests of the data of a fit."""
-    from netbic.study import digest
+    from netbic.io import digest
 
     columns = [] if covariates is None else [covariates[name] for name in covariates]
     given = {"covariates": columns, "studies": [] if studies is None else [studies]}

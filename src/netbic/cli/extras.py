@@ -23,9 +23,8 @@ if TYPE_CHECKING:
 
     from netbic.cli.associate import SampleTable
     from netbic.estimators import SparseGraphSVD
-    from netbic.readers import GeneSets
+    from netbic.io import GeneSets, Study
     from netbic.selection import Finished, StageProgress, Verdicts
-    from netbic.study import Study
 
 # The number of pairs of halves depends on the data only, not on the time they take: results are then reproducible.
 VERDICT_SECONDS: Final = 20  # budget for the verdicts, if a fit takes as long as expected; three pairs in any case

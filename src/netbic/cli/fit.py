@@ -51,9 +51,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from netbic.estimators import SparseGraphSVD
+    from netbic.io import Study
     from netbic.selection import StageProgress
     from netbic.storage import Run
-    from netbic.study import Study
 
 _MANY = 3  # samples per module below which the number of modules is remarkable
 _STANDING_OUT = (

@@ -40,7 +40,7 @@ def graph(reference: str, out: Path, neighbours: int, absolute: bool, force: boo
     study = netbic.io.open_study(reference, **split_lists(options))
     if missing_text := study.expression.missing_entries():
         raise click.ClickException(f"{missing_text}: fill the missing entries, or remove those genes")
-    made = netbic.graphs.coexpression(study.X, neighbours, positive=not absolute)
+    made = netbic.graph.coexpression(study.X, neighbours, positive=not absolute)
     named = made if made.names is not None else made.renamed(study.expression.genes)
     netbic.io.write_network(named, out, force=force, inputs=inputs)
     samples = f"correlated in {study.expression.shape[0]:,} samples"

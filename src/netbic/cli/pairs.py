@@ -21,9 +21,9 @@ from netbic.cli.wording import counted, in_tables
 
 if TYPE_CHECKING:
     from netbic.arrays import Array
+    from netbic.io import TwoTables
     from netbic.selection import PairTests
     from netbic.storage import PairModel
-    from netbic.study import TwoTables
 
 _RENAMED = {"--gene-names": "--feature-names", "--top-genes": "--top-features"}
 _PREPARATION, _PAIR, _REPORT = 2.5e-8, 8e-9, 1.0  # seconds per entry of both tables, for every pair, and for the report
@@ -225,7 +225,7 @@ def pairs(table1: str, table2: str, graph1: str | None, graph2: str | None, out:
     comparing, described = take(AssociationOptions, options), table1 if has_obs(table1) else table2
     comparing.check(described)
     reading = [_of_table(options, number) for number in (1, 2)]
-    tables = netbic.study.open_two_tables(table1, table2, (graph1, graph2), (reading[0], reading[1]))
+    tables = netbic.io.open_two_tables(table1, table2, (graph1, graph2), (reading[0], reading[1]))
     for line in tables.lines():
         echo(line, quiet)
     labels = open_sample_table(comparing, described, tables.first.expression.samples, quiet)
@@ -298,7 +298,7 @@ def _run(
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             first, second = (study.expression for study in tables.studies)
-            netbic.study.fit_by_name(model, first.matrix, second.matrix, first.samples, first.genes, second.genes)
+            netbic.io.fit_by_name(model, first.matrix, second.matrix, first.samples, first.genes, second.genes)
         independent = labels is None or labels.keywords["by"] is None
         tests = _tested(model, tables, permutations if independent else 0, progress)
         findings = [text for study in tables.studies for text in study.alignment.warnings()]

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from netbic.estimators import SparseGraphSVD
+    from netbic.io import Study
     from netbic.selection import Tuning
-    from netbic.study import Study
 
 _RECORD = "tuning.json"
 
@@ -259,7 +259,7 @@ def _remove_leftovers(out: Path) -> None:
 def _tuned(
     study: Study, checkpoint: Path, asked: TuningOptions, covariates: pd.DataFrame | None, silent: bool
 ) -> Tuning:
-    from netbic.outofcore import ClusterError
+    from netbic.operators import ClusterError
 
     model = asked.model(study)
     grid = asked.grid(model, study.expression.shape)

@@ -24,7 +24,7 @@ from netbic.enrichment.nulls import (
 from netbic.enrichment.sequential import sequential_p_values
 from netbic.enrichment.traits import Traits, column_traits, matched_on, stored_traits
 from netbic.estimators import SparseGraphSVD, axis_names, check_count, covariates_of, fitted_model, is_model, unwrapped
-from netbic.graphs import Graph, match
+from netbic.graph import Graph, match
 
 NULLS = ("hypergeometric", "degree", "matched", "rewired")
 _DRAWS = {"degree": 999, "matched": 999, "rewired": 99}

@@ -16,7 +16,7 @@ from netbic.arrays import Array, Bools, Floats, RandomState
 from netbic.enrichment.masks import Modules, masks_over
 from netbic.errors import InputError
 from netbic.estimators import fitted_model, is_model
-from netbic.readers import GeneSets, read_gene_sets
+from netbic.io import GeneSets, read_gene_sets
 
 Sets = Mapping[str, Iterable[str]]  # term to genes
 

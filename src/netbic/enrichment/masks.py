@@ -10,7 +10,7 @@ import pandas as pd
 
 from netbic.arrays import Array, Bools, Indices, Matrix, check_choice, check_in_memory
 from netbic.estimators import fitted_model, is_model
-from netbic.graphs import Graph, match
+from netbic.graph import Graph, match
 
 Modules = Any  # a fitted model, or a list of index arrays, boolean masks or names
 GraphLike = Any  # anything that `Graph.of` accepts

@@ -11,7 +11,7 @@ from scipy.stats import rankdata
 
 from netbic.arrays import Array, Bools, Floats, Indices, RandomState
 from netbic.enrichment.sequential import is_decided
-from netbic.graphs import Graph
+from netbic.graph import Graph
 
 Counts = NDArray[np.int64]
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from netbic.arrays import Floats, Matrix, checked, is_sparse, kind_of
 from netbic.estimators import SparseGraphSVD
-from netbic.operators import as_operator
-from netbic.outofcore import RowBlocks
+from netbic.operators import RowBlocks, as_operator
 
 Traits = dict[str, Floats]  # "mean" and "variance", where they are known and differ between features
 

@@ -15,7 +15,7 @@ from netbic.enrichment.traits import Traits, column_traits, stored_traits, trait
 from netbic.errors import InputError
 from netbic.estimators import SparseGraphSVD, check_same_data, fitted_model, is_number
 from netbic.files import add_files, json_bytes, read_bytes, read_json, table_bytes
-from netbic.graphs import Graph
+from netbic.graph import Graph
 from netbic.storage import npz_arrays, npz_bytes
 
 RECORD = "enrichment.json"

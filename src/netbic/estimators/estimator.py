@@ -24,9 +24,8 @@ from netbic.estimators.searches import Searches
 from netbic.estimators.smoothing import apply_smoother, smoother_of
 from netbic.estimators.studies import StudyScaling, store_studies, study_input, with_studies
 from netbic.estimators.threads import one_blas_thread
-from netbic.graphs import Graph
-from netbic.operators import Scaler
-from netbic.outofcore import passes, released
+from netbic.graph import Graph
+from netbic.operators import Scaler, passes, released
 from netbic.penalties import Penalty
 from netbic.solver import Module, ModuleSearch, Settings, diagnostics
 
@@ -73,7 +72,7 @@ class SparseGraphSVD(Prediction, Searches, BiclusterMixin, BaseEstimator):  # ty
     smoothing : float or "cv", optional
         Smooth the data over the column graph before the search: the centred and scaled X becomes
         (1 - a) X (I - aM)^-1, M = D^-1/2 A D^-1/2, where a is this number, at least 0 and below 1. Neighbours should be
-        positively correlated (`netbic.graphs.coexpression`); features without any are multiplied by 1 - a. "cv": chosen
+        positively correlated (`netbic.graph.coexpression`); features without any are multiplied by 1 - a. "cv": chosen
         by three-fold cross-validation, repeated three times, among 0, 0.1, 0.3, 0.5, 0.7 and 0.9; 0 unless modules then
         explain 20% (and two standard errors) more variance of samples that were left out. The search itself uses the
         graph only if `column_smoothness` is given. None: no smoothing.

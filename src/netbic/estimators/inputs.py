@@ -13,8 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from netbic.arrays import Array, checked, is_sparse, kind_of, stored_values, without_names
 from netbic.errors import InputError
-from netbic.operators import DataOperator
-from netbic.outofcore import RowBlocks
+from netbic.operators import DataOperator, RowBlocks
 
 if TYPE_CHECKING:
     from netbic.estimators.estimator import SparseGraphSVD

@@ -14,8 +14,7 @@ from netbic.estimators.inputs import axis_names, has_missing
 from netbic.estimators.projection import observed_scores, scores_of_observed, scoring, span
 from netbic.estimators.smoothing import check_complete, smoother
 from netbic.estimators.studies import as_one_study
-from netbic.operators import as_operator, winsorised
-from netbic.outofcore import compute_rows
+from netbic.operators import as_operator, compute_rows, winsorised
 
 if TYPE_CHECKING:
     from netbic.estimators.estimator import SparseGraphSVD

@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike
 from sklearn.utils import check_random_state
 
 from netbic.arrays import Array, check_choice
-from netbic.graphs import TERMS, Graph, GraphTerm, match
+from netbic.graph import TERMS, Graph, GraphTerm, match
 from netbic.operators import CENTERS
 from netbic.penalties import L0, Dense, Penalty
 from netbic.solver import DEFLATIONS, SOLVERS, Axis, Settings

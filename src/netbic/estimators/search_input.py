@@ -17,13 +17,13 @@ from netbic.operators import (
     DataOperator,
     DenseOperator,
     Masked,
+    RowBlocks,
     RowReduction,
     Scaler,
     as_operator,
     learn_from_observed,
     winsorised,
 )
-from netbic.outofcore import RowBlocks
 from netbic.solver import Starts
 
 _SMALLEST, _LARGEST = 1e-120, 1e140  # bounds of the largest absolute entry

@@ -16,7 +16,7 @@ from netbic.arrays import Array, Floats, Indices
 from netbic.estimators.inputs import has_missing
 from netbic.estimators.parameters import is_number
 from netbic.estimators.projection import span
-from netbic.graphs import Graph
+from netbic.graph import Graph
 from netbic.operators import Corrected, Smoother, scaled_rows, smoothed, smoothed_rows
 from netbic.penalties import Penalty
 

@@ -19,7 +19,7 @@ from netbic.estimators.parameters import AxisOptions, check_solver_parameters, i
 from netbic.estimators.search_input import ScalingOptions
 from netbic.estimators.threads import one_blas_thread
 from netbic.estimators.whitening import RidgeWhitening
-from netbic.graphs import Graph
+from netbic.graph import Graph
 from netbic.operators import Corrected, Scaler, Table
 from netbic.penalties import Penalty
 from netbic.solver import PAIR_DEFLATIONS, PAIR_WORDS, Axis, Pair, PairSearch, diagnostics

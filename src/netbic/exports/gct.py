@@ -14,7 +14,7 @@ from netbic.errors import InputError
 from netbic.exports.output import check_file, write_file
 from netbic.exports.results import Results, Source, label_of
 from netbic.exports.text import plain, plain_names
-from netbic.readers import as_matrix
+from netbic.io import as_matrix
 from netbic.storage import sides_of
 
 _MOST_ENTRIES = 10**8

@@ -16,7 +16,7 @@ from netbic.errors import InputError
 from netbic.exports.output import check_folder, write_folder
 from netbic.exports.results import Results, Source, label_of
 from netbic.files import JsonValue, json_bytes
-from netbic.graphs import Graph, match
+from netbic.graph import Graph, match
 
 Attributes = dict[str, Any]  # text, integers and finite floats
 

@@ -6,21 +6,39 @@ deflation as column factors and low-rank corrections, so that the data are never
 corrections for the parameters `center` and `scale`.
 """
 
-from netbic.deprecation import earlier_names
 from netbic.operators.base import DataOperator, Operator
+from netbic.operators.blocks import RowBlocks, is_dask
 from netbic.operators.corrected import Corrected
 from netbic.operators.cross import Cross, CrossOperator, Table, Whitening
 from netbic.operators.dense import DenseOperator
 from netbic.operators.dispatch import as_operator
+from netbic.operators.executors import (
+    BlockError,
+    BlockExecutor,
+    ClusterError,
+    ClusterExecutor,
+    ThreadExecutor,
+    current_executor,
+    free_memory,
+)
 from netbic.operators.masked import Masked, learn_from_observed
+from netbic.operators.operator import ChunkedOperator
 from netbic.operators.row_reduction import RowReduction
 from netbic.operators.row_reduction import aligned as aligned
+from netbic.operators.rowwise import compute_rows, map_rows, passes, released, select_columns
 from netbic.operators.scaler import CENTERS, Scaler, winsorised
 from netbic.operators.smoothing import SmoothedOperator, Smoother, scaled_rows, smoothed, smoothed_rows
 from netbic.operators.sparse import SparseOperator
+from netbic.operators.statistics import ColumnStatistics, column_statistics
 
 __all__ = [
     "CENTERS",
+    "BlockError",
+    "BlockExecutor",
+    "ChunkedOperator",
+    "ClusterError",
+    "ClusterExecutor",
+    "ColumnStatistics",
     "Corrected",
     "Cross",
     "CrossOperator",
@@ -28,22 +46,28 @@ __all__ = [
     "DenseOperator",
     "Masked",
     "Operator",
+    "RowBlocks",
     "RowReduction",
     "Scaler",
     "SmoothedOperator",
     "Smoother",
     "SparseOperator",
     "Table",
+    "ThreadExecutor",
     "Whitening",
     "as_operator",
+    "column_statistics",
+    "compute_rows",
+    "current_executor",
+    "free_memory",
+    "is_dask",
     "learn_from_observed",
+    "map_rows",
+    "passes",
+    "released",
     "scaled_rows",
+    "select_columns",
     "smoothed",
     "smoothed_rows",
     "winsorised",
 ]
-
-_OUT_OF_CORE = ("BlockError", "ChunkedOperator", "ClusterError", "RowBlocks", "is_dask")
-_EARLIER = {name: f"netbic.outofcore.{name}" for name in _OUT_OF_CORE}
-_EARLIER |= {"Look": "netbic.operators.RowReduction", "Preparation": "netbic.operators.Scaler"}
-__getattr__ = earlier_names("netbic.operators", _EARLIER)

@@ -17,7 +17,7 @@ from netbic.operators.sparse import SparseOperator
 def as_operator(X: Matrix, low_memory: bool = False) -> DataOperator:
     """The operator of a validated matrix.
 
-    Arrays and sparse matrices are registered here, blocks of rows by `netbic.outofcore`. An operator is returned
+    Arrays and sparse matrices are registered here, blocks of rows by `netbic.operators`. An operator is returned
     unchanged. Register another class of matrices with ``as_operator.register``.
 
     Parameters

@@ -17,7 +17,7 @@ from typing import Any, Self
 import numpy as np
 
 from netbic.arrays import Array, Floats, Indices
-from netbic.graphs import Graph, match
+from netbic.graph import Graph, match
 from netbic.penalties.base import GroupShare, Kept, Penalty
 from netbic.penalties.coverage import Coverage
 from netbic.penalties.edge_coverage import EdgeCoverage

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from netbic.arrays import Indices
 from netbic.errors import InputError
 from netbic.estimators import SparseGraphSVD, heaviest, names_of
-from netbic.graphs import Graph, match
+from netbic.graph import Graph, match
 from netbic.pl.canvas import DIVERGING, SMALL, apply_layout, axes_for, colour_bar, module_title, pixels, set_title
 from netbic.pl.layout import Layout, layout
 from netbic.pl.names import LITERAL, label_text

@@ -13,7 +13,7 @@ from netbic import tl
 from netbic.arrays import Array, Indices, Matrix, is_sparse, kind_of, to_dense
 from netbic.errors import InputError, shown
 from netbic.estimators import SparseGraphSVD, fitted_model, is_model, names_of, rescaled
-from netbic.readers import as_floats, as_matrix
+from netbic.io import as_floats, as_matrix
 
 if TYPE_CHECKING:
     from anndata import AnnData

@@ -26,8 +26,8 @@ from netbic.estimators import (
     smoothness_of,
 )
 from netbic.files import finished_record
+from netbic.io import Alignment, NetworkSummary
 from netbic.pl import variable_colours
-from netbic.readers import NetworkSummary
 from netbic.report.associations import AnswerLine, AssociationGrid, answer_lines, findings
 from netbic.report.box_plots import BoxPlot, box_plot
 from netbic.report.heatmaps import Heatmap
@@ -43,7 +43,6 @@ from netbic.report.tables import Tables, read_record
 from netbic.selection import selected_samples
 from netbic.solver import LARGE_GRAPH_SHARE
 from netbic.storage import load_modules, summary_table
-from netbic.study import Alignment
 
 _TOP_TERMS = 10
 _MOST_LISTED = 60_000  # samples of all modules that the search and the downloads include

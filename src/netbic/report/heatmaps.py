@@ -16,8 +16,7 @@ from netbic.arrays import Array, Floats, Indices, Matrix, checked, kind_of, to_d
 from netbic.errors import import_optional
 from netbic.estimators import SparseGraphSVD, check_same_data, fitted_model, heaviest, rescaled
 from netbic.files import add_files, read_bytes
-from netbic.operators import Scaler
-from netbic.outofcore import RowBlocks
+from netbic.operators import RowBlocks, Scaler
 from netbic.pl import apart
 from netbic.storage import npz_arrays, npz_bytes
 

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from netbic.graphs import Graph
+from netbic.graph import Graph
 from netbic.pl import layout
 
 WIDTH, HEIGHT = 1000, 720

@@ -16,7 +16,7 @@ from netbic import __version__
 from netbic.errors import InputError, import_optional, one_line, unusable
 from netbic.estimators import names_of
 from netbic.files import add_files, check_output_file, check_writable, recorded_paths, write_atomic
-from netbic.readers import check_characters
+from netbic.io import check_characters
 from netbic.report import charts
 from netbic.report.contents import Contents, gather
 from netbic.report.heatmaps import scale_picture

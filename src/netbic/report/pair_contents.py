@@ -12,7 +12,7 @@ from netbic.arrays import Array
 from netbic.errors import InputError, unusable
 from netbic.estimators import SparseGraphCCA, heaviest, smoothness_of
 from netbic.files import finished_record, read_table
-from netbic.readers import NetworkSummary
+from netbic.io import Alignment, NetworkSummary, SampleMatching, table_lines
 from netbic.report.axes import as_label
 from netbic.report.contents import from_one
 from netbic.report.modules import Members, Row
@@ -21,7 +21,6 @@ from netbic.report.scatter import Scatter, scatter
 from netbic.report.settings import Rows, input_rows, parameter_rows
 from netbic.report.tables import read_record
 from netbic.storage import PairModel, feature_names, fitted_pair_model, load, pairs_table, sample_names
-from netbic.study import Alignment, SampleMatching, table_lines
 
 _FILES = (
     *(f"{name}{number}" for name in ("table", "graph", "string_info", "graph_names", "id_map") for number in (1, 2)),

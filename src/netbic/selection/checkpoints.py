@@ -12,11 +12,11 @@ import numpy as np
 from netbic.arrays import Floats, Matrix, RandomState, buffers
 from netbic.estimators import SparseGraphSVD, TwoTables
 from netbic.files import JsonValue
-from netbic.graphs import Graph
+from netbic.graph import Graph
+from netbic.io import digest
 from netbic.selection.grid import Parameters
 from netbic.selection.resampling import draw_seed
 from netbic.storage import Task, read_header, settings_of
-from netbic.study import digest
 
 
 def seed_of(kind: str, random_state: RandomState, checkpoint: Path | str | None) -> int:

@@ -23,7 +23,7 @@ from sklearn.base import clone
 
 from netbic.arrays import Array, Floats, Indices, Matrix, stored_values
 from netbic.estimators import AXES, SearchInput, SparseGraphSVD, has_missing, observed_scores, scoring, span
-from netbic.graphs import Graph
+from netbic.graph import Graph
 from netbic.operators import Corrected, Scaler, as_operator, learn_from_observed
 from netbic.selection.resampling import complement, folds, for_part, induced
 from netbic.solver import Module

@@ -25,7 +25,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from netbic.arrays import check_in_memory, is_sparse
 from netbic.estimators import one_blas_thread
-from netbic.outofcore import BlockError, ClusterError, ClusterExecutor, current_executor
+from netbic.operators import BlockError, ClusterError, ClusterExecutor, current_executor
 
 Jobs = int | str | None
 Fit = Callable[[Any, Any], Any]

@@ -12,7 +12,7 @@ import numpy as np
 from netbic.arrays import Indices
 from netbic.estimators import TwoTables, axis_names
 from netbic.files import JsonValue
-from netbic.graphs import Graph
+from netbic.graph import Graph
 from netbic.selection.checkpoints import task_of
 from netbic.selection.choice import AxisSize
 from netbic.selection.fits import FitExecutor

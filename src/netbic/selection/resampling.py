@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_array
 
 from netbic.arrays import Array, Indices, Matrix, RandomState, checked, without_names
 from netbic.estimators import AXES, SparseGraphSVD, TwoTables
-from netbic.graphs import Graph, match
+from netbic.graph import Graph, match
 from netbic.penalties import Penalty
 from netbic.selection.grid import Parameters
 

@@ -25,7 +25,7 @@ from netbic.estimators import (
     training_design,
 )
 from netbic.files import JsonValue
-from netbic.graphs import Graph
+from netbic.graph import Graph
 from netbic.selection.checkpoints import seed_of, task_of
 from netbic.selection.choice import RULES, AxisSize, Results, choice, printable, standard_errors, verdict
 from netbic.selection.criteria import CRITERIA, SplitFactory, check_varies, splits

@@ -14,13 +14,13 @@ from numpy.typing import ArrayLike
 
 from netbic.arrays import Bools, Floats, Indices, Matrix, RandomState
 from netbic.estimators import SparseGraphSVD, check_count, check_same_data, fitted_model, is_number
+from netbic.io import digest
 from netbic.selection.coherence import HalfMeasures, HeldOutCoherence, correlation
 from netbic.selection.finished import Finished, Progress, TrackedExecutor, tracked
 from netbic.selection.fits import Jobs, quiet
 from netbic.selection.matching import jaccard
 from netbic.selection.resampling import draw_seed
 from netbic.solver import LOW_RANK, REPEATED
-from netbic.study import digest
 
 TOO_FEW = "too few samples to tell"
 FEWEST_SAMPLES: Final = 20  # fewer leave fewer than ten in each half

@@ -9,7 +9,7 @@ from typing import Final, Literal
 import numpy as np
 
 from netbic.arrays import Floats
-from netbic.graphs import GraphTerm
+from netbic.graph import GraphTerm
 from netbic.operators import Corrected
 from netbic.penalties import Dense, Penalty
 from netbic.solver.bounds import has_bound, relative_gap, spectral_bound

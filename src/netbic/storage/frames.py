@@ -12,7 +12,7 @@ import pandas as pd
 from netbic.arrays import Array
 from netbic.errors import InputError
 from netbic.estimators import DIAGNOSTIC_NUMBERS, SparseGraphSVD, fitted_model, names_of
-from netbic.graphs import Graph
+from netbic.graph import Graph
 from netbic.storage.npz import Arrays
 from netbic.storage.parameters import settings_of
 from netbic.storage.state import CHOSEN_NUMBERS, ModelState, Names, model_from, state_of

@@ -21,7 +21,7 @@ from netbic.arrays import compressed_problem, values_problem
 from netbic.errors import InputError, one_line, unusable
 from netbic.estimators import SparseGraphSVD
 from netbic.files import Record
-from netbic.graphs import Graph
+from netbic.graph import Graph
 from netbic.storage.npz import Arrays, npz_arrays, npz_bytes
 from netbic.storage.pair_state import (
     PAIR_ARRAYS,

@@ -8,7 +8,7 @@ import numpy as np
 
 from netbic.errors import InputError
 from netbic.files import Inputs, check_output_file, write_atomic
-from netbic.graphs import Graph
+from netbic.graph import Graph
 from netbic.storage.npz import npz_bytes
 
 

@@ -14,9 +14,8 @@ from netbic.arrays import Array
 from netbic.errors import InputError, shown, unusable
 from netbic.estimators import names_of
 from netbic.files import Record
-from netbic.readers import Expression, read_expression, renaming, with_changes
+from netbic.io import Expression, StudyOptions, prepare, read_expression, renaming, with_changes
 from netbic.storage.model_folders import load_modules
-from netbic.study import StudyOptions, prepare
 
 _RECORDED: dict[str, type] = dict.fromkeys(("samples_in_rows", "strip_versions", "cpm", "log1p"), bool)
 _RECORDED |= dict.fromkeys(("layer", "gene_names", "id_map", "duplicates"), str) | {"skip_columns": list}

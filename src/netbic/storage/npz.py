@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from netbic.arrays import Array
 from netbic.errors import one_line, unusable
-from netbic.readers import check_archive
+from netbic.io import check_archive
 
 Arrays: TypeAlias = dict[str, Array]
 

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from netbic.arrays import Array
 from netbic.estimators import SparseGraphCCA, SparseGraphPLS
 from netbic.files import Record
-from netbic.graphs import Graph
+from netbic.graph import Graph
 from netbic.operators import Scaler
 from netbic.storage.npz import Arrays
 from netbic.storage.parameters import settings_from, settings_of

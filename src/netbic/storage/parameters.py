@@ -13,7 +13,7 @@ from netbic import penalties
 from netbic.arrays import compressed_problem, values_problem
 from netbic.errors import InputError
 from netbic.files import JsonValue, Record
-from netbic.graphs import Graph
+from netbic.graph import Graph
 
 _GRAPHS = ("row_graph", "column_graph", "x_graph", "y_graph")
 

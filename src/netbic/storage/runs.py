@@ -22,13 +22,13 @@ from netbic import files
 from netbic.errors import InputError, one_line
 from netbic.estimators import SparseGraphSVD
 from netbic.files import FolderInUse, Record
+from netbic.io import Study
 from netbic.solver import Module
 from netbic.storage.checkpoint import FORMAT, Checkpoint, SavedTexts, Task, read_header
 from netbic.storage.model_folders import save_state
 from netbic.storage.npz import npz_arrays, npz_bytes
 from netbic.storage.state import module_arrays, module_from, state_of
 from netbic.storage.tables import modules_table, summary_with
-from netbic.study import Study
 
 _NEEDED = ("modules.tsv", "summary.tsv", "alignment.json")  # without these a fit is not finished
 PAIRS = "pairs"  # the kind of a run, in its record, if it is about two tables

@@ -25,7 +25,7 @@ from netbic.estimators import (
     store_covariates,
 )
 from netbic.files import JsonValue, Record
-from netbic.graphs import Graph
+from netbic.graph import Graph
 from netbic.operators import Scaler
 from netbic.solver import Module, Vector
 from netbic.storage.npz import Arrays

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from netbic.arrays import Matrix
-from netbic.study import check_expression
+from netbic.io import check_expression
 
 _REMEDIES: Final = {
     "raw counts": "run sc.pp.normalize_total(adata) and sc.pp.log1p(adata) first",

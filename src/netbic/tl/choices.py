@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from netbic.errors import InputError
-from netbic.graphs import Graph
-from netbic.study import Alignment, align, with_names
+from netbic.graph import Graph
+from netbic.io import Alignment, align, with_names
 
 if TYPE_CHECKING:
     from anndata import AnnData

@@ -16,11 +16,10 @@ from netbic import __version__
 from netbic.arrays import Array, Matrix, check_choice, kind_of
 from netbic.errors import InputError, import_optional, reworded, shown
 from netbic.estimators import SparseGraphCCA, SparseGraphPLS
-from netbic.graphs import Graph
+from netbic.graph import Graph
+from netbic.io import check_keywords, fit_by_name
 from netbic.methods import usual_sizes
-from netbic.readers import check_keywords
 from netbic.storage import PairModel, pairs_table, settings_of
-from netbic.study import fit_by_name
 from netbic.tl.checks import warn_before_fit
 from netbic.tl.choices import aligned_graph, chosen_genes, one_of
 from netbic.tl.objects import read_matrix, storable

@@ -26,13 +26,12 @@ from netbic.estimators import (
     own_covariates,
     own_studies,
 )
-from netbic.graphs import Graph
-from netbic.outofcore import select_columns
-from netbic.readers import as_floats, as_matrix, describe, store_source
+from netbic.graph import Graph
+from netbic.io import as_floats, as_matrix, describe, scores_by_name, store_source
+from netbic.operators import select_columns
 from netbic.selection import SampleGroups
 from netbic.selection import verdicts as judge
 from netbic.storage import ModelState, model_from, state_of
-from netbic.study import scores_by_name
 
 if TYPE_CHECKING:
     from anndata import AnnData

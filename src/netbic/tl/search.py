@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from netbic.arrays import Matrix, check_choice, kind_of, stored_values
 from netbic.errors import InputError, reworded
 from netbic.estimators import SparseGraphSVD, module_scores
+from netbic.io import Alignment, check_keywords
 from netbic.methods import usual_settings
 from netbic.penalties import L0, Dense, Penalty
-from netbic.readers import check_keywords
-from netbic.study import Alignment
 from netbic.tl.checks import warn_before_fit
 from netbic.tl.choices import aligned_graph, chosen_genes, one_of
 from netbic.tl.modalities import KEY, pairs

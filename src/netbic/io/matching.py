@@ -1,0 +1,276 @@
+"""Matching the nodes of a network to the genes of a matrix, with a summary of what matched."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from netbic.arrays import Bools
+from netbic.errors import InputError, one_line, shown
+from netbic.graph import Graph
+from netbic.io.matrices import NameArray, Step
+from netbic.io.names import ENSEMBL, without_version
+from netbic.io.networks import Network, NetworkSummary
+
+_FEW = 0.05  # below this share of the smaller side, different kinds of names are more likely than a small overlap
+_HUB_SHARE = 0.05  # a hub has more than this share of the connected genes as neighbours
+_HUB_LEAST = 50
+_NAMED_COLUMNS = 5  # of those that were not used
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """How the genes of the data and the nodes of the network were matched."""
+
+    samples: int
+    genes_in_file: int
+    genes: int
+    nodes: int = 0
+    matched: int = 0
+    edges_in_graph: int = 0
+    edges_kept: int = 0
+    edges_inhibiting: int = 0  # of those that are kept
+    isolated: int = 0
+    hub_bound: int = 0
+    hubs: dict[str, int] = field(default_factory=dict)
+    network: NetworkSummary | None = None
+    steps: list[Step] = field(default_factory=list)
+    unmatched: tuple[str, ...] = ()
+    first_samples: tuple[str, ...] = ()
+    first_genes: tuple[str, ...] = ()
+    findings: list[dict[str, Any]] = field(default_factory=list)  # of the checks before a fit
+
+    @property
+    def isolated_share(self) -> float:
+        """Share of the genes without a neighbour."""
+        return self.isolated / self.genes
+
+    def to_dict(self) -> dict[str, Any]:
+        """As a dictionary of plain values, to be written as JSON."""
+        return asdict(self) | {"isolated_share": round(self.isolated_share, 4)}
+
+    def warnings(self) -> list[str]:
+        """What the checks before a fit found, a line each."""
+        return [str(finding["text"]) for finding in self.findings]
+
+    def lines(self) -> Iterator[str]:
+        """The summary as lines of text."""
+        yield f"data: {self.samples:,} samples x {self.genes_in_file:,} genes"
+        if self.first_samples and self.first_genes:
+            yield f"samples: {', '.join(self.first_samples)}, ...; genes: {', '.join(self.first_genes)}, ..."
+        yield from map(_step_line, self.steps)
+        if self.genes != self.genes_in_file:
+            yield f"genes kept: {self.genes:,}"
+        if self.network is None:
+            return
+        yield from _network_lines(self.network)
+        share = _percent(self.matched / self.genes)
+        yield f"matched: {self.matched:,} of {self.genes:,} genes ({share}); the network has {self.nodes:,} genes"
+        inhibit = f", of which {self.edges_inhibiting:,} inhibit" if self.edges_inhibiting else ""
+        yield f"edges between matched genes: {self.edges_kept:,} of {self.edges_in_graph:,}{inhibit}"
+        yield f"genes without a neighbour: {self.isolated:,} ({_percent(self.isolated_share)}){self._why_isolated()}"
+        if self.hubs:
+            named = ", ".join(f"{name} ({degree:,})" for name, degree in list(self.hubs.items())[:5])
+            more = f" and {len(self.hubs) - 5} more" if len(self.hubs) > 5 else ""
+            rule = f", {_HUB_SHARE:.0%} of the genes with a neighbour" if self.hub_bound > _HUB_LEAST else ""
+            yield f"hubs (more than {self.hub_bound:,} neighbours{rule}): {named}{more}"
+
+    def _why_isolated(self) -> str:
+        """How many of the genes without a neighbour are in the network."""
+        absent = self.genes - self.matched
+        known = self.isolated - absent
+        return f": {absent:,} not in the network, {known:,} whose neighbours are not in the data" if known > 0 else ""
+
+
+def _network_lines(summary: NetworkSummary) -> Iterator[str]:
+    parts = [f"{summary.edges_in_file:,} edges"]
+    for count, what in (
+        (summary.filtered, "filtered out"),
+        (summary.self_loops, "self-loops dropped"),
+        (summary.duplicates, "duplicates dropped"),
+    ):
+        if count:
+            parts.append(f"{count:,} {what}")
+    if summary.columns:
+        parts.append(f"columns {', '.join(summary.columns.values())}")
+    if summary.columns_not_read:
+        more = len(summary.columns_not_read) - _NAMED_COLUMNS
+        named = ", ".join(summary.columns_not_read[:_NAMED_COLUMNS]) + (f" and {more} more" if more > 0 else "")
+        parts.append(f"columns not used: {named}")
+    yield f"network: {', '.join(parts)}{', weighted' if summary.weighted else ''}"
+    if summary.signs_from:
+        yield _signs_line(summary)
+    if summary.not_renamed:
+        yield f"proteins without a gene name: {summary.not_renamed:,}"
+    if summary.not_genes:
+        yield f"nodes that are not genes: {summary.not_genes:,} ({', '.join(summary.not_genes_named)}, ...)"
+
+
+def _signs_line(summary: NetworkSummary) -> str:
+    """Where signs of edges were read, how many edges inhibit, and what was dropped."""
+    parts = [f"read from {summary.signs_from}: {summary.inhibiting:,} edges inhibit, the others activate"]
+    if summary.sign_unknown:
+        parts.append(f"{summary.sign_unknown:,} edges of unknown sign dropped")
+    if summary.contradictory:
+        parts.append(f"{summary.contradictory:,} pairs with edges of both signs dropped")
+    return f"signs: {', '.join(parts)} (`signs=False` ignores them)"
+
+
+def _percent(share: float) -> str:
+    """A share as a percentage, never rounded to 0% or 100%."""
+    return f"{share:.1%}" if 0 < share < 0.01 or 0.99 < share < 1 else f"{share:.0%}"
+
+
+def _step_line(step: Step) -> str:
+    """A preprocessing step as a line of text."""
+    name, named = str(step["step"]), step.get("named", [])
+    count = step.get("genes", step.get("dropped"))
+    line = f"preprocessed: {name}"
+    if count is not None:
+        merged = f", {step['lines merged']:,} lines merged" if "lines merged" in step else ""
+        line += f" ({count:,} {'genes dropped' if 'dropped' in step else 'genes'}{merged})"
+    return line + (f": {', '.join(named[:5])}{', ...' if len(named) > 5 else ''}" if named else "")
+
+
+def align(
+    genes: NameArray,
+    network: Network | Graph,
+    *,
+    samples: Collection[str] = (),
+    steps: list[Step] | None = None,
+    genes_in_file: int | None = None,
+) -> tuple[Graph, Alignment]:
+    """Match a network to the genes of a matrix.
+
+    Parameters
+    ----------
+    genes : array of str
+        The genes, in the order of the columns of the matrix; no name twice.
+    network : Network or Graph
+    samples : collection of str
+        The names of the samples; also used to recognise a transposed matrix.
+    steps, genes_in_file : optional
+        The preprocessing steps, and the number of genes before them, for the summary.
+
+    Returns
+    -------
+    Graph, Alignment
+        The graph has one node for each gene.
+
+    Raises
+    ------
+    InputError
+        If hardly any name matches (the message shows five names of each side and a likely reason), or no edge is left.
+    """
+    graph, summary = network if isinstance(network, Network) else (network, NetworkSummary("", network.n_edges))
+    graph = with_names(graph, genes)
+    inside = check_overlap(genes, graph, samples)
+    aligned = graph.align(genes)
+    if not aligned.n_edges:
+        raise InputError(
+            f"{np.count_nonzero(inside):,} genes of the data are in the network, but no edge connects two of them: "
+            "were the right columns read as the ends of the edges? (`source` and `target` choose them)",
+            ["source", "target"],
+        )
+    degrees = aligned.degrees
+    bound = max(_HUB_LEAST, int(_HUB_SHARE * np.count_nonzero(degrees)))
+    hubs = np.flatnonzero(degrees > bound)
+    hubs = hubs[np.argsort(-degrees[hubs], kind="stable")]
+    return aligned, Alignment(
+        samples=len(samples),
+        genes_in_file=genes_in_file or len(genes),
+        genes=len(genes),
+        nodes=graph.n_nodes,
+        matched=int(np.count_nonzero(inside)),
+        edges_in_graph=graph.n_edges,
+        edges_kept=aligned.n_edges,
+        edges_inhibiting=aligned.n_inhibiting,
+        isolated=int(np.count_nonzero(degrees == 0)),
+        hub_bound=bound,
+        hubs={str(genes[at]): int(degrees[at]) for at in hubs},
+        network=summary,
+        steps=list(steps or []),
+        unmatched=tuple(str(gene) for gene in genes[~inside]),
+        first_samples=some_names(samples),
+        first_genes=some_names(genes),
+    )
+
+
+def some_names(names: Iterable[object]) -> tuple[str, ...]:
+    """The first two names, for the summary."""
+    return tuple(one_line(str(name), 40) for name in islice(names, 2))
+
+
+def check_overlap(genes: NameArray, graph: Graph, samples: Collection[str] = (), *, from_files: bool = False) -> Bools:
+    """Which genes are nodes of a graph; an error if hardly any is.
+
+    With `from_files` the error names the parameter of `open_study` that may help.
+    """
+    inside = pd.Index(genes).isin(np.asarray(graph.names))
+    matched = int(np.count_nonzero(inside))
+    if matched < 2 or matched < _FEW * min(len(genes), graph.n_nodes):
+        raise _mismatch(genes, graph, matched, samples, from_files)
+    return np.asarray(inside)
+
+
+def with_names(graph: Graph, genes: NameArray, *, from_files: bool = False) -> Graph:
+    """A graph whose nodes have names: its own (numbers as text), otherwise those of the genes, in their order."""
+    if graph.names is not None and not np.issubdtype(graph.names.dtype, np.integer):
+        return graph
+    if graph.names is not None:
+        numbers = graph.names.astype(str).astype(object)
+        if np.isin(numbers, genes.astype(str)).any():
+            return graph.renamed(numbers)
+    counted = graph.names is None or np.array_equal(graph.names, np.arange(graph.n_nodes))
+    if not counted or graph.n_nodes != len(genes):
+        what = f"the network has {graph.n_nodes:,} nodes without names but there are {len(genes):,} genes"
+        source = " (from a file with one name per line: `graph_names`)" if from_files else ""
+        raise InputError(f"{what}: name the nodes{source}", ["graph_names"])
+    return graph.renamed(genes)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Names that do not match
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def _mismatch(genes: NameArray, graph: Graph, matched: int, samples: Collection[str], from_files: bool) -> InputError:
+    nodes = np.asarray(graph.names)
+    own, other = (", ".join(shown(str(name)) for name in some[:5]) for some in (genes, nodes))
+    found = "no gene of the data is" if not matched else f"only {matched:,} of {len(genes):,} genes of the data are"
+    remedy, parameter = _remedy(genes, nodes, samples)
+    message = f"{found} in the network (data: {own}; network: {other}). {remedy}"
+    return InputError(f"{message} (`{parameter}`)", [parameter]) if from_files else InputError(message)
+
+
+def _remedy(genes: NameArray, nodes: NameArray, samples: Collection[str]) -> tuple[str, str]:
+    """The most likely reason why names do not match and what to do; and the parameter of `open_study` that does it."""
+    known = set(map(str, nodes))
+    enough = max(2, _FEW * min(len(genes), len(known)))
+
+    def overlap(names: Iterable[str], nodes: set[str]) -> bool:
+        return len(nodes.intersection(names)) >= enough
+
+    if overlap(map(str, samples), known):
+        return "The names of the samples match instead: exchange genes and samples", "samples_in_rows"
+    stripped = {without_version(str(gene)) for gene in genes}
+    if overlap(stripped, known) or overlap(stripped, {without_version(name) for name in known}):
+        return "They differ in Ensembl versions (the .5 of ENSG00000141510.5): remove the versions", "strip_versions"
+    if overlap((str(gene).upper() for gene in genes), {name.upper() for name in known}):
+        reason = "They differ in capital letters, as mouse (Trp53) and human (TP53) genes do"
+        return f"{reason}: translate them with a table of orthologues", "id_map"
+    if any("ENSP" in str(name) for name in nodes[:50]):
+        return "The network names proteins (ENSP...): rename them with STRING's protein.info", "string_info"
+    data_ids, network_ids = (any(ENSEMBL.match(str(name)) for name in some[:50]) for some in (genes, nodes))
+    translate = "translate one into the other with a two-column table"
+    if data_ids != network_ids:
+        sides = ("data have", "network has") if data_ids else ("network has", "data have")
+        return f"The {sides[0]} Ensembl ids, the {sides[1]} symbols: {translate}", "id_map"
+    if str(genes[0]).isdigit() != str(nodes[0]).isdigit():
+        return f"One side has numbers (Entrez ids?), the other names: {translate}", "id_map"
+    return f"Both must use the same kind of names: {translate}", "id_map"

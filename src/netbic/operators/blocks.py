@@ -1,0 +1,429 @@
+"""A Dask array as blocks of whole rows, on which functions are run one block at a time.
+
+A block is loaded (from disk, or from the memory of a worker), a function is applied to it, and it is released again;
+the results are small. If all blocks fit into the memory of the workers they are kept there, otherwise they are loaded
+every time.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import DTypeLike
+
+from netbic.arrays import Array, Floats, Matrix, buffers, checked, is_sparse, kind_of, n_masked, stored_values
+from netbic.operators.dispatch import as_operator
+from netbic.operators.executors import (
+    BlockError,
+    BlockExecutor,
+    ClusterExecutor,
+    Combine,
+    Function,
+    Handle,
+    current_executor,
+    identity,
+)
+from netbic.operators.row_reduction import aligned
+
+_HELD_SHARE = 0.4  # blocks are kept in memory up to this share of it
+_CARRIED_BYTES = 1 << 29  # most bytes that may be sent to workers in addition to blocks
+_JOINED_BYTES = 1 << 28  # largest block of whole rows that is put together from chunks of columns
+
+DaskArray = Any  # Dask has no types
+Change = Callable[..., Matrix]
+
+
+def is_dask(X: object) -> bool:
+    """Whether X is a Dask array (Dask is not imported to find out)."""
+    return kind_of(X) == "dask"
+
+
+class RowBlocks:
+    """Blocks of whole rows of a Dask array.
+
+    Parameters
+    ----------
+    X : dask array of shape (n, p)
+        Blocks are NumPy arrays or SciPy sparse matrices; anything but single precision becomes double precision.
+    hold : bool
+        Keep blocks in memory if they fit; False if they are read only once.
+
+    Attributes
+    ----------
+    shape, dtype
+    bounds : ndarray
+        Block b has the rows from bounds[b] to bounds[b + 1].
+    executor : BlockExecutor
+        The workers that have X in memory, or the current Dask client, or threads.
+    """
+
+    def __init__(self, X: DaskArray, hold: bool = True) -> None:
+        X = _of_whole_rows(X)
+        self._may_hold = hold
+        self.shape = (int(X.shape[0]), int(X.shape[1]))
+        self.dtype = np.dtype(X.dtype if X.dtype in (np.float32, np.float64) else np.float64)
+        heights = np.array(X.chunks[0], dtype=np.intp)
+        self.bounds = np.concatenate([[0], np.cumsum(heights[heights > 0])])
+        self._count = [0]  # shared by all views of the same blocks
+        self._change: Change | None = None
+        self._of_rows: list[Array] | None = None  # a further argument of `_change`, by block
+        delayed = X.to_delayed(optimize_graph=True).ravel()
+        blocks = [block for block, height in zip(delayed, heights, strict=True) if height]
+        holder = _cluster_that_holds(X)
+        self.executor: BlockExecutor = holder or current_executor()
+        if holder is not None:
+            self._sources, self._held = holder.hold(blocks), True
+            return
+        tasks = BlockTask.of(blocks, self.executor)
+        if self.executor.is_remote:
+            tasks = [task.pickled(self.name_of(number)) for number, task in enumerate(tasks)]
+        self._sources, self._held = self.executor.map(identity, tasks), False
+
+    def _hold(self) -> None:
+        """Keep the blocks in memory from now on."""
+        names = [self.name_of(number) for number in range(self.n_blocks)]
+        self._sources, self._held = self.executor.map(_loaded, names, self._sources), True
+
+    def _fits(self, nbytes: int) -> bool:
+        return self._may_hold and nbytes <= _HELD_SHARE * self.executor.memory
+
+    @contextmanager
+    def released(self) -> Iterator[None]:
+        """Release all blocks at the end of the context."""
+        try:
+            yield
+        finally:
+            self._sources = []
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks."""
+        return len(self.bounds) - 1
+
+    @property
+    def passes(self) -> float:
+        """How often the data have been read: the number of blocks read, divided by the number of blocks."""
+        return self._count[0] / self.n_blocks
+
+    def with_transform(self, change: Change, of_rows: Array | None = None) -> Self:
+        """The same blocks, with a function applied to each whenever it is loaded.
+
+        `of_rows` has a line per row of the matrix; those of the block are then the second argument of the function.
+        """
+        made = copy.copy(self)
+        made._change, made._of_rows = change, None if of_rows is None else self.split(of_rows)
+        made.__dict__.pop("summary", None)
+        return made
+
+    def split(self, values: Array) -> list[Array]:
+        """An array with one line per row of the matrix, split by blocks."""
+        return np.split(values, self.bounds[1:-1])
+
+    def map(self, function: Function, *arguments: Sequence[Any], which: Sequence[int] | None = None) -> list[Handle]:
+        """Handles of function(block, its arguments), for all blocks or for those of the numbers `which`."""
+        return self.executor.map(_applied, *self._tasks(function, arguments, which))
+
+    def map_reduce(
+        self, function: Function, combine: Combine, *arguments: Sequence[Any], which: Sequence[int] | None = None
+    ) -> Any:
+        """The values of `map`, combined in order."""
+        return self.executor.map_reduce(_applied, combine, *self._tasks(function, arguments, which))
+
+    def map_concatenate(self, function: Function, *shared: Any) -> Array:
+        """The arrays function(block, shared arguments), concatenated."""
+        arguments = [[self.executor.broadcast(value)] * self.n_blocks for value in shared]
+        return np.concatenate(self.executor.gather(self.map(function, *arguments)))
+
+    def _tasks(
+        self, function: Function, arguments: Sequence[Sequence[Any]], which: Sequence[int] | None
+    ) -> list[Sequence[Any]]:
+        if not self._held and self._fits(self.shape[0] * self.shape[1] * self.dtype.itemsize):
+            self._hold()
+        numbers = list(range(self.n_blocks) if which is None else which)
+        self._count[0] += len(numbers)
+        names = [self.name_of(number) for number in numbers]
+        sources = [self._sources[number] for number in numbers]
+        expected = [(int(self.bounds[b + 1] - self.bounds[b]), self.shape[1], self.dtype) for b in numbers]
+        changes = [self._change_of(number) for number in numbers]
+        return [names, sources, expected, [function] * len(numbers), changes, *arguments]
+
+    def _change_of(self, number: int) -> Change | None:
+        """The function that is applied to a block when it is loaded."""
+        if self._change is None or self._of_rows is None:
+            return self._change
+        return partial(_changed, self._change, self._of_rows[number])
+
+    def name_of(self, number: int) -> str:
+        """The name of a block in messages."""
+        return f"block {number} (rows {self.bounds[number]} to {self.bounds[number + 1] - 1})"
+
+    def block_of(self, row: int) -> int:
+        """The number of the block that has this row."""
+        return int(np.searchsorted(self.bounds, row, side="right")) - 1
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether any block is sparse."""
+        return self.summary.n_sparse > 0
+
+    @cached_property
+    def summary(self) -> Summary:
+        """Summary of all blocks, from one pass; blocks that fit into memory then stay there."""
+        summary: Summary = self.map_reduce(summarised, Summary.plus, self.bounds[:-1].tolist())
+        if not (summary.fault or self._held) and self._fits(summary.nbytes):
+            self._hold()
+        return summary
+
+    def check_finite(self) -> None:
+        """Raise if any entry is NaN or infinite, naming the first such entry and its block."""
+        if self.summary.fault:
+            row, column, value = self.summary.fault
+            what, remedy = (
+                ("NaN", "a Dask array must not have missing entries") if np.isnan(value) else ("infinity", "")
+            )
+            raise ValueError(
+                f"X contains {what}: row {row}, column {column}, in {self.name_of(self.block_of(row))}. "
+                f"Fill such entries (e.g. with their column's mean) or drop them first{remedy and f': {remedy}'}"
+            )
+
+
+kind_of.register(RowBlocks, lambda X: "blocks")
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Sums over the entries of some rows; sums of squares are about the means of these rows."""
+
+    n_rows: int
+    nbytes: int
+    n_sparse: int
+    largest: float
+    means: Floats
+    squares: Floats
+    row_sums: Floats
+    fault: tuple[int, int, float] | None  # row, column and value of the first entry that is not finite
+
+    def plus(self, other: Summary) -> Summary:
+        """The summary of the rows of both (Chan, Golub and LeVeque 1983: without cancellation)."""
+        n = self.n_rows + other.n_rows
+        difference = other.means - self.means
+        with np.errstate(over="ignore"):  # the range of X is checked elsewhere
+            between = difference**2 * (self.n_rows * other.n_rows / n)
+        return Summary(
+            n,
+            self.nbytes + other.nbytes,
+            self.n_sparse + other.n_sparse,
+            max(self.largest, other.largest),
+            self.means + difference * (other.n_rows / n),
+            self.squares + other.squares + between,
+            np.concatenate([self.row_sums, other.row_sums]),
+            self.fault or other.fault,
+        )
+
+
+def summarised(block: Matrix, first_row: int) -> Summary:
+    """The summary of one block."""
+    n, p = block.shape
+    fault = _not_finite(block)
+    if fault is not None:
+        row, column, value = fault
+        nothing = np.zeros(p)
+        return Summary(n, 0, 0, 0.0, nothing, nothing, np.zeros(n), (int(first_row) + row, column, value))
+    data, stored = as_operator(block, low_memory=True), stored_values(block)
+    largest = max(float(stored.max(initial=0)), -float(stored.min(initial=0)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        means = data.column_sums() / n
+        squares = data.column_squares(np.zeros(n), means)
+    return Summary(n, _nbytes(block), is_sparse(block) * n, largest, means, squares, data.row_sums(), None)
+
+
+def _not_finite(block: Matrix) -> tuple[int, int, float] | None:
+    """Row, column and value of the first entry that is not finite."""
+    stored = stored_values(block)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(stored.sum(dtype=np.float64)):
+            return None
+    if is_sparse(block):
+        places = np.flatnonzero(~np.isfinite(stored))
+        rows, columns = np.searchsorted(block.indptr, places, side="right") - 1, block.indices[places]
+    else:
+        rows, columns = np.nonzero(~np.isfinite(block))
+    return (int(rows[0]), int(columns[0]), float(block[rows[0], columns[0]])) if len(rows) else None
+
+
+def _nbytes(block: Matrix) -> int:
+    return sum(part.nbytes for part in buffers(block))
+
+
+class BlockTask:
+    """How to load one block: the part of a Dask graph that computes it."""
+
+    def __init__(self, graph: Mapping[Any, Any], key: Any) -> None:
+        self._graph, self._key = graph, key
+
+    @classmethod
+    def of(cls, blocks: Sequence[Any], executor: BlockExecutor) -> list[BlockTask]:
+        """The tasks that each of Dask's delayed blocks needs; those that all blocks need are computed here, once."""
+        from dask.optimization import cull
+
+        whole: dict[Any, Any] = {}
+        for block in blocks:
+            whole.update(block.__dask_graph__())
+        shared = _needed_by_all([cull(whole, [block.key]) for block in blocks])
+        whole |= _values(whole, shared, executor, len(blocks))
+        return [cls(cull(whole, [block.key])[0], block.key) for block in blocks]
+
+    def load(self) -> Any:
+        """The block."""
+        from dask.local import get_sync
+
+        return get_sync(self._graph, self._key)
+
+    def pickled(self, name: str) -> PickledBlockTask:
+        """The task as bytes."""
+        from distributed.protocol.pickle import dumps
+
+        try:
+            return PickledBlockTask(dumps((self._graph, self._key)))
+        except Exception as problem:  # any object in the graph may refuse in its own way
+            raise BlockError(
+                f"{name} cannot be sent to a worker ({' '.join(str(problem).split())}): make it from data and "
+                "functions that can be pickled, e.g. from files"
+            ) from None
+
+
+class PickledBlockTask(BlockTask):
+    """A task that is unpickled when the block is loaded, so that errors of unpickling name the block."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def load(self) -> Any:
+        """The block."""
+        from distributed.protocol.pickle import loads
+
+        return BlockTask(*loads(self._content)).load()
+
+
+def _applied(
+    name: str,
+    source: Any,
+    expected: tuple[int, int, DTypeLike],
+    function: Function,
+    change: Change | None,
+    *own: Any,
+) -> Any:
+    """Load a block and apply a function to it."""
+    with named(name), np.errstate(over="ignore", invalid="ignore"):  # results are checked for such entries
+        block = as_matrix(source.load() if isinstance(source, BlockTask) else source, *expected)
+        return function(block if change is None else change(block), *own)
+
+
+def _changed(change: Change, of_rows: Array, block: Matrix) -> Matrix:
+    return change(block, of_rows)
+
+
+def _loaded(name: str, task: BlockTask) -> Any:
+    with named(name):
+        return task.load()
+
+
+@contextmanager
+def named(block: str) -> Iterator[None]:
+    """Add the name of the block to errors."""
+    try:
+        yield
+    except Exception as problem:
+        what = " ".join(str(problem).split()) or "no details"
+        raise BlockError(f"{block}: {type(problem).__name__}: {what}") from None
+
+
+def as_matrix(block: Matrix, height: int, width: int, dtype: DTypeLike) -> Matrix:
+    """A block as a NumPy array or CSR matrix of this precision, after checks of its shape and entries."""
+    if block.shape != (height, width):
+        raise ValueError(f"it has shape {block.shape}, but the Dask array says {(height, width)}")
+    if masked := n_masked(block):
+        raise ValueError(f"it is a masked array, and {masked:,} entries of it are missing: fill or drop them first")
+    block = checked(block, "it")
+    return sp.csr_array(block, dtype=dtype) if is_sparse(block) else aligned(np.asarray(block, dtype=dtype))
+
+
+def _needed_by_all(parts: Sequence[tuple[dict[Any, Any], dict[Any, Any]]]) -> list[Any]:
+    """Tasks whose results every block needs, given the tasks of each block and their dependencies."""
+    if len(parts) < 2:
+        return []
+    everywhere = set.intersection(*(set(graph) for graph, _ in parts))
+    taken = (
+        {key for task, keys in needs.items() if task not in everywhere for key in keys} & everywhere
+        for _, needs in parts
+    )
+    return sorted(set.intersection(*taken), key=str)
+
+
+def _values(graph: Mapping[Any, Any], keys: list[Any], executor: BlockExecutor, n_blocks: int) -> dict[Any, Any]:
+    """The results of some tasks, as parts of a graph."""
+    from dask._task_spec import DataNode
+
+    given = {key: graph[key].value for key in keys if isinstance(graph[key], DataNode)}
+    made = [key for key in keys if key not in given]
+    values = given | dict(zip(made, executor.compute(graph, made), strict=True))
+    if executor.is_remote:
+        _check_carried(values, n_blocks)
+    return {key: DataNode(key, value) for key, value in values.items()}
+
+
+def _check_carried(values: Mapping[Any, Any], n_blocks: int) -> None:
+    """Raise if the data that every block needs are too large to be sent with every block."""
+    from dask.sizeof import sizeof
+
+    for value in values.values():
+        if sizeof(value) * n_blocks > _CARRIED_BYTES:
+            raise ValueError(
+                f"every block of X needs a whole {type(value).__name__} of {sizeof(value) / 1e6:,.0f} MB, which would "
+                "be sent with each: read blocks from a file, e.g. by netbic.io.open_expression or X.to_zarr(path)"
+            )
+
+
+def _cluster_that_holds(X: DaskArray) -> ClusterExecutor | None:
+    """The cluster that has some of X in its memory already, if there is one."""
+    try:
+        from distributed import futures_of
+    except ImportError:
+        return None
+    futures = futures_of(X)
+    return ClusterExecutor(futures[0].client) if futures else None
+
+
+def _of_whole_rows(X: DaskArray) -> DaskArray:
+    """X in blocks of whole rows of known height."""
+    if X.ndim != 2:
+        raise ValueError(f"X has {X.ndim} dimensions: 2 are needed, samples in rows and features in columns")
+    if 0 in X.shape:
+        raise ValueError(f"X has {X.shape[0]} samples and {X.shape[1]} features: at least one of each is needed")
+    if any(np.isnan(size) for sizes in X.chunks for size in sizes):
+        raise ValueError("X has blocks of unknown size: call X.compute_chunk_sizes() first")
+    if X.dtype.kind not in "fiub":
+        raise ValueError(f"X has entries of type {X.dtype}: real numbers are needed")
+    if X.numblocks[1] == 1:
+        return X
+    height, width = max(X.chunks[0]), X.shape[1]
+    if height * width * X.dtype.itemsize > _JOINED_BYTES:
+        raise ValueError(
+            f"X is cut into {X.numblocks[1]} chunks along its columns, and whole rows of a block would take "
+            f"{height * width * X.dtype.itemsize / 1e9:.1f} GB: write it again in blocks of whole rows, "
+            "e.g. X.rechunk({0: 'auto', 1: -1}).to_zarr(path)"
+        )
+    warnings.warn(
+        f"X is cut into {X.numblocks[1]} chunks along its columns: they are joined whenever rows are read. "
+        "Storing X in blocks of whole rows, X.rechunk({1: -1}), is faster",
+        stacklevel=2,
+    )
+    return X.rechunk({1: -1})

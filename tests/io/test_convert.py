@@ -1,0 +1,302 @@
+"""`netbic convert` writes the same numbers in blocks of samples from every format, in bounded memory."""
+
+import gzip
+import subprocess
+import sys
+from pathlib import Path
+
+import anndata
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.io
+import scipy.sparse as sp
+
+import netbic
+from netbic.io import InputError, convert, open_expression, prepare, read_expression
+from netbic.operators import BlockError
+from support.commands import run
+
+generator = np.random.default_rng(1)
+VALUES = np.round(generator.normal(size=(57, 40)), 6) * (generator.random((57, 40)) < 0.6)  # samples by genes
+SAMPLES, GENES = [f"s{k}" for k in range(57)], [f"g{k}" for k in range(40)]
+TABLE = pd.DataFrame(VALUES.T, index=pd.Index(GENES, name="gene"), columns=SAMPLES)
+
+
+def text(path, **options):
+    TABLE.to_csv(path, sep="\t", **options)
+
+
+def text_of_samples(path):
+    TABLE.T.to_csv(path)
+
+
+def single(path):
+    TABLE.astype(np.float32).to_parquet(path)
+
+
+def parquet_of_samples(path):
+    TABLE.T.to_parquet(path, row_group_size=10)
+
+
+def h5ad(kind):
+    def write(path):
+        data = anndata.AnnData(kind(VALUES), obs=pd.DataFrame(index=SAMPLES), var=pd.DataFrame(index=GENES))
+        data.write_h5ad(path)
+
+    return write
+
+
+def tenx(path):
+    path.mkdir()
+    with_others = np.vstack([VALUES.T, generator.random((2, 57))])
+    scipy.io.mmwrite(path / "matrix.mtx", sp.coo_matrix(with_others))
+    (path / "matrix.mtx.gz").write_bytes(gzip.compress((path / "matrix.mtx").read_bytes()))
+    (path / "matrix.mtx").unlink()
+    (path / "barcodes.tsv").write_text("\n".join(SAMPLES))
+    kinds = ["Gene Expression"] * 40 + ["Antibody Capture"] * 2
+    lines = [f"ENSG{k}\t{name}\t{kinds[k]}\n" for k, name in enumerate([*GENES, "CD3", "CD4"])]
+    (path / "features.tsv").write_text("".join(lines))
+
+
+FORMS = {
+    "table.tsv": (text, {}),
+    "table.tsv.gz": (text, {}),
+    "turned.csv": (text_of_samples, {"samples_in_rows": True}),
+    "single.parquet": (single, {}),
+    "turned.parquet": (parquet_of_samples, {"samples_in_rows": True}),
+    "dense.h5ad": (h5ad(np.asarray), {}),
+    "csr.h5ad": (h5ad(sp.csr_matrix), {}),
+    "csc.h5ad": (h5ad(sp.csc_matrix), {}),
+    "tenx": (tenx, {}),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("block_rows", [None, 13])
+def test_every_form_becomes_the_same_store(tmp_path, name, block_rows, monkeypatch):
+    monkeypatch.setattr("netbic.io.external_transpose._BATCH", 1 << 10)  # so that there are several chunks
+    write, options = FORMS[name]
+    write(tmp_path / name)
+    read = read_expression(tmp_path / name, **options)
+    made = convert(tmp_path / name, tmp_path / "out.zarr", block_rows=block_rows, **options)
+    assert made.matrix.chunks[0] == ((57,) if block_rows is None else (13, 13, 13, 13, 5))
+    for again in (made, read_expression(tmp_path / "out.zarr"), open_expression(tmp_path / "out.zarr")):
+        assert again.samples.tolist() == SAMPLES
+        assert again.genes.tolist() == GENES
+        assert again.matrix.dtype == read.matrix.dtype
+    whole = read_expression(tmp_path / "out.zarr").matrix
+    assert sp.issparse(whole) == sp.issparse(read.matrix)
+    as_dense = [np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix) for matrix in (whole, read.matrix)]
+    np.testing.assert_array_equal(*as_dense)
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+@pytest.mark.parametrize("name", ["table.tsv", "csr.h5ad"])
+def test_anndata_reads_it(tmp_path, name):
+    FORMS[name][0](tmp_path / name)
+    convert(tmp_path / name, tmp_path / "out.zarr", block_rows=20)
+    data = anndata.read_zarr(tmp_path / "out.zarr")
+    assert data.obs_names.tolist() == SAMPLES
+    assert data.var_names.tolist() == GENES
+    np.testing.assert_array_equal(data.X.toarray() if sp.issparse(data.X) else data.X, VALUES)
+
+
+def test_a_text_file_read_in_chunks_and_its_errors(tmp_path, monkeypatch):
+    """Chunks end at line ends, and an error names the line of the file."""
+    pieces = netbic.io.text.text_pieces
+    monkeypatch.setattr("netbic.io.external_transpose.text_pieces", lambda path, progress: pieces(path, 700, progress))
+    text(tmp_path / "table.tsv")
+    assert sum(1 for _ in pieces(tmp_path / "table.tsv", 700)) > 5
+    made = convert(tmp_path / "table.tsv", tmp_path / "out.zarr")
+    np.testing.assert_array_equal(made.matrix.compute(), VALUES)
+    lines = (tmp_path / "table.tsv").read_text().splitlines()
+    for damage, message in (
+        (lambda line: line.replace("\t", "\tx", 1), "is not a number"),
+        (lambda line: line + "\t1", "has 59 fields"),
+    ):
+        damaged = [*lines]
+        damaged[38] = damage(damaged[38])
+        (tmp_path / "bad.tsv").write_text("\n".join(damaged))
+        with pytest.raises(InputError, match=rf"line 39.*{message}"):
+            convert(tmp_path / "bad.tsv", tmp_path / "bad.zarr")
+        assert not (tmp_path / "bad.zarr").exists()
+
+
+WIDE = {
+    "missing at the end": "gene\ta\tb\tc\nx\t1\t\t\ny\tNA\t5\t\n",
+    "Windows line ends": "gene\ta\tb\r\nx\t1\t2\r\n\r\ny\t3\t4\r\n",
+    "blanks": "gene\ta\tb\n x\t 1\t2\ny \t3 \t4\n",
+    "quotes": 'gene,a,b\n"x",1,"2"\ny,3,4\n',
+    "spaces": "gene a b\nx  1 2\ny 3 4\n",
+    "comments": "# made\ngene\ta\tb\nx\t1e-3\t-2\ny\t3\tnan",
+}
+
+
+@pytest.mark.parametrize("case", WIDE)
+def test_very_wide_tables_are_read_like_others(tmp_path, case, monkeypatch):
+    (tmp_path / "table.txt").write_bytes(WIDE[case].encode())
+    usual = read_expression(tmp_path / "table.txt").frame()
+    monkeypatch.setattr("netbic.io.tables._WIDE", 1)
+    pd.testing.assert_frame_equal(read_expression(tmp_path / "table.txt").frame(), usual)
+
+
+@pytest.mark.parametrize("content", ["gene\ta\tb\nx\t1\tz\n", "gene\ta\tb\nx\t1\t2\t3\ny\t1\t2\n"])
+def test_errors_in_very_wide_tables(tmp_path, content, monkeypatch):
+    (tmp_path / "table.txt").write_text(content)
+    messages = []
+    for columns in (1000, 1):
+        monkeypatch.setattr("netbic.io.tables._WIDE", columns)
+        with pytest.raises(InputError) as caught:
+            read_expression(tmp_path / "table.txt")
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+
+
+def test_precision_can_be_chosen(tmp_path):
+    text(tmp_path / "table.tsv")
+    made = convert(tmp_path / "table.tsv", tmp_path / "out.zarr", dtype="float32", block_rows=20)
+    assert made.matrix.dtype == np.float32
+    np.testing.assert_array_equal(made.matrix.compute(), VALUES.astype(np.float32))
+
+
+def test_a_store_is_replaced_only_with_force_and_other_folders_never(tmp_path):
+    text(tmp_path / "table.tsv")
+    convert(tmp_path / "table.tsv", tmp_path / "out.zarr")
+    with pytest.raises(InputError, match="exists: choose another name, or `force=True`"):
+        convert(tmp_path / "table.tsv", tmp_path / "out.zarr")
+    (TABLE * 2).to_csv(tmp_path / "double.tsv", sep="\t")
+    np.testing.assert_array_equal(
+        convert(tmp_path / "double.tsv", tmp_path / "out.zarr", force=True).matrix.compute(), 2 * VALUES
+    )
+    (tmp_path / "bad.tsv").write_text("gene\ta\tb\nx\t1\toops\n")
+    with pytest.raises(InputError, match="'oops' is not a number"):
+        convert(tmp_path / "bad.tsv", tmp_path / "out.zarr", force=True)
+    np.testing.assert_array_equal(read_expression(tmp_path / "out.zarr").matrix, 2 * VALUES)
+    (tmp_path / "mine.zarr").write_text("precious")
+    with pytest.raises(InputError, match="is not a Zarr store"):
+        convert(tmp_path / "table.tsv", tmp_path / "mine.zarr", force=True)
+    (tmp_path / "notes.zarr").mkdir()
+    (tmp_path / "notes.zarr" / "thesis.txt").write_text("precious")
+    with pytest.raises(InputError, match="is not a Zarr store"):
+        convert(tmp_path / "table.tsv", tmp_path / "notes.zarr", force=True)
+    assert (tmp_path / "notes.zarr" / "thesis.txt").read_text() == "precious"
+    with pytest.raises(InputError, match="is an input"):
+        convert(tmp_path / "out.zarr", tmp_path / "out.zarr", force=True)
+    with pytest.raises(InputError, match=r"does not end in \.zarr"):
+        convert(tmp_path / "table.tsv", tmp_path / "out")
+    with pytest.raises(InputError, match="is not a folder"):
+        convert(tmp_path / "table.tsv", tmp_path / "nowhere" / "out.zarr")
+    with pytest.raises(InputError, match="choose 1 to"):
+        convert(tmp_path / "table.tsv", tmp_path / "other.zarr", block_rows=10**9)
+
+
+@pytest.mark.parametrize("name", ["table.tsv", "csr.h5ad"])
+def test_a_damaged_store_is_detected(tmp_path, name):
+    """Zarr reads missing chunks as zeros."""
+    FORMS[name][0](tmp_path / name)
+    convert(tmp_path / name, tmp_path / "out.zarr", block_rows=20)
+    chunk = tmp_path / "out.zarr" / "X" / ("1.0" if name == "table.tsv" else "data/0")
+    content = chunk.read_bytes()
+    chunk.write_bytes(content[:100])
+    with pytest.raises(BlockError, match=r"block 1.*out\.zarr: rows 20 to 39 cannot be read|block 0.*rows 0 to"):
+        prepare(open_expression(tmp_path / "out.zarr", block_rows=20))
+    chunk.unlink()
+    for read in (open_expression, read_expression):
+        with pytest.raises(InputError, match="lacks 1 of its"):
+            read(tmp_path / "out.zarr")
+
+
+@pytest.mark.parametrize("gone", ["1.0", "data/1", "indices/1", "indptr/0"])
+def test_a_chunk_that_is_deleted_later_is_detected_by_the_rows_that_need_it(tmp_path, gone, monkeypatch):
+    monkeypatch.setattr("netbic.io.to_zarr._ENTRIES", 600)
+    name = "table.tsv" if gone == "1.0" else "csr.h5ad"
+    FORMS[name][0](tmp_path / name)
+    made = convert(tmp_path / name, tmp_path / "out.zarr", block_rows=20)
+    (tmp_path / "out.zarr" / "X" / gone).unlink()
+    if gone != "indptr/0":
+        first = made.matrix[:20].compute()
+        np.testing.assert_array_equal(first.toarray() if sp.issparse(first) else first, VALUES[:20])
+    with pytest.raises(InputError, match=rf"out\.zarr: rows 20 to 39 cannot be read .*X/{gone} is missing"):
+        made.matrix[20:40].compute()
+
+
+@pytest.mark.parametrize("name", ["table.tsv", "table.parquet"])
+def test_a_table_without_lines_is_a_one_line_error(tmp_path, name):
+    none = TABLE.iloc[:0]
+    none.to_parquet(tmp_path / name) if name.endswith("parquet") else none.to_csv(tmp_path / name, sep="\t")
+    with pytest.raises(InputError, match=rf"{name}: contains only a header"):
+        convert(tmp_path / name, tmp_path / "out.zarr")
+
+
+def test_blocks_of_zeros_are_not_damage(tmp_path):
+    np.save(tmp_path / "X.npy", np.vstack([np.zeros((20, 40)), VALUES]))
+    made = convert(tmp_path / "X.npy", tmp_path / "out.zarr", block_rows=20)
+    np.testing.assert_array_equal(made.matrix[:20].compute(), 0)
+
+
+def test_damaged_10x_folders_are_one_line_errors(tmp_path):
+    for number, (damage, message) in enumerate(
+        [
+            (lambda text: text.replace("general", "symmetric"), "is symmetric"),
+            (lambda text: text + "1 x 1\n", "cannot be read as a MatrixMarket file"),
+            (lambda text: text + "900 1 1\n", "has an entry at 900 of 42"),
+            (lambda text: "nothing\n", "is not a MatrixMarket file"),
+        ]
+    ):
+        folder = tmp_path / str(number)
+        tenx(folder)
+        content = gzip.decompress((folder / "matrix.mtx.gz").read_bytes()).decode()
+        (folder / "matrix.mtx.gz").write_bytes(gzip.compress(damage(content).encode()))
+        with pytest.raises(InputError, match=message):
+            convert(folder, tmp_path / "out.zarr")
+        assert not (tmp_path / "out.zarr").exists()
+
+
+def test_missing_values_are_kept_with_a_warning(tmp_path):
+    (tmp_path / "table.tsv").write_text("g\ta\tb\tc\nx\t1\tNA\t3\ny\t\t5\t6\n")
+    with pytest.warns(UserWarning, match="2 values are missing: fits that read data in blocks need complete data"):
+        convert(tmp_path / "table.tsv", tmp_path / "out.zarr")
+    np.testing.assert_array_equal(read_expression(tmp_path / "out.zarr").matrix, [[1, np.nan], [np.nan, 5], [3, 6]])
+
+
+def test_the_command(tmp_path):
+    text(tmp_path / "table.tsv")
+    arguments = [str(tmp_path / "table.tsv"), str(tmp_path / "out.zarr")]
+    done = run("convert", *arguments, "--block-rows", "20", "--dtype", "float32")
+    assert done.exit_code == 0, done.output
+    assert "57 samples x 40 genes, dense float32, 3 blocks of 20" in done.output
+    assert run("convert", *arguments).exit_code == 2
+    assert run("convert", *arguments, "--force", "--quiet").output == ""
+
+
+MEMORY_SCRIPT = """
+import sys
+import netbic.io, pandas, zarr, dask.array, pyarrow.csv, pyarrow.parquet, numcodecs
+netbic.io.to_zarr.BLOCK_BYTES = 8_000_000
+
+def peak():  # in kB; ru_maxrss would count what the parent process had
+    return int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0])
+
+before = peak()
+netbic.io.convert(sys.argv[1], sys.argv[2], dtype="float32")
+print((peak() - before) / 1024)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs the memory statistics of Linux")
+def test_memory_stays_far_below_the_table(tmp_path):
+    """Genes in rows, 480 MB as text and as single-precision numbers."""
+    line = "\t".join(["0.5"] * 30_000)
+    with (tmp_path / "table.tsv").open("w") as file:
+        file.write("gene\t" + "\t".join(f"s{k}" for k in range(30_000)) + "\n")
+        for gene in range(4000):
+            file.write(f"g{gene}\t{line}\n")
+    arguments = [str(tmp_path / "table.tsv"), str(tmp_path / "out.zarr")]
+    done = subprocess.run(
+        [sys.executable, "-c", MEMORY_SCRIPT, *arguments], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+    assert 0 < float(done.stdout) < 200  # MB
+    assert open_expression(tmp_path / "out.zarr").shape == (30_000, 4000)

@@ -1,0 +1,342 @@
+"""A matrix read in blocks gives the same results as in memory and is never read completely."""
+
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import anndata
+import dask
+import h5py
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import zarr
+
+import netbic
+from netbic.io import InputError, open_expression, open_study, prepare, read_expression
+from netbic.io.preprocessing import variances
+from netbic.operators import BlockError
+from support.zarr_stores import write_zarr
+
+STUDY = netbic.simulate.cohort(90, 300, n_modules=2, random_state=3)
+COUNTS = np.random.default_rng(0).poisson(np.exp(STUDY.expression.to_numpy() / 2).clip(0, 50)).astype(np.float64)
+COUNTS[:, 7] = 2.0  # constant
+GENES = [*map(str, STUDY.expression.columns)]
+GENES[11] = GENES[10]  # twice
+SAMPLES = [*map(str, STUDY.expression.index)]
+KINDS = ["dense.zarr", "sparse.zarr", "dense.h5ad", "sparse.h5ad", "table.parquet", "array.npy"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The same counts in every form."""
+    folder = tmp_path_factory.mktemp("stores")
+    frame = pd.DataFrame(COUNTS, index=SAMPLES, columns=GENES)
+    distinct = frame.set_axis([f"{gene}|{at}" for at, gene in enumerate(GENES)], axis=1)
+    distinct.to_parquet(folder / "table.parquet", row_group_size=8)
+    for kind, matrix in (("dense", COUNTS), ("sparse", sp.csr_matrix(COUNTS))):
+        data = anndata.AnnData(matrix, obs=pd.DataFrame(index=SAMPLES), var=pd.DataFrame(index=distinct.columns))
+        data.var["symbol"] = pd.Categorical(GENES)
+        data.layers["double"] = data.X * 2
+        data.write_h5ad(folder / f"{kind}.h5ad")
+        write_zarr(data, folder / f"{kind}.zarr")
+        write_zarr(data, folder / f"{kind}-shards.zarr", version=3, shards=True)
+    np.save(folder / "array.npy", COUNTS)
+    return folder
+
+
+def options_for(name):
+    return {"samples_in_rows": True} if name.endswith("parquet") else {}
+
+
+def dense(matrix):
+    return matrix.toarray() if sp.issparse(matrix) else np.asarray(matrix)
+
+
+def in_memory(matrix):
+    blocks = [dense(block) for block in dask.compute(*matrix.to_delayed().ravel(), scheduler="sync")]
+    return np.vstack(blocks)
+
+
+@pytest.mark.parametrize("name", [*KINDS, "dense-shards.zarr", "sparse-shards.zarr"])
+@pytest.mark.parametrize("block_rows", [None, 17])
+def test_values_and_names_are_those_of_the_file(folder, name, block_rows):
+    lazy = open_expression(folder / name, **options_for(name), block_rows=block_rows)
+    read = read_expression(folder / name, **options_for(name))
+    assert lazy.matrix.dtype == read.matrix.dtype == np.float64
+    assert sp.issparse(lazy.matrix._meta) == sp.issparse(read.matrix) == name.startswith("sparse")
+    np.testing.assert_array_equal(in_memory(lazy.matrix), COUNTS)
+    assert lazy.samples.tolist() == read.samples.tolist()
+    assert lazy.genes.tolist() == read.genes.tolist()
+    heights = lazy.matrix.chunks[0]
+    if block_rows is None:
+        assert heights == (90,)
+    else:
+        assert heights == ((16, 16, 16, 16, 16, 10) if name.endswith("parquet") else (17, 17, 17, 17, 17, 5))
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_tasks_are_small_and_open_the_file_themselves(folder, name):
+    lazy = open_expression(folder / name, **options_for(name), block_rows=20)
+    for task in dict(lazy.matrix.__dask_graph__()).values():
+        assert len(pickle.dumps(task)) < 1000
+
+
+@pytest.mark.parametrize("name", [name for name in KINDS if name.endswith(("zarr", "h5ad"))])
+def test_layers_and_names_from_var(folder, name):
+    lazy = open_expression(folder / name, layer="double", gene_names="symbol", block_rows=40)
+    np.testing.assert_array_equal(in_memory(lazy.matrix), 2 * COUNTS)
+    assert lazy.genes.tolist() == GENES
+    for wrong, message in (({"layer": "raw"}, "its layers are double"), ({"gene_names": "id"}, "it has symbol")):
+        for read in (open_expression, read_expression):
+            with pytest.raises(InputError, match=message):
+                read(folder / name, **wrong)
+
+
+def test_bare_arrays_are_numbered(folder, tmp_path):
+    zarr.create_array(str(tmp_path / "bare.zarr"), data=COUNTS, chunks=(30, 100))
+    for path in (tmp_path / "bare.zarr", folder / "array.npy"):
+        lazy = open_expression(path, block_rows=30)
+        np.testing.assert_array_equal(in_memory(lazy.matrix), COUNTS)
+        assert lazy.samples[[0, 89]].tolist() == ["sample_0", "sample_89"]
+        assert lazy.genes[[0, 299]].tolist() == ["0", "299"]
+
+
+@pytest.mark.parametrize("stored", [np.int16, np.float16, np.float32, np.int64])
+def test_precision_equals_that_in_memory(tmp_path, stored):
+    np.save(tmp_path / "array.npy", COUNTS.astype(stored))
+    frame = pd.DataFrame(COUNTS.astype(stored), index=SAMPLES, columns=[f"g{at}" for at in range(300)])
+    frame.to_parquet(tmp_path / "table.parquet")
+    for name in ("array.npy", "table.parquet"):
+        lazy = open_expression(tmp_path / name, **options_for(name), block_rows=40)
+        assert lazy.matrix.dtype == read_expression(tmp_path / name, **options_for(name)).matrix.dtype
+        assert lazy.matrix.blocks[0, 0].compute(scheduler="sync").dtype == lazy.matrix.dtype
+
+
+def test_chunks_are_joined_but_not_cut(tmp_path, monkeypatch):
+    monkeypatch.setattr("netbic.io.lazy.BLOCK_BYTES", 50 * 300 * 8)
+    for chunk, heights in ((20, (40, 50)), (60, (60, 30)), (90, (90,)), (7, (49, 41))):
+        path = tmp_path / f"{chunk}.zarr"
+        zarr.create_array(str(path), data=COUNTS, chunks=(chunk, 300))
+        assert open_expression(path).matrix.chunks[0] == heights
+
+
+def test_row_groups_that_are_too_large_are_detected(folder, monkeypatch):
+    monkeypatch.setattr("netbic.io.lazy._LARGE_GROUP", 8 * 300 * 8 - 1)
+    with pytest.warns(UserWarning, match="a row group holds 0.0 GB, which is read as a whole: netbic convert"):
+        open_expression(folder / "table.parquet", samples_in_rows=True)
+
+
+PREPROCESSING = [
+    {},
+    {"log1p": True},
+    {"cpm": True, "log1p": True},
+    {"cpm": True, "n_variable": 120},
+    {"duplicates": "mean", "log1p": True},
+    {"only": GENES[:150], "n_variable": 80},
+    {"rename": str.lower, "keep_constant": True},
+]
+
+
+@pytest.mark.parametrize("name", ["dense.h5ad", "sparse.zarr"])
+@pytest.mark.parametrize("steps", PREPROCESSING, ids=str)
+def test_preprocessing_equals_that_in_memory(folder, name, steps):
+    lazy = prepare(open_expression(folder / name, gene_names="symbol", block_rows=25), **steps)
+    read = prepare(read_expression(folder / name, gene_names="symbol"), **steps)
+    assert lazy.steps == read.steps
+    assert lazy.expression.genes.tolist() == read.expression.genes.tolist()
+    np.testing.assert_allclose(in_memory(lazy.expression.matrix), dense(read.expression.matrix), rtol=1e-12)
+    assert lazy.expression.matrix.dtype == read.expression.matrix.dtype
+    if not {"cpm", "log1p", "duplicates"} & set(steps):
+        np.testing.assert_array_equal(in_memory(lazy.expression.matrix), dense(read.expression.matrix))
+
+
+@pytest.mark.parametrize(
+    ("change", "steps", "message"),
+    [
+        (lambda X: X - 5, {"log1p": True}, "log1p needs values of at least 0, the smallest is -5"),
+        (lambda X: X * (np.arange(90) != 31)[:, None], {"cpm": True}, "sample 'sample_31' has a sum of zero"),
+        (lambda X: np.ones_like(X), {}, "fewer than two genes vary"),
+        (lambda X: np.where(np.arange(300) == 4, np.nan, X), {}, "a value is missing .gene '4', sample 'sample_0'"),
+        (lambda X: np.where(X[60, 3] == X, np.inf, X), {}, "a value is infinite"),
+    ],
+)
+def test_data_that_cannot_be_preprocessed(tmp_path, change, steps, message):
+    np.save(tmp_path / "X.npy", change(COUNTS))
+    with pytest.raises(InputError, match=message) as caught:
+        prepare(open_expression(tmp_path / "X.npy", block_rows=25), **steps)
+    assert "\n" not in str(caught.value)
+
+
+FITS = [{}, {"log1p": True}, {"cpm": True, "log1p": True, "n_variable": 200}, {"matched_only": True}]
+
+
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("steps", FITS, ids=str)
+def test_modules_equal_those_in_memory(folder, name, steps, tmp_path):
+    network = tmp_path / "network.tsv"
+    edges = sp.coo_array(sp.triu(STUDY.network.weights))
+    labels = [str(at) for at in range(300)] if name.endswith("npy") else [f"{gene}|{k}" for k, gene in enumerate(GENES)]
+    lines = [f"{labels[a]}\t{labels[b]}" for a, b in zip(edges.row, edges.col, strict=True)]
+    network.write_text("source\ttarget\n" + "\n".join(lines))
+    models = []
+    for more in ({"lazy": True, "block_rows": 24}, {}):
+        study = open_study(folder / name, network, **options_for(name), **steps, **more)
+        model = netbic.SparseGraphSVD(3, n_rows=20, n_columns=30, column_graph=study.graph, tol=1e-10)
+        for _ in model.iter_fit(study.X, names=study.names):
+            pass
+        models.append(model)
+    lazy, read = models
+    assert lazy.rows_.tobytes() == read.rows_.tobytes()
+    assert lazy.columns_.tobytes() == read.columns_.tobytes()
+    assert lazy.names_["columns"].tolist() == read.names_["columns"].tolist()
+    np.testing.assert_allclose(lazy.components_, read.components_, atol=1e-8)
+    assert lazy.passes_ > 0
+
+
+def test_the_fingerprint_depends_on_the_data_and_not_on_the_blocks(folder, tmp_path):
+    def of(path, **more):
+        return open_study(path, lazy=True, **more).fingerprint()["expression"]
+
+    path = folder / "array.npy"
+    assert of(path, block_rows=7) == of(path, block_rows=50)
+    assert of(path) != of(path, log1p=True)
+    assert of(folder / "sparse.zarr", block_rows=7) == of(folder / "sparse.h5ad", block_rows=50)
+    changed = COUNTS.copy()
+    changed[40, 40] += 1
+    swapped = COUNTS[np.r_[1, 0, 2:90]]
+    digests = {of(path)}
+    for number, other in enumerate((changed, swapped, COUNTS.astype(np.float32))):
+        np.save(tmp_path / f"{number}.npy", other)
+        digests.add(of(tmp_path / f"{number}.npy"))
+    assert len(digests) == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.npy", b"not an array", "cannot be read as .npy"),
+        ("a.h5ad", b"not HDF5", "cannot be read as .h5ad"),
+        ("a.parquet", b"not Parquet", "netbic convert"),
+        ("a.tsv", b"gene\ta\tb\nx\t1\t2\n", "is a text table.*convert it first .netbic convert .*a.tsv a.zarr"),
+        ("gone.npy", None, "does not exist"),
+        ("gone.zarr", None, "does not exist"),
+        ("empty.h5ad", b"", "is empty"),
+    ],
+)
+def test_unreadable_files(tmp_path, name, content, message):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=message) as caught:
+        open_expression(tmp_path / name)
+    assert "\n" not in str(caught.value)
+    assert str(tmp_path) in str(caught.value)
+
+
+def test_stores_with_other_content(tmp_path):
+    (tmp_path / "nothing.zarr").mkdir()
+    with pytest.raises(InputError, match="cannot be read as"):
+        open_expression(tmp_path / "nothing.zarr")
+    zarr.create_array(str(tmp_path / "cube.zarr"), data=np.zeros((2, 2, 2)))
+    with pytest.raises(InputError, match="has 3 dimensions"):
+        open_expression(tmp_path / "cube.zarr")
+    zarr.open_group(str(tmp_path / "group.zarr"), mode="w").create_group("X")
+    with pytest.raises(InputError, match="has no obs and var"):
+        open_expression(tmp_path / "group.zarr")
+    anndata.AnnData(sp.csc_matrix(COUNTS)).write_h5ad(tmp_path / "csc.h5ad")
+    with pytest.raises(InputError, match=r"stored by columns \(CSC\).*netbic convert"):
+        open_expression(tmp_path / "csc.h5ad")
+    with h5py.File(tmp_path / "old.h5ad", "w") as file:
+        file.create_group("X").attrs["h5sparse_shape"] = (2, 3)
+        file["obs"], file["var"] = (np.zeros(size, dtype=[("index", "S3")]) for size in (2, 3))
+    with pytest.raises(InputError, match="was written by an old AnnData"):
+        open_expression(tmp_path / "old.h5ad")
+    np.save(tmp_path / "text.npy", np.array([["a", "b"]]))
+    with pytest.raises(InputError, match="not numbers"):
+        open_expression(tmp_path / "text.npy")
+    with pytest.raises(InputError, match="`samples_in_rows` is for tables only"):
+        open_expression(tmp_path / "text.npy", samples_in_rows=True)
+    with pytest.raises(InputError, match="block_rows=0"):
+        open_expression(tmp_path / "text.npy", block_rows=0)
+
+
+@pytest.mark.parametrize("name", ["array.npy", "table.parquet"])
+def test_a_file_that_a_worker_does_not_see_is_named(folder, tmp_path, name):
+    shutil.copy(folder / name, tmp_path / name)
+    lazy = open_expression(tmp_path / name, **options_for(name), block_rows=40)
+    (tmp_path / name).unlink()
+    with pytest.raises(BlockError, match=f"block 0.*{name} does not exist here: all workers need it"):
+        prepare(lazy)
+
+
+MEMORY_SCRIPT = """
+import sys
+import netbic.io, pandas, pyarrow.parquet, h5py, zarr, dask.array
+from netbic.operators import executors
+executors.ThreadExecutor.memory = 1e8  # 100 MB: nothing is held
+
+def peak():  # in kB; ru_maxrss would count what the parent process had
+    return int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0])
+
+before = peak()
+prepared = netbic.io.prepare(netbic.io.open_expression(sys.argv[1], block_rows=2000), log1p=True)
+model = netbic.SparseGraphSVD(1, n_rows=500, n_columns=50, max_iter=3).fit(prepared.expression.matrix)
+print((peak() - before) / 1024)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs the memory statistics of Linux")
+@pytest.mark.parametrize("kind", ["npy", "zarr", "h5ad"])
+def test_memory_stays_far_below_the_matrix(tmp_path, kind):
+    path = tmp_path / f"large.{kind}"
+    values = np.lib.format.open_memmap(tmp_path / "large.npy", mode="w+", dtype=np.float32, shape=(200_000, 400))
+    generator = np.random.default_rng(0)
+    for start in range(0, 200_000, 20_000):
+        values[start : start + 20_000] = generator.random((20_000, 400), dtype=np.float32)
+    values.flush()
+    if kind == "zarr":
+        zarr.create_array(str(path), data=values, chunks=(2000, 400))
+    if kind == "h5ad":
+        anndata.AnnData(np.asarray(values)).write_h5ad(path)
+    command = [sys.executable, "-c", MEMORY_SCRIPT, str(path)]
+    # Threads of netbic and of Zarr, each with a block.
+    environment = os.environ | {"LOKY_MAX_CPU_COUNT": "2", "ZARR_THREADING__MAX_WORKERS": "2"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) < 150  # MB; the matrix has 320
+
+
+def counted_once(kind, dtype):
+    """Genes seen in one sample each, all with the same count: their means and variances are the same."""
+    generator = np.random.default_rng(0)
+    values = np.zeros((300, 60), dtype=dtype)
+    values[:, :10] = generator.poisson(3, (300, 10))
+    values[generator.integers(300, size=50), np.arange(10, 60)] = 3
+    return np.log1p(kind(values)) if kind is np.asarray else kind(values).log1p()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_ties_go_to_the_first_gene_in_memory_and_in_blocks(tmp_path, kind, dtype):
+    data = anndata.AnnData(counted_once(kind, dtype))
+    data.var["symbol"] = [f"{at}" if at < 10 else f"{at // 2}+" for at in range(60)]
+    data.write_h5ad(tmp_path / "data.h5ad")
+    for block_rows in (None, 7, 10, 50, 100):
+        lazily = {} if block_rows is None else {"lazy": True, "block_rows": block_rows}
+        variable = open_study(tmp_path / "data.h5ad", n_variable=30, **lazily).expression
+        assert sorted(variable.genes.tolist(), key=int) == [f"{at}" for at in range(30)]
+        distinct = open_study(tmp_path / "data.h5ad", gene_names="symbol", **lazily).expression
+        found = dense(distinct.matrix) if block_rows is None else in_memory(distinct.matrix)
+        first = [*range(10), *range(10, 60, 2)]
+        assert found.tobytes() == dense(data.X)[:, first].tobytes()
+
+
+def test_variances_of_sparse_data_do_not_cancel():
+    values = np.random.default_rng(0).standard_normal((40, 5)) + 1e6
+    np.testing.assert_allclose(variances(sp.csr_array(values)), values.var(axis=0), rtol=1e-9)
+    mostly = np.where(values > 1e6, values, 0)
+    np.testing.assert_allclose(variances(sp.csr_array(mostly)), mostly.var(axis=0), rtol=1e-12)

@@ -1,0 +1,199 @@
+"""Genes are matched by name, unmatched ones are counted, and mixed-up kinds of names are recognised."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from netbic import Graph, tl
+from netbic.io import (
+    InputError,
+    MatchingOptions,
+    NetworkOptions,
+    PreprocessingOptions,
+    StudyOptions,
+    align,
+    open_study,
+)
+from netbic.io.matching import check_overlap
+from support.commands import run
+
+GENES = np.array(["TP53", "MDM2", "EGFR", "GRB2", "ACTB", "GAPDH"], dtype=object)
+NETWORK = Graph.from_edges(pd.DataFrame({"a": ["TP53", "MDM2", "EGFR", "SOS1"], "b": ["MDM2", "EGFR", "GRB2", "GRB2"]}))
+
+
+def test_the_counts_of_the_alignment_add_up():
+    graph, summary = align(GENES, NETWORK, samples=["s1", "s2"])
+    assert (summary.genes, summary.nodes, summary.matched) == (6, 5, 4)
+    assert (summary.edges_in_graph, summary.edges_kept) == (4, 3)
+    assert (summary.isolated, summary.isolated_share) == (2, 2 / 6)
+    assert summary.unmatched == ("ACTB", "GAPDH")
+    assert graph.names.tolist() == GENES.tolist()
+    assert json.loads(json.dumps(summary.to_dict()))["matched"] == 4
+    text = "\n".join(summary.lines())
+    for part in ("4 of 6 genes (67%)", "3 of 4", "without a neighbour: 2 (33%)"):
+        assert part in text
+
+
+def test_genes_without_a_neighbour_are_not_in_the_network_or_their_neighbours_are_not_in_the_data():
+    _, summary = align(np.array(["TP53", "MDM2", "SOS1", "ACTB"], dtype=object), NETWORK)
+    line = "genes without a neighbour: 2 (50%): 1 not in the network, 1 whose neighbours are not in the data"
+    assert line in list(summary.lines())
+
+
+def test_hubs_are_named_with_their_neighbours():
+    names = np.array([f"g{k}" for k in range(200)], dtype=object)
+    star = pd.DataFrame({"a": ["g0"] * 150 + ["g3"] * 60, "b": [f"g{k}" for k in range(1, 151)] + list(names[100:160])})
+    _, summary = align(names, Graph.from_edges(star))
+    assert summary.hubs == {"g0": 150, "g3": 61}
+    assert "hubs (more than 50 neighbours): g0 (150), g3 (61)" in list(summary.lines())
+    many = np.array([f"g{k}" for k in range(2000)], dtype=object)
+    _, summary = align(many, Graph.from_edges(pd.DataFrame({"a": "g0", "b": many[1:]})))
+    assert "hubs (more than 100 neighbours, 5% of the genes with a neighbour): g0 (1,999)" in list(summary.lines())
+
+
+ENSEMBL = np.array([f"ENSG{k:011d}.{k % 7 + 1}" for k in range(40)], dtype=object)
+
+
+def chain(names):
+    return Graph.from_edges(pd.DataFrame({"a": names[:-1], "b": names[1:]}))
+
+
+@pytest.mark.parametrize(
+    ("genes", "nodes", "samples", "hint", "parameter"),
+    [
+        (ENSEMBL, [name.split(".")[0] for name in ENSEMBL], [], "remove the versions", "strip_versions"),
+        (ENSEMBL, [f"GENE{k}" for k in range(40)], [], "data have Ensembl ids, the network has symbols", "id_map"),
+        (
+            [f"GENE{k}" for k in range(40)],
+            list(ENSEMBL),
+            [],
+            "network has Ensembl ids, the data have symbols",
+            "id_map",
+        ),
+        ([f"Gene{k}" for k in range(40)], [f"GENE{k}" for k in range(40)], [], "mouse .* and human", "id_map"),
+        ([f"GENE{k}" for k in range(40)], [str(k + 100) for k in range(40)], [], "Entrez", "id_map"),
+        ([f"GENE{k}" for k in range(40)], [f"9606.ENSP{k:011d}" for k in range(40)], [], "protein.info", "string_info"),
+        (
+            [f"s{k}" for k in range(40)],
+            [f"GENE{k}" for k in range(40)],
+            [f"GENE{k}" for k in range(40)],
+            "exchange genes and samples",
+            "samples_in_rows",
+        ),
+        (["x", "y", "z"], ["a", "b", "c"], [], "two-column table", "id_map"),
+    ],
+)
+def test_a_mix_up_of_names_is_recognised(genes, nodes, samples, hint, parameter):
+    with pytest.raises(InputError, match=hint) as caught:
+        align(np.array(genes, dtype=object), chain(nodes), samples=samples)
+    message = str(caught.value)
+    assert "no gene of the data is in the network" in message
+    for names in (genes, nodes):
+        assert sum(repr(str(name)) in message for name in names) == min(5, len(names))
+    assert "`" not in message  # these names need not come from files
+    with pytest.raises(InputError, match=f"{hint}.*`{parameter}`") as caught:
+        check_overlap(np.array(genes, dtype=object), chain(nodes), samples, from_files=True)
+    assert caught.value.parameters == (parameter,)
+
+
+def test_few_matches_are_refused_but_a_small_network_is_not():
+    genes = np.array([f"g{k}" for k in range(1000)], dtype=object)
+    with pytest.raises(InputError, match="only 10 of 1,000 genes"):
+        align(genes, chain([f"g{k}" for k in range(10)] + [f"other{k}" for k in range(990)]))
+    assert align(genes, chain([f"g{k}" for k in range(10)]))[1].matched == 10
+
+
+def study(tmp_path, genes, nodes, **options):
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(len(genes), 5)), index=genes, columns=list("abcde"))
+    table.to_csv(tmp_path / "expression.tsv", sep="\t")
+    pd.DataFrame({"source": nodes[:-1], "target": nodes[1:]}).to_csv(tmp_path / "net.tsv", sep="\t", index=False)
+    return open_study(tmp_path / "expression.tsv", tmp_path / "net.tsv", **options)
+
+
+@pytest.mark.parametrize("versions", [(True, False), (False, True), (True, True)])
+def test_versions_are_stripped_on_both_sides(tmp_path, versions):
+    genes, nodes = ([name if has else name.split(".")[0] for name in ENSEMBL] for has in versions)
+    found = study(tmp_path, genes, nodes, strip_versions=True)
+    assert found.alignment.matched == 40
+    assert found.expression.genes[0] == ENSEMBL[0].split(".")[0]
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("header", ["", "ensembl\tsymbol\n"])
+def test_an_id_map_works_in_either_direction(tmp_path, turned, header):
+    symbols = [f"GENE{k}" for k in range(40)]
+    pairs = [(a.split(".")[0], b) for a, b in zip(ENSEMBL, symbols, strict=True)]
+    text = "".join(f"{b}\t{a}\n" if turned else f"{a}\t{b}\n" for a, b in pairs)
+    (tmp_path / "map.tsv").write_text(header + text)
+    found = study(tmp_path, list(ENSEMBL), symbols, strip_versions=True, id_map=tmp_path / "map.tsv")
+    assert found.expression.genes.tolist() == symbols
+    assert found.alignment.edges_kept == 39
+
+
+def test_an_id_map_of_other_genes_is_refused(tmp_path):
+    (tmp_path / "map.tsv").write_text("x\ty\nz\tw\n")
+    with pytest.raises(InputError, match=r"map.tsv: has no gene of the data in any column \(it has 'x', 'z'"):
+        study(tmp_path, ["a", "b", "c"], ["a", "b"], id_map=tmp_path / "map.tsv")
+
+
+def test_only_matched_genes_on_request(tmp_path):
+    found = study(tmp_path, list("abcdef"), ["a", "b", "c"], matched_only=True)
+    assert found.expression.genes.tolist() == ["a", "b", "c"]
+    assert found.alignment.isolated == 0
+    assert {"step": "only genes of the network", "dropped": 3, "named": ["d", "e", "f"]} in found.alignment.steps
+
+
+def test_nodes_without_names_are_the_genes_of_the_file(tmp_path):
+    import scipy.sparse as sp
+
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(4, 5)), index=list("wxyz"), columns=list("abcde"))
+    table.loc["x"] = 1.0  # constant: dropped, but the matrix still counts it
+    table.to_csv(tmp_path / "expression.csv")
+    path = np.diag(np.ones(3), 1)
+    sp.save_npz(tmp_path / "net.npz", sp.csr_array(path + path.T))
+    found = open_study(tmp_path / "expression.csv", tmp_path / "net.npz")
+    assert found.expression.genes.tolist() == ["w", "y", "z"]
+    tails, heads, _ = found.graph.edges()
+    assert [(found.graph.names[a], found.graph.names[b]) for a, b in zip(tails, heads, strict=True)] == [("y", "z")]
+
+
+def test_the_command_line_prints_its_options_for_parameters(tmp_path):
+    with pytest.raises(InputError, match=r"two-column table \(`id_map`\)$"):
+        study(tmp_path, ["x", "y", "z"], ["p", "q", "r"])
+    done = run("align", str(tmp_path / "expression.tsv"), "--graph", str(tmp_path / "net.tsv"))
+    assert done.exit_code == 1
+    assert done.output.strip().endswith("translate one into the other with a two-column table (--id-map)")
+
+
+def test_errors_of_tl_name_only_parameters_of_tl():
+    anndata = pytest.importorskip("anndata")
+    adata = anndata.AnnData(np.eye(4), var=pd.DataFrame(index=["x", "y", "z", "w"]))
+    with pytest.raises(InputError, match=r"with a two-column table$"):
+        tl.modules(adata, chain(["p", "q", "r", "s"]))
+
+
+def test_options_and_keywords_do_the_same(tmp_path):
+    study(tmp_path, list(ENSEMBL), list(ENSEMBL))
+    files = tmp_path / "expression.tsv", tmp_path / "net.tsv"
+    options = StudyOptions(
+        network=NetworkOptions(source="target", target="source"),
+        preprocessing=PreprocessingOptions(n_variable=20),
+        matching=MatchingOptions(strip_versions=True),
+    )
+    one = open_study(*files, options)
+    two = open_study(*files, source="target", target="source", n_variable=20, strip_versions=True)
+    assert one.fingerprint() == two.fingerprint()
+    assert open_study(*files, options, n_variable=10).expression.shape == (5, 10)
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'n_variables': did you mean 'n_variable'\?"):
+        open_study(*files, n_variables=3)
+
+
+def test_warnings_on_the_command_line_name_options_too(tmp_path):
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 5)), index=ENSEMBL, columns=list("abcde"))
+    table["e"] *= 1e6
+    table.to_csv(tmp_path / "expression.tsv", sep="\t")
+    pd.DataFrame({"source": ENSEMBL[:-1], "target": ENSEMBL[1:]}).to_csv(tmp_path / "net.tsv", sep="\t", index=False)
+    done = run("align", str(tmp_path / "expression.tsv"), "--graph", str(tmp_path / "net.tsv"))
+    assert "if it is not a sample, leave it out (--skip-columns)" in done.stderr

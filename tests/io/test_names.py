@@ -1,0 +1,364 @@
+"""Readers refuse a name of a gene, sample, node or set, with its place, or return it unchanged."""
+
+import contextlib
+import re
+import unicodedata
+import warnings
+
+import anndata
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.io
+import scipy.sparse as sp
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+
+import netbic
+from netbic.io import InputError, read_expression, read_gene_sets, read_network, read_table, write_table
+from netbic.io.names import read_id_map
+from support.commands import run
+
+SURROGATE = re.compile("[\ud800-\udfff]")
+HOSTILE = [
+    "",
+    " ",
+    "NA",
+    "nan",
+    "#",
+    "#1.2",
+    '"',
+    '""',
+    '"x',
+    'x"y',
+    "'",
+    "a\tb",
+    "a\nb",
+    "a\rb",
+    "\r",
+    "a\r",
+    "a\r\nb",
+]
+HOSTILE += ["a\0b", "a\x01b", "a\x1fb", "a\x7fb", "a\x85b", "a\x9fb", "\x1fa", " a ", "\u3000a", "=cmd|' /C calc'!A0"]
+HOSTILE += [
+    "+1",
+    "-1",
+    "1e5",
+    "001",
+    "@SUM(A1)",
+    "\u202eevil\u202c",
+    "\u2028",
+    "\ufeffa",
+    "🧬",
+    "x" * 5000,
+    "a,b;c d",
+    "None",
+]
+VALUES = np.random.default_rng(0).normal(8, 1, (5, 4))
+CONTROLS = [chr(code) for code in range(256) if unicodedata.category(chr(code)) == "Cc" and chr(code) not in "\t\n"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("names")
+
+
+def frame(gene="g0", sample="s0"):
+    genes, samples = [gene, "g1", "g2", "g3", "g4"], [sample, "s1", "s2", "s3"]
+    return pd.DataFrame(VALUES, index=pd.Index(genes, dtype=object), columns=pd.Index(samples, dtype=object))
+
+
+def names_read(read, path, *arguments):
+    """What a reader returns; None if it refuses in one line that names the file."""
+    problem = None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # anndata's, on names that occur twice
+            return read(path, *arguments)
+    except InputError as caught:
+        problem = str(caught)
+    assert "\n" not in problem
+    assert str(path) in problem
+    return None
+
+
+def as_written(name, read):
+    """Whether a name was returned, except for blanks around it (and a byte-order mark, which may start a file)."""
+    plain = name.strip().removeprefix("\ufeff").strip()
+    return read is None or plain in {str(one).strip().removeprefix("\ufeff").strip() for one in read}
+
+
+def both_axes(read):
+    return None if read is None else [*read.genes, *read.samples]
+
+
+def text_table(folder, name, separator):
+    for table in (frame(gene=name), frame(sample=name)):
+        table.to_csv(folder / "table.txt", sep=separator, index_label="gene")
+        yield both_axes(names_read(read_expression, folder / "table.txt"))
+
+
+def parquet_table(folder, name):
+    for table in (frame(gene=name), frame(sample=name)):
+        table.to_parquet(folder / "table.parquet")
+        yield both_axes(names_read(read_expression, folder / "table.parquet"))
+
+
+def tenx_folder(folder, name):
+    cells = folder / "cells"
+    cells.mkdir(exist_ok=True)
+    scipy.io.mmwrite(cells / "matrix.mtx", sp.coo_array(VALUES))
+    for gene, cell in ((name, "c0"), ("g0", name)):
+        (cells / "barcodes.tsv").write_bytes(f"{cell}\nc1\nc2\nc3\n".encode())
+        (cells / "features.tsv").write_bytes(f"ENSG0\t{gene}\nE1\tg1\nE2\tg2\nE3\tg3\nE4\tg4\n".encode())
+        yield both_axes(names_read(read_expression, cells))
+
+
+def sif(folder, name):
+    (folder / "net.sif").write_bytes(f"{name}\tbinds\tB\nB\tbinds\tC\n".encode())
+    read = names_read(read_network, folder / "net.sif")
+    yield None if read is None else read.graph.names
+
+
+def edge_table(folder, name):
+    edges = pd.DataFrame({"source": [name, "B"], "target": ["B", "C"]})
+    edges.to_csv(folder / "net.tsv", sep="\t", index=False)
+    edges.to_parquet(folder / "net.parquet")
+    for path in (folder / "net.tsv", folder / "net.parquet"):
+        read = names_read(read_network, path)
+        yield None if read is None else read.graph.names
+
+
+def graphml(folder, name):
+    written = "".join(f"&#{ord(letter)};" for letter in name)
+    nodes = f'<node id="n0"><data key="name">{written}</data></node><node id="n1"/>'
+    (folder / "net.graphml").write_text(f'<graphml>{nodes}<edge source="n0" target="n1"/></graphml>')
+    read = names_read(read_network, folder / "net.graphml")
+    yield None if read is None else [*read.graph.names, *([""] if "n0" in read.graph.names else [])]
+
+
+def npz_with_names(folder, name):
+    sp.save_npz(folder / "net.npz", sp.csr_array(np.eye(3)[::-1]))
+    given = np.array([name, "B", "C"], dtype=object)
+    read = names_read(lambda path: read_network(path, names=given), folder / "net.npz")
+    yield None if read is None else read.graph.names
+
+
+def gmt(folder, name):
+    for term, gene in ((name, "TP53"), ("GO:1", name)):
+        (folder / "sets.gmt").write_bytes(f"{term}\tdescribed\t{gene}\tMDM2\n".encode())
+        read = names_read(read_gene_sets, folder / "sets.gmt")
+        yield None if read is None else [*read, *(gene for genes in read.values() for gene in genes)]
+
+
+def id_map(folder, name):
+    pd.DataFrame({"old": ["a", "b"], "new": [name, "B"]}).to_csv(folder / "map.tsv", sep="\t", index=False)
+    read = names_read(lambda path: read_id_map(path, {"a", "b"}), folder / "map.tsv")
+    yield None if read is None or "a" not in read else read.values()
+
+
+READERS = {
+    "tsv": lambda folder, name: text_table(folder, name, "\t"),
+    "csv": lambda folder, name: text_table(folder, name, ","),
+    "parquet": parquet_table,
+    "10x": tenx_folder,
+    "edges": edge_table,
+    "graphml": graphml,
+    "npz": npz_with_names,
+    "gmt": gmt,
+    "id map": id_map,
+    "sif": sif,
+}
+LINES = {"10x", "sif", "gmt"}  # without quotes: a tab or a line break ends the name
+
+
+@pytest.mark.parametrize("kind", READERS)
+@settings(max_examples=40)
+@given(name=st.text(max_size=6))
+def test_readers_refuse_a_name_or_return_it_unchanged(folder, kind, name):
+    check_reader(folder, kind, name)
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_readers_refuse_hostile_names_or_return_them_unchanged(folder, kind):
+    for name in HOSTILE:
+        check_reader(folder, kind, name)
+
+
+def check_reader(folder, kind, name):
+    for read in READERS[kind](folder, name):
+        assert (kind in LINES and not is_one_field(name)) or as_written(name, read), name
+        assert read is None or not any(set(CONTROLS) & set(str(found)) for found in read), name
+
+
+def is_one_field(name):
+    return bool(name.strip()) and not set(name) & set('\t\n\r"')
+
+
+@pytest.mark.filterwarnings("ignore:Writing zarr v2")
+@pytest.mark.parametrize("suffix", [".h5ad", ".zarr"])
+@pytest.mark.parametrize("name", ["a\rb", "a\x9fb", "a\tb", "a\nb", '"', "NA", "=1", "🧬", " a ", "\u202e"])
+def test_stores_refuse_a_name_or_return_it_unchanged(tmp_path, suffix, name):
+    path = tmp_path / f"cells{suffix}"
+    data = anndata.AnnData(frame(gene=name).T)
+    data.write_h5ad(path) if suffix == ".h5ad" else data.write_zarr(path)
+    read = names_read(read_expression, path)
+    assert (read is None) == bool(set(CONTROLS) & set(name))
+    assert as_written(name, both_axes(read))
+
+
+@pytest.mark.parametrize("character", CONTROLS)
+def test_the_refusal_names_the_place(tmp_path, character):
+    table = frame().rename(index={"g2": f"GENE{character}2"})
+    table.to_parquet(tmp_path / "table.parquet")
+    message = r"table\.parquet: the name of gene 3, 'GENE.*2', holds the control character '.*': rename it"
+    with pytest.raises(InputError, match=message):
+        read_expression(tmp_path / "table.parquet")
+    with pytest.raises(InputError, match=r"the name of (sample|column) 3"):
+        read_expression(tmp_path / "table.parquet", samples_in_rows=True)
+    pd.DataFrame({"source": ["A", f"B{character}C"], "target": ["B", "C"]}).to_parquet(tmp_path / "net.parquet")
+    with pytest.raises(InputError, match=r"the name of the source of edge 2, 'B.*C', holds the control character"):
+        read_network(tmp_path / "net.parquet")
+
+
+def test_string_info_and_gene_sets_are_checked(tmp_path):
+    (tmp_path / "links.txt").write_text("protein1 protein2 combined_score\n9606.A 9606.B 900\n9606.B 9606.C 900\n")
+    (tmp_path / "info.txt").write_text("#string_protein_id\tpreferred_name\n9606.A\tA\n9606.B\tB\x07\n9606.C\tC\n")
+    with pytest.raises(InputError, match=r"info\.txt: the name of protein 2"):
+        read_network(tmp_path / "links.txt", string_info=tmp_path / "info.txt")
+    (tmp_path / "sets.gmt").write_text("GO:1\tfirst\tA\tB\nGO:2\tsecond\tA\tB\x07\n")
+    with pytest.raises(InputError, match=r"sets\.gmt, line 2: the name of field 4, 'B\\x07'"):
+        read_gene_sets(tmp_path / "sets.gmt")
+    sp.save_npz(tmp_path / "net.npz", sp.csr_array(np.eye(3)[::-1]))
+    (tmp_path / "names.txt").write_text("A\nB\x07\nC\n")
+    with pytest.raises(InputError, match=r"names\.txt: the name of node 2"):
+        read_network(tmp_path / "net.npz", names=tmp_path / "names.txt")
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('gene\ts1\ts2\n"A\nB"\t1\t2\nC\t3\t4\n', 2),
+        ('gene\t"s\n1"\ts2\nA\t1\t2\nC\t3\t4\n', 1),
+        ('gene\ts1\ts2\nA\t1\t2\n"C""\t3\t4\n', 3),
+    ],
+)
+def test_line_breaks_in_quotes_are_reported(tmp_path, text, line):
+    for name, read in (("table.tsv", read_expression), ("table.sif", read_network), ("net.tsv", read_network)):
+        (tmp_path / name).write_text(text)
+        with pytest.raises(InputError, match=rf"{name}, line {line}: a quoted field does not end on its line"):
+            read(tmp_path / name)
+    with pytest.raises(InputError, match="a quoted field does not end on its line"):
+        netbic.io.convert(tmp_path / "table.tsv", tmp_path / "table.zarr")
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Names given in Python
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def fitted(name):
+    return netbic.SparseGraphSVD(1, n_rows=2, n_columns=3).fit(frame(gene=name, sample=name).T)
+
+
+def round_trip(path, table):
+    """The table as it is read back; None if it was refused and nothing was written."""
+    path.unlink(missing_ok=True)
+    problem = None
+    try:
+        write_table(path, table)
+    except InputError as caught:
+        problem = str(caught)
+    if problem is None:
+        return read_table(path)
+    assert "rename it" in problem
+    assert not path.exists()
+    return None
+
+
+@settings(max_examples=40)
+@given(name=st.one_of(st.sampled_from(HOSTILE), st.text(st.characters(codec=None), max_size=4)))
+@example(name="a\udc80b")
+@example(name="\ud800")
+@example(name="GENE\r0")
+@example(name="a\0")
+def test_writers_refuse_a_name_or_preserve_it(folder, name):
+    if pd.__version__ >= "3":
+        assume(not SURROGATE.search(name))  # the strings of pandas 3 cannot hold one
+    model = fitted(name)
+    for table in (
+        netbic.io.modules_table(model),
+        netbic.io.summary_table(model),
+        netbic.io.scores_table(model.transform(frame(gene=name).T), [name, "b", "c", "d"]),
+    ):
+        read = round_trip(folder / "table.tsv", table)
+        assert (read is None) == any(not can_be_written(text) for text in table.astype(str).to_numpy().ravel())
+        if read is not None:
+            pd.testing.assert_frame_equal(read, table)
+            assert pd.read_csv(folder / "table.tsv", sep="\t").shape == table.shape
+    netbic.save(model, folder / "model")
+    for again in (
+        netbic.load(folder / "model"),
+        netbic.io.from_frames(netbic.io.to_frames(model)),
+        netbic.tl.from_anndata(netbic.tl.to_anndata(model)),
+    ):
+        assert list(again.names_["columns"]) == list(model.names_["columns"])
+        assert list(again.names_["rows"]) == list(model.names_["rows"])
+
+
+def can_be_written(text):
+    return "\0" not in text and not SURROGATE.search(text)
+
+
+@pytest.mark.parametrize("name", ["GENE\r0", "GENE\t0", "GENE\n0", "GENE\0", "GENE\udc80"])
+def test_enrichment_of_hostile_names(tmp_path, name):
+    genes = [name, *(f"g{k}" for k in range(1, 12))]
+    data = pd.DataFrame(np.random.default_rng(0).normal(size=(8, 12)), columns=pd.Index(genes, dtype=object))
+    model = netbic.SparseGraphSVD(1, n_rows=4, n_columns=12).fit(data)
+    netbic.save(model, tmp_path)
+    before = sorted(path.name for path in tmp_path.iterdir())
+    written = netbic.enrichment.write_enrichment(model, tmp_path, {f"set {name}": genes}, level=1.0)
+    if can_be_written(name):
+        list(written)
+        found = read_table(tmp_path / "gene_sets.tsv")
+        assert found["term"].tolist() == [f"set {name}"]
+        assert name in found["genes"][0]
+        return
+    with pytest.raises(InputError, match="which no table can hold: rename it"):
+        list(written)
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("name", ["GENE\r0", "GENE\0", "GENE\x01", "GENE\udc80"])
+def test_a_report_of_hostile_names_is_refused(tmp_path, name):
+    netbic.save(fitted(name), tmp_path)
+    message = r"the name of gene 1, 'GENE.*', holds the (control )?character '.*': rename it"
+    with pytest.raises(InputError, match=message):
+        netbic.report.write_report(tmp_path)
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_tabs_and_line_feeds_survive_a_fit(tmp_path):
+    genes = [f"a\t{k}" if k % 2 else f"b\n{k}" for k in range(20)]
+    data = pd.DataFrame(np.random.default_rng(0).normal(8, 1, (20, 12)), genes, [f"s\t{k}" for k in range(12)])
+    data.to_parquet(tmp_path / "data.parquet")
+    pd.DataFrame({"source": genes[:-1], "target": genes[1:]}).to_parquet(tmp_path / "net.parquet")
+    arguments = ["fit", "data.parquet", "--graph", "net.parquet", "--out", "out", "--modules", "2", "--no-report"]
+    assert run_in(tmp_path, *arguments, "--genes", "6", "--samples", "5").exit_code == 0
+    assert run_in(tmp_path, "score", "out", "data.parquet", "--out", "scores.tsv").exit_code == 0
+    members, model = read_table(tmp_path / "out" / "modules.tsv"), netbic.load(tmp_path / "out")
+    pd.testing.assert_frame_equal(members, netbic.io.modules_table(model))
+    assert read_table(tmp_path / "scores.tsv")["sample"].tolist() == data.columns.tolist()
+
+
+def run_in(folder, *arguments):
+    with contextlib.chdir(folder):
+        return run(*arguments)
+
+
+def test_tables_of_ordinary_names_are_written_as_before(tmp_path):
+    table = pd.DataFrame({"module": [0, 1], "name": ['say "A"', "b"], "weight": [1 / 3, np.nan], "converged": True})
+    write_table(tmp_path / "table.tsv", table)
+    assert (tmp_path / "table.tsv").read_bytes() == (
+        b'module\tname\tweight\tconverged\n0\t"say ""A"""\t0.3333333333333333\tTrue\n1\tb\t\tTrue\n'
+    )

@@ -1,0 +1,353 @@
+"""A Dask cluster gives the same modules as threads, also when workers are killed."""
+
+import gc
+import importlib
+import os
+import signal
+import threading
+import time
+
+import dask.array as da
+import numpy as np
+import pytest
+import zarr
+from distributed import Client, LocalCluster
+from distributed.comm.core import CommClosedError
+
+from netbic.operators import BlockError, ClusterError, blocks, executors
+from support.block_problems import COUNTS, DENSE, assert_same, model, sparse_blocks
+
+CLUSTER = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 60}
+
+
+@pytest.fixture(scope="module")
+def client():
+    """A cluster whose workers are restarted when they are killed."""
+    with LocalCluster(**CLUSTER) as cluster, Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture
+def cluster_to_kill():
+    """A separate cluster for tests that kill workers: one killed just after its restart may not be restarted."""
+    with LocalCluster(**CLUSTER) as cluster, Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture
+def streamed(monkeypatch):
+    """Nothing fits into memory."""
+    monkeypatch.setattr(blocks, "_HELD_SHARE", 0.0)
+
+
+def slow(X, seconds=0.02):
+    """Blocks that load slowly."""
+
+    def wait(block):
+        time.sleep(seconds)
+        return block
+
+    return X.map_blocks(wait, dtype=X.dtype, meta=X._meta)
+
+
+def pids(client):
+    """The workers' processes."""
+    return dict(sorted(client.run(os.getpid).items()))
+
+
+def kill_later(victims, generator, longest):
+    """Kill these workers, each at a random moment."""
+
+    def kill():
+        for pid in victims:
+            time.sleep(generator.uniform(0, longest))
+            os.kill(pid, signal.SIGKILL)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    return thread
+
+
+def test_dense_and_sparse(client):
+    assert_same(model().fit(DENSE), model().fit(da.from_array(DENSE, chunks=(70, -1))))
+    assert_same(model().fit(COUNTS), model().fit(sparse_blocks(COUNTS, 70)))
+
+
+def test_threads_and_workers_agree_to_the_last_bit(client, monkeypatch):
+    X, parameters = da.from_array(DENSE, chunks=(13, -1)), {"scale": True, "n_components": 3}
+    with_workers = model(**parameters).fit(X)
+    monkeypatch.setattr(blocks, "current_executor", executors.ThreadExecutor)
+    assert_same(model(**parameters).fit(X), with_workers, tolerance=0)
+
+
+def test_streamed(client, streamed):
+    assert_same(model(scale=True).fit(DENSE), model(scale=True).fit(da.from_array(DENSE, chunks=(70, -1))))
+
+
+def test_more_columns_than_rows(client):
+    X = np.ascontiguousarray(DENSE.T)
+    assert_same(model().fit(X), model().fit(da.from_array(X, chunks=(25, -1))))
+
+
+def test_data_in_the_memory_of_workers(client):
+    X = da.from_array(DENSE, chunks=(70, -1)).persist()
+    assert_same(model().fit(DENSE), model().fit(X))
+    assert_same(model().fit(2 * DENSE), model().fit(2 * X))
+
+
+def test_scores(client):
+    fitted = model().fit(DENSE)
+    X = da.from_array(DENSE, chunks=(70, -1))
+    np.testing.assert_allclose(fitted.transform(X), fitted.transform(DENSE), atol=1e-10)
+    assert fitted.score(X) == pytest.approx(fitted.score(DENSE), rel=1e-10)
+
+
+@pytest.mark.parametrize("run", [0, 1, *(pytest.param(run, marks=pytest.mark.nightly) for run in range(2, 10))])
+def test_a_worker_is_killed(cluster_to_kill, monkeypatch, run):
+    """At a random moment; blocks are held in memory in half of the runs and streamed in the others."""
+    monkeypatch.setattr(blocks, "_HELD_SHARE", 0.0 if run % 2 else 0.4)
+    generator = np.random.default_rng(run)
+    victim = int(generator.choice(list(pids(cluster_to_kill).values())))
+    thread = kill_later([victim], generator, longest=1.2)
+    fitted = model().fit(slow(da.from_array(DENSE, chunks=(70, -1))))
+    thread.join()
+    assert_same(model().fit(DENSE), fitted)
+    assert_same(model().fit(da.from_array(DENSE, chunks=(70, -1))), fitted, tolerance=0)
+
+
+def test_every_worker_is_killed(cluster_to_kill, streamed):
+    before = pids(cluster_to_kill)
+    thread = kill_later(list(before.values()), np.random.default_rng(0), longest=1.0)
+    fitted = model().fit(slow(da.from_array(DENSE, chunks=(40, -1))))
+    thread.join()
+    assert_same(model().fit(DENSE), fitted)
+    cluster_to_kill.wait_for_workers(2, timeout=60)
+    assert not set(before.values()) & set(pids(cluster_to_kill).values())
+
+
+def test_a_block_that_fails_sometimes(client, streamed, tmp_path):
+    """An unreliable disk: every block fails the first time it is loaded."""
+
+    def fail_first_time(block, block_info=None):
+        mark = tmp_path / str(block_info[0]["chunk-location"][0])
+        if not mark.exists():
+            mark.touch()
+            raise OSError("not now")
+        return block
+
+    X = da.from_array(DENSE, chunks=(70, -1)).map_blocks(fail_first_time, dtype=float, meta=np.empty((0, 0)))
+    assert_same(model().fit(DENSE), model().fit(X))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.4])
+def test_a_block_that_always_fails(client, monkeypatch, share):
+    monkeypatch.setattr(blocks, "_HELD_SHARE", share)
+
+    def fail(block, block_info=None):
+        if block_info[0]["chunk-location"][0] == 2:
+            raise OSError("the disk is on fire")
+        return block
+
+    X = da.from_array(DENSE, chunks=(70, -1)).map_blocks(fail, dtype=float, meta=np.empty((0, 0)))
+    with pytest.raises(BlockError, match=r"^block 2 \(rows 140 to 209\): OSError: the disk is on fire$"):
+        model().fit(X)
+
+
+def test_a_block_that_kills_its_worker(cluster_to_kill, streamed):
+    def die(block, block_info=None):
+        if block_info[0]["chunk-location"][0] == 2:
+            os._exit(1)
+        return block
+
+    X = da.from_array(DENSE, chunks=(70, -1)).map_blocks(die, dtype=float, meta=np.empty((0, 0)))
+    with pytest.raises(BlockError, match=r"block 2 \(rows 140 to 209\): every worker that took it died"):
+        model().fit(X)
+
+
+def test_nan_in_one_block(client):
+    X = DENSE.copy()
+    X[150, 7] = np.nan
+    with pytest.raises(ValueError, match=r"NaN: row 150, column 7, in block 2 \(rows 140 to 209\)"):
+        model().fit(da.from_array(X, chunks=(70, -1)))
+
+
+def test_another_version_on_the_workers(client, monkeypatch):
+    monkeypatch.setattr(executors, "version_here", lambda name: "0.1" if name == "numpy" else executors.version(name))
+    with pytest.raises(ClusterError, match=r"numpy is 0.1 here but worker tcp://\S+ has .*same environment"):
+        model().fit(da.from_array(DENSE, chunks=(70, -1)))
+
+
+def test_nothing_on_the_workers(client, monkeypatch):
+    monkeypatch.setattr(executors, "_COMPARED", ("netbic-that-nobody-has",))
+    monkeypatch.setattr(executors, "version_here", lambda name: "1.0")
+    with pytest.raises(ClusterError, match="does not have it"):
+        model().fit(da.from_array(DENSE, chunks=(70, -1)))
+
+
+def test_the_cluster_is_lost_and_another_one_resumes():
+    """The modules found before remain, and a new cluster finds the others with identical results."""
+    X = da.from_array(DENSE, chunks=(70, -1))
+    whole = list(model(n_components=3).iter_fit(X))
+    with LocalCluster(**CLUSTER) as cluster, Client(cluster):
+        search = model(n_components=3).iter_fit(X)
+        found = [next(search)]
+        cluster.close()
+        with pytest.raises(ClusterError, match=r"cluster .* (went away|is gone)"):
+            next(search)
+    with LocalCluster(**CLUSTER) as cluster, Client(cluster):
+        rest = list(model(n_components=3).iter_fit(X, known=found))
+    for one, other in zip(whole, found + rest, strict=True):
+        np.testing.assert_allclose(one.v.full(), other.v.full(), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("method", "use"),
+    [
+        ("run", executors.ClusterExecutor),
+        ("scheduler_info", lambda client: executors.ClusterExecutor(client).memory),
+        ("nthreads", lambda client: executors.ClusterExecutor(client).n_threads),
+        ("compute", lambda client: executors.ClusterExecutor(client).hold([])),
+        ("map", lambda client: executors.ClusterExecutor(client).broadcast(1)),
+    ],
+)
+@pytest.mark.parametrize("problem", [CommClosedError("closed"), TimeoutError(), OSError("timed out")])
+def test_a_scheduler_that_does_not_answer(client, monkeypatch, method, use, problem):
+    def no_answer(*arguments, **options):
+        raise problem
+
+    monkeypatch.setattr(client, method, no_answer)
+    with pytest.raises(ClusterError, match=r"the Dask cluster tcp://\S+ went away, .*: start it again"):
+        use(client)
+
+
+def test_results_of_a_scheduler_that_was_lost(client, monkeypatch):
+    def no_answer(*arguments, **options):
+        raise CommClosedError("closed")
+
+    monkeypatch.setattr(client, "get", no_answer)
+    with pytest.raises(ClusterError, match="went away"):
+        executors.ClusterExecutor(client).compute({"a": 1}, ["a"])
+
+
+def test_a_cluster_without_workers(monkeypatch):
+    monkeypatch.setattr(executors, "NO_WORKER_TIMEOUT", 0.5)
+    monkeypatch.setattr(executors, "_POLLING", 0.1)
+    X = da.from_array(DENSE, chunks=(70, -1))
+    alone = LocalCluster(**(CLUSTER | {"n_workers": 0}))
+    with alone, Client(alone), pytest.raises(ClusterError, match="no worker"):
+        model().fit(X)
+
+
+def test_workers_with_little_memory(tmp_path):
+    """A matrix of 400 MB, workers with 660 MB together, of which programs use more than half."""
+    path = tmp_path / "X.zarr"
+    store = zarr.create_array(path, shape=(20_000, 5_000), chunks=(1_000, 5_000), dtype="float32", compressors=None)
+    noise = np.random.default_rng(0).standard_normal((1_000, 5_000), dtype=np.float32)
+    for number in range(20):
+        block = np.roll(noise, 7 * number, axis=1)
+        if number == 3:
+            block[:100, :50] += 3
+        store[1_000 * number : 1_000 * (number + 1)] = block
+    with LocalCluster(**CLUSTER, memory_limit="330MB") as cluster, Client(cluster) as client:
+        before = pids(client)
+        fitted = model(n_components=1, n_rows=100, n_columns=50).fit(da.from_zarr(path))
+        assert pids(client) == before
+    assert fitted.rows_[0].nonzero()[0].tolist() == list(range(3000, 3100))
+    assert fitted.columns_[0].nonzero()[0].tolist() == list(range(50))
+
+
+def test_a_block_that_workers_cannot_make(client, streamed, monkeypatch, tmp_path):
+    """It needs a Python module that exists only on this machine."""
+    (tmp_path / "only_here.py").write_text("def same(block):\n    return block\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    only_here = importlib.import_module("only_here")
+    X = da.from_array(DENSE, chunks=(70, -1)).map_blocks(only_here.same, dtype=float, meta=np.empty((0, 0)))
+    with pytest.raises(BlockError, match=r"block \d \(rows \d+ to \d+\): ModuleNotFoundError: .*only_here"):
+        model().fit(X)
+
+
+def tasks_left(client):
+    """Tasks that the scheduler still has after it had time to release them."""
+    for _ in range(50):
+        gc.collect()
+        left = client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks))
+        if not left:
+            break
+        time.sleep(0.1)
+    return left
+
+
+def fail_at(number):
+    def fail(block, block_info=None):
+        if block_info[0]["chunk-location"][0] == number:
+            raise OSError("the disk is on fire")
+        return block
+
+    return fail
+
+
+def test_nothing_stays_on_the_workers(cluster_to_kill):
+    X = da.from_array(DENSE, chunks=(70, -1))
+    model().fit(X)
+    assert tasks_left(cluster_to_kill) == 0
+    for _ in range(2):
+        with pytest.raises(BlockError):
+            model().fit(X.map_blocks(fail_at(3), dtype=float, meta=np.empty((0, 0))))
+        assert tasks_left(cluster_to_kill) == 0
+
+
+def test_interrupted_work_is_cancelled(cluster_to_kill, streamed):
+    ended = threading.Event()
+
+    def interrupt():  # again if need be: an interrupt that hits a finaliser is lost
+        while not ended.wait(1.0):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            model().fit(slow(da.from_array(DENSE, chunks=(10, -1)), seconds=0.1))
+    finally:
+        ended.set()
+    thread.join()
+    assert tasks_left(cluster_to_kill) == 0
+
+
+def test_a_fit_within_a_task(client):
+    """A worker that waits for itself would never finish."""
+    fitted = client.submit(lambda: model().fit(da.from_array(DENSE, chunks=(70, -1)))).result(timeout=60)
+    assert_same(model().fit(DENSE), fitted)
+
+
+def test_data_on_another_cluster(client):
+    with LocalCluster(**CLUSTER) as other, Client(other, set_as_default=False) as other_client:
+        X = other_client.persist(da.from_array(DENSE, chunks=(70, -1)))
+        assert_same(model().fit(DENSE), model().fit(X))
+
+
+def test_blocks_that_cannot_be_sent(client):
+    lock = threading.Lock()
+    X = da.from_array(DENSE, chunks=(70, -1)).map_blocks(lambda block: block if lock else 0, dtype=float)
+    with pytest.raises(BlockError, match=r"block 0 .* cannot be sent to a worker .*lock.*pickled"):
+        model().fit(X)
+
+
+def test_data_that_every_block_would_carry(client, monkeypatch, tmp_path):
+    np.save(tmp_path / "X.npy", DENSE)
+    X = da.from_array(np.load(tmp_path / "X.npy", mmap_mode="r"), chunks=(70, -1))
+    assert_same(model().fit(DENSE), model().fit(X))
+    monkeypatch.setattr(blocks, "_CARRIED_BYTES", 1_000_000)
+    with pytest.raises(ValueError, match=r"every block of X needs a whole memmap of 0 MB.*open_expression"):
+        model().fit(X)
+
+
+def test_an_asynchronous_client(client, monkeypatch):
+    monkeypatch.setattr(type(client), "asynchronous", True)
+    with pytest.raises(ClusterError, match="asynchronous"):
+        model().fit(da.from_array(DENSE, chunks=(70, -1)))
+
+
+def test_memory_of_workers_without_a_limit(client):
+    with LocalCluster(**CLUSTER, memory_limit=0) as other, Client(other) as other_client:
+        assert executors.ClusterExecutor(other_client).memory <= 1.5 * executors.free_memory()

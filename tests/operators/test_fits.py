@@ -1,0 +1,299 @@
+"""A Dask array gives the same modules as the matrix in memory."""
+
+import functools
+import tracemalloc
+
+import dask.array as da
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import netbic
+from netbic.operators import ChunkedOperator, RowBlocks, blocks, executors
+from support.block_problems import COUNTS, DENSE, GRAPH, assert_same, model, sparse_blocks
+
+PARAMETERS = {
+    "usual": {},
+    "scaled": {"scale": True},
+    "centred both ways": {"center": "both"},
+    "rows centred": {"center": "rows"},
+    "grand mean": {"center": "grand"},
+    "as it is": {"center": None},
+    "graph": {"column_graph": GRAPH, "column_smoothness": 0.3},
+    "restarts": {"n_init": 3, "random_state": 0},
+    "projected": {"deflation": "projection"},
+    "schur": {"deflation": "schur"},
+    "the paper's": {"solver": "aisp", "column_graph": GRAPH},
+    "all rows": {"n_rows": None},
+    "all columns": {"n_columns": None},
+    "everything": {"n_rows": None, "n_columns": None},
+    "soft": {"n_rows": None, "row_penalty": netbic.L1Ball(3.0)},
+    "non-negative": {"n_columns": None, "column_penalty": netbic.L0(20, nonnegative=True)},
+    "annealed": {"annealing": 3},
+}
+all_parameters = pytest.mark.parametrize("parameters", PARAMETERS.values(), ids=PARAMETERS)
+
+
+@all_parameters
+def test_dense_blocks(parameters):
+    assert_same(model(**parameters).fit(DENSE), model(**parameters).fit(da.from_array(DENSE, chunks=(70, -1))))
+
+
+@all_parameters
+def test_sparse_blocks(parameters):
+    assert_same(model(**parameters).fit(sp.csr_array(COUNTS)), model(**parameters).fit(sparse_blocks(COUNTS, 70)))
+
+
+@all_parameters
+def test_more_columns_than_rows(parameters):
+    parameters = {name: parameters[name] for name in parameters.keys() - {"column_graph", "column_smoothness"}}
+    X = np.ascontiguousarray(DENSE.T)
+    assert_same(model(**parameters).fit(X), model(**parameters).fit(da.from_array(X, chunks=(25, -1))))
+
+
+@pytest.fixture
+def by_passes(monkeypatch):
+    """Starts are computed as for a matrix with two long sides: by passes over X, not exactly."""
+    monkeypatch.setattr("netbic.solver.starts._GRAM_SIZE", 10)
+    monkeypatch.setattr("netbic.solver.starts._EXACT_WORK", 0)
+
+
+@all_parameters
+def test_starts_by_passes(parameters, by_passes):
+    """Rows and columns are packed together before a module is searched for."""
+    assert_same(model(**parameters).fit(DENSE), model(**parameters).fit(da.from_array(DENSE, chunks=(70, -1))))
+    assert_same(model(**parameters).fit(sp.csr_array(COUNTS)), model(**parameters).fit(sparse_blocks(COUNTS, 70)))
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.integers(1, 299), max_size=12, unique=True))
+def test_any_heights(cuts):
+    bounds = [0, *sorted(cuts), 300]
+    chunks = tuple(np.diff(bounds).tolist())
+    assert_same(model().fit(DENSE), model().fit(da.from_array(DENSE, chunks=(chunks, -1))))
+
+
+def test_a_penalty_that_chooses_its_size():
+    parameters = {"n_components": 1, "n_columns": None, "column_penalty": netbic.AdaptiveSupport(clip=None)}
+    one, other = model(**parameters).fit(DENSE), model(**parameters).fit(da.from_array(DENSE, chunks=(70, -1)))
+    assert_same(one, other)
+    np.testing.assert_allclose(one.posteriors_["columns"], other.posteriors_["columns"], atol=1e-10)
+
+
+def test_offsets_far_beyond_the_spread():
+    X = DENSE + 1e9
+    assert_same(model().fit(X), model().fit(da.from_array(X, chunks=(70, -1))), tolerance=1e-6)
+
+
+def test_single_precision():
+    X = DENSE.astype(np.float32)
+    one, other = model().fit(X), model().fit(da.from_array(X, chunks=(70, -1)))
+    assert_same(one, other, tolerance=1e-5)
+    assert other.components_.dtype == np.float32
+
+
+@pytest.mark.parametrize("kind", [sp.csr_matrix, sp.csc_array, sp.coo_array])
+def test_other_sparse_kinds(kind):
+    assert_same(model().fit(COUNTS), model().fit(sparse_blocks(COUNTS, 70, kind)))
+
+
+def test_integers_and_mixed_blocks():
+    X = COUNTS.astype(np.int32)
+    assert_same(model().fit(X), model().fit(da.from_array(X, chunks=(70, -1))))
+    mixed = da.concatenate([da.from_array(COUNTS[:100], chunks=50), sparse_blocks(COUNTS[100:], 60)])
+    assert_same(model().fit(COUNTS), model().fit(mixed.rechunk({1: -1})))
+
+
+@pytest.fixture
+def streamed(monkeypatch):
+    """Nothing fits into memory."""
+    monkeypatch.setattr(blocks, "_HELD_SHARE", 0.0)
+
+
+def test_blocks_in_memory_and_streamed_blocks_give_identical_results(monkeypatch):
+    X = da.from_array(DENSE, chunks=(70, -1))
+    held = model().fit(X)
+    monkeypatch.setattr(blocks, "_HELD_SHARE", 0.0)
+    assert_same(held, model().fit(X), tolerance=0)
+
+
+def test_little_memory_does_not_change_the_results(monkeypatch):
+    X = da.from_array(DENSE, chunks=(70, -1))
+    packed = model().fit(X)
+    monkeypatch.setattr(executors, "_CACHE_SHARE", 0.0)
+    unpacked = model().fit(X)
+    assert_same(packed, unpacked, tolerance=0)
+    assert unpacked.passes_ > packed.passes_
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 15, 16, 17, 19, 64, 65, 70])
+def test_the_tree_reduction_has_the_order_of_a_cluster(count):
+    """Groups of four, then groups of these, level by level."""
+    parts = [str(number) for number in range(count)]
+
+    def combine(one, other):
+        return f"({one}+{other})"
+
+    level = parts
+    while len(level) > 1:
+        level = [functools.reduce(combine, level[at : at + 4]) for at in range(0, len(level), 4)]
+    assert executors.tree_reduce(iter(parts), combine) == level[0]
+
+
+def counted(X, loads):
+    """The array; loading a block is recorded."""
+
+    def mark(block):
+        loads.append(len(block))
+        return block
+
+    return X.map_blocks(mark, dtype=X.dtype, meta=np.empty((0, 0)))
+
+
+def test_passes_are_counted(streamed):
+    loads = []
+    fitted = model().fit(counted(da.from_array(DENSE, chunks=(60, -1)), loads))
+    assert len(loads) == pytest.approx(5 * fitted.passes_)
+    assert 5 < fitted.passes_ < 60
+
+
+def test_a_clear_module_takes_one_pass_after_its_start(streamed, by_passes, monkeypatch):
+    """One for the summary, those of the start, and one that packs the rows and the columns together."""
+    X = np.random.default_rng(0).standard_normal((400, 300))
+    X[:30, :20] += 3.0
+    starts, normal = [], ChunkedOperator.normal
+    monkeypatch.setattr(ChunkedOperator, "normal", lambda self, *given: starts.append(1) or normal(self, *given))
+    fitted = netbic.SparseGraphSVD(1, n_rows=30, n_columns=20).fit(da.from_array(X, chunks=(80, -1)))
+    assert fitted.rows_[0, :30].all()
+    assert fitted.passes_ == 1 + len(starts) + 1
+
+
+def test_kept_blocks_are_loaded_once():
+    loads = []
+    model().fit(counted(da.from_array(DENSE, chunks=(60, -1)), loads))
+    assert len(loads) == 5
+
+
+def test_blocks_without_active_rows_are_not_loaded(streamed):
+    loads = []
+    operator = ChunkedOperator(RowBlocks(counted(da.from_array(DENSE, chunks=(50, -1)), loads)))
+    rows = np.array([3, 7, 210])
+    operator.rmatvec(rows, np.ones(3))
+    assert len(loads) == 2
+    operator.rmatvec(rows, np.arange(3.0))  # packed already
+    operator.rmatvec(rows[:2], np.ones(2))
+    assert len(loads) == 2
+    operator.rmatvec(np.array([3, 8, 210]), np.ones(3))
+    assert len(loads) == 3
+    operator.matvec(np.array([1, 5]), np.ones(2))
+    operator.matvec(np.array([5]), np.ones(1))
+    assert len(loads) == 9
+
+
+def test_results_do_not_depend_on_earlier_products():
+    X = da.from_array(DENSE, chunks=(70, -1))
+    used, generator = ChunkedOperator(RowBlocks(X)), np.random.default_rng(1)
+    for _ in range(40):
+        columns, rows = (np.sort(generator.choice(size, 8, replace=False)) for size in (120, 300))
+        some = np.sort(generator.choice(columns, 5, replace=False)), np.sort(generator.choice(rows, 5, replace=False))
+        for one, other in ((columns, rows), some):
+            values, fresh = generator.standard_normal(one.size), ChunkedOperator(RowBlocks(X))
+            np.testing.assert_array_equal(used.matvec(one, values), fresh.matvec(one, values))
+            np.testing.assert_array_equal(used.rmatvec(other, values), fresh.rmatvec(other, values))
+
+
+def test_resuming_from_known_modules_gives_identical_results():
+    X, parameters = da.from_array(DENSE, chunks=(70, -1)), {"n_components": 4}
+    whole = list(model(**parameters).iter_fit(X))
+    resumed = model(**parameters)
+    rest = list(resumed.iter_fit(X, known=whole[:2]))
+    assert len(rest) == 2
+    for one, other in zip(whole[2:], rest, strict=True):
+        np.testing.assert_array_equal(one.v.full(), other.v.full())
+        np.testing.assert_array_equal(one.u.full(), other.u.full())
+
+
+@pytest.mark.parametrize("center", ["columns", "both"])
+def test_scores(center):
+    fitted, X = model(center=center, scale=True).fit(DENSE), da.from_array(DENSE, chunks=(70, -1))
+    np.testing.assert_allclose(fitted.transform(X), fitted.transform(DENSE), atol=1e-10)
+    assert fitted.score(X) == pytest.approx(fitted.score(DENSE), rel=1e-10)
+    np.testing.assert_allclose(fitted.transform(sparse_blocks(COUNTS, 70)), fitted.transform(COUNTS), atol=1e-10)
+
+
+def test_a_sparse_matrix_stays_sparse():
+    """As a dense array it would take 8 GB."""
+
+    def block(number):
+        rng = np.random.default_rng(number)
+        found = sp.random_array((5_000, 20_000), density=2e-4, rng=rng, format="csr")
+        corner = sp.csr_array((np.ones(900), (np.repeat(np.arange(30), 30), np.tile(np.arange(30), 30))), found.shape)
+        return found + corner if number == 3 else found
+
+    X = da.map_blocks(
+        lambda block_info=None: block(block_info[None]["chunk-location"][0]),
+        chunks=((5_000,) * 10, (20_000,)),
+        meta=sp.csr_array((0, 0)),
+        dtype=float,
+    )
+    tracemalloc.start()
+    fitted = model(n_components=1, n_rows=30, n_columns=30).fit(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert fitted.rows_[0].nonzero()[0].tolist() == list(range(15_000, 15_030))
+    assert peak < 3e8
+
+
+def test_entries_of_a_module():
+    fitted, X = model().fit(DENSE), da.from_array(DENSE, chunks=(70, -1))
+    np.testing.assert_array_equal(fitted.get_submatrix(1, X), fitted.get_submatrix(1, DENSE))
+
+
+def test_passes_are_printed(capsys):
+    model(verbose=1).fit(da.from_array(DENSE, chunks=(70, -1)))
+    assert "passes so far" in capsys.readouterr().out
+    assert model().fit(DENSE).passes_ is None
+
+
+@pytest.mark.parametrize("parameters", [{}, {"center": "both"}, {"scale": True}])
+def test_dense_and_sparse_blocks_side_by_side(parameters):
+    X = np.ascontiguousarray(COUNTS.T)
+    mixed = da.concatenate([da.from_array(X[:50], chunks=(25, -1)), sparse_blocks(X[50:], 40)])
+    assert_same(model(**parameters).fit(X), model(**parameters).fit(mixed))
+
+
+@pytest.mark.parametrize("height", [20, 100])
+def test_starts_equal_those_in_memory_for_any_number_of_blocks(height):
+    """Too large for exact starts, with a signal so weak that another start finds other modules."""
+    study = netbic.simulate.cohort(600, 1000, n_modules=4, strength=0.5, random_state=0)
+    X, parameters = study.expression.to_numpy(), {"n_components": 3, "n_rows": 60, "n_columns": 50}
+    assert_same(model(**parameters).fit(X), model(**parameters).fit(da.from_array(X, chunks=(height, -1))))
+    tall = np.ascontiguousarray(X.T)
+    assert_same(model(**parameters).fit(tall), model(**parameters).fit(da.from_array(tall, chunks=(height, -1))))
+
+
+def test_data_that_all_blocks_need_are_computed_once(streamed):
+    loads = []
+    X = counted(da.from_array(DENSE, chunks=(60, -1)), loads)
+    fitted = model().fit(X - X.mean(axis=0))
+    assert len(loads) == pytest.approx(5 * (fitted.passes_ + 1))
+    assert_same(model().fit(DENSE), fitted)
+
+
+def test_parameters_are_checked_before_anything_is_loaded():
+    loads = []
+    X = counted(da.from_array(DENSE, chunks=(60, -1)), loads)
+    with pytest.raises(ValueError, match="n_rows=1000"):
+        model(n_rows=1000).fit(X)
+    with pytest.raises(ValueError, match="100 features"):
+        model().fit(DENSE).transform(X[:, :100])
+    assert not loads
+
+
+@pytest.mark.parametrize("missing", ["ignore", "impute"])
+def test_scores_of_complete_blocks(missing):
+    fitted, X = model(missing=missing).fit(DENSE), da.from_array(DENSE, chunks=(70, -1))
+    np.testing.assert_allclose(fitted.transform(X), fitted.transform(DENSE), atol=1e-10)
+    assert fitted.score(X) == pytest.approx(fitted.score(DENSE), rel=1e-10)
