@@ -17,9 +17,8 @@ from netbic.enrichment import coexpression, edges, gene_sets
 from netbic.errors import InputError
 from netbic.estimators import SparseGraphSVD
 from netbic.graph import Graph
+from netbic.io import GeneSets, Study, open_study, read_gene_sets
 from netbic.methods import method
-from netbic.io import GeneSets, read_gene_sets
-from netbic.io import Study, open_study
 from reproduction.published import LEVELS
 from reproduction.steps import Steps
 

@@ -77,21 +77,6 @@ def test_earlier_columns_of_choices_hold_the_same_values():
     pd.testing.assert_frame_equal(netbic.io.from_frames(tables._replace(choices=old)).choices_, model.choices_)
 
 
-@pytest.mark.parametrize(
-    ("module", "earlier", "today"),
-    [
-        (netbic.penalties, "reach_of_noise", "expected_noise_norm"),
-        (netbic.solver, "remarks", "diagnostics"),
-        (netbic.estimators, "Prepared", "SearchInput"),
-    ],
-)
-def test_earlier_names_warn(module, earlier, today):
-    name = module.__name__
-    with pytest.warns(FutureWarning, match=f"{name}.{earlier} is called {name}.{today} now"):
-        assert getattr(module, earlier) is getattr(module, today)
-    assert callable(getattr(module, today))
-
-
 def test_passes_are_those_of_the_last_fit():
     model = SparseGraphSVD(1, n_rows=50, n_columns=50).fit(da.from_array(toy.X, chunks=(50, 100)))
     assert model.passes_ > 0

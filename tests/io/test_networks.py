@@ -204,17 +204,6 @@ def test_columns_that_are_not_used_are_named(tmp_path):
     assert repr(study.expression) == "Expression(3 samples x 3 genes, dense float64)"
 
 
-def test_earlier_names_work_with_a_warning(tmp_path):
-    with pytest.warns(FutureWarning, match="netbic.io.NetworkSummary"):
-        assert netbic.io.NetworkAccount is netbic.io.NetworkSummary
-    with pytest.warns(FutureWarning, match="netbic.io.PreparedExpression"):
-        assert netbic.io.Prepared is netbic.io.PreparedExpression
-    (tmp_path / "net.tsv").write_text("a\tb\nb\tc\n")
-    network = read_network(tmp_path / "net.tsv")
-    with pytest.warns(FutureWarning, match="summary"):
-        assert network.account is network.summary
-
-
 SIGNED_TEXTS = {
     "column": ("net.tsv", "source\ttarget\tsign\n" + lines(A, B, ["+", "-", "1", "-1"]), "column sign"),
     "effect": ("net.csv", "source,target,effect\n" + lines(A, B, ["up", "down"] * 2, separator=","), "column effect"),

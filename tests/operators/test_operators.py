@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import netbic.operators
 from netbic.operators import ChunkedOperator, DataOperator, DenseOperator, RowBlocks, Scaler, SparseOperator
 from netbic.operators.dense import _BLOCK_ENTRIES
 from support.operator_entries import entries_of
@@ -251,9 +250,3 @@ def test_quantities_that_are_not_products(make, center):
     supports = [np.array([2, 5, 11]), np.arange(20)]
     products = operator.products([(support, vector[support]) for support in supports])
     np.testing.assert_allclose(products, [X[:, one] @ vector[one] for one in supports], atol=1e-12)
-
-
-@pytest.mark.parametrize(("earlier", "name"), [("Preparation", "Scaler"), ("Look", "RowReduction")])
-def test_earlier_names_warn(earlier, name):
-    with pytest.warns(FutureWarning, match=rf"netbic\.operators\.{earlier} is called netbic\.operators\.{name} now"):
-        assert getattr(netbic.operators, earlier) is getattr(netbic.operators, name)

@@ -1,6 +1,5 @@
 """The estimators, and the access of other packages to a fitted model."""
 
-from netbic.deprecation import earlier_names
 from netbic.estimators.cca import SparseGraphCCA
 from netbic.estimators.covariate_table import as_table
 from netbic.estimators.covariates import (
@@ -110,5 +109,3 @@ __all__ = [
     "validated_y",
     "without_studies",
 ]
-
-__getattr__ = earlier_names("netbic.estimators", {"Prepared": "netbic.estimators.SearchInput"})

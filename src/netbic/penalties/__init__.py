@@ -1,6 +1,5 @@
 """Sparsity penalties: which entries of a vector are kept, and how large they are."""
 
-from netbic.deprecation import earlier_names
 from netbic.penalties.adaptive import AdaptiveSupport
 from netbic.penalties.base import DataDriven, GroupShare, Kept, Penalty
 from netbic.penalties.choice import DIAGNOSTICS as DIAGNOSTICS
@@ -34,8 +33,6 @@ __all__ = [
     "largest",
     "score_groups",
 ]
-
-__getattr__ = earlier_names("netbic.penalties", {"reach_of_noise": "netbic.penalties.expected_noise_norm"})
 
 
 def __dir__() -> list[str]:

@@ -1,6 +1,5 @@
 """Model selection: sizes, smoothness and number of modules, stability, and whether the graph helps."""
 
-from netbic.deprecation import earlier_names
 from netbic.estimators import StableModules, as_one_study
 from netbic.selection.auto import AutoSVD, Chosen, choose_settings
 from netbic.selection.auto import StageProgress as StageProgress
@@ -62,8 +61,6 @@ __all__ = [
     "tune",
     "verdicts",
 ]
-
-__getattr__ = earlier_names("netbic.selection", {"BegunOtherwise": "netbic.storage.CheckpointMismatch"})
 
 
 def __dir__() -> list[str]:

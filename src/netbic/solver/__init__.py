@@ -1,6 +1,5 @@
 """The solver: half steps (the paper's algorithm), solves, starts, and the search for one module after another."""
 
-from netbic.deprecation import earlier_names
 from netbic.solver.bounds import objective_bound as objective_bound
 from netbic.solver.bounds import relative_gap as relative_gap
 from netbic.solver.diagnostics import LARGE_GRAPH_SHARE as LARGE_GRAPH_SHARE
@@ -47,5 +46,3 @@ __all__ = [
     "rounds",
     "solve",
 ]
-
-__getattr__ = earlier_names("netbic.solver", {"remarks": "netbic.solver.diagnostics"})
