@@ -269,8 +269,8 @@ Other scripts in `benchmarks/` measure what is found: `adaptive_support.py` and 
 (tumours and real networks), `cross_study.py` (whether modules found with a network explain another study better),
 `out_of_core.py`, `cost_model.py` and `sparse_blocks.py` (data larger than memory), `associations.py` and
 `replication.py` (sample labels, other studies), `pairs.py` (two tables), `studies.py` (several studies in one fit),
-`groups.py` (gene sets and edges as units), `signed_graphs.py` (edges that inhibit), `optimality.py` (bounds of the
-objective), `report_size.py` (size and speed of the report). Each describes itself in its first lines.
+`groups.py` (gene sets and edges as units), `signed_graphs.py` (edges that inhibit),
+`report_size.py` (size and speed of the report). Each describes itself in its first lines.
 """
 
 

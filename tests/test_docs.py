@@ -118,15 +118,6 @@ def test_the_stability_example_runs(capsys):
     assert scope["stable"].n_components_ == 2
 
 
-def test_the_optimality_page_shows_what_its_examples_print(capsys):
-    page, scope = (ROOT / "docs/optimality.md").read_text(), {}
-    examples = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", page, re.DOTALL)
-    assert len(examples) == 2
-    for code, output in examples:
-        exec(code, scope)
-        assert capsys.readouterr().out == output
-
-
 def test_the_smoothing_example_runs():
     code = re.search(r"```python\n(.*?)```", (ROOT / "docs/when-a-network-helps.md").read_text(), re.DOTALL).group(1)
     scope = {}

@@ -52,7 +52,6 @@ ARRAYS = {
     "beyond a unit vector": ("components", put(7.0), "components contains 7.0"),
     "a negative singular value": ("singular_values", put(-1.0), "singular_values contains -1"),
     "a share above one": ("graph_share", put(1.5), "graph_share contains 1.5"),
-    "a negative gap": ("optimality_gap", put(-0.1), "optimality_gap contains -0.1"),
     "negative rounds": ("rounds", put(-5), "rounds contains -5"),
     "rounds without objectives": ("rounds", put(10**6), "objectives has shape"),
     "converged as numbers": ("converged", lambda a: a.astype(float), "converged has the type float64"),
@@ -86,12 +85,6 @@ def test_an_array_that_is_missing(models, tmp_path, name):
     rewritten(tmp_path, "arrays.npz", lambda arrays: {key: value for key, value in arrays.items() if key != name})
     with pytest.raises(InputError, match=f"lacks the array {name}"):
         netbic.load(tmp_path)
-
-
-def test_models_of_earlier_versions_have_no_gap(models, tmp_path):
-    netbic.save(models["plain"], tmp_path)
-    rewritten(tmp_path, "arrays.npz", lambda arrays: {k: v for k, v in arrays.items() if k != "optimality_gap"})
-    assert np.isnan(netbic.load(tmp_path).optimality_gap_).all()
 
 
 def test_unknown_arrays_are_not_read(models, tmp_path):

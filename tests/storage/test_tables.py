@@ -22,7 +22,6 @@ FITTED = [
     "columns_",
     "converged_",
     "graph_share_",
-    "optimality_gap_",
     "explained_variance_ratio_",
 ]
 

@@ -139,10 +139,6 @@ class SparseGraphSVD(Prediction, Searches, BiclusterMixin, BaseEstimator):  # ty
     graph_share_ : ndarray of shape (n_components_,)
         Share of the graph in the scores of the kept entries (the larger one of both axes). Above 0.3 a warning
         is issued, unless the weight of the graph is bounded (`smoothness_scale="module"` and a smoothness below 1).
-    optimality_gap_ : ndarray of shape (n_components_,)
-        The objective of a module is at least (1 - gap) times the largest possible one, in the matrix in which it was
-        found, by the largest singular value of that matrix. `selection.optimality` has closer bounds. NaN if there is
-        no objective (for penalties without one, sizes that were chosen, and imputed entries), or if it is not positive.
     explained_variance_ratio_ : ndarray of shape (n_components_,)
         Increase, by each module, of the share of variance explained by the features' vectors (adjusted for modules that
         are not orthogonal). If entries are missing, of the matrix with these entries filled; never of smoothed data.
@@ -227,7 +223,6 @@ class SparseGraphSVD(Prediction, Searches, BiclusterMixin, BaseEstimator):  # ty
     graph_share_: Floats
     diagnostics_: pd.DataFrame
     regressed_out_: Bools
-    optimality_gap_: Floats
     explained_variance_ratio_: Floats
     choices_: pd.DataFrame
     groups_: pd.DataFrame

@@ -48,7 +48,6 @@ def store_modules(
     model.n_iter_ = max([1, *map(len, model.objectives_)])
     model.converged_ = np.array([module.outcome == "converged" for module in modules], dtype=bool)
     model.graph_share_ = np.array([module.graph_share for module in modules])
-    model.optimality_gap_ = np.array([module.optimality_gap for module in modules])
     store_choices(model, [module.u.choice for module in modules], [module.v.choice for module in modules])
     if scores is None:
         products = operator.products([(module.v.support, module.v.values) for module in modules])

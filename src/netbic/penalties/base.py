@@ -93,21 +93,6 @@ class Penalty:
         """What the objective F subtracts for a unit vector with these non-zero magnitudes."""
         return 0.0
 
-    def smallest_value(self) -> float:
-        """Lower bound of `value` on the unit sphere, for upper bounds of F."""
-        return 0.0
-
-    def largest_product(self, magnitudes: Floats) -> float:
-        """Upper bound of c'x, c being magnitudes and x a unit vector that the penalty admits, for upper bounds of F."""
-        return float(np.linalg.norm(magnitudes))
-
-    def most_entries(self, size: int) -> int | None:
-        """Number of entries that a vector of this size may have, if that is all that the penalty restricts; else None.
-
-        By default None, which is always valid: upper bounds of F then do not use a number of entries.
-        """
-        return None
-
     def check(self, size: int, axis: str) -> None:
         """Raise ValueError if the penalty cannot be used on an axis ("row" or "column") of this size."""
 

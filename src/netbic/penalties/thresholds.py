@@ -30,10 +30,6 @@ class Dense(_OfScoresAlone):
         support = np.flatnonzero(magnitudes > 0)
         return Kept(support, magnitudes[support])
 
-    def most_entries(self, size: int) -> int | None:
-        """All of them."""
-        return size
-
 
 @dataclass(frozen=True, repr=False)
 class L0(_OfScoresAlone):
@@ -63,14 +59,6 @@ class L0(_OfScoresAlone):
         """Return k."""
         return self.k
 
-    def largest_product(self, magnitudes: Floats) -> float:
-        """The norm of the k largest."""
-        return float(np.linalg.norm(magnitudes[largest(magnitudes, self.k)]))
-
-    def most_entries(self, size: int) -> int | None:
-        """At most k."""
-        return min(self.k, size)
-
 
 @dataclass(frozen=True, repr=False)
 class L1(_OfScoresAlone):
@@ -88,10 +76,6 @@ class L1(_OfScoresAlone):
     def value(self, magnitudes: Floats) -> float:
         """Alpha times the L1 norm."""
         return self.alpha * float(magnitudes.sum())
-
-    def smallest_value(self) -> float:
-        """Alpha: the L1 norm of a unit vector is at least 1."""
-        return self.alpha
 
     def check(self, size: int, axis: str) -> None:
         """Alpha must be a finite number of at least 0."""
@@ -161,13 +145,6 @@ class L1Ball(_OfScoresAlone):
                 f"{self!r} but X has {size} {axis}s: the L1 bound must lie between 1 and "
                 f"sqrt({size}) = {np.sqrt(size):.4g}"
             )
-
-    def largest_product(self, magnitudes: Floats) -> float:
-        """The product with the threshold, which is the best vector."""
-        kept = self.threshold(magnitudes)
-        if not kept.support.size:
-            return 0.0
-        return float(magnitudes[kept.support] @ kept.values / np.linalg.norm(kept.values))
 
     def for_share(self, share: float) -> Self:
         """The bound shrinks with the square root of the share, as the L1 norm of unit vectors does."""

@@ -16,7 +16,6 @@ from netbic.selection.groups import SampleGroups, group_summary, sample_groups
 from netbic.selection.groups import selected_samples as selected_samples
 from netbic.selection.matching import partners as partners
 from netbic.selection.n_modules import ModuleCount, n_modules
-from netbic.selection.optimality import Optimality, optimality
 from netbic.selection.pair_stability import PairStability, pair_stability
 from netbic.selection.pair_tests import PairTests, pair_tests
 from netbic.selection.resampling import for_part as for_part
@@ -35,7 +34,6 @@ __all__ = [
     "GraphValue",
     "Judgement",
     "ModuleCount",
-    "Optimality",
     "PairStability",
     "PairTests",
     "SampleGroups",
@@ -51,7 +49,6 @@ __all__ = [
     "graph_value",
     "group_summary",
     "n_modules",
-    "optimality",
     "pair_stability",
     "pair_tests",
     "pcer_threshold",

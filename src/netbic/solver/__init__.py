@@ -1,19 +1,15 @@
 """The solver: half steps (the paper's algorithm), solves, starts, and the search for one module after another."""
 
-from netbic.solver.bounds import objective_bound as objective_bound
-from netbic.solver.bounds import relative_gap as relative_gap
 from netbic.solver.diagnostics import LARGE_GRAPH_SHARE as LARGE_GRAPH_SHARE
 from netbic.solver.diagnostics import LOW_RANK as LOW_RANK
 from netbic.solver.diagnostics import PAIR_WORDS as PAIR_WORDS
 from netbic.solver.diagnostics import diagnostics
-from netbic.solver.exact import BestSubmatrix, best_submatrix
 from netbic.solver.half_step import Side, rounds
 from netbic.solver.pairs import PAIR_DEFLATIONS, Pair, PairSearch
 from netbic.solver.residual import REPEATED, correlations
 from netbic.solver.restarts import ModuleProblem as ModuleProblem
 from netbic.solver.restarts import Settings
 from netbic.solver.search import DEFLATIONS, SOLVERS, Axis, Module, ModuleSearch
-from netbic.solver.search import Found as Found
 from netbic.solver.search import deflation_terms as deflation_terms
 from netbic.solver.solve import IncompatibleSolver, Solution, solve
 from netbic.solver.starts import Direction as Direction
@@ -28,7 +24,6 @@ __all__ = [
     "REPEATED",
     "SOLVERS",
     "Axis",
-    "BestSubmatrix",
     "IncompatibleSolver",
     "Module",
     "ModuleSearch",
@@ -40,7 +35,6 @@ __all__ = [
     "Starts",
     "State",
     "Vector",
-    "best_submatrix",
     "correlations",
     "diagnostics",
     "rounds",

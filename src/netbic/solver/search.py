@@ -12,7 +12,6 @@ from netbic.arrays import Floats
 from netbic.graph import GraphTerm
 from netbic.operators import Corrected
 from netbic.penalties import Dense, Penalty
-from netbic.solver.bounds import has_bound, relative_gap, spectral_bound
 from netbic.solver.fallback import solve_sizes, with_rejected
 from netbic.solver.free_locations import scores_of_all_rows, with_all_rows, with_groups
 from netbic.solver.half_step import Side
@@ -93,9 +92,6 @@ class Module:
         Share of the columns that are among as many columns with the largest abs(X'u).
     regressed_out : tuple of int
         Earlier modules whose scores were regressed out of X before this one was found (`deflation="on_repeat"`).
-    optimality_gap : float
-        F is at least (1 - gap) times the largest possible F in this residual, by `bounds.spectral_bound`; NaN if
-        there is no bound.
     """
 
     u: Vector
@@ -108,39 +104,11 @@ class Module:
     worst_rank: int = 0
     by_data_alone: float = 1.0
     regressed_out: tuple[int, ...] = ()
-    optimality_gap: float = np.nan
 
     @property
     def free_locations(self) -> bool:
         """Whether the rows are groups among the scores of all rows; then deflation subtracts the other rows too."""
         return self.u.choice is not None and bool(self.u.choice.free_locations)
-
-
-@dataclass(frozen=True)
-class Found:
-    """A module as the solution of a problem, and an upper bound of the singular values of its matrix."""
-
-    problem: ModuleProblem
-    state: State
-    largest_value: float
-
-    @property
-    def has_bound(self) -> bool:
-        """Whether F is defined and the same for all modules that were possible, so that there is a largest one.
-
-        It is not for penalties without an objective, sizes that a penalty has chosen, or imputed entries.
-        """
-        return has_bound(self.problem.rows, self.state.u, self.problem.operator) and has_bound(
-            self.problem.columns, self.state.v, self.problem.operator
-        )
-
-    @property
-    def spectral_gap(self) -> float:
-        """The relative gap by the spectral bound; NaN if there is no bound, or F is not positive."""
-        if not self.has_bound:
-            return np.nan
-        bound = spectral_bound(self.largest_value, self.problem.rows, self.problem.columns)
-        return relative_gap(self.state.objective, bound)
 
 
 class ModuleSearch:
@@ -149,8 +117,7 @@ class ModuleSearch:
     `known` modules, the first ones of an earlier search, are not searched for again. The others are bit-identical to
     those of that search. `starts` are those of the operator, if they have been computed already; they are modified.
 
-    `scores` are the products Xv of the modules so far. `found` is what the last module that was searched for is the
-    solution of, from which a closer bound of F can be computed.
+    `scores` are the products Xv of the modules so far.
     """
 
     def __init__(
@@ -165,7 +132,6 @@ class ModuleSearch:
     ) -> None:
         self.ended = ""
         self.scores: list[Floats] = []
-        self.found: Found | None = None
         self._known = known
         own = operator.for_one_start()
         if known:
@@ -250,8 +216,7 @@ class ModuleSearch:
         if solution.state.d <= self._noise:
             self.ended = "the best remaining module explains nothing (d <= 0)"
             return None
-        self.found = Found(problem, solution.state, leading.upper)
-        return replace(described(solution, problem.rows, problem.columns), optimality_gap=self.found.spectral_gap)
+        return described(solution, problem.rows, problem.columns)
 
     def _solved(self, problem: ModuleProblem, fixed: ModuleProblem, leading: Direction, number: int) -> Solved:
         """The best solution, and the problem with the sizes and weights of the graph that it was found with."""

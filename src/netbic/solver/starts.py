@@ -37,7 +37,6 @@ _GRAM_SUBSPACE, _PASS_SUBSPACE = (20, 8), (64, 24)  # size of the subspace at mo
 _BLOCK = 8  # directions that are multiplied in one pass over X for the first start
 _STEPS = (7, 2)  # passes over X for the first start, and at most for each later one
 _LATER_ERROR = 0.8  # residual of later starts, in units of that of the first one; larger values lose weak modules
-_PRODUCT_ERROR = 1e-9  # relative error of values computed by products alone
 _SVD_SIZE = 16  # up to this many rows or columns the matrix is made dense: too small for ARPACK
 
 Pair = tuple[Vector, Vector]
@@ -46,18 +45,15 @@ Product = Callable[[Array], tuple[Array, Array | None]]  # X'Xq and, if it is to
 
 
 class Direction(NamedTuple):
-    """A unit vector on one axis, its singular value, and an upper bound of all singular values (if it is known).
+    """A unit vector on one axis, and its singular value.
 
-    The bound is the value plus the norm of its residual and rounding errors: it relies on the iteration having
-    converged to the largest value, not to another one, which LAPACK guarantees for up to 300 rows or columns. `image`,
-    the product of the matrix with the vector, is known (in single precision) for matrices that prefetch: it tells which
-    lines of the other axis will be read.
+    `image`, the product of the matrix with the vector, is known (in single precision) for matrices that prefetch: it
+    tells which lines of the other axis will be read.
     """
 
     vector: Floats
     on_rows: bool
     value: float
-    upper: float = np.inf
     image: Floats | None = None
 
     def __neg__(self) -> Direction:
@@ -115,25 +111,16 @@ class Starts:
 
     def _compute(self, operator: Corrected) -> Direction | None:
         if not operator.tracks_gram:
-            return self._by_products(operator)
-        error = 0.0
+            return exact_direction(operator, self._on_rows)
         if self._gram is not None and self._exact and self._gram.shape[0] <= _LAPACK_SIZE:
             last = self._gram.shape[0] - 1
             values, vectors = eigh(self._gram, lower=False, subset_by_index=[last, last], check_finite=False)
             square, vector, image = float(values[0]), vectors[:, 0], None
         else:
             square, vector, image = self._subspace.leading(self._product(operator), *self._effort())
-            error = self._subspace.error
         if square <= self._floor:
-            return self._by_products(operator)
-        value, upper = (float(np.sqrt(each)) / self._scale for each in (square, square + error + self._floor))
-        return Direction(vector.astype(np.float64), self._on_rows, value, upper, image)
-
-    def _by_products(self, operator: Corrected) -> Direction | None:
-        """The exact direction; products are as accurate as the data."""
-        found = exact_direction(operator, self._on_rows)
-        accuracy = max(_PRODUCT_ERROR, 100 * operator.parts()[0].epsilon)
-        return None if found is None else found._replace(upper=found.value * (1 + accuracy))
+            return exact_direction(operator, self._on_rows)
+        return Direction(vector.astype(np.float64), self._on_rows, float(np.sqrt(square)) / self._scale, image)
 
     def _effort(self) -> tuple[float, int]:
         """Tolerance and maximal number of products for one direction (a pass over X each without a Gram matrix).
@@ -203,7 +190,6 @@ class Subspace:
         self._images = np.zeros((self.most, image_size), dtype=np.float32)
         self._syevr: Any = get_lapack_funcs("syevr", (self._basis,))
         self.size = 0
-        self.error = 0.0  # norm of the residual of the last direction
         self.first_error = 0.0  # relative residual of the first direction that was computed
 
     def copy(self) -> Self:
@@ -225,9 +211,8 @@ class Subspace:
         while not self._is_close(values[-1], residuals[-1], tolerance) and steps > 0 and self._add(residuals, product):
             steps -= 1
             values, vectors, residuals = self._ritz(width)
-        self.error = float(np.linalg.norm(residuals[-1]))
         if width > 1:
-            self.first_error = self.error / abs(float(values[-1]))
+            self.first_error = float(np.linalg.norm(residuals[-1])) / abs(float(values[-1]))
         return float(values[-1]), vectors[-1], self._image(vectors[-1])
 
     def _image(self, vector: Array) -> Array | None:

@@ -173,8 +173,6 @@ def _from_summary(summary: pd.DataFrame) -> Arrays:
     arrays: Arrays = {}  # tables of earlier versions lack the columns of these two
     if set(DIAGNOSTIC_NUMBERS) <= set(summary.columns):
         arrays["diagnostics"] = summary[list(DIAGNOSTIC_NUMBERS)].to_numpy(dtype=np.float64)
-    if "optimality_gap" in summary:
-        arrays["optimality_gap"] = summary["optimality_gap"].to_numpy(dtype=np.float64, copy=True)
     return arrays | {
         "singular_values": summary["singular_value"].to_numpy(copy=True),
         "explained_variance_ratio": summary["explained_variance_ratio"].to_numpy(copy=True),

@@ -41,7 +41,7 @@ CHOSEN_NUMBERS = [
     "free_locations",
 ]
 # Modules of earlier versions have the first five.
-_MODULE_NUMBERS = ("d", "graph_share", "graph_weight", "worst_rank", "by_data_alone", "optimality_gap")
+_MODULE_NUMBERS = ("d", "graph_share", "graph_weight", "worst_rank", "by_data_alone")
 Names: TypeAlias = "list[str | int] | None"
 _KINDS = {kind.__name__: kind for kind in (SparseGraphSVD, StableModules)}
 
@@ -101,7 +101,6 @@ def state_of(given: object) -> ModelState:
         arrays["smoothing"] = np.array(model.smoothing_)
     arrays["diagnostics"] = model.diagnostics_[list(DIAGNOSTIC_NUMBERS)].to_numpy(dtype=np.float64)
     arrays["regressed_out"] = model.regressed_out_
-    arrays["optimality_gap"] = model.optimality_gap_
     if model.scaler_.factors is not None:
         arrays["factors"] = model.scaler_.factors
     for axis, posteriors in model.posteriors_.items():
@@ -246,7 +245,6 @@ def _set_modules(model: SparseGraphSVD, arrays: Arrays) -> None:
     model.diagnostics_ = diagnostics_from(arrays.get("diagnostics"), model.n_components_)
     none = np.zeros((model.n_components_, model.n_components_), dtype=bool)  # as in models of earlier versions
     model.regressed_out_ = arrays.get("regressed_out", none)
-    model.optimality_gap_ = arrays.get("optimality_gap", np.full(model.n_components_, np.nan))
     model.n_iter_ = int(arrays["rounds"].max(initial=1))
 
 

@@ -47,7 +47,6 @@ ARRAYS: Final[dict[str, Expected]] = {
     "kept": Expected("K", "iu", least=0, required=False),
     "diagnostics": Expected("K8", finite=False, required=False),  # unknown for models of earlier versions
     "regressed_out": Expected("KK", "b", required=False),
-    "optimality_gap": Expected("K", finite=False, least=0.0, required=False),
     "covariates": Expected("nc", required=False),
     "effects": Expected("cp", required=False),
     "study_of_samples": Expected("n", "iu", least=0, required=False),

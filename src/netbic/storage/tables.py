@@ -11,7 +11,7 @@ from netbic.arrays import Array
 from netbic.estimators import DIAGNOSTIC_NUMBERS, SparseGraphSVD, fitted_model, heaviest, names_of, shared_by
 
 # Columns of the summary that were added later come last.
-_LAST: Final = ("genes_up", "genes_down", "label", "optimality_gap")
+_LAST: Final = ("genes_up", "genes_down", "label")
 
 
 def modules_table(model: SparseGraphSVD) -> pd.DataFrame:
@@ -71,7 +71,6 @@ def summary_table(model: SparseGraphSVD) -> pd.DataFrame:
     `genes_up` and `genes_down` are the numbers of genes with positive and with negative weights. `label` counts from 1
     ("module 1"), like everything that people read; `module` and other columns with numbers of modules count from 0. If
     the model was fitted to several studies, `studies` says where each module lives: "shared by 2 of 4 studies (a, b)".
-    `optimality_gap` is that of the model: the objective is at least 1 - gap of the largest possible one.
     """
     model = fitted_model(model)
     genes = names_of(model, "columns")
@@ -94,6 +93,5 @@ def summary_table(model: SparseGraphSVD) -> pd.DataFrame:
             "genes_up": (model.components_ > 0).sum(axis=1),
             "genes_down": (model.components_ < 0).sum(axis=1),
             "label": [f"module {module + 1}" for module in range(model.n_components_)],
-            "optimality_gap": model.optimality_gap_,
         }
     )
