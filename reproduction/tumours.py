@@ -17,7 +17,7 @@ from netbic.enrichment import coexpression, edges, gene_sets
 from netbic.errors import InputError
 from netbic.estimators import SparseGraphSVD
 from netbic.graph import Graph
-from netbic.io import GeneSets, Study, open_study, read_gene_sets
+from netbic.io import Dataset, GeneSets, open_dataset, read_gene_sets
 from netbic.methods import method
 from reproduction.published import LEVELS
 from reproduction.steps import Steps
@@ -60,10 +60,10 @@ def check_data(folder: Path, datasets: Sequence[str], networks: Sequence[str]) -
         raise InputError(f"{folder / missing[0]} does not exist: see docs/data.md for the data that are needed")
 
 
-def load_study(folder: Path, dataset: str, network: str) -> Study:
+def load_study(folder: Path, dataset: str, network: str) -> Dataset:
     """A data set restricted to the genes of a network, as in the paper."""
     check_data(folder, [dataset], [network])
-    study = open_study(folder / DATASETS[dataset], folder / NETWORKS[network], matched_only=True)
+    study = open_dataset(folder / DATASETS[dataset], folder / NETWORKS[network], matched_only=True)
     double = replace(study.expression, matrix=study.expression.matrix.astype(np.float64))
     return replace(study, expression=double)
 
@@ -85,7 +85,12 @@ def fitted(model: SparseGraphSVD, X: Any) -> SparseGraphSVD:
 
 
 def evaluate(
-    study: Study, name: str, sets: GeneSets | Mapping[str, Any] | None, sizes: Sizes, seed: int = 0, sigma: float = 0.4
+    study: Dataset,
+    name: str,
+    sets: GeneSets | Mapping[str, Any] | None,
+    sizes: Sizes,
+    seed: int = 0,
+    sigma: float = 0.4,
 ) -> pd.DataFrame:
     """One row per module: the scores of the paper, and scores relative to degree-matched sets.
 
@@ -116,7 +121,7 @@ def evaluate(
     return table
 
 
-def _on_shuffled(study: Study, name: str, sizes: Sizes, seed: int, sigma: float) -> pd.Series[float]:
+def _on_shuffled(study: Dataset, name: str, sizes: Sizes, seed: int, sigma: float) -> pd.Series[float]:
     """Degree-aware p-values of modules found in shuffled data: the effect of the graph alone."""
     values = np.random.default_rng(seed).permuted(study.expression.matrix, axis=0)
     graph = Graph(study.graph.weights) if study.graph is not None else None
@@ -134,7 +139,7 @@ def enriched_shares(table: pd.DataFrame, column: str = "p_value") -> list[float]
     return [100 * float((table[column] <= level).mean()) for level in LEVELS]
 
 
-def held_out(study: Study, name: str, sizes: Sizes, seed: int = 0, sigma: float = 0.4) -> dict[str, float]:
+def held_out(study: Dataset, name: str, sizes: Sizes, seed: int = 0, sigma: float = 0.4) -> dict[str, float]:
     """Variance of the other half of the samples that modules of one half explain: true, rewired and no graph."""
     X = study.X
     order = np.random.default_rng(seed).permutation(X.shape[0])
@@ -177,7 +182,7 @@ def compare(
 
 
 def _with_held_out(
-    study: Study, name: str, sets: GeneSets | None, sizes: Sizes, seed: int, sigma: float = 0.4
+    study: Dataset, name: str, sets: GeneSets | None, sizes: Sizes, seed: int, sigma: float = 0.4
 ) -> pd.DataFrame:
     table = evaluate(study, name, sets, sizes, seed, sigma)
     for kind, value in held_out(study, name, sizes, seed, sigma).items():
@@ -185,7 +190,7 @@ def _with_held_out(
     return table
 
 
-def _limited(sizes: Sizes, study: Study) -> Sizes:
+def _limited(sizes: Sizes, study: Dataset) -> Sizes:
     """Sizes limited to half of the data."""
     n_samples, n_genes = study.expression.shape
     return Sizes(sizes.modules, min(sizes.genes, n_genes // 2), min(sizes.samples, n_samples // 2))
@@ -235,7 +240,7 @@ def signed_ranks(table: pd.DataFrame, column: str = "fold_change") -> pd.DataFra
     return pd.DataFrame(rows, columns=["dataset", "network", "first", "second", "median_difference", "p_value"])
 
 
-def random_modules(study: Study, sets: Mapping[str, Any], sizes: Sizes, seed: int = 0) -> dict[str, int]:
+def random_modules(study: Dataset, sets: Mapping[str, Any], sizes: Sizes, seed: int = 0) -> dict[str, int]:
     """GO terms below each level in modules of random genes: the paper's control."""
     generator = np.random.default_rng(seed)
     genes = study.expression.genes

@@ -35,7 +35,7 @@ def test_the_table_and_the_choice_are_those_of_the_function(files, tmp_path):
     done = tune(files, tmp_path)
     assert done.exit_code == 0, done.output
     table = read_table(tmp_path / "tuning.tsv")
-    read = netbic.io.open_study(files / "expression.tsv.gz", files / "network.sif")
+    read = netbic.io.open_dataset(files / "expression.tsv.gz", files / "network.sif")
     model = netbic.SparseGraphSVD(1, column_graph=read.graph, random_state=0)
     grid = {"n_columns": [20, 60, 150], "n_rows": [40], "column_smoothness": [0, 0.1]}
     tuning = netbic.selection.tune(model, read.X, grid, n_folds=3, random_state=0)

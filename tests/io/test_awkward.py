@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 import netbic
 from netbic import InputError
-from netbic.io import align, open_study, prepare, read_expression, read_network
+from netbic.io import align, open_dataset, prepare, read_expression, read_network
 from support.commands import run
 
 generator = np.random.default_rng(0)
@@ -81,7 +81,7 @@ def test_missing_names_are_not_names(tmp_path):
     written(tmp_path, TABLE)
     names = [f"X{k}" if k % 2 == 0 else gene for k, gene in enumerate(GENES)]
     text = "".join(f"{a}\t{b}\n" for a, b in itertools.pairwise(names))
-    study = open_study(tmp_path / "table.tsv", network(tmp_path, text), id_map=tmp_path / "map.tsv")
+    study = open_dataset(tmp_path / "table.tsv", network(tmp_path, text), id_map=tmp_path / "map.tsv")
     assert study.expression.genes.tolist() == names
 
 
@@ -94,7 +94,7 @@ def test_an_id_map_prefers_names_of_the_network(tmp_path):
     (tmp_path / "map.tsv").write_text(text)
     written(tmp_path, TABLE.set_axis([f"{name}.7" for name in ensembl], axis=0))
     net = network(tmp_path, "".join(f"NODE{k}\tNODE{k + 1}\n" for k in range(39)))
-    study = open_study(tmp_path / "table.tsv", net, id_map=tmp_path / "map.tsv", strip_versions=True)
+    study = open_dataset(tmp_path / "table.tsv", net, id_map=tmp_path / "map.tsv", strip_versions=True)
     assert study.expression.genes.tolist() == [f"NODE{k}" for k in range(40)]
 
 
@@ -177,7 +177,7 @@ def test_matched_only_does_not_hide_a_mix_up(tmp_path):
     net = network(tmp_path, "".join(f"other{k}\tother{k + 1}\n" for k in range(99)) + f"{GENES[0]}\t{GENES[1]}\n")
     wide = pd.concat([TABLE.set_axis([f"{k}{gene}" for gene in GENES], axis=0) for k in range(5)] + [TABLE])
     with pytest.raises(InputError, match=r"only 2 of 240 genes .*'other0'"):
-        open_study(written(tmp_path, wide), net, matched_only=True)
+        open_dataset(written(tmp_path, wide), net, matched_only=True)
 
 
 @pytest.mark.parametrize(

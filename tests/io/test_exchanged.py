@@ -39,11 +39,11 @@ def test_open_study_warns_and_names_both_sides(tmp_path):
     values = np.random.default_rng(0).normal(size=(3, 5))
     pd.DataFrame(values, index=BARCODES, columns=SYMBOLS).to_csv(tmp_path / "rows.tsv", sep="\t", index_label="sample")
     with pytest.warns(UserWarning, match=r"A3GALT2, A4GALT, ...\) look like genes.*use `samples_in_rows`"):
-        study = netbic.io.open_study(tmp_path / "rows.tsv")
+        study = netbic.io.open_dataset(tmp_path / "rows.tsv")
     assert "samples: A3GALT2, A4GALT, ...; genes: TCGA-AO-A03P, TCGA-AR-A1AH, ..." in study.alignment.lines()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        netbic.io.open_study(tmp_path / "rows.tsv", samples_in_rows=True)
+        netbic.io.open_dataset(tmp_path / "rows.tsv", samples_in_rows=True)
 
 
 def test_new_samples_whose_genes_are_in_columns_are_an_error_with_the_remedy(tmp_path):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from netbic.io import InputError, open_study, read_expression, read_gene_sets, read_network
+from netbic.io import InputError, open_dataset, read_expression, read_gene_sets, read_network
 from netbic.io.names import read_id_map
 
 FIELDS = st.one_of(
@@ -131,4 +131,4 @@ def test_studies(folder, one, other):
     paths = folder / "study.tsv", folder / "study.sif"
     for path, content in zip(paths, (one, other), strict=True):
         path.write_bytes(content)
-    result_of(lambda *paths: open_study(*paths, log1p=True, cpm=True, n_variable=2), *paths)
+    result_of(lambda *paths: open_dataset(*paths, log1p=True, cpm=True, n_variable=2), *paths)

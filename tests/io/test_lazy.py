@@ -17,7 +17,7 @@ import scipy.sparse as sp
 import zarr
 
 import netbic
-from netbic.io import InputError, open_expression, open_study, prepare, read_expression
+from netbic.io import InputError, open_dataset, open_expression, prepare, read_expression
 from netbic.io.preprocessing import variances
 from netbic.operators import BlockError
 from support.zarr_stores import write_zarr
@@ -185,7 +185,7 @@ def test_modules_equal_those_in_memory(folder, name, steps, tmp_path):
     network.write_text("source\ttarget\n" + "\n".join(lines))
     models = []
     for more in ({"lazy": True, "block_rows": 24}, {}):
-        study = open_study(folder / name, network, **options_for(name), **steps, **more)
+        study = open_dataset(folder / name, network, **options_for(name), **steps, **more)
         model = netbic.SparseGraphSVD(3, n_rows=20, n_columns=30, column_graph=study.graph, tol=1e-10)
         for _ in model.iter_fit(study.X, names=study.names):
             pass
@@ -200,7 +200,7 @@ def test_modules_equal_those_in_memory(folder, name, steps, tmp_path):
 
 def test_the_fingerprint_depends_on_the_data_and_not_on_the_blocks(folder, tmp_path):
     def of(path, **more):
-        return open_study(path, lazy=True, **more).fingerprint()["expression"]
+        return open_dataset(path, lazy=True, **more).fingerprint()["expression"]
 
     path = folder / "array.npy"
     assert of(path, block_rows=7) == of(path, block_rows=50)
@@ -327,9 +327,9 @@ def test_ties_go_to_the_first_gene_in_memory_and_in_blocks(tmp_path, kind, dtype
     data.write_h5ad(tmp_path / "data.h5ad")
     for block_rows in (None, 7, 10, 50, 100):
         lazily = {} if block_rows is None else {"lazy": True, "block_rows": block_rows}
-        variable = open_study(tmp_path / "data.h5ad", n_variable=30, **lazily).expression
+        variable = open_dataset(tmp_path / "data.h5ad", n_variable=30, **lazily).expression
         assert sorted(variable.genes.tolist(), key=int) == [f"{at}" for at in range(30)]
-        distinct = open_study(tmp_path / "data.h5ad", gene_names="symbol", **lazily).expression
+        distinct = open_dataset(tmp_path / "data.h5ad", gene_names="symbol", **lazily).expression
         found = dense(distinct.matrix) if block_rows is None else in_memory(distinct.matrix)
         first = [*range(10), *range(10, 60, 2)]
         assert found.tobytes() == dense(data.X)[:, first].tobytes()

@@ -8,13 +8,13 @@ import pytest
 
 from netbic import Graph, tl
 from netbic.io import (
+    DatasetOptions,
     InputError,
     MatchingOptions,
     NetworkOptions,
     PreprocessingOptions,
-    StudyOptions,
     align,
-    open_study,
+    open_dataset,
 )
 from netbic.io.matching import check_overlap
 from support.commands import run
@@ -109,7 +109,7 @@ def study(tmp_path, genes, nodes, **options):
     table = pd.DataFrame(np.random.default_rng(0).normal(size=(len(genes), 5)), index=genes, columns=list("abcde"))
     table.to_csv(tmp_path / "expression.tsv", sep="\t")
     pd.DataFrame({"source": nodes[:-1], "target": nodes[1:]}).to_csv(tmp_path / "net.tsv", sep="\t", index=False)
-    return open_study(tmp_path / "expression.tsv", tmp_path / "net.tsv", **options)
+    return open_dataset(tmp_path / "expression.tsv", tmp_path / "net.tsv", **options)
 
 
 @pytest.mark.parametrize("versions", [(True, False), (False, True), (True, True)])
@@ -153,7 +153,7 @@ def test_nodes_without_names_are_the_genes_of_the_file(tmp_path):
     table.to_csv(tmp_path / "expression.csv")
     path = np.diag(np.ones(3), 1)
     sp.save_npz(tmp_path / "net.npz", sp.csr_array(path + path.T))
-    found = open_study(tmp_path / "expression.csv", tmp_path / "net.npz")
+    found = open_dataset(tmp_path / "expression.csv", tmp_path / "net.npz")
     assert found.expression.genes.tolist() == ["w", "y", "z"]
     tails, heads, _ = found.graph.edges()
     assert [(found.graph.names[a], found.graph.names[b]) for a, b in zip(tails, heads, strict=True)] == [("y", "z")]
@@ -177,17 +177,17 @@ def test_errors_of_tl_name_only_parameters_of_tl():
 def test_options_and_keywords_do_the_same(tmp_path):
     study(tmp_path, list(ENSEMBL), list(ENSEMBL))
     files = tmp_path / "expression.tsv", tmp_path / "net.tsv"
-    options = StudyOptions(
+    options = DatasetOptions(
         network=NetworkOptions(source="target", target="source"),
         preprocessing=PreprocessingOptions(n_variable=20),
         matching=MatchingOptions(strip_versions=True),
     )
-    one = open_study(*files, options)
-    two = open_study(*files, source="target", target="source", n_variable=20, strip_versions=True)
+    one = open_dataset(*files, options)
+    two = open_dataset(*files, source="target", target="source", n_variable=20, strip_versions=True)
     assert one.fingerprint() == two.fingerprint()
-    assert open_study(*files, options, n_variable=10).expression.shape == (5, 10)
+    assert open_dataset(*files, options, n_variable=10).expression.shape == (5, 10)
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'n_variables': did you mean 'n_variable'\?"):
-        open_study(*files, n_variables=3)
+        open_dataset(*files, n_variables=3)
 
 
 def test_warnings_on_the_command_line_name_options_too(tmp_path):

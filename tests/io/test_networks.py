@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 import netbic.io
 from netbic import Graph
-from netbic.io import InputError, open_study, read_network
+from netbic.io import InputError, open_dataset, read_network
 
 EDGES = [("TP53", "MDM2"), ("MDM2", "MDM4"), ("EGFR", "GRB2"), ("GRB2", "SOS1")]
 RELATIONS = ["controls", "binds", "binds", "controls"]
@@ -198,9 +198,9 @@ def test_columns_that_are_not_used_are_named(tmp_path):
     (tmp_path / "data.tsv").write_text("gene\ts1\ts2\ts3\nTP53\t1\t2\t4\nMDM2\t2\t1\t1\nMDM4\t0\t3\t1\n")
     summary = read_network(tmp_path / "edges.tsv").summary
     assert summary.columns_not_read == ("doi", "pmid")
-    study = open_study(tmp_path / "data.tsv", tmp_path / "edges.tsv")
+    study = open_dataset(tmp_path / "data.tsv", tmp_path / "edges.tsv")
     assert "columns source, target, columns not used: doi, pmid" in " ".join(study.alignment.lines())
-    assert repr(study) == "Study(3 samples x 3 genes, 2 edges)"
+    assert repr(study) == "Dataset(3 samples x 3 genes, 2 edges)"
     assert repr(study.expression) == "Expression(3 samples x 3 genes, dense float64)"
 
 
@@ -226,7 +226,7 @@ def test_signs_of_edges_are_read_and_said_to_be_read(tmp_path, case):
     assert (read_network(tmp_path / "net.npz").graph.weights != graph.weights).nnz == 0
     expression = pd.DataFrame(np.random.default_rng(0).random((5, 20)), index=graph.names[:5])
     expression.to_csv(tmp_path / "expression.csv")
-    said = list(open_study(tmp_path / "expression.csv", tmp_path / name).alignment.lines())
+    said = list(open_dataset(tmp_path / "expression.csv", tmp_path / name).alignment.lines())
     assert any(f"signs: read from {source}: 2 edges inhibit" in line for line in said)
     assert any("of which" in line and "inhibit" in line for line in said)
 

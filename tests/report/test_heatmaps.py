@@ -19,7 +19,7 @@ def folder(tmp_path_factory):
 
 def test_heatmaps_hold_the_centred_values_in_the_order_of_weights(folder):
     model = netbic.load(folder)
-    X = netbic.io.open_study(folder.parent / "expression.parquet").X
+    X = netbic.io.open_dataset(folder.parent / "expression.parquet").X
     centred = (X - X.mean()).to_numpy()
     for number, heatmap in enumerate(heatmaps.read_heatmaps(folder)):
         values = centred[np.ix_(heatmap.samples, heatmap.genes)].T

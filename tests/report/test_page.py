@@ -185,7 +185,7 @@ def test_a_folder_without_optional_files_has_a_report_that_lists_them(folder, tm
 
 def test_heatmaps_of_another_fit_are_not_shown(folder, tmp_path):
     shutil.copytree(folder, tmp_path / "out")
-    X = netbic.io.open_study(folder.parent / "expression.parquet").X
+    X = netbic.io.open_dataset(folder.parent / "expression.parquet").X
     other = netbic.SparseGraphSVD(4, n_rows=30, n_columns=40, random_state=1, center=None).fit(X)
     netbic.report.write_heatmaps(tmp_path / "out", other, X)
     assert all(module.heatmap is None for module in contents.gather(tmp_path / "out").modules)
@@ -377,7 +377,7 @@ def test_a_module_without_gene_sets_says_whether_they_were_tested(folder, tmp_pa
 
 
 def test_the_table_has_a_column_of_diagnostics_only_if_a_module_has_one(folder, tmp_path):
-    X = netbic.io.open_study(folder.parent / "expression.parquet").X
+    X = netbic.io.open_dataset(folder.parent / "expression.parquet").X
     model, column = netbic.SparseGraphSVD(2, n_columns=40).fit(X), 'data-name="diagnostics"'
     netbic.save(model, tmp_path)
     assert not contents.gather(tmp_path).table["diagnostics"].any()

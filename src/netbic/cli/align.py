@@ -25,7 +25,7 @@ def align(expression: str, graph: str, as_json: bool, **options: Any) -> None:
     EXPRESSION is a table (.tsv, .csv, .parquet; genes in rows), an .h5ad file, a .zarr store, an .npy array
     or a 10x folder.
     """
-    study = netbic.io.open_study(expression, graph, **split_lists(options))
+    study = netbic.io.open_dataset(expression, graph, **split_lists(options))
     for line in [] if as_json else map(in_terms_of_command, study.alignment.lines()):
         click.echo(line)
     study = checked(study, silent=as_json)

@@ -11,12 +11,12 @@ import click
 import netbic
 
 if TYPE_CHECKING:
-    from netbic.io import Finding, Study
+    from netbic.io import Dataset, Finding
 
 _OPTIONS = {"scale": "--zscore", "n_variable": "--top-genes", "id_map": "--id-map"}
 
 
-def checked(study: Study, *, scaled: bool = False, silent: bool = False, table: int | None = None) -> Study:
+def checked(study: Dataset, *, scaled: bool = False, silent: bool = False, table: int | None = None) -> Dataset:
     """The same study, with what the checks found in its `alignment`; each finding is printed as a warning.
 
     `table` is the number of one of two tables, whose options end with it.

@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from netbic.estimators import SparseGraphSVD
-    from netbic.io import Study
+    from netbic.io import Dataset
     from netbic.selection import SampleGroups
 
 
-def sample_groups(model: SparseGraphSVD, study: Study) -> SampleGroups:
+def sample_groups(model: SparseGraphSVD, study: Dataset) -> SampleGroups:
     """Groups of samples; if samples were selected, these are up or down by the signs of their weights.
 
     Selected samples have extreme scores, so that groups would be found in noise as well.

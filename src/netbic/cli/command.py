@@ -22,7 +22,7 @@ import click
 from netbic.cli.wording import from_one, in_genes, in_options
 
 if TYPE_CHECKING:
-    from netbic.io import Study
+    from netbic.io import Dataset
 
 Options = TypeVar("Options")
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -306,7 +306,7 @@ def split_lists(parameters: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def preprocessing(study: Study, center: str, zscore: bool, missing: str) -> dict[str, Any]:
+def preprocessing(study: Dataset, center: str, zscore: bool, missing: str) -> dict[str, Any]:
     """The options of `preprocesses_data` as parameters of SparseGraphSVD."""
     if missing == "error" and (missing_text := study.expression.missing_entries()):
         raise click.ClickException(

@@ -15,7 +15,7 @@ from netbic.cli.command import echo
 if TYPE_CHECKING:
     import pandas as pd
 
-    from netbic.io import Study
+    from netbic.io import Dataset
 
 _CODES = 10  # up to so many different whole numbers are the codes of groups, unless their type is given
 _LISTED = 5
@@ -114,7 +114,7 @@ def study_lines(studies: Any) -> list[str]:
     return [f"{len(counts)} studies ({each}{more}), each centred and scaled by itself"]
 
 
-def fingerprint(study: Study, covariates: pd.DataFrame | None, studies: pd.Series[Any] | None) -> dict[str, str]:
+def fingerprint(study: Dataset, covariates: pd.DataFrame | None, studies: pd.Series[Any] | None) -> dict[str, str]:
     """Digests of the data of a fit."""
     from netbic.io import digest
 

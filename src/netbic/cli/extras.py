@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from netbic.cli.associate import SampleTable
     from netbic.estimators import SparseGraphSVD
-    from netbic.io import GeneSets, Study
+    from netbic.io import Dataset, GeneSets
     from netbic.selection import Finished, StageProgress, Verdicts
 
 # The number of pairs of halves depends on the data only, not on the time they take: results are then reproducible.
@@ -47,7 +47,7 @@ def _results_are_kept(consequence: str, remedy: str) -> Iterator[None]:
 class Extras:
     """What is written in addition to the modules, and the options for it."""
 
-    study: Study
+    study: Dataset
     out: Path
     sample_table: SampleTable | None
     gene_sets: GeneSets | None

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from netbic.estimators import SparseGraphSVD
-    from netbic.io import Study
+    from netbic.io import Dataset
     from netbic.selection import StageProgress
     from netbic.storage import Run
 
@@ -139,7 +139,7 @@ class ModelOptions:
                 del settings[name]
         return settings
 
-    def estimator(self, study: Study) -> SparseGraphSVD:
+    def estimator(self, study: Dataset) -> SparseGraphSVD:
         """The estimator that the options describe."""
         parameters = self._sizes(study) | {
             "column_graph": study.graph,
@@ -182,7 +182,7 @@ class ModelOptions:
                 f"--method {self.method} needs --smoothness, the paper's sigma (0.4 in its applications)"
             )
 
-    def _sizes(self, study: Study) -> dict[str, Any]:
+    def _sizes(self, study: Dataset) -> dict[str, Any]:
         shape = n_samples, n_genes = study.expression.shape
         given = {
             "n_rows": _size("--samples", self.samples, n_samples),
@@ -314,7 +314,7 @@ def fit(expression: str, graph: str | None, gene_sets: str | None, **options: An
     comparing.check(expression)
     modelling, reading = take(ModelOptions, options), split_lists(options)
     modelling.check(has_graph=graph is not None)
-    study = netbic.io.open_study(expression, graph, **reading, **lazy)
+    study = netbic.io.open_dataset(expression, graph, **reading, **lazy)
     for line in map(in_terms_of_command, study.alignment.lines()):
         echo(line, output.silent)
     samples = open_sample_table(comparing, expression, study.names[0], output.silent, modelling.studies)
@@ -343,7 +343,7 @@ def fit(expression: str, graph: str | None, gene_sets: str | None, **options: An
     _summarise(output)
 
 
-def _covariates(modelling: ModelOptions, samples: SampleTable | None, study: Study) -> pd.DataFrame | None:
+def _covariates(modelling: ModelOptions, samples: SampleTable | None, study: Dataset) -> pd.DataFrame | None:
     """The covariates that were asked for."""
     names = covariate_names(modelling.covariates)
     if not names or samples is None:
@@ -399,7 +399,7 @@ def _find_modules(
 
 def _choose(
     model: SparseGraphSVD,
-    study: Study,
+    study: Dataset,
     run: Run,
     modelling: ModelOptions,
     progress: StageProgress,

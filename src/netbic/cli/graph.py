@@ -37,7 +37,7 @@ def graph(reference: str, out: Path, neighbours: int, absolute: bool, force: boo
     inputs = {"the reference data": reference, "the id map": options["id_map"]}
     netbic.storage.check_network_file(out, inputs, force=force)
     started = perf_counter()
-    study = netbic.io.open_study(reference, **split_lists(options))
+    study = netbic.io.open_dataset(reference, **split_lists(options))
     if missing_text := study.expression.missing_entries():
         raise click.ClickException(f"{missing_text}: fill the missing entries, or remove those genes")
     made = netbic.graph.coexpression(study.X, neighbours, positive=not absolute)

@@ -115,14 +115,16 @@ class PairOptions:
 
     def estimator(self, tables: TwoTables) -> PairModel:
         """The estimator that the options describe."""
-        for number, study in enumerate(tables.studies if self.covariance == "full" else (), start=1):
-            n_samples, n_features = study.expression.shape
+        for number, dataset in enumerate(tables.datasets if self.covariance == "full" else (), start=1):
+            n_samples, n_features = dataset.expression.shape
             if n_samples <= n_features + 1:
                 raise click.UsageError(
                     f"--covariance full needs more samples than features, but table {number} has {n_samples:,} samples "
                     f"and {counted(n_features, 'feature')}: use --covariance ridge"
                 )
-        sizes = [_size(number, self, study.expression.shape[1]) for number, study in enumerate(tables.studies, start=1)]
+        sizes = [
+            _size(number, self, dataset.expression.shape[1]) for number, dataset in enumerate(tables.datasets, start=1)
+        ]
         parameters: dict[str, Any] = {
             **dict(zip(("n_x", "n_y"), sizes, strict=True)),
             **{"x_graph": tables.first.graph, "y_graph": tables.second.graph},
@@ -262,7 +264,9 @@ def _check_folder(out: Path, force: bool, given: dict[str, Any]) -> None:
 
 def _checked(tables: TwoTables, quiet: bool) -> TwoTables:
     """The same tables, with what the checks found in their summaries."""
-    first, second = (checked(study, scaled=True, silent=quiet, table=k) for k, study in enumerate(tables.studies, 1))
+    first, second = (
+        checked(dataset, scaled=True, silent=quiet, table=k) for k, dataset in enumerate(tables.datasets, 1)
+    )
     return replace(tables, first=first, second=second)
 
 
@@ -297,11 +301,11 @@ def _run(
         progress.update("pairs", 0, 1)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            first, second = (study.expression for study in tables.studies)
+            first, second = (dataset.expression for dataset in tables.datasets)
             netbic.io.fit_by_name(model, first.matrix, second.matrix, first.samples, first.genes, second.genes)
         independent = labels is None or labels.keywords["by"] is None
         tests = _tested(model, tables, permutations if independent else 0, progress)
-        findings = [text for study in tables.studies for text in study.alignment.warnings()]
+        findings = [text for dataset in tables.datasets for text in dataset.alignment.warnings()]
         texts = findings + [in_tables(str(each.message)) for each in caught]
         found = None if tests is None else tests.table
         netbic.storage.write_pairs(out, model, tables.to_dict(), record, texts, write_report, found)
@@ -315,7 +319,7 @@ def _run(
 
 def _stages(model: PairModel, tables: TwoTables, permutations: int) -> dict[str, Stage]:
     """The stages of the command, and how many seconds each takes."""
-    entries = sum(study.expression.matrix.size for study in tables.studies)
+    entries = sum(dataset.expression.matrix.size for dataset in tables.datasets)
     tested = entries * _PAIR * permutations * model.n_components
     return {
         "pairs": Stage("finding pairs", entries * (_PREPARATION + _PAIR * model.n_components)),
@@ -326,7 +330,7 @@ def _stages(model: PairModel, tables: TwoTables, permutations: int) -> dict[str,
 
 def _tested(model: PairModel, tables: TwoTables, permutations: int, progress: Progress) -> PairTests | None:
     """P-values and held-out correlations of the pairs; None if there are none, or too few samples."""
-    first, second = (study.expression for study in tables.studies)
+    first, second = (dataset.expression for dataset in tables.datasets)
     if not (permutations and model.n_components_) or len(first.samples) < _FEWEST:
         return None
     X, Y = (_named(each.matrix, each.samples, each.genes) for each in (first, second))

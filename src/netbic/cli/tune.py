@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from netbic.estimators import SparseGraphSVD
-    from netbic.io import Study
+    from netbic.io import Dataset
     from netbic.selection import Tuning
 
 _RECORD = "tuning.json"
@@ -95,7 +95,7 @@ class TuningOptions:
     dask: str | None
     seed: int
 
-    def model(self, study: Study) -> SparseGraphSVD:
+    def model(self, study: Dataset) -> SparseGraphSVD:
         """The model whose parameters are varied."""
         if self.smoothness and study.graph is None:
             raise click.UsageError("--smoothness needs a network: use --graph")
@@ -209,7 +209,7 @@ def tune(
         raise click.UsageError(
             "--jobs (processes on this machine) and --dask (a cluster) cannot be combined: use one of them"
         )
-    study = netbic.io.open_study(expression, graph, **split_lists(options))
+    study = netbic.io.open_dataset(expression, graph, **split_lists(options))
     for line in map(in_terms_of_command, study.alignment.lines()):
         echo(line, silent)
     covariates = removed.read(expression, study.names[0], silent)
@@ -257,7 +257,7 @@ def _remove_leftovers(out: Path) -> None:
 
 
 def _tuned(
-    study: Study, checkpoint: Path, asked: TuningOptions, covariates: pd.DataFrame | None, silent: bool
+    study: Dataset, checkpoint: Path, asked: TuningOptions, covariates: pd.DataFrame | None, silent: bool
 ) -> Tuning:
     from netbic.operators import ClusterError
 

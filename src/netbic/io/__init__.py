@@ -7,6 +7,7 @@ from netbic.errors import InputError
 from netbic.files import FolderInUse, finished_record, locked, read_json, read_table, write_json, write_table
 from netbic.io.characters import check_characters
 from netbic.io.checks import Finding, check_expression
+from netbic.io.dataset import Dataset, digest, open_dataset
 from netbic.io.expression import Expression, check_names, file_format, read_expression
 from netbic.io.gene_sets import GeneSets, read_gene_sets
 from netbic.io.lazy import BLOCK_BYTES, RowSource, as_floats, open_expression, store_source
@@ -21,8 +22,7 @@ from netbic.io.preprocessing import PreparedExpression, prepare
 from netbic.io.sample_info import NA_VALUES, read_obs, read_sample_info
 from netbic.io.scores import scores_by_name, scores_table
 from netbic.io.stores import WHOLE, StoredMatrix, describe, foreign_files, is_store, stored_columns
-from netbic.io.study import Study, digest, open_study
-from netbic.io.study_options import MatchingOptions, PreprocessingOptions, StudyOptions
+from netbic.io.study_options import DatasetOptions, MatchingOptions, PreprocessingOptions
 from netbic.io.tables import NumberTable, number_pieces
 from netbic.io.tenx import TenX
 from netbic.io.text import MISSING, Progress, is_number, is_plain_number, text_pieces
@@ -37,6 +37,8 @@ __all__ = [
     "NA_VALUES",
     "WHOLE",
     "Alignment",
+    "Dataset",
+    "DatasetOptions",
     "Expression",
     "ExpressionOptions",
     "Finding",
@@ -56,8 +58,6 @@ __all__ = [
     "SampleMatching",
     "Step",
     "StoredMatrix",
-    "Study",
-    "StudyOptions",
     "TenX",
     "TwoTables",
     "align",
@@ -86,9 +86,9 @@ __all__ = [
     "not_parquet",
     "number_pieces",
     "number_table",
+    "open_dataset",
     "open_expression",
     "open_parquet",
-    "open_study",
     "open_two_tables",
     "prepare",
     "read_expression",

@@ -52,7 +52,7 @@ class Finding:
     problem : str
         What was found, and why it matters.
     remedy : str
-        What to do; parameters of `open_study` and of the model are in backticks.
+        What to do; parameters of `open_dataset` and of the model are in backticks.
     names : tuple of str
         The genes or samples concerned.
     """

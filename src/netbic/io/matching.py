@@ -209,7 +209,7 @@ def some_names(names: Iterable[object]) -> tuple[str, ...]:
 def check_overlap(genes: NameArray, graph: Graph, samples: Collection[str] = (), *, from_files: bool = False) -> Bools:
     """Which genes are nodes of a graph; an error if hardly any is.
 
-    With `from_files` the error names the parameter of `open_study` that may help.
+    With `from_files` the error names the parameter of `open_dataset` that may help.
     """
     inside = pd.Index(genes).isin(np.asarray(graph.names))
     matched = int(np.count_nonzero(inside))
@@ -249,7 +249,7 @@ def _mismatch(genes: NameArray, graph: Graph, matched: int, samples: Collection[
 
 
 def _remedy(genes: NameArray, nodes: NameArray, samples: Collection[str]) -> tuple[str, str]:
-    """The most likely reason why names do not match and what to do; and the parameter of `open_study` that does it."""
+    """Why names most likely do not match, what to do, and which parameter of `open_dataset` does it."""
     known = set(map(str, nodes))
     enough = max(2, _FEW * min(len(genes), len(known)))
 

@@ -52,8 +52,8 @@ class MatchingOptions:
 
 
 @dataclass(frozen=True)
-class StudyOptions:
-    """All options of `open_study`.
+class DatasetOptions:
+    """All options of `open_dataset`.
 
     Parameters
     ----------
@@ -68,12 +68,12 @@ class StudyOptions:
 
     Examples
     --------
-    >>> options = StudyOptions().replace(log1p=True, min_score=700)
+    >>> options = DatasetOptions().replace(log1p=True, min_score=700)
     >>> options.preprocessing.log1p, options.network.min_score
     (True, 700)
     >>> options.replace(min_scores=700)
     Traceback (most recent call last):
-    TypeError: open_study() got an unexpected keyword argument 'min_scores': did you mean 'min_score'?
+    TypeError: open_dataset() got an unexpected keyword argument 'min_scores': did you mean 'min_score'?
     """
 
     expression: ExpressionOptions = field(default_factory=ExpressionOptions)
@@ -83,9 +83,9 @@ class StudyOptions:
     lazy: bool = False
     block_rows: int | None = None
 
-    def replace(self, **changes: Any) -> StudyOptions:
-        """The same options with some changed, by the keywords of `open_study`."""
-        check_keywords("open_study", changes, [*_KEYWORDS, "lazy", "block_rows"])
+    def replace(self, **changes: Any) -> DatasetOptions:
+        """The same options with some changed, by the keywords of `open_dataset`."""
+        check_keywords("open_dataset", changes, [*_KEYWORDS, "lazy", "block_rows"])
         parts = {part: getattr(self, part) for part in _PARTS}
         for name in _KEYWORDS.keys() & changes.keys():
             part, option = _KEYWORDS[name]

@@ -14,11 +14,11 @@ import numpy as np
 import pandas as pd
 
 from netbic.errors import InputError, shown
+from netbic.io.dataset import Dataset, match_dataset
 from netbic.io.expression import Expression, read_expression
 from netbic.io.matching import Alignment
 from netbic.io.matrices import NameArray
-from netbic.io.study import Study, matched_study
-from netbic.io.study_options import StudyOptions
+from netbic.io.study_options import DatasetOptions
 
 _FEWEST = 3  # samples without which there is no correlation
 _NAMED = 3  # samples of one table only, in the summary
@@ -62,33 +62,33 @@ class SampleMatching:
 
 @dataclass(frozen=True)
 class TwoTables:
-    """The input of `SparseGraphPLS` and `SparseGraphCCA`: two studies of the same samples in the same order."""
+    """The input of `SparseGraphPLS` and `SparseGraphCCA`: two data sets of the same samples in the same order."""
 
-    first: Study
-    second: Study
+    first: Dataset
+    second: Dataset
     samples: SampleMatching
 
     @property
-    def studies(self) -> tuple[Study, Study]:
-        """Both studies."""
+    def datasets(self) -> tuple[Dataset, Dataset]:
+        """Both data sets."""
         return self.first, self.second
 
     def lines(self) -> Iterator[str]:
         """The summary as lines of text."""
         yield from self.samples.lines()
-        for number, study in enumerate(self.studies, start=1):
+        for number, study in enumerate(self.datasets, start=1):
             yield from table_lines(number, study.alignment)
 
     def to_dict(self) -> dict[str, Any]:
         """As a dictionary of plain values, to be written as JSON."""
-        tables = {f"table{number}": study.alignment.to_dict() for number, study in enumerate(self.studies, start=1)}
+        tables = {f"table{number}": study.alignment.to_dict() for number, study in enumerate(self.datasets, start=1)}
         return {"samples": asdict(self.samples), **tables}
 
     def fingerprint(self) -> dict[str, str]:
         """Digests of the data of both tables."""
         return {
             f"{name}{number}": digest
-            for number, study in enumerate(self.studies, start=1)
+            for number, study in enumerate(self.datasets, start=1)
             for name, digest in study.fingerprint().items()
         }
 
@@ -134,7 +134,7 @@ def open_two_tables(
     networks : pair of paths or None
         See `read_network`.
     options : pair of mappings
-        Options of `open_study` for each table.
+        Options of `open_dataset` for each table.
 
     Returns
     -------
@@ -142,7 +142,7 @@ def open_two_tables(
         The samples of both tables, in the order of the first one. Features that are constant in these samples are
         dropped.
     """
-    chosen = [StudyOptions().replace(**each) for each in options]
+    chosen = [DatasetOptions().replace(**each) for each in options]
     tables = []
     for number, (path, each) in enumerate(zip((first, second), chosen, strict=True), start=1):
         with about_table(number):
@@ -152,7 +152,7 @@ def open_two_tables(
     studies = []
     for number, (table, network, each) in enumerate(zip(tables, networks, chosen, strict=True), start=1):
         with about_table(number):
-            study = matched_study(table.select_samples(rows[number - 1]), network, each)
+            study = match_dataset(table.select_samples(rows[number - 1]), network, each)
             _check_complete(study.expression)
         studies.append(study)
     return TwoTables(studies[0], studies[1], matching)

@@ -14,7 +14,7 @@ from netbic.arrays import Array
 from netbic.errors import InputError, shown, unusable
 from netbic.estimators import names_of
 from netbic.files import Record
-from netbic.io import Expression, StudyOptions, prepare, read_expression, renaming, with_changes
+from netbic.io import DatasetOptions, Expression, prepare, read_expression, renaming, with_changes
 from netbic.storage.model_folders import load_modules
 
 _RECORDED: dict[str, type] = dict.fromkeys(("samples_in_rows", "strip_versions", "cpm", "log1p"), bool)
@@ -34,7 +34,7 @@ def read_like(folder: Path | str, expression: Path | str, **reading: Any) -> Exp
         `samples_in_rows`, `layer`, `gene_names`, `skip_columns`: if the new file differs from that of the fit.
     """
     recorded = _recorded(Path(folder))
-    options = StudyOptions().replace(**{name: recorded[name] for name in _RECORDED if recorded.get(name) is not None})
+    options = DatasetOptions().replace(**{name: recorded[name] for name in _RECORDED if recorded.get(name) is not None})
     reading_options = with_changes(options.expression, "read_like", reading)
     data = read_expression(expression, **vars(reading_options))
     nodes = load_modules(folder).names_["columns"]

@@ -22,7 +22,7 @@ from netbic import files
 from netbic.errors import InputError, one_line
 from netbic.estimators import SparseGraphSVD
 from netbic.files import FolderInUse, Record
-from netbic.io import Study
+from netbic.io import Dataset
 from netbic.solver import Module
 from netbic.storage.checkpoint import FORMAT, Checkpoint, SavedTexts, Task, read_header
 from netbic.storage.model_folders import save_state
@@ -123,7 +123,7 @@ class Run:
     def fit(
         self,
         model: SparseGraphSVD,
-        study: Study,
+        study: Dataset,
         on_module: Callable[[int], object] = lambda number: None,
         write_extra: Callable[[Path], pd.DataFrame | None] = lambda folder: None,
         write_report: Callable[[Path, Record], object] = lambda folder, record: None,
@@ -135,7 +135,7 @@ class Run:
         Parameters
         ----------
         model : SparseGraphSVD
-        study : Study
+        study : Dataset
         on_module : function, optional
             Progress callback: called after every module with the number of modules so far.
         write_extra : function, optional

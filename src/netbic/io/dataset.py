@@ -20,11 +20,11 @@ from netbic.io.matching import Alignment, align, check_overlap, some_names, with
 from netbic.io.names import look_exchanged, renaming
 from netbic.io.networks import read_network
 from netbic.io.preprocessing import prepare
-from netbic.io.study_options import StudyOptions
+from netbic.io.study_options import DatasetOptions
 
 
 @dataclass(frozen=True)
-class Study:
+class Dataset:
     """The input of a fit: the preprocessed matrix, the graph of its genes, and a summary of how they were matched."""
 
     expression: Expression
@@ -34,7 +34,7 @@ class Study:
     def __repr__(self) -> str:
         samples, genes = self.expression.shape
         graph = "no network" if self.graph is None else f"{self.graph.n_edges:,} edges"
-        return f"Study({samples:,} samples x {genes:,} genes, {graph})"
+        return f"Dataset({samples:,} samples x {genes:,} genes, {graph})"
 
     @property
     def X(self) -> Any:
@@ -70,22 +70,22 @@ def _stored_digest(matrix: Matrix) -> str:
     return digest(*buffers(matrix), np.array(matrix.shape))
 
 
-def open_study(
-    expression: Path | str, network: Path | str | None = None, options: StudyOptions | None = None, **changes: Any
-) -> Study:
+def open_dataset(
+    expression: Path | str, network: Path | str | None = None, options: DatasetOptions | None = None, **changes: Any
+) -> Dataset:
     r"""Read an expression matrix and a network, preprocess the matrix and match the network to it.
 
     Parameters
     ----------
     expression, network : path
         See `read_expression` and `read_network` for the formats.
-    options : StudyOptions, optional
+    options : DatasetOptions, optional
     **changes
         Options by name. Reading the matrix (`ExpressionOptions`): `samples_in_rows`, `layer`, `gene_names`,
         `skip_columns`; reading the network (`NetworkOptions`): `relations`, `min_score`, `string_info`, `graph_names`
         (its `names`), `header`, `source`, `target`, `weighted`, `signs`; preprocessing (`PreprocessingOptions`):
         `duplicates`, `cpm`, `log1p`, `n_variable`; matching (`MatchingOptions`): `strip_versions`, `id_map`,
-        `matched_only`; matrices that stay in their files (`StudyOptions`): `lazy`, `block_rows`.
+        `matched_only`; matrices that stay in their files (`DatasetOptions`): `lazy`, `block_rows`.
 
     Examples
     --------
@@ -95,14 +95,14 @@ def open_study(
     ...         _ = file.write("gene\ts1\ts2\ts3\nTP53\t1\t2\t0\nMDM2\t0\t3\t1\nACTB\t9\t8\t7\n")
     ...     with open(f"{folder}/network.sif", "w") as file:
     ...         _ = file.write("TP53\tbinds\tMDM2\n")
-    ...     netbic.io.open_study(f"{folder}/counts.tsv", f"{folder}/network.sif", log1p=True)
-    Study(3 samples x 3 genes, 1 edges)
+    ...     netbic.io.open_dataset(f"{folder}/counts.tsv", f"{folder}/network.sif", log1p=True)
+    Dataset(3 samples x 3 genes, 1 edges)
     """
-    options = (options or StudyOptions()).replace(**changes)
-    return matched_study(_expression(expression, options), network, options)
+    options = (options or DatasetOptions()).replace(**changes)
+    return match_dataset(_expression(expression, options), network, options)
 
 
-def matched_study(data: Expression, network: Path | str | None, options: StudyOptions) -> Study:
+def match_dataset(data: Expression, network: Path | str | None, options: DatasetOptions) -> Dataset:
     """Preprocess a matrix that was read before, and match a network to it."""
     preprocessing = vars(options.preprocessing)
     strip_versions, id_map = options.matching.strip_versions, options.matching.id_map
@@ -119,7 +119,7 @@ def matched_study(data: Expression, network: Path | str | None, options: StudyOp
             first_samples=some_names(data.samples),
             first_genes=some_names(data.genes),
         )
-        return Study(prepared.expression, None, alignment)
+        return Dataset(prepared.expression, None, alignment)
     strip_both = strip_versions or options.network.strip_versions
     read = read_network(network, options.network, strip_versions=strip_both)
     rename = renaming(strip_both, id_map, data.genes, read.graph.names)
@@ -130,7 +130,7 @@ def matched_study(data: Expression, network: Path | str | None, options: StudyOp
     prepared = prepare(data, rename=rename, only=only, **preprocessing)
     genes = prepared.expression.genes
     graph, alignment = align(genes, read, samples=data.samples, steps=prepared.steps, genes_in_file=data.shape[1])
-    return Study(prepared.expression, graph, alignment)
+    return Dataset(prepared.expression, graph, alignment)
 
 
 def _warn_if_exchanged(data: Expression, samples_in_rows: bool) -> None:
@@ -144,7 +144,7 @@ def _warn_if_exchanged(data: Expression, samples_in_rows: bool) -> None:
         )
 
 
-def _expression(path: Path | str, options: StudyOptions) -> Expression:
+def _expression(path: Path | str, options: DatasetOptions) -> Expression:
     if options.lazy:
         return open_expression(path, **vars(options.expression), block_rows=options.block_rows)
     if options.block_rows is not None:
