@@ -44,7 +44,15 @@ def main():
     )
     pl.heatmap(model, study.expression, n_others=40, ax=left)
     pl.network(model, 1, ax=middle)
-    pl.recovery(power(), x=SIGNAL, value=FOUND, colours=COLOURS, ax=right).set_ylim(0, 1.02)
+    curves = power().groupby([SIGNAL, "method"])[FOUND].agg(["mean", "sem"])
+    for name, colour in COLOURS.items():
+        own = curves.xs(name, level="method")
+        right.errorbar(
+            own.index, own["mean"], own["sem"], color=colour, marker="o", ms=5, lw=1.4, elinewidth=0.9, label=name
+        )
+    right.set(xlabel=SIGNAL, ylabel=FOUND, ylim=(0, 1.02))
+    right.spines[["top", "right"]].set_visible(False)
+    right.legend(frameon=False, fontsize=8)
     right.set_title("The structure of the graph helps, not its hubs", loc="left", size=10)
     left.set_title("Modules found in a simulated cohort", loc="left", size=10, pad=16)
     figure.savefig(IMAGES / "demo.png", dpi=120)

@@ -85,8 +85,8 @@ def test_the_search_reports_when_nothing_is_found(folder, opened):
 
 def test_charts_are_drawn_and_respond_to_the_mouse(folder, opened):
     page = opened(folder)
-    page.locator(".chart canvas").nth(4).wait_for()
-    for name in ("variance", "shared", "samples", "evidence", "convergence"):
+    page.locator(".chart canvas").nth(3).wait_for()
+    for name in ("variance", "shared", "samples", "evidence"):
         assert painted(page, f"#chart-{name} canvas") > 0.005, name
     chart = page.locator("#chart-variance canvas")
     chart.scroll_into_view_if_needed()
@@ -276,11 +276,11 @@ def test_printing_opens_all_modules_and_closes_them_again(folder, opened):
 def test_printed_pages_are_white_in_the_dark_theme_too(folder, opened):
     for scheme, printed in (("dark", ".charts .still"), ("light", ".charts .chart")):
         page = opened(folder, color_scheme=scheme)
-        page.locator(".chart canvas").nth(4).wait_for()
+        page.locator(".chart canvas").nth(3).wait_for()
         assert not page.locator(".charts .still").first.is_visible()
         page.emulate_media(media="print", color_scheme=scheme)
         assert page.locator(printed).first.is_visible()
-        assert page.locator(".charts .still:visible, .charts .chart:visible").count() == 5
+        assert page.locator(".charts .still:visible, .charts .chart:visible").count() == 4
 
 
 def test_hostile_names_are_shown_and_never_executed(hostile_folder, opened):

@@ -28,13 +28,6 @@ def model(study):
 
 
 @pytest.fixture(scope="session")
-def count(study):
-    return netbic.selection.n_modules(
-        netbic.SparseGraphSVD(n_rows=30, n_columns=50), study.expression, most=6, random_state=0
-    )
-
-
-@pytest.fixture(scope="session")
 def stable(study):
     model = netbic.SparseGraphSVD(2, n_rows=30, n_columns=50)
     return netbic.selection.stability(model, study.expression, n_pairs=5, threshold=0.6, random_state=0)

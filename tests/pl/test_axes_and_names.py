@@ -34,8 +34,7 @@ _CELLS = ("associations", "comparison")  # drawn as cells
 
 
 @pytest.fixture
-def pictures(study, model, count, stable, tuned, terms):
-    table = pd.DataFrame({"x": [1, 2], "method": ["a", "a"], "value": [0.1, 0.2]})
+def pictures(study, model, stable, tuned, terms):
     names = ["module", "variable", "level", "effect", "effect_name", "q"]
     found = pd.DataFrame([(0, "age", "", 0.3, "Spearman rho", 0.1)], columns=names)
     days = np.arange(1.0, 1 + len(study.expression))
@@ -51,11 +50,8 @@ def pictures(study, model, count, stable, tuned, terms):
         "network": lambda ax: pl.network(model, ax=ax),
         "loadings": lambda ax: pl.loadings(model, ax=ax),
         "scores": lambda ax: pl.scores(model, study.expression, ax=ax),
-        "convergence": lambda ax: pl.convergence(model, ax=ax),
-        "singular_values": lambda ax: pl.singular_values(model, count, ax=ax),
         "stability": lambda ax: pl.stability(stable, ax=ax),
         "tuning": lambda ax: pl.tuning(tuned, ax=ax),
-        "recovery": lambda ax: pl.recovery(table, ax=ax),
         "enrichment": lambda ax: pl.enrichment(terms, ax=ax),
         "pairs": lambda ax: pl.pairs(two_tables, ax=ax),
     }
@@ -100,10 +96,9 @@ def test_hostile_names_are_shortened_and_never_parsed(study):
     graph = netbic.Graph(np.ones((10, 10)) - np.eye(10))
     model = netbic.SparseGraphSVD(1, n_rows=10, n_columns=10, column_graph=graph.weights).fit(X.to_numpy())
     model.names_["columns"] = X.columns.to_numpy()
-    table = pd.DataFrame({"x": 1, "method": HOSTILE, "value": 0.5})
     terms = pd.DataFrame({"module": 0, "term": HOSTILE, "n_overlap": 3, "q_value": 0.01})
     for ax in (
-        pl.heatmap(model, X.to_numpy()), pl.loadings(model), pl.network(model), pl.recovery(table), pl.enrichment(terms)
+        pl.heatmap(model, X.to_numpy()), pl.loadings(model), pl.network(model), pl.enrichment(terms)
     ):  # fmt: skip
         ax.figure.savefig(io.BytesIO(), format="svg")  # every warning is an error here
     labels = [label.get_text() for label in pl.loadings(model).get_yticklabels()]
@@ -131,7 +126,7 @@ def test_anndata_objects_can_replace_the_model_everywhere(study, model):
     adata = netbic.tl.to_anndata(model, study.expression, "mine")
     with pytest.raises(netbic.InputError, match=r"no modules 'netbic' \(there are: mine\)"):
         pl.loadings(adata)
-    for draw in (pl.loadings, pl.convergence, pl.singular_values, pl.network):
+    for draw in (pl.loadings, pl.network):
         ours, theirs = draw(adata, key="mine"), draw(model)
         assert ours.get_title(loc="left") == theirs.get_title(loc="left")
         for one, other in zip(ours.collections, theirs.collections, strict=True):

@@ -1,4 +1,4 @@
-"""Recovery curves and enrichment dots."""
+"""Enrichment dots."""
 
 import numpy as np
 import pandas as pd
@@ -7,44 +7,6 @@ from matplotlib.colors import same_color
 
 import netbic
 from netbic import pl
-
-
-def curves():
-    rows = [
-        (x, name, seed, slope * x + 0.1 * seed)
-        for x in (3, 1, 2)
-        for name, slope in (("b", 1), ("a", 2))
-        for seed in (0, 1, 2)
-    ]
-    return pd.DataFrame(rows, columns=["noise", "method", "seed", "f1"])
-
-
-def test_repeated_runs_are_means_with_standard_errors():
-    ax = pl.recovery(curves(), x="noise", value="f1")
-    for container, name, slope in zip(ax.containers, "ba", (1, 2), strict=True):
-        line, _, (bars,) = container
-        assert container.get_label() == name
-        np.testing.assert_array_equal(line.get_xdata(), [1, 2, 3])
-        np.testing.assert_allclose(np.asarray(line.get_ydata(), dtype=float), slope * np.array([1, 2, 3]) + 0.1)
-        half = 0.1 / np.sqrt(3)
-        np.testing.assert_allclose([np.ptp(bar[:, 1]) / 2 for bar in bars.get_segments()], half)
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("noise", "f1")
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["b", "a"]
-
-
-def test_given_error_bars_and_colours_are_drawn():
-    table = pd.DataFrame({"x": [1, 2, 1, 2], "method": list("ssgg"), "value": [0.5, 0.6, 0.7, 0.8], "sd": [1, 2, 3, 4]})
-    ax = pl.recovery(table, spread="sd", colours={"g": "black"})
-    np.testing.assert_allclose([np.ptp(bar[:, 1]) / 2 for bar in ax.containers[1][2][0].get_segments()], [3, 4])
-    assert same_color(ax.containers[1][0].get_color(), "black")
-    assert not same_color(ax.containers[0][0].get_color(), "black")
-
-
-def test_a_missing_column_is_named():
-    with pytest.raises(netbic.InputError, match=r"no column 'x' \(there are: noise, method, seed, f1\)"):
-        pl.recovery(curves())
-    with pytest.raises(netbic.InputError, match="no rows"):
-        pl.recovery(curves()[:0], x="noise", value="f1")
 
 
 def test_dots_are_terms_by_modules(terms):

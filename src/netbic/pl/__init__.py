@@ -7,7 +7,6 @@ the figure.
 from netbic.pl.annotation import variable_colours as variable_colours
 from netbic.pl.associations import associations
 from netbic.pl.comparison import comparison
-from netbic.pl.convergence import convergence
 from netbic.pl.enrichment import enrichment
 from netbic.pl.heatmap import heatmap
 from netbic.pl.layout import layout as layout
@@ -15,9 +14,7 @@ from netbic.pl.loadings import loadings
 from netbic.pl.names import apart as apart
 from netbic.pl.network import network
 from netbic.pl.pair_scores import pairs
-from netbic.pl.recovery import recovery
 from netbic.pl.scores import scores
-from netbic.pl.singular_values import singular_values
 from netbic.pl.stability import stability
 from netbic.pl.survival import survival
 from netbic.pl.tuning import tuning
@@ -25,15 +22,12 @@ from netbic.pl.tuning import tuning
 __all__ = [
     "associations",
     "comparison",
-    "convergence",
     "enrichment",
     "heatmap",
     "loadings",
     "network",
     "pairs",
-    "recovery",
     "scores",
-    "singular_values",
     "stability",
     "survival",
     "tuning",

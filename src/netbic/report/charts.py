@@ -64,14 +64,14 @@ def charts(
     >>> model = netbic.SparseGraphSVD(1, n_rows=50, n_columns=50).fit(toy.X)
     >>> table = netbic.io.summary_table(model).assign(diagnostics="")
     >>> [chart.name for chart in charts(model, table)]
-    ['variance', 'convergence']
+    ['variance']
     """
     made = [_variance(table)]
     if model.n_components_ > 1:
         made += [_genes_in_common(model), _samples_in_common(model, scores)]
     if "degree_fold_change" in table and len(_folds(table, level)):
         made.append(_edges(table, level))
-    return [*made, _convergence(model)]
+    return made
 
 
 def _altair() -> ModuleType:
@@ -289,33 +289,3 @@ def _folds(table: pd.DataFrame, level: float) -> pd.DataFrame:
         }
     ).replace([np.inf, -np.inf], np.nan)
     return data.dropna().query("random > 0 and degrees > 0")
-
-
-def _convergence(model: SparseGraphSVD) -> Chart:
-    altair, relative = _altair(), "F, relative to its final value"
-    chart = altair.Chart(_objectives(model)).mark_line(
-        opacity=0.6, strokeWidth=1.5, point={"size": 22, "opacity": 0.8}, color=_BLUE
-    )
-    whole = {"axis": altair.Axis(tickMinStep=1, format="d"), "scale": altair.Scale(nice=False)}
-    percent = {"axis": altair.Axis(format="%", tickCount=5), "scale": altair.Scale(zero=False)}
-    chart = chart.encode(
-        x=altair.X("iteration:Q", title="iteration", **whole),
-        y=altair.Y("relative:Q", title=relative, **percent),
-        detail="module:N",
-        tooltip=_tooltips(iteration="iteration|d", relative=f"{relative}|.2%"),
-    )
-    first = f" (the first {_MOST_COMPARED})" if model.n_components_ > _MOST_COMPARED else ""
-    chosen = not model.choices_["fallback"].all()  # also False without any choice
-    falls = "It may decrease while sizes are chosen." if chosen else "With the default solver it never decreases."
-    caption = f"The objective F by iteration, one line per module{first}. {falls}"
-    return _finished("convergence", "Convergence", caption, chart)
-
-
-def _objectives(model: SparseGraphSVD) -> pd.DataFrame:
-    return pd.DataFrame(
-        [
-            {"module": module + 1, "iteration": number + 1, "relative": round(float(value / values[-1]), 5)}
-            for module, values in enumerate(model.objectives_[:_MOST_COMPARED])
-            for number, value in enumerate(values)
-        ]
-    )
