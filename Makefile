@@ -105,7 +105,7 @@ format: install
 	$(BIN)/ruff format .
 
 paper: install
-	$(BIN)/netbic reproduce all --out docs/paper
+	$(BIN)/python -m reproduction.run all --out docs/paper
 
 bench: install
 	$(BIN)/python benchmarks/speed.py

@@ -18,7 +18,7 @@ PUBLISHED_FOR = {
 
 INTRODUCTION = """# What the paper claims, and what we found
 
-Written by `netbic reproduce`. The claims are those of W. Min, J. Liu and S. Zhang, *L0-norm Sparse Graph-regularized SVD
+Written by `make paper`. The claims are those of W. Min, J. Liu and S. Zhang, *L0-norm Sparse Graph-regularized SVD
 for Biclustering* (2016). Its two expression matrices are not fully public, so we cannot expect the same percentages, but
 we can compare the order of the methods. Every conclusion states its criterion and is computed from the tables below it.
 

@@ -1,22 +1,23 @@
-"""Run the experiments and write their results: tables, figures and a page."""
+"""Run the experiments and write their results: tables, figures and a page.
+
+python -m reproduction.run all --out docs/paper
+"""
 
 from __future__ import annotations
 
-import hashlib
+import argparse
+import os
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
 import pandas as pd
 
 from netbic.errors import InputError
-from netbic.files import RECORDS, check_writable, locked, with_version, write_atomic, write_json, write_table
-from netbic.io import read_gene_sets
+from netbic.io import read_gene_sets, write_table
 from reproduction import page
 from reproduction.figures import draw_figure_1, draw_figure_2, plotting
 from reproduction.simulation import controls, sensitivities, toy_vectors
-from reproduction.steps import CHECKPOINT, Progress, Steps, saved_steps
 from reproduction.tumours import (
     DATASETS,
     GENE_SETS,
@@ -32,7 +33,6 @@ from reproduction.tumours import (
     terms_column,
 )
 
-RECORD: Final = "reproduction.json"  # lists the files that may be replaced
 PARTS: Final = ("fig1", "table1", "fig2")
 
 
@@ -47,7 +47,6 @@ def reproduce(
     sizes: Sizes | None = None,
     seed: int = 0,
     n_jobs: int | None = None,
-    progress: Progress | None = None,
 ) -> None:
     """Repeat parts of the paper ("fig1", "table1", "fig2") and write tables (TSV), figures and a page (README.md).
 
@@ -55,7 +54,7 @@ def reproduce(
     ----------
     parts : sequence of str
     out : path
-        Folder to write to.
+        Folder to write to; files of an earlier run are replaced.
     data : path, optional
         Folder with the expression data, networks and gene sets; needed for "table1" and "fig2".
     replicates : int
@@ -64,11 +63,6 @@ def reproduce(
         Data sets, networks and module sizes of Table 1 and Figure 2.
     seed, n_jobs
         Random seed, and number of processes for the simulation.
-    progress : function
-        Called when a stage ("replicates", "controls", "methods", "sigmas") begins and after each of its steps, with the
-        stage and the numbers of its finished steps and of all.
-
-    Steps are kept in `reproduction.checkpoint` until all are done: after an interruption, the same call continues.
     """
     unknown = set(parts) - set(PARTS)
     if isinstance(parts, str) or unknown or not parts:
@@ -77,47 +71,34 @@ def reproduce(
         raise InputError(f"replicates={replicates}: at least 2 are needed for a standard error")
     real = "table1" in parts or "fig2" in parts
     if real and data is None:
-        raise InputError("Table 1 and Figure 2 need real data: give their folder (`data`, or NETBIC_DATA)", ["data"])
+        raise InputError("Table 1 and Figure 2 need real data: give their folder (--data, or NETBIC_DATA)")
     if real:
         check_data(Path(str(data)), datasets, networks)
     plotting()  # an error now if matplotlib is not installed, not after minutes
     out = Path(out)
-    check_writable(out, [*RECORDS[RECORD], RECORD], {"the data": data})
     out.mkdir(parents=True, exist_ok=True)
-    with locked(out):
-        settings = {"parts": sorted(parts), "replicates": replicates, "seed": seed, "datasets": list(datasets)}
-        settings |= {"networks": list(networks), "sizes": asdict(sizes or Sizes())}
-        steps = saved_steps(out, progress, settings, _digests(Path(str(data)), datasets, networks) if real else {})
-        write_json(out / RECORD, with_version({"files": sorted(RECORDS[RECORD])}))
-        if "fig1" in parts:
-            _write_section(out, "figure1", _figure_1(out, replicates, seed, n_jobs, steps))
-        if real:
-            _real_data(parts, out, Path(str(data)), datasets, networks, sizes or Sizes(), seed, steps)
-        _write_page(out)
-        (out / CHECKPOINT).unlink()
-
-
-def _digests(data: Path, datasets: Sequence[str], networks: Sequence[str]) -> dict[str, str]:
-    """Digests of the files that are read."""
-    names = [*(DATASETS[name] for name in datasets), *(NETWORKS[name] for name in networks), GENE_SETS]
-    return {name: hashlib.blake2b((data / name).read_bytes(), digest_size=16).hexdigest() for name in names}
+    if "fig1" in parts:
+        _write_section(out, "figure1", _figure_1(out, replicates, seed, n_jobs))
+    if real:
+        _real_data(parts, out, Path(str(data)), datasets, networks, sizes or Sizes(), seed)
+    _write_page(out)
 
 
 def _write_page(out: Path) -> None:
     """Write the page from all parts that have been run."""
     sections = [out / f"{name}.md" for name in ("figure1", "table1", "figure2")]
     written = [path.read_text() for path in sections if path.exists()]
-    write_atomic(out / "README.md", "\n".join([page.INTRODUCTION, *written]).encode())
+    (out / "README.md").write_text("\n".join([page.INTRODUCTION, *written]))
 
 
 def _write_section(out: Path, name: str, lines: list[str]) -> None:
     """Write one part of the page to a file, so that parts can be run one by one."""
-    write_atomic(out / f"{name}.md", "\n".join(lines).encode())
+    (out / f"{name}.md").write_text("\n".join(lines))
 
 
-def _figure_1(out: Path, replicates: int, seed: int, n_jobs: int | None, steps: Steps) -> list[str]:
-    curves = sensitivities(replicates, seed=seed, n_jobs=n_jobs, steps=steps)
-    checks = controls(replicates, seed=seed, n_jobs=n_jobs, steps=steps)
+def _figure_1(out: Path, replicates: int, seed: int, n_jobs: int | None) -> list[str]:
+    curves = sensitivities(replicates, seed=seed, n_jobs=n_jobs)
+    checks = controls(replicates, seed=seed, n_jobs=n_jobs)
     write_table(out / "figure1.tsv", curves)
     write_table(out / "figure1_controls.tsv", checks)
     draw_figure_1(toy_vectors(), curves, checks, out / "figure1")
@@ -132,15 +113,14 @@ def _real_data(
     networks: Sequence[str],
     sizes: Sizes,
     seed: int,
-    steps: Steps,
 ) -> None:
-    modules = compare(data, datasets=datasets, networks=networks, sizes=sizes, seed=seed, steps=steps)
+    modules = compare(data, datasets=datasets, networks=networks, sizes=sizes, seed=seed)
     summary, ranks = summarise(modules), signed_ranks(modules)
     write_table(out / "modules.tsv", modules)
     write_table(out / "table1.tsv", summary)
     write_table(out / "wilcoxon.tsv", ranks)
     if "table1" in parts:
-        sigmas = over_sigmas(data, dataset=datasets[0], network=networks[0], sizes=sizes, seed=seed, steps=steps)
+        sigmas = over_sigmas(data, dataset=datasets[0], network=networks[0], sizes=sizes, seed=seed)
         write_table(out / "sigma.tsv", sigmas)
         _write_section(out, "table1", list(page.table_1_text(summary, sigmas, sizes)))
     if "fig2" in parts:
@@ -156,3 +136,25 @@ def _random_terms(
 ) -> dict[str, dict[str, int]]:
     sets = read_gene_sets(data / GENE_SETS)
     return {name: random_modules(load_study(data, name, network), sets, sizes, seed) for name in datasets}
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m reproduction.run", description="Repeat the paper's experiments.")
+    parser.add_argument("part", choices=[*PARTS, "all"], help="fig1 needs no data; the others those of docs/data.md")
+    parser.add_argument("--out", default="reproduced", help="folder for the results")
+    parser.add_argument("--data", default=os.environ.get("NETBIC_DATA"), help="folder with the real data sets")
+    parser.add_argument("--replicates", type=int, default=50, help="simulated matrices per setting")
+    parser.add_argument("--jobs", type=int, default=-1, help="processes for the simulation; -1 means all cores")
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    parts = PARTS if given.part == "all" else (given.part,)
+    try:
+        reproduce(parts, given.out, given.data, replicates=given.replicates, seed=given.seed, n_jobs=given.jobs)
+    except InputError as problem:
+        parser.error(str(problem))
+    print(f"{given.out}/README.md")
+
+
+if __name__ == "__main__":
+    main()

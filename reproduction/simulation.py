@@ -14,11 +14,11 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from sklearn.utils.parallel import Parallel, delayed
 
 from netbic.graph import Graph
 from netbic.methods import method
 from netbic.simulate import PaperSimulation, paper
-from reproduction.steps import Steps
 
 GAMMAS: Final = tuple(round(0.02 + 0.005 * step, 3) for step in range(9))
 OURS: Final = "netbic (auto, 10 starts)"
@@ -95,7 +95,6 @@ def sensitivities(
     methods: Sequence[str] = FIGURE_METHODS,
     seed: int = 0,
     n_jobs: int | None = None,
-    steps: Steps | None = None,
 ) -> pd.DataFrame:
     """Sensitivity (share of the planted columns that are found): `signs`, `gamma`, `method`, `mean`, `sem`.
 
@@ -109,7 +108,7 @@ def sensitivities(
         shares = {name: float(found_columns(problem, name, number)[toy.v != 0].mean()) for name in methods}
         return {"signs": signs, "gamma": gamma, **shares}
 
-    rows = (steps or Steps()).map("replicates", one, cases, n_jobs)
+    rows = Parallel(n_jobs=n_jobs)(delayed(one)(*case) for case in cases)
     long = pd.DataFrame(rows).melt(["signs", "gamma"], var_name="method", value_name="sensitivity")
     return long.groupby(["signs", "gamma", "method"], sort=False)["sensitivity"].agg(["mean", "sem"]).reset_index()
 
@@ -120,7 +119,6 @@ def controls(
     methods: Sequence[str] = ("sgSVD*", "sgSVD", "L0SVD", OURS),
     seed: int = 0,
     n_jobs: int | None = None,
-    steps: Steps | None = None,
 ) -> pd.DataFrame:
     """Results with an uninformative or misleading graph (random signs, gamma 0.06).
 
@@ -139,7 +137,7 @@ def controls(
                 rows.append((control, name, float(problem.block[kept].mean()), found))
         return rows
 
-    results = (steps or Steps()).map("controls", one, [(seed + k,) for k in range(replicates)], n_jobs)
+    results = Parallel(n_jobs=n_jobs)(delayed(one)(seed + k) for k in range(replicates))
     table = pd.DataFrame(
         [row for rows in results for row in rows], columns=["control", "method", "in_block", "sensitivity"]
     )

@@ -20,7 +20,6 @@ from netbic.graph import Graph
 from netbic.io import Dataset, GeneSets, open_dataset, read_gene_sets
 from netbic.methods import method
 from reproduction.published import LEVELS
-from reproduction.steps import Steps
 
 DATASETS: Final = {
     "BRCA (Agilent)": "expr_tcga_brca_agilent2012.parquet",
@@ -162,7 +161,6 @@ def compare(
     methods: Sequence[str] = METHODS,
     sizes: Sizes | None = None,
     seed: int = 0,
-    steps: Steps | None = None,
 ) -> pd.DataFrame:
     """Every method on every data set and network: a row per module, with `dataset`, `network` and held-out variance."""
     sizes = sizes or Sizes()
@@ -178,7 +176,7 @@ def compare(
         return table
 
     cases = [(dataset, network, name) for dataset in datasets for network in networks for name in methods]
-    return pd.concat((steps or Steps()).tables("methods", one, cases), ignore_index=True)
+    return pd.concat([one(*case) for case in cases], ignore_index=True)
 
 
 def _with_held_out(
@@ -257,7 +255,6 @@ def over_sigmas(
     sigmas: Sequence[float] = SIGMAS,
     sizes: Sizes | None = None,
     seed: int = 0,
-    steps: Steps | None = None,
 ) -> pd.DataFrame:
     """The row of sgSVD* in Table 1 for several sigma, with additional columns."""
     study = load_study(folder, dataset, network)
@@ -267,5 +264,4 @@ def over_sigmas(
         table = _with_held_out(study, "sgSVD*", None, fit, seed, sigma)
         return table.assign(dataset=dataset, network=network, method=f"sigma {sigma:g}")
 
-    parts = (steps or Steps()).tables("sigmas", one, [(sigma,) for sigma in sigmas])
-    return summarise(pd.concat(parts, ignore_index=True))
+    return summarise(pd.concat(map(one, sigmas), ignore_index=True))

@@ -23,4 +23,4 @@ def real_data() -> Path:
 @pytest.fixture(autouse=True)
 def no_progress_lines(monkeypatch) -> None:
     """Whether a command prints progress depends on its time, so it must not in tests that compare output."""
-    monkeypatch.setattr(progress, "_FIRST", 1e9)
+    monkeypatch.setattr(progress, "_GAP", 1e9)

@@ -308,17 +308,6 @@ def test_bad_gene_sets_are_refused_before_the_fit(files, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_figure_1_by_one_command(tmp_path, monkeypatch):
-    monkeypatch.delenv("NETBIC_DATA", raising=False)
-    done = run("reproduce", "fig1", "--replicates", "2", "--jobs", "1", "--out", str(tmp_path / "out"), "--quiet")
-    assert done.exit_code == 0, done.output
-    assert len(netbic.io.read_table(tmp_path / "out" / "figure1.tsv")) == 2 * 9 * 6
-    assert "(figure1.png)" in (tmp_path / "out" / "README.md").read_text()
-    done = run("reproduce", "table1", "--out", str(tmp_path / "out"))
-    assert done.exit_code == 1
-    assert "--data" in done.output
-
-
 def test_options_about_gene_sets_need_gene_sets(tmp_path):
     toy = netbic.simulate.paper(0.03, random_state=0)
     netbic.save(netbic.SparseGraphSVD(1, n_rows=50, n_columns=50, column_graph=toy.column_graph).fit(toy.X), tmp_path)

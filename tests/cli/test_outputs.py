@@ -196,14 +196,6 @@ def test_a_tuning_replaces_only_a_tuning(cohort, tmp_path, name):
     assert contents(tmp_path / "own") == {name: b"mine\n"}
 
 
-def test_a_reproduction_replaces_only_a_reproduction(tmp_path):
-    (tmp_path / "README.md").write_bytes(b"mine")
-    done = run("reproduce", "fig1", "--out", tmp_path, "--replicates", 2)
-    assert done.exit_code == 2
-    assert "README.md" in done.output
-    assert contents(tmp_path) == {"README.md": b"mine"}
-
-
 def test_a_store_with_files_of_the_users_is_not_replaced(cohort, tmp_path):
     arguments = ("convert", cohort / "expression.tsv", tmp_path / "out.zarr")
     assert run(*arguments).exit_code == 0

@@ -239,10 +239,9 @@ def test_pairs_are_not_resumed_as_modules(done, tables):
     assert "contains pairs of two tables, which cannot be resumed as modules of one" in shown
 
 
-def test_the_other_name_of_the_command_works(done, tables, tmp_path):
-    run_successfully("fit2", *tables, "--out", tmp_path / "again", *OPTIONS)
+def test_the_same_command_writes_the_same_files(done, tables, tmp_path):
+    run_successfully("pairs", *tables, "--out", tmp_path / "again", *OPTIONS)
     assert contents(tmp_path / "again") == contents(done)
-    assert "fit2" not in run("--help").output
 
 
 def test_quiet_prints_nothing(tables, tmp_path):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-import reproduction as experiments
+import reproduction.run as experiments
 from netbic import InputError
 from netbic.enrichment import edges
 from netbic.io import read_gene_sets, read_network, read_table

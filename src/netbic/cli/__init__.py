@@ -15,20 +15,13 @@ from netbic.cli.graph import graph
 from netbic.cli.pairs import pairs
 from netbic.cli.plot import plot
 from netbic.cli.report import report
-from netbic.cli.reproduce import reproduce
 from netbic.cli.score import score
 from netbic.cli.simulate import simulate
 from netbic.cli.tune import tune
 
-_OTHER_NAMES = {"fit2": "pairs"}  # which work but are not listed
-
 
 class Commands(click.Group):
     """The commands, which the help lists with their arguments."""
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """A command by its name, or by another name that people look for."""
-        return super().get_command(ctx, _OTHER_NAMES.get(cmd_name, cmd_name))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Nothing: a second list without arguments would repeat the first."""
@@ -58,12 +51,11 @@ def main() -> None:
     netbic score DIR NEW                     score new samples
     netbic compare DIR1 DIR2                 match the modules of two fits
     netbic replicate DIR OTHER               look for modules in another study
-    netbic reproduce fig1                    repeat the paper's experiments
 
     netbic COMMAND --help describes the options of a command.
     """
 
 
 _BEFORE_RESULTS = (demo, simulate, convert, graph, align, tune, fit, pairs)
-for command in (*_BEFORE_RESULTS, enrich, associate, report, plot, export, score, compare, replicate, reproduce):
+for command in (*_BEFORE_RESULTS, enrich, associate, report, plot, export, score, compare, replicate):
     main.add_command(command)

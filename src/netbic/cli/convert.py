@@ -9,7 +9,7 @@ import click
 
 import netbic
 from netbic.cli.command import Command, File, echo, reads_expression, split_lists
-from netbic.cli.progress import Progress, Stage
+from netbic.cli.progress import Progress
 
 
 class ConvertCommand(Command):
@@ -35,7 +35,7 @@ def convert(expression: str, out: str, quiet: bool, **options: Any) -> None:
     EXPRESSION is a table (.tsv, .csv, .parquet; genes in rows), an .h5ad file, a .zarr store, an .npy array or a 10x
     folder. It may be larger than memory. OUT.zarr has AnnData's layout and can also be read by anndata.read_zarr.
     """
-    with Progress({"percent": Stage("converting", 0.1, 100)}, quiet) as progress:
+    with Progress({"percent": "converting"}, quiet) as progress:
         update = partial(progress.update, "percent", total=100)
         made = netbic.io.convert(expression, out, **split_lists(options), progress=update)
     from netbic.arrays import kind_of

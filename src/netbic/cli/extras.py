@@ -5,17 +5,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 import netbic
 from netbic.cli.columns import closest_modules, module_sizes, sample_groups
 from netbic.cli.command import echo, echo_report_is_older
-from netbic.cli.durations import Fitting
-from netbic.cli.progress import Progress, Stage
+from netbic.cli.progress import Progress
 from netbic.errors import one_line
 
 if TYPE_CHECKING:
@@ -24,11 +22,21 @@ if TYPE_CHECKING:
     from netbic.cli.associate import SampleTable
     from netbic.estimators import SparseGraphSVD
     from netbic.io import Dataset, GeneSets
-    from netbic.selection import Finished, StageProgress, Verdicts
+    from netbic.selection import Finished, Verdicts
 
 # The number of pairs of halves depends on the data only, not on the time they take: results are then reproducible.
 VERDICT_SECONDS: Final = 20  # budget for the verdicts, if a fit takes as long as expected; three pairs in any case
 _SECONDS_PER_ENTRY = 1e-8  # time of a pair, per module and entry of X
+STAGES: Final = {
+    "sizes": "choosing the sizes",
+    "number": "choosing the number of modules",
+    "smoothing": "smoothing over the network",
+    "graph": "testing the network",
+    "modules": "finding modules",
+    "pairs": "judging modules in pairs of halves",
+    "tables": "writing tables",
+    "report": "writing the report",
+}
 _PAIRS = (3, 10)  # fewest and most
 
 
@@ -58,29 +66,6 @@ class Extras:
     report: bool
     silent: bool
     units: Any = None  # a number per sample, the same for samples that belong together
-
-    def stages(self, size: Fitting) -> dict[str, Stage]:
-        """What takes time after a fit."""
-        judged = self.verdict and self._enough_samples and not self.study.expression.is_lazy
-        return size.results(self._n_pairs(size.n_modules) if judged else 0, self.report)
-
-    def choice_reporter(self, size: Fitting, progress: Progress) -> StageProgress:
-        """Reports stages of the choice of settings; the time of later ones depends on the number of modules.
-
-        The fit of all modules that shows whether the data identify their sizes takes as long as the final one.
-        """
-        begun = [0.0]
-
-        def report(stage: str, done: int, total: int) -> None:
-            if stage == "sizes":
-                known = replace(size, n_modules=total)
-                progress.expect(known.choices(has_graph=True) | known.modules() | self.stages(known))
-                if done and begun[0]:
-                    progress.expect(known.modules(monotonic() - begun[0]))
-                begun[0] = monotonic()
-            progress.update(stage, done, total)
-
-        return report
 
     def write(
         self, model: SparseGraphSVD, folder: Path, lines: list[str], progress: Progress, finished: Finished
@@ -176,8 +161,7 @@ class Extras:
         wanted = [add for add, asked in steps.items() if asked and model.n_components_]
         if not wanted and (not self.report or self._has("report.html")):
             return
-        size = Fitting(*self.study.expression.shape, model.n_components_)
-        with netbic.io.locked(out), Progress(self.stages(size), self.silent) as progress:
+        with netbic.io.locked(out), Progress(STAGES, self.silent) as progress:
             if not self._has("heatmaps.npz"):
                 netbic.report.write_heatmaps(out, model, self.study.X)
             for add in wanted:

@@ -41,8 +41,7 @@ from netbic.cli.covariates import (
     studies_option,
     study_lines,
 )
-from netbic.cli.durations import Fitting, n_parallel
-from netbic.cli.extras import VERDICT_SECONDS, Extras
+from netbic.cli.extras import STAGES, VERDICT_SECONDS, Extras
 from netbic.cli.progress import Progress
 from netbic.cli.summary import summary_json, summary_lines
 from netbic.cli.wording import counted, in_genes
@@ -372,13 +371,9 @@ def _find_modules(
     study, silent, lines = extras.study, extras.silent, list[str]()
     if run.known:
         echo(f"continuing after {counted(len(run.known), 'module')}", silent)
-    size = Fitting(*study.expression.shape, model.n_components, n_parallel(modelling.jobs), modelling.restarts)
-    choices = size.choices(study.graph is not None) if modelling.auto and run.chosen is None else {}
-    with Progress(choices | size.modules() | extras.stages(size), silent) as progress:
+    with Progress(STAGES, silent) as progress:
         if modelling.auto:
-            for reason in _choose(
-                model, study, run, modelling, extras.choice_reporter(size, progress), given["covariates"]
-            ):
+            for reason in _choose(model, study, run, modelling, progress.update, given["covariates"]):
                 echo(reason, silent)
         progress.update("modules", len(run.known), model.n_components)
         run.fit(

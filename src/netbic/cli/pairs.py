@@ -16,7 +16,7 @@ import netbic
 from netbic.cli.associate import AssociationOptions, SampleTable, describes_samples, has_obs, open_sample_table
 from netbic.cli.checks import checked
 from netbic.cli.command import NETWORK, READING, Command, File, Finite, echo, reads_a_study, split_lists, take
-from netbic.cli.progress import Progress, Stage
+from netbic.cli.progress import Progress
 from netbic.cli.wording import counted, in_tables
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from netbic.storage import PairModel
 
 _RENAMED = {"--gene-names": "--feature-names", "--top-genes": "--top-features"}
-_PREPARATION, _PAIR, _REPORT = 2.5e-8, 8e-9, 1.0  # seconds per entry of both tables, for every pair, and for the report
+_STAGES = {"pairs": "finding pairs", "tests": "testing pairs", "report": "writing the report"}
 _SHOWN = 3  # names of features in a line
 _FEWEST = 20  # samples from which on pairs are tested
 _LISTED = 10  # pairs
@@ -296,7 +296,7 @@ def _run(
 
     with netbic.files.write_errors(out):
         out.mkdir(parents=True, exist_ok=True)
-    with Progress(_stages(model, tables, permutations), quiet) as progress, netbic.io.locked(out):
+    with Progress(_STAGES, quiet) as progress, netbic.io.locked(out):
         _check_folder(out, force, record["inputs"])  # the folder may have been written to meanwhile
         progress.update("pairs", 0, 1)
         with warnings.catch_warnings(record=True) as caught:
@@ -315,17 +315,6 @@ def _run(
     if not independent:
         yield _NOT_INDEPENDENT
     yield from lines
-
-
-def _stages(model: PairModel, tables: TwoTables, permutations: int) -> dict[str, Stage]:
-    """The stages of the command, and how many seconds each takes."""
-    entries = sum(dataset.expression.matrix.size for dataset in tables.datasets)
-    tested = entries * _PAIR * permutations * model.n_components
-    return {
-        "pairs": Stage("finding pairs", entries * (_PREPARATION + _PAIR * model.n_components)),
-        "tests": Stage("testing pairs", max(tested, 0.1)),
-        "report": Stage("writing the report", _REPORT),
-    }
 
 
 def _tested(model: PairModel, tables: TwoTables, permutations: int, progress: Progress) -> PairTests | None:

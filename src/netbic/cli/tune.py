@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -30,7 +29,6 @@ from netbic.cli.command import (
     take,
 )
 from netbic.cli.covariates import CovariateOptions, covariate_lines, covariates_option
-from netbic.cli.durations import Fitting, n_parallel
 from netbic.cli.progress import Progress
 from netbic.cli.wording import OPTIONS, in_genes
 
@@ -107,20 +105,6 @@ class TuningOptions:
         given = {"n_columns": self.genes, "n_rows": self.samples, "column_smoothness": self.smoothness}
         default = netbic.selection.default_grid(model, shape)
         return default | {name: values for name, values in given.items() if values is not None}
-
-    @property
-    def n_folds(self) -> int:
-        """Number of fits of each setting."""
-        return 1 if self.criterion == "bic" else self.folds
-
-    def n_fits(self, grid: dict[str, list[Any]]) -> int:
-        """Number of fits of the whole grid."""
-        return math.prod(map(len, grid.values())) * self.n_folds
-
-    @property
-    def n_processes(self) -> int:
-        """Number of fits that run at the same time; for a cluster, as many as it may have on this machine."""
-        return n_parallel(self.jobs)
 
     def parameters(self) -> dict[str, Any]:
         """Parameters of `selection.tune`."""
@@ -265,18 +249,10 @@ def _tuned(
     grid = asked.grid(model, study.expression.shape)
     parameters = asked.parameters() | {"checkpoint": checkpoint, "covariates": covariates}
     try:
-        size = Fitting(*study.expression.shape, asked.modules, asked.n_processes)
-        n_fits = asked.n_fits(grid) - _n_entries(checkpoint)
-        slowest = netbic.selection.largest_share(model, grid, study.expression.shape) / asked.n_folds
-        stages = size.tuning(n_fits, slowest)
-        with client_of(asked.dask), Progress(stages, silent) as progress:
-            progress.update("fits", 0.0, stages["fits"].steps)
-
-            def durations(spent: float, left: float) -> None:
-                progress.update("fits", spent, spent + left)
-                progress.expect(size.tuning(n_fits, slowest, (spent + left) / n_fits))
-
-            return netbic.selection.tune(model, study.X, grid, durations=durations, **parameters)
+        with client_of(asked.dask), Progress({"fits": "fitting settings to folds"}, silent) as progress:
+            return netbic.selection.tune(
+                model, study.X, grid, progress=lambda done, total: progress.update("fits", done, total), **parameters
+            )
     except netbic.storage.CheckpointMismatch as problem:
         remedy = "use the same options, choose another folder, or use --force to start again"
         raise click.ClickException(in_genes(f"{problem.problem}: {remedy}")) from None
@@ -286,11 +262,6 @@ def _tuned(
         raise click.ClickException(in_genes(str(problem))) from None
     except ClusterError as problem:
         raise click.ClickException(f"{problem} ({TuneCommand.resume_hint})") from None
-
-
-def _n_entries(checkpoint: Path) -> int:
-    """Number of finished fits in a checkpoint."""
-    return max(0, checkpoint.read_bytes().count(b"\n") - 1) if checkpoint.is_file() else 0
 
 
 def _conclusion(tuning: Tuning, n_modules: int, covariates: str | None, out: Path) -> list[str]:

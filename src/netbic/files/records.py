@@ -44,19 +44,12 @@ PAIR_FILES: Final = (  # netbic pairs
     *(f"model/{name}" for name in ("model.json", *MODEL_FILES)),
 )
 RUN_RECORD: Final = "run.json"
-_REPRODUCTION: Final = {
-    "md": "README figure1 table1 figure2",
-    "tsv": "figure1 figure1_controls modules table1 wilcoxon sigma random_modules",
-    "png": "figure1 figure2",
-    "svg": "figure1 figure2",
-}
 # What each record may list: one that was changed cannot make netbic touch anything else.
 RECORDS: Final[dict[str, tuple[str, ...]]] = {
     RUN_RECORD: tuple(dict.fromkeys([*RUN_FILES, *PAIR_FILES])),
     "model.json": (*MODEL_FILES, *ADDED_FILES),  # netbic.save
     "tuning.json": ("tuning.tsv",),
     "simulation.json": ("expression.tsv.gz", "network.sif", "truth.tsv", "labels.tsv"),
-    "reproduction.json": tuple(f"{name}.{kind}" for kind, names in _REPRODUCTION.items() for name in names.split()),
 }
 _TYPES: Final[dict[str, tuple[type, ...]]] = {
     "files": (list, dict),

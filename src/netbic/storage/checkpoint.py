@@ -36,7 +36,7 @@ class Task:
 
     Parameters
     ----------
-    kind : {"fit", "tuning", "stability", "reproduction"}
+    kind : {"fit", "tuning", "stability"}
     settings : dict
         Compared, and shown where they differ.
     data : dict
