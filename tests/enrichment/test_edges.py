@@ -24,7 +24,7 @@ from netbic.enrichment.nulls import (
     rewired_counts,
     trait_bins,
 )
-from netbic.graph.edges import swap_sweep
+from netbic.graph import swap_sweep
 
 
 def graph_and_names():

@@ -134,7 +134,7 @@ def test_graph_share_by_hand():
 def test_relative_smoothness_is_in_units_of_the_leading_singular_value():
     graph = Graph(path_graph(20))
     leading = np.linalg.norm(X - X.mean(axis=0), 2)
-    for term in netbic.graph.TERMS:
+    for term in netbic.graph_terms.TERMS:
         scale = graph.term(term).scale
         keywords = {"n_rows": 10, "n_columns": 6, "column_graph": graph, "graph_term": term}
         units = {"smoothness_scale": "relative"}

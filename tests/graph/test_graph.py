@@ -12,7 +12,8 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import laplacian
 
 from netbic import Graph, SparseGraphSVD
-from netbic.graph import TERMS, match
+from netbic.graph import match
+from netbic.graph_terms import TERMS
 
 A = np.array([[0, 1, 2, 0], [1, 0, 0, 0], [2, 0, 0, 0], [0, 0, 0, 0]], dtype=float)  # node 3 is isolated
 EDGES = pd.DataFrame({"source": ["a", "a"], "target": ["b", "c"], "weight": [1.0, 2.0]})

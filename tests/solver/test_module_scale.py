@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.sparse.csgraph import connected_components
 
 from netbic import AdaptiveSupport, Graph, SparseGraphSVD
-from netbic.graph import TERMS
+from netbic.graph_terms import TERMS
 
 SIZE = 120
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import netbic
 from netbic import L0, AdaptiveSupport, Graph, SparseGraphSVD
-from netbic.graph import TERMS
+from netbic.graph_terms import TERMS
 from netbic.solver import Side, Vector
 from netbic.solver.half_step import candidate
 from support.problems import matrices, penalty_with_objective, random_graph, terms

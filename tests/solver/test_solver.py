@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 
 from netbic import L0, AdaptiveSupport, Graph, L1Ball, SparseGraphSVD
-from netbic.graph import TERMS
+from netbic.graph_terms import TERMS
 from netbic.operators import Corrected, DenseOperator
 from netbic.simulate import paper
 from netbic.solver import DEFLATIONS, Side, Solution, State, Vector, rounds, solve

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netbic import L0, Graph, SparseGraphSVD
-from netbic.graph import TERMS
+from netbic.graph_terms import TERMS
 from netbic.operators import ChunkedOperator, DenseOperator, RowBlocks, Scaler, SparseOperator
 from netbic.operators.masked import Masked
 from netbic.solver import Side, Vector, rounds, working_sets

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from netbic import L0, L1, Dense, Graph, L1Ball
-from netbic.graph import TERMS
+from netbic.graph_terms import TERMS
 
 
 def random_graph(size, generator, weighted=False):

@@ -12,7 +12,8 @@ from numpy.typing import DTypeLike
 from sklearn.utils import check_random_state
 
 from netbic.arrays import Array, check_choice
-from netbic.graph import TERMS, Graph, GraphTerm, match
+from netbic.graph import Graph, match
+from netbic.graph_terms import TERMS, GraphTerm
 from netbic.operators import CENTERS
 from netbic.penalties import L0, Dense, Penalty
 from netbic.solver import DEFLATIONS, SOLVERS, Axis, Settings

@@ -41,7 +41,7 @@ from typing import Literal
 import numpy as np
 
 from netbic.arrays import Floats
-from netbic.graph import GraphTerm
+from netbic.graph_terms import GraphTerm
 from netbic.operators import Operator
 from netbic.penalties import Penalty
 from netbic.solver.adaptive_step import adaptive_step

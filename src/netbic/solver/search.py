@@ -9,7 +9,7 @@ from typing import Final, Literal
 import numpy as np
 
 from netbic.arrays import Floats
-from netbic.graph import GraphTerm
+from netbic.graph_terms import GraphTerm
 from netbic.operators import Corrected
 from netbic.penalties import Dense, Penalty
 from netbic.solver.fallback import solve_sizes, with_rejected

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from netbic.arrays import Floats, Indices
-from netbic.graph import GraphTerm
+from netbic.graph_terms import GraphTerm
 from netbic.operators import Corrected, Operator
 from netbic.penalties import largest
 from netbic.solver.half_step import Side, scored
