@@ -13,7 +13,7 @@ SOURCE = Path(netbic.__file__).parent
 LAYERS = """
 errors arrays files graph_terms graph penalties operators solver estimators methods simulate io storage enrichment
 selection association comparison exports tl get pl report cli
-""".split()
+""".split()  # noqa: SIM905
 FILES = [path for path in sorted(SOURCE.rglob("*.py")) if path.name != "__main__.py"]
 
 

@@ -193,7 +193,7 @@ class Graph:
         ends = np.array(graph.get_edgelist(), dtype=np.intp).reshape(-1, 2)
         values = _numeric(pd.Series(graph.es["weight"])) if "weight" in graph.es.attributes() else np.ones(len(ends))
         names = graph.vs["name"] if "name" in graph.vs.attributes() else None
-        return cls._of_edges(graph.vcount(), *ends.T, values, names, signed)
+        return cls._of_edges(graph.vcount(), ends[:, 0], ends[:, 1], values, names, signed)
 
     @classmethod
     def of(cls, graph: Any) -> Graph:
@@ -777,7 +777,8 @@ def coexpression(X_other: Any, k: int = 10, positive: bool = True) -> Graph:
     for part in blocks:
         own = _standardise(X[:, part])
         others = dense or (_standardise(X[:, other]) for other in blocks)
-        scores = np.round(np.hstack([own.T @ other for other in others]), _DECIMALS)
+        scores = np.hstack([own.T @ other for other in others])
+        np.round(scores, _DECIMALS, out=scores)
         if not positive:
             np.abs(scores, out=scores)
         scores[np.arange(part.stop - part.start), np.arange(part.start, part.stop)] = -np.inf
@@ -810,9 +811,9 @@ def _check_coexpression(X: Matrix, k: Any) -> None:
 
 def _standardise(block: Matrix) -> Floats:
     """Genes with mean zero and length 1, as a dense array; constant ones are zero."""
-    values = to_dense(block)
+    values: Floats = to_dense(block)
     means = values.mean(axis=0)
-    centred = values - means
+    centred: Floats = values - means
     centred -= centred.mean(axis=0)  # the rounding error of large means
     lengths = np.linalg.norm(centred, axis=0)
     constant = lengths <= 10 * np.finfo(np.float64).eps * np.sqrt(len(values)) * np.abs(means)
