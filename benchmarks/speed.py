@@ -267,7 +267,7 @@ Other scripts in `benchmarks/` measure what is found: `adaptive_support.py` and 
 `n_modules.py`, `edge_test.py`, `verdicts.py` and `sample_groups.py` (data without modules or groups, and with them),
 `stability.py`, `tuning.py` and `graph_value.py` (choice of settings), `real_networks.py` and `when_a_network_helps.py`
 (tumours and real networks), `cross_study.py` (whether modules found with a network explain another study better),
-`out_of_core.py`, `cost_model.py` and `sparse_blocks.py` (data larger than memory), `associations.py` and
+`out_of_core.py` and `sparse_blocks.py` (data larger than memory), `associations.py` and
 `replication.py` (sample labels, other studies), `pairs.py` (two tables), `studies.py` (several studies in one fit),
 `groups.py` (gene sets and edges as units), `signed_graphs.py` (edges that inhibit),
 `report_size.py` (size and speed of the report). Each describes itself in its first lines.

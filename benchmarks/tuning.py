@@ -1,6 +1,6 @@
 """What `selection.tune` chooses, and how long it takes.
 
-python benchmarks/tuning.py sizes [runs]        (default 20: how often each criterion finds the planted sizes)
+python benchmarks/tuning.py sizes [runs]        (default 20: how often tuning finds the planted sizes)
 python benchmarks/tuning.py smoothness [runs]   (default 20: gain with the true graph, share of 0 with a permuted one)
 python benchmarks/tuning.py cost                (5 x 5 x 4 settings, 5 folds, on breast tumours; needs NETBIC_DATA)
 """
@@ -20,7 +20,6 @@ from sklearn.decomposition import TruncatedSVD
 
 from netbic import Graph, SparseGraphSVD
 from netbic.selection import tune
-from netbic.selection.criteria import CRITERIA
 from netbic.simulate import paper
 
 TERM = {"graph_term": "normalized", "smoothness_scale": "relative"}
@@ -70,19 +69,18 @@ def f1(model, u, v):
 
 
 def sizes_run(cell, seed):
-    """Per criterion and rule: whether both sizes are within 20%, and F1 minus that of the true sizes."""
+    """Per rule: whether both sizes are within 20%, and F1 minus that of the true sizes."""
     warnings.simplefilter("ignore")
     X, u, v, sized, grid = problem(*cell, seed)
     oracle = f1(sized.fit(X), u, v)
     found = {}
-    for criterion in CRITERIA if len(X) == 100 else [name for name in CRITERIA if name != "wold"]:
-        tuning = tune(sized, X, grid, criterion=criterion, random_state=seed)
-        best = tuning.cv_results_["params"][tuning.cv_results_["mean_test_score"].argmax()]
-        for rule, chosen in (("one_se", tuning.best_params_), ("best", best)):
-            sizes = ((chosen["n_rows"], u), (chosen["n_columns"], v))
-            right = all(abs(size / np.count_nonzero(truth) - 1) <= 0.2 for size, truth in sizes)
-            fitted = clone(sized).set_params(**chosen).fit(X)
-            found[f"{criterion}, {rule}"] = right, f1(fitted, u, v) - oracle
+    tuning = tune(sized, X, grid, random_state=seed)
+    best = tuning.cv_results_["params"][tuning.cv_results_["mean_test_score"].argmax()]
+    for rule, chosen in (("one_se", tuning.best_params_), ("best", best)):
+        sizes = ((chosen["n_rows"], u), (chosen["n_columns"], v))
+        right = all(abs(size / np.count_nonzero(truth) - 1) <= 0.2 for size, truth in sizes)
+        fitted = clone(sized).set_params(**chosen).fit(X)
+        found[rule] = right, f1(fitted, u, v) - oracle
     return found
 
 

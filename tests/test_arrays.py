@@ -231,7 +231,6 @@ def test_masked_entries_are_counted_where_none_may_be_missing():
         lambda X: netbic.io.scores_by_name(fitted, X, range(8)),
         lambda X: netbic.selection.tune(model(), X, {"n_columns": [2, 3]}, n_folds=2),
         lambda X: netbic.selection.stability(model(), X, n_pairs=1),
-        lambda X: netbic.selection.consensus(model(), X, n_starts=1, n_pairs=1),
         lambda X: netbic.selection.n_modules(model(), X),
         lambda X: netbic.selection.choose_settings(model(), X),
         lambda X: netbic.selection.AutoSVD(model()).fit(X),

@@ -8,7 +8,7 @@ import pytest
 
 import netbic
 from netbic.operators import DataOperator, as_operator
-from netbic.selection import consensus, graph_value, n_modules, stability, tune
+from netbic.selection import graph_value, n_modules, stability, tune
 
 PAGE = Path(__file__).parents[2] / "docs/extending.md"
 generator = np.random.default_rng(0)
@@ -95,7 +95,7 @@ def test_names_and_single_modules(make):
     np.testing.assert_array_equal(found[1].v.support, np.flatnonzero(model.columns_[1]))
 
 
-@pytest.mark.parametrize("function", [n_modules, stability, consensus, graph_value])
+@pytest.mark.parametrize("function", [n_modules, stability, graph_value])
 @pytest.mark.parametrize("options", [{}, {"n_jobs": "dask"}])
 def test_functions_that_need_rows_of_x_are_refused(function, options):
     model = netbic.SparseGraphSVD(1, n_rows=12, n_columns=15, column_graph=GRAPH)

@@ -9,11 +9,10 @@ import scipy.sparse as sp
 import netbic
 from netbic import Graph, SparseGraphSVD
 from netbic.selection import tune
-from netbic.selection.criteria import Block, Corner, Entries
+from netbic.selection.criteria import Block
 from netbic.selection.resampling import folds
 
 toy = netbic.simulate.paper(0.03, random_state=0)
-plain = SparseGraphSVD(1, center=None)
 SIZES = {"n_rows": [20, 50, 90], "n_columns": [20, 50, 90]}
 
 
@@ -84,53 +83,6 @@ def test_features_are_scaled_separately_in_each_fold(center):
     Y = Y - (Y.mean(axis=1, keepdims=True) if center in ("rows", "both") else 0)
     by_hand = own.score(X[np.ix_(out_rows, columns)]) + share((Y / deviations).T, own.left_vectors_.T)
     assert tuning.cv_results_["split0_test_score"][0] == pytest.approx(by_hand)
-
-
-def modules_of(model, trial):
-    fitting = trial.training_model(model)
-    prepared = fitting.prepared(trial.X)
-    return fitting.modules_of(prepared), trial.scorer(prepared, fitting)
-
-
-def test_gabriel_predicts_the_corner():
-    X = toy.X + 0.1
-    out_rows, out_columns = np.arange(0, 100, 5), np.arange(1, 100, 4)
-    rows, columns = (np.setdiff1d(np.arange(100), out) for out in (out_rows, out_columns))
-    modules, judge = modules_of(SparseGraphSVD(2, n_rows=50, n_columns=50), Corner(X, out_rows, out_columns))
-    fitted = sum(module.d * np.outer(module.u.full(), module.v.full()) for module in modules)
-    D, B = X[np.ix_(rows, columns)], X[np.ix_(out_rows, columns)]
-    A, C = X[np.ix_(out_rows, out_columns)], X[np.ix_(rows, out_columns)]
-    predicted = (B - D.mean(axis=0)) @ np.linalg.pinv(fitted, rcond=1e-8) @ (C - C.mean(axis=0))
-    A = A - C.mean(axis=0)
-    assert judge(modules) == pytest.approx(1 - np.sum((A - predicted) ** 2) / np.sum(A**2))
-    assert judge([]) == 0
-
-
-def test_wold_predicts_held_out_entries():
-    X = toy.X + np.linspace(0, 1, 100)
-    trial = Entries(X, [0, 0])
-    modules, judge = modules_of(SparseGraphSVD(2, n_rows=50, n_columns=50), trial)
-    hidden = np.isnan(trial.X)
-    assert 0.07 < hidden.mean() < 0.13
-    means = np.nanmean(trial.X, axis=0)
-    layers = [np.outer(module.u.full(), module.v.full()) for module in modules]
-    design = np.column_stack([layer[~hidden] for layer in layers])
-    heights = np.linalg.lstsq(design, (X - means)[~hidden], rcond=None)[0]
-    predicted = sum(height * layer for height, layer in zip(heights, layers, strict=True))[hidden]
-    target = (X - means)[hidden]
-    assert judge(modules) == pytest.approx(1 - np.sum((target - predicted) ** 2) / np.sum(target**2))
-
-
-def test_bic_counts_members():
-    model = SparseGraphSVD(2, n_columns=50, center="columns")
-    tuning = tune(model, toy.X, {"n_rows": [20, 50]}, criterion="bic")
-    Y = toy.X - toy.X.mean(axis=0)
-    variance = np.sum(np.linalg.svd(Y, compute_uv=False)[2:] ** 2) / (10_000 - 2 * 198)
-    for score, size in zip(tuning.cv_results_["mean_test_score"], (20, 50), strict=True):
-        fitted = SparseGraphSVD(2, n_rows=size, n_columns=50).fit(toy.X)
-        rest = Y - (fitted.left_vectors_ * fitted.singular_values_) @ fitted.components_
-        bic = np.sum(rest**2) / (10_000 * variance) + np.log(10_000) / 10_000 * 2 * (size + 50)
-        assert score == pytest.approx(-bic)
 
 
 def test_a_fold_is_a_partition_and_graphs_are_restricted():

@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_info
 
 import netbic
 from netbic.operators.executors import ClusterError, ClusterExecutor
-from netbic.selection import AutoSVD, choose_settings, consensus, graph_value, n_modules, stability, tune
+from netbic.selection import AutoSVD, choose_settings, graph_value, n_modules, stability, tune
 from netbic.selection import fits as executors
 from netbic.selection.fits import DaskExecutor, quiet
 from netbic.simulate import cohort
@@ -71,7 +71,6 @@ FUNCTIONS = {
     "dense modules": lambda **options: n_modules(netbic.SparseGraphSVD(), X, most=2, random_state=0, **options),
     "stability": lambda **options: stability(named, X, n_pairs=6, random_state=0, **options),
     "stability, sparse": lambda **options: stability(plain, sp.csr_array(X), n_pairs=3, random_state=0, **options),
-    "consensus": lambda **options: consensus(named, X, n_starts=5, n_pairs=3, random_state=0, **options),
     "graph_value": lambda **options: graph_value(
         named, X, n_rewired=3, n_repeats=1, early_stopping=False, random_state=0, **options
     ),
@@ -79,7 +78,6 @@ FUNCTIONS = {
     "tune, sparse": lambda **options: (
         tune(plain, sp.csr_array(X), GRID, n_folds=2, random_state=0, **options).cv_results_
     ),
-    "tune, wold": lambda **options: tune(plain, X, GRID, criterion="wold", n_folds=2, random_state=0, **options).table,
     "choose_settings": lambda **options: choose_settings(named, X, most=3, n_rewired=3, random_state=0, **options),
 }
 
@@ -227,7 +225,7 @@ def test_the_default_follows_joblib():
         assert executors.local_jobs(large[:100], None) == 3
 
 
-@pytest.mark.parametrize("function", [n_modules, stability, consensus, graph_value, tune, choose_settings])
+@pytest.mark.parametrize("function", [n_modules, stability, graph_value, tune, choose_settings])
 def test_dask_arrays_are_refused_with_the_remedy(function):
     with pytest.raises(TypeError, match=r"Dask array.*X\.compute\(\) if it fits.*most variable columns"):
         function(named, da.from_array(X.to_numpy()))

@@ -316,7 +316,6 @@ BAD = {
     "own strata": (lambda X, Y, m: pair_tests(m, X, Y, strata=range(60)), ValueError, "nothing can be permuted"),
     "no Y": (lambda X, Y, m: tune(m, X, {"n_x": [2]}), ValueError, "give the second one as Y="),
     "Y of one": (lambda X, Y, m: tune(SparseGraphSVD(1), X, Y=Y), TypeError, "takes one table"),
-    "criterion": (lambda X, Y, m: tune(m, X, Y=Y, criterion="bic"), ValueError, "'held_out' only"),
     "parameter": (lambda X, Y, m: tune(m, X, {"n_rows": [2]}, Y=Y), ValueError, "no parameter of SparseGraphCCA"),
     "grid point": (
         lambda X, Y, m: tune(m, X, {"n_x": [99]}, Y=Y),

@@ -91,8 +91,3 @@ def test_nothing_is_written_through_a_missing_file(path):
     with pytest.raises(OSError, match=r"squares.checkpoint cannot be written"):
         checkpoint.append(16)
     assert not path.exists()
-
-
-def test_the_earlier_name_of_the_error_still_works():
-    with pytest.warns(FutureWarning, match="CheckpointMismatch"):
-        assert netbic.selection.BegunOtherwise is CheckpointMismatch

@@ -181,7 +181,6 @@ def test_usage_errors_explain_what_to_do(call, message):
         lambda data: netbic.io.scores_by_name(SparseGraphSVD(1).fit(values), data, data.var_names),
         lambda data: netbic.selection.tune(SparseGraphSVD(), data),
         lambda data: netbic.selection.stability(SparseGraphSVD(n_columns=60), data),
-        lambda data: netbic.selection.consensus(SparseGraphSVD(n_columns=60), data),
         lambda data: netbic.selection.n_modules(SparseGraphSVD(), data),
         lambda data: netbic.selection.graph_value(SparseGraphSVD(column_graph=study.network), data),
         lambda data: netbic.selection.AutoSVD().fit(data),

@@ -66,7 +66,7 @@ class TuneCommand(Command):
 
     resume_hint = restart_hint = "run the same command again to continue"
     groups: ClassVar[dict[str, str]] = {
-        "Main options": "graph out modules genes samples smoothness criterion folds best resume force",
+        "Main options": "graph out modules genes samples smoothness folds best resume force",
         "Sample table": "sample_info covariates types",
         "Reading the expression data": READING,
         "Reading the network": NETWORK,
@@ -83,7 +83,6 @@ class TuningOptions:
     genes: list[int] | None
     samples: list[int] | None
     smoothness: list[float] | None
-    criterion: str
     folds: int
     best: bool
     center: str
@@ -109,7 +108,6 @@ class TuningOptions:
     def parameters(self) -> dict[str, Any]:
         """Parameters of `selection.tune`."""
         return {
-            "criterion": self.criterion,
             "n_folds": self.folds,
             "n_jobs": "dask" if self.dask else self.jobs,
             "rule": "best" if self.best else "one_se",
@@ -150,14 +148,6 @@ class TuningOptions:
     metavar="S,...",
     show_default="0,0.25,0.5,0.75",
     help="Smoothness values to try, for a network.",
-)
-@click.option(
-    "--criterion",
-    type=click.Choice(["held_out", "wold", "gabriel", "bic"]),
-    default="held_out",
-    help="How settings are scored. held_out: variance of held-out samples and of held-out genes that modules explain; "
-    "wold: prediction of single entries that were held out; gabriel: prediction of a block of held-out samples and "
-    "genes from the rest; bic: Bayesian information criterion, without held-out data.",
 )
 @click.option("--folds", default=5, type=click.IntRange(2), help="Number of cross-validation folds.")
 @click.option("--best", is_flag=True, help="Choose the best setting instead of the simplest within one standard error.")

@@ -6,10 +6,8 @@ from netbic.selection.auto import StageProgress as StageProgress
 from netbic.selection.choice import printable as printable
 from netbic.selection.choice import standard_error_of_difference as standard_error_of_difference
 from netbic.selection.coherence import correlation as correlation
-from netbic.selection.consensus import Consensus, consensus
 from netbic.selection.error_bounds import expected_false, pcer_threshold, threshold_for
 from netbic.selection.finished import Finished as Finished
-from netbic.selection.fit_times import largest_share as largest_share
 from netbic.selection.graph_value import GraphValue, graph_value
 from netbic.selection.grid import default_grid
 from netbic.selection.groups import SampleGroups, group_summary, sample_groups
@@ -30,7 +28,6 @@ __all__ = [
     "AutoSVD",
     "AxisStability",
     "Chosen",
-    "Consensus",
     "GraphValue",
     "Judgement",
     "ModuleCount",
@@ -43,7 +40,6 @@ __all__ = [
     "Verdicts",
     "as_one_study",
     "choose_settings",
-    "consensus",
     "default_grid",
     "expected_false",
     "graph_value",

@@ -17,9 +17,6 @@ Results = dict[str, Any]  # as GridSearchCV.cv_results_
 RULES: Final = ("one_se", "best")
 _SCORES: Final = {
     "held_out": "the share of the variance of held-out samples that is explained, plus that of held-out features",
-    "wold": "the share of the variance of held-out entries that is predicted",
-    "gabriel": "the share of the variance of the held-out corner that is predicted",
-    "bic": "minus the Bayesian information criterion",
     "correlation": "the correlation of the scores of both tables in held-out samples, averaged over the pairs",
 }
 
@@ -100,8 +97,6 @@ def verdict(results: Results, index: int, sizes: Mapping[str, AxisSize], criteri
     else:
         summary += "the only setting tried." if len(points) == 1 else f"the best of {len(points):,} settings."
     summary += f" The score is {_SCORES[criterion]}."
-    if criterion in ("wold", "gabriel") and means[best] <= 0:  # 0 is the score of a constant prediction of zero
-        summary += " No setting predicts the held-out data better than a constant zero."
     if criterion == "correlation" and means[best] <= 0:
         summary += " No setting finds pairs that are correlated in held-out samples."
     sentences, unidentified = _at_edges(results, index, sizes)

@@ -42,11 +42,6 @@ class FitExecutor(ABC):
     def n_parallel(self) -> int:
         """Number of fits that run at the same time; 1 only for fits in the calling thread."""
 
-    @property
-    def starts_processes(self) -> bool:
-        """Whether it takes seconds until the first fits begin, because processes are started."""
-        return False
-
     @abstractmethod
     def map(self, fit: Fit, data: Any, jobs: Sequence[Any], in_order: bool = True) -> Iterator[Any]:
         """`fit(data, job)` for every job, in order or as they are finished.
@@ -104,11 +99,6 @@ class LocalExecutor(FitExecutor):
     def n_parallel(self) -> int:
         """`n_jobs`; for processes, each of which has a copy of the data, at most the number of cores."""
         return min(self.n_jobs, int(cpu_count())) if self.processes else self.n_jobs
-
-    @property
-    def starts_processes(self) -> bool:
-        """For processes, unless the fits are made in the calling one."""
-        return self.processes and self.n_parallel > 1
 
     def map(self, fit: Fit, data: Any, jobs: Sequence[Any], in_order: bool = True) -> Iterator[Any]:
         """Results, in order or as they are finished."""

@@ -30,19 +30,17 @@ class Outcome(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """A finished fit: its fold, its point of the grid, the outcome, and how long it took."""
+    """A finished fit: its fold, its point of the grid, and the outcome."""
 
     fold: int
     point: int
     outcome: Outcome
-    seconds: float
 
 
 class GridFits(ABC):
-    """A model per point of the grid, to be fitted to every split; `works` is how much each has to do."""
+    """A model per point of the grid, to be fitted to every split."""
 
     models: Sequence[SparseGraphSVD | TwoTables]
-    works: list[float]
 
     @property
     @abstractmethod

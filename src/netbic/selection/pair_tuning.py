@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
-from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,8 +28,8 @@ def pair_problem(model: TwoTables, X: Any, Y: Any, grid: Grid | None, n_folds: i
     sizes = tables.X.shape[1], tables.Y.shape[1]
     points = points_of(model, grid, sizes)
     models = _models(model, tables, points, (axis_names(X)[1], axis_names(Y)[1]), seed)
-    fits = _PairFits(tables, models, folds(tables.n_samples, n_folds, [seed, 0]), [1.0] * len(models))
-    settings: dict[str, JsonValue] = {"criterion": "correlation", "n_folds": n_folds}
+    fits = _PairFits(tables, models, folds(tables.n_samples, n_folds, [seed, 0]))
+    settings: dict[str, JsonValue] = {"n_folds": n_folds}
     task = task_of("tuning", settings, models, tables.X, seed, None, tables.Y)
     axes = {f"n_{side}": AxisSize(size, f"features of {side.upper()}") for side, size in zip(SIDES, sizes, strict=True)}
     return TuningProblem(points, fits, task, axes, ("pairs", "x_share", "y_share"), "correlation")
@@ -63,7 +62,6 @@ class _PairFits(GridFits):
     tables: PairTables
     models: list[TwoTables]
     folds: list[Indices]
-    works: list[float]
 
     @property
     def n_folds(self) -> int:
@@ -78,10 +76,10 @@ class _PairFits(GridFits):
 
 def _fit(fits: _PairFits, job: _Job) -> Fit:
     """The mean correlation of all pairs in a fold; pairs that are not found count as 0."""
-    begun, held_out = perf_counter(), fits.folds[job.fold]
+    held_out = fits.folds[job.fold]
     tables = fits.tables.with_model(fits.models[job.point])
     fitted = tables.fitted_to(complement(held_out, tables.n_samples))
     score = float(tables.correlations(fitted, held_out).sum()) / tables.model.n_components
     shares = (float(np.sum(support)) / support.shape[1] for support in (fitted.x_support_, fitted.y_support_))
     outcome = Outcome(score, fitted.n_components_, *shares)
-    return Fit(job.fold, job.point, outcome, perf_counter() - begun)
+    return Fit(job.fold, job.point, outcome)

@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from netbic.arrays import Matrix, RandomState, check_choice, is_sparse
+from netbic.arrays import Matrix, RandomState, check_choice
 from netbic.estimators import (
     SparseGraphSVD,
     TwoTables,
     axis_names,
     check_count,
     covariates_of,
-    has_missing,
     training_design,
 )
 from netbic.files import JsonValue
 from netbic.graph import Graph
 from netbic.selection.checkpoints import seed_of, task_of
 from netbic.selection.choice import RULES, AxisSize, Results, choice, printable, standard_errors, verdict
-from netbic.selection.criteria import CRITERIA, SplitFactory, check_varies, splits
+from netbic.selection.criteria import SplitFactory, check_varies, splits
 from netbic.selection.finished import Progress
-from netbic.selection.fit_times import FitTimes, work_of
 from netbic.selection.fits import FitExecutor, Jobs, executor_for, quiet
 from netbic.selection.grid import Grid, Parameters, named, points_of
 from netbic.selection.outcomes import Fit, GridFits, Outcome, TuningProblem, results_of
@@ -42,7 +39,6 @@ _BATCHES = 4  # batches of a fold per process
 _PREPARATION = ("center", "scale", "missing", "low_memory", "solver", "clip")  # equal in models that share a matrix
 
 Batch = tuple[int, list[int]]  # a fold and points of the grid
-Durations = Callable[[float, float], None]
 
 
 @dataclass(frozen=True)
@@ -94,24 +90,25 @@ def tune(
     *,
     Y: Any = None,
     covariates: Any = None,
-    criterion: str = "held_out",
     n_folds: int = 5,
     rule: str = "one_se",
     checkpoint: Path | str | None = None,
     progress: Progress | None = None,
-    durations: Durations | None = None,
     random_state: RandomState = None,
     n_jobs: Jobs = None,
 ) -> Tuning:
     """Choose sizes, smoothness or any other parameter by how well modules explain data that were not fitted.
+
+    Models are fitted without some samples and some features. The score of a setting is the share of the variance of
+    the held-out samples that the modules' features explain, plus that of the held-out features that the modules'
+    samples explain.
 
     Parameters
     ----------
     model : SparseGraphSVD, SparseGraphPLS or SparseGraphCCA
         The parameters that are not in the grid. Its graphs are matched to X as in `fit`.
     X : array, DataFrame or sparse matrix
-        Sparse for "held_out" and "bic" only; with missing values for "held_out" and "wold" only, and only if the
-        model's `missing` says how to treat them.
+        With missing values only if the model's `missing` says how to treat them.
     grid : dict of lists, or list of such dicts, optional
         As for scikit-learn's ParameterGrid. Default: five numbers of features up to all of them (and of samples, if the
         model has `n_rows`), and smoothness 0, 0.25, 0.5 and 0.75 where the model has a graph (0, 0.05, 0.1 and 0.25
@@ -120,16 +117,12 @@ def tune(
         four values of the ridge for `covariance="ridge"`.
     Y : array, DataFrame or sparse matrix
         The second table, for SparseGraphPLS and SparseGraphCCA. The score is then the correlation of the scores of both
-        tables in held-out samples, averaged over the pairs; neither `covariates` nor another criterion can be given.
+        tables in held-out samples, averaged over the pairs; `covariates` cannot be given.
     covariates : as for `SparseGraphSVD.fit`, optional
         Their effects are estimated in the part of X that is fitted, and removed from the held-out part. Default: those
         of the model, if it was fitted to X.
-    criterion : {"held_out", "wold", "gabriel", "bic"}
-        "held_out": variance of held-out samples explained by the modules' features, plus that of held-out features
-        explained by their samples. "wold": held-out entries. "gabriel": a held-out corner, predicted from the rest
-        (use `rule="best"`). "bic": the literature's; it selects far too few members.
     n_folds : int
-        Folds of samples and of features; for "wold" the number of times a tenth of the entries is held out.
+        Folds of samples and of features.
     rule : {"one_se", "best"}
         "one_se": the simplest point whose mean score is within one standard error (over folds, of the difference) of
         the best; simplest means fewest members (as shares of both axes), then least smoothness. "best": the largest
@@ -139,9 +132,6 @@ def tune(
         search and gives the same result.
     progress : function, optional
         Called after each fit, in the calling thread, with the numbers of finished fits and of all fits.
-    durations : function, optional
-        Called likewise, with the seconds that finished fits have taken and those that the others are expected to take,
-        all one after another.
     random_state : None, int or numpy.random.Generator
         Seed of the folds, and of the random starts of a model (`n_init`) whose own `random_state` is not an integer.
     n_jobs : int or "dask", optional
@@ -167,17 +157,17 @@ def tune(
     >>> netbic.selection.tune(pairs, X, {"n_x": [2, 8, 40]}, Y=Y, random_state=0).best_params_
     {'n_x': 8}
     """
-    _check_options(model, criterion, n_folds, rule)
+    _check_options(model, n_folds, rule)
     if two := isinstance(model, TwoTables) or Y is not None:
-        _check_pair_options(model, Y, criterion, covariates)
+        _check_pair_options(model, Y, covariates)
     executor = executor_for(X, n_jobs, processes=True)  # half of a fit is Python: threads would be slower
     with quiet():  # warnings of the final fit are shown
         seed = seed_of("tuning", random_state, checkpoint)
         if isinstance(model, TwoTables):
             problem = pair_problem(model, X, Y, grid, n_folds, seed)
         else:
-            problem = _problem(model, X, grid, covariates, (criterion, n_folds), seed)
-        outcomes = _outcomes_of(problem, checkpoint, executor, progress, durations)
+            problem = _problem(model, X, grid, covariates, n_folds, seed)
+        outcomes = _outcomes_of(problem, checkpoint, executor, progress)
     points, results = problem.points, results_of(problem, outcomes)
     index = choice(results, problem.fits.models, rule)
     best = clone(model).set_params(**points[index])
@@ -192,70 +182,55 @@ def _outcomes_of(
     checkpoint: Path | str | None,
     executor: FitExecutor,
     progress: Progress | None,
-    durations: Durations | None,
 ) -> dict[tuple[int, int], Outcome]:
     """The outcome of every fit, by point and fold: those of the checkpoint, and others, which are appended to it."""
     fits, saved = problem.fits, Checkpoint(checkpoint, problem.task, _decoded)
-    outcomes, times = dict(saved.entries), FitTimes(fits.works)
-    for fold, point, outcome, seconds in fits.run(frozenset(outcomes), executor):
+    outcomes = dict(saved.entries)
+    for fold, point, outcome in fits.run(frozenset(outcomes), executor):
         outcomes[point, fold] = outcome
         saved.append([point, fold, *outcome])
-        times.add(point, seconds)
         if progress is not None:
             progress(len(outcomes), len(fits.every))
-        if durations is not None:
-            durations(times.spent, times.expected(fit[0] for fit in fits.every if fit not in outcomes))
     return outcomes
 
 
 def _problem(
-    model: SparseGraphSVD, X: Matrix, grid: Grid | None, covariates: Any, how: tuple[str, int], seed: int
+    model: SparseGraphSVD, X: Matrix, grid: Grid | None, covariates: Any, n_folds: int, seed: int
 ) -> TuningProblem:
-    """The settings of a model of one matrix, to be compared by a criterion (`how`) with so many folds."""
-    criterion, n_folds = how
-    values, design = _values(model, X, criterion), training_design(model, X, covariates)
+    """The settings of a model of one matrix, to be compared in so many folds."""
+    values, design = _values(model, X), training_design(model, X, covariates)
     points = points_of(model, grid, values.shape)
     models = _models(model, points, values.shape, axis_names(X), seed)
-    n_components = max(each.n_components for each in models)
-    works = [work_of(each, values.shape) for each in models]
-    search = _Search(models, splits(criterion, values, n_folds, seed, n_components, design), works)
+    search = _Search(models, splits(values, n_folds, seed, design))
     search.check(points)
-    settings: dict[str, JsonValue] = {"criterion": criterion, "n_folds": n_folds}
+    settings: dict[str, JsonValue] = {"n_folds": n_folds}
     task = task_of("tuning", settings, models, values, seed, design)
     sizes = {f"n_{axis}": AxisSize(size, axis) for axis, size in zip(("rows", "columns"), values.shape, strict=True)}
-    return TuningProblem(points, search, task, sizes, ("modules", "row_share", "column_share"), criterion)
+    return TuningProblem(points, search, task, sizes, ("modules", "row_share", "column_share"), "held_out")
 
 
-def _check_options(model: object, criterion: str, n_folds: int, rule: str) -> None:
+def _check_options(model: object, n_folds: int, rule: str) -> None:
     if not isinstance(model, (SparseGraphSVD, TwoTables)):
         raise TypeError(
             f"model={model!r}: a SparseGraphSVD is needed, or SparseGraphPLS or SparseGraphCCA for two tables "
             "(GridSearchCV takes pipelines)"
         )
-    check_choice("criterion", criterion, CRITERIA)
     check_choice("rule", rule, RULES)
     check_count("n_folds", n_folds)
 
 
-def _check_pair_options(model: object, Y: Any, criterion: str, covariates: Any) -> None:
+def _check_pair_options(model: object, Y: Any, covariates: Any) -> None:
     if not isinstance(model, TwoTables):
         raise TypeError(f"Y is given, but {type(model).__name__} takes one table: use SparseGraphPLS or SparseGraphCCA")
     if Y is None:
         raise ValueError(f"{type(model).__name__} needs two tables: give the second one as Y=...")
-    if criterion != "held_out":
-        raise ValueError(f"criterion={criterion!r}: settings for two tables are compared by 'held_out' only")
     if covariates is not None:
         raise ValueError("covariates are not supported for two tables: remove them from X and from Y before")
 
 
-def _values(model: SparseGraphSVD, X: Matrix, criterion: str) -> Matrix:
+def _values(model: SparseGraphSVD, X: Matrix) -> Matrix:
     """X as a validated array without names."""
-    values = clone(model).set_params(row_graph=None, column_graph=None)._validated(X, reset=True)
-    if is_sparse(values) and criterion in ("wold", "gabriel"):
-        raise ValueError(f"criterion={criterion!r} needs a dense X: use 'held_out'")
-    if criterion in ("gabriel", "bic") and has_missing(values):
-        raise ValueError(f"criterion={criterion!r} needs an X without missing values: use 'held_out' or 'wold'")
-    return values
+    return clone(model).set_params(row_graph=None, column_graph=None)._validated(X, reset=True)
 
 
 def _models(
@@ -285,7 +260,6 @@ class _Search(GridFits):
 
     models: list[SparseGraphSVD]
     splits: list[SplitFactory]
-    works: list[float]  # of the models
 
     @property
     def n_folds(self) -> int:
@@ -309,37 +283,22 @@ class _Search(GridFits):
 
     def run(self, finished: Container[tuple[int, int]], executor: FitExecutor) -> Iterator[Fit]:
         """Every fit but the finished ones; each process holds one fold at a time."""
-        first, others = self._batches(finished, executor.n_parallel)
+        batches = self._batches(finished, executor.n_parallel)
         if executor.n_parallel == 1:  # in this process: each fit is reported when it is finished, not each batch
-            yield from chain.from_iterable(map(partial(_fits, self), first + others))
-            return
-        here = first if executor.starts_processes else []
-        found = executor.map(_list_of_fits, self, [batch for batch in first if batch not in here] + others, False)
-        yield from chain.from_iterable(map(partial(_fits, self), here))  # while other processes start
-        yield from chain.from_iterable(found)
+            yield from chain.from_iterable(map(partial(_fits, self), batches))
+        else:
+            yield from chain.from_iterable(executor.map(_list_of_fits, self, batches, False))
 
-    def _batches(self, finished: Container[tuple[int, int]], n_parallel: int) -> tuple[list[Batch], list[Batch]]:
-        """Folds with points that share a prepared matrix: all of them or, for several processes, some.
-
-        The slowest and the fastest fit, as far as can be said before, come first: they show how long all will take.
-        """
-        first: list[Batch] = []
-        others: list[Batch] = []
+    def _batches(self, finished: Container[tuple[int, int]], n_parallel: int) -> list[Batch]:
+        """Folds with points that share a prepared matrix: all of them or, for several processes, some."""
+        batches: list[Batch] = []
         for fold in range(len(self.splits)):
             remaining = [point for point in range(len(self.models)) if (point, fold) not in finished]
             for group in self._groups(remaining):
-                if not first:
-                    first = [(fold, [point]) for point in self._slowest_and_fastest(group)]
-                    group = [point for point in group if (fold, [point]) not in first]
                 n_batches = min(len(group), 1 if n_parallel == 1 else _BATCHES * n_parallel)
                 # Interleaved, because neighbouring points of the grid take about the same time.
-                others += [(fold, group[at::n_batches]) for at in range(n_batches)]
-        return first, others
-
-    def _slowest_and_fastest(self, points: list[int]) -> list[int]:
-        """The points with the most and the least work; of equal ones, the last and the first."""
-        by_work = sorted(points, key=lambda point: self.works[point])
-        return list(dict.fromkeys((by_work[-1], by_work[0])))
+                batches += [(fold, group[at::n_batches]) for at in range(n_batches)]
+        return batches
 
     def _groups(self, points: Iterable[int]) -> list[list[int]]:
         """Points that can share a prepared matrix."""
@@ -355,7 +314,7 @@ class _Search(GridFits):
 
 def _fits(search: _Search, batch: Batch) -> Iterator[Fit]:
     """Fit the points of a batch, which share a prepared matrix, to their fold."""
-    begun, (fold, points) = perf_counter(), batch
+    fold, points = batch
     split = search.splits[fold]()
     prepared = split.training_model(search.models[points[0]]).prepared(split.X, split.covariates)
     score = split.scorer(prepared, search.models[points[0]])
@@ -365,8 +324,7 @@ def _fits(search: _Search, batch: Batch) -> Iterator[Fit]:
         rows = sum(module.u.support.size for module in modules) / n
         columns = sum(module.v.support.size for module in modules) / p
         outcome = Outcome(score(modules), len(modules), rows, columns)
-        yield Fit(fold, point, outcome, perf_counter() - begun)
-        begun = perf_counter()
+        yield Fit(fold, point, outcome)
 
 
 def _list_of_fits(search: _Search, batch: Batch) -> list[Fit]:
