@@ -13,6 +13,8 @@ from support.commands import run
 from support.pages import run_page
 
 ROOT = Path(__file__).parents[1]
+PAGES = ["anndata", "associations", "compare", "covariates", "exports", "index", "large-data", "networks", "pictures"]
+PAGES += ["sample-groups", "settings", "studies", "verdicts"]
 
 
 def blocks(page, language="python"):
@@ -56,24 +58,7 @@ def test_the_commands_of_the_page_about_files_run(tmp_path, monkeypatch):
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(
-    "page",
-    [
-        "anndata",
-        "associations",
-        "compare",
-        "covariates",
-        "exports",
-        "index",
-        "large-data",
-        "networks",
-        "pictures",
-        "sample-groups",
-        "settings",
-        "studies",
-        "verdicts",
-    ],
-)
+@pytest.mark.parametrize("page", PAGES)
 def test_the_code_of_a_page_runs_and_prints_what_is_shown(page, tmp_path, monkeypatch):
     plt = pytest.importorskip("matplotlib.pyplot")
     plt.switch_backend("agg")
