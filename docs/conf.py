@@ -79,10 +79,11 @@ def block_mathml(writer, node):
     raise nodes.SkipNode
 
 
-def without_aliases(app, what, name, found, skip, options):
-    """Skip what others generate: fields of named tuples, and scikit-learn's methods of metadata routing."""
+def without_inherited(app, what, name, found, skip, options):
+    """Skip what others wrote: fields of named tuples, and methods of scikit-learn's base classes."""
     generated = (getattr(found, "__doc__", None) or "").startswith("Alias for field number")
-    return True if generated or re.fullmatch(r"set_\w+_request", name.rpartition(".")[2]) else None
+    of_sklearn = (getattr(found, "__module__", None) or "").startswith("sklearn.")
+    return True if generated or of_sklearn or re.fullmatch(r"set_\w+_request", name.rpartition(".")[2]) else None
 
 
 def without_introduction(app, what, name, found, options, lines):
@@ -91,15 +92,16 @@ def without_introduction(app, what, name, found, options, lines):
         lines.clear()
 
 
-def plain_types(app, what, name, found, options, lines):
-    """Escape the final underscore in `shape (n, n_components_)`, which reStructuredText would read as a link."""
+def plain_text(app, what, name, found, options, lines):
+    """Escape what reStructuredText would read as a link: `n_components_` in types, and absolute values such as |Xv|."""
     for number, line in enumerate(lines):
         if re.match(r"\w[\w, *]* : ", line):
-            lines[number] = re.sub(r"(\w)_(?!\w)", r"\1\\_", line)
+            line = re.sub(r"(\w)_(?!\w)", r"\1\\_", line)
+        lines[number] = re.sub(r"(?<!\\)\|(?=\w)", r"\\|", line)
 
 
 def setup(app):
-    app.connect("autodoc-skip-member", without_aliases)
+    app.connect("autodoc-skip-member", without_inherited)
     app.connect("autodoc-process-docstring", without_introduction, priority=99)
-    app.connect("autodoc-process-docstring", plain_types, priority=100)
+    app.connect("autodoc-process-docstring", plain_text, priority=100)
     app.add_html_math_renderer("mathml", (inline_mathml, None), (block_mathml, None))

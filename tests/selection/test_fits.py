@@ -3,13 +3,11 @@
 import operator
 import os
 import pickle
-import re
 import signal
 import sys
 import threading
 import warnings
 from contextlib import contextmanager
-from pathlib import Path
 from types import ModuleType
 
 import numpy as np
@@ -229,10 +227,3 @@ def test_the_default_follows_joblib():
 def test_dask_arrays_are_refused_with_the_remedy(function):
     with pytest.raises(TypeError, match=r"Dask array.*X\.compute\(\) if it fits.*most variable columns"):
         function(named, da.from_array(X.to_numpy()))
-
-
-def test_the_example_of_the_page_runs(capsys):
-    page = (Path(__file__).parents[2] / "docs/settings-benchmarks.md").read_text().split("## Many fits on a cluster")[1]
-    code = re.search(r"```python\n(.*?)```", page, re.DOTALL)[1].replace("threads_per_worker=1", CLUSTER)
-    exec(code, {"__name__": "__main__"})
-    assert "2 modules stand out" in capsys.readouterr().out
