@@ -250,7 +250,7 @@ def test_a_mask_is_never_ignored():
     same(netbic.io.scores_by_name(fitted, MASKED, range(8)), netbic.io.scores_by_name(fitted, INCOMPLETE, range(8)))
     correlation = netbic.enrichment.coexpression
     assert correlation([[0, 3]], MASKED, random_state=0).equals(correlation([[0, 3]], INCOMPLETE, random_state=0))
-    same(*(netbic.pl.source.data_of(fitted, data).matrix for data in (MASKED, INCOMPLETE)))
+    same(*(netbic.pl.base.data_of(fitted, data).matrix for data in (MASKED, INCOMPLETE)))
     same(*(netbic.tl.to_anndata(fitted, data).X for data in (MASKED, INCOMPLETE)))
     assert np.isnan(fitted.inverse_transform(np.ma.masked_less(fitted.transform(INCOMPLETE), 0.1))).any()
     for data in (MASKED, INCOMPLETE):

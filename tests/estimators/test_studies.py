@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 
 import netbic
 from netbic.estimators import as_one_study
-from netbic.pl.source import Data, entries
+from netbic.pl.base import Data, entries
 from netbic.report.heatmaps import _heatmaps
 from netbic.selection import n_modules, stability, verdicts
 

@@ -7,8 +7,7 @@ from matplotlib.colors import to_hex, to_rgb
 
 import netbic
 from netbic import pl
-from netbic.pl.annotation import annotation_table, strips
-from netbic.pl.canvas import LABELS, module_colour
+from netbic.pl.base import LABELS, annotation_table, module_colour, strips
 from netbic.report.strips import strips as report_strips
 
 MISSING = (0.88, 0.88, 0.88)

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 import netbic
 from netbic import pl
-from netbic.pl.names import apart, label_text
+from netbic.pl.base import apart, label_text
 
 HOSTILE = [
     "$\\frac{",

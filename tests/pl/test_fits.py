@@ -6,7 +6,7 @@ from matplotlib.colors import same_color
 
 import netbic
 from netbic import pl
-from netbic.pl.canvas import NEGATIVE, POSITIVE
+from netbic.pl.base import NEGATIVE, POSITIVE
 
 
 @pytest.mark.parametrize("axis", ["columns", "rows"])

@@ -9,9 +9,8 @@ from matplotlib.figure import Figure
 
 import netbic
 from netbic import pl
-from netbic.pl.canvas import module_colour
-from netbic.pl.order import module_order
-from netbic.pl.source import data_of, entries
+from netbic.pl.base import data_of, entries, module_colour
+from netbic.pl.heatmap import module_order
 
 
 def labels(axis):

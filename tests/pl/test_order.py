@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from netbic.pl.order import module_order
+from netbic.pl.heatmap import module_order
 
 WEIGHTS = arrays(float, (3, 12), elements=st.sampled_from([-0.7, -0.5, -0.1, 0.0, 0.0, 0.2, 0.3, 0.9]))
 

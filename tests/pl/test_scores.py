@@ -8,7 +8,7 @@ from matplotlib.colors import same_color
 
 import netbic
 from netbic import pl
-from netbic.pl.canvas import GREY, NEGATIVE, POSITIVE
+from netbic.pl.base import GREY, NEGATIVE, POSITIVE
 
 
 @pytest.fixture(scope="module")

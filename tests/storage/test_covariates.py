@@ -105,7 +105,7 @@ def test_anndata_objects(tmp_path):
 
 
 def test_pictures_show_corrected_values():
-    entries = netbic.pl.source.entries(MODEL, netbic.pl.source.data_of(MODEL, FRAME), np.arange(5), np.arange(50, 60))
+    entries = netbic.pl.base.entries(MODEL, netbic.pl.base.data_of(MODEL, FRAME), np.arange(5), np.arange(50, 60))
     design = MODEL.covariates_.to_numpy()
     expected = X - MODEL.scaler_.offsets - design @ MODEL.scaler_.effects
     np.testing.assert_allclose(entries, expected[:5, 50:60], atol=1e-10)

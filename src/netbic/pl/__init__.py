@@ -4,20 +4,16 @@ Every function draws into the matplotlib axes `ax` (None: a new figure) and retu
 the figure.
 """
 
-from netbic.pl.annotation import variable_colours as variable_colours
 from netbic.pl.associations import associations
-from netbic.pl.comparison import comparison
-from netbic.pl.enrichment import enrichment
+from netbic.pl.associations import effect_grid as effect_grid
+from netbic.pl.base import apart as apart
+from netbic.pl.base import variable_colours as variable_colours
 from netbic.pl.heatmap import heatmap
-from netbic.pl.layout import layout as layout
-from netbic.pl.loadings import loadings
-from netbic.pl.names import apart as apart
+from netbic.pl.network import layout as layout
 from netbic.pl.network import network
-from netbic.pl.pair_scores import pairs
-from netbic.pl.scores import scores
-from netbic.pl.stability import stability
+from netbic.pl.scores import loadings, pairs, scores
 from netbic.pl.survival import survival
-from netbic.pl.tuning import tuning
+from netbic.pl.tables import comparison, enrichment, stability, tuning
 
 __all__ = [
     "associations",

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from netbic.arrays import kind_of
-from netbic.association import Associations, signed_effects
 from netbic.errors import InputError
 from netbic.estimators import check_count
-from netbic.get import associations_df
-from netbic.pl.canvas import DIVERGING, SMALL, axes_for, colour_bar
-from netbic.pl.names import LITERAL, label_text
+from netbic.pl.base import DIVERGING, LITERAL, MINUS, SMALL, axes_for, colour_bar, label_text, without_frame
 
 if TYPE_CHECKING:
     from anndata import AnnData
     from matplotlib.axes import Axes
 
+    from netbic.association import Associations
+
 _STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 _LEGEND = "* q \N{LESS-THAN OR EQUAL TO} 0.05, ** 0.01, *** 0.001"
 _LONGEST_NAME = 72
-_MINUS = "\N{MINUS SIGN}"
 
 
 def associations(
@@ -73,34 +70,73 @@ def associations(
     """
     check_count("n_columns", n_columns)
     table = _table(table, key)
-    drawn = signed_effects(table)
-    if drawn.empty:
+    grid = effect_grid(table, n_columns)
+    if not grid.columns:
         ax = axes_for(ax, (4.0, 1.5))
         ax.text(0.5, 0.5, "no association has a direction", transform=ax.transAxes, ha="center", size=SMALL)
         ax.set_axis_off()
         return ax
-    best = drawn.groupby("column", sort=False)["q"].min().nsmallest(n_columns).index
-    columns = [column for column in dict.fromkeys(drawn["column"]) if column in best]
-    modules = sorted({int(module) for module in table["module"]})
-    values, texts = _cells(drawn, modules, columns)
+    from matplotlib import colormaps
+
+    columns, modules = grid.columns, sorted({int(module) for module in table["module"]})
+    values = np.full((len(modules), len(columns)), np.nan)
+    for (module, column), row in grid.cells.items():
+        values[modules.index(module), column] = row["signed"]
     labels = _labels(modules, names)
     width = 2.0 + 0.06 * max(map(len, labels)) + 0.52 * len(columns)
     ax = axes_for(ax, (width, max(1.9 + 0.27 * len(modules), 3.2)))
-    _draw(ax, values, texts)
+    colours = colormaps[DIVERGING].with_extremes(bad="0.88")
+    image = ax.imshow(values, cmap=colours, vmin=-1, vmax=1, aspect="auto", interpolation="none")
+    style: dict[str, Any] = {"ha": "center", "va": "center", "size": SMALL - 1.5}
+    for (module, column), row in grid.cells.items():
+        ink = "white" if abs(row["signed"]) > 0.6 else "black"
+        ax.text(column, modules.index(module), f"{row['text']}{row['stars']}", color=ink, **style)
     ax.set_yticks(range(len(modules)), labels, fontsize=SMALL, **LITERAL)
     rotated: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor", "fontsize": SMALL, **LITERAL}
     ax.set_xticks(range(len(columns)), [label_text(name, 32) for name in columns], **rotated)
     ax.set_ylabel("module")
     ax.set_title(_LEGEND, loc="right", size=SMALL - 1)
-    ax.tick_params(length=0)
-    ax.spines[:].set_visible(False)
-    kinds = dict.fromkeys(drawn.loc[drawn["column"].isin(columns), "scale"])
-    colour_bar(ax.images[0], ax, "\n".join(kinds), shrink=0.9)
+    without_frame(ax)
+    colour_bar(image, ax, "\n".join(grid.scales), shrink=0.9)
     return ax
+
+
+class EffectGrid(NamedTuple):
+    """Modules by levels of variables: rows of the table by module and position of the column.
+
+    Each has also `signed`, a number from -1 to 1, `text`, the same with two digits, and `stars` for its q-value.
+    """
+
+    columns: list[str]
+    cells: dict[tuple[int, int], dict[str, Any]]
+    scales: list[str]  # what the numbers are
+    n_left_out: int  # columns
+
+
+def effect_grid(table: pd.DataFrame, most: int) -> EffectGrid:
+    """The effects that have a direction, in the columns with the smallest q-values, in the order of the table."""
+    from netbic.association import signed_effects
+
+    drawn = signed_effects(table)
+    if drawn.empty:
+        return EffectGrid([], {}, [], 0)
+    best = drawn.groupby("column", sort=False)["q"].min().nsmallest(most).index
+    columns = [str(column) for column in dict.fromkeys(drawn["column"]) if column in best]
+    places = {column: at for at, column in enumerate(columns)}
+    shown = drawn[drawn["column"].isin(columns)]
+    cells = dict[tuple[int, int], dict[str, Any]]()
+    for row in shown[np.isfinite(shown["signed"].astype(float))].to_dict("records"):
+        text = f"{row['signed']:z.2f}".replace("-", MINUS)  # z: 0.00, not -0.00
+        stars = next((stars for limit, stars in _STARS if row["q"] <= limit), "")
+        cells[int(row["module"]), places[row["column"]]] = {**row, "text": text, "stars": stars}
+    return EffectGrid(columns, cells, list(dict.fromkeys(shown["scale"])), drawn["column"].nunique() - len(columns))
 
 
 def _table(given: Any, key: str) -> pd.DataFrame:
     """The tests as a table."""
+    from netbic.association import Associations
+    from netbic.get import associations_df
+
     if isinstance(given, Associations):
         return given.table
     if isinstance(given, pd.DataFrame):
@@ -111,41 +147,9 @@ def _table(given: Any, key: str) -> pd.DataFrame:
     return associations_df(given, key=key)
 
 
-def _cells(drawn: pd.DataFrame, modules: list[int], columns: list[str]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Signed effects and texts, modules by columns."""
-    values = np.full((len(modules), len(columns)), np.nan)
-    texts = np.full(values.shape, "", dtype=object)
-    rows, places = ({key: at for at, key in enumerate(keys)} for keys in (modules, columns))
-    for module, column, signed, q in drawn[["module", "column", "signed", "q"]].itertuples(index=False):
-        if column in places and np.isfinite(signed):
-            at = rows[int(module)], places[column]
-            values[at] = signed
-            written = f"{signed:z.2f}".replace("-", _MINUS)  # z: 0.00, not -0.00
-            texts[at] = written + next((s for limit, s in _STARS if q <= limit), "")
-    return values, texts
-
-
 def _labels(modules: list[int], names: Sequence[str] | None) -> list[str]:
     if names is None:
         return [str(module + 1) for module in modules]
     if modules and max(modules) >= len(names):
         raise InputError(f"{len(names)} names are given but the table has module {max(modules)} (from 0): name all")
     return [label_text(f"{module + 1}: {names[module]}", _LONGEST_NAME) for module in modules]
-
-
-def _draw(ax: Axes, values: NDArray[Any], texts: NDArray[Any]) -> None:
-    from matplotlib import colormaps
-
-    colours = colormaps[DIVERGING].with_extremes(bad="0.88")
-    ax.imshow(values, cmap=colours, vmin=-1, vmax=1, aspect="auto", interpolation="none")
-    for row, column in np.argwhere(np.isfinite(values)):
-        dark = abs(values[row, column]) > 0.6
-        ax.text(
-            column,
-            row,
-            texts[row, column],
-            ha="center",
-            va="center",
-            size=SMALL - 1.5,
-            color="white" if dark else "black",
-        )

@@ -3,31 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from netbic.estimators import SparseGraphSVD, names_of
-from netbic.pl.annotation import Colours, Strip, annotation_table, draw_legend, strips
-from netbic.pl.canvas import (
+from netbic.arrays import Indices
+from netbic.errors import InputError
+from netbic.estimators import names_of
+from netbic.pl.base import (
+    AXIS_NOUNS,
     DIVERGING,
+    LITERAL,
     SMALL,
+    Colours,
+    Strip,
+    annotation_table,
+    apart,
     apply_layout,
     axes_for,
+    check_module,
     colour_bar,
+    data_of,
+    draw_legend,
+    entries,
+    fitted,
+    label_text,
     module_colour,
+    name_ticks,
     pixels,
+    strips,
     symmetric_limit,
+    weights_of,
 )
-from netbic.pl.names import LITERAL, apart, label_text, name_ticks
-from netbic.pl.order import Order, module_order
-from netbic.pl.source import AXIS_NOUNS, chosen_modules, data_of, entries, fitted, weights_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from netbic.pl.source import ModelLike
+    from netbic.pl.base import ModelLike
 
 _LANE, _ANNOTATION, _WIDEST_STRIP, _GAP = 0.02, 0.03, 0.12, 0.008  # as shares of the height or width of the heatmap
 _SHARP = 500_000  # entries up to which cells are drawn sharply; more are averaged per pixel
@@ -91,81 +105,100 @@ def heatmap(
     >>> ax.get_xlabel()
     '110 genes of 2 modules, and 20 others'
     """
+    from matplotlib import colormaps
+    from matplotlib.patches import Rectangle
+
     found = fitted(model, key)
-    chosen = chosen_modules(found, modules)
+    listed = range(found.n_components_) if modules is None else [modules] if isinstance(modules, Integral) else modules
+    chosen = list(dict.fromkeys(check_module(found, module) for module in listed))
+    if not chosen:
+        raise InputError("there are no modules to draw: fit a model that finds some, or choose at least one")
     weights = [weights_of(found, axis)[chosen] for axis in ("rows", "columns")]
     rows, columns = (module_order(own, n_others) for own in weights)
     values = entries(found, data_of(model, X, key), rows.members, columns.members)
     known = [] if annotation is None else strips(annotation_table(annotation, model, names_of(found, "rows")), colours)
     ax = axes_for(ax, (8.0, 6.0 + (0.16 * len(chosen) if names is not None else 0.0)))
-    _draw_values(ax, values, found, above=bool(known))
-    _draw_strips(ax, rows, columns, [_lanes(*side, chosen) for side in zip((rows, columns), weights, strict=True)])
-    _draw_blocks(ax, rows, columns)
-    _draw_annotation(ax, known, rows.members, columns.members.size)
-    ax.set_xlabel(_counted(columns, "columns"))
+
+    limit, shades = symmetric_limit(values), colormaps[DIVERGING].with_extremes(bad="0.85")
+    smoothing = "none" if values.size <= _SHARP else "antialiased"
+    image = ax.imshow(values, cmap=shades, vmin=-limit, vmax=limit, aspect="auto", interpolation=smoothing)
+    is_z_score = found.scale and found.center == "columns"
+    label = "z-score" if is_z_score else "value" if found.center is None else "centred value"
+    below: dict[str, Any] = {"anchor": (0.0, 0.0), "shrink": 0.4} if known else {}  # the legend is above
+    colour_bar(image, ax, label, extend="both", **below)
+    _draw_lanes(ax, *(_lanes(*side, chosen) for side in zip((rows, columns), weights, strict=True)))
+    for k in range(len(chosen)):
+        (top, bottom), (left, right) = rows.bounds[k : k + 2], columns.bounds[k : k + 2]
+        size = right - left, bottom - top
+        ax.add_patch(Rectangle((left - 0.5, top - 0.5), *size, fill=False, ec="black", lw=0.8, clip_on=False))
+    if known:
+        _draw_annotation(ax, known, rows.members, columns.members.size)
+
+    ax.set(xlabel=_counted(columns, "columns"), ylabel=_counted(rows, "rows"))
     if names is not None:
-        _list_modules(ax, [label_text(f"{k + 1}: {names[k]}", 100) for k in chosen])
-    ax.set_ylabel(_counted(rows, "rows"))
+        lines = "\n".join(label_text(f"{k + 1}: {names[k]}", 100) for k in chosen)
+        _write(ax, lines, (0, 0), (0, -5), xycoords=("axes fraction", ax.xaxis.label), va="top")
     ax.tick_params(length=2, pad=1)
     ax.spines[:].set_visible(False)
     for _ in range(2):  # names make the data area smaller, so that fewer of them may fit
         apply_layout(ax)
-        _write_names(ax, found, rows, columns)
+        for which, axis, order in (("x", "columns", columns), ("y", "rows", rows)):
+            own = names_of(found, axis)[order.members]
+            name_ticks(ax, which, range(order.members.size), own, order.weight)
     _number_modules(ax, columns, chosen)
     return ax
 
 
+class Order(NamedTuple):
+    """One axis of a heatmap.
+
+    Attributes
+    ----------
+    members : ndarray
+        Positions of what is drawn, in order: by module, within a module by decreasing signed weight; then those of no
+        module.
+    bounds : ndarray
+        The block of module k is `bounds[k]` to `bounds[k + 1]`.
+    belongs : bool ndarray of shape (n_modules, n_drawn)
+        All memberships, including overlaps.
+    weight : ndarray
+        Largest absolute weight of each, 0 for those of no module.
+    """
+
+    members: Indices
+    bounds: Indices
+    belongs: NDArray[np.bool_]
+    weight: NDArray[Any]
+
+
+def module_order(weights: NDArray[Any], n_others: int = 0) -> Order:
+    """Every member once, in the module where its weight is largest; weights are signed, with one row per module.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> order = module_order(np.array([[0.9, -0.1, 0.0, 0.4], [0.0, 0.0, 0.3, 0.8]]), n_others=1)
+    >>> order.members.tolist(), order.bounds.tolist()  # the last belongs to both, with a larger weight in the second
+    ([0, 1, 3, 2], [0, 2, 4])
+    """
+    sizes = np.abs(weights)
+    home, heaviest = sizes.argmax(axis=0), sizes.max(axis=0)
+    parts = []
+    for module, vector in enumerate(weights):
+        own = np.flatnonzero((home == module) & (heaviest > 0))
+        parts.append(own[np.argsort(-vector[own], kind="stable")])
+    bounds = np.cumsum([0, *(part.size for part in parts)])
+    others = np.flatnonzero(heaviest == 0)
+    few = others[np.linspace(0, others.size - 1, min(n_others, others.size)).astype(np.intp)]
+    members = np.concatenate([*parts, few]).astype(np.intp)
+    return Order(members, bounds, weights[:, members] != 0, heaviest[members])
+
+
 def _counted(order: Order, axis: str) -> str:
-    own = int(order.bounds[-1])
+    own, modules = int(order.bounds[-1]), len(order.belongs)
     others = order.members.size - own
-    modules = len(order.belongs)
     text = f"{own:,} {AXIS_NOUNS[axis]} of {modules} module{'s' * (modules > 1)}"
     return text + (f", and {others:,} others" if others else "")
-
-
-def _draw_values(ax: Axes, values: NDArray[Any], model: SparseGraphSVD, above: bool) -> None:
-    """The values, with a colour bar; at the bottom if a legend comes above it."""
-    from matplotlib import colormaps
-
-    limit = symmetric_limit(values)
-    colours = colormaps[DIVERGING].with_extremes(bad="0.85")
-    shades = "none" if values.size <= _SHARP else "antialiased"
-    image = ax.imshow(values, cmap=colours, vmin=-limit, vmax=limit, aspect="auto", interpolation=shades)
-    label = (
-        "z-score" if model.scale and model.center == "columns" else "value" if model.center is None else "centred value"
-    )
-    colour_bar(image, ax, label, extend="both", **{"anchor": (0.0, 0.0), "shrink": 0.4} if above else {})
-
-
-def _draw_strips(ax: Axes, rows: Order, columns: Order, lanes: list[NDArray[Any]]) -> None:
-    """One lane per module above and to the left of the data, inside the same axes."""
-    height, width = rows.members.size, columns.members.size
-    share = min(_LANE * len(lanes[0]), _WIDEST_STRIP)
-    top, left = -0.5 - _GAP * height, -0.5 - _GAP * width
-    shades = "none" if max(height, width) <= _SHARP_STRIP else "antialiased"
-    options: dict[str, Any] = {"aspect": "auto", "interpolation": shades}
-    ax.imshow(lanes[1], extent=(-0.5, width - 0.5, top, top - share * height), **options)
-    ax.imshow(lanes[0].swapaxes(0, 1), extent=(left - share * width, left, height - 0.5, -0.5), **options)
-    ax.set(xlim=(left - share * width, width - 0.5), ylim=(height - 0.5, top - share * height))
-
-
-def _draw_annotation(ax: Axes, known: list[Strip], samples: NDArray[Any], width: int) -> None:
-    """One strip per variable at the right of the data, inside the same axes, with its name below, and a legend."""
-    share = min(_ANNOTATION, _WIDEST_STRIP / max(len(known), 1)) * width
-    left, height = width - 0.5 + _GAP * width, len(samples)
-    limits = ax.get_xlim(), ax.get_ylim()
-    shades = "none" if height <= _SHARP_STRIP else "antialiased"
-    for strip in known:
-        extent = (left, left + share, height - 0.5, -0.5)
-        ax.imshow(strip.colours[samples][:, None], extent=extent, aspect="auto", interpolation=shades)
-        ax.annotate(
-            label_text(strip.name), (left + share / 2, height - 0.5), (0, -3), textcoords="offset points", rotation=90,
-            ha="center", va="top", size=SMALL, annotation_clip=False, **LITERAL,
-        )  # fmt: skip
-        left += share + _GAP * width / 2
-    ax.set(xlim=(limits[0][0], left if known else limits[0][1]), ylim=limits[1])
-    if known:
-        draw_legend(ax, known)
 
 
 def _lanes(order: Order, weights: NDArray[Any], chosen: list[int]) -> NDArray[Any]:
@@ -184,31 +217,32 @@ def _lanes(order: Order, weights: NDArray[Any], chosen: list[int]) -> NDArray[An
     return lanes
 
 
-def _draw_blocks(ax: Axes, rows: Order, columns: Order) -> None:
-    """Outlines of the block of each module."""
-    from matplotlib.patches import Rectangle
-
-    for k in range(len(rows.belongs)):
-        (top, bottom), (left, right) = rows.bounds[k : k + 2], columns.bounds[k : k + 2]
-        ax.add_patch(
-            Rectangle(
-                (left - 0.5, top - 0.5), right - left, bottom - top, fill=False, ec="black", lw=0.8, clip_on=False
-            )
-        )
-
-
-def _write_names(ax: Axes, model: SparseGraphSVD, rows: Order, columns: Order) -> None:
-    for which, axis, order in (("x", "columns", columns), ("y", "rows", rows)):
-        names = names_of(model, axis)[order.members]
-        name_ticks(ax, which, range(order.members.size), names, order.weight)
+def _draw_lanes(ax: Axes, of_rows: NDArray[Any], of_columns: NDArray[Any]) -> None:
+    """One lane per module above and to the left of the data, inside the same axes."""
+    height, width = of_rows.shape[1], of_columns.shape[1]
+    share = min(_LANE * len(of_rows), _WIDEST_STRIP)
+    top, left = -0.5 - _GAP * height, -0.5 - _GAP * width
+    shades = "none" if max(height, width) <= _SHARP_STRIP else "antialiased"
+    options: dict[str, Any] = {"aspect": "auto", "interpolation": shades}
+    ax.imshow(of_columns, extent=(-0.5, width - 0.5, top, top - share * height), **options)
+    ax.imshow(of_rows.swapaxes(0, 1), extent=(left - share * width, left, height - 0.5, -0.5), **options)
+    ax.set(xlim=(left - share * width, width - 0.5), ylim=(height - 0.5, top - share * height))
 
 
-def _list_modules(ax: Axes, lines: list[str]) -> None:
-    """The names of the modules, below the label of the horizontal axis."""
-    ax.annotate(
-        "\n".join(lines), (0, 0), (0, -5), ("axes fraction", ax.xaxis.label), textcoords="offset points", va="top",
-        size=SMALL, annotation_clip=False, **LITERAL,
-    )  # fmt: skip
+def _draw_annotation(ax: Axes, known: list[Strip], samples: NDArray[Any], width: int) -> None:
+    """One strip per variable at the right of the data, inside the same axes, with its name below, and a legend."""
+    share = min(_ANNOTATION, _WIDEST_STRIP / len(known)) * width
+    left, height = width - 0.5 + _GAP * width, len(samples)
+    start, limits = ax.get_xlim()[0], ax.get_ylim()
+    shades = "none" if height <= _SHARP_STRIP else "antialiased"
+    for strip in known:
+        extent = (left, left + share, height - 0.5, -0.5)
+        ax.imshow(strip.colours[samples][:, None], extent=extent, aspect="auto", interpolation=shades)
+        place = left + share / 2, height - 0.5
+        _write(ax, label_text(strip.name), place, (0, -3), rotation=90, ha="center", va="top")
+        left += share + _GAP * width / 2
+    ax.set(xlim=(start, left), ylim=limits)
+    draw_legend(ax, known)
 
 
 def _number_modules(ax: Axes, columns: Order, chosen: list[int]) -> None:
@@ -218,7 +252,11 @@ def _number_modules(ax: Axes, columns: Order, chosen: list[int]) -> None:
     widest = max(len(str(module + 1)) for module in chosen)
     top = ax.get_ylim()[1]
     for k in apart(positions, np.diff(columns.bounds), pixels(ax, SMALL) * (0.7 * widest + 0.3)):
-        ax.annotate(
-            str(chosen[k] + 1), (middles[k], top), (0, 2), textcoords="offset points", ha="center", va="bottom",
-            size=SMALL, weight="bold", color=module_colour(chosen[k]), annotation_clip=False,
-        )  # fmt: skip
+        style = {"ha": "center", "va": "bottom", "weight": "bold", "color": module_colour(chosen[k])}
+        _write(ax, str(chosen[k] + 1), (middles[k], top), (0, 2), **style)
+
+
+def _write(ax: Axes, text: str, place: tuple[float, float], away: tuple[float, float], **style: Any) -> None:
+    """Text at some points from a place; it may be outside the axes."""
+    style = {"textcoords": "offset points", "size": SMALL, "annotation_clip": False, **LITERAL} | style
+    ax.annotate(text, place, away, **style)

@@ -1,29 +1,38 @@
-"""The network of a module."""
+"""The network of a module, and the layout of small graphs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from netbic.arrays import Indices
+from netbic.arrays import Floats, Indices
 from netbic.errors import InputError
-from netbic.estimators import SparseGraphSVD, heaviest, names_of
-from netbic.graph import Graph, match
-from netbic.pl.canvas import DIVERGING, SMALL, apply_layout, axes_for, colour_bar, module_title, pixels, set_title
-from netbic.pl.layout import Layout, layout
-from netbic.pl.names import LITERAL, label_text
-from netbic.pl.source import check_module, fitted
+from netbic.estimators import heaviest, names_of, one_blas_thread
+from netbic.graph import match
+from netbic.pl.base import (
+    DIVERGING,
+    LITERAL,
+    SMALL,
+    apply_layout,
+    axes_for,
+    check_module,
+    colour_bar,
+    fitted,
+    label_text,
+    module_title,
+    pixels,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.text import Annotation
 
-    from netbic.pl.source import ModelLike
+    from netbic.pl.base import ModelLike
 
 _MOST_NODES = 500  # more cannot be distinguished, and their layout takes too long
 _SMALLEST_NODE, _LARGEST_NODE = 4.0, 150.0  # areas in square points
@@ -31,6 +40,7 @@ _NODES_SHARE = 0.09  # of the area of the axes, if all nodes had the largest siz
 _TRIES = 3  # labels that are tried, for each that is written
 # Positions of a label relative to its node; the first free one is used.
 _SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (0.8, 0.8), (-0.8, 0.8), (0.8, -0.8), (-0.8, -0.8))
+_MAX_ITER, _TOLERANCE = 200, 1e-4  # of the layout
 
 
 def network(
@@ -85,31 +95,25 @@ def network(
     everyone = heaviest(found.components_[check_module(found, module)])
     members = everyone[:_MOST_NODES]
     weights = found.components_[module, members]
-    inside = _graph_of(found, graph).subgraph(members)
-    edges = inside.weights
-    placed = layout(edges, seed)
+    if graph is not None:
+        whole = match(graph, int(found.n_features_in_), found.names_["columns"], "column")
+    elif (whole := found.graphs_["columns"]) is None:
+        raise InputError("the model was fitted without a graph of its genes: use network(model, graph=...)")
+    inside = whole.subgraph(members)
+    placed = layout(inside.weights, seed)
     ax = axes_for(ax, (6.5, 5.5))
-    _draw_edges(ax, placed.positions, edges)
+    _draw_edges(ax, placed.positions, inside.weights)
     areas = _draw_nodes(ax, placed, weights)
     ax.set(xticks=[], yticks=[])
     ax.spines[:].set_visible(False)
     shown = f"{everyone.size:,}" if members.size == everyone.size else f"{members.size} of {everyone.size:,}"
-    name = "" if names is None else label_text(names[module], 60)
-    set_title(ax, module_title(module, name, f"{shown} genes, {inside.n_edges:,} edges"), **LITERAL)
+    name = "" if names is None else names[module]
+    module_title(ax, module, name, f"{shown} genes, {inside.n_edges:,} edges")
     apply_layout(ax)
     genes = names_of(found, "columns")[members]
-    labels = {int(k): label_text(genes[k]) for k in _labelled(weights, edges, _TRIES * n_labels)}
+    labels = {int(k): label_text(genes[k]) for k in _labelled(weights, inside.weights, _TRIES * n_labels)}
     _write_labels(ax, placed.positions, areas, labels, n_labels)
     return ax
-
-
-def _graph_of(model: SparseGraphSVD, graph: object) -> Graph:
-    if graph is not None:
-        return match(graph, int(model.n_features_in_), model.names_["columns"], "column")
-    own = model.graphs_["columns"]
-    if own is None:
-        raise InputError("the model was fitted without a graph of its genes: use network(model, graph=...)")
-    return own
 
 
 def _draw_edges(ax: Axes, positions: NDArray[Any], edges: sp.csr_array) -> None:
@@ -189,3 +193,112 @@ def _free_position(text: Annotation, taken: NDArray[Any], distance: float, frame
             if inside and not ((box[:2] < taken[:, 2:]) & (taken[:, :2] < box[2:])).all(axis=1).any():
                 return box
     return None
+
+
+class Layout(NamedTuple):
+    """Positions of nodes, and which of them are isolated (drawn in rows below the others)."""
+
+    positions: Floats
+    isolated: NDArray[np.bool_]
+
+
+def layout(weights: sp.csr_array | Floats, seed: int = 0) -> Layout:
+    """Place nodes so that Euclidean distances approximate the distances in the graph.
+
+    The length of an edge is the square root of the smaller degree of its ends, so that the area of a clique is
+    proportional to its size. Each connected component is placed separately (Gansner, Koren and North 2004: every
+    iteration decreases the stress); components are then arranged side by side, the largest first. The same graph and
+    seed give the same layout.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> path = np.diag(np.ones(3), 1) + np.diag(np.ones(3), -1)
+    >>> positions, isolated = layout(path)
+    >>> np.linalg.norm(np.diff(positions, axis=0), axis=1).round(2).tolist()
+    [1.0, 1.41, 1.0]
+    """
+    from scipy.sparse.csgraph import connected_components, shortest_path
+
+    ends = sp.coo_array(weights)
+    degrees = np.bincount(ends.row, minlength=ends.shape[0])
+    lengths = np.sqrt(np.minimum(degrees[ends.row], degrees[ends.col]))
+    edges = sp.csr_array((lengths, (ends.row, ends.col)), shape=ends.shape)
+    rng = np.random.default_rng(seed)
+    _, part_of = connected_components(edges, directed=False)
+    sizes = np.bincount(part_of, minlength=1)
+    isolated = sizes[part_of] == 1 if part_of.size else np.zeros(0, dtype=bool)
+    positions = np.zeros((edges.shape[0], 2))
+    parts = [np.flatnonzero(part_of == part) for part in np.argsort(-sizes, kind="stable") if sizes[part] > 1]
+    with one_blas_thread():
+        for part in parts:
+            placed = _stressed(shortest_path(edges[part][:, part]), rng)
+            placed -= placed.mean(axis=0)
+            # The longest side is horizontal: pages and screens are wider than high.
+            positions[part] = placed @ np.linalg.svd(placed, full_matrices=False)[2].T
+    _arrange(positions, parts)
+    _place_isolated(positions, np.flatnonzero(isolated), positions[~isolated])
+    return Layout(positions, isolated)
+
+
+def _stressed(distances: Floats, rng: np.random.Generator) -> Floats:
+    """Positions that minimise the sum of (|x_i - x_j| - d_ij)^2 / d_ij^2, by majorisation."""
+    from scipy.linalg import cho_factor, cho_solve
+    from scipy.spatial.distance import cdist
+
+    n = len(distances)
+    wanted = distances + np.eye(n)
+    closeness = (1 / wanted**2) * (1 - np.eye(n))
+    laplacian = np.diag(closeness.sum(axis=1)) - closeness
+    factor = cho_factor(laplacian[1:, 1:])  # the position of the first node is fixed
+    positions = _principal(distances) + rng.normal(scale=0.05, size=(n, 2))  # or equal nodes would keep equal positions
+    for _ in range(_MAX_ITER):
+        apart = cdist(positions, positions) + np.eye(n)
+        pull = closeness * wanted / np.maximum(apart, 1e-9)
+        target = pull.sum(axis=1)[:, None] * positions - pull @ positions
+        moved = np.zeros_like(positions)
+        moved[1:] = cho_solve(factor, target[1:])
+        moved -= moved.mean(axis=0)
+        step = np.abs(moved - positions).max()
+        positions = moved
+        if step < _TOLERANCE * np.abs(positions).max():
+            break
+    return positions
+
+
+def _principal(distances: Floats) -> Floats:
+    """The two leading coordinates of classical multidimensional scaling."""
+    squared = distances**2
+    centred = -0.5 * (squared - squared.mean(axis=0) - squared.mean(axis=1)[:, None] + squared.mean())
+    values, vectors = np.linalg.eigh(centred)
+    leading = vectors[:, -2:][:, ::-1]
+    leading *= np.sign(leading[np.abs(leading).argmax(axis=0), np.arange(leading.shape[1])])
+    plane: Floats = leading * np.sqrt(np.maximum(values[-2:][::-1], 0))
+    return plane
+
+
+def _arrange(positions: Floats, parts: list[NDArray[np.intp]]) -> None:
+    """Arrange components side by side in rows as wide as the largest, with equal margins."""
+    if not parts:
+        return
+    boxes = [np.ptp(positions[part], axis=0) + 1.0 for part in parts]
+    width = max(boxes[0][0], float(np.sqrt(1.5 * sum(box.prod() for box in boxes))))
+    x, y, row = 0.0, 0.0, 0.0
+    for part, box in zip(parts, boxes, strict=True):
+        if x and x + box[0] > width:
+            x, y, row = 0.0, y - row, 0.0
+        positions[part] += np.array([x, y - box[1]]) + 0.5 - positions[part].min(axis=0)
+        x, row = x + box[0], max(row, box[1])
+
+
+def _place_isolated(positions: Floats, alone: NDArray[np.intp], others: Floats) -> None:
+    """Place nodes without edges in rows below the others."""
+    if not alone.size:
+        return
+    left, bottom = others.min(axis=0) if others.size else np.zeros(2)
+    width = max(float(np.ptp(others[:, 0])) if others.size else 0.0, 1.0)
+    per_row = int(np.clip(np.ceil(np.sqrt(6 * alone.size)), 1, 30))
+    step = width / max(per_row - 1, 1)
+    number = np.arange(alone.size)
+    positions[alone, 0] = left + number % per_row * step
+    positions[alone, 1] = bottom - 0.08 * width - number // per_row * step

@@ -1,39 +1,55 @@
-"""Scores of the samples in a module, by group."""
+"""Scores of the samples in a module or in a pair of two tables, and the members with the largest weights."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from netbic.estimators import check_count
-from netbic.pl.annotation import Colours, Strip, annotation_table, draw_legend, strips
-from netbic.pl.canvas import (
+from netbic.arrays import Array, Floats
+from netbic.errors import InputError
+from netbic.estimators import check_count, heaviest, module_scores, names_of
+from netbic.pl.base import (
+    AXIS_NOUNS,
     GREY,
+    LITERAL,
     NEGATIVE,
+    PALETTE,
     POSITIVE,
     SMALL,
+    Colours,
+    Strip,
+    annotation_table,
     apply_layout,
     axes_for,
+    check_axis,
+    check_module,
+    data_of,
     despine,
-    integer_ticks,
+    draw_legend,
+    fitted,
+    label_text,
+    model_columns,
     module_title,
+    name_ticks,
     set_title,
+    strips,
+    weights_of,
 )
-from netbic.pl.names import LITERAL, label_text
-from netbic.pl.sample_scores import sample_scores
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from netbic.pl.source import ModelLike
+    from netbic.pl.base import ModelLike
+    from netbic.storage import PairModel
 
 _LANE = 0.07  # height of a lane, as a share of the highest bar
-_KINDS = ((-1, "down", NEGATIVE), (0, "neither", GREY), (1, "up", POSITIVE))
+_GROUPS = ((-1, "down", NEGATIVE), (0, "neither", GREY), (1, "up", POSITIVE))
 
 
 def scores(
@@ -88,28 +104,38 @@ def scores(
     >>> netbic.pl.scores(model, study.expression).get_title(loc="left")
     'Module 1: up in 24, down in 16 of 200 samples'
     """
+    from matplotlib.ticker import MaxNLocator
+
     check_count("n_bins", n_bins)
     found = sample_scores(model, X, module, key)
     known = [] if annotation is None else strips(annotation_table(annotation, model, found.samples), colours)
     n_lanes = sum(1 if strip.is_numeric else len(strip.legend) for strip in known)
     ax = axes_for(ax, (5.0 + 1.3 * bool(known), 3.0 + 0.16 * n_lanes))
-    _draw_bars(ax, found.values, found.groups, n_bins)
+    finite = np.isfinite(found.values)
+    drawn = [(found.values[finite & (found.groups == kind)], name, colour) for kind, name, colour in _GROUPS]
+    if drawn := [part for part in drawn if part[0].size]:
+        parts, labels, shades = zip(*drawn, strict=True)
+        bins = np.histogram_bin_edges(found.values[finite], n_bins).tolist()
+        ax.hist(parts, bins=bins, stacked=True, color=shades, label=labels)
+    groups = ax.legend(fontsize=SMALL, frameon=False) if len(drawn) > 1 else None
     ax.axvline(0, color="0.3", lw=0.8, ls=":")
     ax.set(xlabel="score", ylabel="samples")
-    integer_ticks(ax.yaxis)
-    _draw_lanes(ax, found.values, known, n_lanes)
-    _draw_scales(ax, [strip for strip in known if strip.is_numeric])
+    ax.yaxis.set_major_locator(MaxNLocator(integer=True))
+    if known:
+        _draw_lanes(ax, found.values, known)
+    if numeric := [strip for strip in known if strip.is_numeric]:
+        draw_legend(ax, numeric)
+        if groups is not None:
+            ax.add_artist(groups)  # a second legend replaces the first one
     despine(ax)
     name = found.name if names is None else names[found.number]
-    set_title(ax, module_title(found.number, label_text(name, 60), _in_words(found.groups)), **LITERAL)
+    module_title(ax, found.number, name, groups_in_words(found.groups))
     apply_layout(ax)
     return ax
 
 
-def _draw_lanes(ax: Axes, values: NDArray[Any], known: list[Strip], n_lanes: int) -> None:
+def _draw_lanes(ax: Axes, values: NDArray[Any], known: list[Strip]) -> None:
     """Lanes below the histogram, inside the same axes, which are made taller for them."""
-    if not known:
-        return
     top = ax.get_ylim()[1]
     height = top * _LANE
     ticks = [tick for tick in ax.get_yticks() if 0 <= tick <= top]
@@ -133,30 +159,162 @@ def _draw_lanes(ax: Axes, values: NDArray[Any], known: list[Strip], n_lanes: int
     ax.spines["left"].set_bounds(0, top)
 
 
-def _draw_scales(ax: Axes, numeric: list[Strip]) -> None:
-    """A legend of the colours of numbers, at the right of the bars."""
-    if not numeric:
-        return
-    groups = ax.get_legend()
-    draw_legend(ax, numeric)
-    if groups is not None:
-        ax.add_artist(groups)  # a second legend would replace the first one
+def groups_in_words(groups: NDArray[Any]) -> str:
+    """How many samples are up (1) and down (-1).
 
-
-def _draw_bars(ax: Axes, values: NDArray[Any], groups: NDArray[Any], n_bins: int) -> None:
-    known = np.isfinite(values)
-    drawn = [(values[known & (groups == kind)], name, colour) for kind, name, colour in _KINDS]
-    drawn = [part for part in drawn if part[0].size]
-    if not drawn:
-        return
-    parts, names, colours = zip(*drawn, strict=True)
-    bins = np.histogram_bin_edges(values[known], n_bins).tolist()
-    ax.hist(parts, bins=bins, stacked=True, color=colours, label=names)
-    if len(drawn) > 1:
-        ax.legend(fontsize=SMALL, frameon=False)
-
-
-def _in_words(groups: NDArray[Any]) -> str:
+    Examples
+    --------
+    >>> import numpy as np
+    >>> groups_in_words(np.array([-1, 0, 1, 1]))
+    'up in 2, down in 1 of 4 samples'
+    """
     counts = {name: int((groups == kind).sum()) for kind, name in ((1, "up"), (-1, "down"))}
     parts = [f"{name} in {count:,}" for name, count in counts.items() if count]
     return f"{', '.join(parts)} of {groups.size:,} samples" if parts else f"gradient, {groups.size:,} samples"
+
+
+class SampleScores(NamedTuple):
+    """Names, scores and groups (1: up, -1: down, 0: neither) of the samples; the module's number, and its name."""
+
+    samples: Array
+    values: Floats
+    groups: NDArray[Any]
+    number: int
+    name: str = ""
+
+
+def sample_scores(source: Any, X: Any, module: int, key: str) -> SampleScores:
+    """The scores of a module of a folder, a table or an AnnData object; those of a model need the data."""
+    if isinstance(source, (str, Path)):
+        from netbic.exports import Results
+
+        results = Results.of(source)
+        number = check_module(results.model, module)
+        if (table := results.tables.get("samples")) is None:
+            raise InputError(f"{source} has no scores of the samples (samples.tsv): fit again with this version")
+        return sample_scores(table, None, number, key)._replace(name=results.names[number])
+    if isinstance(source, pd.DataFrame):
+        if missing := [name for name in ("module", "sample", "score", "group") if name not in source]:
+            raise InputError(f"the table has no column {missing[0]!r}: give that of selection.sample_groups")
+        own = source[source["module"] == module]
+        if own.empty:
+            raise InputError(f"module={module!r} but the table has modules {sorted(set(source['module'].tolist()))}")
+        groups = own["group"].map({"up": 1, "down": -1}).fillna(0).to_numpy(dtype=int)
+        return SampleScores(own["sample"].to_numpy(object), own["score"].to_numpy(float), groups, int(module))
+    from netbic.penalties import score_groups
+
+    found = fitted(source, key)
+    number, data = check_module(found, module), data_of(source, X, key)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names")  # they have been matched here
+        values = module_scores(found, model_columns(found, data))[:, number]
+    samples = np.arange(values.size) if data.rows is None else data.rows.to_numpy(dtype=object)
+    return SampleScores(samples, values, score_groups(values).labels, number)
+
+
+def pairs(model: PairModel, pair: int = 0, *, labels: Sequence[Any] | None = None, ax: Axes | None = None) -> Axes:
+    """Plot the scores of the samples in table 1 (X) and in table 2 (Y), a point per sample.
+
+    Parameters
+    ----------
+    model : SparseGraphPLS or SparseGraphCCA
+        Fitted.
+    pair : int
+        Pairs are numbered from 0; titles count from 1.
+    labels : sequence, optional
+        A label for each sample, in the order of the fit, for the colours of the points.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> import netbic, numpy as np
+    >>> random = np.random.default_rng(0)
+    >>> X, Y = random.standard_normal((60, 40)), random.standard_normal((60, 30))
+    >>> Y[:, :5] += X[:, :8].sum(axis=1, keepdims=True)
+    >>> model = netbic.SparseGraphCCA(1, n_x=8, n_y=5).fit(X, Y)
+    >>> netbic.pl.pairs(model).get_title(loc="left")
+    'Pair 1: correlation 0.84'
+    """
+    from netbic.storage import fitted_pair_model
+
+    found = fitted_pair_model(model)
+    if isinstance(pair, bool) or pair not in range(found.n_components_):
+        raise ValueError(f"pair={pair!r} does not exist: pairs are numbered from 0 (there are {found.n_components_})")
+    x, y = found.x_scores_[:, pair], found.y_scores_[:, pair]
+    if labels is not None and len(labels) != len(x):
+        raise ValueError(f"there are {len(labels)} labels but {len(x)} samples: give one for each sample of the fit")
+    ax = axes_for(ax, (4.8, 4.2))
+    codes, names = pd.factorize(np.zeros(len(x)) if labels is None else np.asarray(labels), sort=True)
+    for code in range(-1, len(names)):  # -1: missing
+        own = codes == code
+        if own.any():
+            colour = "0.7" if code < 0 else PALETTE[code % len(PALETTE)]
+            ax.scatter(x[own], y[own], s=22, color=colour, label="missing" if code < 0 else str(names[code]))
+    if labels is not None:
+        ax.legend(frameon=False, fontsize=SMALL)
+    ax.set(xlabel="score in table 1", ylabel="score in table 2")
+    despine(ax)
+    set_title(ax, f"Pair {pair + 1}: correlation {found.correlations_[pair]:.2f}")
+    return ax
+
+
+def loadings(
+    model: ModelLike,
+    module: int = 0,
+    *,
+    axis: str = "columns",
+    n: int = 20,
+    key: str = "netbic",
+    ax: Axes | None = None,
+) -> Axes:
+    """Plot the weights of the members of a module with the largest absolute weights.
+
+    Parameters
+    ----------
+    model : SparseGraphSVD or AnnData
+    module : int
+        Modules are numbered from 0; titles count from 1.
+    axis : {"columns", "rows"}
+        Features or samples.
+    n : int
+        Maximum number of members.
+    key : str
+        Key of the modules in an AnnData object (`key_added` of `tl.modules`).
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> import netbic
+    >>> study = netbic.simulate.cohort(150, 700, n_modules=2, random_state=0)
+    >>> model = netbic.SparseGraphSVD(2, n_rows=40, n_columns=60).fit(study.expression)
+    >>> netbic.pl.loadings(model, 0, n=15).get_title(loc="left")
+    'Module 1: 15 of 60 genes'
+    """
+    found = fitted(model, key)
+    check_count("n", n)
+    weights = weights_of(found, check_axis(axis))[check_module(found, module)]
+    members = heaviest(weights)
+    drawn = members[:n]
+    values, positions = weights[drawn], np.arange(drawn.size)
+    ax = axes_for(ax, (4.5, 1.0 + 0.2 * drawn.size))
+    colours = np.where(values > 0, POSITIVE, NEGATIVE).tolist()
+    ax.hlines(positions, 0, values, colors=colours, linewidths=1.2)
+    ax.scatter(values, positions, c=colours, s=22, zorder=3)
+    ax.axvline(0, color="0.3", lw=0.8)
+    ax.set(ylim=(max(drawn.size, 1) - 0.4, -0.6), xlabel="weight")
+    ax.tick_params(axis="y", length=0)
+    ax.locator_params(axis="x", nbins=6)
+    despine(ax)
+    shown = f"{drawn.size} of {members.size:,}" if drawn.size < members.size else f"{members.size:,}"
+    set_title(ax, f"Module {module + 1}: {shown} {AXIS_NOUNS[axis]}")
+    apply_layout(ax)
+    name_ticks(ax, "y", positions, names_of(found, axis)[drawn], np.abs(values))
+    return ax

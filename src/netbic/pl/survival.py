@@ -8,20 +8,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from netbic.arrays import Floats, kind_of
-from netbic.association import Result, SurvivalCurves, Variable, read_variables, survival_curves
+from netbic.arrays import kind_of
 from netbic.errors import InputError
-from netbic.exports import Results
 from netbic.files import read_json
-from netbic.pl.annotation import annotation_table
-from netbic.pl.canvas import GREY, NEGATIVE, POSITIVE, SMALL, apply_layout, axes_for, despine, module_title, set_title
-from netbic.pl.names import LITERAL, label_text
-from netbic.pl.sample_scores import sample_scores
+from netbic.pl.base import (
+    GREY,
+    LITERAL,
+    NEGATIVE,
+    POSITIVE,
+    SMALL,
+    annotation_table,
+    apply_layout,
+    axes_for,
+    despine,
+    label_text,
+    module_title,
+)
+from netbic.pl.scores import sample_scores
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from netbic.pl.source import ModelLike
+    from netbic.association import Result, SurvivalCurves
+    from netbic.pl.base import ModelLike
 
 _COLOURS = {"up": POSITIVE, "high": POSITIVE, "down": NEGATIVE, "low": NEGATIVE, "others": GREY}
 _ROW = 11.0  # points between the lines of numbers at risk
@@ -84,39 +93,53 @@ def survival(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['up: 24 samples, 24 events', 'down: 16 samples, 16 events']
     """
+    from netbic.association import read_variables, survival_curves
+
     if until is not None and not (np.isfinite(until) and until > 0):
         raise InputError(f"until={until!r}: expected a time above 0")
     scores = sample_scores(source, X, module, key)
-    known = _sample_table(source, table, scores.samples)
-    variable = _times(known, survival or _tested(source))
+    known = annotation_table(_sample_table(source, table), None, scores.samples, most=None)
+    variable = read_variables(known, variables=[], survival=survival or _tested(source))[0]
     groups = np.array(["", "up", "down"], dtype=object)[scores.groups]
     found = survival_curves(scores.values, groups, variable)
     if found is None:
         raise InputError(f"all samples with a time in {variable.name!r} are in one group: there is nothing to compare")
     ax = axes_for(ax, (6.2, 4.4))
-    _draw(ax, found)
+    for name, curve in zip(found.names, found.curves, strict=True):
+        times, shares = curve["time"].to_numpy(dtype=float), curve["survival"].to_numpy(dtype=float)
+        n, n_events = int(curve["n_at_risk"].iloc[0]), int(curve["n_events"].sum())
+        label = f"{name}: {n:,} sample{'s' * (n != 1)}, {n_events:,} event{'s' * (n_events != 1)}"
+        ax.step([0, *times], [1, *shares], where="post", color=_COLOURS[name], lw=1.5, label=label)
+        lost = curve["n_censored"].to_numpy() > 0
+        ax.plot(times[lost], shares[lost], "|", color=_COLOURS[name], ms=5, mew=0.8)
+    split = "median split" if found.is_median_split else None
+    ax.legend(frameon=False, fontsize=SMALL, loc="best", title=split, title_fontsize=SMALL)
     longest = max(float(times.max()) for times in found.times)
     ax.set(xlim=(0, until or longest * 1.02 or 1.0), ylim=(0, 1.02), ylabel="share without the event")
     ax.set_xlabel(label_text(variable.name, 40), **LITERAL)
     despine(ax)
     name = scores.name if names is None else names[scores.number]
-    set_title(ax, module_title(scores.number, label_text(name, 60), _in_words(found)), **LITERAL)
+    log_rank = f"log-rank p {_p(found.log_rank)}, hazard ratio {'/'.join(found.names)} {_ratio(found.log_rank)}"
+    cox = f"Cox model p {_p(found.cox)}, hazard ratio per sd {_ratio(found.cox)}"
+    module_title(ax, scores.number, name, f"{log_rank}\n{cox}")
     _write_numbers(ax, found)
     apply_layout(ax)
     return ax
 
 
-def _sample_table(source: Any, table: pd.DataFrame | None, samples: Any) -> pd.DataFrame:
-    """The sample table with a row per sample, in their order."""
+def _sample_table(source: Any, table: pd.DataFrame | None) -> pd.DataFrame:
+    """The given sample table, or that of the source."""
     if table is None and kind_of(source) == "anndata":
         table = source.obs
     if table is None and isinstance(source, (str, Path)):
+        from netbic.exports import Results
+
         table = Results.of(source).sample_info
         if table is None:
             raise InputError(f"{source} has no sample table: run netbic associate, or give `table`")
     if table is None:
         raise InputError("the sample table is missing: give `table`, with the names of the samples as index")
-    return annotation_table(table, None, samples, most=None)
+    return table
 
 
 def _tested(source: Any) -> tuple[str, str]:
@@ -129,29 +152,6 @@ def _tested(source: Any) -> tuple[str, str]:
         return str(pairs[0][0]), str(pairs[0][1])
     found = f"{len(pairs)} pairs of columns were tested" if pairs else "no times are known"
     raise InputError(f"{found}: name the columns with the time and the event (`survival`)", ["survival"])
-
-
-def _times(table: pd.DataFrame, columns: tuple[str, str]) -> Variable:
-    """Times and events; an error names columns that are not in the table."""
-    return read_variables(table, variables=[], survival=columns)[0]
-
-
-def _draw(ax: Axes, found: SurvivalCurves) -> None:
-    for name, curve in zip(found.names, found.curves, strict=True):
-        times, shares = curve["time"].to_numpy(dtype=float), curve["survival"].to_numpy(dtype=float)
-        n, n_events = int(curve["n_at_risk"].iloc[0]), int(curve["n_events"].sum())
-        label = f"{name}: {n:,} sample{'s' * (n != 1)}, {n_events:,} event{'s' * (n_events != 1)}"
-        ax.step([0, *times], [1, *shares], where="post", color=_COLOURS[name], lw=1.5, label=label)
-        lost = curve["n_censored"].to_numpy() > 0
-        ax.plot(times[lost], shares[lost], "|", color=_COLOURS[name], ms=5, mew=0.8)
-    title = "median split" if found.is_median_split else None
-    ax.legend(frameon=False, fontsize=SMALL, loc="best", title=title, title_fontsize=SMALL)
-
-
-def _in_words(found: SurvivalCurves) -> str:
-    """The tests, one in each line."""
-    first = f"log-rank p {_p(found.log_rank)}, hazard ratio {'/'.join(found.names)} {_ratio(found.log_rank)}"
-    return f"{first}\nCox model p {_p(found.cox)}, hazard ratio per sd {_ratio(found.cox)}"
 
 
 def _p(test: Result) -> str:
@@ -167,7 +167,7 @@ def _ratio(test: Result) -> str:
 def _write_numbers(ax: Axes, found: SurvivalCurves) -> None:
     """The samples at risk, below the ticks of the time axis."""
     low, high = ax.get_xlim()
-    ticks: Floats = np.array([tick for tick in ax.get_xticks() if low <= tick <= high], dtype=float)
+    ticks = np.array([tick for tick in ax.get_xticks() if low <= tick <= high], dtype=float)
     ax.set_xticks(ticks.tolist())
     style: dict[str, Any] = {"textcoords": "offset points", "va": "top", "size": SMALL, "annotation_clip": False}
     ax.annotate("at risk", (0, 0), (-6, -_ABOVE), "axes fraction", ha="right", color="0.35", **style)

@@ -1,0 +1,470 @@
+"""What all plots share: models and data to draw, axes, colours, names as labels, and colours of sample tables."""
+
+from __future__ import annotations
+
+import bisect
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from netbic.arrays import Array, Indices, Matrix, is_sparse, kind_of, to_dense
+from netbic.errors import InputError, import_optional, one_line, shown
+from netbic.estimators import SparseGraphSVD, fitted_model, is_model, names_of, rescaled
+from netbic.io import as_floats, as_matrix
+
+if TYPE_CHECKING:
+    from anndata import AnnData
+    from matplotlib.axes import Axes
+    from matplotlib.cm import ScalarMappable
+
+    from netbic.association import Variable
+
+    ModelLike: TypeAlias = SparseGraphSVD | AnnData
+
+Colours = Mapping[str, Mapping[str, str]]  # by variable and level
+
+AXIS_NOUNS: Final = {"columns": "genes", "rows": "samples"}
+MINUS: Final = "\N{MINUS SIGN}"
+_MOST_ENTRIES = 10**8
+
+# The palette of Okabe and Ito without black (used for outlines) and yellow (hardly visible on white).
+PALETTE: Final = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C6D31")
+# Labels of samples, in strips and lanes, also in the report.
+LABELS: Final = ("#E69F00", "#0072B2", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442")
+# Modules: ten colours that differ from each other and from those of labels, dark enough for numbers on white.
+MODULES: Final = (
+    *("#332288", "#5F9E2E", "#C2185B", "#8C6D31", "#00B8A9"),
+    *("#A05AD0", "#1B4D3E", "#88264B", "#B89B7A", "#6E6E6E"),
+)
+DIVERGING, SEQUENTIAL = "RdBu_r", "cividis"
+POSITIVE, NEGATIVE, GREY, ALARM = "#B2182B", "#2166AC", "0.6", "#D55E00"
+SMALL: Final = 8.0  # points; size of all text but axis labels and titles
+LITERAL: Final[dict[str, Any]] = {"parse_math": False, "usetex": False}  # a $ is a $
+_LARGEST, _SMALLEST, _LINE = 8.0, 5.0, 1.25  # font sizes of names in points, and line height relative to them
+_MOST_STRIPS = 12
+_MOST_LEVELS = 20  # rarer ones are "other"
+_FEW = 6  # different numbers up to which they are categories
+_MISSING, _OTHER = (0.88, 0.88, 0.88), (0.45, 0.45, 0.45)
+
+
+# ---- models and data -----------------------------------------------------------------------------------------------
+
+
+def fitted(model: object, key: str = "netbic") -> SparseGraphSVD:
+    """The fitted model, or the one that `tl.modules` stored in an AnnData object under `key`."""
+    if kind_of(model) == "anndata":
+        from netbic import tl
+
+        return tl.from_anndata(model, key)
+    if is_model(model):
+        return fitted_model(model)
+    expected = "expected a fitted SparseGraphSVD, or an AnnData object after tl.modules"
+    raise TypeError(f"model={type(model).__name__}: {expected}")
+
+
+def check_module(model: SparseGraphSVD, module: object) -> int:
+    """The number of a module, or an error with the numbers of the model's modules."""
+    if not isinstance(module, Integral) or isinstance(module, bool):
+        given = repr(module) if isinstance(module, (str, float, bool)) else type(module).__name__
+        raise TypeError(f"module={given}: expected an integer; modules are numbered from 0")
+    if not 0 <= int(module) < model.n_components_:
+        known = f"modules 0 to {model.n_components_ - 1}" if model.n_components_ else "no modules"
+        raise InputError(f"module={module} but the model has {known}")
+    return int(module)
+
+
+def check_axis(axis: str) -> str:
+    """One of "columns" and "rows"."""
+    if axis not in AXIS_NOUNS:
+        raise InputError(f"unknown axis={axis!r}: choose 'columns' (genes) or 'rows' (samples)")
+    return axis
+
+
+def weights_of(model: SparseGraphSVD, axis: str) -> Array:
+    """Signed weights on one axis, a row per module."""
+    return np.asarray(model.components_ if axis == "columns" else model.left_vectors_.T)
+
+
+class Data(NamedTuple):
+    """A matrix, and the names of its rows and columns if it has names."""
+
+    matrix: Matrix
+    rows: pd.Index[Any] | None = None
+    columns: pd.Index[Any] | None = None
+
+
+def data_of(model: Matrix, X: Matrix, key: str = "netbic") -> Data:
+    """The data to draw: X, or the model itself if it is an AnnData object."""
+    X = model if X is None and kind_of(model) == "anndata" else X
+    if isinstance(X, Integral):
+        remedy = f"for one module use module={X} (heatmap: modules=[{X}])"
+        raise TypeError(f"X={X}: the second argument is the data; {remedy}")
+    if X is None:
+        raise InputError("X is missing: give the data that the model was fitted to")
+    if kind_of(X) == "anndata":
+        from netbic import tl
+
+        return Data(tl.matrix_of(X, key), X.obs_names, X.var_names)
+    if kind_of(X) == "table":
+        return Data(as_matrix(X), X.index, X.columns)
+    return Data(as_floats(X) if kind_of(X) == "dask" else as_matrix(X))
+
+
+def model_columns(model: SparseGraphSVD, data: Data) -> Matrix:
+    """The data of the model's features, in their order."""
+    columns = _positions(model, data, "columns", np.arange(model.n_features_in_))
+    in_order = np.array_equal(columns, np.arange(data.matrix.shape[1]))
+    return data.matrix if in_order else data.matrix[:, columns]
+
+
+def entries(model: SparseGraphSVD, data: Data, rows: Indices, columns: Indices) -> Array:
+    """These entries, centred and scaled as in the fit; of a sparse matrix only these are converted to dense."""
+    if rows.size * columns.size > _MOST_ENTRIES:
+        raise InputError(f"{rows.size:,} x {columns.size:,} entries are too many to plot: choose fewer modules")
+    picked = data.matrix[_positions(model, data, "rows", rows)]
+    picked = picked.compute() if kind_of(picked) == "dask" else picked
+    done = model.scaler_
+    block = rescaled(model, to_dense(picked[:, _positions(model, data, "columns", columns)]), rows, columns)
+    block = np.subtract(block, done.offsets[columns], dtype=block.dtype)
+    design = None if model.covariates_ is None else model.covariates_.to_numpy(dtype=np.float64)[rows]
+    effects = None if design is None or done.effects is None else done.effects
+    if effects is not None:
+        block -= (design @ effects[:, columns]).astype(block.dtype)
+    if done.rows:  # means over all columns of the model, of the observed entries
+        own = picked[:, _positions(model, data, "columns", np.arange(model.n_features_in_))]
+        if is_sparse(own):
+            means = np.asarray(own.mean(axis=1)).reshape(-1, 1) - float(done.offsets.mean())
+        else:
+            means = np.nanmean(own - done.offsets, axis=1, keepdims=True)
+        if effects is not None:
+            means = means - (design @ effects.mean(axis=1))[:, None]
+        block -= means.astype(block.dtype)
+    if done.factors is not None:
+        block *= done.factors[columns].astype(block.dtype)
+    return block
+
+
+def _positions(model: SparseGraphSVD, data: Data, axis: str, members: Indices) -> Indices:
+    """Positions of the model's rows or columns in X: by name if both have names, otherwise unchanged."""
+    names, index = pd.Index(names_of(model, axis)), data.rows if axis == "rows" else data.columns
+    if index is not None and model.names_[axis] is not None and not index.equals(names):
+        if not index.is_unique:
+            problem = f"names of {axis} occur twice in X, so they cannot be matched to the model"
+            raise InputError(f"{problem}: give the X of the fit")
+        positions = index.get_indexer(names[members])
+        if (positions < 0).any():
+            absent = str(names[members][int(np.argmin(positions))])
+            raise InputError(f"X has no {AXIS_NOUNS[axis][:-1]} {shown(absent)} of the modules: give the X of the fit")
+        return np.asarray(positions, dtype=np.intp)
+    size = data.matrix.shape[0 if axis == "rows" else 1]
+    if size != names.size:
+        raise InputError(f"X has {size:,} {axis} but the model was fitted to {names.size:,}: give the X of the fit")
+    return members
+
+
+# ---- axes ----------------------------------------------------------------------------------------------------------
+
+
+def axes_for(ax: Axes | None, size: tuple[float, float]) -> Axes:
+    """The axes to draw into: `ax`, or those of a new figure of `size` inches."""
+    if ax is None:
+        pyplot = import_optional("matplotlib.pyplot", "plot", "a plot")
+        made: Axes = pyplot.subplots(figsize=size, layout="constrained")[1]
+        return made
+    from matplotlib.axes import Axes
+
+    if not isinstance(ax, Axes):
+        raise TypeError(f"ax={type(ax).__name__}: expected matplotlib axes, e.g. one of plt.subplots(1, 2)[1]")
+    return ax
+
+
+def apply_layout(ax: Axes) -> None:
+    """Run the layout engine of the figure, so that positions in pixels are final."""
+    figure = ax.figure.canvas.figure
+    ax.get_xlim(), ax.get_ylim()  # computes automatic limits
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # they are raised again when the figure is drawn
+        if (engine := figure.get_layout_engine()) is not None:
+            engine.execute(figure)
+        ax.apply_aspect()
+
+
+def pixels(ax: Axes, points: float) -> float:
+    """A size in points, in pixels."""
+    return points * float(ax.figure.dpi) / 72
+
+
+def module_colour(module: int) -> str:
+    """The colour of a module; after ten modules the colours are repeated."""
+    return MODULES[module % len(MODULES)]
+
+
+def symmetric_limit(values: NDArray[Any], share: float = 0.98) -> float:
+    """A limit of a symmetric colour scale that outliers do not change; 1 if all values are zero or missing."""
+    known = np.abs(values[np.isfinite(values)])
+    limit = float(np.quantile(known, share)) if known.size else 0.0
+    return limit or float(known.max(initial=0.0)) or 1.0
+
+
+def set_title(ax: Axes, text: str, **options: Any) -> None:
+    """A small title, aligned to the left."""
+    ax.set_title(text, loc="left", size=SMALL + 2, **options)
+
+
+def module_title(ax: Axes, module: int, name: str, facts: str) -> None:
+    """The title of a plot of one module, numbered from 1; a name gets a line of its own."""
+    text = f"{label_text(name, 60)}\n{facts}" if name else facts
+    set_title(ax, f"Module {module + 1}: {text}", **LITERAL)
+
+
+def despine(ax: Axes) -> None:
+    """Hide the lines at the top and on the right."""
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def without_frame(ax: Axes) -> None:
+    """Hide all lines around the axes, and their ticks."""
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
+
+
+def colour_bar(mappable: ScalarMappable, ax: Axes, label: str, **options: Any) -> None:
+    """A slim colour bar next to the axes."""
+    bar = ax.figure.colorbar(mappable, ax=ax, **{"shrink": 0.5, "aspect": 20, "pad": 0.02} | options)
+    bar.set_label(label, size=SMALL)
+    bar.ax.tick_params(labelsize=SMALL)
+    bar.outline.set_visible(False)
+
+
+# ---- names as labels: one line, limited length, never interpreted as mathematics -------------------------------------
+
+
+def label_text(name: object, longest: int = 24) -> str:
+    """A name as a label: one line, shortened in the middle, squares for characters that the font does not have."""
+    plain = " ".join(one_line(str(name)).split())
+    if len(plain) > longest:
+        tail = longest // 3
+        plain = plain[: longest - tail - 1] + "\N{HORIZONTAL ELLIPSIS}" + plain[-tail:]
+    if plain.isascii():
+        return plain
+    from matplotlib.font_manager import FontProperties, findfont
+
+    # Matplotlib warns about missing characters only when the figure is drawn, without saying where they are.
+    known = _letters(tuple(str(findfont(FontProperties(family=[each]))) for each in FontProperties().get_family()))
+    square = "\N{WHITE SQUARE}"
+    instead = square if ord(square) in known else "?"
+    return "".join(letter if ord(letter) in known else instead for letter in plain)
+
+
+@lru_cache(maxsize=4)
+def _letters(fonts: tuple[str, ...]) -> frozenset[int]:
+    from matplotlib.font_manager import get_font
+
+    return frozenset().union(*(get_font(font).get_charmap() for font in fonts))
+
+
+def name_ticks(ax: Axes, which: str, positions: Iterable[float], names: Sequence[Any], priority: NDArray[Any]) -> None:
+    """Write names on the "x" or "y" axis: all that fit without overlap, by decreasing priority.
+
+    Uses the current size of the axes in pixels: call `apply_layout` before.
+    """
+    at = np.asarray(list(positions), dtype=float)
+    side = 0 if which == "x" else 1
+    points = np.tile([ax.get_xlim()[0], ax.get_ylim()[0]], (at.size, 1))
+    points[:, side] = at
+    in_pixels = np.asarray(ax.transData.transform(points))[:, side]
+    line = pixels(ax, 1.0) * _LINE  # the height of a line in a font of one point
+    kept, size = np.arange(at.size), float(np.diff(np.sort(in_pixels)).min(initial=np.inf)) / line
+    if size < _SMALLEST:
+        size = _SMALLEST + 1
+        kept = apart(in_pixels, priority, line * size)
+    labels = [label_text(names[k]) for k in kept]
+    options: dict[str, Any] = {"fontsize": min(size, _LARGEST), **LITERAL} | ({"rotation": 90} if side == 0 else {})
+    (ax.set_xticks if side == 0 else ax.set_yticks)(at[kept], labels, **options)
+
+
+def apart(positions: NDArray[Any], priority: NDArray[Any], gap: float) -> NDArray[np.intp]:
+    """Indices of positions at least `gap` from each other, selected by decreasing priority."""
+    taken: list[float] = []
+    kept = []
+    for k in np.argsort(-np.asarray(priority), kind="stable").tolist():
+        position = float(positions[k])
+        left = bisect.bisect(taken, position)
+        if all(abs(position - other) >= gap for other in taken[max(left - 1, 0) : left + 1]):
+            taken.insert(left, position)
+            kept.append(k)
+    return np.sort(np.array(kept, dtype=np.intp))
+
+
+# ---- what is known about the samples, as colours: strips beside a heatmap, lanes below a histogram -------------------
+
+
+def annotation_table(
+    annotation: Any, model: object, samples: NDArray[Any], *, most: int | None = _MOST_STRIPS
+) -> pd.DataFrame:
+    """The annotation with a row per sample, in their order.
+
+    It is a table or a series with the names of the samples as index, or, if `model` is an AnnData object, names of
+    columns of its obs. There are `most` columns.
+    """
+    named = [annotation] if isinstance(annotation, str) else annotation
+    if isinstance(named, Sequence) and all(isinstance(name, str) for name in named):
+        if kind_of(model) != "anndata":
+            remedy = "give a table, or an AnnData object with these columns in obs"
+            raise InputError(f"annotation is given by names: {remedy}")
+        obs: pd.DataFrame = model.obs  # type: ignore[attr-defined]
+        if missing := [name for name in named if name not in obs]:
+            known = ", ".join(map(str, obs))
+            raise InputError(f"annotation {missing[0]!r} is not a column of obs (there are: {known})")
+        annotation = obs[list(named)]
+    if isinstance(annotation, pd.Series):
+        annotation = annotation.to_frame(annotation.name if annotation.name is not None else "annotation")
+    if not isinstance(annotation, pd.DataFrame):
+        kind = type(annotation).__name__
+        raise TypeError(f"annotation={kind}: expected a table or series with the names of the samples as index")
+    if most is not None and annotation.shape[1] > most:
+        raise InputError(f"annotation has {annotation.shape[1]} columns: choose at most {most}")
+    index, wanted = (pd.Index([str(name) for name in names]) for names in (annotation.index, samples))
+    if not index.is_unique:
+        raise InputError(f"annotation has sample {shown(index[index.duplicated()][0])} twice: keep one row per sample")
+    if index.isin(wanted).any():
+        return annotation.set_axis(index).reindex(wanted)
+    if len(index) == len(wanted) and isinstance(annotation.index, pd.RangeIndex):
+        return annotation
+    first = shown(index[0]) if len(index) else "no rows"
+    both = f"it has {first}, the model {shown(wanted[0])}"
+    raise InputError(f"annotation has none of the samples ({both}): use the names of the samples as its index")
+
+
+def label_colours(counts: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, str]]:
+    """The colours of the levels of categorical variables, by variable and level.
+
+    Colours of different variables differ as long as there are enough. Of many levels the rarest get no colour: they are
+    drawn as "other".
+
+    Parameters
+    ----------
+    counts : mapping
+        The number of samples of each level of each variable, in the order of variables and levels.
+
+    Examples
+    --------
+    >>> label_colours({"sex": {"f": 7, "m": 5}, "er": {"ER+": 9}})
+    {'sex': {'f': '#E69F00', 'm': '#0072B2'}, 'er': {'ER+': '#009E73'}}
+    """
+    found, used = dict[str, dict[str, str]](), 0
+    for name, own in counts.items():
+        most = _MOST_LEVELS if len(own) <= _MOST_LEVELS else _MOST_LEVELS - 1
+        common = set(sorted(own, key=lambda level: -own[level])[:most])
+        levels = [level for level in own if level in common]
+        if len(levels) <= len(LABELS):
+            colours = [LABELS[(used + k) % len(LABELS)] for k in range(len(levels))]
+        else:
+            from matplotlib import colormaps
+            from matplotlib.colors import to_hex
+
+            colours = [to_hex(colormaps["tab20"](k)) for k in range(len(levels))]
+        found[name] = dict(zip(levels, colours, strict=True))
+        used += len(own)
+    return found
+
+
+def variable_colours(variables: Iterable[Variable]) -> dict[str, dict[str, str]]:
+    """The colours of the levels of all categorical variables among these, see `label_colours`."""
+    counts = dict[str, dict[str, int]]()
+    for each in variables:
+        if each.kind == "categorical":
+            own = np.bincount(each.values[each.known].astype(np.intp), minlength=len(each.levels)).tolist()
+            counts[each.name] = dict(zip(each.levels, own, strict=True))
+    return label_colours(counts)
+
+
+class Strip(NamedTuple):
+    """One variable: a colour per sample, and the legend."""
+
+    name: str
+    colours: NDArray[np.float64]  # (n_samples, 3)
+    legend: list[tuple[str, tuple[float, ...]]]
+    codes: NDArray[np.intp]  # the entry of the legend of each sample, -1 if it has none; all 0 for numbers
+    is_numeric: bool = False
+
+
+def strips(table: pd.DataFrame, colours: Colours | None = None) -> list[Strip]:
+    """The columns of a table as colours; `colours` are those of levels, where they are not to be chosen here."""
+    numeric = {name for name, column in table.items() if _is_numeric(column)}
+    counts = {str(name): _counts(column) for name, column in table.items() if name not in numeric}
+    chosen = label_colours(counts)
+    for name, given in (colours or {}).items():
+        if name in chosen and set(chosen[name]) <= set(given):
+            chosen[name] = {level: given[level] for level in chosen[name]}
+    return [
+        _shades(str(name), column.to_numpy(dtype=float))
+        if name in numeric
+        else _levels(str(name), column, chosen[str(name)])
+        for name, column in table.items()
+    ]
+
+
+def _is_numeric(column: pd.Series[Any]) -> bool:
+    is_number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
+    return is_number and column.nunique(dropna=True) > _FEW
+
+
+def _counts(column: pd.Series[Any]) -> dict[str, int]:
+    """The number of samples of each level, in the order of the levels."""
+    counts = column.dropna().astype(str).value_counts()
+    is_category = isinstance(column.dtype, pd.CategoricalDtype)
+    levels = [str(level) for level in column.cat.categories] if is_category else sorted(counts.index)
+    return {level: int(counts[level]) for level in levels if counts.get(level, 0) > 0}
+
+
+def _shades(name: str, values: NDArray[np.float64]) -> Strip:
+    from matplotlib import colormaps
+
+    known = np.isfinite(values)
+    low, high = float(values[known].min()), float(values[known].max())
+    scale = colormaps[SEQUENTIAL]
+    colours = np.asarray(scale((values - low) / (high - low)))[:, :3].copy()
+    colours[~known] = _MISSING
+    places = {low: 0.0, (low + high) / 2: 0.5, high: 1.0}
+    legend: list[tuple[str, tuple[float, ...]]] = [(f"{value:.3g}", scale(at)[:3]) for value, at in places.items()]
+    if not known.all():
+        legend.append(("missing", _MISSING))
+    return Strip(name, colours, legend, np.where(known, 0, -1).astype(np.intp), is_numeric=True)
+
+
+def _levels(name: str, column: pd.Series[Any], chosen: Mapping[str, str]) -> Strip:
+    from matplotlib.colors import to_rgb
+
+    legend: list[tuple[str, tuple[float, ...]]] = [(level, to_rgb(colour)) for level, colour in chosen.items()]
+    places = {level: code for code, level in enumerate(chosen)}
+    known = column.notna().to_numpy()
+    codes = column.astype(object).map(str).map(places).fillna(len(places)).to_numpy(dtype=np.intp)
+    codes = np.where(known, codes, -1)
+    if (codes == len(places)).any():
+        legend.append(("other", _OTHER))
+    colours = np.array([colour for _, colour in legend] + [_MISSING])[codes]
+    if not known.all():
+        legend.append(("missing", _MISSING))
+    return Strip(name, colours, legend, codes)
+
+
+def draw_legend(ax: Axes, drawn: list[Strip]) -> None:
+    """One legend for all strips: the name of each variable, then its levels."""
+    from matplotlib.patches import Patch
+
+    handles, headers = list[Patch](), list[int]()
+    for strip in drawn:
+        headers.append(len(handles))
+        handles.append(Patch(alpha=0.0, label=label_text(strip.name)))
+        handles += [Patch(fc=colour, ec="none", label=label_text(level)) for level, colour in strip.legend]
+    style: dict[str, Any] = {"frameon": False, "fontsize": SMALL, "handlelength": 1.0, "handleheight": 1.0}
+    legend = ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.3, **style)
+    for number, text in enumerate(legend.get_texts()):
+        text.set(weight="bold" if number in headers else "normal", **LITERAL)

@@ -1,0 +1,370 @@
+"""Plots of tables: gene sets, comparisons of two fits, stability, and settings of a tuning."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from netbic.arrays import check_choice
+from netbic.errors import InputError
+from netbic.estimators import check_count, is_number
+from netbic.pl.base import (
+    ALARM,
+    AXIS_NOUNS,
+    DIVERGING,
+    GREY,
+    LITERAL,
+    MINUS,
+    PALETTE,
+    SEQUENTIAL,
+    SMALL,
+    axes_for,
+    check_axis,
+    check_module,
+    colour_bar,
+    despine,
+    label_text,
+    set_title,
+    without_frame,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from netbic.comparison import Comparison
+    from netbic.selection import Stability, Tuning
+
+_UNSIGNED = "Blues"  # white: no evidence, nothing in common
+_LEVEL = 0.05
+_SMALLEST_DOT, _LARGEST_DOT = 15.0, 160.0  # areas in square points
+_LONGEST_TERM = 48
+_SIMILARITIES = {
+    "similarity": "similarity",
+    "cosine": "cosine of the weights",
+    "jaccard": "Jaccard index of the genes",
+    "score_correlation": "correlation of the scores",
+    "sample_jaccard": "Jaccard index of the samples",
+}
+_MOST_NUMBERS = 400  # cells with numbers
+
+
+def enrichment(table: pd.DataFrame, *, n_terms: int = 10, ax: Axes | None = None) -> Axes:
+    """Plot gene sets by modules: the colour is -log10 of the adjusted p-value, the size the number of shared genes.
+
+    Terms are selected in turn from the most significant ones of each module. Terms that are not significant (0.05) in
+    any module are drawn only if no term is significant. A black outline marks significant pairs; pairs without a shared
+    gene have no dot.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The result of `enrichment.gene_sets`. Modules whose sides were tested separately have two columns, + and -.
+        Modules are numbered from 0 in the table, and from 1 in the plot.
+    n_terms : int
+        Maximum number of terms, for all modules together.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> import netbic
+    >>> sets = {"abc": ["a", "b", "c"], "xyz": ["x", "y", "z", "a"]}
+    >>> table = netbic.enrichment.gene_sets([["a", "b", "c"]], sets, names=list("abcdefghijxyz"), min_size=2)
+    >>> [label.get_text() for label in netbic.pl.enrichment(table).get_yticklabels()]
+    ['abc']
+    """
+    check_count("n_terms", n_terms)
+    needed = ("module", "term", "n_overlap", "q_value")
+    if missing := [name for name in needed if name not in getattr(table, "columns", ())]:
+        raise InputError(f"the table has no column {missing[0]!r}: give what enrichment.gene_sets returns")
+    side = table["side"].map({"up": 1, "down": -1}) if "side" in table else pd.Series(0.0, index=table.index)
+    marks = side.fillna(0).map({1: " +", 0: "", -1: f" {MINUS}"})
+    table = table.assign(side=-side.fillna(0), column=(table["module"] + 1).astype(str) + marks)
+    columns = list(dict.fromkeys(table.sort_values(["module", "side"], kind="stable")["column"]))
+    terms = _chosen_terms(table, columns, n_terms)
+    ax = axes_for(ax, (3.6 + 0.35 * len(columns) + 1.5, 1.4 + 0.25 * len(terms)))
+    drawn = table[table["term"].isin(terms)]
+    if drawn.empty:
+        ax.text(0.5, 0.5, "no gene set shares a gene with a module", transform=ax.transAxes, ha="center", size=SMALL)
+        ax.set_axis_off()
+        return ax
+    _draw_dots(ax, drawn, columns, terms)
+    described = drawn.drop_duplicates("term").set_index("term")
+    descriptions = described["name"].to_dict() if "name" in described else {}
+    labels = [label_text(descriptions.get(term) or term, _LONGEST_TERM) for term in terms]
+    ax.set_xticks(range(len(columns)), columns, fontsize=SMALL)
+    ax.set_yticks(range(len(terms)), labels, fontsize=SMALL, **LITERAL)
+    ax.set(xlabel="module", xlim=(-0.6, len(columns) - 0.4), ylim=(len(terms) - 0.4, -0.6))
+    ax.grid(color="0.93", lw=0.6)
+    ax.set_axisbelow(True)
+    if (drawn["q_value"] > _LEVEL).all():
+        set_title(ax, f"no term is significant at {_LEVEL}")
+    without_frame(ax)
+    return ax
+
+
+def _chosen_terms(table: pd.DataFrame, columns: list[str], n_terms: int) -> list[Any]:
+    """The most significant terms of each module in turn; in the order of the modules."""
+    ranked = table.sort_values(["q_value", "n_overlap"], ascending=[True, False], kind="stable")
+    turn = ranked.groupby("column").cumcount()
+    if (ranked["q_value"] <= _LEVEL).any():
+        ranked = ranked[ranked["q_value"] <= _LEVEL]
+    first = ranked.assign(turn=turn).sort_values(["turn", "q_value"], kind="stable").drop_duplicates("term")[:n_terms]
+    order = {column: number for number, column in enumerate(columns)}
+    return first.assign(order=first["column"].map(order)).sort_values(["order", "turn"])["term"].tolist()
+
+
+def _draw_dots(ax: Axes, table: pd.DataFrame, columns: list[str], terms: list[Any]) -> None:
+    """A dot for each pair, with a legend of colours and one of sizes."""
+    table = table.sort_values("n_overlap", ascending=False)
+    q_values = table["q_value"].to_numpy(dtype=float)
+    smallest = q_values[q_values > 0].min(initial=1.0)  # instead of 0, which is a rounding error
+    evidence = -np.log10(np.maximum(q_values, smallest)) + 0.0
+    x = table["column"].map({column: k for k, column in enumerate(columns)})
+    y = table["term"].map({term: k for k, term in enumerate(terms)})
+    most = float(table["n_overlap"].max()) or 1.0
+
+    def areas(overlaps: Any) -> NDArray[Any]:
+        return np.asarray(_SMALLEST_DOT + (_LARGEST_DOT - _SMALLEST_DOT) * np.asarray(overlaps, dtype=float) / most)
+
+    dots = ax.scatter(
+        x, y, s=areas(table["n_overlap"]), c=evidence, cmap=_UNSIGNED, vmin=0, vmax=float(evidence.max()) or 1.0,
+        edgecolors=np.where(q_values <= _LEVEL, "black", "0.8").tolist(), lw=0.9,
+    )  # fmt: skip
+    colour_bar(dots, ax, r"$-\log_{10}$ q", anchor=(0.0, 0.0))
+    sizes = sorted({1, max(1, round(most / 2)), round(most)})
+    handles = [ax.scatter([], [], s=areas([size]), c="0.6", label=f"{size}") for size in sizes]
+    style: dict[str, Any] = {"frameon": False, "fontsize": SMALL, "title_fontsize": SMALL}
+    ax.legend(handles=handles, title="genes", loc="upper left", bbox_to_anchor=(1.0, 1.0), **style)
+
+
+def comparison(comparison: Comparison, *, values: str = "similarity", ax: Axes | None = None) -> Axes:
+    """Plot the similarity of all pairs of modules of two fits.
+
+    Modules of the first fit are rows, those of the second one columns: first those with a counterpart, in the order of
+    the rows, then the others. Matched modules have a black outline. Pairs that cannot be compared are grey.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        The result of `netbic.compare`.
+    values : {"similarity", "cosine", "jaccard", "score_correlation", "sample_jaccard"}
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> import netbic
+    >>> study = netbic.simulate.cohort(200, 500, n_modules=2, strength=1.2, random_state=0)
+    >>> model = netbic.SparseGraphSVD(2, n_columns=60).fit(study.expression)
+    >>> ax = netbic.pl.comparison(netbic.compare(model, model))
+    >>> [label.get_text() for label in ax.get_xticklabels()]
+    ['1', '2']
+    """
+    from matplotlib.patches import Rectangle
+
+    from netbic.comparison import Comparison
+
+    if not isinstance(comparison, Comparison):
+        raise TypeError(f"comparison={type(comparison).__name__}: expected the result of netbic.compare")
+    check_choice("values", values, _SIMILARITIES)
+    table = comparison.similarity[values]
+    if not table.size:
+        raise InputError("one of the fits has no modules: there is nothing to draw")
+    matched = comparison.table.dropna(subset=["module_a", "module_b"])
+    partners = dict(zip(matched["module_a"].astype(int), matched["module_b"].astype(int), strict=True))
+    columns = [*partners.values(), *(j for j in range(table.shape[1]) if j not in partners.values())]
+    numbers = table.to_numpy(dtype=float)[:, columns]
+    ax = axes_for(ax, (2.4 + 0.38 * table.shape[1], 1.6 + 0.32 * table.shape[0]))
+    ax.set_facecolor("0.85")  # where there is no number
+    low, colours = (-1, DIVERGING) if values in ("cosine", "score_correlation") else (0, _UNSIGNED)
+    shown = ax.pcolormesh(numbers, cmap=colours, vmin=low, vmax=1, edgecolors="white", lw=0.5)
+    for row, column in partners.items():
+        place = columns.index(column), row
+        ax.add_patch(Rectangle(place, 1, 1, fill=False, ec="black", lw=1.2, zorder=3, clip_on=False))
+    if numbers.size <= _MOST_NUMBERS:
+        for (row, column), number in np.ndenumerate(numbers):
+            if abs(number) >= 0.005:  # neither missing nor written as 0.00
+                ink, text = "white" if abs(number) > 0.65 else "black", f"{number:.2f}".replace("-", MINUS)
+                ax.text(column + 0.5, row + 0.5, text, ha="center", va="center", size=SMALL - 1.5, color=ink)
+    colour_bar(shown, ax, _SIMILARITIES[values])
+    ax.set_xticks(np.arange(len(columns)) + 0.5, [str(column + 1) for column in columns], fontsize=SMALL)
+    ax.set_yticks(np.arange(len(table)) + 0.5, [str(row + 1) for row in range(len(table))], fontsize=SMALL)
+    first, second = (f"module of {label_text(label, 40)}" for label in comparison.labels)
+    ax.set_xlabel(second, **LITERAL)
+    ax.set_ylabel(first, **LITERAL)
+    ax.set(xlim=(0, len(columns)), ylim=(len(table), 0))
+    without_frame(ax)
+    return ax
+
+
+def stability(result: Stability, module: int = 0, *, axis: str = "columns", ax: Axes | None = None) -> Axes:
+    """Plot selection frequencies in decreasing order, with the threshold above which a member is stable.
+
+    For any threshold on the vertical axis, the curve shows how many members would be stable. Members of the module
+    found in all data are filled, others are open; those that were never selected are not shown.
+
+    Parameters
+    ----------
+    result : Stability
+        The result of `selection.stability`.
+    module : int
+        Modules are numbered from 0; titles count from 1.
+    axis : {"columns", "rows"}
+        Features or samples.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> import netbic
+    >>> study = netbic.simulate.cohort(200, 500, n_modules=2, strength=1.2, random_state=0)
+    >>> model = netbic.SparseGraphSVD(2, n_rows=40, n_columns=60)
+    >>> result = netbic.selection.stability(model, study.expression, n_pairs=10, random_state=0)
+    >>> netbic.pl.stability(result, 1).get_title(loc="left")
+    'Module 2: ... stable genes (at most ... by chance)'
+    """
+    from netbic.selection import Stability
+
+    if not isinstance(result, Stability):
+        raise TypeError(f"result={type(result).__name__}: expected the result of selection.stability")
+    noun = AXIS_NOUNS[check_axis(axis)]
+    part = result.columns if axis == "columns" else result.rows
+    if part is None:
+        raise InputError(f"the model keeps all {noun}, so their stability was not estimated: choose the other axis")
+    module = check_module(result.reference, module)
+    frequency = part.frequency.to_numpy()[:, module]
+    member = np.asarray(getattr(result.reference, f"{axis}_"))[module]
+    order = np.lexsort((~member, -frequency))
+    order = order[: max(np.count_nonzero(frequency), 1)]
+    ax = axes_for(ax, (5.5, 4.0))
+    ranks, colour = np.arange(1, order.size + 1), PALETTE[0]
+    ax.step(ranks, frequency[order], where="mid", color=colour, lw=0.8, label="_path")
+    for mask, face, label in ((member[order], colour, "in the module"), (~member[order], "white", "not in the module")):
+        ax.scatter(ranks[mask], frequency[order][mask], s=14, c=face, edgecolors=colour, lw=0.8, label=label, zorder=3)
+    threshold = float(part.threshold[module])
+    if np.isinf(threshold):
+        ax.text(0.5, 0.5, "no threshold achieves the requested error", transform=ax.transAxes, ha="center", size=SMALL)
+    else:
+        ax.axhline(threshold, color="0.3", lw=0.8, ls="--", label="_threshold")
+        ax.annotate(
+            f"threshold {threshold:.3g}", (1, threshold), (0, 2), xycoords=("axes fraction", "data"),
+            textcoords="offset points", ha="right", va="bottom", size=SMALL, color="0.3",
+        )  # fmt: skip
+    ax.set(xlabel=f"{noun}, by decreasing frequency", ylabel="selection frequency in halves of the data")
+    ax.set_ylim(0, 1.03)
+    despine(ax)
+    ax.legend(frameon=False, fontsize=SMALL, loc="upper right")
+    n_stable, chance = int(part.members[module].sum()), float(part.false[module])
+    set_title(ax, f"Module {module + 1}: {n_stable} stable {noun} (at most {chance:.2g} by chance)")
+    return ax
+
+
+def tuning(tuning: Tuning, *, ax: Axes | None = None) -> Axes:
+    """Plot the score of every setting of a tuning.
+
+    One parameter gives a curve with standard errors; the line is one standard error (of the difference) below the best.
+    Two parameters give a surface, further ones a panel per value; dots mark settings within one standard error of the
+    best. The star is the chosen setting.
+
+    Parameters
+    ----------
+    tuning : Tuning
+        The result of `selection.tune`.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> import netbic
+    >>> toy = netbic.simulate.paper(0.03, random_state=0)
+    >>> model = netbic.SparseGraphSVD(1, n_rows=50, center=None)
+    >>> found = netbic.selection.tune(model, toy.X, {"n_columns": [10, 30, 50, 70, 100]}, random_state=0)
+    >>> netbic.pl.tuning(found).get_title(loc="left")
+    'chosen: n_columns=50'
+    """
+    from netbic.selection import Tuning, printable, standard_error_of_difference
+
+    if not isinstance(tuning, Tuning):
+        raise TypeError(f"tuning={type(tuning).__name__}: expected the result of selection.tune")
+    points = [printable(point) for point in tuning.cv_results_["params"]]
+    settings = list(dict.fromkeys(name for point in points for name in point))
+    table = pd.DataFrame({name: pd.Series([point.get(name) for point in points], dtype=object) for name in settings})
+    table = table.join(tuning.table[["score", "standard_error", "chosen"]])
+    # Scores above this level are within one standard error of the best.
+    level = float(table["score"].max()) - standard_error_of_difference(tuning.cv_results_)
+    varying = [name for name in settings if len(_values(table[name])) > 1] or settings[:1]
+    usual = ["n_columns", "n_rows"]
+    varying.sort(key=lambda name: usual.index(name) if name in usual else len(usual))
+    ax = axes_for(ax, (5.5 if len(varying) < 3 else 10.0, 4.0))
+    (_draw_curve if len(varying) == 1 else _draw_surface)(ax, table, varying, level)
+    chosen = ", ".join(f"{name}={value}" for name, value in tuning.best_params_.items())
+    above = 1.8 * SMALL * len(varying[2:])  # for the titles of the panels
+    set_title(ax, f"chosen: {label_text(chosen, 80)}", pad=6 + above, **LITERAL)
+    return ax
+
+
+def _values(column: pd.Series[Any]) -> list[Any]:
+    """The different values of a parameter: numbers in increasing order, then others."""
+    different = list(dict.fromkeys(column))
+    return sorted(filter(is_number, different)) + [value for value in different if not is_number(value)]
+
+
+def _draw_curve(ax: Axes, table: pd.DataFrame, settings: list[str], level: float) -> None:
+    """The scores of one parameter, with standard errors."""
+    values = _values(table[settings[0]])
+    table = table.assign(at=[values.index(value) for value in table[settings[0]]]).sort_values("at", kind="stable")
+    ax.errorbar(table["at"], table["score"], table["standard_error"], marker="o", ms=4, lw=1.2, color=PALETTE[0])
+    ax.axhline(level, color=GREY, lw=0.8, ls="--", label="_one standard error")
+    own = table[table["chosen"]]
+    ax.scatter(own["at"], own["score"], marker="*", s=180, c=ALARM, edgecolors="black", lw=0.5, zorder=4)
+    ax.set_xticks(range(len(values)), [label_text(value) for value in values], **LITERAL)
+    ax.set(xlabel=settings[0], ylabel="score")
+    despine(ax)
+
+
+def _draw_surface(ax: Axes, table: pd.DataFrame, settings: list[str], level: float) -> None:
+    """The scores of two parameters as cells; a panel for each combination of the values of others."""
+    x, y, *others = settings
+    across, up = _values(table[x]), _values(table[y])
+    panels = list(product(*(_values(table[name]) for name in others)))
+    step = len(across) + 1  # an empty column between panels
+    in_panel = [panels.index(point) for point in zip(*(table[name] for name in others), strict=True)] if others else 0
+    positions = np.array([across.index(value) for value in table[x]]) + step * np.asarray(in_panel)
+    heights = np.array([up.index(value) for value in table[y]])
+    surface = np.full((len(up), len(panels) * step - 1), np.nan)
+    surface[heights, positions] = table["score"]
+    image = ax.imshow(surface, cmap=SEQUENTIAL, origin="lower", aspect="auto", interpolation="none")
+    colour_bar(image, ax, "score", shrink=0.8)
+    own = table["chosen"].to_numpy()
+    near = (table["score"].to_numpy() >= level) & ~own
+    ax.scatter(positions[near], heights[near], s=10, c="black", zorder=3, label="within one standard error of the best")
+    star: dict[str, Any] = {"marker": "*", "s": 180, "c": ALARM, "edgecolors": "black", "lw": 0.5, "zorder": 4}
+    ax.scatter(positions[own], heights[own], label="chosen", **star)
+    ticks = [step * panel + place for panel in range(len(panels)) for place in range(len(across))]
+    style: dict[str, Any] = {"fontsize": SMALL, **LITERAL}
+    rotated = {"rotation": 90} if len(ticks) > 8 else {}
+    ax.set_xticks(ticks, [label_text(value, 12) for value in across * len(panels)], **style, **rotated)
+    ax.set_yticks(range(len(up)), [label_text(value, 12) for value in up], **style)
+    ax.set(xlabel=x, ylabel=y)
+    for panel, values in enumerate(panels if others else ()):
+        title = "\n".join(f"{name}={label_text(value, 16)}" for name, value in zip(others, values, strict=True))
+        middle = step * panel + (len(across) - 1) / 2
+        ax.text(middle, len(up) - 0.4, title, ha="center", va="bottom", size=SMALL, **LITERAL)
+    without_frame(ax)
