@@ -108,7 +108,7 @@ class EffectGrid(NamedTuple):
     """
 
     columns: list[str]
-    cells: dict[tuple[int, int], dict[str, Any]]
+    cells: dict[tuple[int, int], dict[Any, Any]]
     scales: list[str]  # what the numbers are
     n_left_out: int  # columns
 
@@ -124,7 +124,7 @@ def effect_grid(table: pd.DataFrame, most: int) -> EffectGrid:
     columns = [str(column) for column in dict.fromkeys(drawn["column"]) if column in best]
     places = {column: at for at, column in enumerate(columns)}
     shown = drawn[drawn["column"].isin(columns)]
-    cells = dict[tuple[int, int], dict[str, Any]]()
+    cells = dict[tuple[int, int], dict[Any, Any]]()
     for row in shown[np.isfinite(shown["signed"].astype(float))].to_dict("records"):
         text = f"{row['signed']:z.2f}".replace("-", MINUS)  # z: 0.00, not -0.00
         stars = next((stars for limit, stars in _STARS if row["q"] <= limit), "")

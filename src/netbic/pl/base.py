@@ -132,9 +132,9 @@ def entries(model: SparseGraphSVD, data: Data, rows: Indices, columns: Indices) 
     done = model.scaler_
     block = rescaled(model, to_dense(picked[:, _positions(model, data, "columns", columns)]), rows, columns)
     block = np.subtract(block, done.offsets[columns], dtype=block.dtype)
-    design = None if model.covariates_ is None else model.covariates_.to_numpy(dtype=np.float64)[rows]
-    effects = None if design is None or done.effects is None else done.effects
-    if effects is not None:
+    effects, design = done.effects, np.empty((rows.size, 0))
+    if effects is not None and model.covariates_ is not None:
+        design = model.covariates_.to_numpy(dtype=np.float64)[rows]
         block -= (design @ effects[:, columns]).astype(block.dtype)
     if done.rows:  # means over all columns of the model, of the observed entries
         own = picked[:, _positions(model, data, "columns", np.arange(model.n_features_in_))]
@@ -142,7 +142,7 @@ def entries(model: SparseGraphSVD, data: Data, rows: Indices, columns: Indices) 
             means = np.asarray(own.mean(axis=1)).reshape(-1, 1) - float(done.offsets.mean())
         else:
             means = np.nanmean(own - done.offsets, axis=1, keepdims=True)
-        if effects is not None:
+        if effects is not None and design.size:
             means = means - (design @ effects.mean(axis=1))[:, None]
         block -= means.astype(block.dtype)
     if done.factors is not None:
@@ -269,7 +269,7 @@ def _letters(fonts: tuple[str, ...]) -> frozenset[int]:
     return frozenset().union(*(get_font(font).get_charmap() for font in fonts))
 
 
-def name_ticks(ax: Axes, which: str, positions: Iterable[float], names: Sequence[Any], priority: NDArray[Any]) -> None:
+def name_ticks(ax: Axes, which: str, positions: Iterable[float], names: Any, priority: NDArray[Any]) -> None:
     """Write names on the "x" or "y" axis: all that fit without overlap, by decreasing priority.
 
     Uses the current size of the axes in pixels: call `apply_layout` before.
@@ -446,7 +446,7 @@ def _levels(name: str, column: pd.Series[Any], chosen: Mapping[str, str]) -> Str
     places = {level: code for code, level in enumerate(chosen)}
     known = column.notna().to_numpy()
     codes = column.astype(object).map(str).map(places).fillna(len(places)).to_numpy(dtype=np.intp)
-    codes = np.where(known, codes, -1)
+    codes[~known] = -1
     if (codes == len(places)).any():
         legend.append(("other", _OTHER))
     colours = np.array([colour for _, colour in legend] + [_MISSING])[codes]

@@ -95,9 +95,10 @@ def network(
     everyone = heaviest(found.components_[check_module(found, module)])
     members = everyone[:_MOST_NODES]
     weights = found.components_[module, members]
+    whole = found.graphs_["columns"]
     if graph is not None:
         whole = match(graph, int(found.n_features_in_), found.names_["columns"], "column")
-    elif (whole := found.graphs_["columns"]) is None:
+    if whole is None:
         raise InputError("the model was fitted without a graph of its genes: use network(model, graph=...)")
     inside = whole.subgraph(members)
     placed = layout(inside.weights, seed)

@@ -359,7 +359,7 @@ def _draw_surface(ax: Axes, table: pd.DataFrame, settings: list[str], level: flo
     ax.scatter(positions[own], heights[own], label="chosen", **star)
     ticks = [step * panel + place for panel in range(len(panels)) for place in range(len(across))]
     style: dict[str, Any] = {"fontsize": SMALL, **LITERAL}
-    rotated = {"rotation": 90} if len(ticks) > 8 else {}
+    rotated: dict[str, Any] = {"rotation": 90} if len(ticks) > 8 else {}
     ax.set_xticks(ticks, [label_text(value, 12) for value in across * len(panels)], **style, **rotated)
     ax.set_yticks(range(len(up)), [label_text(value, 12) for value in up], **style)
     ax.set(xlabel=x, ylabel=y)
