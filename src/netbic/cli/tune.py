@@ -191,14 +191,13 @@ def tune(
     out.mkdir(parents=True, exist_ok=True)
     with netbic.io.locked(out):
         if force:
-            (out / netbic.files.TUNING_CHECKPOINT).unlink(missing_ok=True)
-        tuning = _tuned(study, out / netbic.files.TUNING_CHECKPOINT, asked, covariates, silent)
+            netbic.files.remove_folder(out / netbic.storage.TUNING_PIECES)
+        tuning = _tuned(study, out / netbic.storage.TUNING_PIECES, asked, covariates, silent)
         found = {"best_params": netbic.io.settings_of(tuning.best_params_), "verdict": tuning.verdict}
-        with netbic.files.signals_deferred():
-            with netbic.files.scratch_folder(out, _RECORD) as staged:
-                netbic.io.write_table(staged / "tuning.tsv", tuning.table)
-                netbic.files.commit_files(staged, out, _RECORD, found)
-            (out / netbic.files.TUNING_CHECKPOINT).unlink()
+        with netbic.files.scratch_folder(out) as staged:
+            netbic.io.write_table(staged / "tuning.tsv", tuning.table)
+            netbic.files.commit_files(staged, out, _RECORD, found)
+        netbic.files.remove_folder(out / netbic.storage.TUNING_PIECES)
     if as_json:
         click.echo(json.dumps(found, indent=1))
     for line in _conclusion(tuning, asked.modules, removed.covariates, out):
@@ -210,12 +209,8 @@ def _check_folder(out: Path, force: bool, inputs: dict[str, Any]) -> None:
     if out.exists() and not out.is_dir():
         raise click.UsageError(f"{out} is a file: give a folder for the results")
     netbic.files.check_writable(out, ["tuning.tsv", _RECORD], inputs)
-    netbic.files.check_not_input([out / netbic.files.TUNING_CHECKPOINT], inputs)
-    netbic.storage.read_header(
-        out / netbic.files.TUNING_CHECKPOINT, "tuning"
-    )  # an error if a file of that name is no checkpoint
     record = netbic.files.read_record(out, _RECORD)
-    if not force and record is not None and record.get("state") != "running":
+    if not force and record is not None:
         _remove_leftovers(out)
         raise click.UsageError(
             f"{out} already contains a finished tuning: choose another folder, or use --force to replace it"
@@ -224,10 +219,9 @@ def _check_folder(out: Path, force: bool, inputs: dict[str, Any]) -> None:
 
 def _remove_leftovers(out: Path) -> None:
     """Remove what remains if a tuning was killed after its last file was written."""
-    if (out / netbic.files.TUNING_CHECKPOINT).exists() or netbic.files.has_stale_files(out):
+    if any(path.name.startswith(".netbic-") for path in out.iterdir()):
         with netbic.io.locked(out):
-            netbic.files.remove_stale_files(out)
-            (out / netbic.files.TUNING_CHECKPOINT).unlink(missing_ok=True)
+            netbic.files.remove_folder(out / netbic.storage.TUNING_PIECES)
 
 
 def _tuned(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,10 @@ from netbic.errors import InputError, import_optional, one_line
 from netbic.files import (
     FolderInUse,
     check_not_input,
-    remove_stale_scratch,
+    locked,
+    remove_folder,
     scratch_folder,
-    signals_deferred,
+    scratch_path,
     write_errors,
 )
 from netbic.io.expression import Expression, check_names, file_format
@@ -93,29 +93,35 @@ def convert(
         progress = changes.pop("told")
     options = with_changes(options or ExpressionOptions(), "convert", changes)
     source, target = Path(source), Path(target)
-    restore = partial(_put_back, target)
     if target.parent.is_dir():
-        remove_stale_scratch(target.parent, target.name, restore)
+        with locked(target.parent, target.name):
+            _put_back(target)
+            remove_folder(scratch_path(target.parent, target.name))
     _check_target(source, target, force)
     if dtype not in (None, "float32", "float64"):
         raise InputError(f"dtype={dtype!r} is not known: choose 'float32' or 'float64'")
-    with scratch_folder(target.parent, target.name, restore) as scratch, write_errors(target, full_only=True):
+    with (
+        locked(target.parent, target.name),
+        scratch_folder(target.parent, target.name) as scratch,
+        write_errors(target, full_only=True),
+    ):
         rows = _row_source(source, scratch, dtype, options, lambda share: progress(int(_READING * share)))
         check_names(source, rows.samples, rows.genes)
         write_store(rows, scratch / _STORE, block_rows, np.dtype(dtype or rows.dtype), progress)
-        with signals_deferred(), write_errors(target):
+        with write_errors(target):
             _check_target(source, target, force)  # it may have been written meanwhile
             try:
                 if os.path.lexists(target):
                     os.replace(target, scratch / _REPLACED)
                 os.replace(scratch / _STORE, target)
             finally:
-                restore(scratch)
+                _put_back(target)
     return open_expression(target, block_rows=block_rows)
 
 
-def _put_back(target: Path, scratch: Path) -> None:
+def _put_back(target: Path) -> None:
     """Move a store that was replaced back to its place, unless something else is there."""
+    scratch = scratch_path(target.parent, target.name)
     if os.path.lexists(scratch / _REPLACED) and not os.path.lexists(target):
         os.replace(scratch / _REPLACED, target)
 

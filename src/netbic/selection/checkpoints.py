@@ -16,12 +16,12 @@ from netbic.graph import Graph
 from netbic.io import digest
 from netbic.selection.grid import Parameters
 from netbic.selection.resampling import draw_seed
-from netbic.storage import Task, read_header, settings_of
+from netbic.storage import Task, read_task, settings_of
 
 
 def seed_of(kind: str, random_state: RandomState, checkpoint: Path | str | None) -> int:
     """The seed of a task; without a random_state that of its checkpoint, so that it can be resumed."""
-    header = read_header(checkpoint, kind) if random_state is None and checkpoint is not None else None
+    header = read_task(checkpoint, kind) if random_state is None and checkpoint is not None else None
     return draw_seed(random_state) if header is None else int(header["data"]["seed"])
 
 

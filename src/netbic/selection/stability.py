@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,14 +20,12 @@ from netbic.estimators import (
     names_of,
     unwrapped,
 )
-from netbic.selection.checkpoints import seed_of, task_of
 from netbic.selection.complementary_pairs import ComplementaryPairs, SelectionCounts
 from netbic.selection.error_bounds import expected_false, pcer_threshold, threshold_for
 from netbic.selection.finished import Progress, TrackedExecutor
 from netbic.selection.fits import Jobs, executor_for, quiet
 from netbic.selection.matching import share_of_modules
-from netbic.selection.resampling import fitted_to, seeded
-from netbic.storage import Checkpoint, SavedTexts
+from netbic.selection.resampling import draw_seed, fitted_to, seeded
 
 _DEFAULT_THRESHOLD = 0.75
 _FOUND = 0.5  # share of the halves above which a module is said to be found again
@@ -239,7 +236,6 @@ def stability(
     pcer: float | None = None,
     assumption: str = "unimodal",
     n_rewired: int = 0,
-    checkpoint: Path | str | None = None,
     progress: Progress | None = None,
     random_state: RandomState = None,
     n_jobs: Jobs = None,
@@ -283,10 +279,6 @@ def stability(
         Pairs of halves that are also fitted with rewired graphs (another one for each pair, in which every node keeps
         its number of neighbours), if the model has a graph. Members that are not stable with them owe it to the edges
         of the graph.
-    checkpoint : path, optional
-        A file to which every finished pair is appended. After an interruption, a call with the same file continues and
-        gives the same result; a later call with a larger `n_pairs` uses the pairs in it. Delete it when it is not
-        needed any more.
     progress : function, optional
         Called after each pair, in the calling thread, with the numbers of finished pairs and of all pairs.
     random_state : None, int or numpy.random.Generator
@@ -319,26 +311,18 @@ def stability(
         check_count("n_rewired", n_rewired)
     has_graph = model.row_graph is not None or model.column_graph is not None
     n_rewired = n_rewired if has_graph else 0
-    seed, executor = seed_of("stability", random_state, checkpoint), executor_for(X, n_jobs)
+    seed, executor = draw_seed(random_state), executor_for(X, n_jobs)
     parts: dict[str, Any] = {"columns": None, "rows": None}
     with quiet():
         reference = fitted_to(seeded(model, seed), X, covariates_of(model, X, covariates))
         pairs = {axis: ComplementaryPairs.of(reference, X, axis) for axis in axes}
-        fits = TrackedExecutor(executor, "pairs", progress, _saved(checkpoint, pairs[axes[0]], seed))
+        fits = TrackedExecutor(executor, "pairs", progress)
         fits.left = len(axes) * (n_pairs + n_rewired)
         for axis in axes:
             parts[axis] = _counted(pairs[axis], names_of(reference, axis), (n_pairs, n_rewired), seed, fits).at_limit(
                 limit
             )
     return Stability(reference, **parts)
-
-
-def _saved(checkpoint: Path | str | None, pairs: ComplementaryPairs, seed: int) -> SavedTexts | None:
-    """The pairs in a checkpoint of the same task."""
-    if checkpoint is None:
-        return None
-    task = task_of("stability", {}, [pairs.model], pairs.X, seed, pairs.covariates)
-    return SavedTexts(Checkpoint(checkpoint, task, SavedTexts.decoded))
 
 
 def _counted(

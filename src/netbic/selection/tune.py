@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+import json
+from collections.abc import Container, Iterable, Iterator, MutableMapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -33,7 +35,7 @@ from netbic.selection.grid import Grid, Parameters, named, points_of
 from netbic.selection.outcomes import Fit, GridFits, Outcome, TuningProblem, results_of
 from netbic.selection.pair_tuning import pair_problem
 from netbic.selection.resampling import Names, fitted_to, graphs_by_position, seeded
-from netbic.storage import Checkpoint
+from netbic.storage import Pieces
 
 _BATCHES = 4  # batches of a fold per process
 _PREPARATION = ("center", "scale", "missing", "low_memory", "solver", "clip")  # equal in models that share a matrix
@@ -128,7 +130,7 @@ def tune(
         the best; simplest means fewest members (as shares of both axes), then least smoothness. "best": the largest
         mean score.
     checkpoint : path, optional
-        A file to which every finished fit is appended. After an interruption, a call with the same file continues the
+        A folder for a small file per finished fit. After an interruption, a call with the same folder continues the
         search and gives the same result.
     progress : function, optional
         Called after each fit, in the calling thread, with the numbers of finished fits and of all fits.
@@ -183,12 +185,16 @@ def _outcomes_of(
     executor: FitExecutor,
     progress: Progress | None,
 ) -> dict[tuple[int, int], Outcome]:
-    """The outcome of every fit, by point and fold: those of the checkpoint, and others, which are appended to it."""
-    fits, saved = problem.fits, Checkpoint(checkpoint, problem.task, _decoded)
-    outcomes = dict(saved.entries)
+    """The outcome of every fit, by point and fold: those kept in a folder, and others, which are added to it."""
+    fits = problem.fits
+    saved: MutableMapping[str, bytes] = {} if checkpoint is None else Pieces(checkpoint, problem.task)
+    outcomes: dict[tuple[int, int], Outcome] = {}
+    for point, fold in fits.every:
+        with suppress(KeyError, ValueError, TypeError):  # a fit that is missing or damaged is repeated
+            outcomes[point, fold] = Outcome(*json.loads(saved[f"{point}-{fold}"]))
     for fold, point, outcome in fits.run(frozenset(outcomes), executor):
         outcomes[point, fold] = outcome
-        saved.append([point, fold, *outcome])
+        saved[f"{point}-{fold}"] = json.dumps(outcome).encode()
         if progress is not None:
             progress(len(outcomes), len(fits.every))
     return outcomes
@@ -246,12 +252,6 @@ def _models(
             models.append(seeded(type(model)(**parameters), seed))
             models[-1].check(shape)
     return models
-
-
-def _decoded(entry: Any) -> tuple[tuple[int, int], Outcome]:
-    """An entry of the checkpoint."""
-    point, fold, *outcome = entry
-    return (int(point), int(fold)), Outcome(*outcome)
 
 
 @dataclass(frozen=True)

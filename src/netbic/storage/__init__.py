@@ -1,10 +1,5 @@
 """Fitted models in folders, tables and checkpoints, with one state behind all of them; output folders of fits."""
 
-from netbic.storage.checkpoint import Checkpoint as Checkpoint
-from netbic.storage.checkpoint import CheckpointMismatch as CheckpointMismatch
-from netbic.storage.checkpoint import SavedTexts as SavedTexts
-from netbic.storage.checkpoint import Task as Task
-from netbic.storage.checkpoint import read_header as read_header
 from netbic.storage.cohorts import write_cohort as write_cohort
 from netbic.storage.frames import Frames as Frames
 from netbic.storage.frames import from_frames as from_frames
@@ -18,9 +13,6 @@ from netbic.storage.new_samples import read_again as read_again
 from netbic.storage.new_samples import read_like as read_like
 from netbic.storage.npz import npz_arrays as npz_arrays
 from netbic.storage.npz import npz_bytes as npz_bytes
-from netbic.storage.pair_runs import check_pair_folder as check_pair_folder
-from netbic.storage.pair_runs import contains_pairs as contains_pairs
-from netbic.storage.pair_runs import write_pairs as write_pairs
 from netbic.storage.pair_state import PairModel as PairModel
 from netbic.storage.pair_state import fitted_pair_model as fitted_pair_model
 from netbic.storage.pair_state import is_pair_model as is_pair_model
@@ -31,8 +23,18 @@ from netbic.storage.pair_tables import sample_names as sample_names
 from netbic.storage.pair_tables import weights_table as weights_table
 from netbic.storage.parameters import settings_from as settings_from
 from netbic.storage.parameters import settings_of as settings_of
+from netbic.storage.runs import FIT_PIECES as FIT_PIECES
+from netbic.storage.runs import TUNING_PIECES as TUNING_PIECES
+from netbic.storage.runs import CheckpointMismatch as CheckpointMismatch
+from netbic.storage.runs import Pieces as Pieces
 from netbic.storage.runs import Run as Run
+from netbic.storage.runs import Task as Task
 from netbic.storage.runs import check_folder as check_folder
+from netbic.storage.runs import check_pair_folder as check_pair_folder
+from netbic.storage.runs import contains_pairs as contains_pairs
+from netbic.storage.runs import read_task as read_task
+from netbic.storage.runs import write_pair_results as write_pair_results
+from netbic.storage.runs import write_results as write_results
 from netbic.storage.state import ModelState as ModelState
 from netbic.storage.state import model_from as model_from
 from netbic.storage.state import state_of as state_of

@@ -29,7 +29,7 @@ def write_cohort(study: Cohort, folder: Path | str) -> None:
     genes = np.asarray(study.expression.columns)
     tails, heads, _ = study.network.edges()
     lines = "".join(f"{genes[a]}\tbinds\t{genes[b]}\n" for a, b in zip(tails, heads, strict=True))
-    with files.locked(folder), files.scratch_folder(folder, RECORD) as staged:
+    with files.locked(folder), files.scratch_folder(folder) as staged:
         files.write_atomic(staged / "expression.tsv.gz", gzip.compress(table.encode(), mtime=0))
         files.write_atomic(staged / "network.sif", lines.encode())
         files.write_table(staged / "truth.tsv", _truth(study))

@@ -85,7 +85,7 @@ def save_state(state: ModelState | PairState, folder: Path) -> None:
     header |= {"feature_names": state.feature_names, "files": {name: _digest(part) for name, part in parts.items()}}
     header |= state.further
     folder.mkdir(parents=True, exist_ok=True)
-    with files.scratch_folder(folder, RECORD) as staged:
+    with files.locked(folder), files.scratch_folder(folder) as staged:
         for name, part in parts.items():
             files.write_atomic(staged / name, part)
         files.commit_files(staged, folder, RECORD, header)
@@ -138,12 +138,12 @@ def load_modules(folder: Path | str) -> SparseGraphSVD:
 
 
 def _model_folder(folder: Path) -> Path:
-    run = files.read_json(folder / files.RUN_RECORD) if (folder / files.RUN_RECORD).is_file() else None
-    if isinstance(run, dict) and run.get("state") == "running" and "earlier" not in run:
-        raise unusable(folder, "contains a fit that is not finished", "resume it with netbic fit")
+    files.read_record(folder, files.RUN_RECORD)  # moves results to their places that a killed command had finished
     for candidate in (folder, folder / "model"):
         if (candidate / RECORD).exists():
             return candidate
+    if (folder / ".netbic-fit").is_dir():
+        raise unusable(folder, "contains a fit that is not finished", "resume it with netbic fit")
     raise unusable(folder, "contains no model" if folder.exists() else "does not exist", _GIVE_FOLDER)
 
 
@@ -156,8 +156,6 @@ def _header_problems(header: Any) -> Iterator[tuple[str, str]]:
         yield f"{made}; netbic {__version__} reads up to {FORMAT}", "upgrade netbic"
     if header["format"] < 1:
         yield f"has format {header['format']}", _DAMAGED
-    if header.get("state") == "running":
-        yield "belongs to a model that was not written completely", "save it again"
     for name in ("files", "settings"):
         if not isinstance(header.get(name), dict):
             yield f"lacks {name!r}", "it is incomplete: fit again"

@@ -1,38 +1,160 @@
-"""The output folder of a fit, which can be resumed after any interruption.
+"""Output folders of commands, which can be resumed after any interruption.
 
-While a fit runs, its folder contains `run.json` (settings and digests of the data) and a checkpoint with the modules
-found so far. When all modules are found, tables, model and report are written to a scratch folder and moved to their
-places together; `run.json` then lists them, and the checkpoint is removed. Results of an earlier fit, which `force`
-replaces, stay until then.
+While a fit runs, a hidden folder inside its output folder holds the task (settings and digests of the data) and one
+small file for each finished piece: a module, or a fit of a tuning. The command computes; this module says what is known
+already (`Run.open`), keeps pieces (`Run.keep`) and moves finished results to their places (`Run.finish`). Results of an
+earlier fit, which `force` replaces, stay until then.
 """
 
 from __future__ import annotations
 
-import base64
-import warnings
-from collections.abc import Callable, MutableMapping
+import json
+from collections import UserDict
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
+from urllib.parse import quote, unquote
 
 import pandas as pd
 
-from netbic import files
+from netbic import __version__, files
 from netbic.errors import InputError, one_line
 from netbic.estimators import SparseGraphSVD
-from netbic.files import FolderInUse, Record
-from netbic.io import Dataset
+from netbic.files import FolderInUse, JsonValue, Record
 from netbic.solver import Module
-from netbic.storage.checkpoint import FORMAT, Checkpoint, SavedTexts, Task, read_header
 from netbic.storage.model_folders import save_state
 from netbic.storage.npz import npz_arrays, npz_bytes
+from netbic.storage.pair_state import PairModel, pair_state_of
+from netbic.storage.pair_tables import pair_scores_table, pairs_table, weights_table
 from netbic.storage.state import module_arrays, module_from, state_of
 from netbic.storage.tables import modules_table, summary_with
 
+FIT_PIECES: Final = ".netbic-fit"
+TUNING_PIECES: Final = ".netbic-tuning"
+PAIRS: Final = "pairs"  # the kind of a run, in its record, if it is about two tables
+_TASK = "task.json"
 _NEEDED = ("modules.tsv", "summary.tsv", "alignment.json")  # without these a fit is not finished
-PAIRS = "pairs"  # the kind of a run, in its record, if it is about two tables
 _CHOSEN = "auto.json"  # settings that were chosen before the fit
+
+
+class CheckpointMismatch(InputError):
+    """Pieces of other data or settings; `problem` is the message without the advice."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"{problem}: repeat those, name another folder, or delete this one")
+        self.problem = problem
+
+
+@dataclass(frozen=True)
+class Task:
+    """Everything that decides the result of a computation.
+
+    Parameters
+    ----------
+    kind : {"fit", "tuning", "pairs"}
+    settings : dict
+        Compared, and shown where they differ.
+    data : dict
+        Compared but not shown: digests of the data, derived seeds.
+    """
+
+    kind: str
+    settings: Mapping[str, JsonValue] = field(default_factory=dict)
+    data: Mapping[str, JsonValue] = field(default_factory=dict)
+
+    def record(self) -> Record:
+        """The task as JSON, with the version that computes it."""
+        parts = {"settings": dict(self.settings), "data": dict(self.data)}
+        return {"netbic": __version__, **json.loads(json.dumps(parts))}
+
+    def changes(self, before: Record) -> list[str]:
+        """What differs from a recorded task."""
+        now, changed = self.record(), []
+        if before.get("netbic") != __version__:
+            changed.append(f"netbic: {before.get('netbic')} then, {__version__} now")
+        for part in ("data", "settings"):
+            old, new = before.get(part), now[part]
+            old = old if isinstance(old, dict) else {}
+            different = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
+            if part == "data":
+                changed += [f"{name} differs" for name in different]
+            else:
+                changed += [f"{name}: {old.get(name)!r} then, {new.get(name)!r} now" for name in different]
+        return changed
+
+
+class Pieces(UserDict[str, bytes]):
+    """The finished pieces of a task by their names, each in its own file; a new one is on disk as soon as it is set.
+
+    Parameters
+    ----------
+    folder : path
+        Created if it does not exist; its parent must. Pieces in it are read.
+    task : Task
+
+    Raises
+    ------
+    CheckpointMismatch
+        If the folder contains pieces of another task.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Pieces(f"{folder}/squares", Task("tuning", {"seed": 0}))["3"] = b"9"
+    ...     Pieces(f"{folder}/squares", Task("tuning", {"seed": 0}))
+    {'3': b'9'}
+    """
+
+    def __init__(self, folder: Path | str, task: Task) -> None:
+        super().__init__()
+        self.folder = Path(folder)
+        before = read_task(folder, task.kind)
+        if before is not None and (changes := task.changes(before)):
+            raise CheckpointMismatch(f"{folder} was started with other data or settings ({'; '.join(changes)})")
+        if before is None:
+            if not self.folder.parent.is_dir():
+                raise InputError(f"{folder} cannot be written: name a folder inside one that exists")
+            with files.write_errors(self.folder):
+                self.folder.mkdir(exist_ok=True)
+            files.write_json(self.folder / _TASK, {"kind": task.kind, **task.record()})
+        for path in sorted(self.folder.iterdir()):
+            if path.name != _TASK and not path.name.startswith(".") and path.is_file():
+                self.data[unquote(path.name)] = path.read_bytes()
+
+    def __setitem__(self, name: str, content: bytes) -> None:
+        files.write_atomic(self.folder / quote(name, safe=" "), content)
+        super().__setitem__(name, content)
+
+    def remove(self) -> None:
+        """Remove the folder."""
+        files.remove_folder(self.folder)
+
+
+def read_task(folder: Path | str, kind: str) -> Record | None:
+    """The task of the pieces in a folder; None where there is no folder, or an empty one.
+
+    Raises
+    ------
+    InputError
+        If there is something else, or pieces of a task of another kind.
+    """
+    folder = Path(folder)
+    if folder.is_dir() and not folder.is_symlink():
+        names = [path.name for path in folder.iterdir() if not path.name.startswith(".netbic-")]
+        if not names:
+            return None
+        task = files.read_record(folder, _TASK)
+        if task is not None and task.get("kind") == kind:
+            return task
+        if task is not None:
+            raise InputError(f"{folder} contains pieces of a {task.get('kind')}, not of a {kind}: name another folder")
+    elif not folder.exists() and not folder.is_symlink():
+        return None
+    raise InputError(f"{folder} is not a folder of netbic with pieces of a {kind}: name another folder")
 
 
 class Run:
@@ -45,29 +167,46 @@ class Run:
         The modules that an interrupted fit found before.
     chosen : dict or None
         The settings that it chose before (`auto.json`).
-    finished : mutable mapping
-        Texts by their names, each saved as soon as it is set: results of fits that precede or follow the search, such
-        as those of `selection.choose_settings`, which are not repeated if an interrupted fit is resumed.
+
+    Examples
+    --------
+    >>> import tempfile, netbic
+    >>> from netbic import files, storage
+    >>> toy = netbic.simulate.paper(0.02, random_state=0)
+    >>> model = netbic.SparseGraphSVD(1, n_rows=50, n_columns=50)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with storage.Run.open(folder, {"n_rows": 50}, {"X": "digest"}) as run:
+    ...         for number, module in enumerate(model.iter_fit(toy.X, run.known), len(run.known)):
+    ...             run.keep(number, module)
+    ...         with files.scratch_folder(run.folder) as staged:
+    ...             storage.write_results(staged, model, {})
+    ...             run.finish(staged)
+    ...     netbic.load(folder).n_components_
+    1
     """
 
-    def __init__(self, folder: Path, task: Task, inputs: Record, lock: ExitStack) -> None:
-        self.folder, self._task, self._inputs, self._lock = folder, task, inputs, lock
-        self._checkpoint = Checkpoint(folder / files.FIT_CHECKPOINT, task, _decoded, strict=False)
-        entries = self._checkpoint.entries
-        self.known = [entry for entry in entries if isinstance(entry, Module)]
-        self.chosen = next((entry for entry in entries if isinstance(entry, dict)), None)
-        self.finished: MutableMapping[str, str] = SavedTexts(self._checkpoint)
+    def __init__(self, folder: Path, task: Task, inputs: Record, pieces: Pieces | None, lock: ExitStack) -> None:
+        self.folder, self._task, self._inputs, self._pieces, self._lock = folder, task, inputs, pieces, lock
+        self.known: list[Module] = []
+        self.chosen: Record | None = None
+        kept: Mapping[str, bytes] = pieces or {}
+        try:  # a damaged piece is computed again
+            self.chosen = json.loads(kept[_CHOSEN]) if _CHOSEN in kept else None
+            while (name := _module_name(len(self.known))) in kept:
+                self.known.append(module_from(npz_arrays(folder / name, kept[name])))
+        except (ValueError, TypeError, KeyError, IndexError, RecursionError):
+            pass
 
     @classmethod
     def open(
         cls,
         folder: Path | str,
-        settings: dict[str, Any],
-        data: dict[str, str],
-        inputs: dict[str, Any] | None = None,
+        settings: Mapping[str, Any],
+        data: Mapping[str, Any],
+        inputs: Mapping[str, Any] | None = None,
         *,
-        resume: bool,
-        force: bool,
+        resume: bool = False,
+        force: bool = False,
     ) -> Run | None:
         """Start in an empty folder, resume an interrupted fit (`resume`), or start again (`force`).
 
@@ -87,22 +226,42 @@ class Run:
         Run or None
             None if the folder contains the finished results of the same fit.
         """
-        folder, task = Path(folder), Task("fit", settings, data)
-        content = check_folder(folder, resume=resume, force=force, inputs=inputs)
-        if content is not None and not force:
-            _check_unchanged(folder, content, task)
-            if content["state"] == "finished" and all((folder / name).is_file() for name in _NEEDED):
-                _clean_up(folder)
-                return None
-        lock = ExitStack()
-        try:
-            with files.signals_deferred():
-                running = task.record() | {"state": "running", "inputs": inputs or {}} | _earlier_results(content)
-                _start(folder, running, lock, afresh=force)
-                return cls(folder, task, inputs or {}, lock)
-        except BaseException:
-            lock.close()
-            raise
+        folder, task, inputs = Path(folder), Task("fit", settings, data), dict(inputs or {})
+        check_folder(folder, resume=resume, force=force, inputs=inputs)
+        with ExitStack() as lock:
+            _lock(folder, lock)
+            kept, finished = read_task(folder / FIT_PIECES, "fit"), files.finished_record(folder)
+            if force:
+                files.remove_folder(folder / FIT_PIECES)
+            elif finished is not None and not task.changes(finished):
+                if all((folder / name).is_file() for name in _NEEDED):
+                    if kept is not None and not task.changes(kept):
+                        files.remove_folder(folder / FIT_PIECES)  # the fit was killed after its last file
+                    return None
+            elif (before := kept or finished) is not None and (changes := task.changes(before)):
+                raise FolderInUse(
+                    f"{folder} was started with other data or settings ({'; '.join(changes)}): "
+                    "repeat those, choose another folder, or `force=True` to start again",
+                    ["force"],
+                )
+            return cls(folder, task, inputs, Pieces(folder / FIT_PIECES, task), lock.pop_all())
+
+    @classmethod
+    def open_pairs(
+        cls,
+        folder: Path | str,
+        settings: Mapping[str, Any],
+        data: Mapping[str, Any],
+        inputs: Mapping[str, Any] | None = None,
+        *,
+        force: bool = False,
+    ) -> Run:
+        """The same for pairs of two tables, which are fitted at once: nothing is kept before all is finished."""
+        folder, task = Path(folder), Task(PAIRS, settings, data)
+        with ExitStack() as lock:
+            _lock(folder, lock)
+            check_pair_folder(folder, force=force)
+            return cls(folder, task, dict(inputs or {}), None, lock.pop_all())
 
     def __enter__(self) -> Self:
         return self
@@ -110,169 +269,113 @@ class Run:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._lock.close()
 
-    def keep_chosen(self, content: Record) -> None:
-        """Save the settings that were chosen before the fit."""
-        self._checkpoint.append({_CHOSEN: content})
-        self.chosen = content
-
     def keep(self, number: int, module: Module) -> None:
         """Save a module as soon as it is found."""
-        arrays = base64.b64encode(npz_bytes(module_arrays(module))).decode()
-        self._checkpoint.append({"module": number, "npz": arrays})
+        assert self._pieces is not None
+        self._pieces[_module_name(number)] = npz_bytes(module_arrays(module))
 
-    def fit(
-        self,
-        model: SparseGraphSVD,
-        study: Dataset,
-        on_module: Callable[[int], object] = lambda number: None,
-        write_extra: Callable[[Path], pd.DataFrame | None] = lambda folder: None,
-        write_report: Callable[[Path, Record], object] = lambda folder, record: None,
-        covariates: pd.DataFrame | None = None,
-        studies: pd.Series[Any] | None = None,
-    ) -> None:
-        """Fit a model, save each module as soon as it is found, and write the results; warnings are recorded too.
+    def keep_chosen(self, content: Record) -> None:
+        """Save the settings that were chosen before the fit."""
+        assert self._pieces is not None
+        self._pieces[_CHOSEN], self.chosen = json.dumps(content).encode(), content
 
-        Parameters
-        ----------
-        model : SparseGraphSVD
-        study : Dataset
-        on_module : function, optional
-            Progress callback: called after every module with the number of modules so far.
-        write_extra : function, optional
-            Called with a scratch folder when the model is fitted, to write further files there. It may return further
-            columns of summary.tsv, a row per module; those of the same name are replaced.
-        write_report : function, optional
-            Called when all other files are written, with the scratch folder and the content of `run.json`.
-        covariates, studies : DataFrame, Series, optional
-            As for `SparseGraphSVD.fit`.
-        """
-        with self._lock, warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            modules = model.iter_fit(study.X, self.known, study.names, covariates=covariates, studies=studies)
-            for number, module in enumerate(modules, start=len(self.known)):
-                self.keep(number, module)
-                on_module(number + 1)
-            with files.scratch_folder(self.folder) as staged:
-                further = write_extra(staged)
-                self._write_results(staged, model, study.alignment.to_dict(), further)
-                record = self._task.record() | {"state": "finished", "inputs": self._inputs}
-                record["warnings"] = study.alignment.warnings() + [str(warning.message) for warning in caught]
-                write_report(staged, record)
-                files.commit_files(staged, self.folder, files.RUN_RECORD, record)
-            (self.folder / files.FIT_CHECKPOINT).unlink(missing_ok=True)
-        for warning in caught:
-            warnings.warn(warning.message, stacklevel=2)
+    def record(self, warnings: Sequence[str] = ()) -> Record:
+        """The content of run.json."""
+        kind = {"kind": PAIRS} if self._task.kind == PAIRS else {}
+        return self._task.record() | kind | {"inputs": self._inputs, "warnings": list(warnings)}
 
-    def _write_results(
-        self, staged: Path, model: SparseGraphSVD, alignment: Record, further: pd.DataFrame | None
-    ) -> None:
-        files.write_table(staged / "modules.tsv", modules_table(model))
-        files.write_table(staged / "summary.tsv", summary_with(model, further))
-        files.write_json(staged / "alignment.json", alignment)
-        if model.studies_ is not None:
-            files.write_table(staged / "studies.tsv", model.studies_)
+    def finish(self, staged: Path, warnings: Sequence[str] = ()) -> None:
+        """Move the files of a scratch folder to their places, and remove what was kept meanwhile."""
         if self.chosen is not None:
             files.write_json(staged / _CHOSEN, self.chosen)
-        save_state(state_of(model), staged / "model")
+        files.commit_files(staged, self.folder, files.RUN_RECORD, self.record(warnings))
+        files.remove_folder(self.folder / FIT_PIECES)
 
 
-def _decoded(entry: Any) -> Module | Record | tuple[str, str]:
-    """An entry of the checkpoint: a module, the settings chosen before the fit, or the result of another fit."""
-    if SavedTexts.KEY in entry:
-        return SavedTexts.decoded(entry)
-    if _CHOSEN in entry:
-        return dict(entry[_CHOSEN])
-    return module_from(npz_arrays(Path(files.FIT_CHECKPOINT), base64.b64decode(entry["npz"], validate=True)))
+def _module_name(number: int) -> str:
+    return f"module-{number + 1}.npz"
 
 
-def _check_unchanged(folder: Path, content: Record, task: Task) -> None:
-    """Refuse to resume with other data or settings."""
-    if changes := task.changes(content):
-        raise FolderInUse(
-            f"{folder} was started with other data or settings ({'; '.join(changes)}): "
-            "repeat those, choose another folder, or `force=True` to start again",
-            ["force"],
-        )
-
-
-def _clean_up(folder: Path) -> None:
-    """Remove what a kill after the last file of a finished fit left."""
-    if (folder / files.FIT_CHECKPOINT).exists() or files.has_stale_files(folder):
-        with files.locked(folder):
-            files.remove_stale_files(folder)
-            (folder / files.FIT_CHECKPOINT).unlink(missing_ok=True)
-
-
-def _start(folder: Path, record: Record, lock: ExitStack, afresh: bool) -> None:
-    """Lock the folder and write the record of a running fit; the order makes a kill in between harmless."""
+def _lock(folder: Path, lock: ExitStack) -> None:
     with files.write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     lock.enter_context(files.locked(folder))
-    files.write_json(folder / files.RUN_RECORD, record)
-    files.remove_stale_files(folder, folder / "model")
-    if afresh:
-        (folder / files.FIT_CHECKPOINT).unlink(missing_ok=True)
 
 
-def _earlier_results(content: Record | None) -> Record:
-    """What the record of a running fit says about files of earlier fits, which stay until they are replaced."""
-    if content is None:
-        return {}
-    if content["state"] == "finished":
-        return {"earlier": content}
-    return {name: content[name] for name in ("files", "earlier") if name in content}
+def write_results(
+    folder: Path, model: SparseGraphSVD, alignment: Record, summary_columns: pd.DataFrame | None = None
+) -> None:
+    """Write the tables and the model of a fit to a scratch folder.
+
+    `alignment` says how data and network were matched; `summary_columns` are further columns of summary.tsv, a row per
+    module; those of the same name are replaced.
+    """
+    files.write_table(folder / "modules.tsv", modules_table(model))
+    files.write_table(folder / "summary.tsv", summary_with(model, summary_columns))
+    files.write_json(folder / "alignment.json", alignment)
+    if model.studies_ is not None:
+        files.write_table(folder / "studies.tsv", model.studies_)
+    save_state(state_of(model), folder / "model")
 
 
-def check_folder(
-    folder: Path | str, *, resume: bool, force: bool, inputs: dict[str, Any] | None = None
-) -> Record | None:
-    """Refuse a folder that a fit must not write to; return the record of an earlier fit.
+def write_pair_results(folder: Path, model: PairModel, alignment: Record, tests: pd.DataFrame | None = None) -> None:
+    """Write the tables and the model of pairs of two tables to a scratch folder; `tests` as for `pairs_table`."""
+    files.write_table(folder / "pairs.tsv", pairs_table(model, tests))
+    files.write_table(folder / "weights.tsv", weights_table(model))
+    files.write_table(folder / "scores.tsv", pair_scores_table(model))
+    files.write_json(folder / "alignment.json", alignment)
+    save_state(pair_state_of(model), folder / "model")
+
+
+def check_folder(folder: Path | str, *, resume: bool, force: bool, inputs: Mapping[str, Any] | None = None) -> None:
+    """Refuse a folder that a fit must not write to.
 
     A folder that is not empty is refused, unless its fit is resumed or its results are replaced (`force`). Files that
     netbic did not write, and `inputs`, are never replaced.
     """
     folder = Path(folder)
-    content = files.run_record(folder)
     labelled = {label: (inputs or {}).get(name) for name, label in files.INPUT_LABELS.items()}
-    own = [files.FIT_CHECKPOINT] if _has_checkpoint(folder, content) else []
-    files.check_writable(folder, [*files.RUN_FILES, files.RUN_RECORD, files.FIT_CHECKPOINT], labelled, own)
-    if not force and not files.is_empty(folder):
-        if not resume:
-            raise FolderInUse(not_empty(folder, content), ["force", "resume"])
-        if content is None:
-            raise FolderInUse(f"{folder} contains files but no fit of netbic: choose another folder for the results")
-        if content.get("kind") == PAIRS:
-            what = f"{folder} contains pairs of two tables, which cannot be resumed as modules of one"
-            raise FolderInUse(f"{what}: choose another folder, or `force=True` to replace them", ["force"])
-        if content["state"] == "running" and content.get("format") != FORMAT:
-            raise FolderInUse(
-                f"{folder} contains an interrupted fit of an earlier version of netbic, which this version cannot "
-                "resume: `force=True` to start again, or choose another folder",
-                ["force"],
-            )
-    return content
+    files.check_writable(folder, [*files.RUN_FILES, files.RUN_RECORD], labelled)
+    started, finished = read_task(folder / FIT_PIECES, "fit"), files.finished_record(folder)
+    if force or (started is None and files.is_empty(folder, FIT_PIECES)):
+        return
+    if not resume:
+        raise FolderInUse(_not_empty(folder, finished), ["force", "resume"])
+    if started is None and finished is None:
+        raise FolderInUse(f"{folder} contains files but no fit of netbic: choose another folder for the results")
+    if started is None and finished is not None and finished.get("kind") == PAIRS:
+        what = f"{folder} contains pairs of two tables, which cannot be resumed as modules of one"
+        raise FolderInUse(f"{what}: choose another folder, or `force=True` to replace them", ["force"])
 
 
-def _has_checkpoint(folder: Path, content: Record | None) -> bool:
-    """Whether the checkpoint was written by a fit in this folder; a damaged one of a running fit counts too."""
-    if content is None or content["state"] == "running":
-        return content is not None
-    try:
-        return read_header(folder / files.FIT_CHECKPOINT, "fit") is not None
-    except InputError:
-        return False
+def check_pair_folder(folder: Path | str, *, force: bool, inputs: files.Inputs | None = None) -> None:
+    """Refuse a folder that pairs must not be written to.
+
+    A folder that is not empty is refused, unless its results are replaced (`force`). Files that netbic did not write,
+    and `inputs` (label to path), are never replaced.
+    """
+    folder = Path(folder)
+    files.check_writable(folder, [*files.PAIR_FILES, files.RUN_RECORD], inputs)
+    started = read_task(folder / FIT_PIECES, "fit")
+    if not force and (started is not None or not files.is_empty(folder, FIT_PIECES)):
+        raise FolderInUse(_not_empty(folder, files.finished_record(folder), resumable=False), ["force"])
 
 
-def not_empty(folder: Path, content: Record | None, resumable: bool = True) -> str:
+def contains_pairs(folder: Path | str) -> bool:
+    """Whether `netbic pairs` has written a folder."""
+    return (files.finished_record(Path(folder)) or {}).get("kind") == PAIRS
+
+
+def _not_empty(folder: Path, finished: Record | None, resumable: bool = True) -> str:
     """Why results must not be written to a folder that contains files, and what to do."""
-    if content is None:
-        names = sorted(path.name for path in folder.iterdir())
-        some = one_line(", ".join(names[:3]) + (", ..." if len(names) > 3 else ""), 200)
-        return (
-            f"{folder} is not empty ({some}): choose a new folder, or `force=True` to write the results into it anyway "
-            "(files that netbic did not write are not replaced)"
-        )
-    if content["state"] == "finished":
+    if read_task(folder / FIT_PIECES, "fit") is not None:
+        continued = "`resume=True` to continue it" if resumable else "choose another folder"
+        return f"{folder} contains an interrupted fit: {continued}, or `force=True` to start again"
+    if finished is not None:
         return f"{folder} contains finished results: choose another folder, or `force=True` to replace them"
-    continued = "`resume=True` to continue it" if resumable else "choose another folder"
-    return f"{folder} contains an interrupted fit: {continued}, or `force=True` to start again"
+    names = sorted(path.name for path in folder.iterdir())
+    some = one_line(", ".join(names[:3]) + (", ..." if len(names) > 3 else ""), 200)
+    return (
+        f"{folder} is not empty ({some}): choose a new folder, or `force=True` to write the results into it anyway "
+        "(files that netbic did not write are not replaced)"
+    )

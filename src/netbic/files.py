@@ -1,0 +1,477 @@
+"""Files: atomic writes, results that appear all or none, a lock for each folder, JSON and tables, checks of outputs.
+
+Results are written to a scratch folder inside the output folder. When they are complete, the scratch folder is renamed:
+from then on they count. Then they are moved to their places; if a command is killed meanwhile, the next one that reads
+or writes the folder moves the rest. A record (`run.json`, `model.json`, ...) lists the files that netbic wrote into its
+folder: only those may be replaced or removed.
+"""
+
+from __future__ import annotations
+
+import csv
+import errno
+import hashlib
+import json
+import os
+import re
+import shutil
+import stat
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import pandas as pd
+
+from netbic import __version__
+from netbic.errors import InputError, one_line, shown, unusable
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+JsonValue: TypeAlias = "bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
+Record: TypeAlias = dict[str, Any]  # a JSON object from a file; its values are checked where they are used
+Inputs: TypeAlias = Mapping[str, "Path | str | list[Path] | None"]  # from a label to its file or files
+
+# What commands read, by the names of their options.
+INPUT_LABELS: Final = {
+    "expression": "the expression data",
+    "graph": "the network",
+    "gene_sets": "the gene sets",
+    "sample_info": "the sample table",
+    "string_info": "STRING's protein.info",
+    "graph_names": "the names of the network's nodes",
+    "id_map": "the id map",
+}
+# What netbic writes: a record that was changed cannot make it touch anything else.
+MODEL_FILES: Final = ("arrays.npz", "names.json", *(f"{name}_graph.npz" for name in ("row", "column", "x", "y")))
+_MODEL: Final = tuple(f"model/{name}" for name in ("model.json", *MODEL_FILES))
+ADDED_FILES: Final = (
+    *("edges.tsv", "gene_sets.tsv", "enrichment.json", "samples.tsv", "verdicts.tsv", "associations.tsv"),
+    *("associations.json", "sample_info.tsv", "replication.json", "replication.tsv", "gene_moments.npz"),
+    *("heatmaps.npz", "report.html", "modules.gmt", "lists.txt", "modules.xlsx", "membership.tsv"),
+)
+RUN_FILES: Final = ("modules.tsv", "summary.tsv", "alignment.json", "auto.json", "studies.tsv", *ADDED_FILES, *_MODEL)
+PAIR_FILES: Final = (
+    *("pairs.tsv", "weights.tsv", "scores.tsv", "alignment.json", "report.html"),
+    *("associations.tsv", "associations.json", "sample_info.tsv", *_MODEL),
+)
+RUN_RECORD: Final = "run.json"
+RECORDS: Final[dict[str, tuple[str, ...]]] = {
+    RUN_RECORD: (*RUN_FILES, *PAIR_FILES),
+    "model.json": (*MODEL_FILES, *ADDED_FILES),
+    "tuning.json": ("tuning.tsv",),
+    "simulation.json": ("expression.tsv.gz", "network.sif", "truth.tsv", "labels.tsv"),
+}
+
+LOCK: Final = ".netbic-lock"
+_UNFINISHED, _SCRATCH, _READY = ".netbic-unfinished-", ".netbic-scratch", ".netbic-ready"
+_LONGEST = 200  # bytes of a name that the name of its temporary file repeats
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)  # a pipe is opened without waiting
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_held: set[str] = set()  # lock files that this process holds
+
+
+class WriteError(OSError):
+    """A file that could not be written: which one and why. The earlier file, if any, is unchanged."""
+
+    def __init__(self, path: Path | str, problem: OSError | str) -> None:
+        full = isinstance(problem, OSError) and problem.errno in _FULL
+        reason = getattr(problem, "strerror", None) or str(problem)
+        advice = "free some disk space, or write to another disk" if full else "check the folder and its permissions"
+        super().__init__(one_line(f"{path} cannot be written ({reason}): {advice}"))
+        self.is_full = full
+
+
+class FolderInUse(InputError):
+    """An output that would replace a file, or a folder that is not empty."""
+
+
+@contextmanager
+def write_errors(path: Path | str, full_only: bool = False) -> Iterator[None]:
+    """Turn errors of the operating system (or a full disk only) into a `WriteError` that names the file."""
+    try:
+        yield
+    except WriteError:
+        raise
+    except OSError as problem:
+        if full_only and problem.errno not in _FULL:
+            raise
+        raise WriteError(path, problem) from None
+
+
+# Single files
+
+
+def write_atomic(path: Path, content: bytes) -> None:
+    """Write a temporary file beside the target, wait until it is on disk, then rename it."""
+    temporary = path.parent / f"{_UNFINISHED}{_short(path.name)}"
+    with write_errors(path):
+        handle = _open_locked(temporary, path)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.truncate(0)  # a killed command may have left it
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+                os.replace(temporary, path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+
+
+def _short(name: str) -> str:
+    encoded = os.fsencode(name)
+    return name if len(encoded) <= _LONGEST else hashlib.blake2b(encoded, digest_size=16).hexdigest()
+
+
+def _open_locked(path: Path, target: Path) -> int:
+    """Make or open a file, never through a link, and lock it; an error if another process has locked it."""
+    while True:
+        try:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | _NO_WAIT | _NO_LINK, 0o666)
+        except OSError as problem:
+            if problem.errno == errno.ELOOP:
+                raise InputError(f"{path} is a symbolic link: remove it, netbic needs a file there") from None
+            raise
+        try:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise InputError(f"{path} is not a regular file: remove it, netbic needs a file there")
+            if fcntl is not None:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as problem:
+            if problem.errno in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES):
+                os.close(handle)
+                raise InputError(f"another command is writing to {target}: wait for it, or write elsewhere") from None
+        except BaseException:
+            os.close(handle)
+            raise
+        with suppress(OSError):
+            if os.path.samestat(os.stat(path, follow_symlinks=False), os.fstat(handle)):
+                return handle
+        os.close(handle)  # another process removed or renamed it in between
+
+
+def json_bytes(content: JsonValue) -> bytes:
+    """JSON with one line per entry; a lone surrogate, which UTF-8 does not have, is written as an escape."""
+    try:
+        return f"{json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)}\n".encode()
+    except UnicodeEncodeError:
+        return f"{json.dumps(content, indent=1, allow_nan=False)}\n".encode()
+
+
+def write_json(path: Path, content: JsonValue) -> None:
+    """Write JSON atomically."""
+    write_atomic(path, json_bytes(content))
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of one of netbic's own files; a pipe or a device in its place cannot make netbic wait forever."""
+    try:
+        handle = os.open(path, os.O_RDONLY | _NO_WAIT)
+        with os.fdopen(handle, "rb") as file:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise unusable(path, "is not a regular file", "netbic did not write it: fit again")
+            return file.read()
+    except OSError as problem:
+        raise unusable(path, f"cannot be read ({problem.strerror})", "fit again") from None
+
+
+def read_json(path: Path) -> Any:
+    """The content of a JSON file of netbic."""
+    content = read_bytes(path)
+    try:
+        return json.loads(content.decode("utf-8"))
+    except (ValueError, RecursionError) as problem:
+        what = f"cannot be read ({one_line(str(problem), 120)})"
+        raise unusable(path, what, "it is damaged or netbic did not write it: fit again") from None
+
+
+# columns that never hold numbers
+_TEXT: Final = dict.fromkeys(("name", "term", "genes", "top_genes", "sample", "axis", "variable", "level"), str)
+# pandas 3.1 reads every number to the last bit and deprecates the option that earlier versions need for it
+_EXACT: Final[dict[str, Any]] = (
+    {"float_precision": "round_trip"} if [*map(int, pd.__version__.split(".")[:2])] < [3, 1] else {}
+)
+
+
+def table_bytes(path: Path, table: pd.DataFrame) -> bytes:
+    """What `write_table` writes; an error if a name has a character that a table cannot hold."""
+    text = table.to_csv(sep="\t", index=False, lineterminator="\n")
+    if "\r" in text:  # pandas quotes names with tabs, quotes and line feeds, but reads a bare "\r" as the end of a line
+        text = table.to_csv(sep="\t", index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+    if wrong := re.search("[\0\ud800-\udfff]", text):
+        before, after = re.split("[\t\n]", text[: wrong.start()])[-1], re.split("[\t\n]", text[wrong.start() :])[0]
+        what = f"the name {shown(before + after)} holds {wrong.group()!r}, which no table can hold"
+        raise unusable(path, what, "rename it")
+    return text.encode()
+
+
+def write_table(path: Path, table: pd.DataFrame) -> None:
+    """Write a tab-separated table atomically; its numbers are read back to the same bits."""
+    write_atomic(path, table_bytes(path, table))
+
+
+def read_table(path: Path | str, *, as_text: bool = False) -> pd.DataFrame:
+    """Read a table of results: numbers to the last bit, and names as they are, also one that is called NA.
+
+    As text, all columns are text, as they are in the file.
+    """
+    if as_text:
+        return pd.DataFrame(pd.read_csv(path, sep="\t", dtype=str, keep_default_na=False))
+    columns = pd.read_csv(path, sep="\t", nrows=0).columns
+    missing = {name: [""] for name in columns if name not in _TEXT}
+    table: pd.DataFrame = pd.read_csv(path, sep="\t", dtype=_TEXT, keep_default_na=False, na_values=missing, **_EXACT)
+    return table
+
+
+# Folders: a lock, a scratch folder, and a record of what netbic wrote
+
+
+@contextmanager
+def locked(folder: Path, target: str = "") -> Iterator[None]:
+    """Lock a folder, or one target in it, for this process, and finish or remove what a killed command left there."""
+    path, handle = folder / f"{LOCK}{target and '-'}{_short(target)}", -1
+    try:
+        with write_errors(path):
+            handle = _open_locked(path, folder / target)
+        _held.add(os.path.realpath(path))
+        if not target:
+            _settle(folder)
+        yield
+    finally:
+        if handle >= 0:
+            _held.discard(os.path.realpath(path))
+            if os.fstat(handle).st_size == 0:  # a user's file of that name is left alone
+                path.unlink(missing_ok=True)
+            os.close(handle)
+
+
+def _settle(folder: Path) -> None:
+    """Move complete results to their places, and remove incomplete ones; the folder is locked."""
+    if (folder / _READY).is_dir() and not (folder / _READY).is_symlink():
+        _move(folder)
+    remove_folder(scratch_path(folder))
+    for part, names in ((folder, (*RECORDS, *sum(RECORDS.values(), ()))), (folder / "model", MODEL_FILES)):
+        for name in names if part.is_dir() else ():
+            (part / f"{_UNFINISHED}{name}").unlink(missing_ok=True)
+
+
+def scratch_path(parent: Path, target: str = "") -> Path:
+    """Where the scratch folder for a target is."""
+    return parent / f"{_SCRATCH}{target and '-'}{_short(target)}"
+
+
+@contextmanager
+def scratch_folder(parent: Path, target: str = "") -> Iterator[Path]:
+    """A temporary folder for the results of a folder, or for one target in it, which this process has locked."""
+    scratch, checks = scratch_path(parent, target), 1
+    remove_folder(scratch)
+    try:
+        with write_errors(parent / target):
+            scratch.mkdir()
+        yield scratch
+    except BaseException:
+        checks = 5
+        raise
+    finally:
+        remove_folder(scratch, checks)
+
+
+def remove_folder(folder: Path, checks: int = 1) -> None:
+    """Remove a folder that netbic made, until it does not exist at several `checks` in a row.
+
+    Threads of libraries (Zarr) may still write, and make the folder again, shortly after an interruption.
+    """
+    gone = 0
+    for _ in range(100 if not folder.is_symlink() else 0):
+        shutil.rmtree(folder, ignore_errors=True)
+        gone = 0 if folder.exists() else gone + 1
+        if gone == checks:
+            return
+        time.sleep(0.02)
+
+
+def commit_files(staged: Path, folder: Path, record: str, content: Record) -> None:
+    """Move all files of the scratch folder of `folder` to their places, with a record that lists them.
+
+    Other files that the earlier record lists are removed with the results that they belong to.
+
+    Parameters
+    ----------
+    staged : path
+        The scratch folder inside `folder`, which this process has locked.
+    folder : path
+    record : name of the record
+    content : dict
+        Of the record; the version and `files` are added unless they are in it.
+    """
+    new = sorted(path.relative_to(staged).as_posix() for path in staged.rglob("*") if path.is_file())
+    check_writable(folder, [*new, record])
+    write_json(staged / record, {"netbic": __version__, "files": new} | content)
+    with write_errors(folder):
+        os.replace(staged, folder / _READY)
+    try:
+        _move(folder)
+    except KeyboardInterrupt:
+        _move(folder)
+        raise
+
+
+def _move(folder: Path) -> None:
+    """Move complete results to their places; this may be repeated after an interruption at any point."""
+    ready = folder / _READY
+    for record in [name for name in RECORDS if (ready / name).is_file()]:  # one, which is moved last
+        new = _listed(ready, record)
+        earlier = _listed(folder, record)
+        if record == RUN_RECORD:
+            earlier |= {f"model/{name}" for name in recorded_files(folder / "model")}
+        for name in sorted(earlier - new - {record}):
+            with write_errors(folder / name):
+                (folder / name).unlink(missing_ok=True)
+        for name in [*sorted(new - {record}), record]:
+            if (ready / name).is_file():
+                with write_errors(folder / name):
+                    (folder / name).parent.mkdir(exist_ok=True)
+                    os.replace(ready / name, folder / name)
+    remove_folder(ready)
+
+
+def add_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write further files into a folder of results, all or none, and list them in its record.
+
+    In a folder without a record (a scratch folder) they are only written.
+    """
+    check_writable(folder, files)
+    records = ((name, read_record(folder, name)) for name in (RUN_RECORD, "model.json"))
+    record, content = next((each for each in records if each[1] is not None), ("", None))
+    if content is None:
+        for name, part in files.items():
+            write_atomic(folder / name, part)
+        return
+    key = "added" if isinstance(content.get("files"), dict) else "files"
+    content[key] = sorted({*content.get(key, ()), *files})
+    is_mine = os.path.realpath(folder / LOCK) in _held
+    with nullcontext() if is_mine else locked(folder), scratch_folder(folder) as staged:
+        for name, part in files.items():
+            write_atomic(staged / name, part)
+        commit_files(staged, folder, record, content)
+
+
+def read_record(folder: Path, name: str) -> Record | None:
+    """The content of a record; None if there is none, or netbic did not write it."""
+    if (folder / _READY).is_dir() and os.path.realpath(folder / LOCK) not in _held:
+        with locked(folder):  # a killed command had finished its results
+            pass
+    if not (folder / name).is_file():
+        return None
+    try:
+        content = read_json(folder / name)
+    except InputError:
+        return None
+    if not isinstance(content, dict) or not isinstance(content.get("netbic"), str):
+        return None
+    lists = [isinstance(content.get(key, []), (list, dict)) for key in ("files", "added", "warnings")]
+    return content if all(lists) and all(isinstance(content.get(key, {}), dict) for key in ("inputs", "data")) else None
+
+
+def _listed(folder: Path, record: str) -> set[str]:
+    content = read_record(folder, record) or {}
+    known = {name for key in ("files", "added") for name in content.get(key) or () if isinstance(name, str)}
+    return known.intersection(RECORDS[record]) | ({record} if content else set())
+
+
+def recorded_files(folder: Path) -> set[str]:
+    """Names of the files in a folder that netbic wrote, according to the records there."""
+    return {file for name in RECORDS for file in _listed(folder, name)}
+
+
+def recorded_paths(folder: Path) -> list[Path]:
+    """The files that netbic wrote into a folder of results and its model."""
+    return [part / name for part in (folder, folder / "model") for name in sorted(recorded_files(part))]
+
+
+def finished_record(folder: Path) -> Record | None:
+    """The record of the results of a fit in a folder; None if there are none."""
+    content = read_record(folder, RUN_RECORD)
+    return content if content is not None and isinstance(content.get("settings"), dict) and "data" in content else None
+
+
+def is_empty(folder: Path, besides: str = LOCK) -> bool:
+    """Whether a folder does not exist or contains nothing (`besides` a name) but temporary files of netbic."""
+    names = [path.name for path in folder.iterdir()] if folder.exists() else []
+    return all(name in (LOCK, besides) or name.startswith((_UNFINISHED, _SCRATCH)) for name in names)
+
+
+# Checks before anything is written
+
+
+def check_writable(folder: Path, names: Iterable[str], inputs: Inputs | None = None) -> None:
+    """Raise unless each of these files may be written: it is not an input, and it is new or netbic wrote it."""
+    names = list(names)
+    for path in (folder, *folder.parents):
+        if path.exists() and not path.is_dir():
+            raise FolderInUse(f"{path} is a file: name a folder for the results")
+    for part in sorted({name.split("/")[0] for name in names if "/" in name}):
+        if (folder / part).is_symlink() or ((folder / part).exists() and not (folder / part).is_dir()):
+            raise FolderInUse(f"{folder / part} is in the way (a folder is needed there): move it away first")
+    check_not_input([folder / name for name in names], inputs or {})
+    own = recorded_files(folder)
+    others = [name for name in names if os.path.lexists(folder / name) and not _is_own(folder / name, name in own)]
+    if others and read_record(folder, RUN_RECORD) is None and (folder / RUN_RECORD).is_file():
+        raise FolderInUse(
+            f"{folder / RUN_RECORD} cannot be read as a record of netbic, so it is not known which files netbic wrote: "
+            "choose another folder"
+        )
+    if others:
+        some = one_line(", ".join(others[:8]) + (f" and {len(others) - 8} more" if len(others) > 8 else ""))
+        raise FolderInUse(
+            f"{folder} contains files that netbic did not write and would have to replace ({some}): "
+            "move them away, or choose another folder (such files are never replaced)"
+        )
+
+
+def _is_own(path: Path, is_recorded: bool) -> bool:
+    return is_recorded and (path.is_symlink() or path.is_file())
+
+
+def check_not_input(targets: Iterable[Path], inputs: Inputs) -> None:
+    """Raise if a file to be written is, or is inside, a file or folder that is read, also through links.
+
+    Parameters
+    ----------
+    targets : paths to be written or removed
+    inputs : mapping of a label ("the network") to a path or a list of paths; None for an input that is not given
+    """
+    targets = list(targets)
+    for label, given in inputs.items():
+        for source in given if isinstance(given, list) else [given]:
+            for target in targets:
+                if source is not None and _overlap(target, Path(source)):
+                    raise FolderInUse(f"{target} is an input ({label}, {source}): write to another place")
+
+
+def _overlap(target: Path, source: Path) -> bool:
+    """Whether writing to one path would change the other."""
+    with suppress(OSError):
+        if target.exists() and source.exists() and target.samefile(source):
+            return True
+    written, read = Path(os.path.realpath(target)), Path(os.path.realpath(source))
+    return read.is_relative_to(written) or (read.is_dir() and written.is_relative_to(read))
+
+
+def check_output_file(path: Path, inputs: Inputs, *, force: bool) -> None:
+    """Raise unless a file that the user named may be written: it is not an input, and it is new or `force` is set."""
+    if not path.parent.is_dir():
+        raise InputError(f"{path} cannot be written, its folder does not exist: make it first, or name another file")
+    check_not_input([path], inputs)
+    if not os.path.lexists(path):
+        return
+    if path.is_dir() or (path.exists() and not stat.S_ISREG(path.stat().st_mode)):
+        raise FolderInUse(f"{path} is not a regular file: name a file to write")
+    if not force:
+        raise FolderInUse(f"{path} exists: choose another name, or `force=True` to replace it", ["force"])
