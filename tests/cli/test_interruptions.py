@@ -8,13 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from netbic.files.locks import LOCK
 
 import netbic
 from netbic import SparseGraphSVD
-from netbic.files import (
-    atomic,
-)
+from netbic.files import LOCK
 from support.commands import run
 from support.output_folders import TOY, FullDisk, contents, fit
 
@@ -40,8 +37,8 @@ def test_a_lock_file_is_never_opened_through_a_link(cohort, tmp_path, kind):
 _REPLACING = """
 import os, signal, sys
 from pathlib import Path
-from netbic.files import scratch_folder
-with scratch_folder(Path(sys.argv[1]), "out.zarr") as scratch:
+from netbic.files import locked, scratch_folder
+with locked(Path(sys.argv[1]), "out.zarr"), scratch_folder(Path(sys.argv[1]), "out.zarr") as scratch:
     os.replace(Path(sys.argv[1]) / "out.zarr", scratch / "replaced")
     os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -93,7 +90,7 @@ def test_user_files_that_look_temporary_are_not_removed(cohort, tmp_path):
     }
     for name in own:
         (out / name).write_bytes(b"mine")
-    (out / ".netbic-unfinished-modules.tsv-77-abcd1234").write_bytes(b"half")
+    (out / ".netbic-unfinished-modules.tsv").write_bytes(b"half")
     assert fit(cohort, out, "--force", "--no-report").exit_code == 0
     left = contents(out)
     assert {name: content for name, content in left.items() if "unfinished" in name} == dict.fromkeys(own, b"mine")
@@ -118,14 +115,14 @@ def test_temporary_files_of_a_finished_tuning_or_fit_are_removed(cohort, results
     assert run(*arguments).exit_code == 0
     before = contents(out)
     (out / LOCK).touch()
-    (out / ".netbic-unfinished-tuning.json-77-abcd1234").touch()
-    (out / "tuning.checkpoint").touch()
+    (out / ".netbic-unfinished-tuning.json").touch()
+    (out / ".netbic-scratch").mkdir()
     assert run(*arguments).exit_code == 2
     assert contents(out) == before
     before = contents(results)
     (results / LOCK).touch()
-    (results / ".netbic-unfinished-results-77-abcd1234").touch()
-    (results / ".netbic-unfinished-results-77-abcd1234.files").mkdir()
+    (results / ".netbic-unfinished-run.json").touch()
+    (results / ".netbic-scratch").mkdir()
     assert fit(cohort, results, "--resume", "--no-report").exit_code == 0
     assert contents(results) == before
     assert not list(results.glob(".netbic-*"))
@@ -142,14 +139,14 @@ def test_a_folder_is_locked_while_settings_are_chosen(cohort, tmp_path, monkeypa
     arguments = ("fit", cohort / "expression.tsv", "--modules", 2, "--auto", "--no-report", "--out", tmp_path / "out")
     assert run(*arguments).exit_code == 1
     assert [answer.exit_code for answer in answers] != [0]
-    assert not list((tmp_path / "out").glob(".netbic-*"))
+    assert [path.name for path in (tmp_path / "out").iterdir()] == [".netbic-fit"]
 
 
 def test_a_disk_that_fills_up_leaves_the_earlier_results_complete(cohort, results, monkeypatch):
     before = contents(results)
-    for after in range(100):
+    for after in range(60):
         with monkeypatch.context() as patch:
-            patch.setattr(atomic.os, "fsync", FullDisk(after))
+            patch.setattr(os, "fsync", FullDisk(after))
             done = fit(cohort, results, "--force", "--no-report", "--modules", 3)
         if done.exit_code == 0:
             break
@@ -157,12 +154,8 @@ def test_a_disk_that_fills_up_leaves_the_earlier_results_complete(cohort, result
         assert "No space left on device" in done.output
         assert "free some disk space" in done.output
         left = contents(results)
-        if "earlier" in left["run.json"].decode() or left["run.json"] == before["run.json"]:
-            assert {name: left[name] for name in before if name != "run.json"} == {
-                name: content for name, content in before.items() if name != "run.json"
-            }, after
-            assert netbic.load(results).n_components_ == 2
-        assert not [name for name in left if ".netbic-" in name]
+        assert {name: left[name] for name in before} == before, after
+        assert all(name.startswith(".netbic-fit/") for name in left.keys() - before.keys())
         if after % 4 == 1:
             assert fit(cohort, results, "--resume", "--no-report", "--modules", 3).exit_code == 0
             assert fit(cohort, results, "--force", "--no-report").exit_code == 0
@@ -190,12 +183,12 @@ def test_a_full_disk_changes_nothing(cohort, results, tmp_path, monkeypatch, com
                 raise OSError(done.output)
 
     act()
-    kept = {name: content for name, content in contents(tmp_path).items() if "checkpoint" not in name}
-    monkeypatch.setattr(atomic.os, "fsync", FullDisk(0 if command == "report" else 1))
+    kept = {name: content for name, content in contents(tmp_path).items() if "/.netbic-" not in name}
+    monkeypatch.setattr(os, "fsync", FullDisk(0 if command == "report" else 1))
     with pytest.raises(OSError, match=r"cannot be written \(No space left on device\): free some disk space"):
         act()
     monkeypatch.undo()
-    assert {name: content for name, content in contents(tmp_path).items() if "checkpoint" not in name} == kept
+    assert {name: content for name, content in contents(tmp_path).items() if "/.netbic-" not in name} == kept
     act()
 
 
@@ -218,11 +211,11 @@ def test_a_disk_that_is_really_full(cohort, tmp_path):
         subprocess.run(["umount", disk], check=True)
 
 
-def test_a_file_that_cannot_be_moved_leaves_the_earlier_results(cohort, results, monkeypatch):
-    before, real = contents(results), os.replace
+def test_a_file_that_cannot_be_moved_is_moved_by_the_next_command(cohort, results, monkeypatch):
+    real = os.replace
 
     def refused(source, target):
-        if Path(target) == results / "modules.tsv" and "replaced" not in str(source):
+        if Path(target) == results / "modules.tsv":
             raise PermissionError(errno.EACCES, "Permission denied")
         real(source, target)
 
@@ -231,9 +224,7 @@ def test_a_file_that_cannot_be_moved_leaves_the_earlier_results(cohort, results,
     monkeypatch.undo()
     assert done.exit_code == 1
     assert "modules.tsv cannot be written (Permission denied)" in done.output
-    left = contents(results)
-    assert {name: left[name] for name in before if name != "run.json"} == {
-        name: content for name, content in before.items() if name != "run.json"
-    }
-    assert netbic.load(results).n_components_ == 2
+    assert netbic.load(results).n_components_ == 1  # the results were complete: they are moved when they are needed
+    assert not list(results.glob(".netbic-ready"))
     assert fit(cohort, results, "--resume", "--no-report", "--modules", 1).exit_code == 0
+    assert not list(results.glob(".netbic-*"))

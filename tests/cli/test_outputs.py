@@ -72,7 +72,7 @@ def test_tuning_and_enrichment_do_not_replace_their_inputs(cohort, results):
     assert (results / "gene_sets.tsv").read_text() == "one\tset one\tG1\tG2\n"
 
 
-@pytest.mark.parametrize("name", [*RUN_FILES, "run.json", "fit.checkpoint"])
+@pytest.mark.parametrize("name", [*RUN_FILES, "run.json", ".netbic-fit"])
 def test_a_fit_does_not_replace_a_file_it_did_not_write(cohort, tmp_path, name):
     own = tmp_path / "results" / name
     own.parent.mkdir(parents=True)
@@ -111,7 +111,9 @@ def test_a_file_that_came_later_is_not_replaced(cohort, results):
         assert run("report", results).exit_code == 0
 
 
-@pytest.mark.parametrize(("name", "message"), [("model", "is in the way"), ("fit.checkpoint", "(fit.checkpoint)")])
+@pytest.mark.parametrize(
+    ("name", "message"), [("model", "is in the way"), (".netbic-fit", ".netbic-fit is not a folder")]
+)
 def test_links_in_place_of_folders_are_not_followed(cohort, tmp_path, name, message):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -180,7 +182,7 @@ def test_a_simulation_replaces_only_a_simulation(tmp_path, name):
     assert contents(tmp_path / "own") == {name: b"mine"}
 
 
-@pytest.mark.parametrize("name", ["tuning.tsv", "tuning.json", "tuning.checkpoint"])
+@pytest.mark.parametrize("name", ["tuning.tsv", "tuning.json", ".netbic-tuning"])
 def test_a_tuning_replaces_only_a_tuning(cohort, tmp_path, name):
     out = tmp_path / "out"
     grid = ("--modules", 1, "--genes", "5,8", "--samples", 6, "--folds", 2)

@@ -10,8 +10,9 @@ import scipy.sparse as sp
 
 import netbic
 from netbic.cli import main
-from netbic.files import FIT_CHECKPOINT, PAIR_FILES, recorded_files
+from netbic.files import PAIR_FILES, recorded_files
 from netbic.io import read_table
+from netbic.storage import FIT_PIECES, Pieces, Task
 from support.commands import run, run_successfully
 from support.pair_folders import both_tables, write_tables
 
@@ -309,14 +310,12 @@ def test_pairs_and_modules_replace_each_other_completely(done, tables, tmp_path)
     assert {path.name for path in (done / "model").iterdir()} == {"model.json", "arrays.npz", "names.json"}
 
 
-def test_an_interrupted_fit_is_replaced_with_its_checkpoint(done, tables):
-    record = netbic.io.read_json(done / "run.json")
-    netbic.io.write_json(done / "run.json", record | {"state": "running"})
-    (done / FIT_CHECKPOINT).write_text("{}\n")
+def test_an_interrupted_fit_is_replaced_with_its_pieces(done, tables):
+    Pieces(done / FIT_PIECES, Task("fit"))
     shown = failure("pairs", *tables, "--out", done, *OPTIONS)
     assert "contains an interrupted fit: choose another folder, or --force to start again" in shown
     run_successfully("pairs", *tables, "--out", done, *OPTIONS, "--force")
-    assert not (done / FIT_CHECKPOINT).exists()
+    assert not (done / FIT_PIECES).exists()
 
 
 def test_a_failed_write_leaves_the_earlier_results(done, tables, monkeypatch):
@@ -325,7 +324,7 @@ def test_a_failed_write_leaves_the_earlier_results(done, tables, monkeypatch):
     def fail(*arguments, **options):
         raise netbic.files.WriteError("weights.tsv", "the disk is full")
 
-    monkeypatch.setattr("netbic.storage.pair_runs.weights_table", fail)
+    monkeypatch.setattr("netbic.storage.runs.weights_table", fail)
     shown = failure("pairs", *tables, "--out", done, *OPTIONS, "--force", "--pairs", 1)
     assert "the disk is full" in shown
     assert "(earlier results are unchanged)" in shown

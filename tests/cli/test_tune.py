@@ -13,6 +13,7 @@ import netbic
 from netbic.cli.tune import tune as command
 from netbic.io import read_table
 from netbic.simulate import cohort
+from netbic.storage import TUNING_PIECES, Pieces
 from support.commands import run
 
 study = cohort(100, 200, n_modules=1, strength=1.2, random_state=0)
@@ -46,7 +47,7 @@ def test_the_table_and_the_choice_are_those_of_the_function(files, tmp_path):
     assert "--genes 60 --samples 40" in done.output
     assert "The score is the share of the variance of held-out samples that is explained" in done.output
     assert not re.search(r"--smoothness 0\.0\b", done.output)
-    assert not (tmp_path / "tuning.checkpoint").exists()
+    assert not list(tmp_path.glob(".netbic*"))
 
 
 def test_a_tuning_in_a_new_process(files, tmp_path):
@@ -59,22 +60,20 @@ def test_a_tuning_in_a_new_process(files, tmp_path):
 
 def test_an_interrupted_tune_command_is_resumed(files, tmp_path, monkeypatch):
     whole = tune(files, tmp_path / "whole", "--json")
-    from netbic.storage import Checkpoint
+    keep, kept = Pieces.__setitem__, []
 
-    append, kept = Checkpoint.append, []
-
-    def interrupted(self, outcome):
-        append(self, outcome)
+    def interrupted(self, name, outcome):
+        keep(self, name, outcome)
         kept.append(outcome)
         if len(kept) == 7:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(Checkpoint, "append", interrupted)
+        patch.setattr(Pieces, "__setitem__", interrupted)
         cut = tune(files, tmp_path / "cut")
     assert cut.exit_code == 1
     assert "run the same command again to continue" in cut.output
-    assert (tmp_path / "cut" / "tuning.checkpoint").read_text().count("\n") == 8
+    assert len(list((tmp_path / "cut" / TUNING_PIECES).iterdir())) == 8
     other_seed = tune(files, tmp_path / "cut", "--seed", "1")
     assert other_seed.exit_code == 1
     message = "seed differs): use the same options, choose another folder, or use --force to start again"

@@ -151,10 +151,10 @@ def read_task(folder: Path | str, kind: str) -> Record | None:
         if task is not None and task.get("kind") == kind:
             return task
         if task is not None:
-            raise InputError(f"{folder} contains pieces of a {task.get('kind')}, not of a {kind}: name another folder")
+            raise FolderInUse(f"{folder} contains pieces of a {task.get('kind')}, not of a {kind}: name another folder")
     elif not folder.exists() and not folder.is_symlink():
         return None
-    raise InputError(f"{folder} is not a folder of netbic with pieces of a {kind}: name another folder")
+    raise FolderInUse(f"{folder} is not a folder of netbic with pieces of a {kind}: name another folder")
 
 
 class Run:
