@@ -354,7 +354,7 @@ def add_files(folder: Path, files: Mapping[str, bytes]) -> None:
             write_atomic(folder / name, part)
         return
     key = "added" if isinstance(content.get("files"), dict) else "files"
-    content[key] = sorted({*content.get(key, ()), *files})
+    content[key] = sorted({*files, *(name for name in content.get(key, ()) if isinstance(name, str))})
     is_mine = os.path.realpath(folder / LOCK) in _held
     with nullcontext() if is_mine else locked(folder), scratch_folder(folder) as staged:
         for name, part in files.items():
@@ -375,8 +375,9 @@ def read_record(folder: Path, name: str) -> Record | None:
         return None
     if not isinstance(content, dict) or not isinstance(content.get("netbic"), str):
         return None
-    lists = [isinstance(content.get(key, []), (list, dict)) for key in ("files", "added", "warnings")]
-    return content if all(lists) and all(isinstance(content.get(key, {}), dict) for key in ("inputs", "data")) else None
+    lists = all(isinstance(content.get(key, []), (list, dict)) for key in ("files", "added", "warnings"))
+    objects = all(isinstance(content.get(key, {}), dict) for key in ("inputs", "settings", "data"))
+    return content if lists and objects else None
 
 
 def _listed(folder: Path, record: str) -> set[str]:
@@ -398,7 +399,7 @@ def recorded_paths(folder: Path) -> list[Path]:
 def finished_record(folder: Path) -> Record | None:
     """The record of the results of a fit in a folder; None if there are none."""
     content = read_record(folder, RUN_RECORD)
-    return content if content is not None and isinstance(content.get("settings"), dict) and "data" in content else None
+    return content if content is not None and {"settings", "data"} <= content.keys() else None
 
 
 def is_empty(folder: Path, besides: str = LOCK) -> bool:

@@ -111,9 +111,7 @@ def test_a_file_that_came_later_is_not_replaced(cohort, results):
         assert run("report", results).exit_code == 0
 
 
-@pytest.mark.parametrize(
-    ("name", "message"), [("model", "is in the way"), (".netbic-fit", ".netbic-fit is not a folder")]
-)
+@pytest.mark.parametrize(("name", "message"), [("model", "in the way"), (".netbic-fit", "is not a folder")])
 def test_links_in_place_of_folders_are_not_followed(cohort, tmp_path, name, message):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -258,9 +256,7 @@ def test_a_report_in_another_folder_needs_no_write_permission_for_the_results(re
 CHANGES = {
     "files": 5,
     "inputs": 7,
-    "remarks": 5,
     "warnings": 5,
-    "earlier": None,
     "settings": [],
     "inputs of another type": {"skip_columns": 5},
     "files that are no names": [1, "report.html", None],
@@ -287,12 +283,6 @@ def test_a_report_of_changed_files_is_one_line(results, name):
     done = run("report", results)
     assert done.exit_code == 1
     assert "this is a bug" not in done.output
-
-
-def test_results_without_a_list_of_files_are_reported_as_old(cohort, results):
-    content = {name: value for name, value in read_json(results / "run.json").items() if name != "files"}
-    (results / "run.json").write_text(json.dumps(content))
-    assert "results of an older netbic" in fit(cohort, results, "--force").output
 
 
 def test_a_report_inside_the_model_is_removed_with_it(cohort, results):
