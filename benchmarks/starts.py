@@ -43,9 +43,6 @@ def one_run(gamma, seed):
         "default start": sized,
         "20 restarts, largest F": sized | {"n_init": 20, "random_state": seed},
         "smoothness 1": strong,
-        "no graph, annealed": sized | {"column_graph": None, "column_smoothness": None, "annealing": 12},
-        "annealed": sized | {"annealing": 12},
-        "smoothness 1, annealed": strong | {"annealing": 12},
         "AdaptiveSupport, sizes unknown": adaptive | {"column_graph": graph},
     }
     found = {name: SparseGraphSVD(1, **parameters).fit(X).columns_[0] for name, parameters in models.items()}

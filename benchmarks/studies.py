@@ -43,12 +43,11 @@ def model(scale=True, **more):
 
 
 def recovered(simulated):
-    """Mean F1 of shared and of private modules by four ways to fit."""
+    """Mean F1 of shared and of private modules by three ways to fit."""
     X, labels = simulated.X, simulated.studies
     together = model().fit(X, studies=labels)
     ways = {
         "studies": together.columns_,
-        "studies, by size": model(study_weights="size").fit(X, studies=labels).columns_,
         "stacked": model().fit(X).columns_,
         "each alone": np.vstack([model().fit(X[labels == name]).columns_ for name in simulated.names]),
     }

@@ -52,7 +52,7 @@ def is_fixed_point(fitted, penalty, X=toy.X):
 
 
 @PENALTIES
-@pytest.mark.parametrize("options", [{}, {"annealing": 4}, {"n_init": 3, "random_state": 0}, {"solver": "aisp"}])
+@pytest.mark.parametrize("options", [{}, {"n_init": 3, "random_state": 0}, {"solver": "aisp"}])
 def test_fits_end_at_a_fixed_point(penalty, options):
     fitted = model(penalty, **options).fit(toy.X)
     assert fitted.converged_.all()
@@ -69,11 +69,11 @@ def test_tune_chooses_among_its_parameters(penalty, tmp_path):
     field = {"Above": "level", "PricePerEntry": "price"}[type(penalty).__name__]
     grid = {"column_penalty": [type(penalty)(factor * getattr(penalty, field)) for factor in (0.2, 1.0, 2.0)]}
     options = {"n_folds": 3, "random_state": 0, "checkpoint": tmp_path / "tuning"}
-    tuning = netbic.selection.tune(model(penalty, annealing=2), toy.X, grid, **options)
+    tuning = netbic.selection.tune(model(penalty), toy.X, grid, **options)
     assert tuning.best_params_["column_penalty"] in grid["column_penalty"]
     assert tuning.best_estimator_.column_penalty == tuning.best_params_["column_penalty"]
     assert len(set(tuning.cv_results_["mean_test_score"])) == 3
-    again = netbic.selection.tune(model(penalty, annealing=2), toy.X, grid, **options)  # read from the checkpoint
+    again = netbic.selection.tune(model(penalty), toy.X, grid, **options)  # read from the checkpoint
     np.testing.assert_array_equal(again.cv_results_["mean_test_score"], tuning.cv_results_["mean_test_score"])
 
 
@@ -175,16 +175,11 @@ class Half(Penalty):
         return Choice((np.abs(scores) > 0.5 * np.abs(scores).max()).astype(float), sigma=0.0, noise=1.0)
 
 
-def test_a_size_without_resized_is_named_under_annealing():
+def test_a_user_defined_size_shrinks_with_its_axis_if_it_can():
     assert model(Largest(50)).fit(toy.X).columns_.sum() == 50
-    with pytest.raises(NotImplementedError, match=r"^Largest has no resized\(k\): annealing .* use annealing=0$"):
-        model(Largest(50), annealing=3).fit(toy.X)
-
-
-@pytest.mark.parametrize("penalty", [Resizable(50), WithK(50)], ids=["resized", "a field k"])
-def test_a_user_defined_size_anneals_like_l0(penalty):
-    mine, ours = (model(column_penalty, annealing=3).fit(toy.X) for column_penalty in (penalty, L0(50)))
-    np.testing.assert_array_equal(mine.components_, ours.components_)
+    with pytest.raises(NotImplementedError, match=r"^Largest has no resized\(k\): fits to a part of the data need it"):
+        Largest(50).for_share(0.5)
+    assert Resizable(50).for_share(0.5).size() == WithK(50).for_share(0.5).size() == L0(50).for_share(0.5).size() == 25
 
 
 def test_what_a_penalty_must_implement_is_named():

@@ -28,7 +28,7 @@ def shuffled(simulated):
     return simulated.X.iloc[order], simulated.studies[order]
 
 
-def standardised(X, labels, scale, weights, design=None):
+def standardised(X, labels, scale, design=None):
     """Each study centred, without its covariates, scaled and weighted by plain NumPy."""
     parts = {}
     for study in np.unique(labels.astype(str)):
@@ -41,19 +41,18 @@ def standardised(X, labels, scale, weights, design=None):
     squares = {study: np.sum(part**2) for study, part in parts.items()}
     stacked = np.empty(np.shape(X))
     for study, part in parts.items():
-        weight = np.sqrt(np.mean(list(squares.values())) / squares[study]) if weights == "equal" else 1.0
+        weight = np.sqrt(np.mean(list(squares.values())) / squares[study])
         stacked[labels == study] = weight * part
     return stacked
 
 
 @pytest.mark.parametrize("scale", [False, True])
-@pytest.mark.parametrize("weights", ["equal", "size"])
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
-def test_equals_a_stack_standardised_by_hand(shuffled, kind, weights, scale):
+def test_equals_a_stack_standardised_by_hand(shuffled, kind, scale):
     X, labels = kind(shuffled[0].to_numpy()), shuffled[1]
-    stacked = standardised(shuffled[0], labels, scale, weights)
+    stacked = standardised(shuffled[0], labels, scale)
     expected = netbic.SparseGraphSVD(3, n_columns=20, center=None).fit(stacked)
-    model = netbic.SparseGraphSVD(3, n_columns=20, scale=scale, study_weights=weights).fit(X, studies=labels)
+    model = netbic.SparseGraphSVD(3, n_columns=20, scale=scale).fit(X, studies=labels)
     np.testing.assert_allclose(model.components_, expected.components_, atol=1e-10)
     np.testing.assert_allclose(model.left_vectors_, expected.left_vectors_, atol=1e-10)
     np.testing.assert_allclose(model.singular_values_, expected.singular_values_, rtol=1e-10)
@@ -67,7 +66,7 @@ def test_rows_and_graphs_of_the_stack_are_used_as_usual(shuffled):
     graph = netbic.Graph.from_edges(pd.DataFrame({"source": X.columns[:-1], "target": X.columns[1:]}))
     options = {"n_rows": 60, "n_columns": 20, "column_graph": graph}
     model = netbic.SparseGraphSVD(2, **options).fit(X, studies=labels)
-    stacked = pd.DataFrame(standardised(X, labels, False, "equal"), columns=X.columns)
+    stacked = pd.DataFrame(standardised(X, labels, False), columns=X.columns)
     expected = netbic.SparseGraphSVD(2, center=None, **options).fit(stacked)
     np.testing.assert_allclose(model.components_, expected.components_, atol=1e-10)
     np.testing.assert_array_equal(model.rows_, expected.rows_)
@@ -81,7 +80,7 @@ def test_covariates_are_removed_within_each_study(shuffled):
     slopes = {study: generator.normal(size=X.shape[1]) for study in np.unique(labels.astype(str))}
     X = X + np.array([0.1 * slopes[study] * age for study, age in zip(labels, table["age"], strict=True)])
     design = np.column_stack([table["age"], pd.get_dummies(table["batch"], drop_first=True)]).astype(float)
-    stacked = standardised(X, labels, True, "equal", design)
+    stacked = standardised(X, labels, True, design)
     expected = netbic.SparseGraphSVD(3, n_columns=20, center=None).fit(stacked)
     model = netbic.SparseGraphSVD(3, n_columns=20, scale=True).fit(X, studies=labels, covariates=table)
     np.testing.assert_allclose(model.components_, expected.components_, atol=1e-9)
@@ -133,7 +132,7 @@ def test_singular_values_of_the_studies_add_up(shuffled):
     X, labels = shuffled
     model = netbic.SparseGraphSVD(1, n_columns=20, scale=True).fit(X, studies=labels)
     assert np.sum(model.studies_["d"] ** 2) == pytest.approx(model.singular_values_[0] ** 2, rel=1e-10)
-    stacked = standardised(X, labels, True, "equal")
+    stacked = standardised(X, labels, True)
     for row in model.studies_.itertuples():
         part = stacked[labels == row.study]
         assert row.n_samples == len(part)
@@ -221,7 +220,6 @@ def test_models_are_saved_with_their_studies(shuffled, tmp_path):
         given = {"studies": labels, "covariates": table}
         data = X if hasattr(again, "feature_names_in_") else X.to_numpy()
         np.testing.assert_array_equal(again.transform(data, **given), model.transform(X, **given))
-        assert again.study_weights == "equal"
 
 
 def test_verdicts_draw_halves_within_studies(simulated):
@@ -255,7 +253,7 @@ def test_scores_by_name_use_the_scaling_of_the_study(simulated):
 def test_plots_reports_and_memberships_use_the_scaling_of_the_studies(shuffled):
     X, labels = shuffled
     model = netbic.SparseGraphSVD(2, n_columns=20, scale=True).fit(X, studies=labels)
-    stacked = standardised(X, labels, True, "equal")
+    stacked = standardised(X, labels, True)
     rows, columns = np.array([3, 50, 7]), np.array([1, 9])
     shown = entries(model, Data(X.to_numpy(), X.index, X.columns), rows, columns)
     np.testing.assert_allclose(shown, stacked[np.ix_(rows, columns)], atol=1e-10)
@@ -315,8 +313,6 @@ def test_bad_input(simulated):
     X, labels = simulated.X, simulated.studies
     with pytest.raises(netbic.InputError, match="center='both'"):
         netbic.SparseGraphSVD(center="both").fit(X, studies=labels)
-    with pytest.raises(ValueError, match="study_weights='half'"):
-        netbic.SparseGraphSVD(study_weights="half").fit(X)
     with pytest.raises(netbic.InputError, match="'study_2' does not vary"):
         netbic.SparseGraphSVD().fit(X.mask(np.tile(labels == "study_2", (X.shape[1], 1)).T, 0.1), studies=labels)
     blocks = pytest.importorskip("dask.array").from_array(X.to_numpy(), chunks=(40, -1))

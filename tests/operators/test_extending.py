@@ -47,7 +47,7 @@ def test_the_page_runs():
         {},
         {"center": "both", "scale": True},
         {"center": None, "solver": "aisp", "deflation": "schur"},
-        {"annealing": 4, "column_graph": GRAPH, "column_smoothness": 0.5},
+        {"column_graph": GRAPH, "column_smoothness": 0.5},
         {"n_init": 3, "random_state": 0, "n_jobs": 2, "deflation": "projection"},
         {"column_graph": GRAPH, "solver": "monotone"},
     ],

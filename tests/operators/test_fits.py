@@ -31,7 +31,6 @@ PARAMETERS = {
     "everything": {"n_rows": None, "n_columns": None},
     "soft": {"n_rows": None, "row_penalty": netbic.L1Ball(3.0)},
     "non-negative": {"n_columns": None, "column_penalty": netbic.L0(20, nonnegative=True)},
-    "annealed": {"annealing": 3},
 }
 all_parameters = pytest.mark.parametrize("parameters", PARAMETERS.values(), ids=PARAMETERS)
 

@@ -14,7 +14,8 @@ from netbic.operators import winsorised
 from netbic.penalties import Choice
 from netbic.penalties.gradation import evidence_of_gradation
 from netbic.simulate import paper
-from netbic.solver import Vector, adaptive_step
+from netbic.solver import Vector
+from netbic.solver.half_step import adaptive_step
 from support.simulations import adaptive_run, f1
 
 solving = importlib.import_module("netbic.solver.solve")  # `netbic.solver.solve` is the function
@@ -338,7 +339,7 @@ def test_an_overestimated_noise_level_is_ignored():
     old = Vector(20, np.array([3, 7]), np.array([0.8, 0.6]))
     other = Vector(30, np.array([2, 11]), np.array([0.8, 0.6]), choice=Choice(np.ones(30), 0, 1e95))
     penalty = AdaptiveSupport().for_matrix(600.0, 600)
-    chosen = adaptive_step.adaptive_step(penalty, z, old, other).choice
+    chosen = adaptive_step(penalty, z, old, other).choice
     assert chosen.noise < 600
     orthogonal = Vector(20, np.array([3, 7]), np.array([z[7], 1e-18 - z[3]]) / np.hypot(z[3], z[7]))
-    assert adaptive_step.adaptive_step(penalty, z, orthogonal, other).choice.noise < 10
+    assert adaptive_step(penalty, z, orthogonal, other).choice.noise < 10

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from netbic import AdaptiveSupport, KeepSoft, SparseGraphSVD
 from netbic.simulate import paper
-from netbic.solver import half_step, restarts
+from netbic.solver import half_step, problem
 
 solving = importlib.import_module("netbic.solver.solve")  # `netbic.solver.solve` is the function
 ADAPTIVE = {"row_penalty": AdaptiveSupport(), "column_penalty": AdaptiveSupport(), "center": None}
@@ -28,7 +28,7 @@ def solves_at_the_limit(monkeypatch):
     Each of them exceeds the limit by at most two iterations: it chooses once in any case, and sizes that were fixed are
     checked once.
     """
-    made, solve = [], restarts.solve
+    made, solve = [], problem.solve
 
     def counted(operator, rows, columns, *arguments, budget, **parameters):
         solution = solve(operator, rows, columns, *arguments, budget=budget, **parameters)
@@ -36,7 +36,7 @@ def solves_at_the_limit(monkeypatch):
             made.append(1)
         return solution
 
-    monkeypatch.setattr(restarts, "solve", counted)
+    monkeypatch.setattr(problem, "solve", counted)
     return made
 
 
@@ -50,7 +50,7 @@ def slowly_converging(scale):
 
 
 @pytest.mark.parametrize("scale", ["relative", "module"])
-@pytest.mark.parametrize("parameters", [{}, {"annealing": 4}, {"n_init": 3}, {"annealing": 2, "n_init": 2}])
+@pytest.mark.parametrize("parameters", [{}, {"n_init": 3}])
 def test_sizes_are_chosen_in_a_limited_number_of_iterations(monkeypatch, parameters, scale):
     """The limit holds for each start; solves with the graph continue from the only start, or from the best one."""
     monkeypatch.setattr(solving, "MAX_CHOOSING_ROUNDS", 8)
@@ -62,9 +62,7 @@ def test_sizes_are_chosen_in_a_limited_number_of_iterations(monkeypatch, paramet
     starts = parameters.get("n_init", 1)
     limits = starts + (starts > 1 and scale == "module")
     assert 8 * starts < len(made) <= 8 * limits + 2 * len(beyond)
-    annealing = parameters.get("annealing", 0)
-    with_graph = (1 + (annealing + 1 if annealing else 0)) if scale == "module" else 0
-    assert len(beyond) <= starts * (annealing + 1) + with_graph
+    assert len(beyond) <= starts + (scale == "module")
     assert not model.converged_[0]
     assert any("kept changing its size" in str(warning.message) for warning in caught)
 
@@ -96,14 +94,14 @@ def test_imputation_chooses_sizes_in_a_limited_number_of_iterations(monkeypatch)
 
 def test_imputation_has_a_limit_of_iterations(monkeypatch):
     """Every solution differs from the one before: the limit holds for each, and another one for all of them."""
-    counts, solve = [], restarts.solve
+    counts, solve = [], problem.solve
 
     def counting(*arguments, **parameters):
         solution = solve(*arguments, **parameters)
         counts.append(len(solution.objectives))
         return solution
 
-    monkeypatch.setattr(restarts, "solve", counting)
+    monkeypatch.setattr(problem, "solve", counting)
     generator = np.random.default_rng(0)
     X = generator.standard_normal((12, 15))
     X[generator.random(X.shape) < 0.3] = np.nan

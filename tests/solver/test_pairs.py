@@ -9,7 +9,7 @@ from netbic import L0, L1Ball
 from netbic.operators import DenseOperator, Scaler, Table, as_operator
 from netbic.penalties import Dense
 from netbic.solver import Axis, PairSearch, Settings, pairs
-from netbic.solver.pair_starts import PairStarts
+from netbic.solver.pairs import PairStarts
 from support.problems import random_graph
 
 
@@ -34,7 +34,7 @@ def unit(vector):
 
 @pytest.mark.parametrize("exact", [True, False])
 def test_starts_follow_every_deflation(exact, monkeypatch):
-    monkeypatch.setattr("netbic.solver.pair_starts._EXACT_WORK", 0)
+    monkeypatch.setattr("netbic.solver.pairs._EXACT_WORK", 0)
     X, Y = two_tables()
     x, y = table(X), table(Y)
     starts = PairStarts(x, y, exact)

@@ -1,26 +1,21 @@
-"""Parts of the solver: half steps, shifts, starts, deflation, annealing."""
-
-import warnings
+"""Parts of the solver: half steps, shifts, starts, deflation."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 
-from netbic import L0, AdaptiveSupport, Graph, L1Ball, SparseGraphSVD
+from netbic import L0, Graph, L1Ball, SparseGraphSVD
 from netbic.graph_terms import TERMS
 from netbic.operators import Corrected, DenseOperator
 from netbic.simulate import paper
 from netbic.solver import DEFLATIONS, Side, Solution, State, Vector, rounds, solve
 from netbic.solver.half_step import candidate, half_step
-from netbic.solver.lengths import Lengths
-from netbic.solver.residual import Residual
-from netbic.solver.restarts import ModuleProblem, Settings, enlarged
-from netbic.solver.search import Module, deflation_terms
+from netbic.solver.problem import ModuleProblem, Settings
+from netbic.solver.search import Module, Residual, deflation_terms
 from netbic.solver.starts import Direction, Starts, Subspace, exact_direction
 from support.operator_entries import entries_of
 from support.problems import matrices, penalty_with_objective, random_graph, signs, terms
-from support.simulations import f1, one_module
 
 PATH = Graph(np.diag(np.ones(5), 1) + np.diag(np.ones(5), -1))
 FAR_EDGE = Graph(np.array([[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]], dtype=float))
@@ -314,66 +309,12 @@ def test_l1_ball_modules_obey_their_bound_on_integers():
         assert np.abs(state.v.values).sum() <= bounds[1] * (1 + 1e-9)
 
 
-def test_annealing_ends_at_the_requested_sizes():
-    toy = paper(0.04, random_state=0)
-    parameters = {
-        "n_rows": 50,
-        "n_columns": 50,
-        "center": None,
-        "row_graph": toy.row_graph,
-        "column_graph": toy.column_graph,
-    }
-    model = SparseGraphSVD(2, **parameters, annealing=6).fit(toy.X)
-    assert model.get_shape(0) == model.get_shape(1) == (50, 50)
-    assert model.converged_.all()
-    for objectives in model.objectives_:
-        assert (np.diff(objectives) >= -1e-12 * abs(objectives[-1])).all()
-
-
-def test_annealing_finds_modules_that_a_truncated_start_misses():
-    """30 x 120 in 300 x 2,000 where the leading pair hardly contains it."""
-    reached = {0: [], 12: []}
-    for seed in range(4):
-        X, (_, genes), (_, graph) = one_module(300, 0.0335, seed)
-        for steps, scores in reached.items():
-            parameters = {"column_graph": graph, "column_smoothness": 1.0, "center": None, "annealing": steps}
-            parameters |= {"graph_term": "normalized", "smoothness_scale": "relative"}
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the graph decides: that is the point
-                model = SparseGraphSVD(1, n_rows=30, n_columns=120, **parameters).fit(X)
-            scores.append(f1(model.columns_[0], genes))
-    assert np.mean(reached[12]) > np.mean(reached[0]) + 0.05
-    assert min(reached[12]) > 0.9
-
-
-@pytest.mark.parametrize("penalty", [L1Ball(5.0), AdaptiveSupport()])
-def test_annealing_does_not_change_penalties_without_a_size(penalty):
-    side = Side(penalty)
-    assert enlarged(side, 100, 0.5) is side
-
-
-def test_annealing_finds_the_same_module_if_the_penalty_chooses_its_size():
-    toy = paper(0.03, random_state=0)
-    parameters = {"row_penalty": L1Ball(5.0), "column_penalty": AdaptiveSupport(), "center": None}
-    plain, annealed = (SparseGraphSVD(1, **parameters, annealing=steps).fit(toy.X) for steps in (0, 3))
-    for model in (plain, annealed):  # sizes that are fixed points of the iteration may differ by a few columns
-        assert f1(model.columns_[0], toy.v != 0) > 0.9
-        assert model.converged_.all()
-    assert abs(float(annealed.components_[0] @ plain.components_[0])) > 0.99
-
-
-@pytest.mark.parametrize("steps", [-1, 2.5, True, "many"])
-def test_annealing_must_be_a_count(steps):
-    with pytest.raises(ValueError, match="annealing="):
-        SparseGraphSVD(1, annealing=steps).fit(np.eye(5))
-
-
 def test_scores_and_deflation_share_a_product():
     """A product that was computed for the scores is used only for the same vector and the same residual."""
     generator = np.random.default_rng(0)
     X = generator.standard_normal((20, 30))
     operator = Corrected(DenseOperator(X), float(np.sum(X**2)))
-    left = Residual(operator, Starts(operator, exact=True), Lengths(operator, False), noise=0.0)
+    left = Residual(operator, Starts(operator, exact=True), noise=0.0)
     rest = X.copy()
     for reads_scores in (True, False, True):
         u, v = (

@@ -16,8 +16,8 @@ from netbic.graph_terms import TERMS
 from netbic.operators import ChunkedOperator, DenseOperator, RowBlocks, Scaler, SparseOperator
 from netbic.operators.masked import Masked
 from netbic.solver import Side, Vector, rounds, working_sets
-from netbic.solver.extrapolation import _extrapolated
-from netbic.solver.restarts import ModuleProblem, Settings
+from netbic.solver.problem import ModuleProblem, Settings
+from netbic.solver.solve import extrapolated
 from netbic.solver.working_sets import WorkingSets
 from support.operator_entries import entries_of
 from support.problems import matrices, penalty_with_objective, random_graph, signs, terms
@@ -224,7 +224,7 @@ def test_extrapolation_finds_the_fixed_point_of_a_linear_iteration():
     for _ in range(6):
         points.append(fixed + matrix @ (points[-1] - fixed))
     assert np.linalg.norm(points[-1] - fixed) > 0.1
-    np.testing.assert_allclose(_extrapolated(np.array(points)), fixed, atol=1e-3)
+    np.testing.assert_allclose(extrapolated(np.array(points)), fixed, atol=1e-3)
 
 
 def test_a_rough_solve_is_confirmed_if_it_has_moved_far():
@@ -237,5 +237,5 @@ def test_a_rough_solve_is_confirmed_if_it_has_moved_far():
     exact = ModuleProblem(operator, Side(L0(30)), Side(L0(40)), Settings())
     direction = np.linalg.svd(entries_of(operator))[0][:, 0]
     start = (Vector.of(direction), Vector.of(entries_of(operator).T @ direction))
-    rough, full = problem._solve(start), exact._solve(start)
+    rough, full = problem.solve(start), exact.solve(start)
     assert rough.state.d == pytest.approx(full.state.d, rel=0.01)

@@ -48,7 +48,7 @@ class SparseGraphCCA(TwoTables):
     deflation : {"canonical", "hotelling", "regression"}, default="canonical"
         As for `SparseGraphPLS`: "canonical" makes the scores of different pairs uncorrelated within each table,
         "hotelling" is the rule of PMA.
-    solver, n_init, annealing, max_iter, tol, random_state, n_jobs, verbose
+    solver, n_init, max_iter, tol, random_state, n_jobs, verbose
         As for `SparseGraphSVD`.
 
     Attributes
@@ -95,7 +95,6 @@ class SparseGraphCCA(TwoTables):
         deflation: str = "canonical",
         solver: str = "auto",
         n_init: int = 1,
-        annealing: int = 0,
         max_iter: int = 500,
         tol: float = 1e-6,
         random_state: Any = None,
@@ -109,8 +108,7 @@ class SparseGraphCCA(TwoTables):
         self.covariance, self.ridge = covariance, ridge
         self.smoothness_scale, self.graph_term, self.signs = smoothness_scale, graph_term, signs
         self.deflation = deflation
-        self.solver, self.n_init, self.annealing = solver, n_init, annealing
-        self.max_iter, self.tol = max_iter, tol
+        self.solver, self.n_init, self.max_iter, self.tol = solver, n_init, max_iter, tol
         self.random_state, self.n_jobs, self.verbose = random_state, n_jobs, verbose
 
     @property

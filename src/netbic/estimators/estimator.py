@@ -91,11 +91,8 @@ class SparseGraphSVD(Prediction, Searches, BiclusterMixin, BaseEstimator):  # ty
         first supports; "auto" uses the paper's step if it does not decrease the objective, and a safe one otherwise.
     n_init : int, default=1
         Starts per module: the leading singular pair, then random ones. The one with the largest objective is kept.
-    annealing : int, default=0
-        Number of geometric steps from the dense singular pair to the requested sizes, instead of a sparse start.
-        Slower; better for weak modules if the weight of the graph is large (smoothness about 1).
     max_iter : int, default=500
-        Maximal number of iterations per start and step of annealing; ten times as many if missing entries are imputed.
+        Maximal number of iterations per start; ten times as many if missing entries are imputed.
     tol : float, default=1e-6
         A module has converged when both vectors and the objective change by at most this much (relative) in an
         iteration (at least 1e-5 for float32 data).
@@ -105,9 +102,6 @@ class SparseGraphSVD(Prediction, Searches, BiclusterMixin, BaseEstimator):  # ty
         at least 0.7 with those of an earlier one, these are regressed out of all features, and the search for this
         module starts again. None: "on_repeat" if modules contain all samples, "hotelling" if `n_rows` or `row_penalty`
         is given.
-    study_weights : {"equal", "size"}, default="equal"
-        If X has several studies (`fit(X, studies=...)`): "equal" gives all of them the same total variance, "size"
-        gives all samples the same weight.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the random starts.
     n_jobs : int, optional
@@ -261,11 +255,9 @@ class SparseGraphSVD(Prediction, Searches, BiclusterMixin, BaseEstimator):  # ty
         missing: str = "error",
         solver: str = "auto",
         n_init: int = 1,
-        annealing: int = 0,
         max_iter: int = 500,
         tol: float = 1e-6,
         deflation: str | None = None,
-        study_weights: str = "equal",
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -277,8 +269,8 @@ class SparseGraphSVD(Prediction, Searches, BiclusterMixin, BaseEstimator):  # ty
         self.row_smoothness, self.column_smoothness = row_smoothness, column_smoothness
         self.smoothness_scale, self.graph_term, self.smoothing = smoothness_scale, graph_term, smoothing
         self.signs, self.center, self.scale, self.missing = signs, center, scale, missing
-        self.solver, self.n_init, self.annealing = solver, n_init, annealing
-        self.max_iter, self.tol, self.deflation, self.study_weights = max_iter, tol, deflation, study_weights
+        self.solver, self.n_init = solver, n_init
+        self.max_iter, self.tol, self.deflation = max_iter, tol, deflation
         self.random_state, self.n_jobs, self.verbose, self.low_memory = random_state, n_jobs, verbose, low_memory
 
     def fit(self, X: Any, y: object = None, *, covariates: Any = None, studies: Any = None) -> Self:
@@ -297,7 +289,8 @@ class SparseGraphSVD(Prediction, Searches, BiclusterMixin, BaseEstimator):  # ty
             matched by name if both X and the table have names, else by position.
         studies : array, Series or table of one column, optional
             The study of each sample, matched by name as `covariates` are. Each study is centred (and scaled) by itself,
-            without the effects of covariates within it, and weighted (`study_weights`); see the page "Several studies".
+            without the effects of covariates within it, and weighted so that all have the same total variance; see the
+            page "Several studies".
         """
         for _ in self.iter_fit(X, covariates=covariates, studies=studies):
             pass

@@ -35,7 +35,6 @@ _CHOICES: Final[dict[str, tuple[object, ...]]] = {
     "low_memory": (False, True),
     "missing": ("error", "ignore", "impute"),
     "deflation": (None, *DEFLATIONS),
-    "study_weights": ("equal", "size"),
 }
 
 
@@ -76,8 +75,6 @@ def check_solver_parameters(model: Any) -> None:
             f"n_jobs={model.n_jobs!r}: a number of threads is needed, or -1 for all cores (a Dask array is always read "
             "by the workers of the current Dask client)"
         )
-    if not isinstance(model.annealing, Integral) or isinstance(model.annealing, bool) or model.annealing < 0:
-        raise ValueError(f"annealing={model.annealing!r}: an integer of at least 0 is needed")
     if not is_number(model.tol) or not 0 <= model.tol < np.inf:
         raise ValueError(f"tol={model.tol!r}: a finite number of at least 0 is needed")
 
@@ -112,7 +109,7 @@ def solver_settings(model: SparseGraphSVD, dtype: DTypeLike) -> Settings:
 def iteration_settings(model: Any, dtype: DTypeLike) -> Settings:
     """The options of the iteration that do not concern deflation."""
     tol = model.tol if dtype == np.float64 else max(model.tol, 1e-5)  # products have six digits
-    counts: dict[str, Any] = {"n_init": model.n_init, "max_iter": model.max_iter, "annealing": model.annealing}
+    counts: dict[str, Any] = {"n_init": model.n_init, "max_iter": model.max_iter}
     return Settings(tol=tol, seed=seed_of_starts(model), n_jobs=model.n_jobs, solver=model.solver, **counts)
 
 

@@ -47,7 +47,7 @@ class SparseGraphPLS(RegressorMixin, TwoTables):  # type: ignore[misc]
         removes t from X and s from Y, "hotelling" subtracts d uv' from the cross-product X'Y, as PMA does.
     scale : bool, default=True
         Scale all features to unit standard deviation. They are always centred.
-    solver, n_init, annealing, max_iter, tol, random_state, n_jobs, verbose
+    solver, n_init, max_iter, tol, random_state, n_jobs, verbose
         As for `SparseGraphSVD`.
 
     Attributes
@@ -112,7 +112,6 @@ class SparseGraphPLS(RegressorMixin, TwoTables):  # type: ignore[misc]
         scale: bool = True,
         solver: str = "auto",
         n_init: int = 1,
-        annealing: int = 0,
         max_iter: int = 500,
         tol: float = 1e-6,
         random_state: Any = None,
@@ -125,8 +124,7 @@ class SparseGraphPLS(RegressorMixin, TwoTables):  # type: ignore[misc]
         self.x_smoothness, self.y_smoothness = x_smoothness, y_smoothness
         self.smoothness_scale, self.graph_term, self.signs = smoothness_scale, graph_term, signs
         self.deflation, self.scale = deflation, scale
-        self.solver, self.n_init, self.annealing = solver, n_init, annealing
-        self.max_iter, self.tol = max_iter, tol
+        self.solver, self.n_init, self.max_iter, self.tol = solver, n_init, max_iter, tol
         self.random_state, self.n_jobs, self.verbose = random_state, n_jobs, verbose
 
     @property

@@ -218,8 +218,7 @@ def _learn_scaling(
         rounding = 10 * float(np.finfo(X.dtype).eps)
         if not norms[study] > rounding**2 * float(np.nansum(np.square(stored_values(X[own]), dtype=np.float64))):
             raise InputError(f"study {shown(name)} does not vary, at least not beyond its covariates: leave it out")
-    weights = np.sqrt(norms.mean() / norms) if model.study_weights == "equal" else np.ones(len(names))
-    return weights, factors if model.scale else None
+    return np.sqrt(norms.mean() / norms), factors if model.scale else None
 
 
 def _one_study(X: Matrix, basis: Floats, model: SparseGraphSVD) -> tuple[float, Floats | None]:

@@ -1,4 +1,4 @@
-"""The contract of a penalty: everything the solver, annealing, tuning and storage ask of one, with its default.
+"""The contract of a penalty: everything the solver, tuning and storage ask of one, with its default.
 
 A penalty sees only magnitudes: the non-negative scores c of a half step. `threshold` returns which entries are kept and
 how large they are before the vector is normalised. Signs, graphs and data are handled by the solver.
@@ -122,12 +122,11 @@ class Penalty:
     def resized(self, k: int) -> Self:
         """The same penalty for another size. The default replaces the field `k`.
 
-        Annealing and fits to a part of the data call it if `size` returns a number.
+        Fits to a part of the data call it if `size` returns a number.
         """
         if "k" not in (f.name for f in fields(self)):
             raise NotImplementedError(
-                f"{type(self).__name__} has no resized(k): annealing and fits to a part of the data need it; "
-                "implement resized, or use annealing=0"
+                f"{type(self).__name__} has no resized(k): fits to a part of the data need it; implement resized"
             )
         changed: dict[str, Any] = {"k": k}
         return replace(self, **changed)

@@ -39,18 +39,132 @@ from math import sqrt
 from typing import Literal
 
 import numpy as np
+from scipy import special
 
-from netbic.arrays import Floats
+from netbic.arrays import Bools, Floats, Indices
 from netbic.graph_terms import GraphTerm
 from netbic.operators import Operator
-from netbic.penalties import Penalty
-from netbic.solver.adaptive_step import adaptive_step
-from netbic.solver.vectors import State, Vector, same_indices
+from netbic.penalties import Choice, Penalty, expected_noise_norm
 
 SolverName = Literal["aisp", "monotone", "auto"]
 
 _SHIFTS = (0.0, 0.125, 0.25, 0.5, 1.0)  # tried by "auto", in units of the bound
 _ROUNDING = 8 * float(np.finfo(np.float64).eps)
+_QUARTILE = 0.3186  # lower quartile of the magnitude of a standard normal number
+_FEWEST = 8  # entries from which noise is estimated
+_ORTHOGONAL = 1e-12  # share of |z| up to which its product with a unit vector is rounding error
+
+
+def rounds(
+    operator: Operator,
+    rows: Side,
+    columns: Side,
+    u: Vector,
+    v: Vector,
+    solver: SolverName = "auto",
+    *,
+    feasible: bool = False,
+) -> Iterator[State]:
+    """Alternate half steps without end (or until a vector is empty), rows first: Algorithms 1 and 2, lines 2-16.
+
+    Each half step uses the previous vector of its axis as a whole (Jacobi iteration).
+
+    Parameters
+    ----------
+    operator : Operator
+        The matrix X.
+    rows, columns : Side
+    u, v : Vector
+        The start.
+    solver : {"aisp", "monotone", "auto"}
+    feasible : bool
+        Whether the start satisfies the penalties, so that F must not decrease in the first round either.
+    """
+    u, v = rows.smooth(u), columns.smooth(v)
+    while True:
+        row_scores = operator.matvec(v.support, v.values)  # line 3: z = Xv
+        u = half_step(rows, row_scores, u, v, solver, feasible)
+        if u.is_empty:
+            yield State(u, v, 0.0, 0.0)
+            return
+        z = operator.rmatvec(u.support, u.values)  # z = X'u
+        v = half_step(columns, z, v, u, solver, feasible)
+        d = float(z[v.support] @ v.values)
+        yield State(u, v, d, d + rows.gain(u) + columns.gain(v), row_scores, z)
+        if v.is_empty:
+            return
+        feasible = True
+
+
+def half_step(side: Side, z: Floats, old: Vector, other: Vector, solver: SolverName, feasible: bool) -> Vector:
+    """Update one vector; under "auto" and "monotone" F does not decrease from a feasible `old` (beyond rounding).
+
+    `other` is the vector of the other axis, and z its product with X.
+    """
+    if side.penalty.chooses_size:
+        return side.smooth(adaptive_step(side.penalty, z, side.towards(z, old), other, side.squares, side.limit))
+    guarded = solver != "aisp" and feasible and side.has_graph  # without a graph the step is the exact maximiser
+    level = side.objective(z, old) if guarded else -np.inf
+    for shift in side.shifts(solver):
+        new = side.smooth(candidate(side, z, old, shift))
+        # On the same support rounding errors are tolerated, or the vector could not converge fully; on another one F
+        # must increase strictly, or the iteration could alternate between two supports of equal F.
+        if not guarded or side.objective(z, new) > level - _ROUNDING * abs(level) * new.has_support_of(old):
+            return new if old.choice is None else replace(new, choice=old.choice)
+    return old
+
+
+def candidate(side: Side, z: Floats, old: Vector, shift: float) -> Vector:
+    """Score, threshold, normalise, take signs: Algorithm 2, lines 4-9 (Algorithm 1, lines 4-8, with an L1 penalty)."""
+    scores = scored(side, z, old, shift)
+    return threshold(side, scores, z if side.is_folded else scores, old)
+
+
+def scored(side: Side, z: Floats, old: Vector, shift: float = 0.0) -> Floats:
+    """The scores c of a half step, before the threshold; max(|c| + h, 0) with the signs of c if edges have signs."""
+    scores = np.abs(z) if side.is_folded else z.copy()
+    if old.smoothed is None or side.term is None:
+        return scores
+    if not side.is_split:
+        scores += side.sigma * old.smoothed  # Eqs. 13 and 19, without the divisor, as in the algorithms
+        if shift:
+            scores[old.support] += side.sigma * shift * side.weights(old.values)
+        if side.is_folded and side.term.correction is not None:
+            np.maximum(scores, 0.0, out=scores)  # never |c|: these nodes have fewer neighbours than expected
+        return scores
+    of_signed, of_magnitudes = side.parts(old.smoothed)
+    scores += side.sigma * of_signed
+    h = side.sigma * of_magnitudes
+    if shift:
+        first, second = side.term.signed_shifts(side.trust)
+        part = side.sigma * shift / (first + second)
+        scores[old.support] += part * first * old.values
+        h[old.support] += part * second * np.abs(old.values)
+    if side.penalty.nonnegative:
+        return scores + h
+    return np.copysign(np.maximum(np.abs(scores) + h, 0.0), scores + 0.0)
+
+
+def threshold(side: Side, scores: Floats, signs: Floats, old: Vector | None = None) -> Vector:
+    """Threshold and normalise the scores, and take signs (all +1 on a non-negative side).
+
+    If the support is that of the `old` vector, it is the same array: what is made for a support is not made again.
+    """
+    groups = None if old is None else old.groups
+    (support, values), chosen = side.penalty.update(side.magnitudes(scores), groups)  # Eq. 13 for L1, Eq. 20 for L0
+    if not support.size:
+        return Vector(scores.size, support, values)
+    if old is not None and same_indices(support, old.support):
+        support = old.support
+    values = values / sqrt(values @ values)
+    if not side.penalty.nonnegative:
+        values = np.copysign(values, signs[support] + 0.0)  # Eqs. 14 and 21; + 0.0 turns -0.0 into 0.0
+    return Vector(scores.size, support, values, groups=chosen)
+
+
+def step_without_graph(side: Side, z: Floats) -> Vector:
+    """The half step without the graph: the exact maximiser of z'u - P(u)."""
+    return threshold(side, z if side.penalty.nonnegative else np.abs(z), z)
 
 
 @dataclass(frozen=True)
@@ -174,127 +288,202 @@ class Side:
             yield from (share and share * self.shift_bound for share in _SHIFTS)
 
 
-def rounds(
-    operator: Operator,
-    rows: Side,
-    columns: Side,
-    u: Vector,
-    v: Vector,
-    solver: SolverName = "auto",
-    *,
-    feasible: bool = False,
-) -> Iterator[State]:
-    """Alternate half steps without end (or until a vector is empty), rows first: Algorithms 1 and 2, lines 2-16.
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """A unit vector by its non-zero entries.
 
-    Each half step uses the previous vector of its axis as a whole (Jacobi iteration).
+    `smoothed` is the product Mw of the graph term with its weights, if there is a graph (several products, a row each,
+    if edges have signs); `choice` describes how the support was chosen, if the penalty chooses its size; `groups` are
+    the groups of entries that a penalty of groups has chosen.
+    """
+
+    size: int
+    support: Indices
+    values: Floats
+    smoothed: Floats | None = None
+    choice: Choice | None = None
+    groups: Indices | None = None
+
+    @classmethod
+    def of(cls, full: Floats) -> Vector:
+        """Normalise a full array that is not zero."""
+        support = np.flatnonzero(full)
+        return cls(full.size, support, full[support] / np.linalg.norm(full[support]))
+
+    def full(self) -> Floats:
+        """All entries, including zeros."""
+        entries = np.zeros(self.size)
+        entries[self.support] = self.values
+        return entries
+
+    def with_smoothed(self, smoothed: Floats | None) -> Vector:
+        """The same vector with another product Mw."""
+        return Vector(self.size, self.support, self.values, smoothed, self.choice, self.groups)
+
+    def has_support_of(self, other: Vector) -> bool:
+        """Whether both vectors have the same support."""
+        return same_indices(self.support, other.support)
+
+    def distance(self, other: Vector) -> float:
+        """Euclidean distance."""
+        change = self.values - other.values if self.has_support_of(other) else self.full() - other.full()
+        return sqrt(change @ change)
+
+    def __neg__(self) -> Vector:
+        return replace(self, values=-self.values, smoothed=None)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the threshold has kept no entry."""
+        return self.support.size == 0
+
+
+def same_indices(one: Indices, other: Indices) -> bool:
+    """Whether two arrays of indices are equal."""
+    return one is other or (one.size == other.size and bool((one == other).all()))
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Both vectors after a round, d = u'Xv, the objective F, and the products Xv and X'u from which they were made."""
+
+    u: Vector
+    v: Vector
+    d: float
+    objective: float
+    row_scores: Floats | None = None
+    column_scores: Floats | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether a threshold has kept no entry of one of the vectors."""
+        return self.u.is_empty or self.v.is_empty
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Penalties that choose their size
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def adaptive_step(
+    penalty: Penalty, z: Floats, old: Vector, other: Vector, squares: Floats | None = None, limit: float = np.inf
+) -> Vector:
+    """Let the penalty choose the members and the weight sigma of the graph, then score and normalise.
 
     Parameters
     ----------
-    operator : Operator
-        The matrix X.
-    rows, columns : Side
-    u, v : Vector
-        The start.
-    solver : {"aisp", "monotone", "auto"}
-    feasible : bool
-        Whether the start satisfies the penalties, so that F must not decrease in the first round either.
+    penalty : Penalty
+    z : array
+        Product of X with `other`.
+    old, other : Vector
+        The current vector of this axis, and that of the other axis.
+    squares : array, optional
+        Squared norms of the rows (columns) of X.
+    limit : float
+        Largest sigma, relative to the norm of the scores of the members.
     """
-    u, v = rows.smooth(u), columns.smooth(v)
-    while True:
-        row_scores = operator.matvec(v.support, v.values)  # line 3: z = Xv
-        u = half_step(rows, row_scores, u, v, solver, feasible)
-        if u.is_empty:
-            yield State(u, v, 0.0, 0.0)
-            return
-        z = operator.rmatvec(u.support, u.values)  # z = X'u
-        v = half_step(columns, z, v, u, solver, feasible)
-        d = float(z[v.support] @ v.values)
-        yield State(u, v, d, d + rows.gain(u) + columns.gain(v), row_scores, z)
-        if v.is_empty:
-            return
-        feasible = True
-
-
-def half_step(side: Side, z: Floats, old: Vector, other: Vector, solver: SolverName, feasible: bool) -> Vector:
-    """Update one vector; under "auto" and "monotone" F does not decrease from a feasible `old` (beyond rounding).
-
-    `other` is the vector of the other axis, and z its product with X.
-    """
-    if side.penalty.chooses_size:
-        return side.smooth(adaptive_step(side.penalty, z, side.towards(z, old), other, side.squares, side.limit))
-    guarded = solver != "aisp" and feasible and side.has_graph  # without a graph the step is the exact maximiser
-    level = side.objective(z, old) if guarded else -np.inf
-    for shift in side.shifts(solver):
-        new = side.smooth(candidate(side, z, old, shift))
-        if not guarded or _increases(side.objective(z, new), level, new.has_support_of(old)):
-            return new if old.choice is None else replace(new, choice=old.choice)
-    return old
-
-
-def _increases(new: float, old: float, same_support: bool) -> bool:
-    """Whether F has increased.
-
-    On the same support rounding errors are tolerated, or the vector could not converge fully; on another support F must
-    increase strictly, or the iteration could alternate between two supports of equal F.
-    """
-    return new > old - (_ROUNDING * abs(old) if same_support else 0.0)
-
-
-def candidate(side: Side, z: Floats, old: Vector, shift: float) -> Vector:
-    """Score, threshold, normalise, take signs: Algorithm 2, lines 4-9 (Algorithm 1, lines 4-8, with an L1 penalty)."""
-    scores = scored(side, z, old, shift)
-    return _thresholded(side, scores, z if side.is_folded else scores, old)
-
-
-def scored(side: Side, z: Floats, old: Vector, shift: float = 0.0) -> Floats:
-    """The scores c of a half step, before the threshold."""
-    scores = np.abs(z) if side.is_folded else z.copy()
-    if old.smoothed is not None and side.term is not None and side.is_split:
-        return _scored_in_parts(side, side.term, scores, old.smoothed, old, shift)
+    scores = ScaledScores.of(penalty, z, old, other, squares)
+    smoothed = None if old.smoothed is None else old.smoothed[scores.varying]
+    choice = penalty.choose(scores.values, smoothed).among(scores.varying)
+    choice = replace(choice, heteroscedasticity=scores.heteroscedasticity, background=scores.background)
+    plain = z if penalty.nonnegative else np.abs(z)
+    weighted = plain
     if old.smoothed is not None:
-        scores += side.sigma * old.smoothed  # Eqs. 13 and 19, without the divisor, as in the algorithms
-        if shift:
-            scores[old.support] += side.sigma * shift * side.weights(old.values)
-        if side.is_folded and side.term is not None and side.term.correction is not None:
-            np.maximum(scores, 0.0, out=scores)  # never |c|: these nodes have fewer neighbours than expected
-    return scores
+        if choice.sigma:  # limited by the norm of the scores of members, with and without the graph
+            alone = np.abs(z)[choice.support]
+            norms = [np.linalg.norm(part) for part in (alone, alone + choice.sigma * old.smoothed[choice.support])]
+            choice = replace(choice, sigma=min(choice.sigma, limit * float(min(norms))))
+        weighted = plain + choice.sigma * old.smoothed
+    support = choice.support[weighted[choice.support] > 0]
+    values = weighted[support]
+    if support.size:
+        values = values / np.sqrt(values @ values)
+        d = float(plain[support] @ values)
+        sizes = (z.size, support.size), (other.size, other.support.size)
+        choice = replace(choice, strength=strength_of(d, penalty.noise_without(d), *sizes))
+    if not penalty.nonnegative:
+        values = np.copysign(values, z[support] + 0.0)
+    return Vector(z.size, support, values, choice=choice)
 
 
-def _scored_in_parts(
-    side: Side, term: GraphTerm, scores: Floats, products: Floats, old: Vector, shift: float
-) -> Floats:
-    """The scores c + h (on a non-negative side), or max(|c| + h, 0) with the signs of c, if edges have signs."""
-    of_signed, of_magnitudes = side.parts(products)
-    scores += side.sigma * of_signed
-    h = side.sigma * of_magnitudes
-    if shift:
-        first, second = term.signed_shifts(side.trust)
-        part = side.sigma * shift / (first + second)
-        scores[old.support] += part * first * old.values
-        h[old.support] += part * second * np.abs(old.values)
-    if side.penalty.nonnegative:
-        return scores + h
-    return np.copysign(np.maximum(np.abs(scores) + h, 0.0), scores + 0.0)
+@dataclass(frozen=True, eq=False)
+class ScaledScores:
+    """Scores of one axis in units of the noise of each entry.
 
-
-def step_without_graph(side: Side, z: Floats) -> Vector:
-    """The half step without the graph: the exact maximiser of z'u - P(u)."""
-    folded = not side.penalty.nonnegative
-    return _thresholded(side, np.abs(z) if folded else z, z)
-
-
-def _thresholded(side: Side, scores: Floats, signs: Floats, old: Vector | None = None) -> Vector:
-    """Threshold and normalise the scores, and take signs (all +1 on a non-negative side).
-
-    If the support is that of the `old` vector, it is the same array: what is made for a support is not made again.
+    Attributes
+    ----------
+    values : array
+        Scores of the entries that vary, without the part that comes from the noise of the entry itself.
+    varying : bool array
+    heteroscedasticity : float
+        Standard deviation, over entries, of the logarithm of their noise.
+    background : float
+        Lower quartile of the magnitudes of the scores of others than current members, relative to that of pure noise; 1
+        if the noise is not known.
     """
-    groups = None if old is None else old.groups
-    (support, values), chosen = side.penalty.update(side.magnitudes(scores), groups)  # Eq. 13 for L1, Eq. 20 for L0
-    if not support.size:
-        return Vector(scores.size, support, values)
-    if old is not None and same_indices(support, old.support):
-        support = old.support
-    values = values / sqrt(values @ values)
-    if not side.penalty.nonnegative:
-        values = np.copysign(values, signs[support] + 0.0)  # Eqs. 14 and 21; + 0.0 turns -0.0 into 0.0
-    return Vector(scores.size, support, values, groups=chosen)
+
+    values: Floats
+    varying: Bools
+    heteroscedasticity: float
+    background: float
+
+    @classmethod
+    def of(cls, penalty: Penalty, z: Floats, old: Vector, other: Vector, squares: Floats | None) -> ScaledScores:
+        """Scores of an axis, given its current vector and the product z of X with the other vector.
+
+        The other vector is the product of X with `old`, so that z_i contains old_i |X_i|^2 / d from the noise of entry
+        i itself: about old_i g_i^2 k / d for k entries of the other vector. This part is subtracted, because it would
+        make every current member look like a member. Entries that do not vary are not candidates.
+        """
+        d = float(z[old.support] @ old.values)
+        # A noise level estimated from scores far beyond those of X is bounded, or it would grow in every half step.
+        noise = penalty.noise_without(0.0) if other.choice is None else min(other.choice.noise, penalty.largest_noise)
+        scales = noise_scales(z, squares, other.size)
+        corrected = z.copy()
+        if d > _ORTHOGONAL * float(np.linalg.norm(z)):
+            corrected[old.support] -= (noise * scales[old.support]) ** 2 * (other.support.size / d) * old.values
+        varying = scales > 0
+        spread = float(np.std(np.log(scales[varying]))) if varying.any() else 0.0
+        background = _background(z, old, squares, other.size)
+        return cls(corrected[varying] / scales[varying], varying, spread, background)
+
+
+def _background(z: Floats, old: Vector, squares: Floats | None, length: int) -> float:
+    """How large the scores of others than current members are, relative to noise.
+
+    Scores of entries that are unrelated to the other vector have the variance of one entry of their row (column). The
+    lower quartile does not change much if some of the others are members of this module.
+    """
+    if squares is None or length < _FEWEST:
+        return 1.0
+    variances = (squares - z * z) / (length - 1)
+    others = variances > 1e-12 * variances.max(initial=0.0)
+    others[old.support] = False
+    if np.count_nonzero(others) < _FEWEST:
+        return 1.0
+    return float(np.quantile(np.abs(z[others]) / np.sqrt(variances[others]), 0.25)) / _QUARTILE
+
+
+def noise_scales(z: Floats, squares: Floats | None, length: int) -> Floats:
+    """Standard deviation of the noise of each entry, relative to the typical one; 0 where nothing varies.
+
+    The part of the squared norm of row i that the module does not explain, beyond z_i^2, is noise (or other modules).
+    Logarithms of such variances have variance trigamma(length / 2) even if all are equal: they are shrunk towards their
+    mean by that share.
+    """
+    if squares is None:
+        return np.ones_like(z)
+    varies = squares > 1e-12 * squares.max(initial=0.0)
+    if not varies.any():
+        return np.zeros_like(z)
+    logs = np.log(np.maximum(squares - z * z, 1e-6 * squares), where=varies, out=np.zeros_like(z))
+    centre, spread = float(np.mean(logs[varies])), float(np.var(logs[varies]))
+    by_chance = float(special.polygamma(1, max(length - 1, 1) / 2))
+    kept = max(1 - by_chance / spread, 0.0) if spread > 0 else 0.0
+    return np.where(varies, np.exp(0.5 * kept * (logs - centre)), 0.0)
+
+
+def strength_of(d: float, noise: float, rows: tuple[int, int], columns: tuple[int, int]) -> float:
+    """d relative to the largest value expected from noise alone, for the size of each axis and how many are kept."""
+    by_noise = noise * (expected_noise_norm(*rows) + expected_noise_norm(*columns))
+    return d / by_noise if by_noise > 0 else np.inf

@@ -8,30 +8,25 @@ each pair the tables, or their cross-product, are deflated. With the scores t = 
 - "hotelling":   X'Y - d uv'                           (Witten, Tibshirani and Hastie 2009).
 
 A cross-product that is small is formed; another is used by products with both tables. The first starts are found from
-inner products of the samples (`pair_starts`), unless there are more samples than features.
+inner products of the samples (`PairStarts`), unless there are more samples than features.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Final, Literal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final, Literal
 
 import numpy as np
+from scipy.linalg import get_blas_funcs, get_lapack_funcs
 
-from netbic.arrays import Floats
+from netbic.arrays import Array, Floats
 from netbic.operators import Corrected, Cross, CrossOperator, DenseOperator, Table
 from netbic.penalties import DataDriven
-from netbic.solver.fallback import solve_sizes, with_rejected
-from netbic.solver.lengths import Lengths, Squares
-from netbic.solver.module_scale import before_graph, solve_with_graph
-from netbic.solver.pair_starts import PairStarts
-from netbic.solver.restarts import ModuleProblem, Settings
-from netbic.solver.search import MAX_MODULES, Axis, Module, described
-from netbic.solver.solve import Solution
-from netbic.solver.starts import Direction, Starts, image
-from netbic.solver.vectors import Vector
+from netbic.solver.problem import Settings
+from netbic.solver.search import MAX_MODULES, Axis, Module, described, problems_of, solve_module
+from netbic.solver.starts import Direction, Starts, Subspace, image
 
 PAIR_DEFLATIONS: Final = ("canonical", "regression", "hotelling")
 PairDeflation = Literal["canonical", "regression", "hotelling"]
@@ -39,6 +34,10 @@ PairDeflation = Literal["canonical", "regression", "hotelling"]
 _MOST_SAMPLES = 4096  # up to this many, starts are found from inner products of the samples
 _FORMED_WORK = 2e9  # multiplications up to which the cross-product is formed
 _FORMED_ENTRIES = 1 << 25  # its entries, if there are many samples: 256 MB
+_EXACT_WORK = 2e8  # multiplications up to which starts are made and solved in double precision
+_TOLERANCE, _EXACT_TOLERANCE = 1e-3, 1e-13
+_STEPS, _EXACT_STEPS = 40, 10_000
+_SUBSPACE = (20, 8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +47,89 @@ class Pair:
     module: Module
     x_scores: Floats
     y_scores: Floats
+
+
+class PairSearch:
+    """Iterate over pairs until the cross-product is exhausted; `ended` is then the reason why the search has ended.
+
+    Parameters
+    ----------
+    x, y : Table
+    x_axis, y_axis : Axis
+        Penalties and graph terms of the features of X and of Y.
+    settings : Settings
+        Options of the iteration; its `deflation` is not used.
+    deflation : {"canonical", "regression", "hotelling"}
+    noise : float
+        The norm of the cross-product that rounding errors alone can reach.
+    starts : array of shape (k, q), optional
+        Vectors of the features of Y from which each pair starts, instead of leading singular vectors.
+    """
+
+    def __init__(
+        self,
+        x: Table,
+        y: Table,
+        x_axis: Axis,
+        y_axis: Axis,
+        settings: Settings,
+        deflation: PairDeflation,
+        noise: float,
+        starts: Floats | None = None,
+    ) -> None:
+        self.ended, self._starts = "", starts
+        self._axes, self._settings, self._deflation, self._noise = (x_axis, y_axis), settings, deflation, noise
+        exact = settings.solver == "aisp" or all(axis.is_trivial for axis in self._axes)
+        self._left = residual_of(x, y, exact)
+        self._chooses = any(axis.penalty.chooses_size for axis in self._axes)
+        if not self._left.has_norm and any(isinstance(axis.penalty, DataDriven) for axis in self._axes):
+            raise ValueError(
+                f"the tables are too large ({x.shape[0]:,} samples, {x.shape[1]:,} and {y.shape[1]:,} features) for "
+                "penalties that choose sizes: give numbers of features instead"
+            )
+
+    def __iter__(self) -> Iterator[Pair]:
+        for number in range(MAX_MODULES):
+            pair = self._next(number)
+            if pair is None:
+                return
+            yield pair
+            self._deflate(pair)
+        self.ended = f"no more than {MAX_MODULES:,} are searched for"
+
+    def _next(self, number: int) -> Pair | None:
+        leading = self._left.leading()
+        if leading is None or leading.value <= self._noise:
+            self.ended = "nothing but rounding error is left of the cross-product"
+            return None
+        if self._starts is not None:
+            start = self._starts[number]
+            leading = Direction(start / np.linalg.norm(start), on_rows=False, value=leading.value)
+        operator = self._left.operator
+        squares = operator.squared_lengths() if self._chooses else (None, None)
+        problems = problems_of(operator, self._axes, leading.value, squares, self._settings)
+        problem, solution = solve_module(*problems, self._settings, leading, number)
+        if solution.state.is_empty:
+            table, axis = ("X", self._axes[0]) if solution.state.u.is_empty else ("Y", self._axes[1])
+            self.ended = f"the penalty {axis.penalty!r} keeps no feature of {table}"
+            return None
+        if solution.state.d <= self._noise:
+            self.ended = "the best remaining pair has no covariance (d <= 0)"
+            return None
+        module = described(solution, problem.rows, problem.columns, signed_by="rows")
+        x_scores, y_scores = (
+            table.matvec(vector.support, vector.values)
+            for table, vector in ((self._left.x, module.u), (self._left.y, module.v))
+        )
+        return Pair(module, x_scores, y_scores)
+
+    def _deflate(self, pair: Pair) -> None:
+        if self._deflation == "hotelling":
+            self._left.subtract(pair)
+            return
+        t = pair.x_scores / np.linalg.norm(pair.x_scores)
+        s = t if self._deflation == "regression" else pair.y_scores / np.linalg.norm(pair.y_scores)
+        self._left.remove(t, s)
 
 
 class CrossResidual(ABC):
@@ -152,101 +234,111 @@ def residual_of(x: Table, y: Table, exact: bool) -> CrossResidual:
     return OfLayers(x, y, exact, True) if n * p * q <= _FORMED_WORK and min(p, q) <= n else OfSamples(x, y, exact)
 
 
-class PairSearch:
-    """Iterate over pairs until the cross-product is exhausted; `ended` is then the reason why the search has ended.
+class PairStarts:
+    r"""Leading singular directions of a cross-product C = X'Y that is deflated by one pair after another.
+
+    With K = XX' and a square root L of YY' (YY' = LL'), Y = LQ for a Q with orthonormal rows, and C'C = Q'SQ with the
+    n x n matrix S = L'KL. So a leading eigenvector s of S gives the leading right singular vector v = Q's of C, which
+    is proportional to C'Cv = Y'KLs, and |C|^2 is the trace of S. Deflation changes S by matrices of rank two,
+
+        S - wa' - aw',   with   w = b - (c/2) a:
+
+    - X -> X - tt'X:    a = L't, b = L'Kt, c = t'Kt, and K changes likewise, with a = t and b = Kt;
+    - Y -> Y - ss'Y:    a = L's, b = L'Ks, c = s'Ks, and L becomes L - ss'L;
+    - C -> C - duv':    a = Qv, b = d L'Xu, c = d^2, where the part of v outside the rows of Y is neglected: what is
+      left of it in a start, the iteration removes.
 
     Parameters
     ----------
     x, y : Table
-    x_axis, y_axis : Axis
-        Penalties and graph terms of the features of X and of Y.
-    settings : Settings
-        Options of the iteration; its `deflation` is not used.
-    deflation : {"canonical", "regression", "hotelling"}
-    noise : float
-        The norm of the cross-product that rounding errors alone can reach.
-    starts : array of shape (k, q), optional
-        Vectors of the features of Y from which each pair starts, instead of leading singular vectors.
+        Before the first deflation.
+    exact : bool
+        Compute directions to machine precision.
     """
 
-    def __init__(
-        self,
-        x: Table,
-        y: Table,
-        x_axis: Axis,
-        y_axis: Axis,
-        settings: Settings,
-        deflation: PairDeflation,
-        noise: float,
-        starts: Floats | None = None,
-    ) -> None:
-        self.ended, self._starts = "", starts
-        self._axes, self._settings, self._deflation, self._noise = (x_axis, y_axis), settings, deflation, noise
-        exact = settings.solver == "aisp" or all(axis.is_trivial for axis in self._axes)
-        self._left = residual_of(x, y, exact)
-        self._chooses = any(axis.penalty.chooses_size for axis in self._axes)
-        if not self._left.has_norm and any(isinstance(axis.penalty, DataDriven) for axis in self._axes):
-            raise ValueError(
-                f"the tables are too large ({x.shape[0]:,} samples, {x.shape[1]:,} and {y.shape[1]:,} features) for "
-                "penalties that choose sizes: give numbers of features instead"
-            )
+    def __init__(self, x: Table, y: Table, exact: bool) -> None:
+        n = x.shape[0]
+        self._exact = exact or n * n * (x.shape[1] + y.shape[1]) <= _EXACT_WORK
+        dtype = np.float64 if self._exact else np.float32
+        gram = x.gram(dtype)
+        self._root = _square_root(y.gram(dtype))
+        self._gram, self._inside = _Symmetric(gram), _Symmetric(self._root.T @ gram @ self._root)
+        first = np.random.default_rng(0).standard_normal((1, self._root.shape[1])).astype(dtype)
+        self._subspace = Subspace(first, *_SUBSPACE)
 
-    def __iter__(self) -> Iterator[Pair]:
-        for number in range(MAX_MODULES):
-            pair = self._next(number)
-            if pair is None:
-                return
-            yield pair
-            self._deflate(pair)
-        self.ended = f"no more than {MAX_MODULES:,} are searched for"
+    @property
+    def squared_norm(self) -> float:
+        """The squared Frobenius norm of the current matrix."""
+        return max(self._inside.trace, 0.0)
 
-    def _next(self, number: int) -> Pair | None:
-        leading = self._left.leading()
-        if leading is None or leading.value <= self._noise:
-            self.ended = "nothing but rounding error is left of the cross-product"
+    def leading(self, cross: Cross) -> Direction | None:
+        """The leading direction on the axis with fewer features; None if the matrix is zero."""
+        if not self.squared_norm:
             return None
-        if self._starts is not None:
-            start = self._starts[number]
-            leading = Direction(start / np.linalg.norm(start), on_rows=False, value=leading.value)
-        problem, solution = self._solved(leading, number)
-        if solution.state.is_empty:
-            table, axis = ("X", self._axes[0]) if solution.state.u.is_empty else ("Y", self._axes[1])
-            self.ended = f"the penalty {axis.penalty!r} keeps no feature of {table}"
+        effort = (_EXACT_TOLERANCE, _EXACT_STEPS) if self._exact else (_TOLERANCE, _STEPS)
+        square, vector, _ = self._subspace.leading(lambda q: (self._inside.product(q), None), *effort)
+        if not square > 0:
             return None
-        if solution.state.d <= self._noise:
-            self.ended = "the best remaining pair has no covariance (d <= 0)"
-            return None
-        module = described(solution, problem.rows, problem.columns, signed_by="rows")
-        return Pair(module, self._scores(self._left.x, module.u), self._scores(self._left.y, module.v))
+        on_rows = cross.shape[0] <= cross.shape[1]
+        samples = (self._root @ vector).astype(np.float64)  # proportional to Yv
+        table = cross.x
+        if not on_rows:
+            samples, table = self._gram.product(self._root @ vector).astype(np.float64), cross.y
+        direction = table.rmatvec(samples / np.linalg.norm(samples))
+        length = float(np.linalg.norm(direction))
+        return Direction(direction / length, on_rows, float(np.sqrt(square))) if length else None
 
-    def _solved(self, leading: Direction, number: int) -> tuple[ModuleProblem, Solution]:
-        """The best solution, and the problem with the sizes and weights of the graphs that it was found with."""
-        squares = Lengths(self._left.operator, self._chooses).of(self._left.operator)
-        problem = self._problem(self._axes, leading.value, squares)
-        fixed = self._problem([axis.when_unreliable() for axis in self._axes], leading.value, squares)
-        found = solve_sizes(problem, fixed, leading, number)
-        problem, solution = found.problem, found.solution
-        if problem.rows.share or problem.columns.share:
-            problem, solution = solve_with_graph(replace(problem, settings=self._settings), solution, leading)
-        return problem, with_rejected(found._replace(problem=problem, solution=solution))
+    def remove_from_x(self, t: Floats) -> None:
+        """Update for X -> X - tt'X, with a unit vector t of the samples."""
+        t = t.astype(self._root.dtype)
+        image = self._gram.product(t)
+        self._change(self._root.T @ t, self._root.T @ image, float(t @ image))
+        self._gram.subtract(t, image - 0.5 * float(t @ image) * t)
 
-    def _problem(self, axes: Sequence[Axis], leading_value: float, squares: Squares) -> ModuleProblem:
-        """The search for a pair in what is left of the tables."""
-        operator = self._left.operator
-        rows, columns = (
-            axis.side(leading_value, operator.squared_norm, operator.n_entries, own)
-            for axis, own in zip(axes, squares, strict=True)
-        )
-        return ModuleProblem(operator, rows, columns, before_graph(self._settings, rows, columns))
+    def remove_from_y(self, s: Floats) -> None:
+        """Update for Y -> Y - ss'Y, with a unit vector s of the samples."""
+        s = s.astype(self._root.dtype)
+        image = self._gram.product(s)
+        self._change(self._root.T @ s, self._root.T @ image, float(s @ image))
+        self._root = self._root - np.outer(s, s @ self._root)
 
-    @staticmethod
-    def _scores(table: Table, vector: Vector) -> Floats:
-        return table.matvec(vector.support, vector.values)
+    def remove_pair(self, d: float, x_scores: Floats, y_scores: Floats) -> None:
+        """Update for C -> C - duv', given Xu and Yv."""
+        dtype = self._root.dtype
+        inside = np.linalg.lstsq(self._root, y_scores.astype(dtype), rcond=1e-6)[0]
+        self._change(inside, d * (self._root.T @ x_scores.astype(dtype)), d * d)
 
-    def _deflate(self, pair: Pair) -> None:
-        if self._deflation == "hotelling":
-            self._left.subtract(pair)
-            return
-        t = pair.x_scores / np.linalg.norm(pair.x_scores)
-        s = t if self._deflation == "regression" else pair.y_scores / np.linalg.norm(pair.y_scores)
-        self._left.remove(t, s)
+    def _change(self, a: Array, b: Array, c: float) -> None:
+        w = b - 0.5 * c * a
+        self._inside.subtract(a, w)
+        self._subspace.deflate(w, a)
+
+
+class _Symmetric:
+    """A symmetric matrix that is changed in place; of its entries, BLAS uses the upper triangle."""
+
+    def __init__(self, entries: Array) -> None:
+        self._entries = np.asfortranarray(entries)
+        self._symv, self._syr2 = get_blas_funcs(("symv", "syr2"), (self._entries,))
+
+    @property
+    def trace(self) -> float:
+        """The sum of the diagonal entries."""
+        return float(np.trace(self._entries, dtype=np.float64))
+
+    def product(self, vector: Array) -> Array:
+        """The product with a vector."""
+        return np.asarray(self._symv(1.0, self._entries, vector))
+
+    def subtract(self, a: Array, w: Array) -> None:
+        """Subtract wa' + aw'."""
+        self._entries = self._syr2(-1.0, w, a, a=self._entries, overwrite_a=True)
+
+
+def _square_root(gram: Array) -> Array:
+    """A matrix L of full column rank with LL' = gram, by Cholesky decomposition with pivots."""
+    pstrf: Any = get_lapack_funcs("pstrf", (gram,))
+    lower, pivots, rank, _ = pstrf(gram, lower=True)  # the rank is that up to rounding errors
+    root = np.empty((len(gram), rank), dtype=gram.dtype)
+    root[pivots - 1] = np.tril(lower)[:, :rank]
+    return root

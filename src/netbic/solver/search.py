@@ -4,32 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
-from netbic.arrays import Floats
+from netbic.arrays import Floats, Indices, scatter
 from netbic.graph_terms import GraphTerm
 from netbic.operators import Corrected
-from netbic.penalties import Dense, Penalty
-from netbic.solver.fallback import solve_sizes, with_rejected
-from netbic.solver.free_locations import scores_of_all_rows, with_all_rows, with_groups
-from netbic.solver.half_step import Side
-from netbic.solver.lengths import Lengths, Squares
-from netbic.solver.module_scale import before_graph, share_by_data, solve_with_graph, worst_rank
-from netbic.solver.residual import Residual
-from netbic.solver.restarts import Deflation, ModuleProblem, Settings
-from netbic.solver.solve import Outcome, Solution
-from netbic.solver.starts import Direction, Starts
-from netbic.solver.vectors import State, Vector
+from netbic.penalties import DIAGNOSTICS, Dense, Penalty
+from netbic.solver.half_step import Side, Vector
+from netbic.solver.problem import (
+    Deflation,
+    ModuleProblem,
+    Settings,
+    before_graph,
+    share_by_data,
+    solve_with_graph,
+    worst_rank,
+)
+from netbic.solver.sizes import scores_of_all_rows, solve_sizes, with_all_rows, with_groups
+from netbic.solver.solve import MAX_CHOOSING_ROUNDS, Outcome, Solution
+from netbic.solver.starts import Direction, Starts, image
 
 SOLVERS: Final = ("auto", "aisp", "monotone")
 DEFLATIONS: Final = ("on_repeat", "hotelling", "projection", "schur")
 MAX_MODULES: Final = 10_000  # of one search; modules of one row and one column could be as many as entries of X
+REPEATED: Final = 0.7  # absolute correlation of scores from which a module repeats an earlier one
+LARGE_GRAPH_SHARE: Final = 0.3  # share of the scores above which the graph dominates the data
+LOW_RANK: Final = 200  # rank of a leading column by the data alone beyond which the graph has put it there
 
 Solved = tuple[ModuleProblem, Solution]
+Squares = tuple[Floats | None, Floats | None]  # squared norms of rows and columns
 SmoothnessScale = Literal["module", "relative", "absolute"]
 AxisName = Literal["rows", "columns"]
+Stored = Floats | tuple[int, Indices, Floats]  # all entries, or the number of them and those that are not zero
+_EPSILON = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
@@ -138,8 +148,8 @@ class ModuleSearch:
             own.prefetch(np.unique(np.concatenate([module.v.support for module in known])))
         self._rows, self._columns, self._settings, self._noise = rows, columns, settings, noise
         starts = starts or Starts(operator, exact=settings.solver == "aisp")
-        lengths = Lengths(operator, any(axis.penalty.chooses_size for axis in (rows, columns)))
-        self._left = Residual(own, starts, lengths, noise)
+        chooses = rows.penalty.chooses_size or columns.penalty.chooses_size
+        self._left = Residual(own, starts, noise, with_squares=chooses)
 
     def __iter__(self) -> Iterator[Module]:
         for number in range(MAX_MODULES):
@@ -148,8 +158,12 @@ class ModuleSearch:
                 return
             yield module
             self._left.operator.reset_cache()
+            filled = residual = self._left.operator
+            if residual.imputes:  # missing entries hold the prediction of the module
+                left = scores_of_all_rows(residual, module.v) if module.free_locations else module.d * module.u.full()
+                filled = residual.with_prediction(left, module.v.full())
             hotelling = self._settings.deflation in ("hotelling", "on_repeat")
-            for left, right in deflation_terms(self._filled(module), module, self._settings.deflation):
+            for left, right in deflation_terms(filled, module, self._settings.deflation):
                 self._left.deflate(left, right, module.v if hotelling else None)
         self.ended = f"no more than {MAX_MODULES:,} are searched for"
 
@@ -160,13 +174,9 @@ class ModuleSearch:
             if self._leading() is None:
                 return None
             if repeated is not None:
-                self._regress_out(repeated)
+                self._left.regress_out(repeated, self.scores[repeated])
         self.scores.append(self._left.scores(module.v))
         return module
-
-    @property
-    def _avoids_repeats(self) -> bool:
-        return self._settings.deflation == "on_repeat"
 
     def _leading(self) -> Direction | None:
         leading = self._left.leading()
@@ -183,32 +193,31 @@ class ModuleSearch:
             if module is None:
                 return None
             scores = self._left.scores(module.v)
-            repeated = self._left.repeated(scores, self.scores) if self._avoids_repeats else None
+            avoids_repeats = self._settings.deflation == "on_repeat"
+            repeated = self._left.repeated(scores, self.scores) if avoids_repeats else None
             if repeated is None:
                 self.scores.append(scores)
                 return replace(module, regressed_out=regressed)
-            self._regress_out(repeated)
+            self._left.regress_out(repeated, self.scores[repeated])
             regressed = (*regressed, repeated)
-
-    def _regress_out(self, module: int) -> None:
-        self._left.regress_out(module, self.scores[module])
-
-    def _filled(self, module: Module) -> Corrected:
-        """The matrix to deflate: missing entries that are imputed hold the prediction of the module."""
-        residual = self._left.operator
-        if not residual.imputes:
-            return residual
-        left = scores_of_all_rows(residual, module.v) if module.free_locations else module.d * module.u.full()
-        return residual.with_prediction(left, module.v.full())
 
     def _next(self, leading: Direction, number: int) -> Module | None:
         """The best module of the residual; None, with the reason in `ended`, if there is none."""
         squares = self._left.squares()
-        self._left.operator.reset_cache()
-        problem = self._problem(leading.value, squares, self._rows, self._columns)
-        fixed = self._problem(leading.value, squares, self._rows.when_unreliable(), self._columns.when_unreliable())
-        groups = self._groups(problem, fixed, leading, number)
-        problem, solution = groups or self._solved(problem, fixed, leading, number)
+        residual = self._left.operator
+        residual.reset_cache()
+        axes = self._rows, self._columns
+        problem, fixed = problems_of(residual, axes, leading.value, squares, self._settings)
+        groups = None
+        if self._rows.centred and self._rows.penalty.chooses_size:  # rows may be groups among the scores of all rows
+            dense, solution = solve_module(
+                with_all_rows(problem), with_all_rows(fixed), self._settings, leading, number
+            )
+            groups = with_groups(solution, dense, self._rows.penalty)
+        if groups is not None:
+            problem, solution = dense, groups
+        else:
+            problem, solution = solve_module(problem, fixed, self._settings, leading, number)
         if solution.state.is_empty:
             axis, asked = ("row", self._rows) if solution.state.u.is_empty else ("column", self._columns)
             self.ended = f"the {axis} penalty {asked.penalty!r} keeps no {axis}"
@@ -218,57 +227,59 @@ class ModuleSearch:
             return None
         return described(solution, problem.rows, problem.columns)
 
-    def _solved(self, problem: ModuleProblem, fixed: ModuleProblem, leading: Direction, number: int) -> Solved:
-        """The best solution, and the problem with the sizes and weights of the graph that it was found with."""
-        found = solve_sizes(problem, fixed, leading, number)
-        problem, solution = found.problem, found.solution
-        if problem.rows.share or problem.columns.share:
-            problem, solution = solve_with_graph(replace(problem, settings=self._settings), solution, leading)
-        if self._left.operator.imputes and not solution.state.is_empty:
-            solution = problem.impute(solution)
-        return problem, with_rejected(found._replace(problem=problem, solution=solution))
 
-    def _groups(self, problem: ModuleProblem, fixed: ModuleProblem, leading: Direction, number: int) -> Solved | None:
-        """The same with rows that are groups among the scores of all rows; None if there are no such groups."""
-        if not (self._rows.centred and self._rows.penalty.chooses_size):
-            return None
-        dense, solution = self._solved(with_all_rows(problem), with_all_rows(fixed), leading, number)
-        grouped = with_groups(solution, dense, self._rows.penalty)
-        return None if grouped is None else (dense, grouped)
+def problems_of(
+    operator: Corrected, axes: tuple[Axis, Axis], leading_value: float, squares: Squares, settings: Settings
+) -> tuple[ModuleProblem, ModuleProblem]:
+    """The search for a module of a residual, as asked for and with the sizes used where chosen ones are unreliable."""
 
-    def _problem(self, leading_value: float, squares: Squares, rows: Axis, columns: Axis) -> ModuleProblem:
-        """The search for a module of the residual with these options."""
-        residual = self._left.operator
-        squared_norm, n_entries = residual.squared_norm, residual.n_entries
-        first, second = (
-            axis.side(leading_value, squared_norm, n_entries, own)
-            for axis, own in zip((rows, columns), squares, strict=True)
-        )
-        return ModuleProblem(residual, first, second, before_graph(self._settings, first, second))
+    def made(axes: Sequence[Axis]) -> ModuleProblem:
+        norm, size = operator.squared_norm, operator.n_entries
+        rows, columns = (axis.side(leading_value, norm, size, own) for axis, own in zip(axes, squares, strict=True))
+        return ModuleProblem(operator, rows, columns, before_graph(settings, rows, columns))
+
+    return made(axes), made([axis.when_unreliable() for axis in axes])
+
+
+def solve_module(
+    problem: ModuleProblem, fixed: ModuleProblem, settings: Settings, leading: Direction, number: int
+) -> Solved:
+    """The best solution, and the problem with the sizes and weights of the graph that it was found with.
+
+    Its vectors tell which choices of sizes were not relied on.
+    """
+    problem, solution, rejected = solve_sizes(problem, fixed, leading, number)
+    if problem.rows.share or problem.columns.share:
+        problem, solution = solve_with_graph(replace(problem, settings=settings), solution)
+    if problem.operator.imputes and not solution.state.is_empty:
+        solution = problem.impute(solution)
+    state, sides = solution.state, (problem.rows, problem.columns)
+    u, v = (
+        vector if choice is None else replace(vector, choice=replace(choice, sigma=side.sigma, fallback=True))
+        for vector, choice, side in zip((state.u, state.v), rejected, sides, strict=True)
+    )
+    return problem, replace(solution, state=replace(state, u=u, v=v))
 
 
 def described(solution: Solution, rows: Side, columns: Side, signed_by: AxisName = "columns") -> Module:
     """A module and the part of the graph in it; the largest entry of the vector that fixes its sign is positive."""
-    state = solution.state  # the numbers do not depend on the sign of both vectors
-    share = max(graph_share(rows, state.u, state.d), graph_share(columns, state.v, state.d))
-    weight = max(graph_weight(rows, state.u, state.d), graph_weight(columns, state.v, state.d))
-    alone = columns, state.v, state.column_scores if graph_weight(columns, state.v, state.d) else None
+    state = solution.state
+    u, v, d = state.u, state.v, state.d
+    share = weight = column_weight = 0.0
+    for side, vector in ((rows, u), (columns, v)):
+        graph = abs(2 * side.graph_gain(side.smooth(vector)))  # sigma |w'Mw| against d
+        share = max(share, graph / (d + graph))
+        sigma = side.sigma if vector.choice is None else vector.choice.sigma
+        column_weight = 0.0 if side.term is None or not sigma else sigma * side.term.largest_eigenvalue / d
+        weight = max(weight, column_weight)
+    alone = columns, v, state.column_scores if column_weight else None
     numbers = share, weight, worst_rank(*alone), share_by_data(*alone)
-    state = _signed_by_convention(state, rows, columns, signed_by)
-    u, v = state.u.with_smoothed(None), state.v.with_smoothed(None)  # as long as the axis, and not needed any more
-    return Module(u, v, state.d, solution.outcome, solution.objectives, *numbers)
-
-
-def graph_weight(side: Side, vector: Vector, d: float) -> float:
-    """How much the graph can amplify scores: sigma lambda_max(M) against d."""
-    sigma = side.sigma if vector.choice is None else vector.choice.sigma
-    return 0.0 if side.term is None or not sigma else sigma * side.term.largest_eigenvalue / d
-
-
-def graph_share(side: Side, vector: Vector, d: float) -> float:
-    """Share of the graph in the scores of the kept entries: sigma |w'Mw| against d."""
-    graph = abs(2 * side.graph_gain(side.smooth(vector)))
-    return graph / (d + graph)
+    values = (u if signed_by == "rows" else v).values
+    free = not (rows.penalty.nonnegative or columns.penalty.nonnegative)
+    if free and not values[np.argmax(np.abs(values))] > 0:
+        u, v = -u, -v
+    u, v = u.with_smoothed(None), v.with_smoothed(None)  # as long as the axis, and not needed any more
+    return Module(u, v, d, solution.outcome, solution.objectives, *numbers)
 
 
 def deflation_terms(operator: Corrected, module: Module, how: Deflation) -> Iterator[tuple[Floats, Floats]]:
@@ -293,11 +304,253 @@ def deflation_terms(operator: Corrected, module: Module, how: Deflation) -> Iter
         yield left - d * u.full(), v.full()
 
 
-def _signed_by_convention(state: State, rows: Side, columns: Side, axis: AxisName) -> State:
-    """Make the largest entry of one of the vectors positive, unless a non-negative side fixes the signs."""
-    if rows.penalty.nonnegative or columns.penalty.nonnegative:
-        return state
-    values = (state.u if axis == "rows" else state.v).values
-    if values[np.argmax(np.abs(values))] > 0:
-        return state
-    return replace(state, u=-state.u, v=-state.v)
+# ----------------------------------------------------------------------------------------------------------------
+# X without the modules found so far
+# ----------------------------------------------------------------------------------------------------------------
+
+
+class Residual:
+    """The residual of X, its leading direction, squared norms of rows and columns, and the scores Xv of modules.
+
+    Scores refer to X itself: those of the residual plus the part that was subtracted. If entries are missing, deflation
+    is not a low-rank update, and squared norms are computed for every module.
+
+    Parameters
+    ----------
+    operator : Corrected
+        X; it is not modified.
+    starts : Starts
+        Of the same matrix; modified.
+    noise : float
+        The norm that rounding errors alone can reach.
+    with_squares : bool
+        Whether squared norms are needed, by penalties that choose their sizes.
+    """
+
+    def __init__(self, operator: Corrected, starts: Starts, noise: float, with_squares: bool = False) -> None:
+        self.operator = operator
+        self._starts, self._noise, self._with_squares = starts, noise, with_squares
+        self._squares = operator.squared_lengths() if with_squares and operator.tracks_gram else None
+        self._norm_error = 0.0  # rounding error of the squared norm
+        self._layers: list[tuple[Stored, Stored]] = []
+        self._image: tuple[Vector, Floats] | None = None  # the last vector of `scores`, and the residual's product
+        self._regressed: set[int] = set()
+
+    def leading(self) -> Direction | None:
+        """The leading direction; None if nothing but rounding error is left."""
+        is_left = self.operator.squared_norm > self._norm_error
+        leading = self._starts.leading(self.operator) if is_left else None
+        if leading is None or leading.value <= self._noise:
+            return None
+        self.operator.reset_cache()
+        return leading
+
+    def squares(self) -> Squares:
+        """Squared norms of rows and columns, if they are needed."""
+        if not self._with_squares:
+            return None, None
+        return self.operator.squared_lengths() if self._squares is None else self._squares
+
+    def deflate(self, left: Floats, right: Floats, v: Vector | None = None) -> None:
+        """Subtract the rank-one matrix `left right'`; `v` is `right` as a vector, if it is the v of a module."""
+        self._norm_error += _EPSILON * self.operator.squared_norm
+        known, self._image = self._image, None
+        product = known[1] if known is not None and known[0] is v else image(self.operator.matvec, right)
+        self._starts.deflate(self.operator, left, right, product)
+        if self._squares is not None:
+            rows, columns = self._squares
+            transposed = image(self.operator.rmatvec, left)
+            self._squares = _updated(rows, left, product, right), _updated(columns, right, transposed, left)
+        self.operator = self.operator.minus(left, right, product)
+        self._layers.append((_stored(left), _stored(right)))
+
+    def scores(self, v: Vector) -> Floats:
+        """The product of X (not of the residual) with a vector."""
+        self.operator.reset_cache()
+        product = self.operator.matvec(v.support, v.values)
+        self._image = v, product
+        subtracted = np.zeros(self.operator.shape[0])
+        for left, right in self._layers:
+            subtracted += float(_entries(right)[v.support] @ v.values) * _entries(left)
+        return product + subtracted
+
+    def repeated(self, scores: Floats, earlier: Sequence[Floats]) -> int | None:
+        """The earlier module with the most similar scores, if they are correlated and were not regressed out yet."""
+        if not earlier:
+            return None
+        similar = np.abs(correlations(scores, np.array(earlier)))
+        similar[list(self._regressed)] = 0.0
+        best = int(np.argmax(similar))
+        return best if similar[best] >= REPEATED else None
+
+    def regress_out(self, module: int, scores: Floats) -> None:
+        """Keep only what the scores of an earlier module do not explain."""
+        self._regressed.add(module)
+        scores = scores / np.linalg.norm(scores)
+        self.operator.reset_cache()
+        self.deflate(scores, image(self.operator.rmatvec, scores))
+
+
+def _stored(entries: Floats) -> Stored:
+    """An array as its non-zero entries if these are less."""
+    support = np.flatnonzero(entries)
+    return entries if 2 * support.size >= entries.size else (entries.size, support, entries[support])
+
+
+def _entries(stored: Stored) -> Floats:
+    """The array again."""
+    return stored if isinstance(stored, np.ndarray) else scatter(stored[1], stored[2], stored[0])
+
+
+def _updated(squares: Floats, own: Floats, product: Floats, other: Floats) -> Floats:
+    """|x_i - own_i other|^2 = |x_i|^2 - 2 own_i (x_i'other) + own_i^2 |other|^2, at least 0."""
+    updated: Floats = np.maximum(squares - 2 * own * product + own**2 * float(other @ other), 0.0)
+    return updated
+
+
+def correlations(one: Floats, others: Floats) -> Floats:
+    """Pearson correlations of a vector with the rows of an array; 0 where one of both is constant."""
+    one, others = one - one.mean(), others - others.mean(axis=1, keepdims=True)
+    norms = np.linalg.norm(one) * np.linalg.norm(others, axis=1)
+    found: Floats = np.divide(others @ one, norms, out=np.zeros(len(others)), where=norms > 0)
+    return found
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Warnings
+# ----------------------------------------------------------------------------------------------------------------
+
+_ENDS: Final[dict[Outcome, str]] = {
+    "cycle": "ran into a cycle",
+    "max_iter": "reached max_iter={max_iter}",
+    "size_not_converged": f"kept changing its size for {MAX_CHOOSING_ROUNDS} iterations; its last size was kept",
+}
+
+
+class AxisWords(NamedTuple):
+    """What messages call an axis, one of its entries, all of them, and the parameter that is their number."""
+
+    axis: str
+    entry: str
+    entries: str
+    size: str
+
+
+class Words(NamedTuple):
+    """What messages call a module and its axes, and where they say that details are."""
+
+    module: str
+    details: str
+    rows: AxisWords
+    columns: AxisWords
+
+    def listed(self, numbers: list[int]) -> str:
+        """Some modules by their numbers."""
+        if len(numbers) == 1:
+            return f"{self.module} {numbers[0]}"
+        shown = ", ".join(map(str, numbers[:5]))
+        return (
+            f"{self.module}s {shown}" if len(numbers) <= 5 else f"{self.module}s {shown}, ... ({len(numbers)} in all)"
+        )
+
+
+_MATRIX: Final = Words(
+    "module",
+    "; see choices_",
+    AxisWords("row", "row", "rows", "n_rows"),
+    AxisWords("column", "column", "columns", "n_columns"),
+)
+
+
+PAIR_WORDS: Final = Words(
+    "pair",
+    "",
+    AxisWords("x", "feature", "features of X", "n_x"),
+    AxisWords("y", "feature", "features of Y", "n_y"),
+)
+
+
+def diagnostics(
+    modules: list[Module],
+    n_asked: int,
+    ended: str,
+    rows: Axis,
+    columns: Axis,
+    settings: Settings,
+    words: Words = _MATRIX,
+) -> Iterator[tuple[str, type[Warning]]]:
+    """Yield everything to warn about, as (message, category).
+
+    Too few modules, not converged, too small, size not identified, dominated by the graph.
+    """
+    if len(modules) < n_asked:
+        yield f"found {len(modules)} of {n_asked} {words.module}s: {ended}", UserWarning
+    if not_converged := [k for k, module in enumerate(modules) if module.outcome != "converged"]:
+        first = not_converged[0]
+        how = _ENDS[modules[first].outcome].format(max_iter=settings.max_iter)
+        which = "it" if len(not_converged) == 1 else f"{words.module} {first}"
+        remedy = "use solver='auto'" if settings.solver == "aisp" else "increase max_iter or tol"
+        for called, asked in ((words.columns, columns), (words.rows, rows)):
+            if not asked.penalty.has_objective:
+                remedy = (
+                    f"the {called.axis} penalty {asked.penalty!r} has no objective, so convergence is not "
+                    "guaranteed; try a penalty with an objective (L0, L1, L1Ball)"
+                )
+        yield f"{words.listed(not_converged)} did not converge ({which} {how}): {remedy}", ConvergenceWarning
+    both = (words.rows, rows, [module.u for module in modules]), (words.columns, columns, [m.v for m in modules])
+    for warn in (_too_small, _not_identified):
+        for axis in both:
+            yield from ((message, UserWarning) for message in warn(words, *axis))
+    yield from ((message, UserWarning) for message in _led_by_the_graph(words, modules, rows, columns))
+
+
+def _too_small(words: Words, called: AxisWords, asked: Axis, vectors: list[Vector]) -> Iterator[str]:
+    size = asked.penalty.size()
+    if short := [k for k, vector in enumerate(vectors) if size and vector.support.size < size]:
+        why = "no other has a positive score" if asked.penalty.has_objective else "others are tied at the threshold"
+        verb = "holds" if len(short) == 1 else "hold"
+        yield f"{words.listed(short)} {verb} fewer than {size} {called.entries}: {why}"
+    wanted, groups = asked.penalty.n_groups(), [vector.groups for vector in vectors]
+    if few := [k for k, own in enumerate(groups) if wanted and own is not None and own.size < wanted]:
+        yield (
+            f"{words.listed(few)}: fewer than {wanted} groups of {called.entries}, no other has a positive score to add"
+        )
+
+
+def _not_identified(words: Words, called: AxisWords, asked: Axis, vectors: list[Vector]) -> Iterator[str]:
+    chosen = {k: vector.choice for k, vector in enumerate(vectors) if vector.choice is not None}
+    # Where a fallback was used, nothing is left to be done: `choices_` and the summary of a run tell so.
+    found = {k: choice.diagnostic for k, choice in chosen.items() if choice.diagnostic and not choice.fallback}
+    if found:
+        reasons = [text.format(axis=called.entry) for name, text in DIAGNOSTICS.items() if name in found.values()]
+        scaling = "heteroscedastic" in found.values() and called.axis == "column"
+        remedy = "use `scale=True`" if scaling else f"set the size ({called.size}) or a fallback"
+        yield (
+            f"the data do not identify how many {called.entries} {words.listed(list(found))} should contain "
+            f"({'; '.join(reasons)}{words.details}): {remedy} instead"
+        )
+
+
+def _led_by_the_graph(words: Words, modules: list[Module], rows: Axis, columns: Axis) -> Iterator[str]:
+    """Modules in which the graph weighs too much."""
+    # The user states the weight of the graph, unless a penalty that chooses a size chooses it as well.
+    choices = [[vector.choice for vector in (module.u, module.v)] for module in modules]
+    stated = [k for k, both in enumerate(choices) if all(one is None or one.fallback for one in both)]
+    dominated = [k for k in stated if modules[k].graph_share > LARGE_GRAPH_SHARE]
+    if dominated and not (rows.is_bounded and columns.is_bounded):
+        yield (
+            f"the graph makes up more than {LARGE_GRAPH_SHARE:.0%} of the scores of {words.listed(dominated)} "
+            "(graph_share_): lower the smoothness unless this is intended"
+        )
+    relative = rows.scale != "absolute" and columns.scale != "absolute"
+    if heavy := [k for k in stated if relative and modules[k].graph_weight >= 1 and k not in dominated]:
+        yield (
+            f"the graph weighs as much as the data, or more, in {words.listed(heavy)} (graph_weight in diagnostics_: "
+            f"up to {max(modules[k].graph_weight for k in heavy):.1f}): lower the smoothness unless this is intended"
+        )
+    if led := [k for k, module in enumerate(modules) if module.worst_rank > LOW_RANK]:
+        yield (
+            f"the graph puts a column on top of {words.listed(led)} whose rank by the data alone is "
+            f"{max(modules[k].worst_rank for k in led):,} (worst_rank in diagnostics_): lower the smoothness, or use "
+            "smoothness_scale='module' and graph_term='modularity'"
+        )

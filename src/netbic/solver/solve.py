@@ -11,9 +11,7 @@ import numpy as np
 from netbic.arrays import Floats
 from netbic.operators import Corrected, Operator
 from netbic.penalties import L0
-from netbic.solver.extrapolation import Extrapolation
-from netbic.solver.half_step import Side, SolverName, rounds
-from netbic.solver.vectors import State, Vector
+from netbic.solver.half_step import Side, SolverName, State, Vector, rounds
 from netbic.solver.working_sets import WorkingSets
 
 Outcome = Literal["converged", "empty", "cycle", "max_iter", "size_not_converged"]
@@ -22,6 +20,9 @@ MAX_CHOOSING_ROUNDS: Final = 400  # per start, for penalties that choose their s
 
 _MOST_INSIDE = 100  # rounds on a working set before one on all of X, which may show that the set is the wrong one
 _CLOSE = 0.1  # distance within which the result of a rough solve need not be confirmed; F errs by its square
+_FIRST = 20  # rounds with the same supports before the first extrapolation: most iterations have converged by then
+_ROUNDS = 7  # that are combined, and after which there is another proposal
+_SMALLEST = 1e-10  # singular value of the changes of the steps that counts, relative to the largest one
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,11 @@ def solve(
     used = len(found.objectives)
     if choosing:
         budget.choosing -= used
-    if found.outcome in ("cycle", "max_iter") and used < max_iter and _has_choice(found.state):
+    if (
+        found.outcome in ("cycle", "max_iter")
+        and used < max_iter
+        and any(vector.choice is not None for vector in (found.state.u, found.state.v))
+    ):
         sides = with_fixed_size(rows, found.state.u), with_fixed_size(columns, found.state.v)
         fixed = _Iteration(operator, *sides, _usable("auto", *sides), tol, sets)
         rest = fixed.run(found.state, max_iter - used, feasible=True)
@@ -137,38 +142,32 @@ class _Iteration:
         while len(objectives) < most:
             if (inner := self._on_working_set(state, most - len(objectives) - 1, unchanged)) is not None:
                 objectives.extend(inner.objectives)
-                if self._is_enough(inner, state):
+                near = self.rough and inner.outcome == "converged" and inner.state.v.distance(state.v) <= _CLOSE
+                if near:  # the result need not be confirmed
                     return replace(inner, objectives=np.array(objectives))
-                state, states = self._from(inner.state)
+                state, states = inner.state, self._rounds(inner.state)
             previous, state = state, next(states)
             objectives.append(state.objective)
             if state.is_empty:
                 return Solution(state, "empty", np.array(objectives))
             same = state.u.has_support_of(previous.u) and state.v.has_support_of(previous.v)
             unchanged = unchanged + 1 if same else 0
-            if self._has_converged(state, previous):
+            change = abs(state.objective - previous.objective)
+            if change <= self.tol * abs(state.objective) and _same(state, previous, self.tol):
                 flipped = with_positive_d(state, self.rows, self.columns)
                 if flipped is state:
                     return Solution(state, "converged", np.array(objectives))
                 # Signed terms may converge to d < 0; flipping one vector increases F by 2|d|.
-                state, states = self._from(flipped)
+                state, states = flipped, self._rounds(flipped)
             elif self.solver == "aisp" and cycles.seen(state, previous):
                 return Solution(state, "cycle", np.array(objectives))
             elif len(objectives) < most and (further := self._extrapolated(extrapolation, state)) is not None:
                 objectives.append(further.objective)
-                state, states = self._from(further)
+                state, states = further, self._rounds(further)
         return Solution(state, "max_iter", np.array(objectives))
 
-    def _from(self, state: State) -> tuple[State, Iterator[State]]:
-        """A state that satisfies the penalties, and the rounds that follow it."""
-        return state, self._rounds(state, feasible=True)
-
-    def _rounds(self, state: State, feasible: bool) -> Iterator[State]:
+    def _rounds(self, state: State, feasible: bool = True) -> Iterator[State]:
         return rounds(self.operator, self.rows, self.columns, state.u, state.v, self.solver, feasible=feasible)
-
-    def _has_converged(self, state: State, previous: State) -> bool:
-        change = abs(state.objective - previous.objective)
-        return change <= self.tol * abs(state.objective) and _same(state, previous, self.tol)
 
     def _extrapolated(self, extrapolation: Extrapolation, state: State) -> State | None:
         """The state after a round from an extrapolated one, if F is larger there.
@@ -178,7 +177,7 @@ class _Iteration:
         proposed = extrapolation.proposal(state) if self.solver == "auto" else None
         if proposed is None:
             return None
-        further = next(self._rounds(proposed, feasible=True))
+        further = next(self._rounds(proposed))
         if further.u.values is proposed.u.values or further.v.values is proposed.v.values:
             return None
         return further if not further.is_empty and further.objective > state.objective else None
@@ -194,10 +193,6 @@ class _Iteration:
         found = inner.run(part.inside(state), min(most, _MOST_INSIDE), feasible=True)
         return None if found.state.is_empty else replace(found, state=part.outside(found.state, state))
 
-    def _is_enough(self, inner: Solution, before: State) -> bool:
-        """Whether the result on a working set need not be confirmed, as it is near the last state on all of X."""
-        return self.rough and inner.outcome == "converged" and inner.state.v.distance(before.v) <= _CLOSE
-
 
 def _usable(solver: SolverName, rows: Side, columns: Side) -> SolverName:
     for axis, side in (("row", rows), ("column", columns)):
@@ -210,10 +205,6 @@ def _usable(solver: SolverName, rows: Side, columns: Side) -> SolverName:
                 )
             solver = "aisp"
     return solver
-
-
-def _has_choice(state: State) -> bool:
-    return state.u.choice is not None or state.v.choice is not None
 
 
 def with_fixed_size(side: Side, vector: Vector, share: float = 1.0) -> Side:
@@ -258,3 +249,47 @@ class CycleDetector:
         if self._age >= self._span:
             self._stored, self._age, self._span = state, 0, 2 * self._span
         return False
+
+
+class Extrapolation:
+    """Extrapolation of an iteration that converges slowly on fixed supports (Anderson 1965).
+
+    On fixed supports a round is a smooth function of both vectors, and near its fixed point nearly a linear one. From a
+    few rounds x, x + f, ... the combination of points whose steps f nearly cancel is closer to the fixed point. It is
+    only a proposal: the solver goes on from there if F is larger than before.
+    """
+
+    def __init__(self) -> None:
+        self._last: State | None = None
+        self._states: list[State] = []
+        self._wait = _FIRST
+
+    def proposal(self, state: State) -> State | None:
+        """Add the state of a round; an extrapolated one now and then, if the supports stay the same."""
+        last, self._last = self._last, state
+        if last is None or not (state.u.has_support_of(last.u) and state.v.has_support_of(last.v)):
+            self._states, self._wait = [], _FIRST
+        self._states = [*self._states[-_ROUNDS + 1 :], state]
+        self._wait -= 1
+        if self._wait > 0:
+            return None
+        self._wait = _ROUNDS
+        points = np.array([np.concatenate([earlier.u.values, earlier.v.values]) for earlier in self._states])
+        found = extrapolated(points)
+        if (np.sign(found) != np.sign(points[-1])).any():
+            return None
+        u, v = np.split(found, [state.u.values.size])
+        return replace(
+            state,
+            u=replace(state.u, values=u / np.linalg.norm(u), smoothed=None),
+            v=replace(state.v, values=v / np.linalg.norm(v), smoothed=None),
+        )
+
+
+def extrapolated(points: Floats) -> Floats:
+    """The affine combination of points with the shortest combined step."""
+    steps = np.diff(points, axis=0)
+    changes = np.diff(steps, axis=0)
+    weights = np.linalg.lstsq(changes.T, steps[-1], rcond=_SMALLEST)[0]
+    found: Floats = points[-1] - weights @ np.diff(points[1:], axis=0)
+    return found

@@ -23,8 +23,7 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, svds
 
 from netbic.arrays import Array, Floats, Indices
 from netbic.operators import Corrected, Operator
-from netbic.solver.half_step import Side, step_without_graph
-from netbic.solver.vectors import State, Vector
+from netbic.solver.half_step import Side, State, Vector, step_without_graph
 
 _EXACT_WORK = 2e8  # multiplications up to which the Gram matrix is made and solved in double precision
 _LAPACK_SIZE = 300
@@ -208,23 +207,17 @@ class Subspace:
             self._add(self._first, product)
             steps -= width > 1  # a Gram matrix makes the first product nearly free
         values, vectors, residuals = self._ritz(width)
-        while not self._is_close(values[-1], residuals[-1], tolerance) and steps > 0 and self._add(residuals, product):
+        while steps > 0 and np.linalg.norm(residuals[-1]) > tolerance * abs(values[-1]):
+            if not self._add(residuals, product):
+                break
             steps -= 1
             values, vectors, residuals = self._ritz(width)
         if width > 1:
             self.first_error = float(np.linalg.norm(residuals[-1])) / abs(float(values[-1]))
-        return float(values[-1]), vectors[-1], self._image(vectors[-1])
-
-    def _image(self, vector: Array) -> Array | None:
-        """The product of X with a vector of the subspace, if such products are kept."""
         if not self._images.shape[1]:
-            return None
-        weights = (self._basis[: self.size] @ vector).astype(np.float32)
-        return np.asarray(weights @ self._images[: self.size], dtype=np.float64)
-
-    @staticmethod
-    def _is_close(value: float, residual: Array, tolerance: float) -> bool:
-        return bool(np.linalg.norm(residual) <= tolerance * abs(value))
+            return float(values[-1]), vectors[-1], None
+        weights = (self._basis[: self.size] @ vectors[-1]).astype(np.float32)
+        return float(values[-1]), vectors[-1], np.asarray(weights @ self._images[: self.size], dtype=np.float64)
 
     def _ritz(self, count: int) -> tuple[Array, Array, Array]:
         """The largest values in the subspace, in increasing order, their vectors, and the residuals."""
@@ -313,7 +306,10 @@ def sparse_start(operator: Corrected, rows: Side, columns: Side, direction: Dire
     if one.is_empty:
         return None
     if direction.image is not None:
-        _prefetch(operator, direction, one, step_without_graph(second, direction.image))
+        # One pass reads the columns of v, the rows that u is likely to have, and the next best of both.
+        operator.prefetch_hint("columns", direction.vector)
+        operator.prefetch_hint("rows", direction.image)
+        operator.prefetch(one.support, step_without_graph(second, direction.image).support)
     others = product(one.support, one.values)
     two = step_without_graph(second, others)
     if two.is_empty:
@@ -321,14 +317,6 @@ def sparse_start(operator: Corrected, rows: Side, columns: Side, direction: Dire
     if direction.on_rows:
         return State(one, two, 0.0, -np.inf, scores, others)
     return State(two, one, 0.0, -np.inf, others, scores)
-
-
-def _prefetch(operator: Corrected, direction: Direction, v: Vector, u: Vector) -> None:
-    """Read the columns of v, the rows that u is likely to have, and the next best of both in one pass."""
-    operator.prefetch_hint("columns", direction.vector)
-    if direction.image is not None:
-        operator.prefetch_hint("rows", direction.image)
-    operator.prefetch(v.support, u.support)
 
 
 def random_direction(like: Direction, generator: np.random.Generator) -> Direction:

@@ -26,8 +26,7 @@ from netbic.arrays import Floats, Indices
 from netbic.graph_terms import GraphTerm
 from netbic.operators import Corrected, Operator
 from netbic.penalties import largest
-from netbic.solver.half_step import Side, scored
-from netbic.solver.vectors import State, Vector
+from netbic.solver.half_step import Side, State, Vector, scored
 
 _FACTOR = 3  # entries of a working set, in units of those that are kept
 _LARGEST_SHARE = 0.5  # of the entries of an axis; beyond, all of them are used

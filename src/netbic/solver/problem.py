@@ -1,0 +1,272 @@
+r"""The search for one module: starts, restarts and imputation around `solve`, and the weight of the graph.
+
+With `smoothness_scale="module"` the weight of the graph is in units of the module's own strength. A module is first
+solved without the graph, which gives d0. Then sigma = share d0 / scale, where `scale` is that of the graph term, and
+the iteration continues from this module with the graph.
+
+How much can the graph amplify? At a fixed point w = c / |c| with c = |z| + sigma M w on the kept entries. Let C be a
+set of kept entries without edges to the others. The inner product of both sides with w_C, where the correction of the
+modularity adds nothing positive between C and the others, gives
+
+    |w_C|^2 |c| = w_C'|z_C| + sigma w_C'(Mw)_C <= |w_C| |z_C| + sigma lambda_C |w_C|^2,
+    |w_C| <= (|z_C| / |c|) / (1 - sigma lambda_C / |c|),
+
+with lambda_C the largest eigenvalue of M within C, at most that of M. So sigma is reduced until
+sigma lambda_max(M) <= share |c|: no set of entries gets more than 1 / (1 - share) times what the data give it.
+By F, |c| = d + sigma w'Mw.
+
+Where many scores are nearly equal, a small bonus changes the order much. So sigma is also reduced until the 20 largest
+entries are among the 60 largest by |z| alone: no gene leads a module that the data rank far behind.
+
+If edges have signs, these count by how well they agree with the signs of the module without the graph
+(`Side.trusting`): edges with random signs are used as if they had none.
+
+Penalties that choose a size choose sigma as well: by the likelihood, but at most share |c| / lambda_max(M), too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal
+
+import numpy as np
+from sklearn.utils.parallel import Parallel, delayed
+
+from netbic.arrays import Floats
+from netbic.operators import Corrected
+from netbic.penalties import largest
+from netbic.solver.half_step import Side, SolverName, State, Vector
+from netbic.solver.sizes import best_of_sizes
+from netbic.solver.solve import Budget, CycleDetector, Solution, is_stable, solve, with_fixed_size
+from netbic.solver.starts import Direction, Pair, Start, largest_entry, paper_start, random_direction, sparse_start
+from netbic.solver.working_sets import WorkingSets
+
+Deflation = Literal["on_repeat", "hotelling", "projection", "schur"]
+
+LEADING: Final = 20  # number of largest entries of a vector that are examined
+
+_START_ROUNDS = 10  # of a module with a given size, from which penalties choose sizes
+_IMPUTATION_ROUNDS = 10  # in units of max_iter, while missing entries are imputed
+_REDUCTIONS = 20  # of sigma at most; then the module without the graph is kept
+_MARGIN = 0.99  # factor of sigma beyond what is needed, so that few reductions are enough
+_STEP = 0.7  # factor of sigma if a leading entry has too bad a rank by the data alone
+_WORST = 3  # rank that a leading entry may have by the data alone, in units of the number of leading entries
+_ROUNDING = 1 + 1e-9
+_ROUGH = 1e-3  # tolerance for the vectors without the graph; the error of d is about its square
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Options of the iteration, named as the parameters of `SparseGraphSVD`.
+
+    The result of a `rough` solve may be that of a working set, without a round on all of X that confirms it.
+    """
+
+    solver: SolverName = "auto"
+    n_init: int = 1
+    max_iter: int = 500
+    tol: float = 1e-6
+    deflation: Deflation = "hotelling"
+    seed: int = 0
+    n_jobs: int | None = None
+    rough: bool = False
+
+
+@dataclass(frozen=True)
+class ModuleProblem:
+    """The search for one module in a matrix.
+
+    All solves from one start share a `budget` and working `sets`, also those with other weights of the graph, which
+    continue from it.
+    """
+
+    operator: Corrected
+    rows: Side
+    columns: Side
+    settings: Settings
+    budget: Budget = field(default_factory=Budget)
+    sets: WorkingSets = field(default_factory=WorkingSets)
+
+    def best_of_starts(self, leading: Direction, number: int) -> Solution:
+        """Solve from the leading direction and n_init - 1 random ones; keep the largest F, the first among equals."""
+        if self.settings.n_init == 1:
+            return self.from_direction(leading)
+
+        def attempt(index: int) -> Solution:
+            generator = np.random.default_rng([self.settings.seed, number, index])
+            direction = random_direction(leading, generator) if index else leading
+            # Each start has its own cache, so that results do not depend on the other starts.
+            own = replace(self, operator=self.operator.for_one_start(), budget=Budget(), sets=WorkingSets())
+            return own.from_direction(direction)
+
+        run = Parallel(n_jobs=self.settings.n_jobs, prefer="threads")
+        solutions: list[Solution] = run(delayed(attempt)(index) for index in range(self.settings.n_init))
+        return max(solutions, key=lambda solution: solution.rank)
+
+    def from_direction(self, direction: Direction) -> Solution:
+        """Solve from a direction, which is defined up to its sign.
+
+        The sign matters if a side is non-negative: then both are tried and the better one is kept. If both end empty
+        (no score of a non-negative side may be positive), the row and the column of the largest entry are tried.
+        """
+        if not (self.rows.penalty.nonnegative or self.columns.penalty.nonnegative):
+            return self._from_start(self._start(direction))
+        solutions = [self._from_start(self._start(signed)) for signed in (direction, -direction)]
+        if all(solution.state.is_empty for solution in solutions):
+            solutions.append(self._from_start(largest_entry(self.operator)))
+        return max(solutions, key=lambda solution: solution.rank)
+
+    @property
+    def _chooses_size(self) -> bool:
+        return self.rows.penalty.chooses_size or self.columns.penalty.chooses_size
+
+    def _start(self, direction: Direction) -> Start:
+        """A sparse start; the dense singular pair for the paper's solver, penalties that choose sizes, or if empty."""
+        dense = self.settings.solver == "aisp" or self._chooses_size
+        sparse = None if dense else sparse_start(self.operator, self.rows, self.columns, direction)
+        return sparse or paper_start(self.operator, direction)
+
+    def _from_start(self, start: Start) -> Solution:
+        if not self._chooses_size:
+            return self.solve(start, self.budget)
+        return best_of_sizes(self, (start.u, start.v) if isinstance(start, State) else start)
+
+    def solve(self, start: Start, budget: Budget | None = None, *, feasible: bool = False) -> Solution:
+        """Solve from one start."""
+        settings = self.settings
+        return solve(
+            self.operator,
+            self.rows,
+            self.columns,
+            start,
+            solver=settings.solver,
+            max_iter=settings.max_iter,
+            tol=settings.tol,
+            budget=budget,
+            feasible=feasible,
+            sets=self.sets,
+            rough=settings.rough,
+        )
+
+    def solve_sides(self, rows: Side, columns: Side, start: Pair, budget: Budget | None = None) -> Solution:
+        """Solve with other penalties; solutions without a budget are starts, and need not converge."""
+        most = self.settings.max_iter if budget else min(self.settings.max_iter, _START_ROUNDS)
+        settings = replace(self.settings, max_iter=most)
+        return replace(self, rows=rows, columns=columns, settings=settings).solve(start, budget)
+
+    def resume(self, state: State) -> Solution:
+        """Solve from the vectors of a module that satisfies the penalties."""
+        start = replace(state, u=replace(state.u, smoothed=None), v=replace(state.v, smoothed=None), objective=-np.inf)
+        return self.solve(start, self.budget, feasible=True)
+
+    def impute(self, solution: Solution) -> Solution:
+        """Fill missing entries with the prediction of the module and solve again, until the module converges.
+
+        Penalties that choose their sizes do so in every solve until the solutions run into a cycle, or until the budget
+        is spent; then the last sizes are fixed, as in a single solve.
+        """
+        budget, problem, n_rounds, tol = Budget(), self, 0, self.settings.tol
+        cycles = CycleDetector()
+        budget.choosing *= 3  # many short solves: about a hundred are typical
+        for _ in range(self.settings.max_iter):
+            before = solution.state
+            filled = self.operator.with_prediction(before.d * before.u.full(), before.v.full())
+            problem = problem._on(filled)
+            solution = problem.solve((before.u, before.v), budget)
+            after, n_rounds = solution.state, n_rounds + len(solution.objectives)
+            if after.is_empty:
+                return solution
+            if max(after.u.distance(before.u), after.v.distance(before.v)) <= tol:
+                asked = self._on(filled)
+                stable = not budget.is_spent or is_stable(filled, asked.rows, asked.columns, after, tol)
+                return solution if stable else replace(solution, outcome="size_not_converged")
+            if n_rounds > _IMPUTATION_ROUNDS * self.settings.max_iter:
+                break
+            if budget.is_spent or cycles.seen(after, before):
+                rows, columns = with_fixed_size(problem.rows, after.u), with_fixed_size(problem.columns, after.v)
+                problem = replace(problem, rows=rows, columns=columns)
+        return replace(solution, outcome="max_iter")
+
+    def _on(self, operator: Corrected) -> ModuleProblem:
+        """The same problem for another matrix, with its noise level."""
+        norm, size = operator.squared_norm, operator.n_entries
+        rows, columns = (
+            replace(side, penalty=side.penalty.for_matrix(norm, size)) for side in (self.rows, self.columns)
+        )
+        return replace(self, operator=operator, rows=rows, columns=columns)
+
+
+def before_graph(settings: Settings, rows: Side, columns: Side) -> Settings:
+    """The settings of the solve without the graph: it need not converge fully if one with the graph follows."""
+    if not (rows.share or columns.share) or rows.penalty.chooses_size or columns.penalty.chooses_size:
+        return settings
+    return replace(settings, tol=max(settings.tol, _ROUGH), rough=True)
+
+
+def solve_with_graph(problem: ModuleProblem, plain: Solution) -> tuple[ModuleProblem, Solution]:
+    """Continue from the solution without the graph with weights in units of its d; the problem with these weights."""
+    if plain.state.is_empty or plain.state.d <= 0:
+        return problem, plain
+    d = plain.state.d
+    rows, columns = _weighted(problem.rows, plain.state.u, d), _weighted(problem.columns, plain.state.v, d)
+    weighted = replace(problem, rows=rows, columns=columns)
+    solution = weighted.resume(plain.state)
+    for _ in range(_REDUCTIONS):
+        state = solution.state
+        if state.is_empty:
+            break
+        rows = _reduced(weighted.rows, state.u, state.d, state.row_scores)
+        columns = _reduced(weighted.columns, state.v, state.d, state.column_scores)
+        if rows is weighted.rows and columns is weighted.columns:
+            return weighted, solution
+        weighted = replace(problem, rows=rows, columns=columns)
+        solution = weighted.resume(state)
+    return problem, problem.resume(plain.state)
+
+
+def _weighted(side: Side, vector: Vector, d: float) -> Side:
+    """The side with its sigma for a module with this d, if it is in units of it; signs count as they agree."""
+    if side.term is None or not side.share:
+        return side
+    return replace(side.trusting(vector), sigma=side.share * d / side.term.scale)
+
+
+def _reduced(side: Side, vector: Vector, d: float, scores: Floats | None) -> Side:
+    """The side with a smaller sigma if the graph amplifies, or may amplify, scores too much."""
+    if not (side.share and side.amplification):
+        return side
+    norm = d + 2 * side.graph_gain(side.smooth(vector))  # |c| at a fixed point
+    allowed = side.share * norm
+    if side.amplification <= _ROUNDING * allowed:
+        if worst_rank(side, vector, scores) <= _WORST * min(LEADING, vector.support.size):
+            return side
+        return replace(side, sigma=_STEP * side.sigma)
+    return replace(side, sigma=side.sigma * _MARGIN * max(allowed / side.amplification, 0.1))
+
+
+def worst_rank(side: Side, vector: Vector, scores: Floats | None) -> int:
+    """The worst rank, by the scores alone, among the (up to 20) largest entries of a vector.
+
+    Their number is the best possible; it is that without a graph (`scores` are None), too.
+    """
+    if scores is None:
+        return min(LEADING, vector.support.size)
+    leading = np.argsort(-np.abs(vector.values), kind="stable")[:LEADING]
+    sizes = _sizes(side, scores)
+    return 1 + int(np.count_nonzero(sizes > sizes[vector.support[leading]].min()))
+
+
+def share_by_data(side: Side, vector: Vector, scores: Floats | None) -> float:
+    """The share of entries that are among as many entries with the largest scores; of ties, all."""
+    if scores is None:
+        return 1.0
+    sizes, count = _sizes(side, scores), vector.support.size
+    kept = largest(sizes, count)
+    edge = sizes[kept].min() if kept.size == count else 0.0
+    return float(np.mean(sizes[vector.support] >= edge))
+
+
+def _sizes(side: Side, scores: Floats) -> Floats:
+    """How large the scores are without the graph, by which entries are ranked."""
+    sizes: Floats = np.maximum(scores, 0.0) if side.penalty.nonnegative else np.abs(scores)
+    return sizes
