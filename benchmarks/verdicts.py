@@ -171,7 +171,7 @@ def null_row(kind, setting, runs, seed):
         generator = np.random.default_rng([seed, run])
         X = make(generator, n, p)
         model = model_for(setting, generator, n, p, smoothness)
-        table = judged(model.set_params(smoothing=0.9 if "smoothed" in kind else None), X, run, groups)
+        table = judged(model.set_params(diffusion=0.9 if "smoothed" in kind else None), X, run, groups)
         passed += table["verdict"].isin(["strong", "moderate"]).any()
         repeats += (table["repeats"] >= 0).any()
         ratios.append(table["ratio"].where(table["score"] >= 0.6, 0.0).max())

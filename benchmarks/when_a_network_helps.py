@@ -3,7 +3,7 @@
 NETBIC_DATA=folder python benchmarks/when_a_network_helps.py [first seed] [runs] [file.csv]      (default: 0 10)
 
 Prints the variance of unseen samples that ten modules of 100 genes explain without a network, and its change (in
-percent of that) with a network: as a graph term (the default) or by smoothing with `smoothing="cv"`.
+percent of that) with a network: as a graph term (the default) or by diffusion with `diffusion="cv"`.
 
 - Networks: coexpression (each gene's 10 most correlated genes in TCGA BRCA RNA-seq), the same rewired and with permuted
   nodes, and Pathway Commons.
@@ -70,12 +70,12 @@ def compare(train, test, networks, kept="all"):
     model = SparseGraphSVD(10, n_columns=N_GENES, n_rows=n_rows)
     none = model.fit(train).score(test)
     for name, graph, use in networks:
-        options = {"column_graph": graph, "smoothing": "cv" if use == "smoothing" else None}
+        options = {"column_graph": graph, "diffusion": "cv" if use == "diffusion" else None}
         fitted = SparseGraphSVD(10, n_columns=N_GENES, n_rows=n_rows, **options).fit(train)
         score = fitted.score(test)
         change = 100 * (score / none - 1)
         yield {"samples": len(train), "kept": kept, "network": name, "use": use, "none": none, "score": score,
-               "change": change, "smoothing": fitted.smoothing_}  # fmt: skip
+               "change": change, "diffusion": fitted.diffusion_}  # fmt: skip
 
 
 def one_run(own, weak, other, prior, curated, seed):
@@ -83,9 +83,9 @@ def one_run(own, weak, other, prior, curated, seed):
     generator = np.random.default_rng(seed)
     order, order_of_other = generator.permutation(len(own)), generator.permutation(len(other))
     rewired = prior.rewire(seed)
-    true = [("coexpression", prior, "smoothing"), ("coexpression", prior, "term")]
-    wrong = [("rewired", rewired, "smoothing"), ("permuted", permuted(prior, seed), "smoothing")]
-    known = [("Pathway Commons", curated, "smoothing"), ("Pathway Commons", curated, "term")]
+    true = [("coexpression", prior, "diffusion"), ("coexpression", prior, "term")]
+    wrong = [("rewired", rewired, "diffusion"), ("permuted", permuted(prior, seed), "diffusion")]
+    known = [("Pathway Commons", curated, "diffusion"), ("Pathway Commons", curated, "term")]
     for n_samples in SIZES:
         train, test = order[:n_samples], order[n_samples:]
         for kept, networks in (("all", [*true, *wrong, *known]), ("30%", [*true[:1], *wrong])):
@@ -107,7 +107,7 @@ def main():
             pd.DataFrame(rows).to_csv(sys.argv[3], index=False)
     groups = pd.DataFrame(rows).groupby(["data", "kept", "network", "use", "samples"], sort=False)
     columns = {"none": ("none", "mean"), "change": ("change", "mean"), "error": ("change", "sem")}
-    summary = groups.agg(**columns, smoothing=("smoothing", "median"), runs=("seed", "nunique"))
+    summary = groups.agg(**columns, diffusion=("diffusion", "median"), runs=("seed", "nunique"))
     print(summary.sort_index().round({"none": 4, "change": 1, "error": 1}).to_string())
 
 

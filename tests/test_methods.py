@@ -104,7 +104,7 @@ NOT_ADAPTIVE = [
     {"graph_term": "normalized_laplacian"},
     {"signs": "signed"},
     {"solver": "monotone"},
-    {"smoothing": 0.7},
+    {"diffusion": 0.7},
 ]
 
 

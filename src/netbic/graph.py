@@ -746,7 +746,7 @@ def coexpression(X_other: Any, k: int = 10, positive: bool = True) -> Graph:
 
     See Also
     --------
-    netbic.SparseGraphSVD : its parameter `smoothing` uses such a graph.
+    netbic.SparseGraphSVD : its parameter `diffusion` uses such a graph.
 
     Notes
     -----

@@ -191,8 +191,8 @@ def why_not_adaptive(shape: tuple[int, int], model: SparseGraphSVD | None = None
             return f"there are only {size} {noun}"
     if model is None:
         return ""
-    if model.smoothing is not None:
-        return "smoothing makes the noise of neighbours similar"
+    if model.diffusion is not None:
+        return "diffusion makes the noise of neighbours similar"
     if model.column_graph is not None and (model.signs == "signed" or model.graph_term in _LAPLACIANS):
         return f"with signs={model.signs!r} and graph_term={model.graph_term!r} they cannot be chosen"
     return "solver='monotone' cannot choose them" if model.solver == "monotone" else ""

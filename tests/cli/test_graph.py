@@ -44,20 +44,20 @@ def test_the_network_is_written_with_names_and_netbic_fit_reads_it(cohort, refer
 def test_fit_smooths_the_data_over_the_network(cohort, tmp_path):
     files = "fit", cohort / "expression.tsv", "--graph", cohort / "edges.tsv", "--out"
     small = "--genes", 10, "--modules", 2, "--no-report"
-    done = run_successfully(*files, tmp_path / "cv", *small, "--smoothing", "cv")
+    done = run_successfully(*files, tmp_path / "cv", *small, "--diffusion", "cv")
     model = netbic.load(tmp_path / "cv")
-    assert model.smoothing == "cv"
-    assert f"smoothing chosen by cross-validation: {model.smoothing_:g}" in done.output
-    assert ("not independent evidence" in done.output) == (model.smoothing_ > 0)
-    run_successfully(*files, tmp_path / "half", *small, "--smoothing", "0.5")
+    assert model.diffusion == "cv"
+    assert f"diffusion chosen by cross-validation: {model.diffusion_:g}" in done.output
+    assert ("not independent evidence" in done.output) == (model.diffusion_ > 0)
+    run_successfully(*files, tmp_path / "half", *small, "--diffusion", "0.5")
     model, X = netbic.load(tmp_path / "half"), netbic.io.read_expression(cohort / "expression.tsv").frame()
-    assert model.smoothing_ == 0.5
+    assert model.diffusion_ == 0.5
     assert (model.graph_share_ == 0).all()
     again = model.get_params(deep=False) | {"column_graph": model.graphs_["columns"]}
     np.testing.assert_allclose(netbic.SparseGraphSVD(**again).fit(X).components_, model.components_, atol=1e-9)
     scores = run_successfully("score", tmp_path / "half", cohort / "expression.tsv").output.splitlines()
     np.testing.assert_allclose(float(scores[1].split("\t")[1]), model.transform(X)[0, 0], rtol=1e-6)
-    for wrong in (("--smoothing", "1"), ("--smoothing", "much"), ("--smoothing", "0.5", "--auto")):
+    for wrong in (("--diffusion", "1"), ("--diffusion", "much"), ("--diffusion", "0.5", "--auto")):
         assert run(*files, tmp_path / "no", *wrong).exit_code == 2
     assert "needs a network" in run("fit", cohort / "expression.tsv", "--out", tmp_path / "no", *wrong[:2]).output
 

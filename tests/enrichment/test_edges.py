@@ -422,15 +422,15 @@ def test_a_network_counts_as_used_only_if_it_had_a_weight(tmp_path):
         return fit_used_graph(model), loaded
 
     assert used()[0]
-    assert used(smoothing=0.3)[0]
-    assert used(smoothing=0.0, column_smoothness=0.2)[0]
+    assert used(diffusion=0.3)[0]
+    assert used(diffusion=0.0, column_smoothness=0.2)[0]
     assert not used(column_smoothness=0.0)[0]
-    assert not used(smoothing=0.0)[0]
-    by_cv, model = used(smoothing="cv")
-    assert by_cv == (model.smoothing_ > 0)
-    assert model.smoothing_ == 0  # otherwise this shows nothing: neighbours of this network are not correlated enough
+    assert not used(diffusion=0.0)[0]
+    by_cv, model = used(diffusion="cv")
+    assert by_cv == (model.diffusion_ > 0)
+    assert model.diffusion_ == 0  # otherwise this shows nothing: neighbours of this network are not correlated enough
     model.diagnostics_ = model.diagnostics_.assign(graph_weight=np.nan)
-    model.set_params(smoothing=None)
+    model.set_params(diffusion=None)
     assert fit_used_graph(model)  # a model of an earlier version: by its parameters
     model.diagnostics_ = model.diagnostics_.assign(graph_weight=0.0)
     assert not fit_used_graph(model)

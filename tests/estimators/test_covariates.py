@@ -36,7 +36,7 @@ PARAMETERS = {
     "sizes chosen, scaled": {"column_penalty": AdaptiveSupport(clip=None, fallback=15), "scale": True},
     "the paper's": {"n_columns": 20, "solver": "aisp"},
     "graph": {"n_columns": 20, "column_graph": LINKS},
-    "smoothed": {"n_columns": 20, "column_graph": LINKS, "smoothing": 0.4},
+    "smoothed": {"n_columns": 20, "column_graph": LINKS, "diffusion": 0.4},
     "low memory": {"n_columns": 20, "low_memory": True},
 }
 KINDS = {
@@ -58,7 +58,7 @@ def test_equals_a_fit_to_residuals(kind, parameters):
     data, table = (COUNTS, OF_COUNTS) if kind == "sparse" else (X, TABLE)
     model, explicit = fitted(KINDS[kind](data), table, **parameters), fitted(residuals(data, table), **parameters)
     assert_equal_fits(model, explicit)
-    if "smoothing" not in parameters:
+    if "diffusion" not in parameters:
         given = KINDS[kind](data)
         np.testing.assert_allclose(
             model.transform(given, covariates=table), explicit.transform(residuals(data, table)), atol=1e-9

@@ -64,18 +64,18 @@ def test_a_coexpression_prior_smooths_the_data_if_that_is_better():
     sizes = {"n_columns": 20, "row_penalty": netbic.Dense()}
     model, X = SparseGraphSVD(column_graph=prior, **sizes), weak_factors(0, 30)
     chosen = choose_settings(model, X, **QUICK)
-    assert chosen.settings["smoothing"] > 0
-    assert chosen.reasons[2].startswith(f"Graph: used to smooth the data (smoothing {chosen.settings['smoothing']:g})")
+    assert chosen.settings["diffusion"] > 0
+    assert chosen.reasons[2].startswith(f"Graph: used to smooth the data (diffusion {chosen.settings['diffusion']:g})")
     found = clone(model).set_params(**chosen.settings).fit(X)
-    assert found.smoothing_ == chosen.settings["smoothing"]
+    assert found.diffusion_ == chosen.settings["diffusion"]
     assert (found.graph_share_ == 0).all()
     order = np.random.default_rng(0).permutation(100)
     wrong = netbic.Graph(prior.weights[order][:, order])
     for given in (None, "cv"):
-        model = SparseGraphSVD(column_graph=wrong, smoothing=given, **sizes)
+        model = SparseGraphSVD(column_graph=wrong, diffusion=given, **sizes)
         chosen = choose_settings(model, X, **QUICK)
         assert chosen.settings["column_smoothness"] == 0.0
-        assert not clone(model).set_params(**chosen.settings).fit(X).smoothing_
+        assert not clone(model).set_params(**chosen.settings).fit(X).diffusion_
 
 
 def test_modules_of_many_neighbours_are_named_from_one(monkeypatch):
@@ -109,14 +109,14 @@ def test_sizes_are_fixed_if_the_data_are_smoothed():
     prior, X = netbic.graph.coexpression(weak_factors(1, 300), k=6), weak_factors(12, 30)
     chosen = choose_settings(SparseGraphSVD(column_graph=prior), X, **QUICK)
     assert "identified in 2 of 3 modules" in chosen.reasons[0]
-    assert chosen.settings["smoothing"] > 0
+    assert chosen.settings["diffusion"] > 0
     assert chosen.settings["column_penalty"] == netbic.L0(20)
     assert chosen.reasons[2].endswith("Smoothed data do not identify sizes: all modules contain 20 features.")
     assert not chosen.identified
     SparseGraphSVD(column_graph=prior, **chosen.settings).fit(X)  # without a warning
-    given = choose_settings(SparseGraphSVD(column_graph=prior, smoothing=0.7), X, **QUICK)
+    given = choose_settings(SparseGraphSVD(column_graph=prior, diffusion=0.7), X, **QUICK)
     assert given.settings["n_columns"] == 20
-    assert "smoothing makes the noise of neighbours similar" in given.reasons[0]
+    assert "diffusion makes the noise of neighbours similar" in given.reasons[0]
 
 
 def test_sizes_are_chosen_module_by_module():

@@ -124,7 +124,7 @@ def test_the_stages_of_a_choice_are_reported_in_order():
     choose_settings(
         _fitted(), STUDY.expression, most=2, n_rewired=3, random_state=0, progress=lambda *c: calls.append(c)
     )
-    assert list(dict.fromkeys(call[0] for call in calls)) == ["number", "sizes", "smoothing", "graph"]
+    assert list(dict.fromkeys(call[0] for call in calls)) == ["number", "sizes", "diffusion", "graph"]
     assert all(done <= total for _, done, total in calls)
     for stage in ("number", "graph"):
         done = [number for name, number, _ in calls if name == stage]

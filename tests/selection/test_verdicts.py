@@ -141,10 +141,10 @@ def test_a_graph_that_chooses_the_genes_is_found_out():
     assert (found.table["by_data_alone"] == 1).all()  # no graph
 
 
-@pytest.mark.parametrize("smoothing", [0.9, "cv"])
-def test_smoothing_the_data_does_not_make_genes_move_together(smoothing):
+@pytest.mark.parametrize("diffusion", [0.9, "cv"])
+def test_diffusion_of_the_data_does_not_make_genes_move_together(diffusion):
     noise = np.random.default_rng(8).standard_normal((60, 300))
-    smoothed = fitted(noise, 2, n_columns=20, column_graph=cliques(300, 10), smoothing=smoothing)
+    smoothed = fitted(noise, 2, n_columns=20, column_graph=cliques(300, 10), diffusion=diffusion)
     result = verdicts(smoothed, noise, random_state=0, n_pairs=5)
     assert (result.table["verdict"] == "doubtful").all()
 

@@ -228,11 +228,11 @@ def test_signs_count_as_much_as_they_agree():
     assert agreeing.restricted(np.arange(10)).sign_agreement(np.arange(10), signs[:10]) == pytest.approx(45 / 49)
 
 
-def test_smoothing_needs_edges_that_activate():
+def test_diffusion_needs_edges_that_activate():
     graph = with_signs(SHAPES["path"], np.random.default_rng(0))
     X = np.random.default_rng(0).standard_normal((20, 30))
-    with pytest.raises(ValueError, match=r"smoothing=0.5 but \d+ edges of the column_graph inhibit"):
-        SparseGraphSVD(1, n_columns=5, column_graph=graph, smoothing=0.5).fit(X)
+    with pytest.raises(ValueError, match=r"diffusion=0.5 but \d+ edges of the column_graph inhibit"):
+        SparseGraphSVD(1, n_columns=5, column_graph=graph, diffusion=0.5).fit(X)
 
 
 def test_all_signs_of_a_triangle_that_inhibits():

@@ -154,7 +154,7 @@ def test_a_model_survives_a_round_trip_through_tables(center):
 
 
 def with_everything():
-    """Chosen sizes, a fallback, groups, both graphs, smoothing, scaling and a module regressed out; and X."""
+    """Chosen sizes, a fallback, groups, both graphs, diffusion, scaling and a module regressed out; and X."""
     generator = np.random.default_rng(0)
     X = generator.standard_normal((120, 300))
     X[:40, :40] += 3
@@ -165,7 +165,7 @@ def with_everything():
         row_penalty=netbic.AdaptiveSupport(clip=None),
         column_penalty=netbic.AdaptiveSupport(fallback=40),
         column_smoothness=0.3,
-        smoothing=0.5,
+        diffusion=0.5,
         scale=True,
         deflation="on_repeat",
         **{f"{axis}_graph": graph | graph.T for axis, graph in zip(("row", "column"), graphs, strict=True)},
@@ -198,7 +198,7 @@ def test_everything_about_a_model_is_stored(stored, tmp_path):
     assert settings_of(again.get_params(deep=False)) == settings_of(model.get_params(deep=False))
     for name in (*FITTED, "regressed_out_"):
         np.testing.assert_array_equal(getattr(again, name), getattr(model, name), err_msg=name)
-    for name in ("smoothing_", "n_components_", "n_features_in_", "n_iter_"):
+    for name in ("diffusion_", "n_components_", "n_features_in_", "n_iter_"):
         assert getattr(again, name) == getattr(model, name), name
     for name in ("choices_", "diagnostics_"):
         pd.testing.assert_frame_equal(getattr(again, name), getattr(model, name))

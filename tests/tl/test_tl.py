@@ -328,15 +328,15 @@ def test_diagnostics_are_preserved(clear, tmp_path):
     again = tl.from_anndata(anndata.read_h5ad(tmp_path / "data.h5ad"))
     pd.testing.assert_frame_equal(again.diagnostics_, model.diagnostics_)
     np.testing.assert_array_equal(again.regressed_out_, model.regressed_out_)
-    assert again.smoothing_ == model.smoothing_
+    assert again.diffusion_ == model.diffusion_
     named = data.uns["netbic"]["diagnostics"]
     assert named["worst_rank"].tolist() == model.diagnostics_["worst_rank"].tolist()
 
 
-def test_smoothing_is_preserved():
-    model = SparseGraphSVD(2, n_columns=50, column_graph=study.network, smoothing=0.5).fit(study.expression)
+def test_diffusion_is_preserved():
+    model = SparseGraphSVD(2, n_columns=50, column_graph=study.network, diffusion=0.5).fit(study.expression)
     again = tl.from_anndata(tl.to_anndata(model, study.expression))
-    assert again.smoothing_ == 0.5
+    assert again.diffusion_ == 0.5
     np.testing.assert_allclose(again.transform(values), model.transform(study.expression))
 
 

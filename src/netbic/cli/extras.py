@@ -30,7 +30,7 @@ _SECONDS_PER_ENTRY = 1e-8  # time of a pair, per module and entry of X
 STAGES: Final = {
     "sizes": "choosing the sizes",
     "number": "choosing the number of modules",
-    "smoothing": "smoothing over the network",
+    "diffusion": "diffusion over the network",
     "graph": "testing the network",
     "modules": "finding modules",
     "pairs": "judging modules in pairs of halves",

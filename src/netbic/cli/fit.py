@@ -62,7 +62,7 @@ _STANDING_OUT = (
 _TERMS = ["modularity", "normalized", "adjacency", "laplacian", "normalized_laplacian"]
 
 
-class Smoothing(click.ParamType):  # type: ignore[type-arg]
+class Diffusion(click.ParamType):  # type: ignore[type-arg]
     """A number of at least 0 and below 1, or "cv"."""
 
     name = "float|cv"
@@ -84,7 +84,7 @@ class FitCommand(Command):
         "Reading the expression data": READING,
         "Reading the network": NETWORK,
         "Preprocessing": PREPROCESSING.replace(" zscore", ""),
-        "Module search": "smoothness smoothness_scale smoothing graph_term method restarts seed jobs",
+        "Module search": "smoothness smoothness_scale diffusion graph_term method restarts seed jobs",
         "Output": "verdict report quiet as_json",
         "Data larger than memory": "dask dask_workers dask_memory block_rows",
     }
@@ -117,7 +117,7 @@ class ModelOptions:
     samples: int | None
     smoothness: float | None
     smoothness_scale: str | None
-    smoothing: float | str | None
+    diffusion: float | str | None
     method: str | None
     graph_term: str | None
     center: str
@@ -133,7 +133,7 @@ class ModelOptions:
     def settings(self) -> dict[str, Any]:
         """All options that decide the result."""
         settings = {name: value for name, value in asdict(self).items() if name != "jobs"}
-        for name in ("smoothing", "smoothness_scale", "covariates", "studies"):  # as in earlier versions
+        for name in ("diffusion", "smoothness_scale", "covariates", "studies"):  # as in earlier versions
             if settings[name] is None:
                 del settings[name]
         return settings
@@ -147,7 +147,7 @@ class ModelOptions:
             "random_state": self.seed,
             **preprocessing(study, self.center, self.zscore, self.missing),
         }
-        for name in ("graph_term", "smoothness_scale", "smoothing"):
+        for name in ("graph_term", "smoothness_scale", "diffusion"):
             if (given := getattr(self, name)) is not None:
                 parameters[name] = given
         if self.method is None:
@@ -161,10 +161,10 @@ class ModelOptions:
         """Refuse options that cannot be combined, before anything is read."""
         if self.smoothness and not has_graph:
             raise click.UsageError("--smoothness needs a network: use --graph")
-        if self.smoothing is not None and not has_graph:
-            raise click.UsageError("--smoothing needs a network: use --graph")
-        if self.smoothing is not None and (self.auto or self.method is not None):
-            raise click.UsageError("--smoothing cannot be combined with --auto (which tries it) or --method")
+        if self.diffusion is not None and not has_graph:
+            raise click.UsageError("--diffusion needs a network: use --graph")
+        if self.diffusion is not None and (self.auto or self.method is not None):
+            raise click.UsageError("--diffusion cannot be combined with --auto (which tries it) or --method")
         if self.auto and (self.method is not None or self.smoothness is not None):
             raise click.UsageError(
                 "--auto chooses the smoothness, for netbic's own method only: omit --smoothness and --method"
@@ -236,8 +236,8 @@ class ModelOptions:
     "singular value of the data, or 1 (the paper).",
 )
 @click.option(
-    "--smoothing",
-    type=Smoothing(),
+    "--diffusion",
+    type=Diffusion(),
     show_default="none",
     help="Smooth the data over the network before the search, by this much (0 to below 1), or cv to choose it by "
     "cross-validation; for networks of correlated genes (see netbic graph).",
@@ -390,8 +390,8 @@ def _find_modules(
                 run.finish(staged, texts)
     for warning in caught:
         warnings.warn(warning.message, stacklevel=1)
-    if modelling.smoothing == "cv":
-        lines.append(f"smoothing chosen by cross-validation: {model.smoothing_:g}")
+    if modelling.diffusion == "cv":
+        lines.append(f"diffusion chosen by cross-validation: {model.diffusion_:g}")
     if model.passes_ is not None:  # data that are read block by block: this is what takes time
         passes = f"{study.expression.passes} for preprocessing, {model.passes_:.1f} for the modules"
         lines.append(f"passes over the data: {passes}")

@@ -46,5 +46,5 @@ def graph(reference: str, out: Path, neighbours: int, absolute: bool, force: boo
     samples = f"correlated in {study.expression.shape[0]:,} samples"
     seconds = f"{perf_counter() - started:.1f} s"
     echo(f"{out}: {made.n_nodes:,} genes, {made.n_edges:,} edges between genes {samples} ({seconds})", quiet)
-    echo(f"next: netbic fit EXPRESSION --graph {out} --smoothing cv --out FOLDER", quiet)
+    echo(f"next: netbic fit EXPRESSION --graph {out} --diffusion cv --out FOLDER", quiet)
     echo("EXPRESSION must have other samples: with the same ones, their correlations would be used twice", quiet)

@@ -84,14 +84,14 @@ def write_enrichment(
 
 
 def fit_used_graph(model: SparseGraphSVD) -> bool:
-    """Whether the graph of the columns had an influence on the modules: by its weight, or by smoothing the data.
+    """Whether the graph of the columns had an influence on the modules: by its weight, or by diffusion of the data.
 
-    The weight that was used counts, not the one that was asked for: cross-validation may choose no smoothing, and a
+    The weight that was used counts, not the one that was asked for: cross-validation may choose no diffusion, and a
     penalty may choose a weight of 0 for every module.
     """
-    if model.column_graph is None or model.smoothing_ > 0:
+    if model.column_graph is None or model.diffusion_ > 0:
         return model.column_graph is not None
-    not_in_search = model.smoothing is not None and model.column_smoothness is None
+    not_in_search = model.diffusion is not None and model.column_smoothness is None
     if not_in_search or model.column_smoothness == 0:
         return False
     weights = model.diagnostics_["graph_weight"]

@@ -15,13 +15,13 @@ from sklearn.utils import Tags
 from netbic.arrays import Array, Bools, Floats
 from netbic.estimators.covariates import CovariateCoding, store_covariates
 from netbic.estimators.diagnostics import recurrence
+from netbic.estimators.diffusion import apply_smoother, smoother_of
 from netbic.estimators.inputs import axis_names, names_of_index, validated
 from netbic.estimators.parameters import AxisOptions, check_parameters, solver_settings
 from netbic.estimators.prediction import Prediction
 from netbic.estimators.results import groups_of, groups_table, store_modules
 from netbic.estimators.search_input import ScalingOptions
 from netbic.estimators.searches import Searches
-from netbic.estimators.smoothing import apply_smoother, smoother_of
 from netbic.estimators.studies import StudyScaling, store_studies, study_input, with_studies
 from netbic.estimators.threads import one_blas_thread
 from netbic.graph import Graph
@@ -69,13 +69,13 @@ class SparseGraphSVD(Prediction, Searches, BiclusterMixin, BaseEstimator):  # ty
     graph_term : {"modularity", "normalized", "adjacency", "laplacian", "normalized_laplacian"}, default="modularity"
         M = D_t^-1/2 (A - dd'/2m) D_t^-1/2 with D_t = D + tau I (more neighbours than the degrees d lead to expect are
         rewarded), D^-1/2 A D^-1/2, A, -L or minus the normalised Laplacian.
-    smoothing : float or "cv", optional
+    diffusion : float or "cv", optional
         Smooth the data over the column graph before the search: the centred and scaled X becomes
         (1 - a) X (I - aM)^-1, M = D^-1/2 A D^-1/2, where a is this number, at least 0 and below 1. Neighbours should be
         positively correlated (`netbic.graph.coexpression`); features without any are multiplied by 1 - a. "cv": chosen
         by three-fold cross-validation, repeated three times, among 0, 0.1, 0.3, 0.5, 0.7 and 0.9; 0 unless modules then
         explain 20% (and two standard errors) more variance of samples that were left out. The search itself uses the
-        graph only if `column_smoothness` is given. None: no smoothing.
+        graph only if `column_smoothness` is given. None: no diffusion.
     signs : {"absolute", "signed"}, default="absolute"
         Whether the graph term uses magnitudes (sgSVD*) or signed entries (sgSVD). This concerns graphs without edges
         that inhibit: if there are any (`Graph.is_signed`), the graph term of this axis always uses signed entries.
@@ -105,7 +105,7 @@ class SparseGraphSVD(Prediction, Searches, BiclusterMixin, BaseEstimator):  # ty
     random_state : int, RandomState, Generator or None, default=None
         Seed of the random starts.
     n_jobs : int, optional
-        Threads over starts, and over the weights of `smoothing="cv"`. The result does not depend on it.
+        Threads over starts, and over the weights of `diffusion="cv"`. The result does not depend on it.
     verbose : int, default=0
         Print a line per module if positive.
     low_memory : bool, default=False
@@ -162,11 +162,11 @@ class SparseGraphSVD(Prediction, Searches, BiclusterMixin, BaseEstimator):  # ty
     posteriors_ : dict
         Probabilities of membership of "rows" and "columns", a row per module (NaN for entries that do not vary); None
         if the size was given.
-    smoothing_ : float
-        The weight a of the smoothing; 0 if the data were not smoothed.
-    smoothing_scores_ : DataFrame or None
-        For `smoothing="cv"`: the mean `score` of each weight over the folds, and `gain_error`, the standard error of
-        its difference from no smoothing (NaN if the first fold was enough to reject it). None otherwise, and for a
+    diffusion_ : float
+        The weight a of the diffusion; 0 if the data were not smoothed.
+    diffusion_scores_ : DataFrame or None
+        For `diffusion="cv"`: the mean `score` of each weight over the folds, and `gain_error`, the standard error of
+        its difference from no diffusion (NaN if the first fold was enough to reject it). None otherwise, and for a
         model that was loaded.
     passes_ : float or None
         For a Dask array, how often it was read: blocks read, in units of all blocks. None for data in memory, and for a
@@ -229,8 +229,8 @@ class SparseGraphSVD(Prediction, Searches, BiclusterMixin, BaseEstimator):  # ty
     studies_: pd.DataFrame | None = None
     study_labels_: Array | None = None
     study_scaling_: StudyScaling | None = None
-    smoothing_: float = 0.0  # for models that were loaded, and saved before there was smoothing
-    smoothing_scores_: pd.DataFrame | None = None
+    diffusion_: float = 0.0  # for models that were loaded, and saved before there was diffusion
+    diffusion_scores_: pd.DataFrame | None = None
     passes_: float | None = None  # for models that were loaded, or not fitted to a Dask array
     _search: ClassVar[type[ModuleSearch]] = ModuleSearch
 
@@ -248,7 +248,7 @@ class SparseGraphSVD(Prediction, Searches, BiclusterMixin, BaseEstimator):  # ty
         column_smoothness: float | None = None,
         smoothness_scale: str = "module",
         graph_term: str = "modularity",
-        smoothing: float | str | None = None,
+        diffusion: float | str | None = None,
         signs: str = "absolute",
         center: str | None = "columns",
         scale: bool = False,
@@ -267,7 +267,7 @@ class SparseGraphSVD(Prediction, Searches, BiclusterMixin, BaseEstimator):  # ty
         self.row_penalty, self.column_penalty = row_penalty, column_penalty
         self.row_graph, self.column_graph = row_graph, column_graph
         self.row_smoothness, self.column_smoothness = row_smoothness, column_smoothness
-        self.smoothness_scale, self.graph_term, self.smoothing = smoothness_scale, graph_term, smoothing
+        self.smoothness_scale, self.graph_term, self.diffusion = smoothness_scale, graph_term, diffusion
         self.signs, self.center, self.scale, self.missing = signs, center, scale, missing
         self.solver, self.n_init = solver, n_init
         self.max_iter, self.tol, self.deflation = max_iter, tol, deflation
@@ -337,7 +337,7 @@ class SparseGraphSVD(Prediction, Searches, BiclusterMixin, BaseEstimator):  # ty
         given = study_input(self, X, studies, covariates, row_names)
         with one_blas_thread(), released(X):
             operator, noise, scaler = self._scaling(given.scaling).apply(given.X, given.design)
-            by, smoothing_scores = smoother_of(self, operator, given.X, column_graph)
+            by, diffusion_scores = smoother_of(self, operator, given.X, column_graph)
             searched = apply_smoother(operator, by, self.low_memory)
             search = self._search(searched, rows, columns, settings, noise, known)
             modules = list[Module]()
@@ -350,7 +350,7 @@ class SparseGraphSVD(Prediction, Searches, BiclusterMixin, BaseEstimator):  # ty
             store_modules(self, searched, modules, X.dtype, operator, search.scores if searched.tracks_gram else None)
             store_studies(self, given, operator)
         self.groups_ = groups_table(groups_of(modules, rows.penalty, columns.penalty))
-        self.smoothing_, self.smoothing_scores_ = 0.0 if by is None else by.weight, smoothing_scores
+        self.diffusion_, self.diffusion_scores_ = 0.0 if by is None else by.weight, diffusion_scores
         self.names_, self.graphs_ = _per_axis(row_names, column_names), _per_axis(row_graph, column_graph)
         self.scaler_, self.passes_ = scaler, passes(X)
         store_covariates(self, given.coding, given.design)

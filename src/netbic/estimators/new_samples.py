@@ -10,9 +10,9 @@ from numpy.typing import DTypeLike
 from netbic.arrays import Array, Floats
 from netbic.errors import InputError
 from netbic.estimators.covariates import design_of_new, training_design
+from netbic.estimators.diffusion import check_complete, smoother
 from netbic.estimators.inputs import axis_names, has_missing
 from netbic.estimators.projection import observed_scores, scores_of_observed, scoring, span
-from netbic.estimators.smoothing import check_complete, smoother
 from netbic.estimators.studies import as_one_study
 from netbic.operators import as_operator, compute_rows, winsorised
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 def score_directions(model: SparseGraphSVD) -> Floats:
     """The matrix of shape (n_features, n_components_) that maps centred and scaled samples to their scores.
 
-    Smoothing is symmetric, so that smoothed directions give the scores of smoothed samples.
+    Diffusion is symmetric, so that smoothed directions give the scores of smoothed samples.
     """
     return _smoothed(model, scoring(model.components_.astype(np.float64)))
 
 
 def _smoothed(model: SparseGraphSVD, directions: Floats) -> Floats:
-    by = smoother(model.graphs_["columns"], model.smoothing_)
+    by = smoother(model.graphs_["columns"], model.diffusion_)
     return directions if by is None else np.asarray(by.columns(directions))
 
 
@@ -60,7 +60,7 @@ def _module_scores(model: SparseGraphSVD, X: Any, design: Floats | None) -> Floa
     if isinstance(X, np.ndarray) and model.clip is not None:
         X, design = winsorised(without_effects(X, model.scaler_.effects, design), model.clip), None
     components = model.components_.astype(np.float64)
-    if model.smoothing_:
+    if model.diffusion_:
         check_complete(X)
     if has_missing(X):
         return scores_of_observed(model.scaler_.apply(X, design), components)
@@ -82,7 +82,7 @@ def _check_samples_of_fit(model: SparseGraphSVD, scores: Floats, design: Floats,
 
 def scores_of(model: SparseGraphSVD, X: Any, design: Floats | None = None) -> Array:
     """Least-squares scores of validated samples, smoothed as in the fit."""
-    if model.smoothing_:
+    if model.diffusion_:
         check_complete(X)
     if model.missing != "error" and has_missing(X):
         return observed_scores(model.scaler_.apply(X, design), model.components_)

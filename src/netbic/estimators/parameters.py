@@ -61,7 +61,7 @@ def check_parameters(model: SparseGraphSVD) -> None:
     for name, choices in _CHOICES.items():
         check_choice(name, getattr(model, name), choices)
     check_solver_parameters(model)
-    check_smoothing(model.smoothing, model.column_graph is not None)
+    check_diffusion(model.diffusion, model.column_graph is not None)
 
 
 def check_solver_parameters(model: Any) -> None:
@@ -79,14 +79,14 @@ def check_solver_parameters(model: Any) -> None:
         raise ValueError(f"tol={model.tol!r}: a finite number of at least 0 is needed")
 
 
-def check_smoothing(smoothing: Any, has_graph: bool) -> None:
-    """Raise unless this is a valid weight of the smoothing, and there is a graph if it is not None."""
-    if smoothing is None:
+def check_diffusion(diffusion: Any, has_graph: bool) -> None:
+    """Raise unless this is a valid weight of the diffusion, and there is a graph if it is not None."""
+    if diffusion is None:
         return
-    if smoothing != "cv" if isinstance(smoothing, str) else not (is_number(smoothing) and 0 <= smoothing < 1):
-        raise ValueError(f"smoothing={smoothing!r}: None, 'cv', or a number of at least 0 and below 1 is needed")
+    if diffusion != "cv" if isinstance(diffusion, str) else not (is_number(diffusion) and 0 <= diffusion < 1):
+        raise ValueError(f"diffusion={diffusion!r}: None, 'cv', or a number of at least 0 and below 1 is needed")
     if not has_graph:
-        raise ValueError(f"smoothing={smoothing!r} needs a column_graph: give one, or leave it at None")
+        raise ValueError(f"diffusion={diffusion!r} needs a column_graph: give one, or leave it at None")
 
 
 def seed_of_starts(model: Any) -> int:
@@ -135,7 +135,7 @@ class AxisOptions:
         centred = axis == "row" and model.center in ("columns", "both")  # then the scores Xv have mean zero
         given: tuple[Any, ...] = (*(getattr(model, name) for name in (*names, *shared)), centred)
         made = cls(axis, *given)
-        if axis == "column" and model.smoothing is not None and made.smoothness is None:
+        if axis == "column" and model.diffusion is not None and made.smoothness is None:
             return replace(made, smoothness=0.0)  # the graph smooths the data instead
         return made
 

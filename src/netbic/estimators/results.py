@@ -35,7 +35,7 @@ def store_modules(
 ) -> None:
     """Set the fitted attributes that describe the modules found in a matrix.
 
-    `data` is the matrix before smoothing; `scores` are the products Xv with the matrix itself, if they are known.
+    `data` is the matrix before diffusion; `scores` are the products Xv with the matrix itself, if they are known.
     """
     n, p = operator.shape
     left, right = _stacked(n, [module.u for module in modules]), _stacked(p, [module.v for module in modules])
@@ -56,7 +56,7 @@ def store_modules(
     model.diagnostics_ = diagnostics_table(modules, products)
     model.groups_ = groups_table(())
     model.regressed_out_ = _regressed_out(modules)
-    if data is not operator:  # models with and without smoothing explain the same data
+    if data is not operator:  # models with and without diffusion explain the same data
         products = data.products([(module.v.support, module.v.values) for module in modules])
     model.explained_variance_ratio_ = explained(right, products) / max(data.squared_norm, np.finfo(float).tiny)
 

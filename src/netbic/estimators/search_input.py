@@ -41,7 +41,7 @@ class SearchInput(NamedTuple):
     dtype: DTypeLike
     coding: CovariateCoding | None = None
     design: Floats | None = None  # the covariates of the rows
-    smoothing: float = 0.0  # the weight by which the matrix was smoothed
+    diffusion: float = 0.0  # the weight by which the matrix was smoothed
 
 
 @dataclass(frozen=True)

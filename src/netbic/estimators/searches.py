@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from sklearn.base import BaseEstimator, clone
 
 from netbic.arrays import Array
+from netbic.estimators.diffusion import apply_smoother, smoother_of
 from netbic.estimators.inputs import axis_names
 from netbic.estimators.parameters import AxisOptions, check_parameters
 from netbic.estimators.search_input import SearchInput
-from netbic.estimators.smoothing import apply_smoother, smoother_of
 from netbic.estimators.studies import study_input, with_studies
 from netbic.estimators.threads import one_blas_thread
 from netbic.solver import Axis, Module, ModuleSearch, Starts
@@ -27,7 +27,7 @@ class Searches(BaseEstimator):  # type: ignore[misc]
     def prepared(self: SparseGraphSVD, X: Any, covariates: Any = None, studies: Any = None) -> SearchInput:
         """Validate, centre and scale X once, as the input of searches by many models (`modules_of`).
 
-        It can be used by all models with the same `center`, `scale`, `missing`, `low_memory`, `clip` and `smoothing`
+        It can be used by all models with the same `center`, `scale`, `missing`, `low_memory`, `clip` and `diffusion`
         (and column graph, if the data are smoothed) as this one, and with `solver="aisp"` if and only if this one has
         it.
         """
@@ -40,7 +40,7 @@ class Searches(BaseEstimator):  # type: ignore[misc]
         with one_blas_thread():
             operator, noise, scaler = made._scaling(scaling).apply(X, design)
             by = None
-            if self.smoothing is not None:
+            if self.diffusion is not None:
                 _, graph = AxisOptions.of(self, "column").build(X.shape[1], column_names)
                 by, _ = smoother_of(made, operator, X, graph)
                 operator = apply_smoother(operator, by, self.low_memory)

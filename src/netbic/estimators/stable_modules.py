@@ -12,9 +12,9 @@ from sklearn.base import clone
 
 from netbic.arrays import Bools, Floats, Indices
 from netbic.estimators.covariates import training_design
+from netbic.estimators.diffusion import apply_smoother, smoother
 from netbic.estimators.estimator import SparseGraphSVD
 from netbic.estimators.results import store_modules
-from netbic.estimators.smoothing import apply_smoother, smoother
 from netbic.estimators.threads import one_blas_thread
 from netbic.operators import Corrected
 from netbic.penalties import Kept, Penalty
@@ -48,13 +48,13 @@ class StableModules(SparseGraphSVD):
         """Re-estimate the modules of a fitted model on these members (boolean arrays with a row per module)."""
         made = cls(**clone(reference).get_params(deep=False))
         X = made._validated(X, reset=True)
-        made.smoothing_ = reference.smoothing_
+        made.diffusion_ = reference.diffusion_
         made.names_, made.graphs_ = reference.names_, reference.graphs_
         made.covariates_, made.covariate_coding_ = reference.covariates_, reference.covariate_coding_
         design = None if reference.scaler_.effects is None else training_design(reference, X, None)
         with one_blas_thread():
             operator, noise, made.scaler_ = made._scaling().apply(X, design)
-            by = smoother(reference.graphs_["columns"], reference.smoothing_)
+            by = smoother(reference.graphs_["columns"], reference.diffusion_)
             smooth = apply_smoother(operator, by, made.low_memory)
             searched = made._searched(smooth, reference, rows, columns, made._settings(X.dtype))
             found = {number: module for number, module in searched if module.d > noise}

@@ -99,7 +99,7 @@ def _defaults(model: SparseGraphSVD) -> dict[str, Any]:
 
 def _smoothness(model: SparseGraphSVD) -> str:
     """The weight of the network."""
-    if model.smoothing is not None and model.column_smoothness is None:
+    if model.diffusion is not None and model.column_smoothness is None:
         return "0"  # the network smooths the data instead
     given = f"{smoothness_of(model.column_smoothness, model.smoothness_scale):g}"
     used_fallback = model.choices_.loc[model.choices_["axis"] == "columns", "fallback"].astype(bool)

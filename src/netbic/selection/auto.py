@@ -67,13 +67,13 @@ def choose_settings(
       and where it does not 1.5% of the features, 50 to 200, but at most a fifth of them. Features that differ in their
       noise are scaled if this makes sizes identifiable. Sizes that are set in the model are kept.
     - Number of modules: those that stand out against data with random signs (`n_modules`), at most `most`.
-    - Graph: used as a term with the model's own smoothness, or for smoothing the data, if this helps to explain unseen
-      samples (`graph_value`; the better one of both), otherwise not. Smoothing is considered if cross-validation
-      chooses it (`smoothing="cv"`). If `AdaptiveSupport` identifies all sizes, it chooses the smoothness as well.
+    - Graph: used as a term with the model's own smoothness, or for diffusion of the data, if this helps to explain unseen
+      samples (`graph_value`; the better one of both), otherwise not. Diffusion is considered if cross-validation
+      chooses it (`diffusion="cv"`). If `AdaptiveSupport` identifies all sizes, it chooses the smoothness as well.
 
     With the defaults, this takes 4 to 200 fits of one module for the number of modules (usually 25 to 50) and, if there
-    is a graph and the data do not identify all sizes, 6 to 54 fits for the weight of the smoothing, and 10 to 420 fits
-    of all modules to four fifths of the samples (twice as many if cross-validation suggests smoothing): usually 10 to
+    is a graph and the data do not identify all sizes, 6 to 54 fits for the weight of the diffusion, and 10 to 420 fits
+    of all modules to four fifths of the samples (twice as many if cross-validation suggests diffusion): usually 10 to
     40 if the graph does not help, and 65 to 140 if it does.
 
     Parameters
@@ -89,7 +89,7 @@ def choose_settings(
         See `n_modules` and `graph_value`.
     progress : function, optional
         Called when a stage begins and after each fit, in the calling thread, with the name of the stage ("sizes",
-        "number", "smoothing" or "graph"), the number of its finished fits and the number of all its fits, as far as it
+        "number", "diffusion" or "graph"), the number of its finished fits and the number of all its fits, as far as it
         is known. "sizes" counts modules; it begins again when their number is known.
     finished : mutable mapping, optional
         Results of finished fits: those in it are not computed again, others are added. If it is stored somewhere, an
@@ -204,7 +204,7 @@ class _Chooser:
             return [*steps, _Step({}, sizes.graph_reason)], identified
         fixed = {"column_penalty": penalty.when_unreliable()}  # for which the graph is judged
         graph = self._graph(model.set_params(**fixed))
-        if graph.settings.get("smoothing"):  # then `why_not_adaptive` has a reason
+        if graph.settings.get("diffusion"):  # then `why_not_adaptive` has a reason
             size = f"Smoothed data do not identify sizes: all modules contain {penalty.fallback} features."
             return [*steps, _Step(graph.settings | fixed, f"{graph.reason} {size}")], False
         return [*steps, graph], identified
@@ -254,17 +254,17 @@ class _Chooser:
 
     def _graph(self, model: SparseGraphSVD) -> _Step:
         """The model's smoothness if the graph helps, otherwise 0."""
-        unused: Parameters = {"column_smoothness": 0.0} | ({} if model.smoothing is None else {"smoothing": None})
+        unused: Parameters = {"column_smoothness": 0.0} | ({} if model.diffusion is None else {"diffusion": None})
         n_samples = self.dense.shape[0]
         if n_samples < _MIN_SAMPLES:
             return _Step(unused, "Graph: not used (smoothness 0); there are too few samples to test whether it helps.")
         uses = [(use, self._value(clone(model).set_params(**use))) for use in self._uses(model)]
         if not uses:
-            return _Step(unused, "Graph: not used; smoothing does not help to explain samples that were left out.")
+            return _Step(unused, "Graph: not used; diffusion does not help to explain samples that were left out.")
         settings, value = max(uses, key=lambda use: (use[1].helps, use[1].share))
         if not value.helps:
             return _Step(unused, f"Graph: not used (smoothness 0). {uses[0][1].verdict}")
-        how = f" to smooth the data (smoothing {settings['smoothing']:g})" if settings else ""
+        how = f" to smooth the data (diffusion {settings['diffusion']:g})" if settings else ""
         reason = f"Graph: used{how}. {value.verdict}"
         if hubs := " and ".join(f"module {k + 1}" for k in value.degree.loc[value.degree["tracks"], "module"]):
             reason += f" In {hubs}, membership is correlated with the number of neighbours: interpret with care."
@@ -279,20 +279,20 @@ class _Chooser:
         )  # fmt: skip
 
     def _uses(self, model: SparseGraphSVD) -> list[Parameters]:
-        """Uses of the graph to be tested: as a term, and for smoothing if cross-validation chooses any."""
-        as_term: list[Parameters] = [{}] if model.smoothing is None else []
+        """Uses of the graph to be tested: as a term, and for diffusion if cross-validation chooses any."""
+        as_term: list[Parameters] = [{}] if model.diffusion is None else []
         if has_missing(self.X):
             return as_term
-        self.progress("smoothing", 0, 1)
-        weight = self._once("smoothing", lambda: self._smoothing(model))
-        self.progress("smoothing", 1, 1)
-        return as_term + ([{"smoothing": weight, "column_smoothness": None}] if weight else [])
+        self.progress("diffusion", 0, 1)
+        weight = self._once("diffusion", lambda: self._diffusion(model))
+        self.progress("diffusion", 1, 1)
+        return as_term + ([{"diffusion": weight, "column_smoothness": None}] if weight else [])
 
-    def _smoothing(self, model: SparseGraphSVD) -> float:
+    def _diffusion(self, model: SparseGraphSVD) -> float:
         """The weight that cross-validation chooses."""
         n_jobs = local_jobs(self.X, self.n_jobs)
-        trial = clone(model).set_params(smoothing=model.smoothing or "cv", column_smoothness=None, n_jobs=n_jobs)
-        return float(trial.prepared(self.dense if is_sparse(self.X) else self.X, self.covariates).smoothing)
+        trial = clone(model).set_params(diffusion=model.diffusion or "cv", column_smoothness=None, n_jobs=n_jobs)
+        return float(trial.prepared(self.dense if is_sparse(self.X) else self.X, self.covariates).diffusion)
 
 
 def _without_weak(fitted: SparseGraphSVD, number: _Step) -> _Step:

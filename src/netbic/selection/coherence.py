@@ -60,7 +60,7 @@ class HalfMeasures(NamedTuple):
 class Half:
     """Some samples, centred and scaled by themselves, of which few columns are dense at a time.
 
-    They are not smoothed, even if the model smooths them: smoothing alone makes neighbouring genes move together.
+    They are not smoothed, even if the model smooths them: diffusion alone makes neighbouring genes move together.
     """
 
     def __init__(self, part: Matrix, model: SparseGraphSVD, covariates: Floats | None = None) -> None:
@@ -138,8 +138,8 @@ class HeldOutCoherence:
         studies = None if labels is None else np.unique(labels.astype(str), return_inverse=True)[1]
         fitted, X = as_one_study(fitted, X)
         model, values = by_position(fitted, X, "csr")
-        if model.smoothing == "cv":
-            model.set_params(smoothing=fitted.smoothing_)  # as chosen once, for all halves
+        if model.diffusion == "cv":
+            model.set_params(diffusion=fitted.diffusion_)  # as chosen once, for all halves
         _fix_sizes(model, fitted)
         covariates = training_design(fitted, X)
         return cls(seeded(model, seed), values, fitted.components_, groups, covariates, studies)

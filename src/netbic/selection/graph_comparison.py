@@ -76,7 +76,7 @@ class FoldFitter:
         """The model with another graph."""
         changes: Parameters = {}
         if kind == "none":
-            changes = {"column_graph": None, "column_smoothness": None, "smoothing": None}
+            changes = {"column_graph": None, "column_smoothness": None, "diffusion": None}
         elif kind != "true":
             changes = {"column_graph": self.model.column_graph.rewire([self.seed, int(kind)])}
         made: SparseGraphSVD = clone(self.model).set_params(**changes)
@@ -92,7 +92,7 @@ class FoldFitter:
         prepared: SearchInput | None = None
         for number, model in enumerate(models):
             part = restrict(model, "row", kept, n)
-            if prepared is None or self.model.smoothing is not None:  # smoothed data depend on the graph
+            if prepared is None or self.model.diffusion is not None:  # smoothed data depend on the graph
                 prepared = part.prepared(self.X[kept], None if self.design is None else self.design[kept])
             modules = part.modules_of(prepared)
             scores[number], n_found[number] = self._score(modules, prepared, held_out), len(modules)

@@ -111,7 +111,7 @@ def graph_value(
     Parameters
     ----------
     model : SparseGraphSVD
-        With a `column_graph`, which it uses as a graph term or for `smoothing` (give a number: "cv" would choose it
+        With a `column_graph`, which it uses as a graph term or for `diffusion` (give a number: "cv" would choose it
         anew in every fit). Clones of it are fitted, at most (n_rewired + 2) * n_folds * n_repeats of them, and judged
         on samples that are not smoothed. Of an `AdaptiveSupport` with a fallback, this size is used.
     X : array, DataFrame or sparse matrix
@@ -151,7 +151,7 @@ def graph_value(
         check_count(name, number)
     if n_rewired < 3:
         raise ValueError(f"n_rewired={n_rewired}: at least 3 are needed to estimate how much rewired graphs differ")
-    executor = tracked(X, n_jobs, f"graph_value {unwrapped(model).smoothing}", progress, finished, n_fits_of)
+    executor = tracked(X, n_jobs, f"graph_value {unwrapped(model).diffusion}", progress, finished, n_fits_of)
     seed = draw_seed(random_state)
     design = training_design(unwrapped(model), X, covariates)
     fitter = FoldFitter(*_by_position(seeded(unwrapped(model), seed), X), n_folds, seed, design)

@@ -179,7 +179,7 @@ def _single(model: SparseGraphSVD, X: Matrix) -> SparseGraphSVD:
     """A clone that finds one module in a prepared matrix, without graphs, of a fixed size if there is a fallback."""
     made: SparseGraphSVD = clone(model).set_params(
         **fallback_penalties(model), n_components=1, center=None, scale=False, row_graph=None, column_graph=None,
-        row_smoothness=None, column_smoothness=None, smoothing=None, n_jobs=None,
+        row_smoothness=None, column_smoothness=None, diffusion=None, n_jobs=None,
     )  # fmt: skip
     made.set_params(**graphs_by_position(made.get_params(deep=False), np.shape(X), axis_names(X)))
     return made

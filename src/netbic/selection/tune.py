@@ -306,8 +306,8 @@ class _Search(GridFits):
         for point in points:
             model = self.models[point]
             key = tuple(getattr(model, name) for name in _PREPARATION)
-            if model.smoothing is not None:  # it depends on the graph and, if it is chosen, on the other parameters
-                key += model.smoothing, id(model.column_graph), point if model.smoothing == "cv" else -1
+            if model.diffusion is not None:  # it depends on the graph and, if it is chosen, on the other parameters
+                key += model.diffusion, id(model.column_graph), point if model.diffusion == "cv" else -1
             groups.setdefault(key, []).append(point)
         return list(groups.values())
 

@@ -21,7 +21,7 @@ from netbic.storage.tables import summary_table
 
 Index: TypeAlias = "pd.Index[Any]"
 _POSTERIOR, _COVARIATE = "posterior_", "covariate_"
-_ATTRIBUTES = ("kept", "smoothing", "regressed_out")  # arrays of some models only
+_ATTRIBUTES = ("kept", "diffusion", "regressed_out")  # arrays of some models only
 _STUDY_ARRAYS = ("study_of_samples", "study_weights", "study_factors", *STUDY_NUMBERS)
 
 

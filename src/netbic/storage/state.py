@@ -97,8 +97,8 @@ def state_of(given: object) -> ModelState:
     arrays["objectives"] = np.concatenate([*model.objectives_, np.empty(0)])
     arrays["rounds"] = np.array([len(values) for values in model.objectives_], dtype=np.int64)
     arrays["offsets"] = model.scaler_.offsets
-    if model.smoothing_:
-        arrays["smoothing"] = np.array(model.smoothing_)
+    if model.diffusion_:
+        arrays["diffusion"] = np.array(model.diffusion_)
     arrays["diagnostics"] = model.diagnostics_[list(DIAGNOSTIC_NUMBERS)].to_numpy(dtype=np.float64)
     arrays["regressed_out"] = model.regressed_out_
     if model.scaler_.factors is not None:
@@ -201,11 +201,11 @@ def model_from(state: ModelState) -> SparseGraphSVD:
     check_arrays(state.arrays)
     settings = settings_from(state.settings)
     if "column_graph" not in state.graphs:
-        if "smoothing" in state.arrays:
+        if "diffusion" in state.arrays:
             raise InputError(
                 "the model smooths data over a network, which is missing: give its edges too, or fit again"
             )
-        settings["smoothing"] = None
+        settings["diffusion"] = None
     check_names(state.names, {"rows": len(state.arrays["left_vectors"]), "columns": state.arrays["offsets"].size})
     model = _KINDS[state.kind](**settings | state.graphs)
     if isinstance(model, StableModules):
@@ -214,7 +214,7 @@ def model_from(state: ModelState) -> SparseGraphSVD:
         setattr(model, f"{name}_", state.arrays[name])
     _set_modules(model, state.arrays)
     rows = model.center in ("rows", "both")
-    model.smoothing_ = float(state.arrays.get("smoothing", 0.0))
+    model.diffusion_ = float(state.arrays.get("diffusion", 0.0))
     model.scaler_ = Scaler(state.arrays["offsets"], state.arrays.get("factors"), rows)
     model.names_ = {axis: name_array(state.names.get(axis)) for axis in ("rows", "columns")}
     model.graphs_ = {f"{axis}s": state.graphs.get(f"{axis}_graph") for axis in AXES}

@@ -43,7 +43,7 @@ ARRAYS: Final[dict[str, Expected]] = {
     "columns_posteriors": Expected("Kp", finite=False, least=0.0, most=1.0, required=False),
     "rows_choices": Expected("KC", finite=False, least=0.0, required=False),
     "columns_choices": Expected("KC", finite=False, least=0.0, required=False),
-    "smoothing": Expected("", least=0.0, most=1.0, required=False),
+    "diffusion": Expected("", least=0.0, most=1.0, required=False),
     "kept": Expected("K", "iu", least=0, required=False),
     "diagnostics": Expected("K8", finite=False, required=False),  # unknown for models of earlier versions
     "regressed_out": Expected("KK", "b", required=False),

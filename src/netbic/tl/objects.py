@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from anndata import AnnData
 
 _OPTIONAL = (  # arrays of some models only
-    *("rows_choices", "columns_choices", "kept", "smoothing", "regressed_out"),
+    *("rows_choices", "columns_choices", "kept", "diffusion", "regressed_out"),
     *("study_weights", "study_d", "study_share", "study_ratio"),
 )
 _PER_MODULE = ("singular_values", "explained_variance_ratio", "graph_share", "converged", "rounds")

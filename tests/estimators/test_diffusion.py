@@ -1,4 +1,4 @@
-"""Network smoothing in SparseGraphSVD: what is searched, transformed, scored and saved."""
+"""Network diffusion in SparseGraphSVD: what is searched, transformed, scored and saved."""
 
 import warnings
 
@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 import netbic
 from netbic import SparseGraphSVD
-from netbic.estimators import StableModules, smoothing
+from netbic.estimators import StableModules, diffusion
 from netbic.graph import coexpression
 
 
@@ -44,12 +44,12 @@ def assert_same(one, other, tolerance=1e-8):
 
 
 def test_modules_are_those_of_the_smoothed_data_and_are_judged_on_the_data_themselves():
-    found = model(smoothing=0.7).fit(X)
+    found = model(diffusion=0.7).fit(X)
     by_hand = model(column_graph=None).fit(smooth_by_hand(X, 0.7))
     np.testing.assert_array_equal(found.columns_, by_hand.columns_)
     np.testing.assert_allclose(found.components_, by_hand.components_, atol=1e-9)
     np.testing.assert_allclose(found.singular_values_, by_hand.singular_values_)
-    assert found.smoothing_ == 0.7
+    assert found.diffusion_ == 0.7
     new = cohort(2)
     centred = new - X.mean(axis=0)
     basis = np.linalg.qr(found.components_.T)[0]
@@ -59,24 +59,24 @@ def test_modules_are_those_of_the_smoothed_data_and_are_judged_on_the_data_thems
 
 
 def test_new_samples_are_smoothed_in_the_same_way():
-    found = model(smoothing=0.7).fit(X)
+    found = model(diffusion=0.7).fit(X)
     by_hand = smooth_by_hand(X, 0.7) @ np.linalg.pinv(found.components_)
     for data in (X, sp.csr_array(X), da.from_array(X, chunks=(10, -1))):
         np.testing.assert_allclose(found.transform(data), by_hand, atol=1e-9)
 
 
-def test_a_weight_of_zero_is_no_smoothing():
-    zero, without = model(smoothing=0.0).fit(X), model(column_smoothness=0.0).fit(X)
+def test_a_weight_of_zero_is_no_diffusion():
+    zero, without = model(diffusion=0.0).fit(X), model(column_smoothness=0.0).fit(X)
     for name in ("components_", "left_vectors_", "singular_values_", "explained_variance_ratio_"):
         np.testing.assert_array_equal(getattr(zero, name), getattr(without, name))
     np.testing.assert_array_equal(zero.transform(X), without.transform(X))
-    assert zero.smoothing_ == without.smoothing_ == 0.0
+    assert zero.diffusion_ == without.diffusion_ == 0.0
 
 
 def test_the_graph_term_is_used_only_if_asked_for():
-    plain = model(smoothing=0.5).fit(X)
+    plain = model(diffusion=0.5).fit(X)
     assert (plain.graph_share_ == 0).all()
-    both = model(smoothing=0.5, column_smoothness=0.5).fit(X)
+    both = model(diffusion=0.5, column_smoothness=0.5).fit(X)
     assert (both.graph_share_ > 0).any()
     assert plain.graphs_["columns"].n_edges == PRIOR.n_edges
 
@@ -85,7 +85,7 @@ def test_the_graph_term_is_used_only_if_asked_for():
 @pytest.mark.parametrize("scale", [False, True])
 def test_sparse_and_dask_input_give_the_same_modules(center, scale):
     counts = np.round(np.exp(X))
-    options = {"smoothing": 0.7, "center": center, "scale": scale}
+    options = {"diffusion": 0.7, "center": center, "scale": scale}
     dense = model(**options).fit(counts)
     assert_same(model(**options).fit(sp.csr_array(counts)), dense)
     assert_same(model(**options).fit(da.from_array(counts, chunks=(10, -1))), dense)
@@ -93,16 +93,16 @@ def test_sparse_and_dask_input_give_the_same_modules(center, scale):
 
 
 def test_single_precision_stays_single():
-    found = model(smoothing=0.7).fit(X.astype(np.float32))
+    found = model(diffusion=0.7).fit(X.astype(np.float32))
     assert found.components_.dtype == found.transform(X.astype(np.float32)).dtype == np.float32
 
 
 def test_prepared_data_give_the_modules_of_a_fit():
     frame = pd.DataFrame(X, columns=[f"g{i}" for i in range(200)])
-    named = model(smoothing=0.7, column_graph=netbic.Graph(PRIOR.weights, frame.columns))
+    named = model(diffusion=0.7, column_graph=netbic.Graph(PRIOR.weights, frame.columns))
     turned = frame[frame.columns[::-1]]
     fitted = named.fit(turned)
-    by_position = model(smoothing=0.7, column_graph=netbic.Graph(PRIOR.weights[::-1][:, ::-1]))
+    by_position = model(diffusion=0.7, column_graph=netbic.Graph(PRIOR.weights[::-1][:, ::-1]))
     for module, vector in zip(by_position.modules_of(named.prepared(turned)), fitted.components_, strict=True):
         np.testing.assert_allclose(module.v.full(), vector, atol=1e-12)
 
@@ -113,14 +113,14 @@ def test_prepared_data_give_the_modules_of_a_fit():
 
 
 def test_a_true_prior_is_used_and_helps():
-    found, without = model(smoothing="cv").fit(X), model(column_graph=None).fit(X)
-    assert found.smoothing_ >= 0.5
+    found, without = model(diffusion="cv").fit(X), model(column_graph=None).fit(X)
+    assert found.diffusion_ >= 0.5
     new = cohort(2, 200)
     assert found.score(new) > 1.3 * without.score(new)
-    scores = found.smoothing_scores_
-    assert tuple(scores["smoothing"]) == smoothing.SMOOTHING_GRID
-    assert scores.loc[scores["score"].idxmax(), "smoothing"] == found.smoothing_
-    assert_same(model(smoothing=found.smoothing_).fit(X), found)
+    scores = found.diffusion_scores_
+    assert tuple(scores["diffusion"]) == diffusion.DIFFUSION_GRID
+    assert scores.loc[scores["score"].idxmax(), "diffusion"] == found.diffusion_
+    assert_same(model(diffusion=found.diffusion_).fit(X), found)
 
 
 def test_permuted_and_rewired_priors_are_not_used():
@@ -128,29 +128,29 @@ def test_permuted_and_rewired_priors_are_not_used():
     for seed in range(6):
         order = np.random.default_rng(seed).permutation(200)
         for wrong in (netbic.Graph(PRIOR.weights[order][:, order]), PRIOR.rewire(seed)):
-            chosen.append(model(smoothing="cv", column_graph=wrong).fit(cohort(10 + seed)).smoothing_)
+            chosen.append(model(diffusion="cv", column_graph=wrong).fit(cohort(10 + seed)).diffusion_)
     assert np.mean(np.array(chosen) > 0) <= 0.1
 
 
 def test_the_choice_does_not_depend_on_the_number_of_threads():
-    one, two = (model(smoothing="cv", n_jobs=n_jobs).fit(X) for n_jobs in (1, 2))
-    pd.testing.assert_frame_equal(one.smoothing_scores_, two.smoothing_scores_)
-    assert one.smoothing_ == two.smoothing_ == model(smoothing="cv").prepared(X).smoothing
+    one, two = (model(diffusion="cv", n_jobs=n_jobs).fit(X) for n_jobs in (1, 2))
+    pd.testing.assert_frame_equal(one.diffusion_scores_, two.diffusion_scores_)
+    assert one.diffusion_ == two.diffusion_ == model(diffusion="cv").prepared(X).diffusion
 
 
 def test_one_fold_is_enough_to_reject_a_useless_prior():
     order = np.random.default_rng(0).permutation(200)
     useless = netbic.Graph(PRIOR.weights[order][:, order])
     strong = np.random.default_rng(1).standard_normal((24, 1)) * (np.arange(200) < 20) + 0.1 * cohort(0)
-    found = model(smoothing="cv", column_graph=useless).fit(strong)
-    assert found.smoothing_ == 0
-    scores = found.smoothing_scores_
+    found = model(diffusion="cv", column_graph=useless).fit(strong)
+    assert found.diffusion_ == 0
+    scores = found.diffusion_scores_
     assert scores["gain_error"].isna().all()
     assert scores["score"].max() <= 1.05 * scores["score"][0]
 
 
 def test_sample_sizes_are_reduced_in_proportion_in_the_folds():
-    found = model(smoothing="cv", n_rows=24, row_graph=np.ones((24, 24)) - np.eye(24)).fit(X)
+    found = model(diffusion="cv", n_rows=24, row_graph=np.ones((24, 24)) - np.eye(24)).fit(X)
     assert found.rows_.sum(axis=1).tolist() == [24, 24, 24]
 
 
@@ -162,43 +162,43 @@ def test_sample_sizes_are_reduced_in_proportion_in_the_folds():
 @pytest.mark.parametrize("value", [1.0, -0.1, np.inf, "auto", True, [0.5]])
 def test_other_values_are_refused(value):
     with pytest.raises(ValueError, match="None, 'cv', or a number of at least 0 and below 1"):
-        model(smoothing=value).fit(X)
+        model(diffusion=value).fit(X)
 
 
 def test_what_cannot_be_smoothed_is_refused_with_the_remedy():
-    with pytest.raises(ValueError, match=r"smoothing=0\.5 needs a column_graph"):
-        model(smoothing=0.5, column_graph=None).fit(X)
+    with pytest.raises(ValueError, match=r"diffusion=0\.5 needs a column_graph"):
+        model(diffusion=0.5, column_graph=None).fit(X)
     holes = X.copy()
     holes[0, 0] = np.nan
     with pytest.raises(ValueError, match="cannot be smoothed: fill them first"):
-        model(smoothing=0.5, missing="ignore").fit(holes)
+        model(diffusion=0.5, missing="ignore").fit(holes)
     with pytest.raises(ValueError, match="cannot be smoothed: fill them first"):
-        model(smoothing=0.5, missing="ignore").fit(X).transform(holes)
+        model(diffusion=0.5, missing="ignore").fit(X).transform(holes)
     for data in (sp.csr_array(X), da.from_array(X, chunks=(10, -1))):
         with pytest.raises(ValueError, match="needs a dense X: choose it on some of the samples"):
-            model(smoothing="cv").fit(data)
+            model(diffusion="cv").fit(data)
     with pytest.raises(ValueError, match="X has 5 samples: at least 6"):
-        model(smoothing="cv").fit(X[:5])
+        model(diffusion="cv").fit(X[:5])
 
 
-def test_sizes_chosen_after_strong_smoothing_are_doubted():
+def test_sizes_chosen_after_strong_diffusion_are_doubted():
     adaptive = {"n_columns": None, "column_penalty": netbic.AdaptiveSupport()}
     for weight, doubted in ((0.5, False), (0.9, True)):
         with warnings.catch_warnings(record=True) as found:
             warnings.simplefilter("always")
-            model(smoothing=weight, **adaptive).fit(X)
+            model(diffusion=weight, **adaptive).fit(X)
         assert any("makes that of neighbours similar" in str(each.message) for each in found) == doubted
 
 
 def test_tables_of_a_smoothed_model_need_the_network():
-    frames = netbic.io.to_frames(model(smoothing=0.5).fit(X))
+    frames = netbic.io.to_frames(model(diffusion=0.5).fit(X))
     with pytest.raises(netbic.InputError, match="smooths data over a network, which is missing"):
         netbic.io.from_frames(netbic.io.Frames(*frames[:3]))
 
 
 def test_stable_modules_are_those_of_the_smoothed_data():
-    found = model(smoothing=0.7).fit(X)
+    found = model(diffusion=0.7).fit(X)
     again = StableModules.at(found, X, found.rows_, found.columns_)
     np.testing.assert_allclose(np.abs(np.sum(again.components_ * found.components_, axis=1)), 1, atol=0.02)
-    assert again.smoothing_ == 0.7
+    assert again.diffusion_ == 0.7
     assert again.transform(X).shape == (24, 3)

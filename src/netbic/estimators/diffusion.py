@@ -1,4 +1,4 @@
-"""Network smoothing of the data before the search: which weight, and what is multiplied by it."""
+"""Network diffusion of the data before the search: which weight, and what is multiplied by it."""
 
 from __future__ import annotations
 
@@ -23,41 +23,41 @@ from netbic.penalties import Penalty
 if TYPE_CHECKING:
     from netbic.estimators.estimator import SparseGraphSVD
 
-SMOOTHING_GRID: Final = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9)
+DIFFUSION_GRID: Final = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9)
 _CORRELATED = 0.5  # above this weight the noise of neighbours is too similar for penalties that choose sizes
 _FOLDS, _REPEATS = 3, 3
 _FEWEST_SAMPLES = 6  # two in each fold
-# Smoothing is used if it explains a fifth more variance of samples that were left out, and two standard errors more:
+# Diffusion is used if it explains a fifth more variance of samples that were left out, and two standard errors more:
 # graphs with permuted nodes gain by chance, rewired ones up to a tenth by the degrees of their nodes.
 _LEAST_GAIN, _LEAST_ERRORS = 0.2, 2
 # With at most these shares of the gain in the first fold, or in the first repeat, no more fits are made. (In 258
-# simulated data sets in which smoothing was used, its gain in the first fold was at least 0.08.)
+# simulated data sets in which diffusion was used, its gain in the first fold was at least 0.08.)
 _HOPELESS_FOLD, _HOPELESS = 0.25, 0.5
 
 
 def smoother_of(
     model: SparseGraphSVD, operator: Corrected, X: Any, graph: Graph | None
 ) -> tuple[Smoother | None, pd.DataFrame | None]:
-    """The smoother that the parameters ask for (None: no smoothing), and the scores if it was chosen.
+    """The smoother that the parameters ask for (None: no diffusion), and the scores if it was chosen.
 
     `operator` is the centred and scaled X, `graph` is the graph of its columns.
     """
-    if model.smoothing is None or graph is None:
+    if model.diffusion is None or graph is None:
         return None, None
     if graph.is_signed:
         raise ValueError(
-            f"smoothing={model.smoothing!r} but {graph.n_inhibiting:,} edges of the column_graph inhibit: smoothing "
-            "replaces values by means over neighbours, which needs edges that activate. Use smoothing=None (the graph "
+            f"diffusion={model.diffusion!r} but {graph.n_inhibiting:,} edges of the column_graph inhibit: diffusion "
+            "replaces values by means over neighbours, which needs edges that activate. Use diffusion=None (the graph "
             "term of the model uses signs), or a graph without signs, e.g. column_graph.unsigned()"
         )
     check_complete(X)
-    if is_number(model.smoothing):
-        weight, scores = float(model.smoothing), None
+    if is_number(model.diffusion):
+        weight, scores = float(model.diffusion), None
     else:
         weight, scores = _cross_validated(model, operator, graph)
     if weight > _CORRELATED and isinstance(model.column_penalty, Penalty) and model.column_penalty.chooses_size:
         warnings.warn(
-            f"column_penalty={model.column_penalty!r} assumes independent noise, but smoothing {weight:g} makes that "
+            f"column_penalty={model.column_penalty!r} assumes independent noise, but diffusion {weight:g} makes that "
             "of neighbours similar: sizes may be far too large. Use n_columns instead",
             stacklevel=6,
         )
@@ -85,7 +85,7 @@ def check_complete(X: Any) -> None:
     if has_missing(X):
         raise ValueError(
             "X has missing entries, which cannot be smoothed: fill them first, e.g. by sklearn.impute.SimpleImputer, "
-            "or use smoothing=None"
+            "or use diffusion=None"
         )
 
 
@@ -101,15 +101,15 @@ def _cross_validated(model: SparseGraphSVD, operator: Corrected, graph: Graph) -
     """
     if (X := scaled_rows(operator)) is None:
         raise ValueError(
-            "smoothing='cv' needs a dense X: choose it on some of the samples, e.g. X[:500].toarray() or "
-            "X[:500].compute(), and then give the number that was chosen (smoothing_)"
+            "diffusion='cv' needs a dense X: choose it on some of the samples, e.g. X[:500].toarray() or "
+            "X[:500].compute(), and then give the number that was chosen (diffusion_)"
         )
     if X.shape[0] < _FEWEST_SAMPLES:
         raise ValueError(
-            f"smoothing='cv' but X has {X.shape[0]} samples: at least {_FEWEST_SAMPLES} are needed, or give a number"
+            f"diffusion='cv' but X has {X.shape[0]} samples: at least {_FEWEST_SAMPLES} are needed, or give a number"
         )
     trials = _Trials(model, graph, X, [X, *_smoothed(X, graph, model.n_jobs)])
-    scores = np.empty((0, len(SMOOTHING_GRID)))
+    scores = np.empty((0, len(DIFFUSION_GRID)))
     for repeat in range(_REPEATS):
         order = np.random.default_rng(repeat).permutation(X.shape[0])
         for part in np.array_split(order, _FOLDS):
@@ -118,22 +118,22 @@ def _cross_validated(model: SparseGraphSVD, operator: Corrected, graph: Graph) -
                 break
         if len(scores) < _FOLDS or _best_gain(scores)[1] <= _HOPELESS * _LEAST_GAIN:
             break
-    table = pd.DataFrame({"smoothing": SMOOTHING_GRID, "score": scores.mean(axis=0), "gain_error": _errors(scores)})
+    table = pd.DataFrame({"diffusion": DIFFUSION_GRID, "score": scores.mean(axis=0), "gain_error": _errors(scores)})
     best, gain = _best_gain(scores)
     used = gain > _LEAST_GAIN and len(scores) == _REPEATS * _FOLDS
     used = used and gain * scores[:, 0].mean() > _LEAST_ERRORS * _errors(scores)[best]
-    return SMOOTHING_GRID[best] if used else 0.0, table
+    return DIFFUSION_GRID[best] if used else 0.0, table
 
 
 def _best_gain(scores: Floats) -> tuple[int, float]:
-    """The best weight, and its gain over no smoothing relative to the score of that; a row of scores per fold."""
+    """The best weight, and its gain over no diffusion relative to the score of that; a row of scores per fold."""
     means = scores.mean(axis=0)
     best = int(means.argmax())
     return best, float(means[best] / max(means[0], np.finfo(float).tiny) - 1)
 
 
 def _errors(scores: Floats) -> Floats:
-    """Standard errors of the differences from no smoothing; repeats make them more precise, but are no more samples."""
+    """Standard errors of the differences from no diffusion; repeats make them more precise, but are no more samples."""
     if len(scores) < 2:
         return np.full(scores.shape[1], np.nan)
     return np.asarray((scores - scores[:, :1]).std(axis=0, ddof=1) / np.sqrt(_FOLDS))
@@ -143,13 +143,13 @@ def _smoothed(X: Array, graph: Graph, n_jobs: int | None) -> list[Array]:
     """X smoothed by each weight but 0, in threads over rows, which are smoothed independently of each other."""
     matrix, parts = _matrix(graph), np.array_split(X, max(1, min(int(effective_n_jobs(n_jobs)), len(X))))
     run = Parallel(n_jobs=n_jobs, prefer="threads")
-    found = run(delayed(smoothed_rows)(matrix, part, SMOOTHING_GRID[1:]) for part in parts)
+    found = run(delayed(smoothed_rows)(matrix, part, DIFFUSION_GRID[1:]) for part in parts)
     return [np.concatenate(each) for each in zip(*found, strict=True)]
 
 
 @dataclass(frozen=True)
 class _Trials:
-    """A model, and the centred and scaled data before and after smoothing by each weight.
+    """A model, and the centred and scaled data before and after diffusion by each weight.
 
     Rows are smoothed independently of each other: once for all folds.
     """
@@ -177,7 +177,7 @@ class _Trials:
         """A clone for some of the samples: sizes in proportion; the graph of the samples is not used."""
         model, share = self.model, kept.size / len(self.X)
         made: SparseGraphSVD = clone(model).set_params(
-            smoothing=None, column_graph=self.graph.renamed(None) if model.column_smoothness else None,
+            diffusion=None, column_graph=self.graph.renamed(None) if model.column_smoothness else None,
             row_graph=None, row_smoothness=None, scale=False, verbose=0, n_jobs=None,
             center="columns" if model.center in ("columns", "both") else None,
         )  # fmt: skip
