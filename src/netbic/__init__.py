@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from netbic.estimators import SparseGraphCCA, SparseGraphPLS, SparseGraphSVD, stack_studies
     from netbic.graph import Graph
     from netbic.methods import method
-    from netbic.penalties import L0, L1, SCAD, AdaptiveLasso, AdaptiveSupport, Dense, EdgeL0, GroupL0, KeepSoft, L1Ball
+    from netbic.penalties import L0, L1, SCAD, AdaptiveLasso, AdaptiveSupport, Dense, GroupL0, KeepSoft, L1Ball
     from netbic.storage import load, save
 
 _PENALTIES = [
@@ -43,7 +43,6 @@ _PENALTIES = [
     "AdaptiveLasso",
     "AdaptiveSupport",
     "Dense",
-    "EdgeL0",
     "GroupL0",
     "KeepSoft",
     "L1Ball",
@@ -90,7 +89,6 @@ __all__ = [
     "AdaptiveLasso",
     "AdaptiveSupport",
     "Dense",
-    "EdgeL0",
     "Graph",
     "GroupL0",
     "InputError",

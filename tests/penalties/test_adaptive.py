@@ -12,7 +12,7 @@ import netbic
 from netbic import L0, AdaptiveSupport, SparseGraphSVD
 from netbic.operators import winsorised
 from netbic.penalties import Choice
-from netbic.penalties.gradation import evidence_of_gradation
+from netbic.penalties.adaptive import evidence_of_gradation
 from netbic.simulate import paper
 from netbic.solver import Vector
 from netbic.solver.half_step import adaptive_step

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.metrics import adjusted_rand_score
 
 from netbic import AdaptiveSupport, SparseGraphSVD
-from netbic.penalties.located import located_choice
+from netbic.penalties.adaptive import located_choice
 from netbic.simulate import paper
 from netbic.storage.state import module_arrays, module_from
 

@@ -1,4 +1,4 @@
-"""Penalties of groups and edges, compared with brute force; groups of any kind, and groups that cannot be used."""
+"""Penalties of groups, compared with brute force; groups of any kind, and groups that cannot be used."""
 
 import copy
 import pickle
@@ -11,9 +11,9 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netbic import L0, EdgeL0, Graph, GroupL0
+from netbic import L0, GroupL0
 from netbic.penalties import Groups
-from netbic.penalties.coverage import Coverage, _Problem
+from netbic.penalties.groups import Coverage
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -26,12 +26,6 @@ def random_groups(generator, n_groups, size, disjoint=False):
     return [generator.choice(size, generator.integers(1, size // 2 + 1), replace=False) for _ in range(n_groups)]
 
 
-def random_graph(generator, size, share=0.4):
-    upper = np.triu(generator.random((size, size)) < share, 1)
-    upper[0, 1] = True
-    return Graph((upper | upper.T).astype(float))
-
-
 def best_norm(c, groups, k):
     """The largest norm of positive scores in a union of k groups, by trying all of them."""
     positive = np.maximum(c, 0)
@@ -42,7 +36,7 @@ def best_norm(c, groups, k):
 def is_union(penalty, c):
     """Whether the kept entries are the positive scores of the chosen groups."""
     kept, chosen = penalty.update(c, None)
-    inside = penalty.coverage(c.size).covered(chosen)
+    inside = penalty.groups.coverage(c.size).covered(chosen)
     return np.array_equal(kept.support, np.flatnonzero(inside & (c > 0))) and (kept.values == c[kept.support]).all()
 
 
@@ -52,10 +46,9 @@ def test_disjoint_groups_are_the_best(seed, n_groups, k, negative):
     groups = random_groups(generator, n_groups, 12, disjoint=True)
     c = generator.standard_normal(12) if negative else generator.exponential(size=12)
     penalty = GroupL0(groups, min(k, len(groups)))
-    assert penalty.coverage(12).is_disjoint
+    assert penalty.groups.coverage(12).is_disjoint
     kept, chosen = penalty.update(c, None)
     assert np.linalg.norm(kept.values) == pytest.approx(best_norm(c, groups, k), rel=1e-12)
-    assert penalty.bound(c) == pytest.approx(best_norm(c, groups, k), rel=1e-12)
     assert chosen.size == min(penalty.k, sum((c[group] > 0).any() for group in groups))
     assert is_union(penalty, c)
 
@@ -68,45 +61,7 @@ def test_overlapping_groups_of_small_problems_are_the_best(seed, n_groups, k, ne
     penalty = GroupL0(groups, min(k, n_groups))
     best = best_norm(c, groups, penalty.k)
     assert np.linalg.norm(penalty.threshold(c).values) == pytest.approx(best, rel=1e-12)
-    assert penalty.bound(c) >= best * (1 - 1e-12)
     assert is_union(penalty, c)
-
-
-@given(seeds, st.integers(3, 9), st.integers(1, 5), st.sampled_from([0.2, 0.35, 0.5]), st.booleans())
-def test_edges_of_small_graphs_are_the_best(seed, size, k, share, rounded):
-    generator = np.random.default_rng(seed)
-    graph = random_graph(generator, size, share)
-    ends = list(zip(*graph.edges()[:2], strict=True))
-    c, penalty = generator.standard_normal(size) + 0.5, EdgeL0(graph, min(k, len(ends)))
-    c = np.round(c, 1) if rounded else c  # with ties and zeros
-    kept, best = penalty.threshold(c), best_norm(c, ends, penalty.k)
-    assert np.linalg.norm(kept.values) == pytest.approx(best, rel=1e-12)
-    assert penalty.bound(c) == pytest.approx(best, rel=1e-12)
-    assert kept.support.size <= 2 * penalty.k
-    assert is_union(penalty, c)
-
-
-def test_edges_around_an_odd_cycle():
-    """Node 5 and node 6 hang on a cycle of five nodes: all seven are covered by four edges only through the cycle."""
-    ends = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0), (0, 5), (2, 6)]
-    matrix = np.zeros((7, 7))
-    for one, other in ends:
-        matrix[one, other] = matrix[other, one] = 1
-    c = np.array([5.0, 4.0, 5.0, 4.0, 4.0, 1.0, 1.0])
-    for k in range(1, 5):
-        kept = EdgeL0(Graph(matrix), k).threshold(c)
-        assert np.linalg.norm(kept.values) == pytest.approx(best_norm(c, ends, k), rel=1e-12)
-    assert kept.support.tolist() == list(range(7))
-
-
-def test_edges_of_large_graphs_are_chosen_as_other_groups(monkeypatch):
-    generator = np.random.default_rng(0)
-    graph, c = random_graph(generator, 60, 0.1), generator.exponential(size=60)
-    best = np.linalg.norm(EdgeL0(graph, 12).threshold(c).values)
-    monkeypatch.setattr("netbic.penalties.edge_coverage._MOST_WORK", 0)
-    kept = EdgeL0(graph, 12).threshold(c)
-    assert np.sqrt(1 - 1 / np.e) * best <= np.linalg.norm(kept.values) <= best * (1 + 1e-12)
-    assert EdgeL0(graph, 12).bound(c) >= best * (1 - 1e-12)
 
 
 @given(seeds, st.integers(2, 5))
@@ -114,38 +69,22 @@ def test_greedy_choices_keep_their_guarantee_and_exchanges_improve_them(seed, k)
     generator = np.random.default_rng(seed)
     groups = random_groups(generator, 9, 12)
     weights = generator.exponential(size=12) ** 2
-    problem = _Problem(Groups(groups).coverage(12), weights, k)
-    greedy = problem.greedy()
+    coverage = Groups(groups).coverage(12)
+    greedy = coverage.greedy(weights, k)
     best = best_norm(np.sqrt(weights), groups, k) ** 2
-    assert problem.total(greedy) >= (1 - 1 / np.e) * best
-    assert problem.total(problem.exchanged(greedy)) >= problem.total(greedy)
+    assert coverage.total(greedy, weights) >= (1 - 1 / np.e) * best
+    assert coverage.total(coverage.exchange(greedy, weights, k), weights) >= coverage.total(greedy, weights)
 
 
 def test_exchanges_find_what_greedy_choices_miss():
     # The large group comes first, although the two others cover everything.
     groups = [[0, 1, 3, 4], [0, 1, 2], [3, 4, 5]]
     weights = np.array([2.0, 2.0, 1.5, 2.0, 2.0, 1.5])
-    problem = _Problem(Groups(groups).coverage(6), weights, 2)
-    assert problem.total(problem.greedy()) == 9.5
-    assert problem.total(problem.branch_and_bound(problem.greedy())) == 11.0
-    assert problem.total(problem.exchanged([1, 0])) == 11.0
-
-
-def test_examining_the_largest_groups_first_does_not_change_greedy_choices():
-    generator = np.random.default_rng(0)
-    # A large group and 400 others inside it: they add nothing, and smaller groups outside have to be looked for.
-    inside = [generator.choice(200, 50, replace=False) for _ in range(400)]
-    outside = [[200 + i] for i in range(50)]
-    groups = [np.arange(200), *inside, *outside]
-    weights = generator.exponential(size=250)
-    problem = _Problem(Groups(groups).coverage(250), weights, 6)
-    expected, left = [], weights.copy()
-    for _ in range(6):
-        expected.append(int(np.argmax([left[group].sum() for group in groups])))
-        left[groups[expected[-1]]] = 0
-    assert expected[0] == 0
-    assert min(expected[1:]) > 400
-    assert problem.greedy() == expected
+    coverage = Groups(groups).coverage(6)
+    greedy = coverage.greedy(weights, 2)
+    assert coverage.total(greedy, weights) == 9.5
+    assert coverage.total(coverage.branch_and_bound(greedy, weights, 2), weights) == 11.0
+    assert coverage.total(coverage.exchange([1, 0], weights, 2), weights) == 11.0
 
 
 @given(seeds, st.integers(1, 12))
@@ -154,7 +93,7 @@ def test_updates_are_at_least_as_good_as_the_groups_before(seed, k):
     groups = random_groups(generator, 40, 60)
     penalty, c = GroupL0(groups, k), generator.standard_normal(60)
     before = generator.choice(40, k, replace=False)
-    union = penalty.coverage(60).covered(before)
+    union = penalty.groups.coverage(60).covered(before)
     kept, chosen = penalty.update(c, before)
     assert np.linalg.norm(kept.values) >= np.linalg.norm(np.maximum(c, 0)[union]) * (1 - 1e-15)
     again = penalty.update(c, chosen)[1]
@@ -162,14 +101,13 @@ def test_updates_are_at_least_as_good_as_the_groups_before(seed, k):
 
 
 @given(seeds)
-def test_the_bound_holds_for_larger_problems(seed):
+def test_greedy_choices_keep_their_guarantee_in_larger_problems(seed):
     generator = np.random.default_rng(seed)
     groups = random_groups(generator, 40, 100)
     penalty, c = GroupL0(groups, 5), generator.standard_normal(100)
     reached = np.linalg.norm(penalty.threshold(c).values)
-    assert reached <= penalty.bound(c) * (1 + 1e-12)
     some = [generator.choice(40, 5, replace=False) for _ in range(50)]
-    unions = [penalty.coverage(100).covered(chosen) for chosen in some]
+    unions = [penalty.groups.coverage(100).covered(chosen) for chosen in some]
     assert reached >= np.sqrt(1 - 1 / np.e) * max(np.linalg.norm(np.maximum(c, 0)[union]) for union in unions)
 
 
@@ -206,7 +144,6 @@ def test_kinds_of_groups():
         assert dict(Groups(positions)) == {0: (0, 2), 1: (1,)}
     assert dict(Groups(table)) == {"a": ("x", "z"), "b": ("y",)}
     assert dict(Groups({"a": ["x", "x", "y"]})) == {"a": ("x", "y")}
-    assert Groups.of(made := Groups(members)) is made
 
 
 def test_penalties_are_values():
@@ -215,9 +152,6 @@ def test_penalties_are_values():
     assert copy.deepcopy(penalty) == pickle.loads(pickle.dumps(penalty)) == penalty
     assert hash(penalty) == hash(copy.deepcopy(penalty))
     assert repr(penalty) == "GroupL0(nonnegative=True, groups=Groups(2 groups), k=1)"
-    graph = Graph(np.array([[0.0, 1], [1, 0]]))
-    assert repr(EdgeL0(graph, 1)) == "EdgeL0(graph=Graph(2 nodes, 1 edges), k=1)"
-    assert EdgeL0(graph, 1) == copy.deepcopy(EdgeL0(graph, 1))
 
 
 def test_parts_of_groups():
@@ -226,11 +160,6 @@ def test_parts_of_groups():
     assert part.k == 2
     with pytest.raises(ValueError, match="no group has a member among the 1 of 5 entries"):
         GroupL0([[0, 1]], 1).for_part(np.array([3]), 5)
-    path = Graph(np.diag(np.ones(3), 1) + np.diag(np.ones(3), -1), names=list("abcd"))
-    edges = EdgeL0(path, 3).for_part(np.array([1, 2, 3]), 4)
-    assert (edges.graph.n_edges, edges.graph.names, edges.k) == (2, None, 2)
-    with pytest.raises(ValueError, match="no edge has both ends among the 2 of 4 entries"):
-        EdgeL0(path, 1).for_part(np.array([0, 2]), 4)
 
 
 def test_names_are_matched_and_what_is_left_out_is_said():
@@ -295,19 +224,12 @@ def test_groups_that_do_not_match():
 def test_numbers_of_groups_that_there_are_not(k):
     with pytest.raises(ValueError, match="there are 2 different groups with columns of X: choose k from 1 to 2"):
         GroupL0([[0], [1]], k).check(5, "column")
-    graph = Graph(np.diag(np.ones(2), 1) + np.diag(np.ones(2), -1))
-    with pytest.raises(ValueError, match="there are 2 edges between rows of X: choose k from 1 to 2"):
-        EdgeL0(graph, k).check(3, "row")
 
 
 def test_other_numbers_that_cannot_be_used():
     for k in (1.0, True, "1"):
         with pytest.raises(TypeError, match="k must be an integer"):
             GroupL0([[0]], k).check(5, "column")
-    with pytest.raises(ValueError, match="has no edge between columns of X"):
-        EdgeL0(Graph(np.zeros((3, 3))), 1).check(3, "column")
-    with pytest.raises(ValueError, match="there are 4 scores: one per node is needed"):
-        EdgeL0(Graph(np.ones((3, 3)) - np.eye(3)), 1).threshold(np.ones(4))
 
 
 def test_coverage_of_an_incidence_matrix():

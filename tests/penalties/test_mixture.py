@@ -6,7 +6,7 @@ from scipy import optimize, special, stats
 
 from netbic import AdaptiveSupport
 from netbic.penalties import expected_noise_norm
-from netbic.penalties.mixture import fit_mixture
+from netbic.penalties.adaptive import fit_mixture
 
 
 def two_groups(seed, members=400, others=1600, mean=8.0, spread=1.5, noise=2.0):

@@ -18,8 +18,11 @@ from netbic import AdaptiveSupport, Dense, SparseGraphSVD
 from netbic.estimators import module_scores
 from netbic.operators import winsorised
 from netbic.penalties import score_groups
-from netbic.penalties.location_mixture import fit_location_mixture
-from netbic.penalties.unimodal import exponential_power_likelihood, sinh_arcsinh_likelihood
+from netbic.penalties.score_groups import (
+    exponential_power_likelihood,
+    fit_location_mixture,
+    sinh_arcsinh_likelihood,
+)
 from netbic.selection import SampleGroups, group_summary, sample_groups
 
 ONE_GROUP = {

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import netbic
-from netbic import EdgeL0, Graph, SparseGraphSVD
+from netbic import Graph, SparseGraphSVD
 from netbic.report.network import subnetwork
 
 
@@ -35,32 +35,6 @@ def test_folders_tables_and_anndata(model, study, tmp_path):
     assert same(netbic.load(tmp_path / "model").graphs_["columns"], graph)
     assert same(netbic.io.from_frames(netbic.io.to_frames(model)).graphs_["columns"], graph)
     assert same(netbic.tl.from_anndata(netbic.tl.to_anndata(model, study.expression)).graphs_["columns"], graph)
-
-
-def test_a_penalty_keeps_the_signs_of_its_edges(model, study, tmp_path):
-    graph = model.column_graph
-    fitted = SparseGraphSVD(1, column_penalty=EdgeL0(graph, 20)).fit(study.expression)
-    netbic.save(fitted, tmp_path / "model")
-    again = netbic.load(tmp_path / "model")
-    assert same(again.column_penalty.graph, graph)
-    assert again.column_penalty.graph.names.tolist() == graph.names.tolist()
-    kept = np.arange(0, 150, 2)
-    part = EdgeL0(graph, 20).for_part(kept, 150)
-    assert same(part.graph, graph.subgraph(kept))
-    assert part.graph.names is None
-
-
-def test_selection_with_edges_of_any_sign(model, study):
-    X, results = study.expression, []
-    for graph in (model.column_graph, model.column_graph.unsigned()):
-        grid = {"column_penalty": [EdgeL0(graph, k) for k in (5, 20)]}
-        tuning = netbic.selection.tune(SparseGraphSVD(1), X, grid, random_state=0, n_jobs=1)
-        fitted = tuning.best_estimator_
-        stable = netbic.selection.stability(fitted, X, n_pairs=3, random_state=0, n_jobs=1)
-        judged = netbic.selection.verdicts(fitted, X, random_state=0, n_jobs=1)
-        results.append((fitted.components_, stable.columns.frequency.to_numpy(), judged.table["reason"]))
-    for signed, unsigned in zip(*results, strict=True):  # the penalty uses edges, whatever their signs
-        np.testing.assert_array_equal(signed, unsigned)
 
 
 def test_exports_have_weights_and_signs(model, tmp_path):

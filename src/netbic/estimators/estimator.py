@@ -53,7 +53,7 @@ class SparseGraphSVD(Prediction, Searches, BiclusterMixin, BaseEstimator):  # ty
         Number of samples / features of each module (the L0 penalty). None: all, or as determined by the penalty.
     row_penalty, column_penalty : Penalty, optional
         A penalty object instead of a number: `netbic.L0`, `L1`, `L1Ball`, `KeepSoft`, `SCAD`, `AdaptiveLasso`,
-        `GroupL0` (gene sets), `EdgeL0` (edges), or `AdaptiveSupport`, which chooses sizes and smoothness from the data.
+        `GroupL0` (gene sets), or `AdaptiveSupport`, which chooses sizes and smoothness from the data.
     row_graph, column_graph : Graph, sparse or dense array, networkx or igraph graph, or edge DataFrame, optional
         Prior graph of the samples / features. Matched by name if both X and the graph have names, else by position.
     row_smoothness, column_smoothness : float, optional
@@ -157,7 +157,7 @@ class SparseGraphSVD(Prediction, Searches, BiclusterMixin, BaseEstimator):  # ty
         scores of all rows, rather than rows with extreme scores) and `diagnostic` ("" if the size is reliable). Empty
         for other penalties. `unevenness` and `doubt` are earlier names of columns.
     groups_ : DataFrame
-        The groups that `GroupL0` or `EdgeL0` kept: `module`, `axis`, `group` (its name, or both ends of the edge),
+        The groups that `GroupL0` kept: `module`, `axis`, `group` (its name),
         `size` (entries of X in it) and `share` of the squared weights of the module. Empty for other penalties.
     posteriors_ : dict
         Probabilities of membership of "rows" and "columns", a row per module (NaN for entries that do not vary); None

@@ -1,16 +1,30 @@
-"""Groups in one vector of scores: up, down and the bulk, or a gradient without groups."""
+"""Groups in one vector of scores: up, down and the bulk, or a gradient without groups.
+
+Two or three normal distributions with free locations are compared with one group of any shape:
+
+- *Groups*: scores of samples are centred, so that neither members nor others have mean zero; every group has its own
+  location. Groups have one common variance, or one each. The fit is by expectation-maximisation from several splits of
+  the sorted scores, all at once; the best ones are then continued to convergence.
+- *One group that need not be normal*: skewed, with heavy tails or with hardly any. A mixture of normal distributions
+  fits such scores better than one normal distribution, although there are no groups. Both families used here are
+  unimodal for all parameters.
+- *Tied scores*, such as those of all samples without a count of the module's genes: a point has no density, so a
+  distribution with a narrow peak at tied scores, and heavy tails for all others, has a larger likelihood than any
+  groups. Rounded scores, on the other hand, look like as many groups as there are values. So tied scores are spread
+  evenly around their value before distributions are fitted.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+from scipy import special
+from scipy.optimize import brentq, minimize
 
-from netbic.arrays import Floats, Indices
-from netbic.penalties.location_mixture import LocationMixture, fit_location_mixture
-from netbic.penalties.ties import spread_ties
-from netbic.penalties.unimodal import exponential_power_likelihood, sinh_arcsinh_likelihood
+from netbic.arrays import Array, Floats, Indices
 
 GROUP_GAIN: Final = 10.0  # smallest gain in BIC over one normal group
 GROUP_MARGIN: Final = 6.0  # smallest gain in BIC over one group of any other shape
@@ -108,11 +122,17 @@ def score_groups(scores: Floats) -> ScoreGroups:
         return _one_group(values, np.nan, np.nan)
     middle, spread = float(np.median(seen)), float(seen.std())
     standard = (seen - middle) / spread
-    fitted = _at_most(spread_ties(standard), _MOST_SCORES)
+    fitted = spread_ties(standard)
+    if fitted.size > _MOST_SCORES:
+        fitted = np.quantile(fitted, (np.arange(_MOST_SCORES) + 0.5) / _MOST_SCORES)
     best, large_enough = _best_mixture(fitted, standard)
-    criterion = _criterion(best, fitted.size)
-    gain = criterion - _normal_criterion(fitted)
-    margin = criterion - _unimodal_criterion(fitted) if large_enough and gain >= GROUP_GAIN else np.nan
+    log_size, criterion = float(np.log(fitted.size)), _criterion(best, fitted.size)
+    normal = -fitted.size * (float(np.log(2 * np.pi * fitted.var())) + 1) - 2 * log_size
+    gain = criterion - normal
+    margin = np.nan
+    if large_enough and gain >= GROUP_GAIN:
+        one_group = max(sinh_arcsinh_likelihood(fitted), exponential_power_likelihood(fitted))
+        margin = criterion - (2 * one_group - 4 * log_size)
     if margin >= GROUP_MARGIN:
         return _grouped(values, middle, spread, best, gain, margin)
     return _one_group(values, gain, margin)
@@ -142,24 +162,6 @@ def _criterion(mixture: LocationMixture, n_scores: int) -> float:
     return 2 * mixture.likelihood - mixture.n_parameters * float(np.log(n_scores))
 
 
-def _normal_criterion(scores: Floats) -> float:
-    """Minus BIC of one normal distribution."""
-    return -scores.size * (float(np.log(2 * np.pi * scores.var())) + 1) - 2 * float(np.log(scores.size))
-
-
-def _unimodal_criterion(scores: Floats) -> float:
-    """Minus BIC of the best distribution of one group that is not normal."""
-    likelihood = max(sinh_arcsinh_likelihood(scores), exponential_power_likelihood(scores))
-    return 2 * likelihood - 4 * float(np.log(scores.size))
-
-
-def _at_most(scores: Floats, most: int) -> Floats:
-    """The scores, or so many of their quantiles if there are more."""
-    if scores.size <= most:
-        return scores
-    return np.quantile(scores, (np.arange(most) + 0.5) / most)
-
-
 def _grouped(
     scores: Floats, middle: float, spread: float, mixture: LocationMixture, gain: float, margin: float
 ) -> ScoreGroups:
@@ -187,3 +189,333 @@ def _one_group(scores: Floats, gain: float, margin: float) -> ScoreGroups:
     probabilities = np.where(np.isnan(scores), np.nan, 1.0)[:, None]
     labels, sizes = np.zeros(scores.size, dtype=np.intp), np.array([observed.size])
     return ScoreGroups(labels, np.array([mean]), sizes, np.empty(0), probabilities, gain, margin)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Mixtures with free locations
+# ----------------------------------------------------------------------------------------------------------------
+
+# Shares of the sorted scores at which the groups of a start are split.
+_SPLITS = {
+    2: ((0.05,), (0.15,), (0.35,), (0.5,), (0.65,), (0.85,), (0.95,)),
+    3: ((0.33, 0.67), (0.1, 0.9), (0.05, 0.6), (0.4, 0.95), (0.6, 0.9), (0.1, 0.4), (0.25, 0.75)),
+}
+_FIRST_ROUNDS, _ROUNDS, _CLOSE = 15, 200, 1e-3  # before starts are compared, in all, and the increase at which to stop
+_CONTINUED = 2  # starts that are continued
+_LARGEST_RATIO = 9.0  # of a group's variance to the pooled one: a group must not fit a few equal scores, or all of them
+_SMALLEST_VARIANCE = 1e-4  # pooled, relative to that of all scores
+_GRID = 101  # points between two locations at which the density is compared
+
+
+@dataclass(frozen=True)
+class LocationMixture:
+    """A fitted mixture, its groups in the order of their locations.
+
+    Attributes
+    ----------
+    weights, means, variances : ndarray
+        One entry per group.
+    likelihood : float
+        Log-likelihood.
+    n_parameters : int
+        Number of free parameters, for information criteria.
+    """
+
+    weights: Floats
+    means: Floats
+    variances: Floats
+    likelihood: float
+    n_parameters: int
+
+    @property
+    def boundaries(self) -> Floats:
+        """Scores at which two neighbouring groups are equally probable, between their locations.
+
+        Infinite if one of two neighbours is less probable than the other one everywhere between their locations.
+        """
+        return np.array([self._boundary(left) for left in range(self.means.size - 1)])
+
+    def _boundary(self, left: int) -> float:
+        def log_ratio(score: float) -> float:
+            return float(self._log_ratio(left, np.array([score]))[0])
+
+        lower, upper = self.means[left : left + 2].tolist()
+        if not log_ratio(lower) < 0:
+            return -np.inf
+        return float(brentq(log_ratio, lower, upper)) if log_ratio(upper) > 0 else np.inf
+
+    def probabilities(self, scores: Floats) -> Floats:
+        """Probability of each group (in columns) for each score; monotone in the score.
+
+        Between two locations the ratio of two normal densities is monotone, whatever their variances. Beyond the
+        outermost locations it is kept at its last value: scores there belong to the outermost groups, even if the other
+        group has the larger variance.
+        """
+        above = [special.expit(self._log_ratio(left, scores)) for left in range(self.means.size - 1)]
+        decreasing = np.minimum.accumulate([np.ones(scores.size), *above, np.zeros(scores.size)])
+        return np.asarray(-np.diff(decreasing, axis=0).T)
+
+    def _log_ratio(self, left: int, scores: Floats) -> Floats:
+        """Logarithm of the ratio of the densities of a group and the one below it, between their locations."""
+        inside = np.clip(scores, self.means[left], self.means[left + 1])
+        logs = _log_densities(inside, *(part[None] for part in self._parameters))[0]
+        return np.asarray(logs[left + 1] - logs[left])
+
+    def valley(self) -> float:
+        """Density in the valley between two neighbouring groups, relative to the lower peak; 1 if there is none.
+
+        For three groups, the larger one of the two.
+        """
+        ratios = []
+        for left in range(self.means.size - 1):
+            density = self.density(np.linspace(self.means[left], self.means[left + 1], _GRID))
+            lowest = int(np.argmin(density))
+            ratios.append(density[lowest] / min(density[: lowest + 1].max(), density[lowest:].max()))
+        return float(max(ratios))
+
+    def density(self, scores: Floats) -> Floats:
+        """Density of the mixture."""
+        return np.asarray(np.exp(_log_densities(scores, *(part[None] for part in self._parameters))[0]).sum(axis=0))
+
+    @property
+    def _parameters(self) -> _Parameters:
+        return _Parameters(self.weights, self.means, self.variances)
+
+
+class _Parameters(NamedTuple):
+    """Parameters of one mixture (a number per group), or of several (a row each)."""
+
+    weights: Floats
+    means: Floats
+    variances: Floats
+
+
+def fit_location_mixture(scores: Floats, n_groups: int, *, equal_variances: bool) -> LocationMixture:
+    """Fit two or three normal distributions with free locations; the best of several local maxima.
+
+    Parameters
+    ----------
+    scores : array
+        Finite, not all equal.
+    n_groups : {2, 3}
+    equal_variances : bool
+        Whether all groups have the same variance. If not, variances are bounded relative to the pooled one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> generator = np.random.default_rng(0)
+    >>> scores = np.append(generator.normal(-2, 1, 140), generator.normal(4, 1, 60))
+    >>> found = fit_location_mixture(scores, 2, equal_variances=True)
+    >>> found.means.round(1).tolist(), found.weights.round(2).tolist()
+    ([-1.9, 3.9], [0.7, 0.3])
+    """
+    start = _starts(scores, n_groups)
+    found, likelihoods = _expectation_maximisation(scores, start, _FIRST_ROUNDS, equal_variances)
+    best = np.argsort(-likelihoods, kind="stable")[:_CONTINUED]
+    continued = _Parameters(*(part[best] for part in found))
+    found, likelihoods = _expectation_maximisation(scores, continued, _ROUNDS, equal_variances)
+    chosen = int(np.argmax(likelihoods))
+    order = np.argsort(found.means[chosen], kind="stable")
+    n_parameters = 2 * n_groups if equal_variances else 3 * n_groups - 1
+    weights, means, variances = (part[chosen][order] for part in found)
+    return LocationMixture(weights, means, variances, float(likelihoods[chosen]), n_parameters)
+
+
+def _starts(scores: Floats, n_groups: int) -> _Parameters:
+    """Means of the parts of the sorted scores; equal weights and variances."""
+    ordered = np.sort(scores)
+    means = []
+    for shares in _SPLITS[n_groups]:
+        cuts = np.clip(np.rint(np.array(shares) * ordered.size).astype(int), 1, ordered.size - 1)
+        cuts = np.minimum(np.maximum.accumulate(cuts + np.arange(cuts.size)), ordered.size - 1)
+        means.append([float(part.mean()) if part.size else float(ordered[-1]) for part in np.split(ordered, cuts)])
+    shape = len(means), n_groups
+    variance = float(scores.var()) / n_groups**2
+    return _Parameters(np.full(shape, 1 / n_groups), np.array(means), np.full(shape, variance))
+
+
+def _expectation_maximisation(
+    scores: Floats, found: _Parameters, rounds: int, equal_variances: bool
+) -> tuple[_Parameters, Floats]:
+    """Iterate all starts together until none of their log-likelihoods increases any more."""
+    smallest = _SMALLEST_VARIANCE * float(scores.var())
+    before = np.full(len(found.means), -np.inf)
+    for _ in range(rounds):
+        logs = _log_densities(scores, *found)
+        largest = logs.max(axis=1)
+        posterior = np.exp(logs - largest[:, None])
+        totals = posterior.sum(axis=1)
+        likelihoods: Floats = (largest + np.log(totals)).sum(axis=1)
+        if float(np.max(likelihoods - before)) < _CLOSE:
+            break
+        before = likelihoods
+        following = _maximised(scores, posterior / totals[:, None], equal_variances, smallest)
+        found, current = following, found
+    else:
+        return current, likelihoods
+    return found, likelihoods
+
+
+def _maximised(scores: Floats, posterior: Array, equal_variances: bool, smallest: float) -> _Parameters:
+    """Weights, means and variances given the posteriors, with bounds that keep a group from collapsing to a point."""
+    counts = np.maximum(posterior.sum(axis=2), 1e-9)
+    weights = counts / counts.sum(axis=1, keepdims=True)
+    means = posterior @ scores / counts
+    variances = np.einsum("skn,skn->sk", posterior, (scores - means[:, :, None]) ** 2) / counts
+    pooled = np.maximum((weights * variances).sum(axis=1, keepdims=True), smallest)
+    bounds = (pooled, pooled) if equal_variances else (pooled / _LARGEST_RATIO, pooled * _LARGEST_RATIO)
+    return _Parameters(weights, means, np.clip(variances, *bounds))
+
+
+def _log_densities(scores: Floats, weights: Floats, means: Floats, variances: Floats) -> Array:
+    """Logarithm of weight times density, by mixture, group and score."""
+    constants = np.log(weights) - 0.5 * np.log(2 * np.pi * variances)
+    return np.asarray(constants[:, :, None] - (scores - means[:, :, None]) ** 2 / (2 * variances[:, :, None]))
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# One group that need not be normal
+# ----------------------------------------------------------------------------------------------------------------
+
+_ITERATIONS, _TOLERANCE = 100, 1e-7  # relative decrease of the loss at which to stop
+_LARGEST = 30.0  # argument of sinh, whose square must not overflow
+_HALF_LOG_2PI = 0.5 * float(np.log(2 * np.pi))
+
+Bounds = Sequence[tuple[float | None, float | None]]
+Loss = Callable[[Floats], tuple[float, Floats]]
+
+
+def sinh_arcsinh_likelihood(scores: Floats) -> float:
+    """Largest log-likelihood of a sinh-arcsinh distribution (Jones and Pewsey 2009).
+
+    Z = sinh(delta arcsinh((x - location) / scale) - epsilon) is standard normal: epsilon skews the distribution, and a
+    delta below 1 makes both tails heavier. All four parameters are fitted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scores = np.random.default_rng(0).standard_t(3, 500)
+    >>> normal = -scores.size * (np.log(scores.std()) + 0.5 * np.log(2 * np.pi) + 0.5)
+    >>> bool(sinh_arcsinh_likelihood(scores) > normal + 20)
+    True
+    """
+    middle, log_scale = float(np.median(scores)), float(np.log(scores.std()))
+    bounds: Bounds = [(None, None), (log_scale - 5, log_scale + 5), (-6, 6), (np.log(0.1), np.log(10))]
+    starts = [(middle, log_scale, skewness, 0.0) for skewness in (0.0, 0.7, -0.7)]
+    return _largest_likelihood(lambda parameters: _sinh_arcsinh_loss(parameters, scores), starts, bounds)
+
+
+def _sinh_arcsinh_loss(parameters: Floats, scores: Floats) -> tuple[float, Floats]:
+    """Minus the log-likelihood, and its gradient by location, log(scale), epsilon and log(delta)."""
+    location, log_scale, epsilon, log_delta = parameters.tolist()
+    scale, delta = np.exp(log_scale), np.exp(log_delta)
+    y = (scores - location) / scale
+    angle, radius = np.arcsinh(y), 1 + y * y
+    argument = np.clip(delta * angle - epsilon, -_LARGEST, _LARGEST)
+    sinh, cosh = np.sinh(argument), np.cosh(argument)
+    logs = np.log(cosh) - 0.5 * np.log(radius) - 0.5 * sinh * sinh
+    loss = -float(logs.sum()) + scores.size * (_HALF_LOG_2PI + log_scale - log_delta)
+    by_argument = np.tanh(argument) - sinh * cosh
+    by_y = by_argument * delta / np.sqrt(radius) - y / radius
+    gradient = by_y.sum() / scale, scores.size + by_y @ y, by_argument.sum(), -scores.size - delta * by_argument @ angle
+    return loss, np.array(gradient)
+
+
+def exponential_power_likelihood(scores: Floats) -> float:
+    """Largest log-likelihood of an asymmetric exponential power distribution.
+
+    The density is proportional to exp(-(|x - mode| / scale)^power), with a scale for each side of the mode. The power
+    is 1 for the Laplace and 2 for the normal distribution; large powers approach the uniform distribution, whose
+    tails are lighter than those of any sinh-arcsinh distribution.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scores = np.random.default_rng(0).uniform(-2, 2, 500)
+    >>> bool(exponential_power_likelihood(scores) > sinh_arcsinh_likelihood(scores) + 10)
+    True
+    """
+    deviation, lowest, highest = float(scores.std()), float(scores.min()), float(scores.max())
+    width = (highest - lowest) / 2
+    modes = [float(np.median(scores)), (lowest + highest) / 2, *np.quantile(scores, [0.2, 0.8]).tolist()]
+    scales = [(1.4 * deviation, 1.4 * deviation), (width, width), (deviation / 2, 2 * deviation)]
+    scales.append(scales[-1][::-1])
+    powers = (2.0, 6.0, 2.0, 2.0)
+    starts = [(m, np.log(s[0]), np.log(s[1]), np.log(p)) for m, s, p in zip(modes, scales, powers, strict=True)]
+    of_scale = np.log(deviation) - 4, np.log(deviation) + 4
+    bounds: Bounds = [(lowest, highest), of_scale, of_scale, (0.0, np.log(30))]
+    return _largest_likelihood(lambda parameters: _exponential_power_loss(parameters, scores), starts, bounds)
+
+
+def _exponential_power_loss(parameters: Floats, scores: Floats) -> tuple[float, Floats]:
+    """Minus the log-likelihood, and its gradient by mode, both log(scale) and log(power)."""
+    mode, power = float(parameters[0]), float(np.exp(parameters[3]))
+    scale, n = np.exp(parameters[1:3]), scores.size
+    right = scores >= mode
+    own_scale = scale[right.astype(int)]
+    ratio = np.maximum(np.abs(scores - mode) / own_scale, 1e-12)
+    log_ratio = np.log(ratio)
+    cost = np.exp(np.minimum(power * log_ratio, 500.0))
+    loss = n * (np.log(scale.sum()) + special.gammaln(1 + 1 / power)) + cost.sum()
+    by_mode = power * np.sum(np.where(right, -1.0, 1.0) * cost / (ratio * own_scale))
+    by_scale = n * scale / scale.sum() - power * np.array([cost[~right].sum(), cost[right].sum()])
+    by_power = power * (cost @ log_ratio) - n * special.digamma(1 + 1 / power) / power
+    return float(loss), np.array([by_mode, *by_scale, by_power])
+
+
+def _largest_likelihood(loss: Loss, starts: Iterable[tuple[float, ...]], bounds: Bounds) -> float:
+    """The best of several local maxima."""
+    limits = {"maxiter": _ITERATIONS, "ftol": _TOLERANCE}
+    options: Any = {"jac": True, "method": "L-BFGS-B", "bounds": bounds, "options": limits}
+    found = (minimize(loss, np.array(start), **options) for start in starts)
+    return -min(float(result.fun) for result in found)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Tied scores
+# ----------------------------------------------------------------------------------------------------------------
+
+WIDTHS: Final = (0.02, 0.6)  # smallest and largest distance by which tied scores are moved, in standard deviations
+_BY_CHANCE = 3.0  # typical distances between scores by which the next one of a decreasing density may be away
+
+
+def spread_ties(scores: Floats) -> Floats:
+    """Spread tied scores evenly, up to half the distance to the next score; other scores are not changed.
+
+    Next to tied scores the distance is that of rounded scores. Next to a score that is not tied, the part of the
+    distance that can be due to chance does not count: three times the typical distance between scores on that side.
+
+    Parameters
+    ----------
+    scores : array
+        With a standard deviation near 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> spread_ties(np.array([-1.0, 0.0, 0.0, 0.5, 1.0, 1.0])).tolist()
+    [-1.0, -0.01, 0.01, 0.5, 0.99, 1.01]
+    >>> spread_ties(np.array([0.0, 1.0, 1.0, 0.0])).tolist()
+    [-0.25, 0.75, 1.25, 0.25]
+    """
+    values, numbers, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    if counts.max() == 1:
+        return scores
+    distances = np.minimum(_distances(values, counts), _distances(-values[::-1], counts[::-1])[::-1])
+    width = np.clip(distances / 2, *WIDTHS)[numbers]
+    order = np.argsort(numbers, kind="stable")
+    ranks = np.empty(scores.size)
+    ranks[order] = np.arange(scores.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    moved: Floats = scores + width * (2 * (ranks + 0.5) / counts[numbers] - 1)
+    return np.where(counts[numbers] > 1, moved, scores)
+
+
+def _distances(values: Floats, counts: Indices) -> Floats:
+    """Distance of each value to the next larger one, without the part that can be due to chance."""
+    up_to = np.cumsum(counts)
+    above = up_to[-1] - up_to
+    middle = np.minimum(np.searchsorted(up_to, up_to + above / 2), values.size - 1)  # median of the scores above
+    typical = (values[middle] - values) / np.maximum(above / 2, 1)
+    next_is_tied = np.append(counts[1:], 2) > 1
+    return np.append(np.diff(values), np.inf) - np.where(next_is_tied, 0.0, _BY_CHANCE * typical)
