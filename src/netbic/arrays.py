@@ -6,7 +6,7 @@ pointer, and it reads or writes memory outside of the arrays. Here they are chec
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import singledispatch
 from itertools import chain
 from typing import Any, Literal
@@ -24,10 +24,8 @@ RandomState = int | Sequence[int] | np.random.Generator | np.random.RandomState 
 # An array, or a sparse matrix of any format. The stubs of SciPy and NumPy have no common type for the two.
 Matrix = Any
 Kind = Literal["dense", "sparse", "table", "dask", "dask table", "anndata", "mudata", "operator", "blocks", "other"]
-Shape = tuple[int, int]
 Problem = str | None  # what is wrong with a matrix, as text, or None
 
-_REAL_KINDS = "fiub"
 _FURTHEST = 2**31 - 1  # diagonal: beyond it, SciPy's arithmetic overflows
 _REMEDY = "build it again from its entries, e.g. as a COO matrix, or load it again"
 
@@ -240,7 +238,7 @@ def check_sparse(matrix: Any, name: str = "X") -> None:
 
 
 def sparse_problem(matrix: Matrix, name: str = "X") -> Problem:
-    """What is wrong with a SciPy sparse matrix, or None.
+    """What is wrong with the arrays of a SciPy sparse matrix of any format, or None.
 
     Examples
     --------
@@ -252,30 +250,55 @@ def sparse_problem(matrix: Matrix, name: str = "X") -> Problem:
     >>> sparse_problem(matrix)
     'the pointer array of X decreases, from 0 to -4'
     """
-    shape = tuple(matrix.shape)
+    shape, kind = matrix.shape, matrix.format
     if problem := shape_problem(shape, name):
         return problem
-    return _FORMATS[matrix.format](matrix, shape, name)
+    if kind == "lil":
+        if any(len(places) != len(values) for places, values in zip(matrix.rows, matrix.data, strict=True)):
+            return f"a row of {name} has more indices than values, or fewer"
+        return bounds_problem(_integers(chain.from_iterable(matrix.rows)), shape[1], "columns", name)
+    if kind == "dok":
+        rows, columns = (_integers(key[axis] for key in matrix.keys()) for axis in (0, 1))  # noqa: SIM118
+        return bounds_problem(rows, shape[0], "rows", name) or bounds_problem(columns, shape[1], "columns", name)
+    if problem := values_problem(matrix.data, name, ndim={"bsr": 3, "dia": 2}.get(kind, 1)):
+        return problem
+    n_data = len(matrix.data)
+    if kind == "coo":
+        if not matrix.row.size == matrix.col.size == n_data:
+            return f"the arrays of {name} have {matrix.row.size:,}, {matrix.col.size:,} and {n_data:,} entries"
+        problem = bounds_problem(matrix.row, shape[0], "rows", name, "row")
+        return problem or bounds_problem(matrix.col, shape[1], "columns", name, "col")
+    if kind == "dia":
+        offsets, called = matrix.offsets, _called(name, "offsets")
+        if offsets.dtype.kind not in "iu" or offsets.size != n_data or np.unique(offsets).size != n_data:
+            return f"{called} does not have one integer for each of {n_data:,} diagonals, or names a diagonal twice"
+        far = (offsets < -_FURTHEST) | (offsets > _FURTHEST)  # empty diagonals outside of the matrix are allowed
+        return f"{called} holds {offsets[far][0]:,} but {name} has shape {shape}" if far.any() else None
+    if kind == "bsr":
+        blocks = matrix.data.shape[1:]
+        if 0 in blocks or any(size % block for size, block in zip(shape, blocks, strict=True)):
+            return f"{name} has blocks of shape {blocks}, into which its shape {shape} cannot be cut"
+        shape = shape[0] // blocks[0], shape[1] // blocks[1]
+    parts = matrix.data, matrix.indices, matrix.indptr
+    return compressed_problem(*parts, shape, name, by_rows=kind != "csc", exact=False)
 
 
 def shape_problem(shape: Sequence[Any], name: str) -> Problem:
     """What is wrong with the shape of a matrix, or None."""
     if len(shape) != 2:
         return f"{name} has {len(shape)} dimensions where 2 are needed"
-    if any(not isinstance(size, (int, np.integer)) or size < 0 for size in shape):
-        return f"{name} has shape {tuple(shape)}, which no matrix has"
-    return None
+    wrong = any(not isinstance(size, (int, np.integer)) or size < 0 for size in shape)
+    return f"{name} has shape {tuple(shape)}, which no matrix has" if wrong else None
 
 
 def compressed_problem(
-    data: Any, indices: Any, indptr: Any, shape: Shape, name: str, *, by_rows: bool = True, exact: bool = True
+    data: Any, indices: Any, indptr: Any, shape: tuple[int, int], name: str, *, by_rows: bool = True, exact: bool = True
 ) -> Problem:
-    """What is wrong with the three arrays of a CSR (`by_rows`) or CSC matrix, or None.
+    """What is wrong with the three arrays of a CSR (`by_rows`) or CSC matrix, or None; see `values_problem` for data.
 
     Parameters
     ----------
     data, indices, indptr : array
-        `values_problem` is for the data.
     shape : pair of int
     name : str
         What messages call the matrix. A name that ends in a slash is a place in a file: the arrays are then called
@@ -285,24 +308,21 @@ def compressed_problem(
         Whether `indices` and `data` have to end where the last pointer says, as in a file; in memory they may be
         longer.
     """
-    if problem := integers_problem(indices, name, "indices"):
-        return problem
     n_lines, n_others = shape if by_rows else shape[::-1]
     lines, others = ("rows", "columns") if by_rows else ("columns", "rows")
-    if problem := pointers_problem(indptr, n_lines, lines, len(indices), len(data), name, exact=exact):
-        return problem
-    return bounds_problem(indices[: int(indptr[-1])], n_others, others, name)
+    problem = pointers_problem(indptr, n_lines, lines, len(indices), len(data), name, exact=exact)
+    return problem or bounds_problem(indices[: int(indptr[-1])], n_others, others, name)
 
 
 def pointers_problem(
     indptr: Any, n_lines: int, lines: str, n_indices: int, n_data: int, name: str, *, exact: bool = True
 ) -> Problem:
     """What is wrong with the pointers of a compressed matrix, given how long its other arrays are, or None."""
-    if problem := integers_problem(indptr, name, "indptr"):
+    if problem := _integers_problem(indptr, name, "indptr"):
         return problem
-    called = _called(name, "indptr")
+    called, matrix = _called(name, "indptr"), name.removesuffix("/")
     if indptr.size != n_lines + 1:
-        return f"{called} has {indptr.size:,} entries but {_matrix(name)} has {n_lines:,} {lines}, which need one more"
+        return f"{called} has {indptr.size:,} entries but {matrix} has {n_lines:,} {lines}, which need one more"
     if indptr[0] != 0:
         return f"{called} begins with {indptr[0]:,}, not 0"
     falls = indptr[1:] < indptr[:-1]  # differences could overflow
@@ -317,130 +337,39 @@ def pointers_problem(
 
 
 def bounds_problem(indices: Array, size: int, what: str, name: str, part: str = "indices") -> Problem:
-    """What is wrong with integers that have to lie between 0 and before `size`, or None; one pass over them."""
-    if not indices.size or int(_unsigned(indices).max()) < size:
+    """What is wrong with an array of integers from 0 to before `size`, or None; one pass over it."""
+    if problem := _integers_problem(indices, name, part):
+        return problem
+    # Without a sign, what is negative becomes very large, so that one comparison finds it too.
+    unsigned = indices.view(indices.dtype.str.replace("i", "u"))
+    if not indices.size or int(unsigned.max()) < size:
         return None
     wrong = indices[(indices < 0) | (indices >= size)][0]
-    return f"{_called(name, part)} holds {wrong:,} but {_matrix(name)} has {size:,} {what}"
-
-
-def _unsigned(indices: Array) -> Array:
-    """The same bits without a sign: what is negative becomes very large, so that one comparison finds it too."""
-    return indices.view(indices.dtype.str.replace("i", "u")) if indices.dtype.kind == "i" else indices
-
-
-def integers_problem(values: Any, name: str, part: str) -> Problem:
-    """What is wrong with an array that has to be one of integers, or None."""
-    if not isinstance(values, np.ndarray) or values.dtype.kind not in "iu":
-        kind = values.dtype if isinstance(values, np.ndarray) else type(values).__name__
-        return f"{_called(name, part)} holds {kind}, not integers"
-    return None if values.ndim == 1 else f"{_called(name, part)} has {values.ndim} dimensions where 1 is needed"
-
-
-_PARTS = {"indices": "index array", "indptr": "pointer array", "data": "data array"}
-_PARTS |= {"row": "row index array", "col": "column index array", "offsets": "offset array"}
-
-
-def _called(name: str, part: str) -> str:
-    return f"{name}{part}" if name.endswith("/") else f"the {_PARTS[part]} of {name}"
-
-
-def _matrix(name: str) -> str:
-    return name.removesuffix("/")
+    return f"{_called(name, part)} holds {wrong:,} but {name.removesuffix('/')} has {size:,} {what}"
 
 
 def values_problem(data: Any, name: str, ndim: int = 1) -> Problem:
     """What is wrong with the values of a sparse matrix, or None."""
     if not isinstance(data, np.ndarray) or data.ndim != ndim:
         return f"{_called(name, 'data')} is not an array of {ndim} dimension{'s' * (ndim > 1)}"
-    if data.dtype.kind not in _REAL_KINDS:
-        return f"{_called(name, 'data')} holds {data.dtype}, not real numbers"
-    return None
+    return f"{_called(name, 'data')} holds {data.dtype}, not real numbers" if data.dtype.kind not in "fiub" else None
 
 
-# ----------------------------------------------------------------------------------------------------------------
-# Formats
-# ----------------------------------------------------------------------------------------------------------------
+def _integers_problem(values: Any, name: str, part: str) -> Problem:
+    if not isinstance(values, np.ndarray) or values.dtype.kind not in "iu":
+        return f"{_called(name, part)} holds {getattr(values, 'dtype', type(values).__name__)}, not integers"
+    return None if values.ndim == 1 else f"{_called(name, part)} has {values.ndim} dimensions where 1 is needed"
 
 
-def _compressed(matrix: Matrix, shape: Shape, name: str) -> Problem:
-    """CSR and CSC."""
-    parts, by_rows = (matrix.data, matrix.indices, matrix.indptr), matrix.format == "csr"
-    return values_problem(matrix.data, name) or compressed_problem(*parts, shape, name, by_rows=by_rows, exact=False)
+def _integers(values: Iterable[Any]) -> Array:
+    """Integers of any size from a list, as an array; of objects if one of them is no integer, or too large."""
+    listed = list(values)
+    return np.array(listed) if listed else np.zeros(0, dtype=np.intp)
 
 
-def _blocks(matrix: Matrix, shape: Shape, name: str) -> Problem:
-    """BSR."""
-    if problem := values_problem(matrix.data, name, ndim=3):
-        return problem
-    blocks = matrix.data.shape[1:]
-    if 0 in blocks or any(size % block for size, block in zip(shape, blocks, strict=True)):
-        return f"{name} has blocks of shape {blocks}, into which its shape {shape} cannot be cut"
-    in_blocks = shape[0] // blocks[0], shape[1] // blocks[1]
-    return compressed_problem(matrix.data, matrix.indices, matrix.indptr, in_blocks, name, exact=False)
+_PARTS = {"indices": "index array", "indptr": "pointer array", "data": "data array", "offsets": "offset array"}
+_PARTS |= {"row": "row index array", "col": "column index array"}
 
 
-def _coordinates(matrix: Matrix, shape: Shape, name: str) -> Problem:
-    """COO."""
-    if problem := values_problem(matrix.data, name):
-        return problem
-    n_data = len(matrix.data)
-    for indices, part, size, what in ((matrix.row, "row", shape[0], "rows"), (matrix.col, "col", shape[1], "columns")):
-        if problem := integers_problem(indices, name, part):
-            return problem
-        if indices.size != n_data:
-            return f"{_called(name, part)} has {indices.size:,} entries but {_called(name, 'data')} has {n_data:,}"
-        if problem := bounds_problem(indices, size, what, name, part):
-            return problem
-    return None
-
-
-def _diagonals(matrix: Matrix, shape: Shape, name: str) -> Problem:
-    """DIA."""
-    offsets, n_data, called = matrix.offsets, len(matrix.data), _called(name, "offsets")
-    if problem := values_problem(matrix.data, name, ndim=2) or integers_problem(offsets, name, "offsets"):
-        return problem
-    if offsets.size != n_data:
-        return f"{called} has {offsets.size:,} entries but {_called(name, 'data')} has {n_data:,} diagonals"
-    if np.unique(offsets).size != offsets.size:
-        return f"{called} names a diagonal twice"
-    far = (offsets < -_FURTHEST) | (offsets > _FURTHEST)  # empty diagonals outside of the matrix are allowed
-    return f"{called} holds {offsets[far][0]:,} but {_matrix(name)} has shape {shape}" if far.any() else None
-
-
-def _lists(matrix: Matrix, shape: Shape, name: str) -> Problem:
-    rows, data = matrix.rows, matrix.data
-    if rows.shape != (shape[0],) or data.shape != rows.shape:
-        return f"{name} has {shape[0]:,} rows but lists of shapes {rows.shape} and {data.shape}"
-    if any(len(places) != len(values) for places, values in zip(rows, data, strict=True)):
-        return f"a row of {name} has more indices than values, or fewer"
-    return _listed_problem(chain.from_iterable(rows), shape[1], "columns", name)
-
-
-def _keys(matrix: Matrix, shape: Shape, name: str) -> Problem:
-    keys = list(matrix.keys())
-    if any(not isinstance(key, tuple) or len(key) != 2 for key in keys):
-        return f"a key of {name} is not a pair of integers"
-    rows, columns = ([key[axis] for key in keys] for axis in (0, 1))
-    return _listed_problem(rows, shape[0], "rows", name) or _listed_problem(columns, shape[1], "columns", name)
-
-
-def _listed_problem(indices: Iterable[object], size: int, what: str, name: str) -> Problem:
-    """The same as `bounds_problem` for Python's integers, which may be of any size."""
-    for index in indices:
-        if not isinstance(index, (int, np.integer)):
-            return f"an index of {name} is {index!r}, not an integer"
-        if not 0 <= index < size:
-            return f"{_called(name, 'indices')} holds {index:,} but {name} has {size:,} {what}"
-    return None
-
-
-_FORMATS: dict[str, Callable[[Matrix, Shape, str], Problem]] = {
-    "csr": _compressed,
-    "csc": _compressed,
-    "bsr": _blocks,
-    "coo": _coordinates,
-    "dia": _diagonals,
-    "lil": _lists,
-    "dok": _keys,
-}
+def _called(name: str, part: str) -> str:
+    return f"{name}{part}" if name.endswith("/") else f"the {_PARTS[part]} of {name}"
