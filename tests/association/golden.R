@@ -57,24 +57,19 @@ counts <- function(data, t) {
 
 survival_times <- function(data, t) {
   up <- t$score > median(t$score, na.rm = TRUE)
-  say_survdiff <- function(name, found, df) say(data, name, statistic = found$chisq, p = 1 - pchisq(found$chisq, df))
-  say_survdiff("survdiff up", survdiff(Surv(time, event) ~ up, t), 1)
-  say_survdiff("survdiff level", survdiff(Surv(time, event) ~ level, t), length(unique(na.omit(t$level))) - 1)
-  say_survdiff("survdiff strata", survdiff(Surv(time, event) ~ up + strata(stratum), t), 1)
-  for (ties in c("efron", "breslow")) {
-    fit <- function(formula, ...) coxph(formula, t, ties = ties, control = tight, ...)
-    say_cox(data, paste("coxph score", ties), fit(Surv(time, event) ~ score))
-    say_cox(data, paste("coxph several", ties), fit(Surv(time, event) ~ score + number + covariate))
-    say_cox(data, paste("coxph strata", ties), fit(Surv(time, event) ~ score + number + strata(stratum)))
-    # The score test of one column given others: at the maximum of the model without it.
-    own <- t[complete.cases(t[c("score", "number", "covariate", "time", "event")]), ]
-    null <- coxph(Surv(time, event) ~ number + covariate, own, ties = ties, control = tight)
-    at_null <- coxph(Surv(time, event) ~ score + number + covariate, own, ties = ties, init = c(0, coef(null)),
-                     control = coxph.control(iter.max = 0))
-    full <- coxph(Surv(time, event) ~ score + number + covariate, own, ties = ties, control = tight)
-    say(data, paste("coxph given", ties), score = at_null$score, ratio = exp(coef(full)[1]),
-        wald = (coef(full)[1] / sqrt(vcov(full)[1, 1]))^2, lr = 2 * (full$loglik[2] - null$loglik[2]))
-  }
+  found <- survdiff(Surv(time, event) ~ up, t)
+  say(data, "survdiff up", statistic = found$chisq, p = 1 - pchisq(found$chisq, 1))
+  fit <- function(formula, ...) coxph(formula, t, control = tight, ...)
+  say_cox(data, "coxph score", fit(Surv(time, event) ~ score))
+  say_cox(data, "coxph several", fit(Surv(time, event) ~ score + number + covariate))
+  # The score test of one column given others: at the maximum of the model without it.
+  own <- t[complete.cases(t[c("score", "number", "covariate", "time", "event")]), ]
+  null <- coxph(Surv(time, event) ~ number + covariate, own, control = tight)
+  at_null <- coxph(Surv(time, event) ~ score + number + covariate, own, init = c(0, coef(null)),
+                   control = coxph.control(iter.max = 0))
+  full <- coxph(Surv(time, event) ~ score + number + covariate, own, control = tight)
+  say(data, "coxph given", score = at_null$score, ratio = exp(coef(full)[1]),
+      wald = (coef(full)[1] / sqrt(vcov(full)[1, 1]))^2, lr = 2 * (full$loglik[2] - null$loglik[2]))
   curve <- survfit(Surv(time, event) ~ 1, t)
   for (at in unique(round(seq(1, length(curve$time) - 1, length.out = 5))))
     say(data, paste("survfit", at), time = curve$time[at], survival = curve$surv[at], low = curve$lower[at],

@@ -13,8 +13,7 @@ from sklearn.exceptions import NotFittedError
 import netbic
 from netbic import Graph
 from netbic.enrichment import edges, fit_used_graph, held_out_edges
-from netbic.enrichment.edges import split_edges
-from netbic.enrichment.nulls import (
+from netbic.enrichment.edges import (
     _edges_in_sets,
     _upward,
     _weighted,
@@ -22,6 +21,7 @@ from netbic.enrichment.nulls import (
     edges_inside,
     matching_weights,
     rewired_counts,
+    split_edges,
     trait_bins,
 )
 from netbic.graph import swap_sweep

@@ -1,18 +1,14 @@
-"""Cox's proportional hazards model with a few covariates, fitted by Newton's method."""
+"""Cox's proportional hazards model with a few covariates, fitted by Newton's method; ties as of Efron."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
-from scipy.stats import chi2
 
-from netbic.arrays import Bools, Floats, Indices, check_choice
-from netbic.association.linear import Residuals
-from netbic.association.results import Z
+from netbic.arrays import Bools, Floats
+from netbic.association.tests import Residuals, Z
 
-Ties = Literal["efron", "breslow"]
 _MOST_STEPS, _MOST_HALVINGS = 50, 30
 _CONVERGED = 1e-13  # relative change of the log likelihood
 _FLAT = 50.0  # standard error of a standardised coefficient at which the likelihood has no maximum
@@ -48,26 +44,19 @@ class CoxModel:
 
     def p(self, statistic: float) -> float:
         """The p-value of one of the statistics."""
+        from scipy.stats import chi2
+
         return float(chi2.sf(statistic, self.df))
 
     def hazard_ratio(self, column: int = 0) -> tuple[float, float, float]:
         """Hazard ratio per unit of a column, and its confidence interval; 0 or infinite if there is no maximum."""
-        log_ratio, variance = float(self.coefficients[column]), float(self.covariance[column, column])
-        half = Z * np.sqrt(variance)
+        log_ratio, half = self.coefficients[column], Z * np.sqrt(self.covariance[column, column])
         with np.errstate(over="ignore"):
-            ratio, low, high = np.exp(log_ratio), np.exp(log_ratio - half), np.exp(log_ratio + half)
+            ratio, low, high = np.exp([log_ratio, log_ratio - half, log_ratio + half])
         return float(ratio), float(low), float(high)
 
 
-def cox(
-    times: Floats,
-    events: Bools,
-    x: Floats,
-    covariates: Floats | None = None,
-    *,
-    strata: Indices | None = None,
-    ties: Ties = "efron",
-) -> CoxModel | None:
+def cox(times: Floats, events: Bools, x: Floats, covariates: Floats | None = None) -> CoxModel | None:
     """Fit a Cox model and test the columns of x, given the covariates.
 
     Parameters
@@ -79,10 +68,6 @@ def cox(
     x : array of shape (n_samples,) or (n_samples, n_columns)
     covariates : array of shape (n_samples, n_covariates), optional
         Columns that the model contains but that are not tested; they may be linearly dependent.
-    strata : array of int, optional
-        Every stratum has its own baseline hazard.
-    ties : {"efron", "breslow"}
-        How events at the same time are treated.
 
     Returns
     -------
@@ -97,34 +82,24 @@ def cox(
     >>> round(model.hazard_ratio()[0], 4), round(model.p(model.score), 4)
     (2.9243, 0.3636)
     """
-    check_choice("ties", ties, ("efron", "breslow"))
     columns = x.reshape(times.size, -1).astype(np.float64)
-    removed = Residuals(times.size, covariates)
+    removed, df = Residuals(times.size, covariates), columns.shape[1]
     sizes = np.array([np.sqrt(np.mean(removed(column) ** 2)) for column in columns.T])
     if not events.any() or not sizes.all():
         return None
     fixed = removed.basis[:, 1:] * np.sqrt(times.size)
-    scaled = (columns - columns.mean(axis=0)) / sizes
-    risks = _RiskSets(times, events, np.column_stack([scaled, fixed]), strata, ties)
-    df = columns.shape[1]
+    risks = _RiskSets(times, events, np.column_stack([(columns - columns.mean(axis=0)) / sizes, fixed]))
     null = _maximum(risks, np.zeros(df + fixed.shape[1]), df)
     full = _maximum(risks, null, 0)
-    return _tested(risks, null, full, sizes)
-
-
-def _tested(risks: _RiskSets, null: Floats, full: Floats, sizes: Floats) -> CoxModel | None:
-    """The model of the first columns, whose standard deviations are `sizes`, from both maxima."""
-    df = sizes.size
     null_likelihood, gradient, information = risks.derivatives(null)
     likelihood, _, curvature = risks.derivatives(full)
     if not np.diag(information)[:df].all():
         return None
     covariance = np.linalg.pinv(curvature, hermitian=True)[:df, :df]
-    converged = bool(np.diag(covariance).max() < _FLAT**2) and np.linalg.matrix_rank(curvature) == full.size
-    flat = ~(np.diag(covariance) < _FLAT**2) if not converged else np.zeros(df, dtype=bool)
-    coefficients = np.where(flat, np.copysign(np.inf, full[:df]), full[:df] / sizes)
+    flat = ~(np.diag(covariance) < _FLAT**2)
+    converged = not flat.any() and np.linalg.matrix_rank(curvature) == full.size
     return CoxModel(
-        coefficients,
+        np.where(flat, np.copysign(np.inf, full[:df]), full[:df] / sizes),
         covariance / np.outer(sizes, sizes) if converged else np.full((df, df), np.nan),
         likelihood,
         null_likelihood,
@@ -132,7 +107,7 @@ def _tested(risks: _RiskSets, null: Floats, full: Floats, sizes: Floats) -> CoxM
         wald=float(full[:df] @ np.linalg.solve(covariance, full[:df])) if converged else np.nan,
         likelihood_ratio=2 * (likelihood - null_likelihood),
         df=df,
-        converged=converged,
+        converged=bool(converged),
     )
 
 
@@ -158,54 +133,41 @@ def _maximum(risks: _RiskSets, start: Floats, first: int) -> Floats:
 
 
 class _RiskSets:
-    """The partial likelihood: every event is compared with the samples at risk at its time, in its stratum."""
+    """The partial likelihood: every event is compared with the samples at risk at its time."""
 
-    def __init__(self, times: Floats, events: Bools, x: Floats, strata: Indices | None, ties: Ties) -> None:
-        strata = np.zeros(times.size, dtype=np.intp) if strata is None else strata
-        order = np.lexsort((-times, strata))  # those at risk at a time come before it
-        times, events, strata = times[order], events[order], strata[order]
-        self.x, rows = x[order], np.arange(times.size)
-        new_stratum = np.r_[True, strata[1:] != strata[:-1]]
-        new_time = new_stratum | np.r_[True, times[1:] != times[:-1]]
-        moment = np.cumsum(new_time) - 1
-        self.first = np.maximum.accumulate(np.where(new_stratum, rows, 0))[new_time]  # of the stratum, by moment
-        self.last = np.r_[np.flatnonzero(new_time)[1:], times.size]  # one beyond those at risk
-        self.events, self.moments = np.flatnonzero(events), moment[events]
-        counts = np.bincount(self.moments, minlength=int(moment[-1]) + 1)
-        place = np.arange(self.events.size) - np.searchsorted(self.moments, self.moments)
+    def __init__(self, times: Floats, events: Bools, x: Floats) -> None:
+        order = np.argsort(-times, kind="stable")  # those at risk at a time come before it
+        times, events, self.x = times[order], events[order], x[order]
+        new_time = np.r_[True, times[1:] != times[:-1]]
+        self.last = np.r_[np.flatnonzero(new_time)[1:], times.size]  # one beyond those at risk, by moment
+        self.moment = np.cumsum(new_time) - 1
+        self.events, self.moments = np.flatnonzero(events), self.moment[events]
+        counts = np.bincount(self.moments, minlength=self.last.size)
         # Efron: the k-th of d simultaneous events counts the others of them as partly gone.
-        self.gone = place / counts[self.moments] if ties == "efron" else np.zeros(self.events.size)
-        self.moment, self.n_moments = moment, counts.size
-        stratum = np.cumsum(new_stratum[new_time]) - 1
-        self.next_stratum = np.searchsorted(stratum, stratum, side="right")  # its first moment, by moment
+        place = np.arange(self.events.size) - np.searchsorted(self.moments, self.moments)
+        self.gone = place / counts[self.moments]
 
     def derivatives(self, coefficients: Floats) -> tuple[float, Floats, Floats]:
         """Log partial likelihood, its gradient, and the information matrix."""
-        x = self.x
+        x, n_moments = self.x, self.last.size
         linear = x @ coefficients
         linear -= linear.max()  # the likelihood depends on differences only
         weights = np.exp(linear)
         weighted = weights[:, None] * np.column_stack([np.ones(len(x)), x])
-        sums = np.vstack([np.zeros(weighted.shape[1]), np.cumsum(weighted, axis=0)])
-        at_risk = sums[self.last] - sums[self.first]
-        tied = np.zeros((self.n_moments, weighted.shape[1]))
+        at_risk = np.cumsum(weighted, axis=0)[self.last - 1]
+        tied = np.zeros((n_moments, weighted.shape[1]))
         np.add.at(tied, self.moments, weighted[self.events])
         totals = at_risk[self.moments] - self.gone[:, None] * tied[self.moments]
         size, mean = totals[:, 0], totals[:, 1:] / totals[:, :1]
         likelihood = float(np.sum(linear[self.events]) - np.sum(np.log(size)))
         gradient = x[self.events].sum(axis=0) - mean.sum(axis=0)
-        second = x.T @ ((weights * self._shares(size))[:, None] * x)
+        # For each sample, the sum of 1 / size over the events for which it is at risk: with these, the second moments
+        # of all risk sets are summed without an array of one matrix per sample.
+        inverse, partly = (
+            np.bincount(self.moments, weights=each / size, minlength=n_moments)
+            for each in (np.ones(size.size), self.gone)
+        )
+        shares = np.cumsum(inverse[::-1])[::-1][self.moment]
+        shares[self.events] -= partly[self.moments]
+        second = x.T @ ((weights * shares)[:, None] * x)
         return likelihood, gradient, second - mean.T @ mean
-
-    def _shares(self, size: Floats) -> Floats:
-        """For each sample, the sum of 1 / size over the events for which it is at risk.
-
-        With these, the second moments of all risk sets are summed without an array of one matrix per sample.
-        """
-        of_moments = np.bincount(self.moments, weights=1 / size, minlength=self.n_moments)
-        later = np.r_[np.cumsum(of_moments[::-1])[::-1], 0.0]
-        shares = later[:-1] - later[self.next_stratum]
-        found = shares[self.moment]
-        gone = np.bincount(self.moments, weights=self.gone / size, minlength=self.n_moments)
-        found[self.events] -= gone[self.moments]
-        return np.asarray(found)

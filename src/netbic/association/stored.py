@@ -1,37 +1,86 @@
-"""Scores and sample table of a fit, read from its folder."""
+"""Associations in the folder of a fit: what is written there, and scores, verdicts and sample table read from it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
-from netbic.association.scores import wide
-from netbic.association.variables import CATEGORICAL, LEFT_OUT, NUMERIC, ORDERED, Variable, as_type, survival_times
-from netbic.association.writing import RECORD, SAMPLES
+from netbic.association.associate import Associations, wide
+from netbic.association.variables import (
+    CATEGORICAL,
+    LEFT_OUT,
+    NUMERIC,
+    ORDERED,
+    Variable,
+    as_type,
+    label,
+    survival_times,
+)
 from netbic.errors import InputError, shown, unusable
-from netbic.files import read_json, read_table
+from netbic.files import add_files, json_bytes, read_json, read_table, table_bytes
 
-_SCORES, _VERDICTS = "samples.tsv", "verdicts.tsv"
+TABLE, SAMPLES, RECORD = "associations.tsv", "sample_info.tsv", "associations.json"
+WRITTEN: Final = (TABLE, SAMPLES, RECORD)
 _AGAIN = "run netbic associate again"
+
+
+def write_associations(found: Associations, folder: Path) -> None:
+    """Write associations.tsv, sample_info.tsv and associations.json; all appear at the same time.
+
+    sample_info.tsv has a row for each sample, in the order of samples.tsv, and their names in its first column.
+    associations.json contains the table of variables, the covariates and how many samples were matched.
+    """
+    record: dict[str, Any] = {
+        "samples": len(found.match.table),
+        "matched": found.match.matched,
+        "adjusted_for": list(found.adjusted_for),
+        "variables": [
+            {str(key): value for key, value in row.items()} | {"levels": list(found.levels.get(str(row["name"]), ()))}
+            for row in found.variables.to_dict("records")
+        ],
+        "notes": list(found.notes),
+        "survival": [list(pair) for pair in found.survival],
+    }
+    if found.by:
+        record["by"] = list(found.by)
+    tables = {TABLE: found.table, SAMPLES: _sample_info(found.match.table)}
+    contents = {name: table_bytes(folder / name, table) for name, table in tables.items()}
+    add_files(folder, contents | {RECORD: json_bytes(record)})
+
+
+def _sample_info(matched: pd.DataFrame) -> pd.DataFrame:
+    """The sample table with the names of the samples in its first column, and values as the tests name them.
+
+    The level 1 of a column of floats is not written as 1.0.
+    """
+    table, name = matched.set_axis([str(name) for name in matched.columns], axis=1), "sample"
+    while name in table.columns:
+        name += "_name"
+    dates = table.select_dtypes(["datetime", "datetimetz", "timedelta"]).columns
+    table = table.apply(lambda own: own if own.name in dates else own.astype(object).map(label, na_action="ignore"))
+    table = table.reset_index(drop=True)
+    table.insert(0, name, [str(sample) for sample in matched.index])
+    return table
+
+
+def _read_table(path: Path, what: str, remedy: str, **options: Any) -> pd.DataFrame:
+    try:
+        return read_table(path, **options)
+    except (ValueError, OSError):
+        raise unusable(path, f"cannot be read as {what}", remedy) from None
 
 
 def stored_scores(folder: Path, names: Iterable[object] | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Scores and groups, samples by modules, of the fit in a folder; the samples as named, or as in its table."""
-    path = folder / _SCORES
+    path = folder / "samples.tsv"
     if not path.is_file():
-        raise unusable(path, "does not exist", "give the folder of a fit (netbic fit), or fit again with this version")
-    try:
-        table = read_table(path)
-    except (ValueError, OSError):
-        raise unusable(path, "cannot be read as a table", "fit again") from None
-    if missing := [name for name in ("module", "sample", "score", "group") if name not in table]:
-        raise unusable(path, f"has no column {missing[0]}", "fit again")
+        raise unusable(path, "does not exist", "give the folder of a fit (netbic fit)")
+    table = _read_table(path, "a table", "fit again")
     try:
         return wide(table, names)
     except InputError as problem:
@@ -40,14 +89,26 @@ def stored_scores(folder: Path, names: Iterable[object] | None = None) -> tuple[
 
 def stored_verdicts(folder: Path) -> dict[int, str]:
     """The verdicts on the modules of the fit in a folder ("strong", "repeats 1", ...); empty if there are none."""
-    path = folder / _VERDICTS
+    path = folder / "verdicts.tsv"
     if not path.is_file():
         return {}
+    table = _read_table(path, "a table of verdicts", "fit again")
     try:
-        table = read_table(path)
         return {int(module): str(word) for module, word in zip(table["module"], table["verdict"], strict=True)}
-    except (ValueError, KeyError, OSError):
+    except (ValueError, KeyError):
         raise unusable(path, "cannot be read as a table of verdicts", "fit again") from None
+
+
+def stored_record(folder: Path) -> dict[str, Any]:
+    """The content of associations.json, which describes the variables; empty if it does not exist."""
+    content = read_json(folder / RECORD) if (folder / RECORD).is_file() else {}
+    return content if isinstance(content, dict) else {}
+
+
+def _listed(record: dict[str, Any], name: str, kind: type) -> list[Any]:
+    """The entries of a list of a record, which may have been changed."""
+    found = record.get(name)
+    return [each for each in found if isinstance(each, kind)] if isinstance(found, list) else []
 
 
 def stored_samples(folder: Path) -> pd.DataFrame | None:
@@ -58,32 +119,23 @@ def stored_samples(folder: Path) -> pd.DataFrame | None:
     path = folder / SAMPLES
     if not path.is_file():
         return None
-    try:
-        text = read_table(path, as_text=True)
-    except (ValueError, OSError):
-        raise unusable(path, "cannot be read as a table", _AGAIN) from None
+    text = _read_table(path, "a table", _AGAIN, as_text=True)
     if not text.shape[1]:
         raise unusable(path, "has no columns", _AGAIN)
     table = text.iloc[:, 1:].set_axis(pd.Index(text.iloc[:, 0], name=text.columns[0]))
-    table = table.where(table != "")
-    content = stored_record(folder)
-    for record in _records(content):
+    table, content = table.where(table != ""), stored_record(folder)
+    for record in _listed(content, "variables", dict):
         name, levels = str(record.get("name")), record.get("levels")
-        if name in table and content.get("by"):  # samples that belong to no average may have further levels
-            table[name] = table[name].where(table[name].isin(levels)) if levels else table[name]
-        if name in table and isinstance(levels, list) and levels and set(table[name].dropna()) <= set(levels):
-            kind = pd.CategoricalDtype(levels, ordered=record.get("type") == ORDERED)
-            table[name] = table[name].astype(kind)
-        elif name in table and record.get("type") == NUMERIC:
+        if name not in table:
+            continue
+        if content.get("by") and levels:  # samples that belong to no average may have further levels
+            table[name] = table[name].where(table[name].isin(levels))
+        if isinstance(levels, list) and levels and set(table[name].dropna()) <= set(levels):
+            table[name] = table[name].astype(pd.CategoricalDtype(levels, ordered=record.get("type") == ORDERED))
+        elif record.get("type") == NUMERIC:
             with suppress(ValueError):
                 table[name] = table[name].astype(object).astype(np.float64)
     return table
-
-
-def stored_record(folder: Path) -> dict[str, Any]:
-    """The content of associations.json, which describes the variables; empty if it does not exist."""
-    content = read_json(folder / RECORD) if (folder / RECORD).is_file() else {}
-    return content if isinstance(content, dict) else {}
 
 
 def stored_variables(table: pd.DataFrame, record: dict[str, Any]) -> tuple[list[Variable], list[str]]:
@@ -96,49 +148,32 @@ def stored_variables(table: pd.DataFrame, record: dict[str, Any]) -> tuple[list[
     record : dict
         As of `stored_record`.
     """
+    known = {CATEGORICAL, ORDERED, NUMERIC}
+    tested = [each for each in _listed(record, "variables", dict) if each.get("type") in known]
+    tested += [{"name": pair[0], "event": pair[1]} for pair in _listed(record, "survival", list) if len(pair) == 2]
     found, problems = list[Variable](), list[str]()
-    for name, read in _readers(table, record):
+    for each in tested:
+        name = str(each.get("name"))
         try:
-            variable = read()
+            if "event" in each:
+                variable = survival_times(table.astype(object), name, str(each["event"]))
+            elif each["type"] == NUMERIC:
+                variable = as_type(table[name], NUMERIC)
+            else:
+                variable = _stored_levels(table[name], each["type"])
         except (InputError, ValueError, KeyError) as problem:
             problems.append(f"{shown(name)} ({problem})")
             continue
-        if variable.kind != LEFT_OUT:
-            found.append(variable)
-        else:
+        if variable.kind == LEFT_OUT:
             problems.append(f"{shown(name)} ({variable.reason})")
+        else:
+            found.append(variable)
     return found, problems
 
 
-def _readers(table: pd.DataFrame, record: dict[str, Any]) -> Iterator[tuple[str, Callable[[], Variable]]]:
-    """The name of each variable that was tested, and a function that returns it."""
-    for each in _records(record):
-        name = str(each.get("name"))
-        if each.get("type") in (CATEGORICAL, ORDERED):
-            yield name, partial(_levels, table, name, str(each["type"]))
-        elif each.get("type") == NUMERIC:
-            yield name, partial(_numbers, table, name)
-    for pair in (pair for pair in _listed(record, "survival") if isinstance(pair, list) and len(pair) == 2):
-        yield str(pair[0]), partial(survival_times, table.astype(object), str(pair[0]), str(pair[1]))
-
-
-def _records(record: dict[str, Any]) -> list[dict[str, Any]]:
-    return [each for each in _listed(record, "variables") if isinstance(each, dict)]
-
-
-def _listed(record: dict[str, Any], name: str) -> list[Any]:
-    """An entry of a record, which may have been changed."""
-    return found if isinstance(found := record.get(name), list) else []
-
-
-def _numbers(table: pd.DataFrame, name: str) -> Variable:
-    return as_type(table[name], NUMERIC)
-
-
-def _levels(table: pd.DataFrame, name: str, kind: str) -> Variable:
-    column = table[name]
+def _stored_levels(column: pd.Series[Any], kind: str) -> Variable:
     if not isinstance(column.dtype, pd.CategoricalDtype):
         raise InputError(f"sample_info.tsv has other levels than associations.json: {_AGAIN}")
     values = column.cat.codes.to_numpy().astype(np.float64)
     values[values < 0] = np.nan
-    return Variable(name, kind, "as tested", values, tuple(map(str, column.cat.categories)))
+    return Variable(str(column.name), kind, "as tested", values, tuple(map(str, column.cat.categories)))

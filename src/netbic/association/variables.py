@@ -1,18 +1,18 @@
-"""Types of the columns of a sample table: categories, ordered levels, numbers, survival times."""
+"""The sample table: which row is which sample, what its columns are, and which samples belong together."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 import pandas as pd
 
 from netbic.arrays import Bools, Floats, Indices
-from netbic.errors import InputError, shown
+from netbic.errors import InputError, one_line, shown
 from netbic.io import is_number, is_plain_number
 
 CATEGORICAL, ORDERED, NUMERIC, SURVIVAL, LEFT_OUT = "categorical", "ordered", "numeric", "survival", "left out"
@@ -20,10 +20,17 @@ TYPES: Final = (CATEGORICAL, ORDERED, NUMERIC)
 MOST_LEVELS: Final = 50
 _FEWEST = 3  # samples with a value
 _DATE = "a date or duration: write it as a number, such as days since the first one"
-_CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(\D|$)")
+_CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _LISTED = 8  # columns of a sample table in an error
+_NAMED = 3  # names shown of those that do not match
+_FEW = 0.5  # share of the samples below which a reason is looked for
+_UNIT = re.compile(
+    r"donor|patient|subject|individual|participant|animal|mouse|mice|family|replicate|pair", re.IGNORECASE
+)
+_FEWEST_UNITS, _COARSER = 3, 3  # groups of at least two samples; groups per level of a variable
 Types = Mapping[str, "str | Sequence[object]"]
+Survival = tuple[str, str] | Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -70,9 +77,123 @@ class Variable:
         return indicators
 
 
-def codes(variable: Variable, rows: Bools) -> Indices:
-    """Positions of the levels of some samples, all of them with a value."""
-    return variable.values[rows].astype(np.intp)
+def variable_line(record: dict[Any, Any]) -> str:
+    """A variable, its type and its levels.
+
+    Examples
+    --------
+    >>> record = {"name": "grade", "type": "ordered", "reason": "as given", "levels": "1 < 2 < 3", "missing": 2}
+    >>> variable_line(record)
+    'grade: ordered (as given): 1 < 2 < 3; missing in 2 samples'
+    """
+    levels, between = str(record["levels"]), " < " if record["type"] == ORDERED else ", "
+    listed = levels if len(levels) <= 100 else f"{levels[:100].rsplit(between, 1)[0]}{between}..."
+    number = int(record["missing"])
+    missing = f"; missing in {number:,} sample{'s' * (number != 1)}" if number else ""
+    return f"{record['name']}: {record['type']} ({record['reason']}){': ' * bool(listed)}{listed}{missing}"
+
+
+# Columns
+
+
+def read_variables(
+    table: pd.DataFrame,
+    *,
+    variables: str | Iterable[str] | None = None,
+    types: Types | None = None,
+    survival: Survival | None = None,
+    adjust: str | Iterable[str] | None = None,
+    studies: pd.Series[Any] | None = None,
+) -> list[Variable]:
+    """The columns of a sample table with their types; an error if one that was asked for cannot be used.
+
+    If each study was centred, `studies` are the studies of the rows: columns with one value in each study, such as the
+    name of the study, are left out unless they were asked for.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"sex": list("mfmf"), "age": [30, 41, 52, 63], "centre": "one"})
+    >>> [(variable.name, variable.kind) for variable in read_variables(table)]
+    [('sex', 'categorical'), ('age', 'numeric'), ('centre', 'left out')]
+    """
+    table = table.set_axis([str(name) for name in table.columns], axis=1)
+    pairs, types, covariates = survival_pairs(survival), dict(types or {}), listed_names(adjust)
+    asked, of_survival = (
+        None if variables is None else listed_names(variables),
+        [each for pair in pairs for each in pair],
+    )
+    for names, parameter in (
+        (of_survival, "survival"),
+        (asked or [], "variables"),
+        (types, "types"),
+        (covariates, "adjust"),
+    ):
+        check_known(names, table.columns, parameter)
+    if asked == [] and not pairs:
+        raise InputError("no variable is named (`variables`): name columns, or omit it to test all", ["variables"])
+    if asked and not pairs and set(asked) <= set(covariates):
+        raise InputError(
+            f"{shown(asked[0])} is to be tested (`variables`) and adjusted for (`adjust`): remove it from one of them",
+            ["variables", "adjust"],
+        )
+    listed = [name for name in (table.columns if asked is None else asked) if name not in of_survival]
+    uses = dict.fromkeys([*types, *(asked or ())], "tested") | dict.fromkeys(covariates, "adjusted for")
+    found = [_variable(table, name, types, uses.get(name)) for name in dict.fromkeys([*listed, *covariates])]
+    if studies is not None:
+        found = [each if each.name in uses else _within_studies(each, studies) for each in found]
+    return found + [survival_times(table, *pair) for pair in pairs]
+
+
+def listed_names(given: str | Iterable[str] | None) -> list[str]:
+    """Names of columns, each once; a single one may be given as text."""
+    return [given] if isinstance(given, str) else list(dict.fromkeys(given or ()))
+
+
+def survival_pairs(given: Survival | None) -> list[tuple[str, str]]:
+    """Pairs of a time and an event, of one pair or several."""
+    if given is None:
+        return []
+    pairs = [given] if given and isinstance(given[0], str) else list(given)
+    if any(isinstance(pair, str) or len(pair) != 2 for pair in pairs):
+        raise InputError(f"survival={given!r}: name two columns, the time and the event (`survival`)", ["survival"])
+    return [(str(pair[0]), str(pair[1])) for pair in pairs]
+
+
+def check_known(names: Iterable[str], known: Iterable[object], parameter: str) -> None:
+    """Raise if a name is not that of a column; the error lists columns, the most similar ones first."""
+    columns = [str(name) for name in known]
+    for name in names:
+        if name not in columns:
+            lowered = {column.lower(): column for column in columns}
+            close = [lowered[each] for each in get_close_matches(name.lower(), lowered, 3, 0.6)]
+            listed = list(dict.fromkeys([*close, *columns]))[:_LISTED]
+            it_has = ", ".join([*listed, *["..."] * (len(columns) > len(listed))])
+            meant = f" (did you mean {close[0]}?)" if close else ""
+            raise InputError(
+                f"the sample table has no column {shown(name)} (`{parameter}`): it has {it_has}{meant}", [parameter]
+            )
+
+
+def _variable(table: pd.DataFrame, name: str, types: dict[str, Any], use: str | None) -> Variable:
+    """A column as it is used; an error if that was asked for and is not possible."""
+    column = table[name]
+    if isinstance(column, pd.DataFrame):
+        raise InputError(f"the sample table has {column.shape[1]} columns {shown(name)}: rename or remove them")
+    found = as_type(column, types[name]) if name in types else guess(column)
+    if use is not None and found.kind == LEFT_OUT:
+        remedy = "give its type (`types`) or leave it out" if "identifier" in found.reason else "leave it out"
+        remedy = "or leave it out" if "write it" in found.reason else remedy
+        raise InputError(f"{shown(name)} cannot be {use}: {found.reason}; {remedy}", ["types"])
+    return found
+
+
+def _within_studies(variable: Variable, studies: pd.Series[Any]) -> Variable:
+    """The variable; left out if it has one value in each study."""
+    if variable.kind == LEFT_OUT or pd.Series(variable.values).groupby(studies.to_numpy()).nunique().gt(1).any():
+        return variable
+    reason = "the same in all samples of each study, and each study is centred"
+    return replace(variable, kind=LEFT_OUT, reason=reason, levels=())
 
 
 def guess(column: pd.Series[Any]) -> Variable:
@@ -98,14 +219,13 @@ def guess(column: pd.Series[Any]) -> Variable:
         return _levels(column, CATEGORICAL, "true or false")
     if pd.api.types.is_datetime64_any_dtype(kind) or pd.api.types.is_timedelta64_dtype(kind):
         return _left_out(column, _DATE)
-    if not pd.api.types.is_numeric_dtype(kind):
-        column = _parsed(column)
+    column = _as_numbers(column)
     if not pd.api.types.is_numeric_dtype(column.dtype):
         return _levels(column, CATEGORICAL, "")
     distinct = column.nunique()
     if distinct <= 2:
         return _levels(column, CATEGORICAL, f"{distinct} different numbers")
-    return _numbers(column, "numbers")
+    return _numeric(column, "numbers")
 
 
 def as_type(column: pd.Series[Any], kind: str | Sequence[object]) -> Variable:
@@ -119,18 +239,25 @@ def as_type(column: pd.Series[Any], kind: str | Sequence[object]) -> Variable:
     """
     name, reason = str(column.name), "as given"
     if not isinstance(kind, str):
-        return _in_order(column, [label(level) for level in kind])
+        order, labels = [label(level) for level in kind], column.map(label, na_action="ignore").astype(object)
+        if wrong := [each for each in labels.dropna().unique() if each not in order]:
+            raise InputError(
+                f"{shown(name)} has the value {shown(wrong[0])}, which is not among the levels {', '.join(order)}: "
+                "name all levels (`types`), or make it a missing value (`na_values`)",
+                ["types", "na_values"],
+            )
+        return _levels(labels.astype(pd.CategoricalDtype(order, ordered=True)), ORDERED, reason)
     if kind not in TYPES:
         known = ", ".join(TYPES)
         raise InputError(
             f"{shown(kind)} is not a type of variable ({shown(name)}): choose {known} (`types`)", ["types"]
         )
     if kind == NUMERIC:
-        return _numbers(_parsed(column, strict=True), reason)
+        return _numeric(_as_numbers(column, strict=True), reason)
     if kind == ORDERED and not (isinstance(column.dtype, pd.CategoricalDtype) and column.cat.ordered):
-        parsed = _parsed(column)
-        column = parsed if pd.api.types.is_numeric_dtype(parsed.dtype) else column
-        reason = "as given, in the order of the numbers" if column is parsed else "as given, in alphabetical order"
+        column = _as_numbers(column)
+        by_number = pd.api.types.is_numeric_dtype(column.dtype)
+        reason = f"as given, in {'the order of the numbers' if by_number else 'alphabetical order'}"
     return _levels(column, kind, reason)
 
 
@@ -148,8 +275,8 @@ def survival_times(table: pd.DataFrame, time: str, event: str) -> Variable:
     """
     if is_events(table[time]) and not is_events(table[event]):
         raise InputError(f"{shown(time)} contains events, not times: name the time first (`survival`)", ["survival"])
-    times, events = _parsed(table[time], strict=True).to_numpy(dtype=np.float64, na_value=np.nan), _events(table[event])
-    times = np.where(np.isfinite(times), times, np.nan)
+    times = _as_numbers(table[time], strict=True).to_numpy(dtype=np.float64, na_value=np.nan)
+    events, times = _events(table[event]), np.where(np.isfinite(times), times, np.nan)
     if (negative := times < 0).any():
         raise InputError(
             f"{shown(time)} has {negative.sum():,} negative times (for example {times[negative][0]:g}): correct or "
@@ -159,12 +286,12 @@ def survival_times(table: pd.DataFrame, time: str, event: str) -> Variable:
     known = ~np.isnan(times)
     if not known.any():
         raise InputError(f"no sample has both a time ({shown(time)}) and an event ({shown(event)}): check the columns")
-    if not (events[known] == 1).any():
+    n_events = int((events[known] == 1).sum())
+    if not n_events:
         raise InputError(
             f"{shown(event)} has no event (all {known.sum():,} values are 0), so survival cannot be tested: check the "
             "column"
         )
-    n_events = int((events[known] == 1).sum())
     return Variable(time, SURVIVAL, f"event: {event}, {n_events:,} seen", times, events=events == 1)
 
 
@@ -191,8 +318,11 @@ def _events(column: pd.Series[Any]) -> Floats:
 
 
 def _levels(column: pd.Series[Any], kind: str, reason: str) -> Variable:
-    labels = column if isinstance(column.dtype, pd.CategoricalDtype) else _categories(column)
-    text = labels.cat.categories.dtype.kind == "O"
+    """Categories or ordered levels; left out if there are too few or too many, or if every value is different."""
+    labels = column
+    if not isinstance(column.dtype, pd.CategoricalDtype):
+        numeric = pd.api.types.is_numeric_dtype(column.dtype)
+        labels = (column if numeric else column.map(label, na_action="ignore")).astype("category")
     of_categories = [label(level) for level in labels.cat.categories]
     used = set(labels.cat.codes.unique().tolist())
     names = tuple(dict.fromkeys(name for code, name in enumerate(of_categories) if name and code in used))
@@ -201,6 +331,7 @@ def _levels(column: pd.Series[Any], kind: str, reason: str) -> Variable:
     n_known = int((~np.isnan(values)).sum())
     if len(names) < 2:
         return _left_out(column, f"all values are the same ({shown(names[0])})" if names else "all values are missing")
+    text = labels.cat.categories.dtype.kind == "O"
     if text and len(names) == n_known and n_known >= _FEWEST and reason != "as given":
         dates = all(_ISO_DATE.match(name) for name in names)
         return _left_out(column, _DATE if dates else "every value is different: it looks like an identifier")
@@ -209,25 +340,7 @@ def _levels(column: pd.Series[Any], kind: str, reason: str) -> Variable:
     return Variable(str(column.name), kind, reason or f"text with {len(names)} different values", values, names)
 
 
-def _categories(column: pd.Series[Any]) -> pd.Series[Any]:
-    if not pd.api.types.is_numeric_dtype(column.dtype):
-        column = column.map(label, na_action="ignore")
-    return column.astype("category")
-
-
-def _in_order(column: pd.Series[Any], order: list[str]) -> Variable:
-    labels = column.map(label, na_action="ignore").astype(object)
-    if wrong := [label for label in labels.dropna().unique() if label not in order]:
-        raise InputError(
-            f"{shown(str(column.name))} has the value {shown(wrong[0])}, which is not among the levels "
-            f"{', '.join(order)}: name all levels (`types`), or make it a missing value (`na_values`)",
-            ["types", "na_values"],
-        )
-    kind = pd.CategoricalDtype(order, ordered=True)
-    return _levels(pd.Series(labels.astype(kind), name=column.name), ORDERED, "as given")
-
-
-def _numbers(column: pd.Series[Any], reason: str) -> Variable:
+def _numeric(column: pd.Series[Any], reason: str) -> Variable:
     values = column.to_numpy(dtype=np.float64, na_value=np.nan).copy()
     values[~np.isfinite(values)] = np.nan
     known = values[~np.isnan(values)]
@@ -238,11 +351,10 @@ def _numbers(column: pd.Series[Any], reason: str) -> Variable:
 
 
 def _left_out(column: pd.Series[Any], reason: str) -> Variable:
-    values = np.where(column.notna(), 0.0, np.nan)
-    return Variable(str(column.name), LEFT_OUT, reason, values)
+    return Variable(str(column.name), LEFT_OUT, reason, np.where(column.notna(), 0.0, np.nan))
 
 
-def _parsed(column: pd.Series[Any], strict: bool = False) -> pd.Series[Any]:
+def _as_numbers(column: pd.Series[Any], strict: bool = False) -> pd.Series[Any]:
     """A column as numbers if all of its values are numbers; if it must be numbers, an error.
 
     Codes and identifiers that consist of digits (001, or more of them than a number keeps) are not numbers, unless they
@@ -274,24 +386,257 @@ def label(value: object) -> str:
     """
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         return str(int(value))
-    return without_controls(str(value).strip())
+    return _without_controls(str(value).strip())
 
 
-def without_controls(text: str) -> str:
+def _without_controls(text: str) -> str:
     """Text with escapes for characters that no XML (a saved figure, a page) may contain."""
     return _CONTROLS.sub(lambda found: repr(found[0])[1:-1], text)
 
 
-def check_known(names: Iterable[str], known: Iterable[object], parameter: str) -> None:
-    """Raise if a name is not that of a column; the error lists columns, the most similar ones first."""
-    columns = [str(name) for name in known]
-    for name in names:
-        if name not in columns:
-            lowered = {column.lower(): column for column in columns}
-            close = [lowered[each] for each in get_close_matches(name.lower(), lowered, 3, 0.6)]
-            listed = list(dict.fromkeys([*close, *columns]))[:_LISTED]
-            it_has = ", ".join([*listed, *["..."] * (len(columns) > len(listed))])
-            meant = f" (did you mean {close[0]}?)" if close else ""
+# Rows
+
+
+@dataclass(frozen=True)
+class SampleMatch:
+    """How the rows of a sample table were matched to samples.
+
+    Attributes
+    ----------
+    table : DataFrame
+        A row for every sample, in the order of the samples; missing values where a sample has no row.
+    n_rows : int
+        Rows of the given table.
+    matched : int
+        Samples with a row.
+    column : str
+        Where the names were found: "" for the index.
+    unmatched, unused : tuple of str
+        Samples without a row, and rows without a sample.
+    advice : str
+        A likely reason why names differ, or "".
+    """
+
+    table: pd.DataFrame = field(repr=False)
+    n_rows: int
+    matched: int
+    column: str = ""
+    unmatched: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
+    advice: str = ""
+
+    def lines(self) -> Iterator[str]:
+        """The summary as lines of text."""
+        n_samples, named = len(self.table), f", names of samples in {shown(self.column)}" if self.column else ""
+        n_columns = self.table.shape[1]
+        yield f"sample table: {self.n_rows:,} rows x {n_columns:,} column{'s' * (n_columns != 1)}{named}"
+        share = f"{self.matched / n_samples:.0%}" if self.matched == n_samples else f"{self.matched / n_samples:.1%}"
+        yield f"matched: {self.matched:,} of {n_samples:,} samples ({share})"
+        for names, what in ((self.unmatched, "samples without a row"), (self.unused, "rows of other samples")):
+            if names:
+                yield f"{what}: {len(names):,} ({_some(names)})"
+        if self.advice:
+            yield self.advice
+
+
+def match_samples(samples: pd.Index[Any], table: pd.DataFrame) -> SampleMatch:
+    r"""Find the row of every sample in a table, by its index or by the column that has the most names in common.
+
+    Names are compared as they are or, if more of them are then equal, without spaces around them and without ".0".
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"patient": ["b", "a", "d"], "grade": [1, 2, 3]})
+    >>> found = match_samples(pd.Index(["a", "b", "c"]), table)
+    >>> print(*found.lines(), sep="\n")
+    sample table: 3 rows x 1 column, names of samples in 'patient'
+    matched: 2 of 3 samples (66.7%)
+    samples without a row: 1 ('c')
+    rows of other samples: 1 ('d')
+    """
+    table = check_table(table)
+    table = table.set_axis([_without_controls(str(name)) for name in table.columns], axis=1)
+    if table.columns.has_duplicates:
+        repeated = table.columns[table.columns.duplicated()][0]
+        raise InputError(f"the sample table has several columns {shown(repeated)}: rename or remove them")
+    found = [_by_names(samples, table, way) for way in (str, _name)]
+    names, keys, column, _ = max(found, key=lambda each: (each[-1], each[-2] == ""))  # rather the index
+    table = table if column == "" else table.drop(columns=column)
+    common = keys.isin(names)
+    if not common.any():
+        if set(names).intersection(map(_name, table.columns)):
             raise InputError(
-                f"the sample table has no column {shown(name)} (`{parameter}`): it has {it_has}{meant}", [parameter]
+                f"the samples ({_some(names)}) are in the columns of the sample table: exchange rows and columns, so "
+                "that it has a row for each sample"
             )
+        reason = _reason(tuple(names), tuple(keys)) or "Use the same names in both"
+        examples = f"fit: {_some(names)}; table: {_some(keys)}"
+        raise InputError(one_line(f"no sample of the fit is in the sample table ({examples}). {reason}"))
+    if (twice := keys[common].duplicated()).any():
+        raise InputError(
+            f"sample {shown(keys[common][twice][0])} occurs more than once in the sample table "
+            f"({int(twice.sum()):,} rows too many): keep one row for each sample"
+        )
+    own = table[common].set_axis(keys[common]).reindex(names).set_axis(samples)
+    unmatched, unused = tuple(names[~names.isin(keys)]), tuple(keys[~common])
+    advice = _reason(unmatched, unused) if unused and len(unmatched) > _FEW * len(names) else ""
+    return SampleMatch(own, len(table), len(names) - len(unmatched), column, unmatched, unused, advice)
+
+
+def check_table(table: object) -> pd.DataFrame:
+    """The sample table; an error if it is not a table."""
+    if not isinstance(table, pd.DataFrame):
+        raise TypeError(f"the sample table is a {type(table).__name__}: give a pandas DataFrame")
+    return table
+
+
+def _by_names(
+    samples: pd.Index[Any], table: pd.DataFrame, way: Callable[[object], str]
+) -> tuple[pd.Index[Any], pd.Index[Any], str, int]:
+    """Names of the samples and of the rows, the column of the latter ("": the index), and how many are equal."""
+    names = pd.Index([way(name) for name in samples], dtype=object)
+    keys, column, known = [way(name) for name in table.index], "", set(names)
+    best = len(known.intersection(keys))
+    for each in table.columns:
+        values = table[each]
+        if values.dtype.kind in "OSUiu" or isinstance(values.dtype, pd.CategoricalDtype | pd.StringDtype):
+            common = len(known.intersection(way(value) for value in values.dropna().unique()))
+            if common > best:
+                best, column, keys = common, str(each), [way(value) for value in values]
+    return names, pd.Index(keys, dtype=object), column, best
+
+
+def _name(value: object) -> str:
+    return re.sub(r"^(-?\d+)\.0$", r"\1", str(value).strip())
+
+
+def _reason(names: tuple[str, ...], others: tuple[str, ...]) -> str:
+    """Why names may differ: the first way of writing them in which more than half of the fewer agree."""
+    ways: dict[str, Callable[[str], str]] = {
+        "capital letters": str.lower,
+        "characters such as '-', '.' and '_'": lambda name: re.sub(r"[^0-9a-z]+", "-", name.lower()).strip("-"),
+        "an X before the number, as R adds it": lambda name: re.sub(r"^x(?=\d)", "", name.lower()),
+        "their ends: one side has patients, the other samples of them": lambda name: name[:12].upper(),  # TCGA
+    }
+    for difference, simplified in ways.items():
+        own, theirs = ({simplified(name) for name in each} for each in (names, others))
+        if len(own & theirs) > _FEW * min(len(own), len(theirs)):
+            example = next(name for name in names if simplified(name) in theirs)
+            partner = next(other for other in others if simplified(other) == simplified(example))
+            return f"Names differ in {difference} ({shown(example)} and {shown(partner)}): make them the same"
+    return ""
+
+
+def _some(names: Any) -> str:
+    return ", ".join(shown(str(name)) for name in names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
+
+
+# Samples that belong together
+
+
+@dataclass(frozen=True)
+class Averages:
+    """Samples with the same values in some columns of a sample table, such as the cells of a donor.
+
+    Attributes
+    ----------
+    numbers : array of int
+        The group of each sample; -1 if one of its values is missing.
+    table : DataFrame
+        A row per group: the columns that have one value in each of them.
+    by : tuple of str
+    """
+
+    numbers: Indices = field(repr=False)
+    table: pd.DataFrame = field(repr=False)
+    by: tuple[str, ...]
+
+    @classmethod
+    def of(cls, table: pd.DataFrame, by: Iterable[str], needed: Iterable[str] = ()) -> Self:
+        """Group the rows of a table; an error if a column that is needed has several values in a group.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> table = pd.DataFrame({"donor": list("aabb"), "age": [50, 50, 60, 60], "cell": range(4)})
+        >>> found = Averages.of(table, ["donor"])
+        >>> found.table.columns.tolist(), found.mean(pd.DataFrame({0: [1.0, 2.0, 3.0, 5.0]}))[0].tolist()
+        (['donor', 'age'], [1.5, 4.0])
+        """
+        by = list(by)
+        check_known(by, table.columns, "by")
+        known = table[by].notna().all(axis=1).to_numpy()
+        if not known.any():
+            raise InputError(f"no sample has a value of {' and '.join(by)} (`by`): give other columns", ["by"])
+        numbers = np.full(len(table), -1, dtype=np.intp)
+        numbers[known] = table.loc[known, by].groupby(by, observed=True, sort=False).ngroup()
+        own, sets = table[known], numbers[known]
+        constant = [name for name in own.columns if own[name].groupby(sets).nunique(dropna=False).le(1).all()]
+        if varying := [name for name in needed if name in own.columns and name not in constant]:
+            raise InputError(
+                f"{shown(varying[0])} has several values among samples of the same {' and '.join(by)}: add it to `by`",
+                ["by"],
+            )
+        first = own[~pd.Series(sets).duplicated().to_numpy()]  # in the order of the groups
+        return cls(numbers, first[constant], tuple(by))
+
+    def mean(self, scores: pd.DataFrame) -> pd.DataFrame:
+        """Mean scores of the groups, in the order of `table`."""
+        known = self.numbers >= 0
+        return scores[known].groupby(self.numbers[known]).mean().set_axis(self.table.index, axis=0)
+
+    def note(self) -> str:
+        """What is tested, in words."""
+        left_out = int((self.numbers < 0).sum())
+        without = f"; {left_out:,} samples without a value are left out" if left_out else ""
+        means = f"averages of {len(self.table):,} groups of samples with the same {' and '.join(self.by)}"
+        return f"tests compare {means}{without}; columns with several values in a group are not tested"
+
+
+def repeated_measures(table: pd.DataFrame, variables: Iterable[Variable]) -> Iterator[tuple[list[str], str, int]]:
+    """Variables that are the same in all samples with the same value of another column, that column, its values.
+
+    A treatment that is the same in all cells of a donor is a property of the donors: tests that count cells as
+    independent have p-values that are far too small. The column has at least three values that occur more than once,
+    and fewer values than half of the samples. If its name does not say that it stands for donors or the like, it must
+    have three times as many values as the variable has levels: a coarser version of a label is no reason for a warning.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from netbic.association import read_variables
+    >>> table = pd.DataFrame({"donor": list("aaabbbccc"), "drug": list("xxxxxxyyy"), "cell": list("pqppqpqqp")})
+    >>> list(repeated_measures(table, read_variables(table)))
+    [(['drug'], 'donor', 3)]
+    """
+    found: dict[str, list[str]] = {}
+    units: dict[str, pd.Series[Any]] = {}
+    for name in table.columns:
+        kind, sizes = table[name].dtype, table[name].value_counts()
+        named = _UNIT.search(str(name)) and pd.api.types.is_integer_dtype(kind)
+        enough = (sizes >= 2).sum() >= _FEWEST_UNITS and 2 * (sizes > 0).sum() < table[name].notna().sum()
+        if enough and (named or not pd.api.types.is_numeric_dtype(kind)):
+            units[name] = table[name].astype(object)
+    for variable in variables:
+        if variable.kind in (LEFT_OUT, SURVIVAL):
+            continue
+        fitting = [name for name, unit in units.items() if name != variable.name and _is_nested(variable, unit)]
+        if fitting:
+            best = min(fitting, key=lambda name: (not _UNIT.search(name), units[name].nunique()))
+            found.setdefault(best, []).append(variable.name)
+    for name, names in found.items():
+        if rest := [each for each in names if each not in found]:
+            yield rest, name, int(units[name].nunique())
+
+
+def _is_nested(variable: Variable, unit: pd.Series[Any]) -> bool:
+    """Whether a variable has one value in each of several units."""
+    known = variable.known & unit.notna().to_numpy()
+    values, sets = pd.Series(variable.values[known]), unit.to_numpy()[known]
+    n_sets, n_values = pd.Series(sets).nunique(), values.nunique()
+    if n_sets < _FEWEST_UNITS or not values.groupby(sets).nunique().le(1).all():
+        return False
+    if _UNIT.search(str(unit.name)):
+        return variable.kind == NUMERIC or n_sets > n_values
+    return bool(n_sets >= _COARSER * n_values)

@@ -1,16 +1,15 @@
 """Enrichment: whether modules have more edges, genes of gene sets or co-expression than expected by chance."""
 
-from netbic.enrichment.coexpression import coexpression
-from netbic.enrichment.edges import edges, held_out_edges
-from netbic.enrichment.gene_sets import gene_sets
-from netbic.enrichment.naming import ONE_SIDE as ONE_SIDE
-from netbic.enrichment.naming import module_names, naming_sets
-from netbic.enrichment.sequential import is_decided as is_decided
-from netbic.enrichment.sequential import sequential_p_values as sequential_p_values
-from netbic.enrichment.writing import DEFAULT_LEVEL as DEFAULT_LEVEL
-from netbic.enrichment.writing import enrichment_record as enrichment_record
-from netbic.enrichment.writing import fit_used_graph as fit_used_graph
-from netbic.enrichment.writing import write_enrichment
+from netbic.enrichment.edges import adjust_p_values as adjust_p_values
+from netbic.enrichment.edges import coexpression, edges, held_out_edges
+from netbic.enrichment.edges import is_decided as is_decided
+from netbic.enrichment.edges import repeated_in_rows as repeated_in_rows
+from netbic.enrichment.edges import sequential_p_values as sequential_p_values
+from netbic.enrichment.gene_sets import DEFAULT_LEVEL as DEFAULT_LEVEL
+from netbic.enrichment.gene_sets import ONE_SIDE as ONE_SIDE
+from netbic.enrichment.gene_sets import enrichment_record as enrichment_record
+from netbic.enrichment.gene_sets import fit_used_graph as fit_used_graph
+from netbic.enrichment.gene_sets import gene_sets, module_names, naming_sets, write_enrichment
 
 __all__ = ["coexpression", "edges", "gene_sets", "held_out_edges", "module_names", "naming_sets", "write_enrichment"]
 

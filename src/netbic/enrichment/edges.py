@@ -1,34 +1,51 @@
-"""Edge enrichment: whether the members of a module are connected by more edges than expected by chance."""
+"""Edges and co-expression: whether the members of a module are connected more than expected by chance.
+
+The null models of edges, and modules in any form as boolean masks.
+"""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import false_discovery_control, hypergeom
+import scipy.sparse as sp
+from numpy.typing import NDArray
 from sklearn.base import clone
 
-from netbic.arrays import Bools, Floats, Matrix, RandomState, check_choice, checked, to_dense
-from netbic.enrichment.masks import GraphLike, Modules, graph_and_masks, in_order_of, refuse_dask
-from netbic.enrichment.nulls import (
-    MOSTLY_ITSELF,
-    Counts,
-    edges_inside,
-    matched_counts,
-    rewired_counts,
-    without_peers,
+from netbic.arrays import (
+    Array,
+    Bools,
+    Floats,
+    Indices,
+    Matrix,
+    RandomState,
+    check_choice,
+    check_in_memory,
+    checked,
+    is_sparse,
+    kind_of,
+    to_dense,
 )
-from netbic.enrichment.sequential import sequential_p_values
-from netbic.enrichment.traits import Traits, column_traits, matched_on, stored_traits
 from netbic.estimators import SparseGraphSVD, axis_names, check_count, covariates_of, fitted_model, is_model, unwrapped
 from netbic.graph import Graph, match
+from netbic.operators import RowBlocks, as_operator
 
-NULLS = ("hypergeometric", "degree", "matched", "rewired")
-_DRAWS = {"degree": 999, "matched": 999, "rewired": 99}
+Counts = NDArray[np.int64]
+Modules = Any  # a fitted model, or a list of index arrays, boolean masks or names
+GraphLike = Any  # anything that `Graph.of` accepts
+Traits = dict[str, Floats]  # "mean" and "variance" of features, where they are known and differ between them
+
+_DRAWS = {"hypergeometric": 0, "degree": 999, "matched": 999, "rewired": 99}
 _ENOUGH = 10  # rewired graphs with as many edges in a module, after which it is not enriched
+_BIN_WIDTH = 0.15  # degrees in a bin differ by about this share
+_ENTRIES = 4_000_000  # neighbours per batch
+_QUANTILES = (20, 10, 5)  # bins of a trait: the most with which a module is not mostly compared with itself
+_MOSTLY_ITSELF = 0.5
+_RAKING_ROUNDS = 50
+_EQUAL = 1e-9  # relative differences of traits up to this are rounding errors
 
 
 def edges(
@@ -93,28 +110,32 @@ def edges(
     >>> table[["n_edges", "expected", "fold_change", "p_value"]].iloc[0].round(12).tolist()
     [3.0, 1.5, 2.0, 0.05]
     """
-    test = EdgeTest(null, n_draws, random_state, _ENOUGH if early_stopping and null == "rewired" else None)
-    graph, masks = graph_and_masks(modules, graph, axis)
-    model = fitted_model(modules) if is_model(modules) else None
-    return test.table(masks, graph, _traits(test, model, graph, axis, X))
-
-
-def _traits(test: EdgeTest, model: SparseGraphSVD | None, graph: Graph, axis: str, X: Matrix | None) -> Traits:
-    """Mean and variance of the nodes of a graph, where they are needed and known."""
-    if test.null != "matched":
-        if X is not None:
-            raise ValueError(f"X is only used by null='matched', but null={test.null!r}: leave it out")
-        return {}
-    if X is None:
-        return stored_traits(model) if model is not None and axis == "columns" else {}
-    if axis == "rows":
-        refuse_dask(X)
-        X = X.T
-    if (names := graph.names if model is None else model.names_[axis]) is not None:
-        X = in_order_of(names, X, "graph's nodes" if model is None else "model's features")
-    if X.shape[1] != graph.n_nodes:
-        raise ValueError(f"X has {X.shape[1]} {axis} but the graph has {graph.n_nodes} nodes: give those, in its order")
-    return column_traits(X)
+    _check_null(null, n_draws)
+    check_choice("axis", axis, ("columns", "rows"))
+    if model := fitted_model(modules) if is_model(modules) else None:
+        masks = getattr(model, f"{axis}_")
+        graph = match(graph, masks.shape[1], model.names_[axis], axis.removesuffix("s"))
+    else:
+        graph = Graph.of(graph)
+        masks = masks_over(modules, graph.n_nodes, graph.names, "graph")
+    if X is not None and null != "matched":
+        raise ValueError(f"X is only used by null='matched', but null={null!r}: leave it out")
+    traits: Traits = {}
+    if X is not None:
+        if axis == "rows":
+            _refuse_dask(X)
+            X = X.T
+        names, features = (model.names_[axis], "model's features") if model else (graph.names, "graph's nodes")
+        X = _columns_in_order(names, X, features)
+        if X.shape[1] != graph.n_nodes:
+            raise ValueError(
+                f"X has {X.shape[1]} {axis} but the graph has {graph.n_nodes} nodes: give those, in its order"
+            )
+        traits = column_traits(X)
+    elif null == "matched" and model and axis == "columns":
+        traits = stored_traits(model)
+    enough = _ENOUGH if early_stopping and null == "rewired" else None
+    return edge_table(masks, graph, null, traits, n_draws, random_state, enough)
 
 
 def held_out_edges(
@@ -166,12 +187,11 @@ def held_out_edges(
     >>> bool((found["p_value"] < 0.01).all()), bool((chance["p_value"] < 0.01).any())
     (True, False)
     """
-    generator = np.random.default_rng(random_state)
-    test = EdgeTest(null, n_draws, generator)
+    _check_null(null, n_draws)
     if not 0 < share < 1:
         raise ValueError(f"share={share!r}: a number between 0 and 1 is needed")
-    refuse_dask(X)
-    model = unwrapped(model)
+    _refuse_dask(X)
+    model, generator = unwrapped(model), np.random.default_rng(random_state)
     source = model.column_graph if graph is None else graph
     if source is None:
         raise ValueError("there is no graph whose edges could be held out: give one")
@@ -183,7 +203,9 @@ def held_out_edges(
     values = generator.permuted(X, axis=0) if shuffled else X
     fitted = clone(model).set_params(column_graph=known.renamed(None))
     fitted = fitted.fit(values) if covariates is None else fitted.fit(values, covariates=covariates)
-    return test.table(fitted.columns_, held_out, column_traits(X) if null == "matched" else {})
+    return edge_table(
+        fitted.columns_, held_out, null, column_traits(X) if null == "matched" else {}, n_draws, generator
+    )
 
 
 def split_edges(graph: Graph, share: float, random_state: RandomState) -> tuple[Graph, Graph]:
@@ -198,67 +220,443 @@ def split_edges(graph: Graph, share: float, random_state: RandomState) -> tuple[
     return known, hidden
 
 
-@dataclass(frozen=True)
-class EdgeTest:
-    """A null model and how to draw from it."""
+def _check_null(null: str, n_draws: int | None) -> None:
+    check_choice("null", null, tuple(_DRAWS))
+    if n_draws is not None:
+        check_count("n_draws", n_draws)
 
-    null: str
-    n_draws: int | None
-    random_state: RandomState
-    enough: int | None = None  # draws with as many edges as a module, after which no more are needed
 
-    def __post_init__(self) -> None:
-        check_choice("null", self.null, NULLS)
-        if self.n_draws is not None:
-            check_count("n_draws", self.n_draws)
+def edge_table(
+    masks: Bools,
+    graph: Graph,
+    null: str,
+    traits: Traits,
+    n_draws: int | None = None,
+    random_state: RandomState = None,
+    enough: int | None = None,
+) -> pd.DataFrame:
+    """What `edges` returns. The traits of the nodes are for null="matched".
 
-    def table(self, masks: Bools, graph: Graph, traits: Traits) -> pd.DataFrame:
-        """Test the modules: what `edges` returns. The traits of the nodes are for null="matched"."""
-        sizes, counts = masks.sum(axis=1), edges_inside(masks, graph)
-        similar: Any = "size"
-        if self.null == "hypergeometric":
-            expected, p_values = _hypergeometric(masks, graph, counts)
+    No more rewired graphs are drawn if `enough` of them have as many edges as a module, for every module.
+    """
+    n_draws = n_draws or _DRAWS[null]
+    sizes, counts = masks.sum(axis=1), edges_inside(masks, graph)
+    similar: Any = "size" if null == "hypergeometric" else "degree"
+    if null == "hypergeometric":  # the paper's test: FC = (m / (n choose 2)) / (M / (N choose 2)), and the right tail
+        from scipy.stats import hypergeom
+
+        n_pairs, own_pairs = graph.n_nodes * (graph.n_nodes - 1) // 2, sizes * (sizes - 1) // 2
+        expected = own_pairs * (graph.n_edges / n_pairs if n_pairs else 0.0)
+        p_values = np.asarray(hypergeom.sf(counts - 1, n_pairs, graph.n_edges, own_pairs))
+    else:
+        if null == "rewired":
+            by_chance = rewired_counts(masks, graph, n_draws, random_state, enough)
         else:
-            by_chance, matched = self._drawn(masks, graph, traits)
-            similar = np.where(matched, matched_on(traits), "degree")
-            expected = by_chance.mean(axis=1)
-            p_values = sequential_p_values(counts, by_chance, self.n_draws or _DRAWS[self.null], self.enough)
-        table = pd.DataFrame(
-            {"module": np.arange(len(masks)), "n_nodes": sizes, "n_edges": counts, "expected": expected}
-        )
-        with np.errstate(divide="ignore", invalid="ignore"):
-            table["fold_change"] = np.where(sizes > 1, counts / expected, np.nan)
-        table["p_value"] = np.where(sizes > 1, p_values, 1.0)
-        table["q_value"] = false_discovery_control(table["p_value"]) if len(table) else []
-        table["matched_on"] = similar
-        return table
-
-    def _drawn(self, masks: Bools, graph: Graph, traits: Traits) -> tuple[Counts, Bools]:
-        """Numbers of edges by chance, a column per draw; and which modules were matched on the traits."""
-        n_draws = self.n_draws or _DRAWS[self.null]
-        if self.null == "rewired":
-            counts = rewired_counts(masks, graph, n_draws, self.random_state, self.enough)
-            return counts, np.zeros(len(masks), dtype=bool)
-        counts, matched = matched_counts(masks, graph, list(traits.values()), n_draws, self.random_state)
-        _warn_of_missing_peers(np.where(matched, 0.0, without_peers(masks, graph)), self.null)
-        return counts, matched
+            by_chance, matched = matched_counts(masks, graph, list(traits.values()), n_draws, random_state)
+            _warn_of_missing_peers(masks[~matched], np.flatnonzero(~matched), graph, null)
+            similar = np.where(matched, ", ".join(["degree", *traits]), "degree")
+        expected = by_chance.mean(axis=1)
+        p_values = sequential_p_values(counts, by_chance, n_draws, enough)
+    table = pd.DataFrame({"module": np.arange(len(masks)), "n_nodes": sizes, "n_edges": counts, "expected": expected})
+    with np.errstate(divide="ignore", invalid="ignore"):
+        table["fold_change"] = np.where(sizes > 1, counts / expected, np.nan)
+    table["p_value"] = np.where(sizes > 1, p_values, 1.0)
+    table["q_value"] = adjust_p_values(table["p_value"])
+    table["matched_on"] = similar
+    return table
 
 
-def _hypergeometric(masks: Bools, graph: Graph, counts: Counts) -> tuple[Floats, Floats]:
-    """The paper's test: FC = (m / (n choose 2)) / (M / (N choose 2)), and the right tail."""
-    sizes = masks.sum(axis=1)
-    n_pairs, own_pairs = graph.n_nodes * (graph.n_nodes - 1) // 2, sizes * (sizes - 1) // 2
-    expected = own_pairs * (graph.n_edges / n_pairs if n_pairs else 0.0)
-    return expected, np.asarray(hypergeom.sf(counts - 1, n_pairs, graph.n_edges, own_pairs))
+def adjust_p_values(p_values: Any) -> Floats:
+    """Adjusted for their number by Benjamini and Hochberg; those that are NaN do not count."""
+    from scipy.stats import false_discovery_control
+
+    p_values = np.asarray(p_values, dtype=np.float64)
+    adjusted, known = np.full(p_values.shape, np.nan), ~np.isnan(p_values)
+    if known.any():
+        adjusted[known] = false_discovery_control(p_values[known])
+    return adjusted
 
 
-def _warn_of_missing_peers(own: Floats, null: str) -> None:
-    """Warn of modules that can only be compared with themselves, given the share of their own nodes in random sets."""
-    unmatched = np.flatnonzero(own > MOSTLY_ITSELF)
+# Null models: numbers of edges inside a module that are expected by chance, given degrees and other traits
+
+
+def edges_inside(masks: Bools, graph: Graph) -> Counts:
+    """Number of edges between the members of each module."""
+    return np.array([graph.subgraph(mask).n_edges for mask in masks], dtype=np.int64)
+
+
+def degree_bins(degrees: Indices) -> Indices:
+    """The bin of each node: isolated nodes, then bins 15% wide in degree.
+
+    Bins must not be wider: in the top one of ten bins of equal size, which has most edges, degrees differ tenfold. A
+    hub without nodes of similar degree is alone in its bin.
+    """
+    steps = np.floor(np.log(np.maximum(degrees, 1)) / np.log1p(_BIN_WIDTH)) + 1
+    return np.asarray(np.unique(np.where(degrees == 0, 0, steps), return_inverse=True)[1], dtype=np.intp)
+
+
+def _warn_of_missing_peers(masks: Bools, modules: Indices, graph: Graph, null: str) -> None:
+    """Warn of modules whose nodes make up most of a degree-matched set: they are compared with themselves."""
+    bins = degree_bins(graph.degrees)
+    sizes = np.bincount(bins, minlength=int(bins.max(initial=0)) + 1)
+    inside = np.array([np.bincount(bins[mask], minlength=sizes.size) for mask in masks]).reshape(-1, sizes.size)
+    own = (inside**2 / np.maximum(sizes, 1)).sum(axis=1) / np.maximum(masks.sum(axis=1), 1)
+    unmatched = modules[own > _MOSTLY_ITSELF]
     if unmatched.size:
         others = f" and {unmatched.size - 1} others" if unmatched.size > 1 else ""
         warnings.warn(
             f"most nodes of module {unmatched[0]}{others} have no other node of similar degree to be compared with: "
             f"null={null!r} cannot test such modules",
-            stacklevel=5,
+            stacklevel=4,
         )
+
+
+def trait_bins(trait: Floats, n_bins: int) -> Indices:
+    """The bin of each node: quantiles of a trait such as the mean; ties share a bin."""
+    from scipy.stats import rankdata
+
+    ranks = np.ceil(rankdata(trait)) - 1
+    return np.asarray(np.unique(ranks * n_bins // max(trait.size, 1), return_inverse=True)[1], dtype=np.intp)
+
+
+def matching_weights(mask: Bools, margins: Sequence[Indices]) -> Floats:
+    """Probabilities of drawing each node, so that random sets have the module's distribution over several bins.
+
+    Raking: a product of one factor per margin (the bins of one trait). The expected number of nodes in every bin of
+    every margin is that of the module. Unlike cells of all traits at once, this also works for hubs, of which there are
+    few.
+    """
+    wanted = [np.bincount(bins[mask], minlength=int(bins.max(initial=0)) + 1) for bins in margins]
+    weights = np.full(mask.size, float(mask.mean()))
+    for _ in range(_RAKING_ROUNDS):
+        for bins, counts in zip(margins, wanted, strict=True):
+            found = np.bincount(bins, weights=weights, minlength=counts.size)
+            weights *= np.divide(counts, found, out=np.zeros(counts.size), where=found > 0)[bins]
+    return weights
+
+
+def matched_counts(
+    masks: Bools, graph: Graph, traits: Sequence[Floats], n_draws: int, random_state: RandomState
+) -> tuple[Counts, Bools]:
+    """Edges inside random sets with the module's degrees and its distribution of every trait: (n_modules, n_draws).
+
+    Also whether traits were used. If a module has most of the nodes of similar traits, the bins are made wider, and if
+    that is not enough, or if there are no traits, only degrees are matched.
+    """
+
+    def own_share(mask: Bools, weights: Floats) -> float:
+        """Expected share of a module's own nodes in a random set, from the probabilities of drawing each node."""
+        return float(np.minimum(weights[mask], 1).sum()) / max(int(mask.sum()), 1)
+
+    generator = np.random.default_rng(random_state)
+    degrees, upward = degree_bins(graph.degrees), _upward(graph)
+    margins = [[trait_bins(trait, n_bins) for trait in traits] for n_bins in _QUANTILES] if traits else []
+    counts, matched = np.zeros((len(masks), n_draws), dtype=np.int64), np.ones(len(masks), dtype=bool)
+    for module, mask in enumerate(masks):
+        candidates = (matching_weights(mask, [degrees, *bins]) for bins in margins)
+        found = next((each for each in candidates if own_share(mask, each) <= _MOSTLY_ITSELF), None)
+        matched[module] = found is not None
+        weights = np.ones(mask.size) if found is None else found
+        connected = mask & (graph.degrees > 0)  # isolated nodes have no edges, so none need to be drawn
+        draws = [
+            _weighted(np.flatnonzero(degrees == number), weights, int(count), n_draws, generator)
+            for number, count in enumerate(np.bincount(degrees[connected]))
+            if count
+        ]
+        if draws:
+            counts[module] = _edges_in_sets(np.hstack(draws), upward)
+    return counts, matched
+
+
+def _weighted(pool: Indices, weights: Floats, count: int, n_draws: int, generator: np.random.Generator) -> Indices:
+    """`n_draws` sets of `count` different members of a pool, drawn one after another with the given weights."""
+    pool = pool[weights[pool] > 0]
+    if count >= pool.size:
+        return np.tile(pool, (n_draws, 1))
+    total = np.cumsum(weights[pool])
+    if 4 * count * weights[pool].max() < total[-1]:  # few repeated draws, which are drawn again
+        return pool[_without_repeats(total, (n_draws, count), generator)]
+    chosen = np.empty((n_draws, count), dtype=np.intp)
+    for part in _batches(np.full(n_draws, pool.size)):
+        # The smallest of independent exponential times with these rates are such a sample.
+        times = generator.exponential(1 / weights[pool], size=(len(chosen[part]), pool.size))
+        chosen[part] = pool[np.argpartition(times, count - 1, axis=1)[:, :count]]
+    return chosen
+
+
+def _without_repeats(total: Floats, shape: tuple[int, int], generator: np.random.Generator) -> Indices:
+    """Rows of different numbers, given cumulative sums of their weights."""
+    chosen = np.zeros(shape, dtype=np.intp)
+    again = np.ones(shape, dtype=bool)
+    while again.any():
+        drawn = np.searchsorted(total, total[-1] * generator.random(np.count_nonzero(again)), side="right")
+        chosen[again] = np.minimum(drawn, total.size - 1)
+        again = repeated_in_rows(chosen)
+    return chosen
+
+
+def repeated_in_rows(rows: Indices) -> Bools:
+    """Entries that occur in their row before."""
+    order = np.argsort(rows, axis=1, kind="stable")
+    ordered = np.take_along_axis(rows, order, axis=1)
+    repeated = np.zeros(rows.shape, dtype=bool)
+    np.put_along_axis(repeated, order[:, 1:], ordered[:, 1:] == ordered[:, :-1], axis=1)
+    return repeated
+
+
+def rewired_counts(
+    masks: Bools, graph: Graph, n_draws: int, random_state: RandomState, enough: int | None = None
+) -> Counts:
+    """Edges inside the modules in rewired graphs: (n_modules, n_draws), or fewer draws if they decide all modules."""
+    rewired, observed = graph.rewired_edges(random_state), edges_inside(masks, graph)
+    counts = np.zeros((len(masks), n_draws), dtype=np.int64)
+    for draw in range(n_draws):
+        if draw and is_decided(observed, counts[:, :draw], enough):
+            return counts[:, :draw]
+        tails, heads, *_ = next(rewired)
+        counts[:, draw] = [np.count_nonzero(mask[tails] & mask[heads]) for mask in masks]
+    return counts
+
+
+def _upward(graph: Graph) -> sp.csr_array:
+    """Each edge once, in the row of its end of lower degree: the rows of hubs are then short."""
+    rank = np.argsort(np.argsort(graph.degrees, kind="stable"), kind="stable")
+    tails, heads, _ = graph.edges()
+    up = rank[tails] < rank[heads]
+    low, high = np.where(up, tails, heads), np.where(up, heads, tails)
+    return sp.csr_array((np.ones(tails.size, dtype=bool), (low, high)), shape=graph.weights.shape)
+
+
+def _edges_in_sets(sets: Indices, upward: sp.csr_array) -> Counts:
+    """Edges inside each of many sets (a row each), from the neighbours of their members only."""
+    counts = np.zeros(len(sets), dtype=np.int64)
+    lengths = np.diff(upward.indptr)
+    for part in _batches(lengths[sets].sum(axis=1) + upward.shape[0] // 4):  # a byte per node, eight per entry
+        members = sets[part]
+        inside = np.zeros((len(members), upward.shape[0]), dtype=bool)
+        np.put_along_axis(inside, members, True, axis=1)
+        own = lengths[members].ravel()
+        ends = np.cumsum(own)
+        entries = np.repeat(upward.indptr[members].ravel() - ends + own, own) + np.arange(own.sum())
+        rows = np.repeat(np.repeat(np.arange(len(members)), members.shape[1]), own)
+        hits = inside[rows, upward.indices[entries]]
+        counts[part] = np.bincount(rows[hits], minlength=len(members))
+    return counts
+
+
+def _batches(sizes: Array) -> Iterator[slice]:
+    """Consecutive slices whose sizes add up to at most `_ENTRIES`, where possible."""
+    start, total = 0, 0
+    for at, size in enumerate(sizes):
+        if at > start and total + size > _ENTRIES:
+            yield slice(start, at)
+            start, total = at, 0
+        total += int(size)
+    yield slice(start, len(sizes))
+
+
+# Sequential Monte Carlo p-values (Besag and Clifford 1991): no more draws than the answer needs.
+#
+# Draws are made until `enough` of them reach the observed value, at most n. If that happens at draw l, p = enough / l;
+# otherwise p = (1 + g) / (1 + n), where g of the n draws reach it. Such p-values are valid: if the observed value and
+# the draws are exchangeable, then P(p <= a) <= a for every a. (p <= enough / l only if fewer than `enough` of the first
+# l - 1 draws reach the observed value, so that its rank among l exchangeable values is at most `enough`.)
+
+
+def sequential_p_values(observed: Array, by_chance: Array, n_draws: int, enough: int | None) -> Floats:
+    """The p-value of every observed value, given draws (a row each, in the order in which they were made).
+
+    Parameters
+    ----------
+    observed : array of shape (m,)
+    by_chance : array of shape (m, l)
+        All `n_draws` draws or, if `is_decided`, fewer.
+    n_draws : int
+        Number of draws at most.
+    enough : int or None
+        Number of draws at or above the observed value after which no more are made; None: all draws are made.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sequential_p_values(np.array([2.0, 9.0]), np.array([[1.0, 3.0, 0.0, 2.0], [8.0, 7.0, 8.0, 6.0]]), 4, 2)
+    array([0.5, 0.2])
+    """
+    reached = np.cumsum(by_chance >= observed[:, None], axis=1)
+    p = (1 + reached[:, -1]) / (1 + n_draws)
+    if enough is None:
+        return np.asarray(p)
+    stopped = reached >= enough
+    return np.where(stopped.any(axis=1), enough / (1 + stopped.argmax(axis=1)), p)
+
+
+def is_decided(observed: Array, by_chance: Array, enough: int | None) -> bool:
+    """Whether no more draws are needed for any of the observed values."""
+    return enough is not None and bool(((by_chance >= observed[:, None]).sum(axis=1) >= enough).all())
+
+
+# Co-expression
+
+
+def coexpression(modules: Modules, X: Matrix, *, n_draws: int = 99, random_state: RandomState = None) -> pd.DataFrame:
+    """Compare the mean absolute Pearson correlation within modules with that within random sets of the same size.
+
+    Parameters
+    ----------
+    modules : fitted model, or list of index arrays, boolean masks or column names
+    X : array or DataFrame of shape (n_samples, n_features)
+        Preferably samples that were not used to find the modules.
+    n_draws : int
+        Random sets per module size.
+    random_state : None, int or numpy.random.Generator
+
+    Returns
+    -------
+    DataFrame
+        `module`, `n_genes`, `mean_correlation`, `expected` (mean over random sets), `ratio`, `p_value` (at least
+        1 / (n_draws + 1)). The correlation with a constant feature counts as 0.
+
+    Examples
+    --------
+    >>> import netbic
+    >>> study = netbic.simulate.cohort(200, 800, n_modules=1, random_state=0)
+    >>> table = netbic.enrichment.coexpression(study.genes, study.expression, random_state=0)
+    >>> float(table["p_value"].iloc[0])
+    0.01
+    """
+    check_count("n_draws", n_draws)
+    _refuse_dask(X)
+    model = fitted_model(modules) if is_model(modules) else None
+    X = checked(X if model is None else _columns_in_order(model.names_["columns"], X, "model's features"))
+    names = X.columns.to_numpy(dtype=object) if isinstance(X, pd.DataFrame) else None
+    values = to_dense(X, np.float64)
+    if values.ndim != 2 or values.shape[0] < 3:
+        raise ValueError(f"X has shape {values.shape}: at least three samples are needed for a correlation")
+    if np.isinf(values).any() or np.isnan(values).all(axis=0).any():
+        raise ValueError("X has infinite values or columns without any observed value: remove them")
+    if model is not None and model.n_features_in_ != values.shape[1]:
+        raise ValueError(f"X has {values.shape[1]} features but the model has {model.n_features_in_}")
+    masks = masks_over(modules, values.shape[1], names, "matrix") if model is None else model.columns_
+    # Columns of mean 0 and length 1; constant ones are 0. Missing values are replaced by the column's mean.
+    centred = np.nan_to_num(values - np.nanmean(values, axis=0))
+    lengths = np.linalg.norm(centred, axis=0)
+    varying = lengths > 1e-10 * np.sqrt(len(values)) * np.nanmax(np.abs(values), axis=0)  # above rounding error
+    standard = np.where(varying, centred / np.where(varying, lengths, 1.0), 0.0)
+
+    def mean_correlation(members: Array) -> float:
+        """Mean of |r| over the pairs of columns; 0 if there is no pair."""
+        correlations = np.abs(standard[:, members].T @ standard[:, members])
+        size = len(correlations)
+        return float((correlations.sum() - np.trace(correlations)) / (size * (size - 1))) if size > 1 else 0.0
+
+    generator, by_chance, rows = np.random.default_rng(random_state), dict[int, Floats](), []
+    for module, mask in enumerate(masks):
+        size, own = int(mask.sum()), mean_correlation(mask)
+        if size not in by_chance:
+            sets = (generator.choice(values.shape[1], size, replace=False) for _ in range(n_draws))
+            by_chance[size] = np.array([mean_correlation(members) for members in sets])
+        expected = float(by_chance[size].mean())
+        p_value = (1 + int((by_chance[size] >= own).sum())) / (1 + n_draws) if size > 1 else 1.0
+        rows.append((module, size, own, expected, own / expected if expected else np.nan, p_value))
+    return pd.DataFrame(rows, columns=["module", "n_genes", "mean_correlation", "expected", "ratio", "p_value"])
+
+
+# Means and variances of features
+
+
+def column_traits(X: Matrix) -> Traits:
+    """Mean and variance of the observed entries of every column; one that is the same for all columns is left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> column_traits(np.array([[0.0, 1.0], [2.0, 5.0]]))
+    {'mean': array([1., 3.]), 'variance': array([1., 4.])}
+    >>> column_traits(np.array([[-1.0, 2.0], [1.0, -2.0]]))
+    {'variance': array([1., 4.])}
+    """
+    X = checked(X)
+    if kind_of(X) == "dask" or is_sparse(X):
+        data = as_operator(RowBlocks(X, hold=False) if kind_of(X) == "dask" else X, low_memory=True)
+        means = data.column_sums() / data.shape[0]
+        variances = data.column_squares(np.zeros(data.shape[0]), means) / data.shape[0]
+    else:
+        values = np.asarray(X, dtype=np.float64)
+        seen = np.maximum(np.sum(~np.isnan(values), axis=0), 1)
+        means = np.nansum(values, axis=0) / seen
+        variances = np.nansum((values - means) ** 2, axis=0) / seen
+    return _varying({"mean": means, "variance": variances}, float(np.sqrt(np.max(variances, initial=0.0))))
+
+
+def stored_traits(model: SparseGraphSVD) -> Traits:
+    """What a fitted model knows of its columns: means if it centred them, variances if it scaled them."""
+    if model.study_scaling_ is not None:
+        return {}  # genes have other means and variances in every study
+    scaler, traits = model.scaler_, {}
+    # A lower bound of the standard deviation of all entries, not far below it.
+    unit = float(model.singular_values_.max(initial=0.0)) / np.sqrt(model.left_vectors_.shape[0] * model.n_features_in_)
+    if model.center in ("columns", "both"):
+        traits["mean"] = np.asarray(scaler.offsets, dtype=np.float64)
+    if scaler.factors is not None:
+        traits["variance"] = 1 / np.asarray(scaler.factors, dtype=np.float64) ** 2
+        unit = float(np.sqrt(np.median(traits["variance"])))
+    return _varying(traits, unit)
+
+
+def _varying(traits: Traits, unit: float) -> Traits:
+    """Traits that differ between columns by more than rounding errors."""
+    limits = {"mean": _EQUAL * unit, "variance": _EQUAL * unit**2}
+    return {name: values for name, values in traits.items() if values.size and np.ptp(values) > limits[name]}
+
+
+# Modules in any form
+
+
+def _refuse_dask(X: Any) -> None:
+    check_in_memory(X, "modules are judged on data in memory")
+
+
+def _columns_in_order(names: Array | None, X: Matrix, features: str) -> Matrix:
+    """Columns of X in the order of some names, if both have names; `features` is what error messages call them."""
+    if names is None or not isinstance(X, pd.DataFrame):
+        return X
+    if missing := [name for name in names if name not in X.columns]:
+        raise ValueError(f"X lacks {len(missing)} of the {features}, such as {missing[0]!r}: add them")
+    return X[list(names)]
+
+
+def masks_over(modules: Modules, size: int, names: Array | None, whole: str) -> Bools:
+    """A row per module over `size` members of a `whole`, which is what error messages call it."""
+    if isinstance(modules, np.ndarray) and modules.ndim == 1 and modules.dtype != object:
+        raise ValueError(f"modules is an array of shape {modules.shape}: give a list of modules, e.g. [members]")
+    if isinstance(modules, (str, dict)) or not isinstance(modules, Iterable):
+        raise ValueError(f"modules is a {type(modules).__name__}: give a fitted model or a list of modules")
+    modules = [sorted(module) if isinstance(module, (set, frozenset)) else module for module in modules]
+    if any(isinstance(module, str) or np.ndim(module) == 0 for module in modules):
+        raise ValueError("modules is a list of single members: give a list of modules, e.g. [members]")
+    rows = [_mask(module, size, names, whole) for module in modules]
+    return np.array(rows, dtype=bool).reshape(len(rows), size)
+
+
+def _mask(module: Any, size: int, names: Array | None, whole: str) -> Bools:
+    members = np.asarray(module)
+    mask = np.zeros(size, dtype=bool)
+    if members.dtype == bool:
+        if members.shape != mask.shape:
+            raise ValueError(f"a module's mask has length {members.size} but the {whole} has {size} nodes")
+        return members
+    if members.shape == mask.shape and size > 2 and members.dtype.kind in "iuf" and set(np.unique(members)) <= {0, 1}:
+        raise ValueError(f"a module is given by {size} zeros and ones: make it boolean, e.g. mask.astype(bool)")
+    if members.dtype.kind in "OUS" and members.size:
+        if names is None:
+            raise ValueError(f"modules are given by name but the {whole} has no node names: make it with names=...")
+        members, given = pd.Index(names).get_indexer(pd.Index(members.astype(object))), members
+        if (members < 0).any():
+            raise ValueError(f"module member {given[members.argmin()]!r} is not in the {whole}: drop or rename it")
+    if members.size and not np.issubdtype(members.dtype, np.integer):
+        raise ValueError(f"module members are of type {members.dtype}: give positions, names or a boolean mask")
+    outside = members[(members < 0) | (members >= size)] if members.size else members
+    if outside.size:
+        raise ValueError(f"a module has member {outside[0]} but the {whole} has nodes 0 to {size - 1}")
+    mask[members.astype(np.intp)] = True
+    return mask

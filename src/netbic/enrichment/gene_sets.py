@@ -1,29 +1,36 @@
-"""Gene-set enrichment: gene sets that share more genes with a module than expected by chance."""
+"""Gene sets: those that share more genes with a module than expected by chance, names after them, and result files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from scipy.stats import false_discovery_control, hypergeom
 
-from netbic.arrays import Array, Bools, Floats, RandomState
-from netbic.enrichment.masks import Modules, masks_over
-from netbic.errors import InputError
-from netbic.estimators import fitted_model, is_model
+from netbic.arrays import Array, Bools, Floats, Matrix, RandomState
+from netbic.enrichment.edges import Modules, adjust_p_values, column_traits, edge_table, masks_over, stored_traits
+from netbic.errors import InputError, one_line
+from netbic.estimators import SparseGraphSVD, check_same_data, fitted_model, heaviest, is_model, is_number, names_of
+from netbic.files import add_files, json_bytes, read_bytes, read_json, table_bytes
 from netbic.io import GeneSets, read_gene_sets
+from netbic.storage import npz_arrays, npz_bytes, sides_of
 
 Sets = Mapping[str, Iterable[str]]  # term to genes
 
 FEWEST_PER_SIDE: Final = 10  # genes that both sides of a module need to be tested separately
-_SIGNS: Final = {"up": 1, "down": -1}
 _COLUMNS = ["module", "term", "name", "n_overlap", "n_module", "n_term", "fold_change", "p_value", "q_value", "genes"]
-_COLUMNS += ["side"]
+DEFAULT_LEVEL: Final = 0.05  # largest adjusted p-value of a gene set that is written, or gives a module its name
+# A set that stands for the module has at least so many of its genes. In tumours, sets with a smaller share were found
+# on the side of a few genes, or say nothing about the leading ones.
+FEWEST_GENES: Final = 5
+SMALLEST_SHARE: Final = 0.15  # of the genes of the module
+ONE_SIDE: Final = 0.8  # share of these genes that are on the same side
+_N_GENES = 3
+_LONGEST_SET, _LONGEST_GENE = 60, 30  # characters
+RECORD, MOMENTS = "enrichment.json", "gene_moments.npz"
 
 
 def gene_sets(
@@ -83,91 +90,74 @@ def gene_sets(
         raise InputError(f"shuffle={shuffle!r}: give a seed, or leave it out")
     genes, masks = _genes_and_masks(modules, names, by_sign)
     tested, masks = _by_side(modules, masks, by_sign)
-    genes, masks = _inside(genes, masks, background)
+    if background is not None:
+        kept = pd.Index(genes).isin([str(name) for name in background])
+        if not kept.any():
+            raise InputError("none of the genes of the data is in the background: check its names")
+        genes, masks = genes[kept], masks[:, kept]
     if shuffle is not None:
         genes = genes[np.random.default_rng(shuffle).permutation(genes.size)]
     sets = read_gene_sets(gene_sets) if isinstance(gene_sets, (str, Path)) else gene_sets
-    terms = _Terms.of(sets, genes, min_size, max_size)
-    overlaps = np.asarray((sp.csr_array(masks.astype(np.int32)) @ terms.members.T).toarray(), dtype=np.int64)
-    p_values = _right_tails(overlaps, genes.size, terms.sizes, masks.sum(axis=1))
-    tables = [terms.table(*module, collapse) for module in zip(masks, overlaps, p_values, strict=True)]
-    for (module, side), table in zip(tested, tables, strict=True):
-        table.insert(0, "module", module)
-        if by_sign:
-            table.insert(1, "sign", _SIGNS[side])
-        table["side"] = side
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=_COLUMNS)
-
-
-@dataclass(frozen=True)
-class _Terms:
-    """The terms to test: identifiers, names, and their genes as a sparse matrix (terms by genes)."""
-
-    labels: Array
-    names: Array
-    genes: Array
-    members: sp.csr_array
-
-    @classmethod
-    def of(cls, sets: Sets, genes: Array, min_size: int, max_size: int) -> _Terms:
-        labels = np.array(list(sets), dtype=object)
-        given = [list(dict.fromkeys(map(str, sets[label]))) for label in labels]
-        flat = pd.Index([gene for members in given for gene in members], dtype=object)
-        columns = pd.Index(genes).get_indexer(flat)
-        rows = np.repeat(np.arange(len(labels)), np.array([len(members) for members in given], dtype=np.intp))
-        known = columns >= 0
-        _check_shared(known, flat, genes, len(labels))
-        ones, shape = np.ones(known.sum(), dtype=np.int32), (len(labels), genes.size)
-        members = sp.csr_array((ones, (rows[known], columns[known])), shape=shape)
-        sizes = np.diff(members.indptr)
-        tested = np.flatnonzero((sizes >= min_size) & (sizes <= max_size))
-        if not tested.size:
-            raise InputError(
-                f"none of {len(labels):,} gene sets has {min_size} to {max_size} genes among the {genes.size:,} of the "
-                f"background (sizes there run from {sizes.min()} to {sizes.max()}): change min_size or max_size"
-            )
-        descriptions = sets.names if isinstance(sets, GeneSets) else {}
-        names = np.array([descriptions.get(label, label) for label in labels[tested]], dtype=object)
-        return cls(labels[tested], names, genes, members[tested])
-
-    @property
-    def sizes(self) -> Array:
-        return np.diff(self.members.indptr)
-
-    def table(self, mask: Bools, overlaps: Array, p_values: Floats, collapse: float | None) -> pd.DataFrame:
-        """The terms that overlap a module, most significant first."""
-        order = np.lexsort((-overlaps, p_values))
-        order = order[overlaps[order] > 0]
-        shared = sp.csr_array(self.members[order].multiply(mask.astype(np.int32)[None, :]))
+    labels, members = _tested_sets(sets, genes, min_size, max_size)
+    descriptions = sets.names if isinstance(sets, GeneSets) else {}
+    titles = np.array([descriptions.get(label, label) for label in labels], dtype=object)
+    sizes, n_modules = np.diff(members.indptr), masks.sum(axis=1)
+    overlaps = np.asarray((sp.csr_array(masks.astype(np.int32)) @ members.T).toarray(), dtype=np.int64)
+    tables = []
+    for row, ((module, side), p_values) in enumerate(
+        zip(tested, _right_tails(overlaps, genes.size, sizes, n_modules), strict=True)
+    ):
+        order = np.lexsort((-overlaps[row], p_values))  # most significant first
+        order = order[overlaps[row, order] > 0]
+        shared = sp.csr_array(members[order].multiply(masks[row].astype(np.int32)[None, :]))
         shared.eliminate_zeros()
         if collapse is not None:
             kept = _not_redundant(shared, collapse)
             order, shared = order[kept], shared[kept]
         shared.sort_indices()
-        n_module, sizes = int(mask.sum()), self.sizes[order]
-        genes = [self.genes[row] for row in np.split(shared.indices, shared.indptr[1:-1])[: order.size]]
-        return pd.DataFrame(
-            {
-                "term": self.labels[order],
-                "name": self.names[order],
-                "n_overlap": overlaps[order],
-                "n_module": n_module,
-                "n_term": sizes,
-                "fold_change": overlaps[order] * self.genes.size / (sizes * max(n_module, 1)),
-                "p_value": p_values[order],
-                "q_value": false_discovery_control(p_values)[order],
-                "genes": [", ".join(each) for each in genes],
-            }
-        )
+        own_genes = [genes[own] for own in np.split(shared.indices, shared.indptr[1:-1])[: order.size]]
+        table = {
+            "module": module,
+            **({"sign": 1 if side == "up" else -1} if by_sign else {}),
+            "term": labels[order],
+            "name": titles[order],
+            "n_overlap": overlaps[row, order],
+            "n_module": int(n_modules[row]),
+            "n_term": sizes[order],
+            "fold_change": overlaps[row, order] * genes.size / (sizes[order] * max(int(n_modules[row]), 1)),
+            "p_value": p_values[order],
+            "q_value": adjust_p_values(p_values)[order],
+            "genes": [", ".join(each) for each in own_genes],
+            "side": side,
+        }
+        tables.append(pd.DataFrame(table))
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=[*_COLUMNS, "side"])
 
 
-def _check_shared(known: Bools, flat: pd.Index[str], genes: Array, n_sets: int) -> None:
+def _tested_sets(sets: Sets, genes: Array, min_size: int, max_size: int) -> tuple[Array, sp.csr_array]:
+    """The sets that have a size to test: their identifiers, and a sparse matrix of sets by genes."""
+    labels = np.array(list(sets), dtype=object)
+    given = [list(dict.fromkeys(map(str, sets[label]))) for label in labels]
+    flat = pd.Index([gene for members in given for gene in members], dtype=object)
+    columns = pd.Index(genes).get_indexer(flat)
+    rows = np.repeat(np.arange(len(labels)), np.array([len(members) for members in given], dtype=np.intp))
+    known = columns >= 0
     if not known.any():
         theirs, ours = (", ".join(map(repr, map(str, some[:5]))) for some in (flat, genes))
         raise InputError(
-            f"none of the genes of the {n_sets:,} gene sets is among the {genes.size:,} genes of the data (sets: "
+            f"none of the genes of the {len(labels):,} gene sets is among the {genes.size:,} genes of the data (sets: "
             f"{theirs}; data: {ours}): use the same type of gene identifiers in both"
         )
+    ones, shape = np.ones(known.sum(), dtype=np.int32), (len(labels), genes.size)
+    members = sp.csr_array((ones, (rows[known], columns[known])), shape=shape)
+    sizes = np.diff(members.indptr)
+    tested = np.flatnonzero((sizes >= min_size) & (sizes <= max_size))
+    if not tested.size:
+        raise InputError(
+            f"none of {len(labels):,} gene sets has {min_size} to {max_size} genes among the {genes.size:,} of the "
+            f"background (sizes there run from {sizes.min()} to {sizes.max()}): change min_size or max_size"
+        )
+    return labels[tested], members[tested]
 
 
 def _genes_and_masks(modules: Modules, names: Iterable[object] | None, by_sign: bool | None) -> tuple[Array, Bools]:
@@ -211,18 +201,10 @@ def _distinct_names(names: Iterable[object]) -> Array:
     return genes
 
 
-def _inside(genes: Array, masks: Bools, background: Iterable[object] | None) -> tuple[Array, Bools]:
-    """The genes and modules restricted to the background."""
-    if background is None:
-        return genes, masks
-    kept = pd.Index(genes).isin([str(name) for name in background])
-    if not kept.any():
-        raise InputError("none of the genes of the data is in the background: check its names")
-    return genes[kept], masks[:, kept]
-
-
 def _right_tails(overlaps: Array, n_genes: int, sizes: Array, n_module: Array) -> Floats:
     """P(overlap or more) for every module (rows) and term; equal cases are computed once, 1 without overlap."""
+    from scipy.stats import hypergeom
+
     p_values = np.ones(overlaps.shape)
     rows, columns = np.nonzero(overlaps)
     cases = np.column_stack([overlaps[rows, columns], sizes[columns], n_module[rows]])
@@ -242,3 +224,258 @@ def _not_redundant(members: sp.csr_array, jaccard: float) -> list[int]:
             kept.append(at)
             covered |= shared[at] >= jaccard * (sizes[at] + sizes - shared[at])
     return kept
+
+
+# Names of modules
+
+
+def module_names(modules: Any, gene_sets_table: pd.DataFrame | None = None) -> list[str]:
+    """Name modules after a gene set that stands for them, or after their leading genes.
+
+    A module is called like "nuclear division: CDK1, AURKB, BUB1" after the most significant gene set
+
+    - with an adjusted p-value of at most 0.05,
+    - that contains at least five genes and 15 % of the genes of the module,
+    - of which at least 80 % are on the same side (have weights of the same sign); only these are counted.
+
+    The genes are the three of the set with the largest absolute weights on this side. "(down)" is added to the set if
+    this is the side of negative weights: these genes are low in samples that are up. A set that already names an
+    earlier module is not used again; the next one is. All other modules are called after the three genes with the
+    largest absolute weights.
+
+    Parameters
+    ----------
+    modules : fitted model, table of `netbic.io.modules_table`, or list of lists of gene names
+        The genes of a list are ordered by decreasing weight; all are on the same side.
+    gene_sets_table : DataFrame, optional
+        The result of `netbic.enrichment.gene_sets`, or the content of gene_sets.tsv. Sets whose genes are not listed
+        (in the column `genes`) name no module.
+
+    Returns
+    -------
+    list of str
+        A name for each module, in their order; all are different.
+
+    Examples
+    --------
+    >>> import netbic
+    >>> genes = [["CDK1", "AURKB", "BUB1", "PLK1", "CCNB1", "TTK"], ["CD3D", "CD3E"]]
+    >>> sets = {"GO:1": ["CDK1", "AURKB", "BUB1", "PLK1", "CCNB1"]}
+    >>> names = [*genes[0], *genes[1], *"abcdefghijklmnopq"]
+    >>> table = netbic.enrichment.gene_sets(genes, sets, names=names, min_size=2)
+    >>> netbic.enrichment.module_names(genes, table)
+    ['GO:1: CDK1, AURKB, BUB1', 'CD3D, CD3E']
+    """
+    members = _members(modules)
+    names: dict[str, None] = {}
+    for own, title in zip(members, _titles(members, gene_sets_table), strict=True):
+        genes = own["name"].tolist() if title is None else title.genes
+        leading = ", ".join(_short(gene, _LONGEST_GENE) for gene in genes[:_N_GENES])
+        first = name = leading or "no genes" if title is None else f"{title.text}: {leading}"
+        number = 1
+        while name in names:
+            number += 1
+            name = f"{first} ({number})"
+        names[name] = None
+    return list(names)
+
+
+def naming_sets(modules: Any, gene_sets_table: pd.DataFrame | None = None) -> list[str]:
+    """The gene sets in the names of modules, without genes; "" for a module that is called after its leading genes.
+
+    Parameters
+    ----------
+    modules, gene_sets_table : as for `module_names`
+
+    Examples
+    --------
+    >>> import netbic
+    >>> netbic.enrichment.naming_sets([["CDK1", "AURKB"]])
+    ['']
+    """
+    return ["" if title is None else title.text for title in _titles(_members(modules), gene_sets_table)]
+
+
+def _members(modules: Any) -> list[pd.DataFrame]:
+    """The genes of each module by decreasing weight: columns `name` and `side`."""
+    if is_model(modules):
+        model = fitted_model(modules)
+        names = names_of(model, "columns")
+        return [
+            pd.DataFrame({"name": names[own], "side": sides_of(vector[own])})
+            for vector in model.components_
+            for own in [heaviest(vector)]
+        ]
+    if not isinstance(modules, pd.DataFrame):
+        return [pd.DataFrame({"name": list(genes), "side": ""}) for genes in modules]
+    if missing := [name for name in ("module", "axis", "name", "weight") if name not in modules]:
+        raise InputError(
+            f"the table of modules has no column {missing[0]!r}: give what netbic.io.modules_table returns"
+        )
+    genes = modules[modules["axis"] == "gene"]
+    genes = genes.assign(side=sides_of(genes["weight"].to_numpy(dtype=float)))
+    genes = genes.iloc[np.argsort(-genes["weight"].abs().to_numpy(dtype=float), kind="stable")]
+    n_modules = 0 if modules.empty else int(modules["module"].max()) + 1
+    return [genes.loc[genes["module"] == number, ["name", "side"]] for number in range(n_modules)]
+
+
+class _Title(NamedTuple):
+    """A gene set that stands for a module: its name with the direction, and its genes there, by decreasing weight."""
+
+    text: str
+    genes: list[str]
+
+
+def _titles(members: list[pd.DataFrame], table: pd.DataFrame | None) -> list[_Title | None]:
+    """The title of each module that has one; no two modules have the same."""
+    if table is None:
+        return [None] * len(members)
+    if missing := [name for name in ("module", "term", "q_value") if name not in table]:
+        raise InputError(f"the table of gene sets has no column {missing[0]!r}: give what enrichment.gene_sets returns")
+    known = table[table["q_value"] <= DEFAULT_LEVEL]
+    known = known.sort_values([name for name in ("q_value", "p_value") if name in known], kind="stable")
+    titles, taken = list[_Title | None](), set[str]()
+    for number, own in enumerate(members):
+        found = _candidates(own, known[known["module"] == number])
+        title = next((each for each in found if each.text not in taken), None)
+        titles.append(title)
+        taken |= set() if title is None else {title.text}
+    return titles
+
+
+def _candidates(genes: pd.DataFrame, sets: pd.DataFrame) -> Iterator[_Title]:
+    """The gene sets that contain enough of the genes of a module, all or nearly all on one side; the best one first."""
+    names, sides = genes["name"].astype(str).to_numpy(), genes["side"].to_numpy()
+    for row in sets.fillna({"name": "", "genes": ""}).to_dict("records"):
+        of_set = np.isin(names, str(row.get("genes", "")).split(", "))
+        side = max(("up", "down", ""), key=lambda side: int((sides[of_set] == side).sum()))
+        own = of_set & (sides == side)
+        if own.sum() < max(FEWEST_GENES, SMALLEST_SHARE * len(genes), ONE_SIDE * of_set.sum()):
+            continue
+        text = str(row.get("name", "")).strip() or str(row["term"])
+        yield _Title(_short(text, _LONGEST_SET) + " (down)" * (side == "down"), names[own].tolist())
+
+
+def _short(text: object, longest: int) -> str:
+    """Text in one line, cut if it is long."""
+    plain = " ".join(one_line(str(text)).split())
+    return plain if len(plain) <= longest else plain[: longest - 1].rstrip() + "\N{HORIZONTAL ELLIPSIS}"
+
+
+# Result files
+
+
+def write_enrichment(
+    model: SparseGraphSVD,
+    folder: Path,
+    sets: Sets | Path | str | None = None,
+    *,
+    level: float = DEFAULT_LEVEL,
+    by_sign: bool | None = None,
+    collapse: float | None = None,
+    X: Matrix | None = None,
+    random_state: RandomState = None,
+) -> Iterator[str]:
+    """Write edges.tsv (if the model has a graph) and gene_sets.tsv (if sets are given); yield a summary of each.
+
+    The options go to enrichment.json, for the report. Everything is read and tested before anything is written, and all
+    files appear at the same time, so that an invalid file of gene sets or a full disk leaves the folder unchanged. If a
+    file of one of these names was not written by netbic, an error is raised.
+
+    Parameters
+    ----------
+    model : SparseGraphSVD
+        Fitted, with names.
+    folder : path
+    sets : mapping or path of a GMT file, optional
+    level : float
+        Gene sets with a larger adjusted p-value are not written; up to it, modules count as enriched in edges.
+    by_sign, collapse
+        See `gene_sets`.
+    X : matrix, optional
+        The data the model was fitted to. Random sets of genes are then matched on mean and variance as well as degree,
+        and both are stored in gene_moments.npz for later tests in the same folder. Without it, on what that file or
+        the model knows.
+    random_state : None, int or numpy.random.Generator
+        For the matched sets.
+    """
+    model = fitted_model(model)
+    graph = model.graphs_["columns"]
+    if graph is None and sets is None:
+        yield "no network and no gene sets: no enrichment to test"
+        return
+    tables: dict[str, pd.DataFrame] = {}
+    files: dict[str, bytes] = {}
+    options: dict[str, dict[str, Any]] = {}
+    summaries = list[str]()
+    if graph is not None:
+        if X is not None:
+            check_same_data(model, X)
+            traits = column_traits(X)
+            files[MOMENTS] = npz_bytes(traits)
+        else:
+            traits = _stored_moments(folder, int(model.n_features_in_)) or stored_traits(model)
+        # The paper's test, and in further columns the comparison with matched sets.
+        table = edge_table(model.columns_, graph, "hypergeometric", {}).drop(columns="matched_on")
+        matched = edge_table(model.columns_, graph, "matched", traits, random_state=random_state)
+        for name in ("expected", "fold_change", "p_value", "q_value", "matched_on"):
+            table[f"degree_{name}"] = matched[name]
+        tables["edges"], options["edges"] = table, {"level": level}
+        summaries.append(_edge_summary(table, level, fit_used_graph(model)))
+    if sets is not None:
+        found = gene_sets(model, sets, by_sign=by_sign, collapse=collapse)
+        tables["gene_sets"] = found = found[found["q_value"] <= level]
+        options["gene_sets"] = {"level": level, "by_sign": by_sign, "collapse": collapse}
+        n_sets, n_modules = len(found), found["module"].nunique()
+        enriched = f"{n_sets:,} enriched gene set{'s' * (n_sets != 1)} in {n_modules} module{'s' * (n_modules != 1)}"
+        summaries.append(f"gene_sets.tsv: {enriched} (q <= {level:g})")
+    files[RECORD] = json_bytes(dict(sorted((enrichment_record(folder) | options).items())))
+    files |= {f"{name}.tsv": table_bytes(folder / f"{name}.tsv", table) for name, table in tables.items()}
+    add_files(folder, files)
+    yield from summaries
+
+
+def fit_used_graph(model: SparseGraphSVD) -> bool:
+    """Whether the graph of the columns had an influence on the modules: by its weight, or by diffusion of the data.
+
+    The weight that was used counts, not the one that was asked for: cross-validation may choose no diffusion, and a
+    penalty may choose a weight of 0 for every module.
+    """
+    if model.column_graph is None or model.diffusion_ > 0:
+        return model.column_graph is not None
+    not_in_search = model.diffusion is not None and model.column_smoothness is None
+    if not_in_search or model.column_smoothness == 0:
+        return False
+    weights = model.diagnostics_["graph_weight"]
+    return bool((weights.isna() | (weights > 0)).any())
+
+
+def _edge_summary(table: pd.DataFrame, level: float, graph_used: bool) -> str:
+    others = max(table["degree_matched_on"], key=len, default="degree").split(", ")[1:]
+    similar = "as many neighbours" + (f" and a similar {' and '.join(others)}" if others else "")
+    n_modules = int((table["degree_q_value"] <= level).sum())
+    return (
+        f"edges.tsv: in {n_modules} of {len(table)} modules, the genes have more edges with each other than random "
+        f"genes with {similar} (q <= {level:g})"
+        f"{'; this is not independent evidence, because the fit used this network' * graph_used}"
+    )
+
+
+def _stored_moments(folder: Path, size: int) -> dict[str, Floats]:
+    """Mean and variance of the genes as stored in the folder; none if they are not of `size` genes."""
+    path = folder / MOMENTS
+    if not path.is_file():
+        return {}
+    arrays = npz_arrays(path, read_bytes(path))
+    known = {name: np.asarray(arrays[name]) for name in ("mean", "variance") if name in arrays}
+    return known if all(values.shape == (size,) for values in known.values()) else {}
+
+
+def enrichment_record(folder: Path) -> dict[str, dict[str, Any]]:
+    """The options for the tables of a folder, "edges" and "gene_sets"; empty if they are not known."""
+    try:
+        content = read_json(folder / RECORD)
+    except InputError:
+        return {}
+    known = content if isinstance(content, dict) else {}
+    return {name: each for name, each in known.items() if isinstance(each, dict) and is_number(each.get("level"))}

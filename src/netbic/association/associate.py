@@ -1,0 +1,699 @@
+"""Associations of modules with what is known about the samples."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from netbic.arrays import Array, Bools, Floats
+from netbic.association.cox import cox
+from netbic.association.tests import (
+    UNDEFINED,
+    Residuals,
+    Result,
+    chi_squared,
+    fisher,
+    kaplan_meier,
+    kruskal_wallis,
+    linear_model,
+    log_rank,
+    mann_whitney,
+    pearson,
+    spearman,
+    standardised_difference,
+)
+from netbic.association.variables import (
+    CATEGORICAL,
+    LEFT_OUT,
+    NUMERIC,
+    ORDERED,
+    SURVIVAL,
+    Averages,
+    SampleMatch,
+    Survival,
+    Types,
+    Variable,
+    check_table,
+    is_events,
+    listed_names,
+    match_samples,
+    read_variables,
+    repeated_measures,
+    survival_pairs,
+    variable_line,
+)
+from netbic.association.words import LEVEL, Words, strongest_lines
+from netbic.enrichment import adjust_p_values
+from netbic.errors import InputError, one_line, shown
+from netbic.estimators import SparseGraphSVD, axis_names, fitted_model, names_of
+from netbic.selection import SampleGroups
+from netbic.storage import PairModel, fitted_pair_model, sample_names
+
+_COLUMNS = ["module", "variable", "level", "test", "n", "effect", "effect_name", "ci_low", "ci_high", "p"]
+_TIME = re.compile(r"time|days|months|years|surv", re.IGNORECASE)
+_EVENT = re.compile(r"event|status|censor|dead|death|deceased|vital|recurr|relapse", re.IGNORECASE)
+_SMALL: Final = 0.05  # share of the degrees of freedom whose loss hardly changes a p-value: 0.05 becomes 0.056
+
+
+@dataclass(frozen=True)
+class Associations:
+    """Associations of modules with variables.
+
+    Attributes
+    ----------
+    table : DataFrame
+        A row per module, variable, level and test: `module`, `variable`, `level` ("" for the whole variable), `test`,
+        `n` (samples), `effect`, `effect_name`, `ci_low`, `ci_high` (95 % confidence interval, NaN if there is none),
+        `p`, `q` (adjusted for all modules and levels of the same test of the same variable, by Benjamini and
+        Hochberg), `q_all` (adjusted for all tests of the table).
+    variables : DataFrame
+        A row per column of the sample table: `name`, `type`, `reason`, `levels`, `n_levels`, `n`, `missing`.
+    match : SampleMatch
+        Which samples were found in the table; `match.table` is the table of all samples, in their order.
+    adjusted_for : tuple of str
+        Covariates.
+    notes : tuple of str
+        What else should be known.
+    survival : tuple of (str, str)
+        Columns with times and events.
+    by : tuple of str
+        Columns; averages of samples with the same values of them were tested.
+    levels : dict
+        The levels of each variable that has some, in their order.
+    """
+
+    table: pd.DataFrame
+    variables: pd.DataFrame
+    match: SampleMatch = field(repr=False)
+    adjusted_for: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    survival: tuple[tuple[str, str], ...] = ()
+    by: tuple[str, ...] = ()
+    levels: dict[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+
+    def lines(self, verdicts: Words | None = None) -> Iterator[str]:
+        """The summary as lines of text: matching, variables, and the strongest associations of each variable."""
+        yield from self.match.lines()
+        yield from (one_line(variable_line(record)) for record in self.variables.to_dict("records"))
+        yield from self.findings(verdicts)
+
+    def findings(self, verdicts: Words | None = None) -> Iterator[str]:
+        """The notes and the strongest associations of each variable as lines of text.
+
+        With verdicts (by the number of the module from 0), doubtful modules are marked, and listed after others.
+        """
+        if self.adjusted_for:
+            not_tested = "; groups of samples are not tested" if "module" in self.table else ""
+            yield f"adjusted for {', '.join(self.adjusted_for)}{not_tested}"
+        yield from map(one_line, self.notes)
+        yield from map(one_line, strongest_lines(self.table, verdicts))
+
+
+def associate(
+    model: Any,
+    X: Any,
+    table: pd.DataFrame,
+    *,
+    variables: str | Iterable[str] | None = None,
+    types: Types | None = None,
+    survival: Survival | None = None,
+    adjust: str | Iterable[str] | None = None,
+    by: str | Iterable[str] | None = None,
+    covariates: Any = None,
+) -> Associations:
+    """Test which modules are associated with labels, numbers and survival times of the samples.
+
+    The tests use the scores of the samples, Xv, and, if they form groups (`selection.sample_groups`), which samples
+    are up or down.
+
+    - Categories: Kruskal-Wallis test; for every level against the rest the Mann-Whitney test with the AUC; for groups
+      the chi-squared test (with simulated p-values if expected counts are below 5) and, by level, Fisher's exact test
+      with the odds ratio.
+    - Numbers: Spearman and Pearson correlations. Ordered levels: the Spearman correlation.
+    - Survival: score test of a Cox model with the hazard ratio per standard deviation of the scores; log-rank test of
+      up against down, or of the halves of the samples ("median split") if there are no groups.
+
+    Parameters
+    ----------
+    model : SparseGraphSVD or a fitted search such as AutoSVD
+    X : DataFrame or array of shape (n_samples, n_features)
+        The data of the fit, or other samples of the same features.
+    table : DataFrame
+        A row per sample, matched by name: the index, or a column of names. If X has no names, rows are matched by
+        their order.
+    variables : str or list of str, optional
+        Columns to test. Default: all that can be tested.
+    types : dict, optional
+        Types of columns: "categorical", "ordered", "numeric", or the list of levels in their order. Default: guessed.
+    survival : (str, str) or list of such pairs, optional
+        The columns with the time and the event (1 seen, 0 not seen).
+    adjust : str or list of str, optional
+        Columns that the tests are adjusted for: partial correlations, linear models and Cox models are used instead.
+        Covariates that were removed in the fit are added if they took more than 5 % of the degrees of freedom (not
+        with `by`).
+    by : str or list of str, optional
+        Columns such as "donor" of which samples with the same values belong together (cells of a donor, repeated
+        measurements of a patient): the averages of their scores are tested. Columns with several values in one average
+        are left out, and so are samples of which a value of `by` is missing. Groups (up, down) are not tested.
+    covariates : as for `SparseGraphSVD.fit`, optional
+        If the model was fitted with covariates, those of the samples in X: their effects are removed from X before the
+        scores are computed. Not needed for the samples of the fit.
+
+    Returns
+    -------
+    Associations
+
+    Examples
+    --------
+    >>> import netbic, numpy as np, pandas as pd
+    >>> study = netbic.simulate.cohort(200, 500, n_modules=1, strength=2, random_state=0)
+    >>> model = netbic.SparseGraphSVD(1, n_columns=60).fit(study.expression)
+    >>> labels = pd.DataFrame({"subtype": np.where(study.samples[0], "A", "B")}, index=study.expression.index)
+    >>> found = netbic.associate(model, study.expression, labels)
+    >>> found.table[found.table["test"] == "Mann-Whitney"][["level", "effect_name", "n"]].to_dict("records")
+    [{'level': 'A', 'effect_name': 'AUC', 'n': 200}, {'level': 'B', 'effect_name': 'AUC', 'n': 200}]
+    """
+    names, own = axis_names(X)[0], check_table(table)
+    n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
+    if by_order := names is None:
+        if len(table) != n_samples:
+            raise InputError(
+                f"X has no sample names and {n_samples:,} rows, but the sample table has {len(table):,}: give a "
+                "DataFrame with the names of the samples as its index"
+            )
+        names, own = np.arange(n_samples), table.set_axis(range(n_samples))
+    scores, groups = wide(SampleGroups.find(model, X, names=list(names), covariates=covariates).table)
+    options: dict[str, Any] = {"variables": variables, "types": types, "survival": survival, "adjust": adjust}
+    found = associate_scores(scores, groups, own, **options, by=by, removed=Removed.of(fitted_model(model)))
+    if not by_order:
+        return found
+    return replace(found, match=replace(found.match, table=found.match.table.set_axis(table.index)))
+
+
+def associate_scores(
+    scores: pd.DataFrame,
+    groups: pd.DataFrame | None,
+    table: pd.DataFrame,
+    *,
+    variables: str | Iterable[str] | None = None,
+    types: Types | None = None,
+    survival: Survival | None = None,
+    adjust: str | Iterable[str] | None = None,
+    by: str | Iterable[str] | None = None,
+    removed: Removed | None = None,
+) -> Associations:
+    r"""The same as `associate`, for scores that are known.
+
+    Parameters
+    ----------
+    scores : DataFrame of shape (n_samples, n_modules)
+        Its columns are the numbers of the modules, or have other names in the order of the modules (as in
+        `netbic.get.scores_df`).
+    groups : DataFrame of the same shape, optional
+        "up", "down" or "" of each sample. Default: no groups.
+    table, variables, types, survival, adjust, by : as for `associate`
+    removed : Removed, optional
+        The covariates that were removed in the fit.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> samples = [f"s{k}" for k in range(8)]
+    >>> scores = pd.DataFrame({0: np.arange(8.0)}, index=samples)
+    >>> found = associate_scores(scores, None, pd.DataFrame({"sex": list("ffffmmmm")}, index=samples))
+    >>> print(*found.lines(), sep="\n")
+    sample table: 8 rows x 1 column
+    matched: 8 of 8 samples (100%)
+    sex: categorical (text with 2 different values): f, m
+    sex: m is higher in module 1 (AUC 1.00, q = 0.03)
+    """
+    if not pd.api.types.is_integer_dtype(scores.columns):
+        scores = scores.set_axis(range(scores.shape[1]), axis=1)
+        groups = None if groups is None else groups.set_axis(scores.columns, axis=1)
+    match, averages, notes, pairs = match_samples(scores.index, table), None, list[str](), survival_pairs(survival)
+    described = match.table
+    if removed is not None and by is None:  # degrees of freedom of samples, not of their averages
+        asked = None if variables is None else listed_names(variables)
+        adjust, note = removed.adjustment(listed_names(adjust), asked, [*map(str, described.columns)], len(scores))
+        notes += [note] * bool(note)
+    covariates = tuple(listed_names(adjust))
+    if by is not None:
+        needed = [*listed_names(variables), *covariates, *(name for pair in pairs for name in pair)]
+        averages = Averages.of(described, listed_names(by), needed)
+        scores, groups, described = averages.mean(scores), None, averages.table
+    studies = None if removed is None else removed.studies_of(described.index)
+    options: dict[str, Any] = {"variables": variables, "types": types, "survival": survival, "adjust": adjust}
+    chosen = read_variables(described, **options, studies=studies)
+    tested = [variable for variable in chosen if variable.kind != LEFT_OUT and variable.name not in covariates]
+    design = _design([variable for variable in chosen if variable.name in covariates])
+    rows = [
+        (module, variable.name, level, test, n, found.effect, effect_name, found.low, found.high, found.p)
+        for variable in tested
+        for module in scores.columns
+        for level, test, n, effect_name, found in all_tests(
+            scores[module].to_numpy(dtype=np.float64),
+            np.full(len(scores), "") if groups is None else groups[module].to_numpy(dtype=object),
+            variable,
+            design,
+        )
+    ]
+    result = adjust_for_multiplicity(pd.DataFrame(rows, columns=_COLUMNS))
+    record_columns = list(Variable("", LEFT_OUT, "", np.empty(0)).record())
+    records = pd.DataFrame([variable.record() for variable in chosen], columns=record_columns)
+    notes += _survival_notes(described) if not survival else ()
+    notes += () if removed is None else removed.remarks(result)
+    notes += () if design is None else _undefined_notes(tested, design, result, covariates)
+    notes += _dependence_notes(described, tested) if averages is None else [averages.note()]
+    levels = {variable.name: variable.levels for variable in chosen if variable.levels}
+    grouped = () if averages is None else averages.by
+    return Associations(result, records, match, covariates, tuple(notes), tuple(pairs), grouped, levels)
+
+
+def _design(covariates: list[Variable]) -> Floats | None:
+    """The covariates as columns; an error if they leave nothing to test."""
+    if not covariates:
+        return None
+    design = np.column_stack([variable.columns() for variable in covariates])
+    complete = design[~np.isnan(design).any(axis=1)]
+    rank = int(np.linalg.matrix_rank(complete - complete.mean(axis=0))) if len(complete) else 0
+    if len(complete) - rank < 3 + 1:
+        names = ", ".join(variable.name for variable in covariates)
+        raise InputError(
+            f"the covariates ({names}) leave nothing to test: {len(complete):,} samples have all of them, and they "
+            f"have {rank:,} degrees of freedom; adjust for fewer (`adjust`)",
+            ["adjust"],
+        )
+    return design
+
+
+def adjust_for_multiplicity(table: pd.DataFrame) -> pd.DataFrame:
+    """Add `q` (within each test of a variable) and `q_all` (over all rows), by Benjamini and Hochberg.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"variable": ["a", "a", "b"], "test": "Spearman", "p": [0.01, 0.04, 0.03]})
+    >>> adjust_for_multiplicity(table)["q"].tolist()
+    [0.02, 0.04, 0.03]
+    """
+    kinds = [table["variable"], table["test"].astype(str).str.split(",").str[0]]
+    within = table["p"].groupby(kinds, group_keys=False).transform(adjust_p_values) if len(table) else table["p"]
+    return table.assign(q=within, q_all=adjust_p_values(table["p"]))
+
+
+def _survival_notes(table: pd.DataFrame) -> Iterator[str]:
+    times, events = ([str(name) for name in table.columns if kind.search(str(name))] for kind in (_TIME, _EVENT))
+    events = [name for name in events if is_events(table[name])]
+    times = [name for name in times if name not in events and pd.api.types.is_numeric_dtype(table[name].dtype)]
+    if times and events:
+        yield f"{times[0]} and {events[0]} look like survival: test them with `survival={times[0]},{events[0]}`"
+
+
+def _undefined_notes(
+    tested: list[Variable], design: Floats, result: pd.DataFrame, covariates: Sequence[str]
+) -> Iterator[str]:
+    """Why no test of a variable is defined, given covariates."""
+    defined, names = set(result.loc[result["p"].notna(), "variable"]), ", ".join(covariates)
+    for variable in tested:
+        if variable.name in defined:
+            continue
+        known = variable.known & ~np.isnan(design).any(axis=1)
+        n, explained = int(known.sum()), False
+        if n and variable.kind != SURVIVAL:
+            removed = Residuals(n, design[known])
+            values = variable.values[:, None] if variable.kind == ORDERED else variable.columns()
+            explained = removed.rank < n and not any(removed(column).any() for column in values[known].T)
+        both = f"{n:,} sample{'s have' if n != 1 else ' has'} a value of it and of all covariates ({names})"
+        why = f"is explained completely by the covariates ({names}): it cannot be tested"
+        yield f"{variable.name} {why if explained else f'cannot be tested: {both}'}"
+
+
+def _dependence_notes(table: pd.DataFrame, tested: list[Variable]) -> Iterator[str]:
+    """Which variables should be tested in averages."""
+    for names, column, number in repeated_measures(table, tested):
+        same = f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} the same in all samples of one {column}"
+        yield (
+            f"{same} ({number:,} different ones): p-values count samples as independent, and are too small if those of "
+            f"one {column} are similar; test their averages with `by={column}`"
+        )
+
+
+def associate_pairs(
+    model: PairModel,
+    table: pd.DataFrame,
+    *,
+    variables: str | Iterable[str] | None = None,
+    types: Types | None = None,
+    survival: Survival | None = None,
+    adjust: str | Iterable[str] | None = None,
+    by: str | Iterable[str] | None = None,
+) -> Associations:
+    r"""Test which pairs are associated with labels, numbers and survival times of the samples.
+
+    The tests are those of `associate`, for the scores of the samples of the fit in both tables. In the table of the
+    result, `pair` (from 0) and `table` (1 for X, 2 for Y) stand where that of `associate` has `module`. The tests of
+    both tables count for the q-values.
+
+    Parameters
+    ----------
+    model : SparseGraphPLS or SparseGraphCCA
+        Fitted. Samples of arrays, which have no names, are called 0, 1, 2, ...
+    table : DataFrame
+        A row per sample, matched by name: the index, or a column of names.
+    variables, types, survival, adjust, by : as for `associate`
+
+    Returns
+    -------
+    Associations
+
+    Examples
+    --------
+    >>> import netbic, numpy as np, pandas as pd
+    >>> random = np.random.default_rng(0)
+    >>> samples = [f"s{k}" for k in range(60)]
+    >>> ill = np.repeat([0.0, 1.0], 30)[:, None]
+    >>> X, Y = (pd.DataFrame(random.standard_normal((60, 20)) + ill, index=samples) for _ in range(2))
+    >>> model = netbic.SparseGraphCCA(1, n_x=10, n_y=10).fit(X, Y)
+    >>> labels = pd.DataFrame({"group": np.repeat(["healthy", "ill"], 30)}, index=samples)
+    >>> print(*netbic.association.associate_pairs(model, labels).findings(), sep="\n")
+    group: ill is higher in pair 1, table 1 (AUC 0.9967, q = 2e-16)
+    """
+    model = fitted_pair_model(model)
+    scores = pd.DataFrame(  # columns 0, 1, 2, 3, ...: pair 0 in both tables, pair 1 in both tables, ...
+        np.stack([model.x_scores_, model.y_scores_], axis=2).reshape(len(model.x_scores_), -1),
+        index=pd.Index(sample_names(model), name="sample"),
+    )
+    found = associate_scores(
+        scores, None, table, variables=variables, types=types, survival=survival, adjust=adjust, by=by
+    )
+    number = found.table["module"].astype(np.int64)
+    place = pd.DataFrame({"pair": number // 2, "table": number % 2 + 1})
+    return replace(found, table=pd.concat([place, found.table.drop(columns="module")], axis=1))
+
+
+class Removed(NamedTuple):
+    """Covariates that were removed from the data of a fit, how many degrees of freedom they took, and its studies."""
+
+    names: tuple[str, ...]
+    freedom: int
+    studies: pd.Series[Any] | None = None  # of each sample of the fit, if each study was centred
+
+    @classmethod
+    def of(cls, model: SparseGraphSVD) -> Removed | None:
+        """Those of a model; None if it was fitted without covariates."""
+        coding = model.covariate_coding_
+        if coding is None:
+            return None
+        labels = model.study_labels_
+        studies = None if labels is None else pd.Series(labels, index=pd.Index(names_of(model, "rows")))
+        return cls(tuple(str(one.name) for one in coding.covariates), len(coding.kept), studies)
+
+    def studies_of(self, samples: pd.Index) -> pd.Series[Any] | None:
+        """The study of each sample; None if there is one study, or some samples were not in the fit."""
+        if self.studies is None or not samples.isin(self.studies.index).all():
+            return None
+        return self.studies[~self.studies.index.duplicated()].reindex(samples)
+
+    def adjustment(
+        self, adjust: Sequence[str], variables: Sequence[str] | None, columns: Sequence[Any], n_samples: int
+    ) -> tuple[list[str], str]:
+        """What the tests are to be adjusted for, and a note for the user (empty if there is nothing to say).
+
+        Scores without the effects of covariates vary less than independent ones. If the covariates took many degrees
+        of freedom, tests of the scores alone would have too small p-values, and so they are adjusted for them, too.
+        """
+        if self.freedom <= _SMALL * n_samples:
+            return list(adjust), ""
+        names = [name for name in self.names if name not in (variables or ()) and name not in adjust]
+        known = [name for name in names if name in columns]
+        taken = f"removed in the fit and took {self.freedom} of {n_samples:,} degrees of freedom"
+        if absent := ", ".join(name for name in names if name not in columns):
+            return [*adjust, *known], f"p-values are too small: {absent} (not in the sample table): {taken}"
+        return [*adjust, *known], f"the tests are adjusted for {', '.join(known)}: {taken}" if known else ""
+
+    def remarks(self, table: pd.DataFrame) -> Iterator[str]:
+        """What associations with a removed covariate mean, if there are any."""
+        for name in table.loc[table["q"] <= LEVEL, "variable"].unique():
+            if name in self.names:
+                yield f"{name}: its mean effect was removed before the search; a difference in spread can remain"
+
+
+# One module and one variable
+
+
+class Row(NamedTuple):
+    """A test: level ("" for the whole variable), name of the test, samples, name of the effect, result."""
+
+    level: str
+    test: str
+    n: int
+    effect_name: str
+    result: Result
+
+
+def all_tests(scores: Floats, groups: Array, variable: Variable, design: Floats | None = None) -> Iterator[Row]:
+    """All tests of a module with a variable, of the samples for which everything is known.
+
+    `groups` holds "up", "down" or "" of each sample. If the tests are adjusted for covariates (the columns of
+    `design`), tests of groups are left out.
+    """
+    known = variable.known & ~np.isnan(scores)
+    if design is not None:
+        known &= ~np.isnan(design).any(axis=1)
+        design = design[known]
+    scores, groups, values, n = scores[known], groups[known], variable.values[known], int(known.sum())
+    if variable.kind == CATEGORICAL:
+        yield from _tests_of_levels(scores, groups, variable.levels, values, design)
+    elif variable.kind == SURVIVAL:
+        yield from _tests_of_survival(scores, groups, values, np.asarray(variable.events)[known], design)
+    else:
+        partial = "partial " * (design is not None)
+        found = spearman(scores, values, design) if n > 2 else UNDEFINED
+        yield Row("", f"{partial}Spearman", n, f"{partial}Spearman rho", found)
+        if variable.kind == NUMERIC:
+            found = pearson(scores, values, design) if n > 2 else UNDEFINED
+            yield Row("", f"{partial}Pearson", n, f"{partial}Pearson r", found)
+
+
+def _tests_of_levels(
+    scores: Floats, groups: Array, names: tuple[str, ...], values: Floats, design: Floats | None
+) -> Iterator[Row]:
+    """Scores in the levels of a category, and counts of up, down and neither over the levels."""
+    levels, n = values.astype(np.intp), scores.size
+    if design is not None:
+        yield Row("", "linear model", n, "partial eta squared", linear_model(scores, levels, design))
+        for code, level in enumerate(names):
+            found = standardised_difference(scores, levels == code, design)
+            yield Row(level, "linear model, level", n, "standardised difference", found)
+        return
+    yield Row("", "Kruskal-Wallis", n, "epsilon squared", kruskal_wallis(scores, levels))
+    for code, level in enumerate(names):
+        yield Row(level, "Mann-Whitney", n, "AUC", mann_whitney(scores, levels == code))
+    present = [group for group in ("up", "down", "") if (groups == group).any()]
+    if len(present) < 2:
+        return
+    if len(present) > 2 or len(names) > 2:
+        counts = [np.bincount(levels[groups == group], minlength=len(names)) for group in present]
+        found, simulated = chi_squared(np.array(counts, dtype=np.int64))
+        yield Row("", f"chi-squared{', Monte Carlo' * simulated}", n, "Cramer's V", found)
+    sides = [group for group in present if group][: 1 if "" not in present else 2]  # up and down: one says both
+    for side in sides:
+        for code, level in enumerate(names):
+            yield Row(level, f"Fisher, {side}", n, "odds ratio", fisher(groups == side, levels == code))
+
+
+def _tests_of_survival(
+    scores: Floats, groups: Array, times: Floats, events: Bools, design: Floats | None
+) -> Iterator[Row]:
+    """Score test of the scores; without covariates also the log-rank test and the hazard ratio of two groups."""
+    sd = float(np.std(scores, ddof=1)) if scores.size > 1 else 0.0
+    model = cox(times, events, scores / sd, design) if sd > 0 else None
+    found = UNDEFINED if model is None else Result(model.score, model.p(model.score), *model.hazard_ratio())
+    yield Row("", "Cox score", scores.size, "hazard ratio per sd", found)
+    if design is not None:
+        return
+    split = two_groups(scores, groups)
+    kept = split.first | split.second
+    inside, found = split.first[kept], UNDEFINED
+    if split.first.any() and split.second.any():
+        model = cox(times[kept], events[kept], inside.astype(np.float64))
+        ratio = (np.nan, np.nan, np.nan) if model is None else model.hazard_ratio()
+        found = Result(*log_rank(times[kept], events[kept], inside)[:2], *ratio)
+    yield Row("", split.test, inside.size, f"hazard ratio {'/'.join(split.names)}", found)
+
+
+class TwoGroups(NamedTuple):
+    """The samples that a log-rank test compares, the name of the test, and the names of the groups."""
+
+    first: Bools
+    second: Bools
+    test: str
+    names: tuple[str, str]
+
+
+def two_groups(scores: Floats, groups: Array) -> TwoGroups:
+    """The groups of a log-rank test: up and down; the only side and all others; or, of a gradient, its halves.
+
+    Parameters
+    ----------
+    scores : array
+        Scores of the samples of a module, without missing values.
+    groups : array
+        "up", "down" or "" of each sample.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> split = two_groups(np.array([1.0, 2, 3, 4]), np.array(["", "", "", ""]))
+    >>> split.test, split.names, split.first.tolist()
+    ('log-rank, median split', ('high', 'low'), [False, False, True, True])
+    """
+    up, down = (groups == side for side in ("up", "down"))
+    if up.any() and down.any():
+        return TwoGroups(up, down, "log-rank", ("up", "down"))
+    if up.any() or down.any():
+        side, own = ("up", up) if up.any() else ("down", down)
+        return TwoGroups(own, ~own, f"log-rank, {side} against others", (side, "others"))
+    high = scores > np.median(scores) if scores.size else up
+    return TwoGroups(high, ~high, "log-rank, median split", ("high", "low"))
+
+
+class SurvivalCurves(NamedTuple):
+    """Two groups of samples: their names, the samples at risk, their curves, and the tests.
+
+    Attributes
+    ----------
+    names : pair of str
+        "up" and "down"; the only side and "others"; or "high" and "low", the halves of a gradient (median split).
+    times : pair of arrays
+        Times of the samples of each group.
+    curves : pair of DataFrame
+        Of `kaplan_meier`.
+    log_rank : Result
+        Of the two groups, with the hazard ratio of the first one against the second one.
+    cox : Result
+        Of the scores themselves, with the hazard ratio per standard deviation.
+    """
+
+    names: tuple[str, str]
+    times: tuple[Floats, Floats]
+    curves: tuple[pd.DataFrame, pd.DataFrame]
+    log_rank: Result
+    cox: Result
+
+    @property
+    def is_median_split(self) -> bool:
+        """Whether the groups are the halves of a gradient."""
+        return self.names == ("high", "low")
+
+    def at_risk(self, moments: Floats) -> list[list[int]]:
+        """The number of samples of each group that are observed at some times without an event before."""
+        return [[int((times >= moment).sum()) for moment in moments] for times in self.times]
+
+
+def survival_curves(scores: Floats, groups: Array, variable: Variable) -> SurvivalCurves | None:
+    """The curves of the two groups that the log-rank test of `associate` compares; None if there is only one group.
+
+    Parameters
+    ----------
+    scores : array
+        Scores of all samples in a module.
+    groups : array
+        "up", "down" or "" of each sample.
+    variable : Variable
+        Times and events (`read_variables` with `survival`).
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from netbic.association import read_variables
+    >>> table = pd.DataFrame({"days": [5.0, 8, 9, 12, 15, 20], "event": [1, 1, 1, 0, 1, 0]})
+    >>> (survival,) = read_variables(table, variables=[], survival=("days", "event"))
+    >>> found = survival_curves(np.array([3.0, 2, 1, -1, -2, -3]), np.full(6, ""), survival)
+    >>> found.names, found.at_risk(np.array([0, 10])), round(found.log_rank.p, 3)
+    (('high', 'low'), [[3, 0], [3, 3]], 0.025)
+    """
+    known = variable.known & np.isfinite(scores)
+    times, events = variable.values[known], np.asarray(variable.events)[known]
+    split = two_groups(scores[known], groups[known])
+    if not split.first.any() or not split.second.any():
+        return None
+    tests = {row.test.partition(",")[0]: row.result for row in all_tests(scores, groups, variable)}
+    first, second = times[split.first], times[split.second]
+    curves = kaplan_meier(first, events[split.first]), kaplan_meier(second, events[split.second])
+    return SurvivalCurves(split.names, (first, second), curves, tests["log-rank"], tests["Cox score"])
+
+
+# Scores as a table with a row for each module and sample (samples.tsv)
+
+
+def wide(samples: pd.DataFrame, names: Iterable[object] | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Scores and groups, samples by modules, from the table of `selection.sample_groups`.
+
+    Rows are matched by module and by name, so that their order does not matter.
+
+    Parameters
+    ----------
+    samples : DataFrame
+        `module`, `sample`, `score` and `group`.
+    names : iterable of str, optional
+        The samples, in the order of the result. Default: those of the table.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"module": [0, 1, 0, 1], "sample": list("aabb"), "score": [1.0, 2, 3, 4], "group": "up"})
+    >>> wide(table)[0].to_dict("list")
+    {0: [1.0, 3.0], 1: [2.0, 4.0]}
+    """
+    if missing := [name for name in ("module", "sample", "score", "group") if name not in samples]:
+        raise InputError(f"the table of scores has no column {missing[0]}: give the table of `sample_groups`")
+    if samples.empty:
+        raise InputError("there are no modules to compare with the sample table")
+    samples = samples.sort_values("module", kind="stable")
+    modules = pd.Index(samples["module"].unique(), name="module")
+    own = samples["sample"].astype(str).to_numpy(dtype=object)
+    first = own[: int((samples["module"] == modules[0]).sum())]
+    order = first if names is None else np.array([str(name) for name in names], dtype=object)
+    if not np.array_equal(own, np.tile(order, len(modules))):
+        rows, expected = (
+            pd.MultiIndex.from_arrays([samples["module"], own]),
+            pd.MultiIndex.from_product([modules, order]),
+        )
+        wrong = ""
+        if rows.has_duplicates:
+            module, sample = rows[rows.duplicated()][0]
+            wrong = f"several rows of module {module} and sample {shown(str(sample))}"
+        elif (
+            len(rows) != len(modules) * order.size or not rows.isin(pd.MultiIndex.from_product([modules, order])).all()
+        ):
+            wrong = f"{len(rows):,} rows for {len(modules):,} modules and {len(order):,} samples"
+        if wrong:
+            raise InputError(f"the table of scores has {wrong}: it must have one row for each module and sample")
+        samples = samples.iloc[rows.get_indexer(expected)]
+    try:
+        scores = samples["score"].astype(np.float64)
+    except (ValueError, TypeError):
+        raise InputError("the table of scores has scores that are not numbers: fit again") from None
+    shape, index = (len(modules), order.size), pd.Index(order, name="sample")
+    both = scores.to_numpy(), samples["group"].astype(object).fillna("").to_numpy()
+    wide_scores, groups = (pd.DataFrame(each.reshape(shape).T, index=index, columns=modules) for each in both)
+    return wide_scores, groups
+
+
+def matched_scores(
+    samples: pd.DataFrame | None, n_modules: int, names: Iterable[object]
+) -> tuple[pd.DataFrame, pd.DataFrame] | None:
+    """Scores and groups of the samples of a model, in their order; None if the table is about others or missing."""
+    if samples is None or samples.empty:
+        return None
+    try:
+        scores, groups = wide(samples, names)
+    except InputError:
+        return None
+    return (scores, groups) if [int(module) for module in scores.columns] == list(range(n_modules)) else None

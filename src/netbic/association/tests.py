@@ -1,0 +1,318 @@
+"""Tests of scores with categories, numbers and survival times; the numbers are those of R.
+
+scipy.stats is imported inside the functions: it takes longer to load than everything else of a fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from itertools import permutations
+from math import atanh, exp, inf, nan, sqrt, tanh
+from typing import Final, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import expit, logit, softmax
+
+from netbic.arrays import Bools, Floats, Indices
+
+CONFIDENCE: Final = 0.95
+Z: Final = 1.959963984540054  # normal quantile of (1 + CONFIDENCE) / 2
+MONTE_CARLO: Final = 9_999  # random tables
+_EXPLAINED = 1e-9  # share of a norm below which nothing is left but rounding errors
+_EXACT_BELOW = 50  # samples per group for an exact Mann-Whitney test, as in R
+_EXACT_UP_TO = 9  # samples for an exact test of a Spearman correlation, as in R
+_SMALLEST_EXPECTED = 5  # count of the chi-squared distribution
+_SAME = 1e-7  # relative: tables whose probabilities differ by less are equally likely, as in R
+_EQUAL = 1e-9  # relative: statistics of the same table may differ by rounding errors
+_NEXT = 1e-12  # from an AUC of 0 or 1, where the standard error is zero
+
+
+class Result(NamedTuple):
+    """A test: its statistic, p-value and effect, with a confidence interval where there is one (NaN otherwise)."""
+
+    statistic: float
+    p: float
+    effect: float
+    low: float = nan
+    high: float = nan
+
+
+UNDEFINED: Final = Result(nan, nan, nan)  # a test that the data do not allow
+
+
+# Categories
+
+
+def kruskal_wallis(scores: Floats, levels: Indices) -> Result:
+    """Kruskal-Wallis test; the effect is epsilon squared, the share of the variance of ranks between the levels."""
+    from scipy.stats import kruskal
+
+    groups = [scores[levels == level] for level in np.unique(levels)]
+    if len(groups) < 2 or np.ptp(scores) == 0:
+        return UNDEFINED
+    statistic, p = kruskal(*groups)
+    return Result(float(statistic), float(p), float(statistic) / (scores.size - 1))
+
+
+def mann_whitney(scores: Floats, inside: Bools) -> Result:
+    """Mann-Whitney test of the samples inside a group against all others; the effect is the AUC.
+
+    The AUC is the probability that a sample inside has a higher score than one outside, ties counting one half. The
+    p-value is exact if both groups have fewer than 50 samples and no scores are tied; otherwise it is that of the
+    normal approximation with corrections for ties and continuity (the default of `wilcox.test` in R).
+    """
+    from scipy.stats import mannwhitneyu
+
+    own, other = scores[inside], scores[~inside]
+    if not own.size or not other.size or np.ptp(scores) == 0:
+        return UNDEFINED
+    exact = max(own.size, other.size) < _EXACT_BELOW and np.unique(scores).size == scores.size
+    statistic, p = mannwhitneyu(own, other, method="exact" if exact else "asymptotic")
+    auc = float(statistic) / (own.size * other.size)
+    return Result(float(statistic), float(p), auc, *_auc_interval(own, other, auc))
+
+
+def _auc_interval(own: Floats, other: Floats, auc: float) -> tuple[float, float]:
+    """The variance of DeLong on the logit scale, with a t quantile; Newcombe (2006, method 5) where it is zero."""
+    from scipy.stats import rankdata, t
+
+    if min(own.size, other.size) > 1 and 0 < auc < 1:
+        ranks = rankdata(np.concatenate([own, other]))
+        placed = (ranks[: own.size] - rankdata(own)) / other.size, (ranks[own.size :] - rankdata(other)) / own.size
+        parts = [float(np.var(values, ddof=1)) / values.size for values in placed]
+        if (variance := sum(parts)) > 0:
+            # Degrees of freedom of Satterthwaite, as in the test of Brunner and Munzel (2000).
+            df = variance**2 / sum(part**2 / (each.size - 1) for part, each in zip(parts, placed, strict=True))
+            half = float(t.ppf((1 + CONFIDENCE) / 2, df)) * sqrt(variance) / (auc * (1 - auc))
+            low, high = expit(logit(auc) + half * np.array([-1.0, 1.0]))
+            return float(low), float(high)
+
+    def distance(true: float, side: int) -> float:
+        """Zero where the observed AUC is 1.96 standard errors of the true one away from it."""
+        shape = 1 + ((own.size + other.size) / 2 - 1) * ((1 - true) / (2 - true) + true / (1 + true))
+        return side * (auc - true) - Z * sqrt(max(true * (1 - true) * shape / (own.size * other.size), 0.0))
+
+    low = 0.0 if auc == 0 else float(brentq(distance, 0.0, min(auc, 1 - _NEXT), args=(1,)))
+    high = 1.0 if auc == 1 else float(brentq(distance, max(auc, _NEXT), 1.0, args=(-1,)))
+    return low, high
+
+
+def fisher(first: Bools, second: Bools) -> Result:
+    """Fisher's exact test of two properties of samples.
+
+    The effect is the conditional maximum likelihood estimate of the odds ratio with its exact confidence interval, as
+    of `fisher.test` in R. (`scipy.stats.contingency.odds_ratio` has the same numbers and takes ten times as long.)
+    """
+    from scipy.stats import hypergeom
+
+    n, n_first, n_second = first.size, int(np.count_nonzero(first)), int(np.count_nonzero(second))
+    if n_first in (0, n) or n_second in (0, n):
+        return UNDEFINED
+    counts = np.arange(max(0, n_first + n_second - n), min(n_first, n_second) + 1)
+    observed, last = int(np.count_nonzero(first & second)) - int(counts[0]), counts.size - 1
+    logs = np.asarray(hypergeom.logpmf(counts, n, n_first, n_second))
+    probabilities = np.exp(logs)
+    p = float(np.sum(probabilities[probabilities <= probabilities[observed] * (1 + _SAME)]))
+
+    def ratio_at(excess: Callable[[Floats], float]) -> float:
+        """The odds ratio at which an excess, an increasing function of the probabilities of the counts, is zero."""
+
+        def function(log_ratio: float) -> float:
+            return excess(np.asarray(softmax(logs + log_ratio * np.arange(counts.size))))
+
+        reach = 1.0
+        while function(-reach) > 0 or function(reach) < 0:
+            reach *= 2
+        return exp(brentq(function, -reach, reach, xtol=1e-13, rtol=1e-13))
+
+    tail = (1 - CONFIDENCE) / 2
+    low = 0.0 if observed == 0 else ratio_at(lambda weights: float(weights[observed:].sum()) - tail)
+    high = inf if observed == last else ratio_at(lambda weights: tail - float(weights[: observed + 1].sum()))
+    effect = 0.0 if observed == 0 else inf
+    if 0 < observed < last:
+        effect = ratio_at(lambda weights: float(weights @ np.arange(counts.size)) - observed)
+    return Result(effect, min(p, 1.0), effect, low, high)
+
+
+def chi_squared(table: NDArray[np.int64]) -> tuple[Result, bool]:
+    """Chi-squared test of a table of counts, without continuity correction; the effect is Cramer's V.
+
+    If an expected count is below 5, which the second value says, the p-value is that of random tables with the same
+    margins (fixed seed).
+    """
+    from scipy.stats import chi2_contingency, random_table
+
+    table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
+    if min(table.shape) < 2:
+        return UNDEFINED, False
+    statistic, p, _, expected = chi2_contingency(table, correction=False)
+    simulated = bool(expected.min() < _SMALLEST_EXPECTED)
+    if simulated:
+        tables = random_table(table.sum(axis=1), table.sum(axis=0), seed=0).rvs(MONTE_CARLO)
+        others = np.sum((tables - expected) ** 2 / expected, axis=(1, 2))
+        p = (int(np.sum(others >= statistic * (1 - _EQUAL))) + 1) / (MONTE_CARLO + 1)
+    return Result(float(statistic), float(p), sqrt(statistic / (table.sum() * (min(table.shape) - 1)))), simulated
+
+
+# Numbers
+
+
+class Residuals:
+    """Removes a constant and covariates from vectors by linear regression; covariates may be linearly dependent.
+
+    `basis` has orthonormal columns, of which the first is the constant; `rank` is their number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> removed = Residuals(4, np.array([[0.0], [0], [1], [1]]))
+    >>> removed.rank, removed(np.array([1.0, 3, 10, 20])).round(6).tolist()
+    (2, [-1.0, 1.0, -5.0, 5.0])
+    """
+
+    def __init__(self, n: int, design: Floats | None = None) -> None:
+        centred = np.empty((n, 0)) if design is None else design - design.mean(axis=0)
+        sizes = np.linalg.norm(centred, axis=0)
+        left, values, _ = np.linalg.svd(centred[:, sizes > 0] / sizes[sizes > 0], full_matrices=False)
+        independent = left[:, values > _EXPLAINED * max(values, default=0.0)]
+        self.basis = np.column_stack([np.full(n, 1 / sqrt(n)), independent])
+        self.rank = self.basis.shape[1]
+
+    def __call__(self, values: Floats) -> Floats:
+        """What is left of a vector; exact zeros if nothing but rounding errors is left."""
+        left = values - values.mean()
+        size = float(np.linalg.norm(left))
+        for _ in range(2):  # the second time removes the rounding errors of the first
+            left = left - self.basis @ (self.basis.T @ left)
+        return left if float(np.linalg.norm(left)) > _EXPLAINED * size else np.zeros_like(left)
+
+
+def pearson(x: Floats, y: Floats, design: Floats | None = None, rank_variance: float = 0.0) -> Result:
+    """Pearson correlation with the confidence interval of Fisher's z; partial if there are covariates.
+
+    The variance of z is (1 + rank_variance r^2) / (n - 3).
+    """
+    from scipy.stats import t
+
+    removed = Residuals(x.size, design)
+    own, other, n = removed(x), removed(y), x.size - removed.rank + 1  # samples, less the covariates
+    if n < 3 or not own.any() or not other.any():
+        return UNDEFINED
+    r = float(np.clip(own @ other / (np.linalg.norm(own) * np.linalg.norm(other)), -1, 1))
+    statistic = r * sqrt((n - 2) / (1 - r**2)) if abs(r) < 1 else r * inf
+    p = 2 * float(t.sf(abs(statistic), n - 2))
+    if n == 3 or abs(r) == 1:
+        return Result(statistic, p, r)
+    half = Z * sqrt((1 + rank_variance * r**2) / (n - 3))
+    return Result(statistic, p, r, tanh(atanh(r) - half), tanh(atanh(r) + half))
+
+
+def spearman(x: Floats, y: Floats, design: Floats | None = None) -> Result:
+    """Spearman correlation; if there are covariates, the partial correlation of the ranks.
+
+    The p-value is exact for up to nine samples without ties and covariates; otherwise from the t distribution
+    (`cor.test` of R with `exact=FALSE`). The confidence interval is that of Bonett and Wright (2000).
+    """
+    from scipy.stats import rankdata
+
+    own, other = rankdata(x), rankdata(y)
+    found = pearson(own, other, None if design is None else rankdata(design, axis=0), 0.5)
+    distinct = all(np.unique(each).size == each.size for each in (own, other))
+    if design is None and 2 < x.size <= _EXACT_UP_TO and distinct:
+        distances, observed = _rank_distances(x.size), np.sum((own - other) ** 2)
+        tail = min(np.mean(distances <= observed), np.mean(distances >= observed))
+        return found._replace(p=min(1.0, 2 * float(tail)))
+    return found
+
+
+@lru_cache(maxsize=_EXACT_UP_TO)
+def _rank_distances(n: int) -> NDArray[np.int64]:
+    """The sum of squared differences of ranks for every permutation."""
+    orders = np.fromiter(permutations(range(n)), dtype=np.dtype((np.int64, n)))
+    return np.asarray(np.sum((orders - np.arange(n)) ** 2, axis=1))
+
+
+def linear_model(scores: Floats, levels: Indices, design: Floats | None = None) -> Result:
+    """F test of the levels of a category in a linear model of the scores with covariates.
+
+    The effect is partial eta squared: the share of the variance that the covariates leave which the levels explain.
+    """
+    from scipy.stats import f
+
+    dummies = (levels[:, None] == np.unique(levels)[None, 1:]).astype(np.float64)
+    without = Residuals(scores.size, design)
+    full = Residuals(scores.size, dummies if design is None else np.column_stack([design, dummies]))
+    terms, left = full.rank - without.rank, scores.size - full.rank
+    remaining, unexplained = (float(np.sum(removed(scores) ** 2)) for removed in (without, full))
+    if terms < 1 or left < 1 or remaining == 0:
+        return UNDEFINED
+    if unexplained == 0:
+        return Result(inf, 0.0, 1.0)
+    statistic = (remaining - unexplained) / terms / (unexplained / left)
+    return Result(statistic, float(f.sf(statistic, terms, left)), 1 - unexplained / remaining)
+
+
+def standardised_difference(scores: Floats, inside: Bools, design: Floats | None = None) -> Result:
+    """Difference of the scores inside and outside a group in a linear model with covariates, by its t test.
+
+    The effect is the difference in units of the residual standard deviation.
+    """
+    from scipy.stats import t
+
+    removed = Residuals(scores.size, design)
+    own, group, left = removed(scores), removed(inside.astype(np.float64)), scores.size - removed.rank - 1
+    weight = float(group @ group)
+    if left < 1 or weight == 0 or not own.any():
+        return UNDEFINED
+    difference = float(group @ own) / weight
+    sd = sqrt(max(float(own @ own) - difference**2 * weight, 0.0) / left)
+    if sd == 0:
+        return UNDEFINED
+    effect, error = difference / sd, 1 / sqrt(weight)
+    half = float(t.ppf((1 + CONFIDENCE) / 2, left)) * error
+    return Result(effect / error, 2 * float(t.sf(abs(effect / error), left)), effect, effect - half, effect + half)
+
+
+# Survival times
+
+
+def kaplan_meier(times: Floats, events: Bools) -> pd.DataFrame:
+    """Share of samples without an event, by time (Kaplan-Meier), with a confidence interval.
+
+    A row per distinct time: `time`, `n_at_risk`, `n_events`, `n_censored`, `survival`, `ci_low`, `ci_high` (Greenwood's
+    variance on the log scale, as of `survfit` in R; NaN where no sample survives).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> curve = kaplan_meier(np.array([1.0, 2, 2, 3]), np.array([True, True, False, True]))
+    >>> curve["survival"].round(3).tolist(), curve["n_at_risk"].tolist()
+    ([0.75, 0.5, 0.0], [4, 3, 1])
+    """
+    moments, at = np.unique(times, return_inverse=True)
+    seen = np.bincount(at, weights=events, minlength=moments.size).astype(np.int64)
+    ended = np.bincount(at, minlength=moments.size)
+    at_risk = times.size - np.cumsum(ended) + ended
+    curve = np.cumprod(1 - seen / np.maximum(at_risk, 1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        half = Z * np.sqrt(np.cumsum(seen / (at_risk * (at_risk - seen))))
+        limits = curve * np.exp(-half), np.minimum(curve * np.exp(half), 1.0)
+    low, high = (np.where(curve > 0, each, np.nan) for each in limits)
+    counts = {"time": moments, "n_at_risk": at_risk, "n_events": seen, "n_censored": ended - seen}
+    return pd.DataFrame(counts | {"survival": curve, "ci_low": low, "ci_high": high})
+
+
+def log_rank(times: Floats, events: Bools, inside: Bools) -> Result:
+    """Log-rank test of the samples inside and outside a group; it has no effect size."""
+    from scipy.stats import CensoredData, logrank
+
+    if not events.any() or inside.all() or not inside.any():
+        return UNDEFINED
+    first, second = (CensoredData.right_censored(times[own], ~events[own]) for own in (inside, ~inside))
+    with np.errstate(divide="ignore", invalid="ignore"):  # no event while samples of both groups are at risk
+        found = logrank(first, second)
+    return Result(found.statistic**2, float(found.pvalue), nan) if np.isfinite(found.statistic) else UNDEFINED

@@ -1,0 +1,239 @@
+"""Which associations are stated, in which order and in which words: one rule for commands, report and plots.
+
+Modules and pairs count from 1 in words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from netbic.errors import InputError
+
+LEVEL: Final = 0.05  # largest q-value of an association that is stated
+_MAIN = ("Mann-Whitney", "linear model, level", "Spearman", "partial Spearman", "Cox score")
+_MOST_ANSWERS = 12
+_SHOWN = 3  # associations per variable
+_MINUS = "\N{MINUS SIGN}"
+# Effects with a direction, by the end of their names: as a number from -1 to 1, and what the legend calls it. The first
+# one that a variable has is drawn.
+_SIGNED: Final[dict[str, tuple[Callable[[NDArray[Any]], NDArray[Any]], str]]] = {
+    "AUC": (lambda auc: 2 * auc - 1, f"2 AUC {_MINUS} 1"),
+    "standardised difference": (
+        lambda difference: 2 * ndtr(difference / np.sqrt(2)) - 1,
+        f"2 AUC {_MINUS} 1, from standardised difference",
+    ),
+    "Spearman rho": (lambda rho: rho, "Spearman rho"),
+    "Pearson r": (lambda r: r, "Pearson r"),
+    "hazard ratio per sd": (lambda ratio: np.clip(np.log2(ratio), -1, 1), "log2 HR per sd, cut at \u00b11"),
+}
+
+Words = Mapping[int, str]  # verdicts, by the number of the module from 0
+
+
+class Answer(NamedTuple):
+    """The module that goes best with a label, a number or survival; `row` is its test."""
+
+    variable: str
+    level: str
+    row: dict[Any, Any]
+
+    @property
+    def found(self) -> bool:
+        """Whether there is such a module; otherwise the row is that of the smallest q-value."""
+        return bool(self.row["q"] <= LEVEL)
+
+
+def main_tests(table: pd.DataFrame) -> pd.DataFrame:
+    """The test of the scores of every module and level (AUC, Spearman, Cox), by decreasing strength.
+
+    Of two levels, the one with higher scores in the module is kept, because the other one says the same.
+    """
+    p = "p" if "p" in table else "q"
+    main = table[table["test"].isin(_MAIN) & table[p].notna()]
+    main = main[~((main["test"] == "linear model, level") & (main["level"] == ""))]
+    away = np.array([_distance(*pair) for pair in zip(main["effect"], main["effect_name"], strict=True)], dtype=float)
+    main = main.assign(_away=np.abs(away), _lower=away < 0)
+    two = main.groupby("variable")["level"].transform("nunique").eq(2) if len(main) else main["_lower"]
+    main = main[~(two & main["_lower"])].sort_values([p, "_away"], ascending=[True, False], kind="stable")
+    return main.drop(columns=["_away", "_lower"])
+
+
+def membership_tests(table: pd.DataFrame) -> pd.DataFrame:
+    """Levels that are more frequent among samples that are up or down, with the column `sides`; the strongest first.
+
+    A label of samples of which some are up and others down is found by these tests only.
+    """
+    fisher = table["test"].astype(str).str.startswith("Fisher")
+    tests = table[fisher & (table["effect"] > 1) & (table["q"] <= LEVEL)]
+    sides = tests["test"].str.removeprefix("Fisher, ").groupby([tests["module"], tests["variable"], tests["level"]])
+    together = sides.transform(" and ".join) if len(tests) else tests["test"]
+    return tests.assign(sides=together).sort_values("q", kind="stable")
+
+
+def reliability(word: str) -> int:
+    """How far a module can be trusted: 0 unless it repeats another one (1) or is doubtful (2)."""
+    return 2 if word == "doubtful" else 1 if word.startswith("repeats") else 0
+
+
+def strongest(table: pd.DataFrame, verdicts: Words | None = None) -> pd.DataFrame:
+    """The main test of every module and level, the strongest of each variable first.
+
+    Significant associations come first, and among them those of modules that are neither doubtful nor repetitions. Of
+    three and more levels, each is listed once, with its first module. Of pairs of two tables, the table with the
+    stronger association is listed.
+    """
+    words, main = verdicts or {}, main_tests(table)
+    if "pair" in main:
+        main = main.drop_duplicates(["variable", "level", "pair"])
+    open_ = ~(main["q"] <= LEVEL)
+    modules = main["module"] if "module" in main else [-1] * len(main)  # there are no verdicts on pairs
+    trust = [reliability(words.get(int(module), "")) for module in modules]
+    main = main.assign(_open=open_, _trust=np.where(open_, 0, trust)).sort_values(["_open", "_trust"], kind="stable")
+    parts = [own for name in table["variable"].unique() if len(own := main[main["variable"] == name])]
+    parts = [own.drop_duplicates("level") if own["level"].nunique() > 2 else own for own in parts]
+    return (pd.concat(parts) if parts else main).drop(columns=["_open", "_trust"])
+
+
+def best_modules(table: pd.DataFrame, verdicts: Words | None = None) -> tuple[list[Answer], int]:
+    """The module that goes best with each label, number and survival, and how many further ones are left out.
+
+    Modules that are neither doubtful nor repetitions are preferred. A variable of which no level has a module gives one
+    answer. At most 12 answers are given, those with the smallest q-values; of every variable at least one, if possible.
+    """
+    main, grouped = strongest(table, verdicts), membership_tests(table)
+    answers = [answer for name in main["variable"].unique() for answer in _answers(str(name), main, grouped)]
+    if len(answers) <= _MOST_ANSWERS:
+        return answers, 0
+    known = pd.DataFrame({"variable": [each.variable for each in answers], "q": [each.row["q"] for each in answers]})
+    again = known.sort_values("q", kind="stable").groupby("variable").cumcount() > 0
+    kept = sorted(known.assign(again=again).sort_values(["again", "q"], kind="stable").index[:_MOST_ANSWERS])
+    return [answers[at] for at in kept], len(answers) - len(kept)
+
+
+def _answers(variable: str, main: pd.DataFrame, grouped: pd.DataFrame) -> list[Answer]:
+    """The answers about a variable: one per level if it has three or more, otherwise one."""
+    own, groups = main[main["variable"] == variable], grouped[grouped["variable"] == variable]
+    if own["level"].nunique() < 3:
+        first = groups if len(groups) and not (own["q"] <= LEVEL).any() else own
+        return [Answer(variable, str(row["level"]), row) for row in first.head(1).to_dict("records")]
+    instead = {row["level"]: row for row in groups.drop_duplicates("level").to_dict("records")}
+    rows = [row if row["q"] <= LEVEL else instead.get(row["level"], row) for row in own.to_dict("records")]
+    answers = [Answer(variable, str(row["level"]), row) for row in rows]
+    return answers if any(answer.found for answer in answers) else [answers[0]._replace(level="")]
+
+
+def _distance(effect: float, name: str) -> float:
+    """How far an effect is from none, with its sign."""
+    return effect - (1.0 if name.startswith(("hazard ratio", "odds ratio")) else 0.5 if name == "AUC" else 0.0)
+
+
+def signed_effects(table: pd.DataFrame) -> pd.DataFrame:
+    """The effects with a direction, each as a number from -1 to 1.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The `table` of `netbic.associate`, or the content of associations.tsv.
+
+    Returns
+    -------
+    DataFrame
+        The rows of the table that have a direction, one per module and level (of two levels only the first, because the
+        second one is its opposite), with the further columns `column` (variable and level), `signed` and `scale` (what
+        the number is).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> columns = ["module", "variable", "level", "effect", "effect_name", "q"]
+    >>> table = pd.DataFrame([(0, "pam50", "Basal", 0.05, "AUC", 1e-9)], columns=columns)
+    >>> signed_effects(table)[["column", "signed"]].values.tolist()
+    [['pam50: Basal', -0.9]]
+    """
+    needed = ("module", "variable", "level", "effect", "effect_name", "q")
+    if missing := [name for name in needed if name not in getattr(table, "columns", ())]:
+        raise InputError(f"the table has no column {missing[0]!r}: give the table of netbic.associate")
+    parts = list[pd.DataFrame]()
+    for variable, own in table.groupby("variable", sort=False):
+        names = own["effect_name"].astype(str)
+        kind = next((end for end in _SIGNED if names.str.endswith(end).any()), None)
+        if kind is None:
+            continue
+        own = own[names.str.endswith(kind)]
+        levels = own["level"].fillna("").astype(str)
+        if levels.nunique() == 2:
+            own, levels = own[levels == levels.iloc[0]], levels[levels == levels.iloc[0]]
+        texts = [f"{variable}: {level}" if level else str(variable) for level in levels]
+        signed, scale = _SIGNED[kind]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            effects = signed(own["effect"].to_numpy(dtype=float))
+        parts.append(own.assign(column=texts, signed=effects, scale=scale))
+    return pd.concat(parts) if parts else pd.DataFrame(columns=[*table.columns, "column", "signed", "scale"])
+
+
+def strongest_lines(table: pd.DataFrame, verdicts: Words | None = None) -> Iterator[str]:
+    """At most three associations per variable in words, or that there is none; doubtful modules are marked."""
+    words = verdicts or {}
+    for name, own in strongest(table, words).groupby("variable", sort=False):
+        found = own[own["q"] <= LEVEL].head(_SHOWN)
+        for row in found.to_dict("records"):
+            yield f"{name}: {in_words(row, words)}"
+        if found.empty and len(own):
+            yield f"{name}: no association (q <= {LEVEL}); the strongest: {in_words(own.iloc[0].to_dict(), words)}"
+
+
+def in_words(row: dict[Any, Any], verdicts: Words | None = None) -> str:
+    """An association in words; a module that is doubtful or repeats another one is marked.
+
+    Examples
+    --------
+    >>> row = {"module": 0, "level": "Basal", "effect": 0.012, "effect_name": "AUC", "q": 1e-40}
+    >>> in_words(row)
+    'Basal is lower in module 1 (AUC 0.01, q = 1e-40)'
+    >>> row |= {"level": "", "effect": 1.5, "effect_name": "hazard ratio per sd", "q": 0.002}
+    >>> in_words(row, {0: "doubtful"})
+    'the risk rises with module 1 (doubtful), hazard ratio per sd 1.50, q = 0.002'
+    """
+    level, word = str(row["level"]), (verdicts or {}).get(int(row.get("module", -1)), "")
+    place = f"pair {int(row['pair']) + 1}, table {int(row['table'])}" if "pair" in row else ""
+    place = place or f"module {int(row['module']) + 1}"
+    mark = f" ({word})" if reliability(word) else ""
+    what = f"{level} is {direction(row)} in {place}" if level else f"{direction(row)} with {place}"
+    return f"{what}{mark}, {numbers(row)}" if mark else f"{what} ({numbers(row)})"
+
+
+def direction(row: dict[Any, Any]) -> str:
+    """What an association says about a level ("higher", "lower", "more often up"), a number or the risk.
+
+    Examples
+    --------
+    >>> row = {"level": "", "test": "Cox score", "effect": 1.5, "effect_name": "hazard ratio per sd"}
+    >>> direction(row), direction(row | {"level": "A", "test": "Mann-Whitney", "effect": 0.2, "effect_name": "AUC"})
+    ('the risk rises', 'lower')
+    """
+    name, test, effect = str(row["effect_name"]), str(row.get("test", "")), float(row["effect"])
+    if test.startswith("Fisher"):
+        return f"{'more' if effect >= 1 else 'less'} often {row.get('sides', test.removeprefix('Fisher, '))}"
+    more = _distance(effect, name) > 0
+    if str(row["level"]):
+        return "higher" if more else "lower"
+    return f"{'the risk ' * name.startswith('hazard')}{'rises' if more else 'falls'}"
+
+
+def numbers(row: dict[Any, Any]) -> str:
+    """The effect and its q-value; more than two decimals where they would hide that an effect is not complete.
+
+    Examples
+    --------
+    >>> numbers({"effect": 0.0021, "effect_name": "AUC", "q": 6e-43})
+    'AUC 0.0021, q = 6e-43'
+    """
+    q, effect = float(row["q"]), float(row["effect"])
+    decimals = 4 if 0 < min(abs(effect), abs(1 - effect)) < 0.005 else 2
+    return f"{row['effect_name']} {effect:.{decimals}f}, {f'q = {q:.1g}' if q > 0 else 'q < 1e-300'}"
