@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         simulate,
         tl,
     )
-    from netbic.association import associate
+    from netbic.association.associate import associate
     from netbic.comparison import compare, leave_one_study_out, replicate
     from netbic.errors import InputError
     from netbic.estimators import SparseGraphCCA, SparseGraphPLS, SparseGraphSVD, stack_studies

@@ -68,18 +68,19 @@ def _sample_info(matched: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def _read_table(path: Path, what: str, remedy: str, **options: Any) -> pd.DataFrame:
+def _read_table(path: Path, what: str, remedy: str, as_text: bool = False) -> pd.DataFrame:
     try:
-        return read_table(path, **options)
+        table: pd.DataFrame = read_table(path, as_text=as_text)
     except (ValueError, OSError):
         raise unusable(path, f"cannot be read as {what}", remedy) from None
+    return table
 
 
 def stored_scores(folder: Path, names: Iterable[object] | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Scores and groups, samples by modules, of the fit in a folder; the samples as named, or as in its table."""
     path = folder / "samples.tsv"
     if not path.is_file():
-        raise unusable(path, "does not exist", "give the folder of a fit (netbic fit)")
+        raise unusable(path, "does not exist", "give the folder of a fit (netbic fit), or fit again")
     table = _read_table(path, "a table", "fit again")
     try:
         return wide(table, names)

@@ -149,13 +149,14 @@ def chi_squared(table: NDArray[np.int64]) -> tuple[Result, bool]:
     table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
     if min(table.shape) < 2:
         return UNDEFINED, False
-    statistic, p, _, expected = chi2_contingency(table, correction=False)
+    statistic, chi_squared_p, _, expected = chi2_contingency(table, correction=False)
+    p = float(chi_squared_p)
     simulated = bool(expected.min() < _SMALLEST_EXPECTED)
     if simulated:
         tables = random_table(table.sum(axis=1), table.sum(axis=0), seed=0).rvs(MONTE_CARLO)
         others = np.sum((tables - expected) ** 2 / expected, axis=(1, 2))
         p = (int(np.sum(others >= statistic * (1 - _EQUAL))) + 1) / (MONTE_CARLO + 1)
-    return Result(float(statistic), float(p), sqrt(statistic / (table.sum() * (min(table.shape) - 1)))), simulated
+    return Result(float(statistic), p, sqrt(statistic / (table.sum() * (min(table.shape) - 1)))), simulated
 
 
 # Numbers
@@ -232,7 +233,7 @@ def spearman(x: Floats, y: Floats, design: Floats | None = None) -> Result:
 @lru_cache(maxsize=_EXACT_UP_TO)
 def _rank_distances(n: int) -> NDArray[np.int64]:
     """The sum of squared differences of ranks for every permutation."""
-    orders = np.fromiter(permutations(range(n)), dtype=np.dtype((np.int64, n)))
+    orders = np.array(list(permutations(range(n))))
     return np.asarray(np.sum((orders - np.arange(n)) ** 2, axis=1))
 
 

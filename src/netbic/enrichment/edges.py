@@ -652,7 +652,7 @@ def _mask(module: Any, size: int, names: Array | None, whole: str) -> Bools:
             raise ValueError(f"modules are given by name but the {whole} has no node names: make it with names=...")
         members, given = pd.Index(names).get_indexer(pd.Index(members.astype(object))), members
         if (members < 0).any():
-            raise ValueError(f"module member {given[members.argmin()]!r} is not in the {whole}: drop or rename it")
+            raise ValueError(f"module member {str(given[members.argmin()])!r} is not in the {whole}: drop or rename it")
     if members.size and not np.issubdtype(members.dtype, np.integer):
         raise ValueError(f"module members are of type {members.dtype}: give positions, names or a boolean mask")
     outside = members[(members < 0) | (members >= size)] if members.size else members

@@ -11,7 +11,15 @@ import pandas as pd
 import scipy.sparse as sp
 
 from netbic.arrays import Array, Bools, Floats, Matrix, RandomState
-from netbic.enrichment.edges import Modules, adjust_p_values, column_traits, edge_table, masks_over, stored_traits
+from netbic.enrichment.edges import (
+    Modules,
+    Traits,
+    adjust_p_values,
+    column_traits,
+    edge_table,
+    masks_over,
+    stored_traits,
+)
 from netbic.errors import InputError, one_line
 from netbic.estimators import SparseGraphSVD, check_same_data, fitted_model, heaviest, is_model, is_number, names_of
 from netbic.files import add_files, json_bytes, read_bytes, read_json, table_bytes
@@ -91,10 +99,10 @@ def gene_sets(
     genes, masks = _genes_and_masks(modules, names, by_sign)
     tested, masks = _by_side(modules, masks, by_sign)
     if background is not None:
-        kept = pd.Index(genes).isin([str(name) for name in background])
-        if not kept.any():
+        inside = pd.Index(genes).isin([str(name) for name in background])
+        if not inside.any():
             raise InputError("none of the genes of the data is in the background: check its names")
-        genes, masks = genes[kept], masks[:, kept]
+        genes, masks = genes[inside], masks[:, inside]
     if shuffle is not None:
         genes = genes[np.random.default_rng(shuffle).permutation(genes.size)]
     sets = read_gene_sets(gene_sets) if isinstance(gene_sets, (str, Path)) else gene_sets
@@ -461,13 +469,13 @@ def _edge_summary(table: pd.DataFrame, level: float, graph_used: bool) -> str:
     )
 
 
-def _stored_moments(folder: Path, size: int) -> dict[str, Floats]:
+def _stored_moments(folder: Path, size: int) -> Traits:
     """Mean and variance of the genes as stored in the folder; none if they are not of `size` genes."""
     path = folder / MOMENTS
     if not path.is_file():
         return {}
     arrays = npz_arrays(path, read_bytes(path))
-    known = {name: np.asarray(arrays[name]) for name in ("mean", "variance") if name in arrays}
+    known: Traits = {name: np.asarray(arrays[name]) for name in ("mean", "variance") if name in arrays}
     return known if all(values.shape == (size,) for values in known.values()) else {}
 
 
