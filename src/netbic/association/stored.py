@@ -58,22 +58,21 @@ def _sample_info(matched: pd.DataFrame) -> pd.DataFrame:
 
     The level 1 of a column of floats is not written as 1.0.
     """
-    table, name = matched.set_axis([str(name) for name in matched.columns], axis=1), "sample"
-    while name in table.columns:
+    name, names = "sample", [str(name) for name in matched.columns]
+    while name in names:
         name += "_name"
-    dates = table.select_dtypes(["datetime", "datetimetz", "timedelta"]).columns
-    table = table.apply(lambda own: own if own.name in dates else own.astype(object).map(label, na_action="ignore"))
-    table = table.reset_index(drop=True)
-    table.insert(0, name, [str(sample) for sample in matched.index])
-    return table
+    columns: dict[str, Any] = {name: [str(sample) for sample in matched.index]}
+    for each, (_, column) in zip(names, matched.items(), strict=True):
+        is_date = column.dtype.kind in "mM" or isinstance(column.dtype, pd.DatetimeTZDtype)
+        columns[each] = (column if is_date else column.astype(object).map(label, na_action="ignore")).to_numpy()
+    return pd.DataFrame(columns)
 
 
 def _read_table(path: Path, what: str, remedy: str, as_text: bool = False) -> pd.DataFrame:
     try:
-        table: pd.DataFrame = read_table(path, as_text=as_text)
+        return read_table(path, as_text=as_text)
     except (ValueError, OSError):
         raise unusable(path, f"cannot be read as {what}", remedy) from None
-    return table
 
 
 def stored_scores(folder: Path, names: Iterable[object] | None = None) -> tuple[pd.DataFrame, pd.DataFrame]:
