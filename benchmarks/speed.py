@@ -263,14 +263,7 @@ of several. Except for the command line, only ratios are reported, because absol
 limit is the time in which the memory delivers the bytes that a fit has to read. "Algorithm 2 as printed" is the
 published algorithm with a full SVD per module and dense products; it was timed on two modules and scaled to forty.
 
-Other scripts in `benchmarks/` measure what is found: `adaptive_support.py` and `starts.py` (planted modules),
-`n_modules.py`, `edge_test.py`, `verdicts.py` and `sample_groups.py` (data without modules or groups, and with them),
-`stability.py`, `tuning.py` and `graph_value.py` (choice of settings), `real_networks.py` and `when_a_network_helps.py`
-(tumours and real networks), `cross_study.py` (whether modules found with a network explain another study better),
-`out_of_core.py` and `sparse_blocks.py` (data larger than memory), `associations.py` and
-`replication.py` (sample labels, other studies), `pairs.py` (two tables), `studies.py` (several studies in one fit),
-`groups.py` (gene sets and edges as units), `signed_graphs.py` (edges that inhibit),
-`report_size.py` (size and speed of the report). Each describes itself in its first lines.
+The other scripts in `benchmarks/` measure what is found: [evidence](evidence.md).
 """
 
 
@@ -289,11 +282,7 @@ def sections():
     slopes = slope(points)
     draw(points, slopes, table, DOCS / "images" / "benchmarks.png")
     text = f"The time of an iteration scales with n k_v + p k_u (log slope {slopes[0]:.2f}), not np ({slopes[1]:.2f})."
-    first = table.groupby("grown", sort=False)[["seconds", "MB beyond X"]].transform("first")
-    table["time / smallest"] = table["seconds"] / first["seconds"]
-    table["memory / smallest"] = table["MB beyond X"] / first["MB beyond X"]
-    grown = markdown(table.drop(columns=["seconds", "MB beyond X"]).rename(columns={"grown": "varied quantity"}))
-    yield "Cost of an iteration: time and memory", f"{text}\n\n![Cost](images/benchmarks.png)\n\n{grown}"
+    yield "Cost of an iteration: time and memory", f"{text}\n\n![Cost](images/benchmarks.png)"
     facts = sparse_passes().items()
     yield "A large sparse matrix, centred implicitly", "\n".join(f"- {name}: {value}" for name, value in facts)
     yield "R packages (10 modules, time relative to netbic)", r_peers(planted(), graph)
