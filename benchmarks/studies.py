@@ -134,7 +134,7 @@ def tumours():
     fitted = netbic.SparseGraphSVD(12, n_columns=40).fit(stacked.X, studies=stacked.studies)
     without = netbic.leave_one_study_out(fitted, stacked.X, random_state=0).table
     scores = fitted.transform(stacked.X, studies=stacked.studies)[: len(labels)]
-    summary, found = netbic.io.summary_table(fitted), netbic.enrichment.gene_sets(fitted, sets)
+    summary, found = netbic.storage.summary_table(fitted), netbic.enrichment.gene_sets(fitted, sets)
     for module in range(fitted.n_components_):
         ratios = fitted.studies_.loc[fitted.studies_["module"] == module, "ratio"].round(1).tolist()
         again = without.loc[without["module"] == module, "verdict"].tolist()

@@ -125,7 +125,7 @@ def test_sizes_are_fixed_where_they_cannot_be_chosen(parameters):
 
 @pytest.mark.parametrize("term", ["laplacian", "normalized_laplacian"])
 def test_the_command_line_fits_every_graph_term(term, tmp_path):
-    netbic.io.write_cohort(netbic.simulate.cohort(60, 200, n_modules=1, random_state=0), tmp_path)
+    netbic.storage.write_cohort(netbic.simulate.cohort(60, 200, n_modules=1, random_state=0), tmp_path)
     files = tmp_path / "expression.tsv.gz", "--graph", tmp_path / "network.sif", "--out", tmp_path / "out"
     run_successfully("fit", *files, "--modules", 1, "--graph-term", term, "--no-verdict", "--no-report")
     assert netbic.load(tmp_path / "out").n_columns == 40

@@ -68,6 +68,8 @@ RECORDS: Final[dict[str, tuple[str, ...]]] = {
 }
 
 LOCK: Final = ".netbic-lock"
+FIT_PIECES: Final = ".netbic-fit"  # folders for finished pieces, see `netbic.storage.Pieces`
+TUNING_PIECES: Final = ".netbic-tuning"
 _UNFINISHED, _SCRATCH, _READY = ".netbic-unfinished-", ".netbic-scratch", ".netbic-ready"
 _LONGEST = 200  # bytes of a name that the name of its temporary file repeats
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -287,13 +289,18 @@ def remove_folder(folder: Path, checks: int = 1) -> None:
 
     Threads of libraries (Zarr) may still write, and make the folder again, shortly after an interruption.
     """
-    gone = 0
+    gone, interrupted = 0, False
     for _ in range(100 if not folder.is_symlink() else 0):
-        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            shutil.rmtree(folder, ignore_errors=True)
+        except KeyboardInterrupt:
+            interrupted = True
         gone = 0 if folder.exists() else gone + 1
         if gone == checks:
-            return
+            break
         time.sleep(0.02)
+    if interrupted:
+        raise KeyboardInterrupt
 
 
 def commit_files(staged: Path, folder: Path, record: str, content: Record) -> None:

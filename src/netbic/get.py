@@ -255,7 +255,7 @@ def verdicts_df(source: Any, *, key: str = "netbic") -> pd.DataFrame:
 
 
 def pairs_df(source: Any, *, key: str = "netbic_pairs") -> pd.DataFrame:
-    """The pairs of two tables, a row per pair: sizes, correlation and top features; see `netbic.io.pairs_table`.
+    """The pairs of two tables, a row per pair: sizes, correlation and top features; see `netbic.storage.pairs_table`.
 
     Parameters
     ----------

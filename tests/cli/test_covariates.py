@@ -243,7 +243,7 @@ def test_studies_of_a_sample_table(tmp_path):
     model = netbic.load(tmp_path / "out")
     expected = netbic.SparseGraphSVD(4, n_columns=50, scale=True).fit(simulated.X, studies=simulated.studies)
     np.testing.assert_allclose(model.components_, expected.components_, atol=1e-9)
-    assert summary["studies"].tolist() == netbic.io.summary_table(expected)["studies"].tolist()
+    assert summary["studies"].tolist() == netbic.storage.summary_table(expected)["studies"].tolist()
     written = netbic.io.read_table(tmp_path / "out" / "studies.tsv")
     pd.testing.assert_frame_equal(written, expected.studies_, check_dtype=False)
     assert (summary["verdict"] == "doubtful").tolist() == [False, False, False, True]

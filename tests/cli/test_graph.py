@@ -102,11 +102,11 @@ def test_errors_say_what_to_do(cohort, tmp_path):
 
 def test_names_in_the_file_can_be_replaced_and_are_checked(tmp_path):
     graph = netbic.Graph(np.ones((3, 3)) - np.eye(3), names=["TP53", "MDM2", "MDM4"])
-    netbic.io.write_network(graph, tmp_path / "g.npz")
+    netbic.storage.write_network(graph, tmp_path / "g.npz")
     renamed = netbic.io.read_network(tmp_path / "g.npz", names=["a", "b", "c"]).graph
     assert renamed.names.tolist() == ["a", "b", "c"]
     numbered = netbic.Graph(graph.weights, names=[3, 5, 8])
-    netbic.io.write_network(numbered, tmp_path / "n.npz")
+    netbic.storage.write_network(numbered, tmp_path / "n.npz")
     assert netbic.io.read_network(tmp_path / "n.npz").graph.names.tolist() == [3, 5, 8]
     parts = dict(np.load(tmp_path / "g.npz"))
     for names, message in ((["a", "b"], "3 nodes but 2 names"), (["a", "a", "b"], "given twice")):

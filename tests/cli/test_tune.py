@@ -22,7 +22,7 @@ study = cohort(100, 200, n_modules=1, strength=1.2, random_state=0)
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cohort")
-    netbic.io.write_cohort(study, folder)
+    netbic.storage.write_cohort(study, folder)
     return folder
 
 

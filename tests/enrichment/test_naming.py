@@ -94,9 +94,9 @@ def test_a_model_and_its_table_have_the_same_names():
     sets = {f"planted{k}": study.expression.columns[mask].tolist() for k, mask in enumerate(study.genes)}
     found = gene_sets(model, sets)
     names = module_names(model, found)
-    assert names == module_names(netbic.io.modules_table(model), found)
+    assert names == module_names(netbic.storage.modules_table(model), found)
     assert sorted(name.split(" (down)")[0].split(":")[0] for name in names) == ["planted0", "planted1", "planted2"]
-    top = netbic.io.summary_table(model)["top_genes"]
+    top = netbic.storage.summary_table(model)["top_genes"]
     assert module_names(model) == [", ".join(genes.split(", ")[:3]) for genes in top]
 
 

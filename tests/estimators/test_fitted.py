@@ -30,7 +30,7 @@ def test_a_model_is_fitted_when_all_modules_are_found():
     with pytest.raises(NotFittedError):
         model.transform(X)
     with pytest.raises(NotFittedError):
-        netbic.io.summary_table(model)
+        netbic.storage.summary_table(model)
     assert len(list(search)) == 1
     assert model.transform(X).shape == (100, 2)
     with pytest.raises(ValueError, match="n_rows=101"):

@@ -169,7 +169,7 @@ def test_shared_and_private_modules_are_told_apart():
 
 def test_words_say_where_a_module_lives(simulated):
     model = netbic.SparseGraphSVD(4, n_columns=20, scale=True).fit(simulated.X, studies=simulated.studies)
-    summary = netbic.io.summary_table(model)["studies"].tolist()
+    summary = netbic.storage.summary_table(model)["studies"].tolist()
     assert summary[0] == "shared by 3 of 3 studies"
     assert "shared by 2 of 3 studies (study_1, study_2)" in summary
     assert sum(words.startswith("private to") for words in summary) == 2

@@ -37,7 +37,7 @@ def test_sheets_hold_the_tables(results, cohort, tmp_path):
 
 
 def test_modules_that_others_refer_to_are_labels_as_well(results, tmp_path):
-    summary = netbic.io.summary_table(results.model).assign(closest=[-1, 0], verdict=["strong", "repeats 1"])
+    summary = netbic.storage.summary_table(results.model).assign(closest=[-1, 0], verdict=["strong", "repeats 1"])
     known = exports.Results(results.model, {"summary": summary})
     sheet = frames(exports.write_workbook(known, tmp_path / "modules.xlsx"))["Summary"]
     assert sheet["closest"].fillna("").tolist() == ["", "Module 1"]

@@ -55,8 +55,8 @@ def test_new_samples_whose_genes_are_in_columns_are_an_error_with_the_remedy(tmp
         pytest.warns(UserWarning, match="no record of how its data were read"),
         pytest.raises(InputError, match=r"names of genes of the modules.*\(`samples_in_rows`\)") as caught,
     ):
-        netbic.io.read_like(tmp_path / "model", tmp_path / "rows.tsv")
+        netbic.storage.read_like(tmp_path / "model", tmp_path / "rows.tsv")
     assert caught.value.parameters == ("samples_in_rows",)
     with pytest.warns(UserWarning, match="no record"):
-        data = netbic.io.read_like(tmp_path / "model", tmp_path / "rows.tsv", samples_in_rows=True)
+        data = netbic.storage.read_like(tmp_path / "model", tmp_path / "rows.tsv", samples_in_rows=True)
     assert data.shape == study.expression.shape

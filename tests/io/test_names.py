@@ -287,8 +287,8 @@ def test_writers_refuse_a_name_or_preserve_it(folder, name):
         assume(not SURROGATE.search(name))  # the strings of pandas 3 cannot hold one
     model = fitted(name)
     for table in (
-        netbic.io.modules_table(model),
-        netbic.io.summary_table(model),
+        netbic.storage.modules_table(model),
+        netbic.storage.summary_table(model),
         netbic.io.scores_table(model.transform(frame(gene=name).T), [name, "b", "c", "d"]),
     ):
         read = round_trip(folder / "table.tsv", table)
@@ -347,7 +347,7 @@ def test_tabs_and_line_feeds_survive_a_fit(tmp_path):
     assert run_in(tmp_path, *arguments, "--genes", "6", "--samples", "5").exit_code == 0
     assert run_in(tmp_path, "score", "out", "data.parquet", "--out", "scores.tsv").exit_code == 0
     members, model = read_table(tmp_path / "out" / "modules.tsv"), netbic.load(tmp_path / "out")
-    pd.testing.assert_frame_equal(members, netbic.io.modules_table(model))
+    pd.testing.assert_frame_equal(members, netbic.storage.modules_table(model))
     assert read_table(tmp_path / "scores.tsv")["sample"].tolist() == data.columns.tolist()
 
 

@@ -222,7 +222,7 @@ def test_signs_of_edges_are_read_and_said_to_be_read(tmp_path, case):
     ignored = read_network(tmp_path / name, signs=False)
     assert [weight(ignored.graph, a, b) for a, b in EDGES] == [1, 1, 1, 1]
     assert ignored.summary.signs_from == ""
-    netbic.io.write_network(graph, tmp_path / "net.npz")
+    netbic.storage.write_network(graph, tmp_path / "net.npz")
     assert (read_network(tmp_path / "net.npz").graph.weights != graph.weights).nnz == 0
     expression = pd.DataFrame(np.random.default_rng(0).random((5, 20)), index=graph.names[:5])
     expression.to_csv(tmp_path / "expression.csv")

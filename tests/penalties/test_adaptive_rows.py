@@ -10,7 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 from netbic import AdaptiveSupport, SparseGraphSVD
 from netbic.penalties.adaptive import located_choice
 from netbic.simulate import paper
-from netbic.storage.state import module_arrays, module_from
+from netbic.storage import module_arrays, module_from
 
 ROWS = {"row_penalty": AdaptiveSupport(clip=None)}
 

@@ -333,7 +333,7 @@ def test_a_card_shows_the_leading_genes_unless_its_name_does(folder):
     for number, module in enumerate(contents.gather(folder).modules):
         assert module.leading_genes == []  # named after them
         named = replace(module, name=f"some set: {', '.join(module.genes.names[3:6])}")
-        top = netbic.io.summary_table(netbic.load(folder))["top_genes"][number]
+        top = netbic.storage.summary_table(netbic.load(folder))["top_genes"][number]
         assert ", ".join(named.leading_genes) == top
 
 

@@ -16,7 +16,7 @@ from support.pair_folders import TRAP, model_of, saved
 def test_the_page_shows_both_sides_of_every_pair(tmp_path):
     model = saved(tmp_path)
     page = netbic.report.write_report(tmp_path).read_text()
-    weights = netbic.io.weights_table(model)
+    weights = netbic.storage.weights_table(model)
     for _, own in weights.groupby("pair"):
         for name in own.groupby("table").head(15)["name"]:
             assert f"<bdi>{name}</bdi>" in page
@@ -45,7 +45,7 @@ def test_the_page_of_a_run_has_samples_settings_and_warnings(tmp_path):
 
 def test_columns_of_tests_are_shown_if_pairs_tsv_has_them(tmp_path):
     saved(tmp_path)
-    table = netbic.io.pairs_table(netbic.load(tmp_path))
+    table = netbic.storage.pairs_table(netbic.load(tmp_path))
     path = tmp_path / "pairs.tsv"
     netbic.io.write_table(path, table.assign(held_out_correlation=[0.51, 0.02], p=[0.001, 0.4]))
     page = netbic.report.write_report(tmp_path).read_text()

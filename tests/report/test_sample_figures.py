@@ -226,7 +226,7 @@ def test_overlap_of_samples_is_of_members_or_of_scores():
     study = netbic.simulate.cohort(100, 200, n_modules=2, random_state=0)
     for n_rows, title in ((20, "Samples in common"), (None, "Similarity of sample scores")):
         model = netbic.SparseGraphSVD(2, n_rows=n_rows, n_columns=20).fit(study.expression)
-        table = netbic.io.summary_table(model).assign(diagnostics="")
+        table = netbic.storage.summary_table(model).assign(diagnostics="")
         scores = model.transform(study.expression).T
         found = by_name(model, table, np.asarray(scores))
         assert found["samples"].title == title

@@ -253,8 +253,8 @@ def test_a_fitted_search_can_be_used_like_its_model(tmp_path):
     np.testing.assert_array_equal(netbic.load(tmp_path / "auto").components_, model.components_)
     sets = {"some": X.columns[:50], "others": X.columns[50:]}
     for answer in (
-        netbic.io.modules_table,
-        netbic.io.summary_table,
+        netbic.storage.modules_table,
+        netbic.storage.summary_table,
         lambda model: netbic.io.to_frames(model).genes,
         lambda model: netbic.enrichment.edges(model, toy.column_graph),
         lambda model: netbic.enrichment.gene_sets(model, sets),
@@ -277,7 +277,7 @@ def test_a_fitted_search_can_be_used_like_its_model(tmp_path):
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cohort")
-    netbic.io.write_cohort(study, folder)
+    netbic.storage.write_cohort(study, folder)
     return folder
 
 

@@ -25,7 +25,7 @@ RESULTS += [f"model/{name}" for name in ("model.json", "names.json", "arrays.npz
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cohort")
     study = netbic.simulate.cohort(150, 600, n_modules=3, module_samples=30, random_state=2)
-    netbic.io.write_cohort(study, folder)
+    netbic.storage.write_cohort(study, folder)
     return folder
 
 

@@ -81,7 +81,7 @@ def replicate(
     model = netbic.storage.load_modules(folder)
     _check_table(folder, other, out, force)
     given = {name: value for name, value in split_lists(options).items() if value}
-    data = netbic.io.read_like(folder, other, **given)
+    data = netbic.storage.read_like(folder, other, **given)
     found = netbic.replicate(
         model, data.matrix, genes=list(data.genes), samples=list(data.samples), new_samples_only=new_samples_only,
         n_draws=n_draws, random_state=seed,
@@ -117,7 +117,7 @@ def _answer(model: netbic.SparseGraphSVD, found: netbic.comparison.Replication) 
     yield found.verdict
     if found.n_shared:
         yield "--new-samples-only leaves these samples out"
-    top_genes = netbic.io.summary_table(model)["top_genes"]
+    top_genes = netbic.storage.summary_table(model)["top_genes"]
     for number, (genes, reason) in enumerate(zip(top_genes, found.table["reason"], strict=True), start=1):
         yield f"  module {number} ({', '.join(genes.split(', ')[:3])}, ...): {reason}"
 

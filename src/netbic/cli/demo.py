@@ -44,7 +44,7 @@ def demo(out: Path, samples: int, genes: int, modules: int, seed: int, force: bo
     _check_folder(out, results, force)
     click.echo(f"simulating {samples:,} patients, finding modules and judging them (about ten seconds) ...", err=True)
     study = netbic.simulate.patients(samples, genes, random_state=seed)
-    netbic.io.write_cohort(study, out)
+    netbic.storage.write_cohort(study, out)
     arguments = _arguments(out, results, modules)
     fit.main([*arguments, "--quiet", *["--force"] * force], prog_name="netbic fit", standalone_mode=False)
     outcome = Outcome.read(study, results)
@@ -61,7 +61,7 @@ def _check_folder(out: Path, results: Path, force: bool) -> None:
         raise click.UsageError(
             f"{out} is not empty: choose another folder with --out, or use --force to replace an earlier demo"
         )
-    netbic.io.check_folder(results, resume=False, force=force)
+    netbic.storage.check_folder(results, resume=False, force=force)
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ def _written(
         yield _expression(results, path, expression, force)
         return
     if kind == "membership":
-        data = netbic.io.read_again(str(results.folder), expression)
+        data = netbic.storage.read_again(str(results.folder), expression)
         written = netbic.exports.write_membership(results, data.matrix, path, force=force)
         yield f"{written}: {len(data.genes):,} genes by {modules}"
         return
@@ -85,7 +85,7 @@ def _expression(results: netbic.exports.Results, path: Path, expression: str | N
     beside = path.with_name("expression.gct" if path.name == _TARGETS["gct"] else f"{path.stem}_expression.gct")
     folder = results.folder
     try:
-        data = netbic.io.read_again(str(folder), expression)
+        data = netbic.storage.read_again(str(folder), expression)
     except netbic.InputError as problem:
         if expression is not None:
             raise

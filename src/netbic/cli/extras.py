@@ -171,7 +171,7 @@ class Extras:
     def _add_verdicts(self, model: SparseGraphSVD, progress: Progress) -> Iterator[str]:
         lines = list[str]()
         judgement = self._judgement(model, lines, progress)
-        judgement.write(self.out, netbic.storage.summary_with(model, self._columns(model, judgement)))
+        judgement.write(self.out, netbic.storage.summary_table(model, self._columns(model, judgement)))
         yield from lines
 
     def _add_gene_sets(self, model: SparseGraphSVD, progress: Progress) -> Iterator[str]:

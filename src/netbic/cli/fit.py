@@ -307,7 +307,7 @@ def fit(expression: str, graph: str | None, gene_sets: str | None, **options: An
     """
     output = take(OutputOptions, options)
     inputs = {"expression": expression, "graph": graph, "gene_sets": gene_sets}
-    netbic.io.check_folder(output.out, resume=output.resume, force=output.force, inputs=options | inputs)
+    netbic.storage.check_folder(output.out, resume=output.resume, force=output.force, inputs=options | inputs)
     sets = None if gene_sets is None else netbic.io.read_gene_sets(gene_sets)
     comparing, lazy = take(AssociationOptions, options), lazily(options)
     comparing.check(expression)
@@ -328,7 +328,9 @@ def fit(expression: str, graph: str | None, gene_sets: str | None, **options: An
         echo(line, output.silent)
     settings = modelling.settings() | ({"dask": True} if lazy else {})
     opened = {"resume": output.resume, "force": output.force}
-    run = netbic.io.Run.open(output.out, settings, fingerprint(study, covariates, studies), inputs | reading, **opened)
+    run = netbic.storage.Run.open(
+        output.out, settings, fingerprint(study, covariates, studies), inputs | reading, **opened
+    )
     shown = (output.verdict, output.report, output.silent)
     extras = Extras(study, output.out, samples, sets, gene_sets, modelling.seed, modelling.jobs, *shown, units=units)
     if run is None:
@@ -421,9 +423,9 @@ def _choose(
         reasons = [in_genes(reason) for reason in chosen.reasons]
         if any("stand out" in reason or "stands out" in reason for reason in reasons):
             reasons.append(_STANDING_OUT)
-        kept = {"settings": netbic.io.settings_of(chosen.settings), "reasons": reasons}
+        kept = {"settings": netbic.storage.settings_of(chosen.settings), "reasons": reasons}
         run.keep_chosen(kept)
-    model.set_params(**netbic.io.settings_from(kept["settings"]))
+    model.set_params(**netbic.storage.settings_from(kept["settings"]))
     return list(kept["reasons"])
 
 

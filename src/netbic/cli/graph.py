@@ -42,7 +42,7 @@ def graph(reference: str, out: Path, neighbours: int, absolute: bool, force: boo
         raise click.ClickException(f"{missing_text}: fill the missing entries, or remove those genes")
     made = netbic.graph.coexpression(study.X, neighbours, positive=not absolute)
     named = made if made.names is not None else made.renamed(study.expression.genes)
-    netbic.io.write_network(named, out, force=force, inputs=inputs)
+    netbic.storage.write_network(named, out, force=force, inputs=inputs)
     samples = f"correlated in {study.expression.shape[0]:,} samples"
     seconds = f"{perf_counter() - started:.1f} s"
     echo(f"{out}: {made.n_nodes:,} genes, {made.n_edges:,} edges between genes {samples} ({seconds})", quiet)

@@ -354,7 +354,7 @@ def _report(out: Path, folder: Path, model: PairModel, record: dict[str, Any]) -
 
 def _summary(out: Path, model: PairModel, tests: PairTests | None) -> Iterator[str]:
     """What was found, a line per pair."""
-    table = netbic.io.pairs_table(model, None if tests is None else tests.table)
+    table = netbic.storage.pairs_table(model, None if tests is None else tests.table)
     yield f"{counted(len(table), 'pair')}. Tables: {out}/pairs.tsv, {out}/weights.tsv, {out}/scores.tsv"
     for row in table.head(_LISTED).to_dict("records"):
         sides = [

@@ -80,7 +80,7 @@ class PlotOptions:
     def heatmap(self, ax: Axes | None) -> Axes:
         """The data of one module or of all."""
         chosen = None if self.module is None else [self.number]
-        data = netbic.io.read_again(self.folder, self.expression)
+        data = netbic.storage.read_again(self.folder, self.expression)
         beside: Any = {"annotation": self.annotation, "colours": self.colours, "names": self.results.names}
         return netbic.pl.heatmap(self.results.model, data.matrix, modules=chosen, **beside, ax=ax)
 

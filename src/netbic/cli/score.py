@@ -57,7 +57,7 @@ def score(
         netbic.files.check_output_file(out, inputs, force=force)
     model = netbic.storage.load_modules(folder)
     given = {name: value for name, value in split_lists(options).items() if value}
-    data = netbic.io.read_like(folder, expression, **given)
+    data = netbic.storage.read_like(folder, expression, **given)
     if model.missing == "error" and (missing_text := data.missing_entries()):
         raise click.ClickException(f"{missing_text}: fill them, or fit with --missing ignore")
     given_samples = _of_samples(model, folder, sample_info, studies, expression, data.samples)

@@ -30,7 +30,7 @@ def simulate(folder: Path, samples: int, genes: int, modules: int, strength: flo
             f"{folder} already contains a simulation: choose another folder, or use --force to replace it"
         )
     study = netbic.simulate.cohort(samples, genes, n_modules=modules, strength=strength, random_state=seed)
-    netbic.io.write_cohort(study, folder)
+    netbic.storage.write_cohort(study, folder)
     click.echo(
         f"{folder}: expression.tsv.gz ({samples:,} samples x {genes:,} genes), network.sif, truth.tsv, labels.tsv"
     )

@@ -193,7 +193,7 @@ def tune(
         if force:
             netbic.files.remove_folder(out / netbic.storage.TUNING_PIECES)
         tuning = _tuned(study, out / netbic.storage.TUNING_PIECES, asked, covariates, silent)
-        found = {"best_params": netbic.io.settings_of(tuning.best_params_), "verdict": tuning.verdict}
+        found = {"best_params": netbic.storage.settings_of(tuning.best_params_), "verdict": tuning.verdict}
         with netbic.files.scratch_folder(out) as staged:
             netbic.io.write_table(staged / "tuning.tsv", tuning.table)
             netbic.files.commit_files(staged, out, _RECORD, found)

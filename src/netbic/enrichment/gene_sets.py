@@ -253,7 +253,7 @@ def module_names(modules: Any, gene_sets_table: pd.DataFrame | None = None) -> l
 
     Parameters
     ----------
-    modules : fitted model, table of `netbic.io.modules_table`, or list of lists of gene names
+    modules : fitted model, table of `netbic.storage.modules_table`, or list of lists of gene names
         The genes of a list are ordered by decreasing weight; all are on the same side.
     gene_sets_table : DataFrame, optional
         The result of `netbic.enrichment.gene_sets`, or the content of gene_sets.tsv. Sets whose genes are not listed
@@ -318,7 +318,7 @@ def _members(modules: Any) -> list[pd.DataFrame]:
         return [pd.DataFrame({"name": list(genes), "side": ""}) for genes in modules]
     if missing := [name for name in ("module", "axis", "name", "weight") if name not in modules]:
         raise InputError(
-            f"the table of modules has no column {missing[0]!r}: give what netbic.io.modules_table returns"
+            f"the table of modules has no column {missing[0]!r}: give what netbic.storage.modules_table returns"
         )
     genes = modules[modules["axis"] == "gene"]
     genes = genes.assign(side=sides_of(genes["weight"].to_numpy(dtype=float)))

@@ -1,8 +1,5 @@
 """Files and data sets: expression matrices, networks, gene sets, sample tables, read and matched by name."""
 
-from importlib import import_module
-from typing import Any
-
 from netbic.errors import InputError
 from netbic.files import FolderInUse, finished_record, locked, read_json, read_table, write_json, write_table
 from netbic.io.characters import check_characters
@@ -111,33 +108,6 @@ __all__ = [
     "write_json",
     "write_table",
 ]
-
-_STORAGE = {
-    "Frames",
-    "Run",
-    "check_folder",
-    "from_frames",
-    "load",
-    "modules_table",
-    "pair_scores_table",
-    "pairs_table",
-    "read_again",
-    "read_like",
-    "save",
-    "settings_from",
-    "settings_of",
-    "summary_table",
-    "to_frames",
-    "weights_table",
-    "write_cohort",
-    "write_network",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _STORAGE:
-        return getattr(import_module("netbic.storage"), name)
-    raise AttributeError(f"module 'netbic.io' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -62,7 +62,7 @@ def read_sparse(path: Path) -> sp.coo_array:
 
 
 def read_node_names(path: Path) -> Array | None:
-    """The array `names` of such a file: text or integers, as `netbic.io.write_network` writes them; None without it."""
+    """The array `names` of such a file: text or integers, as `write_network` writes them; None without it."""
     try:
         check_archive(path, ratio=_LARGEST_RATIO)
         with np.load(path, allow_pickle=False) as file:
@@ -80,7 +80,7 @@ def read_node_names(path: Path) -> Array | None:
 
 
 def is_marked_signed(path: Path) -> bool:
-    """Whether `netbic.io.write_network` marked the file: negative weights are those of edges that inhibit."""
+    """Whether `netbic.storage.write_network` marked the file: negative weights are those of edges that inhibit."""
     with np.load(path, allow_pickle=False) as file:
         return "signed" in file
 

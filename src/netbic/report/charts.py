@@ -62,7 +62,7 @@ def charts(
     >>> from netbic.report.charts import charts
     >>> toy = netbic.simulate.paper(0.02, random_state=0)
     >>> model = netbic.SparseGraphSVD(1, n_rows=50, n_columns=50).fit(toy.X)
-    >>> table = netbic.io.summary_table(model).assign(diagnostics="")
+    >>> table = netbic.storage.summary_table(model).assign(diagnostics="")
     >>> [chart.name for chart in charts(model, table)]
     ['variance']
     """

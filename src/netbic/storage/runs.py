@@ -9,6 +9,7 @@ earlier fit, which `force` replaces, stay until then.
 from __future__ import annotations
 
 import json
+import warnings
 from collections import UserDict
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -18,26 +19,26 @@ from types import TracebackType
 from typing import Any, Final, Self
 from urllib.parse import quote, unquote
 
+import numpy as np
 import pandas as pd
 
 from netbic import __version__, files
-from netbic.errors import InputError, one_line
-from netbic.estimators import SparseGraphSVD
-from netbic.files import FolderInUse, JsonValue, Record
+from netbic.arrays import Array
+from netbic.errors import InputError, one_line, shown, unusable
+from netbic.estimators import SparseGraphSVD, names_of
+from netbic.files import FIT_PIECES, FolderInUse, JsonValue, Record
+from netbic.io import DatasetOptions, Expression, prepare, read_expression, renaming, with_changes
 from netbic.solver import Module
-from netbic.storage.model_folders import save_state
-from netbic.storage.npz import npz_arrays, npz_bytes
-from netbic.storage.pair_state import PairModel, pair_state_of
-from netbic.storage.pair_tables import pair_scores_table, pairs_table, weights_table
-from netbic.storage.state import module_arrays, module_from, state_of
-from netbic.storage.tables import modules_table, summary_with
+from netbic.storage.models import PairModel, load_modules, module_arrays, module_from, npz_arrays, npz_bytes, save
+from netbic.storage.tables import modules_table, pair_scores_table, pairs_table, summary_table, weights_table
 
-FIT_PIECES: Final = ".netbic-fit"
-TUNING_PIECES: Final = ".netbic-tuning"
 PAIRS: Final = "pairs"  # the kind of a run, in its record, if it is about two tables
 _TASK = "task.json"
 _NEEDED = ("modules.tsv", "summary.tsv", "alignment.json")  # without these a fit is not finished
 _CHOSEN = "auto.json"  # settings that were chosen before the fit
+# How data were read and preprocessed, in run.json.
+_RECORDED: dict[str, type] = dict.fromkeys(("samples_in_rows", "strip_versions", "cpm", "log1p"), bool)
+_RECORDED |= dict.fromkeys(("layer", "gene_names", "id_map", "duplicates"), str) | {"skip_columns": list}
 
 
 class CheckpointMismatch(InputError):
@@ -311,11 +312,11 @@ def write_results(
     module; those of the same name are replaced.
     """
     files.write_table(folder / "modules.tsv", modules_table(model))
-    files.write_table(folder / "summary.tsv", summary_with(model, summary_columns))
+    files.write_table(folder / "summary.tsv", summary_table(model, summary_columns))
     files.write_json(folder / "alignment.json", alignment)
     if model.studies_ is not None:
         files.write_table(folder / "studies.tsv", model.studies_)
-    save_state(state_of(model), folder / "model")
+    save(model, folder / "model")
 
 
 def write_pair_results(folder: Path, model: PairModel, alignment: Record, tests: pd.DataFrame | None = None) -> None:
@@ -324,7 +325,7 @@ def write_pair_results(folder: Path, model: PairModel, alignment: Record, tests:
     files.write_table(folder / "weights.tsv", weights_table(model))
     files.write_table(folder / "scores.tsv", pair_scores_table(model))
     files.write_json(folder / "alignment.json", alignment)
-    save_state(pair_state_of(model), folder / "model")
+    save(model, folder / "model")
 
 
 def check_folder(folder: Path | str, *, resume: bool, force: bool, inputs: Mapping[str, Any] | None = None) -> None:
@@ -379,3 +380,94 @@ def _not_empty(folder: Path, finished: Record | None, resumable: bool = True) ->
         f"{folder} is not empty ({some}): choose a new folder, or `force=True` to write the results into it anyway "
         "(files that netbic did not write are not replaced)"
     )
+
+
+# Data of a fit, and new samples
+
+
+def read_like(folder: Path | str, expression: Path | str, **reading: Any) -> Expression:
+    """Read new samples, and preprocess them as `netbic fit` did for an output folder; genes are not selected again.
+
+    Parameters
+    ----------
+    folder : path
+        The output folder of `netbic fit`. A folder of `netbic.save` has no record of how the data were read: the file
+        is not preprocessed, and there is a warning.
+    expression : path
+    **reading
+        `samples_in_rows`, `layer`, `gene_names`, `skip_columns`: if the new file differs from that of the fit.
+    """
+    recorded = _recorded(Path(folder))
+    options = DatasetOptions().replace(**{name: recorded[name] for name in _RECORDED if recorded.get(name) is not None})
+    reading_options = with_changes(options.expression, "read_like", reading)
+    data = read_expression(expression, **vars(reading_options))
+    nodes = load_modules(folder).names_["columns"]
+    _check_orientation(expression, data, nodes)
+    rename = renaming(options.matching.strip_versions, options.matching.id_map, data.genes, nodes)
+    return prepare(data, rename=rename, keep_constant=True, **vars(options.preprocessing)).expression
+
+
+def read_again(folder: Path | str, expression: Path | str | None = None) -> Expression:
+    """Read the data of a fit again, with the genes of the model only, in its order.
+
+    Parameters
+    ----------
+    folder : path
+        The output folder of `netbic fit`.
+    expression : path, optional
+        Where the data are now. Default: where they were; run.json contains the path.
+
+    Raises
+    ------
+    InputError
+        If the file is not there, or lacks samples or genes of the fit.
+    """
+    folder, model = Path(folder), load_modules(folder)
+    path = _known_file(folder) if expression is None else Path(expression)
+    if not path.exists():
+        raise InputError(
+            f"the data of the fit, {path}, are not there: say where they are (`expression`)", ["expression"]
+        )
+    data = read_like(folder, path)
+    places = []
+    for axis, noun, names in (("rows", "sample", data.samples), ("columns", "gene", data.genes)):
+        wanted = pd.Index([str(name) for name in names_of(model, axis)])
+        places.append(pd.Index([str(name) for name in names]).get_indexer(wanted))
+        if (places[-1] < 0).any():
+            absent = wanted[int((places[-1] < 0).argmax())]
+            raise unusable(path, f"has no {noun} {shown(absent)} of the fit", "give the data of the fit")
+    rows, columns = places
+    return Expression(data.matrix[rows][:, columns], np.asarray(data.samples)[rows], np.asarray(data.genes)[columns])
+
+
+def _known_file(folder: Path) -> Path:
+    """The expression file of a fit."""
+    known = (files.finished_record(folder) or {}).get("inputs", {}).get("expression")
+    if not isinstance(known, str):
+        what = f"{folder} has no record of the file with the data"
+        raise InputError(f"{what}: say where they are (`expression`)", ["expression"])
+    return Path(known)
+
+
+def _check_orientation(path: Path | str, data: Expression, genes: Array | None) -> None:
+    """Raise if not the genes of a file but its samples have the names of the model's genes."""
+    known = set() if genes is None else {str(gene) for gene in genes}
+    if known.isdisjoint(map(str, data.genes)) and not known.isdisjoint(map(str, data.samples)):
+        what = f"its samples have the names of genes of the modules ({', '.join(map(shown, data.samples[:2]))}, ...)"
+        raise unusable(path, what, "exchange genes and samples (`samples_in_rows`)", parameters=["samples_in_rows"])
+
+
+def _recorded(folder: Path) -> Record:
+    """How a fit read and preprocessed its data."""
+    if not (folder / "run.json").is_file():
+        what = f"{folder} has no record of how its data were read and preprocessed"
+        warnings.warn(
+            f"{what}: the file is not preprocessed, and has genes in rows unless samples_in_rows is given", stacklevel=3
+        )
+        return {}
+    inputs: Record = (files.finished_record(folder) or {}).get("inputs", {})
+    for name, kind in _RECORDED.items():
+        if inputs.get(name) is not None and not isinstance(inputs[name], kind):
+            what = f"contains {name}={inputs[name]!r}, which netbic did not write"
+            raise unusable(folder / "run.json", what, "it was changed: fit again")
+    return inputs

@@ -1,17 +1,18 @@
-"""Fitted models as tables."""
+"""Fitted models as tables: what commands write to files and `netbic.get` returns."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
 
 from netbic.arrays import Array
 from netbic.estimators import DIAGNOSTIC_NUMBERS, SparseGraphSVD, fitted_model, heaviest, names_of, shared_by
+from netbic.graph import Graph
+from netbic.storage.models import PairModel, fitted_pair_model
 
-# Columns of the summary that were added later come last.
-_LAST: Final = ("genes_up", "genes_down", "label")
+_TABLES = {1: "x", 2: "y"}  # as two tables are called in files, and in the attributes of a model
 
 
 def modules_table(model: SparseGraphSVD) -> pd.DataFrame:
@@ -20,28 +21,26 @@ def modules_table(model: SparseGraphSVD) -> pd.DataFrame:
     Columns are `module`, `axis` (gene or sample), `name`, `weight` and `side`: "up" if the weight is positive, "down"
     if it is negative. In samples with positive weights, genes of the side "up" are above their means and genes of the
     side "down" below; the largest weight of a gene is positive.
-
-    Examples
-    --------
-    >>> import netbic, netbic.io
-    >>> toy = netbic.simulate.paper(0.02, random_state=0)
-    >>> model = netbic.SparseGraphSVD(1, n_rows=50, n_columns=50).fit(toy.X)
-    >>> netbic.io.modules_table(model)["axis"].value_counts().to_dict()
-    {'gene': 50, 'sample': 50}
-    >>> netbic.io.modules_table(model).columns.tolist()
-    ['module', 'axis', 'name', 'weight', 'side']
     """
     model = fitted_model(model)
-    parts = [pd.DataFrame(columns=["module", "axis", "name", "weight", "side"])]
-    for module in range(model.n_components_):
-        for axis, vector, names in (
-            ("gene", model.components_[module], names_of(model, "columns")),
-            ("sample", model.left_vectors_[:, module], names_of(model, "rows")),
-        ):
-            members = heaviest(vector)
-            part = {"module": module, "axis": axis, "name": names[members], "weight": vector[members]}
-            parts.append(pd.DataFrame(part | {"side": sides_of(vector[members])}))
-    return pd.concat(parts[1:] or parts, ignore_index=True)
+    vectors = {"gene": (model.components_, "columns"), "sample": (model.left_vectors_.T, "rows")}
+    parts = [
+        _members({"module": module, "axis": axis}, rows[module], names_of(model, side))
+        for module in range(model.n_components_)
+        for axis, (rows, side) in vectors.items()
+    ]
+    return _concatenated(parts, ["module", "axis", "name", "weight", "side"])
+
+
+def _members(where: dict[str, object], vector: Array, names: Array) -> pd.DataFrame:
+    """Names, weights and sides of the entries of a vector that are not zero."""
+    order = heaviest(vector)
+    own = {"name": names[order], "weight": vector[order], "side": sides_of(vector[order])}
+    return pd.DataFrame(where | own)
+
+
+def _concatenated(parts: list[pd.DataFrame], columns: list[str]) -> pd.DataFrame:
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
 
 
 def sides_of(weights: Array) -> Array:
@@ -56,42 +55,117 @@ def sides_of(weights: Array) -> Array:
     return np.where(weights > 0, "up", np.where(weights < 0, "down", "")).astype(object)
 
 
-def summary_with(model: SparseGraphSVD, further: pd.DataFrame | None) -> pd.DataFrame:
-    """The summary with further columns, a row per module; those of the same name are replaced."""
-    summary = summary_table(model)
-    if further is None:
-        return summary
-    last = {name: summary.pop(name) for name in _LAST}
-    return summary.assign(**{str(name): column for name, column in further.items()}).assign(**last)
-
-
-def summary_table(model: SparseGraphSVD) -> pd.DataFrame:
+def summary_table(model: SparseGraphSVD, further: pd.DataFrame | None = None) -> pd.DataFrame:
     """A row per module: singular value, sizes, variance explained, edges inside, diagnostics, top genes, sides, label.
 
     `genes_up` and `genes_down` are the numbers of genes with positive and with negative weights. `label` counts from 1
     ("module 1"), like everything that people read; `module` and other columns with numbers of modules count from 0. If
     the model was fitted to several studies, `studies` says where each module lives: "shared by 2 of 4 studies (a, b)".
+    `further` columns, a row per module, replace those of the same name.
     """
     model = fitted_model(model)
-    genes = names_of(model, "columns")
-    graph = model.graphs_["columns"]
     studies = {} if model.studies_ is None else {"studies": shared_by(model.studies_)}
-    return pd.DataFrame(
+    table = pd.DataFrame(
         {
             "module": np.arange(model.n_components_),
             "singular_value": model.singular_values_,
             "n_genes": model.columns_.sum(axis=1),
             "n_samples": model.rows_.sum(axis=1),
             "explained_variance_ratio": model.explained_variance_ratio_,
-            "n_edges": [0 if graph is None else graph.subgraph(members).n_edges for members in model.columns_],
+            "n_edges": _edges_inside(model.graphs_["columns"], model.columns_),
             "graph_share": model.graph_share_,
             "rounds": [len(trace) for trace in model.objectives_],
             "converged": model.converged_,
             **{name: model.diagnostics_[name].to_numpy() for name in DIAGNOSTIC_NUMBERS},
             **studies,
-            "top_genes": [", ".join(map(str, genes[heaviest(vector)[:5]])) for vector in model.components_],
-            "genes_up": (model.components_ > 0).sum(axis=1),
-            "genes_down": (model.components_ < 0).sum(axis=1),
-            "label": [f"module {module + 1}" for module in range(model.n_components_)],
+            "top_genes": _top_names(model.components_, names_of(model, "columns")),
+            **({} if further is None else {str(name): column.to_numpy() for name, column in further.items()}),
+        }
+    )
+    return table.assign(
+        genes_up=(model.components_ > 0).sum(axis=1),
+        genes_down=(model.components_ < 0).sum(axis=1),
+        label=[f"module {module + 1}" for module in range(model.n_components_)],
+    )
+
+
+def _edges_inside(graph: Graph | None, members: Iterable[Array]) -> list[int]:
+    return [0 if graph is None else graph.subgraph(own).n_edges for own in members]
+
+
+def _top_names(vectors: Iterable[Array], names: Array) -> list[str]:
+    return [", ".join(map(str, names[heaviest(vector)[:5]])) for vector in vectors]
+
+
+def feature_names(model: PairModel, table: int) -> Array:
+    """Names of the features of table 1 (X) or 2 (Y); their numbers if there are none."""
+    known = model.names_[_TABLES[table]]
+    return np.arange(len(model.x_weights_ if table == 1 else model.y_weights_)) if known is None else known
+
+
+def sample_names(model: PairModel) -> Array:
+    """Names of the samples; their numbers if there are none."""
+    known = model.names_["samples"]
+    return np.arange(len(model.x_scores_)) if known is None else known
+
+
+def pairs_table(model: PairModel, tests: pd.DataFrame | None = None) -> pd.DataFrame:
+    """A row per pair: sizes in both tables, covariance, correlation, edges inside, convergence, top features, label.
+
+    `d` is u'X'Yv in the deflated tables, `correlation` that of the scores of both tables in the samples of the fit,
+    which is too large. `pair` counts from 0, `label` ("pair 1") from 1. `tests` are further columns about the pairs,
+    with a column `pair`; those of the same name are replaced.
+    """
+    model = fitted_pair_model(model)
+    number = np.arange(model.n_components_)
+    table = pd.DataFrame(
+        {
+            "pair": number,
+            "n_features_1": model.x_support_.sum(axis=1),
+            "n_features_2": model.y_support_.sum(axis=1),
+            "d": model.singular_values_,
+            "correlation": model.correlations_,
+            "n_edges_1": _edges_inside(model.graphs_["x"], model.x_support_),
+            "n_edges_2": _edges_inside(model.graphs_["y"], model.y_support_),
+            "graph_share": model.graph_share_,
+            "rounds": np.array([len(values) for values in model.objectives_], dtype=np.int64),
+            "converged": model.converged_,
+        }
+    )
+    if tests is not None:
+        own = tests.set_index("pair").reindex(number)
+        table = table.assign(**{str(name): own[name].to_numpy() for name in own.columns})
+    return table.assign(
+        top_features_1=_top_names(model.x_weights_.T, feature_names(model, 1)),
+        top_features_2=_top_names(model.y_weights_.T, feature_names(model, 2)),
+        label=[f"pair {pair + 1}" for pair in number],
+    )
+
+
+def weights_table(model: PairModel) -> pd.DataFrame:
+    """Features of every pair by name, largest absolute weight first.
+
+    Columns are `pair` (from 0), `table` (1 or 2), `name`, `weight` and `side`: "up" if the weight is positive, "down"
+    if it is negative. Features of the same side, in either table, are high in the same samples.
+    """
+    model = fitted_pair_model(model)
+    parts = [
+        _members({"pair": pair, "table": table}, weights[:, pair], feature_names(model, table))
+        for pair in range(model.n_components_)
+        for table, weights in ((1, model.x_weights_), (2, model.y_weights_))
+    ]
+    return _concatenated(parts, ["pair", "table", "name", "weight", "side"])
+
+
+def pair_scores_table(model: PairModel) -> pd.DataFrame:
+    """Scores of the samples of the fit in both tables: columns `pair` (from 0), `sample`, `score_1` and `score_2`."""
+    model = fitted_pair_model(model)
+    names = sample_names(model)
+    return pd.DataFrame(
+        {
+            "pair": np.repeat(np.arange(model.n_components_), len(names)),
+            "sample": np.tile(names, model.n_components_),
+            "score_1": model.x_scores_.T.ravel(),
+            "score_2": model.y_scores_.T.ravel(),
         }
     )

@@ -280,13 +280,13 @@ def store(adata: AnnData, model: SparseGraphSVD, key: str, kept: NDArray[np.intp
         "n_genes": len(kept),
         "netbic": __version__,
     }
-    if state.groups is not None:
+    if "groups" in state.further:
         adata.uns[key]["kept_groups"] = storable(model.groups_)
     if model.studies_ is not None:
         adata.uns[key]["studies_table"] = storable(model.studies_)
-    for name, record in (("covariates", state.covariates), ("studies", state.studies)):
-        if record is not None:
-            adata.uns[key][name] = json.dumps(record)
+    for name in ("covariates", "studies"):
+        if name in state.further:
+            adata.uns[key][name] = json.dumps(state.further[name])
 
 
 def _per_cell_and_gene(
@@ -298,7 +298,7 @@ def _per_cell_and_gene(
     for axis, stored in (("rows", of_cells), ("columns", of_genes)):
         if f"{axis}_posteriors" in state.arrays:
             stored[f"{key}_posteriors"] = state.arrays[f"{axis}_posteriors"].T
-    if state.covariates is not None:
+    if "covariates" in state.further:
         of_cells[f"{key}_covariates"] = state.arrays["covariates"]
         of_genes[f"{key}_covariates"] = state.arrays["effects"].T
     if "study_of_samples" in state.arrays:
@@ -333,10 +333,11 @@ def from_anndata(adata: AnnData, key: str = "netbic") -> SparseGraphSVD:
         graphs["row_graph"] = Graph(sp.csr_array(adata.obsp[key]), np.asarray(cells, dtype=object), signed=True)
     names: dict[str, list[Any] | None] = {"rows": list(cells), "columns": list(genes)}
     kind = str(found.get("class", "SparseGraphSVD"))
-    coding, studies = (json.loads(str(found.get(name, "null"))) for name in ("covariates", "studies"))
-    groups = found["kept_groups"].to_numpy(dtype=object).tolist() if "kept_groups" in found else None
-    further = {"covariates": coding, "groups": groups, "studies": studies}
-    return model_from(ModelState(settings, arrays, names, graphs, kind=kind, **further))
+    further = {name: json.loads(str(found[name])) for name in ("covariates", "studies") if name in found}
+    if "kept_groups" in found:
+        further["groups"] = found["kept_groups"].to_numpy(dtype=object).tolist()
+    model: SparseGraphSVD = model_from(ModelState(kind, settings, arrays, names, graphs, further))
+    return model
 
 
 def _arrays(adata: AnnData, key: str, used: NDArray[np.bool_], scaled: bool) -> dict[str, NDArray[Any]]:

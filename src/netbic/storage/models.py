@@ -1,0 +1,552 @@
+"""Fitted models as plain values (one state for every estimator), and in folders: arrays and JSON, never pickle.
+
+Folders and AnnData objects are written from a `ModelState` and read into it. Anybody may have changed the files of a
+folder: only those of known names are opened, digests show whether they are what was written, and the indices of sparse
+matrices are checked before compiled code uses them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Final, TypeAlias, TypeGuard
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from netbic import __version__, files, penalties
+from netbic.arrays import Array, compressed_problem, values_problem
+from netbic.errors import InputError, one_line, unusable
+from netbic.estimators import (
+    DIAGNOSTIC_NUMBERS,
+    CovariateCoding,
+    SparseGraphCCA,
+    SparseGraphPLS,
+    SparseGraphSVD,
+    StableModules,
+    StudyNumbers,
+    StudyScaling,
+    diagnostics_from,
+    fitted_model,
+    groups_table,
+    store_choices,
+    store_covariates,
+    studies_table,
+)
+from netbic.files import JsonValue, Record
+from netbic.graph import Graph
+from netbic.operators import Scaler
+from netbic.penalties import Choice
+from netbic.solver import Module, Vector
+
+Arrays: TypeAlias = dict[str, Array]
+Names: TypeAlias = "list[str | int] | None"
+PairModel: TypeAlias = SparseGraphPLS | SparseGraphCCA
+
+RECORD: Final = "model.json"
+FORMAT: Final = 1
+_KINDS: Final = {kind.__name__: kind for kind in (SparseGraphSVD, StableModules, SparseGraphPLS, SparseGraphCCA)}
+# Axes of a model, with the letter of their size in the shapes below and the parameter for their graph.
+_AXES: Final = {"rows": ("n", "row_graph"), "columns": ("p", "column_graph")}
+_PAIR_AXES: Final = {"samples": ("n", ""), "x": ("p", "x_graph"), "y": ("q", "y_graph")}
+# Fitted attributes that are stored as they are, without the underscore at the end.
+_ATTRIBUTES: Final = {
+    "left_vectors": "nK",
+    "components": "Kp",
+    **dict.fromkeys(("singular_values", "explained_variance_ratio", "graph_share", "converged"), "K"),
+    "regressed_out": "KK",
+}
+_PAIR_ATTRIBUTES: Final = {
+    **{f"x_{name}": "pK" for name in ("weights", "rotations", "loadings")},
+    **{f"y_{name}": "qK" for name in ("weights", "rotations", "loadings")},
+    **dict.fromkeys(("x_scores", "y_scores"), "nK"),
+    **dict.fromkeys(("singular_values", "correlations", "graph_share", "converged"), "K"),
+}
+_STUDY_NUMBERS: Final = ("study_d", "study_share", "study_ratio")
+# Shapes of all arrays: modules (K), samples (n), features (p, or q of the second table), rounds of all modules (R),
+# covariates (c), studies (S), numbers that describe a choice (C) or a module (D).
+_SHAPES: Final[dict[str, str]] = {
+    **_ATTRIBUTES,
+    **_PAIR_ATTRIBUTES,
+    **{"rounds": "K", "objectives": "R", "diagnostics": "KD", "kept": "K", "diffusion": ""},
+    **dict.fromkeys(("offsets", "factors", "x_offsets", "x_factors"), "p"),
+    **{"y_offsets": "q", "y_factors": "q", "y_coefficients": "Kq"},
+    **{"rows_posteriors": "Kn", "columns_posteriors": "Kp", "rows_choices": "KC", "columns_choices": "KC"},
+    **{"covariates": "nc", "effects": "cp", "study_of_samples": "n", "study_weights": "S", "study_factors": "Sp"},
+    **dict.fromkeys(_STUDY_NUMBERS, "KS"),
+}
+# Numbers of a Choice, in addition to the posteriors.
+_CHOSEN = ["sigma", "noise", "strength", "heteroscedasticity", "background", "gradation", "fallback", "free_locations"]
+_MODULE_NUMBERS = ("d", "graph_share", "graph_weight", "worst_rank", "by_data_alone")
+_GRAPH_ARRAYS = ("data", "indices", "indptr", "size")
+_DAMAGED = "it is damaged or was changed: fit again"
+_GIVE_FOLDER = "give the output folder of netbic fit"
+
+
+# Folders
+
+
+def save(model: object, folder: Path | str) -> None:
+    """Write a fitted model into a folder: model.json, names.json and arrays, in open formats.
+
+    A model that `save` wrote there before is replaced, and its report and tables are removed. If there are files of
+    these names that netbic did not write, an error is raised.
+
+    Parameters
+    ----------
+    model : SparseGraphSVD, SparseGraphPLS or SparseGraphCCA
+        Fitted, or a fitted search that has one as `best_estimator_`. Parameters that JSON cannot hold (a random
+        generator, a user-defined penalty) are described but not saved; a user-defined subclass is loaded as its base
+        class.
+    folder : path
+        Created if it does not exist.
+
+    Examples
+    --------
+    >>> import tempfile, netbic
+    >>> toy = netbic.simulate.paper(0.02, random_state=0)
+    >>> model = netbic.SparseGraphSVD(1, n_rows=50, n_columns=50).fit(toy.X)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     netbic.save(model, folder)
+    ...     again = netbic.load(folder)
+    >>> bool((again.components_ == model.components_).all())
+    True
+    """
+    folder, state = Path(folder), state_of(model)
+    files.check_writable(folder, [*files.MODEL_FILES, RECORD])
+    names, parts = dict(state.names), {"arrays.npz": npz_bytes(state.arrays)}
+    for name, graph in state.graphs.items():
+        names[name], weights = None if graph.names is None else graph.names.tolist(), graph.weights
+        arrays = (weights.data, weights.indices, weights.indptr, np.int64(graph.n_nodes))
+        parts[f"{name}.npz"] = npz_bytes(dict(zip(_GRAPH_ARRAYS, arrays, strict=True)))
+    parts["names.json"] = files.json_bytes(names)
+    header: Record = {"format": FORMAT, "netbic": __version__, "class": state.kind, "settings": state.settings}
+    header |= {"files": {name: _digest(part) for name, part in parts.items()}, **state.further}
+    folder.mkdir(parents=True, exist_ok=True)
+    with files.locked(folder), files.scratch_folder(folder) as staged:
+        for name, part in parts.items():
+            files.write_atomic(staged / name, part)
+        files.commit_files(staged, folder, RECORD, header)
+
+
+def load(folder: Path | str) -> Any:
+    """Load a fitted model that `save`, `netbic fit` or `netbic pairs` wrote.
+
+    Parameters
+    ----------
+    folder : path
+        The output folder of a command, or the one given to `save`.
+
+    Returns
+    -------
+    SparseGraphSVD, SparseGraphPLS or SparseGraphCCA
+        Fitted: `transform`, `score` and all attributes work as before. `StableModules` come back as such.
+
+    Raises
+    ------
+    InputError
+        If files are missing, damaged or not what was written, or cannot be those of a model.
+    """
+    folder = _model_folder(Path(folder))
+    header = files.read_json(folder / RECORD)
+    for problem, advice in _header_problems(header):
+        raise unusable(folder / RECORD, problem, advice)
+    try:
+        parts = {name: _read_unchanged(folder / name, digest) for name, digest in header["files"].items()}
+        names = json.loads(parts.pop("names.json"))
+        arrays = npz_arrays(folder / "arrays.npz", parts.pop("arrays.npz"))
+        arrays = {name: array for name, array in arrays.items() if name in _SHAPES}
+        graphs = {}
+        for file, content in parts.items():
+            name = file.removesuffix(".npz")
+            graphs[name] = _graph_from(npz_arrays(folder / file, content), names, name)
+        further = {name: header[name] for name in ModelState.FURTHER if name in header}
+        model = model_from(ModelState(header.get("class"), header["settings"], arrays, names, graphs, further))
+        if isinstance(model, SparseGraphSVD):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # already given by the fit
+                own = model.names_["rows"], model.names_["columns"]
+                model.check((model.left_vectors_.shape[0], model.n_features_in_), own)
+        return model
+    except InputError as problem:
+        text = str(problem)
+        raise problem if text.startswith(str(folder)) else InputError(f"{folder}: {text}") from None
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError, OverflowError, RecursionError) as problem:
+        what = f"cannot be a model ({one_line(str(problem), 120)}; written by netbic {header.get('netbic')})"
+        raise unusable(folder, what, _DAMAGED) from None
+
+
+def load_modules(folder: Path | str) -> SparseGraphSVD:
+    """The same for what needs the modules of one table; an error if the folder contains pairs of two tables."""
+    model = load(folder)
+    if not isinstance(model, SparseGraphSVD):
+        what = f"contains pairs of two tables ({type(model).__name__}), not modules of one table"
+        raise unusable(folder, what, _GIVE_FOLDER)
+    return model
+
+
+def _model_folder(folder: Path) -> Path:
+    files.read_record(folder, files.RUN_RECORD)  # moves results to their places that a killed command had finished
+    for candidate in (folder, folder / "model"):
+        if (candidate / RECORD).exists():
+            return candidate
+    if (folder / files.FIT_PIECES).is_dir():
+        raise unusable(folder, "contains a fit that is not finished", "resume it with netbic fit")
+    raise unusable(folder, "contains no model" if folder.exists() else "does not exist", _GIVE_FOLDER)
+
+
+def _header_problems(header: Any) -> Iterator[tuple[str, str]]:
+    """What is wrong with model.json, and what to do."""
+    if not isinstance(header, dict) or not isinstance(header.get("settings"), dict) or "format" not in header:
+        yield "is not a model of netbic", _GIVE_FOLDER
+    if header["format"] != FORMAT:
+        made = f"was written by netbic {header.get('netbic')} in format {header['format']}"
+        yield f"{made}; netbic {__version__} reads format {FORMAT}", "upgrade netbic, or fit again"
+    digests = header.get("files")
+    if not isinstance(digests, dict) or not {"arrays.npz", "names.json"} <= digests.keys():
+        yield "does not list the files of the model", "it is incomplete: fit again"
+    for name in digests.keys() - {*files.MODEL_FILES}:
+        yield f"lists {name!r}, which no model has", "it was changed: fit again"
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+def _read_unchanged(path: Path, digest: str) -> bytes:
+    """A file of the model, exactly as it was written."""
+    content = files.read_bytes(path)
+    if _digest(content) != digest:
+        raise unusable(path, "is not what was written with the model", "it is damaged or was exchanged: fit again")
+    return content
+
+
+def _graph_from(arrays: Arrays, names: Any, name: str) -> Graph:
+    size = int(arrays["size"])
+    data, indices, indptr = (arrays[part] for part in _GRAPH_ARRAYS[:3])
+    problem = values_problem(data, "it") or compressed_problem(data, indices, indptr, (size, size), "it")
+    if problem is not None:
+        raise InputError(f"the model's {name} is damaged ({problem}): fit again")
+    _check_names(names, {name: size})
+    return Graph(sp.csr_array((data, indices, indptr), shape=(size, size)), _name_array(names[name]), signed=True)
+
+
+def npz_bytes(arrays: Mapping[str, ArrayLike]) -> bytes:
+    """Arrays as the content of a compressed .npz file."""
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **dict(arrays))  # type: ignore[arg-type]
+    return buffer.getvalue()
+
+
+def npz_arrays(path: Path, content: bytes) -> Arrays:
+    """The arrays of an .npz file, read without running code (no pickle)."""
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except Exception as problem:  # zip and numpy raise many kinds of errors for damaged files
+        raise unusable(path, f"cannot be read ({one_line(str(problem), 80)})", "it is damaged: fit again") from None
+
+
+# The state of a fitted model
+
+
+@dataclass(frozen=True)
+class ModelState:
+    """The complete state of a fitted model.
+
+    Attributes
+    ----------
+    kind : str
+        Name of the class.
+    settings : dict
+        Parameters of the estimator, as JSON.
+    arrays : dict of arrays
+        Fitted attributes and what others are made of.
+    names : dict
+        Of "rows" and "columns", or of "samples", "x" and "y" for two tables: a list, or None.
+    graphs : dict of Graph
+        By the names of their parameters, such as "column_graph".
+    further : dict
+        As JSON, where the model has them: whether `feature_names_in_` is set (`feature_names`), how covariates are
+        encoded (`covariates`), the rows of `groups_` (`groups`), names of the studies (`studies`), whether Y was a
+        vector (`y_is_vector`).
+    """
+
+    FURTHER = ("feature_names", "covariates", "groups", "studies", "y_is_vector")
+
+    kind: str
+    settings: Record
+    arrays: Arrays
+    names: dict[str, Names]
+    graphs: dict[str, Graph] = field(default_factory=dict)
+    further: Record = field(default_factory=dict)
+
+
+def is_pair_model(model: object) -> TypeGuard[PairModel]:
+    """Whether this is a model of two tables, or a fitted search for one."""
+    return isinstance(getattr(model, "best_estimator_", model), (SparseGraphPLS, SparseGraphCCA))
+
+
+def fitted_pair_model(model: object) -> PairModel:
+    """The model itself, or the best one of a search; an error if it is another one or not fitted."""
+    found = getattr(model, "best_estimator_", model)
+    if not isinstance(found, (SparseGraphPLS, SparseGraphCCA)):
+        raise TypeError(f"model={type(model).__name__}: a SparseGraphPLS or SparseGraphCCA is needed")
+    check_is_fitted(found)
+    return found
+
+
+def state_of(given: object) -> ModelState:
+    """The state of a fitted model, or of the model that a fitted search found."""
+    pair = is_pair_model(given)
+    model: Any = fitted_pair_model(given) if pair else fitted_model(given)
+    arrays = {name: np.asarray(getattr(model, f"{name}_")) for name in (_PAIR_ATTRIBUTES if pair else _ATTRIBUTES)}
+    arrays["objectives"] = np.concatenate([*model.objectives_, np.empty(0)])
+    arrays["rounds"] = np.array([len(values) for values in model.objectives_], dtype=np.int64)
+    further: Record = {"feature_names": hasattr(model, "feature_names_in_")}
+    if pair:
+        for side, scaler in model.scalers_.items():
+            arrays |= _scaler_arrays(scaler, f"{side}_")
+        if isinstance(model, SparseGraphPLS):
+            arrays["y_coefficients"] = model.y_coefficients_
+        further["y_is_vector"] = bool(model._y_is_vector)
+    else:
+        _add_module_state(model, arrays, further)
+    names = {axis: _name_list(known, axis) for axis, known in model.names_.items()}
+    axes = {axis: graph for axis, (_, graph) in (_PAIR_AXES if pair else _AXES).items() if graph}
+    graphs = {name: graph for axis, name in axes.items() if (graph := model.graphs_[axis]) is not None}
+    kind = next(kind.__name__ for kind in type(model).__mro__ if kind.__name__ in _KINDS)  # not a user's subclass
+    return ModelState(kind, settings_of(model.get_params(deep=False)), arrays, names, graphs, further)
+
+
+def _scaler_arrays(scaler: Scaler, prefix: str = "") -> Arrays:
+    factors = {} if scaler.factors is None else {f"{prefix}factors": scaler.factors}
+    return {f"{prefix}offsets": scaler.offsets, **factors}
+
+
+def _add_module_state(model: SparseGraphSVD, arrays: Arrays, further: Record) -> None:
+    """What only models of one table have: choices of members, diagnostics, covariates, studies, groups."""
+    arrays |= _scaler_arrays(model.scaler_)
+    arrays["diagnostics"] = model.diagnostics_[list(DIAGNOSTIC_NUMBERS)].to_numpy(dtype=np.float64)
+    if model.diffusion_:
+        arrays["diffusion"] = np.array(model.diffusion_)
+    for axis, posteriors in model.posteriors_.items():
+        if posteriors is not None:
+            own = model.choices_[model.choices_["axis"] == axis]
+            arrays |= {f"{axis}_posteriors": posteriors, f"{axis}_choices": own[_CHOSEN].to_numpy(dtype=np.float64)}
+    if isinstance(model, StableModules):
+        arrays["kept"] = model.kept_
+    if model.covariate_coding_ is not None:
+        further["covariates"] = model.covariate_coding_.record()
+    if model.covariates_ is not None and model.covariate_effects_ is not None:
+        tables = {"covariates": model.covariates_, "effects": model.covariate_effects_}
+        arrays |= {name: table.to_numpy(dtype=np.float64) for name, table in tables.items()}
+    if groups := model.groups_.to_numpy(dtype=object).tolist():
+        further["groups"] = groups
+    scaling, labels, table = model.study_scaling_, model.study_labels_, model.studies_
+    if scaling is not None and labels is not None and table is not None:
+        further["studies"] = {"names": list(scaling.names), "covariates": list(scaling.covariates)}
+        arrays |= {"study_of_samples": scaling.numbers(labels).astype(np.int64), "study_weights": scaling.weights}
+        arrays |= {} if scaling.factors is None else {"study_factors": scaling.factors}
+        for name in _STUDY_NUMBERS:
+            values = table[name.removeprefix("study_")].to_numpy(dtype=np.float64)
+            arrays[name] = values.reshape(model.n_components_, len(scaling.names))
+
+
+def model_from(state: ModelState) -> Any:
+    """The fitted model with a state; an error if the state cannot be that of a model."""
+    if state.kind not in _KINDS:
+        raise InputError(f"the model is of a class this version does not know ({state.kind}): upgrade netbic")
+    kind: Any = _KINDS[state.kind]
+    if unknown := set(state.settings) - set(kind().get_params(deep=False)):
+        raise InputError(
+            f"the model has settings this version does not know ({', '.join(sorted(unknown))}): upgrade netbic"
+        )
+    pair = issubclass(kind, (SparseGraphPLS, SparseGraphCCA))
+    axes, attributes = (_PAIR_AXES, _PAIR_ATTRIBUTES) if pair else (_AXES, _ATTRIBUTES)
+    arrays, sizes = state.arrays, _sizes(state.arrays, attributes)
+    _check_names(state.names, {axis: sizes[letter] for axis, (letter, _) in axes.items()})
+    parameters = settings_from(state.settings) | state.graphs
+    if not pair and "column_graph" not in state.graphs:
+        if "diffusion" in arrays:
+            raise InputError("the model smooths data over a network, which is missing: fit again")
+        parameters["diffusion"] = None
+    model = kind(**parameters)
+    for name in attributes:
+        setattr(model, f"{name}_", arrays[name])
+    model.n_components_, model.n_features_in_ = sizes["K"], sizes["p"]
+    model.objectives_ = np.split(arrays["objectives"], np.cumsum(arrays["rounds"])[:-1]) if sizes["K"] else []
+    model.n_iter_ = int(arrays["rounds"].max(initial=1))
+    model.names_ = {axis: _name_array(state.names.get(axis)) for axis in axes}
+    model.graphs_ = {axis: state.graphs.get(graph) for axis, (_, graph) in axes.items() if graph}
+    if pair:
+        model._check()
+        model.x_support_, model.y_support_ = model.x_weights_.T != 0, model.y_weights_.T != 0
+        model.scalers_ = {
+            side: Scaler(arrays[f"{side}_offsets"], arrays.get(f"{side}_factors"), rows=False) for side in ("x", "y")
+        }
+        model._y_is_vector = bool(state.further["y_is_vector"])
+        if isinstance(model, SparseGraphPLS):
+            model.y_coefficients_ = arrays["y_coefficients"]
+    else:
+        _set_module_state(model, arrays, state.further)
+    if state.further.get("feature_names"):
+        model.feature_names_in_ = model.names_["x" if pair else "columns"]
+    return model
+
+
+def _set_module_state(model: SparseGraphSVD, arrays: Arrays, further: Record) -> None:
+    """Set what `_add_module_state` took from a model."""
+    model.rows_, model.columns_ = model.left_vectors_.T != 0, model.components_ != 0
+    model.diffusion_ = float(arrays.get("diffusion", 0.0))
+    model.scaler_ = Scaler(arrays["offsets"], arrays.get("factors"), model.center in ("rows", "both"))
+    model.diagnostics_ = diagnostics_from(arrays["diagnostics"], model.n_components_)
+    choices: dict[str, list[Choice | None]] = {axis: [None] * model.n_components_ for axis in ("rows", "columns")}
+    for axis in choices:
+        if f"{axis}_posteriors" in arrays:
+            numbers = zip(arrays[f"{axis}_posteriors"], arrays[f"{axis}_choices"].tolist(), strict=True)
+            choices[axis] = [Choice(posterior, *chosen) for posterior, chosen in numbers]
+    store_choices(model, choices["rows"], choices["columns"])
+    if isinstance(model, StableModules):
+        model.kept_ = arrays["kept"]
+    if "covariates" in further:
+        coding = CovariateCoding.from_record(further["covariates"])
+        store_covariates(model, coding, arrays["covariates"])
+        if coding.columns:
+            model.scaler_ = replace(model.scaler_, effects=arrays["effects"])
+    model.groups_ = groups_table(map(tuple, further.get("groups", [])))
+    if (studies := further.get("studies")) is not None:
+        known = arrays["study_weights"], arrays.get("study_factors")
+        scaling = StudyScaling(tuple(studies["names"]), *known, tuple(studies["covariates"]))
+        model.study_scaling_ = scaling
+        model.study_labels_ = np.array(scaling.names, dtype=object)[arrays["study_of_samples"]]
+        model.studies_ = studies_table(model, scaling, StudyNumbers(*(arrays[name] for name in _STUDY_NUMBERS)))
+
+
+def _sizes(arrays: Arrays, required: Mapping[str, str]) -> dict[str, int]:
+    """What the letters of the shapes stand for; an error if an array is missing or does not fit the others."""
+    if missing := [name for name in (*required, "rounds", "objectives") if name not in arrays]:
+        raise InputError(f"the model lacks the array {missing[0]}: it is incomplete, fit again")
+    sizes: dict[str, int] = {"R": int(arrays["rounds"].sum()), "D": len(DIAGNOSTIC_NUMBERS), "C": len(_CHOSEN)}
+    for name in (*required, *(name for name in arrays if name not in required)):
+        array, letters = arrays[name], _SHAPES[name]
+        wanted = tuple(sizes.setdefault(letter, size) for letter, size in zip(letters, array.shape, strict=False))
+        if array.dtype.kind not in "fiub" or array.ndim != len(letters) or array.shape != wanted:
+            what = f"of {array.dtype} with shape {array.shape}, which does not fit the others"
+            raise InputError(f"the model's array {name} is {what}: it is damaged or was changed, fit again")
+    return sizes
+
+
+def _check_names(names: Any, sizes: Mapping[str, int]) -> None:
+    """Raise unless there is, for each axis, None or a list with as many names as the axis has entries."""
+    for axis, size in sizes.items():
+        known = names.get(axis) if isinstance(names, dict) else ()
+        if known is not None and (not isinstance(known, list) or not {*map(type, known)} <= {str, int}):
+            raise InputError(f"the names of the model's {axis} are not a list of text or integers: fit again")
+        if known is not None and len(known) != size:
+            raise InputError(f"the model has {size:,} {axis} but {len(known):,} names: fit again")
+
+
+def _name_list(names: Array | None, axis: str) -> Names:
+    """Names as JSON."""
+    known: Names = None if names is None else names.tolist()
+    odd = next((name for name in known or [] if not isinstance(name, (str, int))), None)
+    if odd is not None:
+        raise InputError(
+            f"{axis} are named by {type(odd).__name__}s such as {odd!r}: only text and integers can be saved"
+        )
+    return known
+
+
+def _name_array(names: Names) -> Array | None:
+    """Names from JSON, as text or integers."""
+    if names is None:
+        return None
+    array = np.empty(len(names), dtype=object)
+    array[:] = names
+    return array.astype(np.int64) if all(isinstance(name, int) for name in names) else array
+
+
+# Parameters as JSON
+
+
+def settings_of(parameters: Mapping[str, object]) -> Record:
+    """Parameters of an estimator as JSON, without graphs and parameters that do not change the result."""
+    left_out = ("row_graph", "column_graph", "x_graph", "y_graph", "n_jobs", "verbose")
+    return {name: _plain(value) for name, value in sorted(parameters.items()) if name not in left_out}
+
+
+def _plain(value: object) -> JsonValue:
+    """A parameter as JSON; an object that JSON cannot hold is described, and is None when it is loaded."""
+    if isinstance(value, penalties.Penalty) and type(value) is vars(penalties).get(type(value).__name__):
+        own = {each.name: _plain(getattr(value, each.name)) for each in fields(value) if each.init}
+        return {"penalty": type(value).__name__} | own
+    if isinstance(value, penalties.Groups):
+        return {"groups": [[name, list(members)] for name, members in value.items()]}
+    if isinstance(value, np.generic):
+        value = value.item()
+    return value if value is None or isinstance(value, (bool, int, float, str)) else {"not saved": repr(value)}
+
+
+def settings_from(settings: Record) -> dict[str, Any]:
+    """Parameters of an estimator from the JSON that `settings_of` makes."""
+    return {name: _parameter(value) for name, value in settings.items()}
+
+
+def _parameter(value: Any) -> Any:
+    """A parameter from JSON: a plain value, a penalty, or groups of a penalty."""
+    if not isinstance(value, dict):
+        return value
+    if "groups" in value and "penalty" not in value:
+        return penalties.Groups(dict(value["groups"]))
+    if "penalty" not in value:
+        return None
+    kind = getattr(penalties, str(value["penalty"]), None)
+    if not (isinstance(kind, type) and issubclass(kind, penalties.Penalty)) or kind is penalties.Penalty:
+        raise InputError(f"the model has a penalty this version does not know ({value['penalty']}): upgrade netbic")
+    return kind(**{name: _parameter(part) for name, part in value.items() if name != "penalty"})
+
+
+# Single modules of an unfinished fit
+
+
+def module_arrays(module: Module) -> dict[str, ArrayLike]:
+    """One module as arrays."""
+    arrays: dict[str, ArrayLike] = {
+        "sizes": [module.u.size, module.v.size],
+        "numbers": [getattr(module, number) for number in _MODULE_NUMBERS],
+        "regressed_out": np.array(module.regressed_out, dtype=np.int64),
+        "objectives": module.objectives,
+        "outcome": module.outcome,
+    }
+    for name, vector in (("u", module.u), ("v", module.v)):
+        arrays |= {f"{name}_support": vector.support, f"{name}_values": vector.values}
+        if vector.choice is not None:
+            arrays[f"{name}_posterior"] = vector.choice.posterior
+            arrays[f"{name}_chosen"] = [getattr(vector.choice, number) for number in _CHOSEN]
+        if vector.groups is not None:
+            arrays[f"{name}_groups"] = vector.groups
+    return arrays
+
+
+def module_from(arrays: Arrays) -> Module:
+    """The module that `module_arrays` took apart."""
+    vectors: list[Vector] = []
+    for name, size in zip("uv", arrays["sizes"], strict=True):
+        known = f"{name}_posterior" in arrays
+        choice = Choice(arrays[f"{name}_posterior"], *arrays[f"{name}_chosen"].tolist()) if known else None
+        entries = arrays[f"{name}_support"], arrays[f"{name}_values"]
+        vectors.append(Vector(int(size), *entries, choice=choice, groups=arrays.get(f"{name}_groups")))
+    numbers: dict[str, Any] = dict(zip(_MODULE_NUMBERS, arrays["numbers"].tolist(), strict=True))
+    numbers["worst_rank"] = int(numbers["worst_rank"])
+    numbers["regressed_out"] = tuple(arrays["regressed_out"].tolist())
+    outcome: Any = str(arrays["outcome"])
+    u, v = vectors
+    return Module(u, v, outcome=outcome, objectives=arrays["objectives"], **numbers)
