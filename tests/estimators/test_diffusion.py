@@ -190,12 +190,6 @@ def test_sizes_chosen_after_strong_diffusion_are_doubted():
         assert any("makes that of neighbours similar" in str(each.message) for each in found) == doubted
 
 
-def test_tables_of_a_smoothed_model_need_the_network():
-    frames = netbic.io.to_frames(model(diffusion=0.5).fit(X))
-    with pytest.raises(netbic.InputError, match="smooths data over a network, which is missing"):
-        netbic.io.from_frames(netbic.io.Frames(*frames[:3]))
-
-
 def test_stable_modules_are_those_of_the_smoothed_data():
     found = model(diffusion=0.7).fit(X)
     again = StableModules.at(found, X, found.rows_, found.columns_)

@@ -299,7 +299,6 @@ def test_writers_refuse_a_name_or_preserve_it(folder, name):
     netbic.save(model, folder / "model")
     for again in (
         netbic.load(folder / "model"),
-        netbic.io.from_frames(netbic.io.to_frames(model)),
         netbic.tl.from_anndata(netbic.tl.to_anndata(model)),
     ):
         assert list(again.names_["columns"]) == list(model.names_["columns"])

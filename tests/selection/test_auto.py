@@ -255,7 +255,6 @@ def test_a_fitted_search_can_be_used_like_its_model(tmp_path):
     for answer in (
         netbic.storage.modules_table,
         netbic.storage.summary_table,
-        lambda model: netbic.io.to_frames(model).genes,
         lambda model: netbic.enrichment.edges(model, toy.column_graph),
         lambda model: netbic.enrichment.gene_sets(model, sets),
         lambda model: netbic.enrichment.coexpression(model, X, random_state=0),
@@ -300,7 +299,7 @@ def test_the_command_prints_the_choice_and_resumes_with_it(files, tmp_path, monk
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("netbic.storage.runs.save_state", killed)
+        patch.setattr("netbic.storage.runs.save", killed)
         assert automatic(files, tmp_path / "cut").exit_code == 1
     with monkeypatch.context() as patch:
         patch.setattr("netbic.selection.choose_settings", killed)  # the choice is not repeated

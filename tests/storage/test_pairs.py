@@ -7,8 +7,7 @@ from sklearn.model_selection import GridSearchCV
 
 import netbic
 from netbic import InputError, SparseGraphCCA, SparseGraphPLS
-from netbic.io import pair_scores_table, pairs_table, weights_table
-from netbic.storage import load_modules
+from netbic.storage import load_modules, pair_scores_table, pairs_table, weights_table
 from support.model_files import rewritten
 
 N, P, Q = 50, 30, 20
@@ -109,44 +108,18 @@ def test_a_model_without_pairs_is_saved(tmp_path):
     assert len(pairs_table(again)) == len(weights_table(again)) == len(pair_scores_table(again)) == 0
 
 
-def put(value):
-    def change(values):
-        values = values.copy()
-        values.flat[0] = value
-        return values
-
-    return change
-
-
-EDITS = {
-    "a longer vector": ("x_weights", lambda values: values * 0.9, "a vector of length 0.9 \\(pair 0\\), not 1"),
-    "missing values": ("y_scores", put(np.nan), "y_scores contains NaN"),
-    "another number of features": ("y_offsets", lambda values: values[:-1], "y_offsets has shape"),
-    "another number of samples": ("y_scores", lambda values: values[:-1], "y_scores has shape"),
-    "a correlation above 1": ("correlations", put(1.5), "the largest possible value is"),
-    "text": ("singular_values", lambda values: values.astype(str), "has the type"),
-    "rounds that do not fit": ("rounds", lambda values: values + 1, "objectives has shape"),
-    "one dimension": ("x_weights", lambda values: values[:, 0], "1 dimensions"),
-    "negative factors": ("x_factors", put(-1.0), "the smallest possible value is"),
-}
-
-
-@pytest.mark.parametrize("edit", EDITS)
-def test_edited_arrays_are_refused_in_one_line(edit, models, tmp_path):
-    name, change, message = EDITS[edit]
-    netbic.save(models["pls"], tmp_path)
-    rewritten(tmp_path, "arrays.npz", lambda arrays: arrays | {name: change(arrays[name])})
-    with pytest.raises(InputError, match=message) as caught:
-        netbic.load(tmp_path)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("name", ["y_coefficients", "x_rotations", "objectives"])
-def test_a_missing_array_is_named(name, models, tmp_path):
-    netbic.save(models["pls"], tmp_path)
-    rewritten(tmp_path, "arrays.npz", lambda arrays: {key: value for key, value in arrays.items() if key != name})
-    with pytest.raises(InputError, match=f"lacks the array {name}"):
-        netbic.load(tmp_path)
+def test_edited_arrays_are_refused_in_one_line(models, tmp_path):
+    for name, change, message in (
+        ("y_offsets", lambda values: values[:-1], "y_offsets .* does not fit the others"),
+        ("y_scores", lambda values: values[:-1], "y_scores .* does not fit the others"),
+        ("x_weights", lambda values: values[:, 0], "x_weights .* does not fit the others"),
+        ("rounds", lambda values: values + 1, "objectives .* does not fit the others"),
+    ):
+        netbic.save(models["pls"], tmp_path)
+        rewritten(tmp_path, "arrays.npz", lambda arrays: arrays | {name: change(arrays[name])})  # noqa: B023
+        with pytest.raises(InputError, match=message) as caught:
+            netbic.load(tmp_path)
+        assert "\n" not in str(caught.value)
 
 
 HEADERS = {

@@ -28,12 +28,11 @@ def same(one, other):
     return (one.weights != other.weights).nnz == 0 and one.n_inhibiting == other.n_inhibiting > 0
 
 
-def test_folders_tables_and_anndata(model, study, tmp_path):
+def test_folders_and_anndata(model, study, tmp_path):
     pytest.importorskip("anndata")
     graph = model.graphs_["columns"]
     netbic.save(model, tmp_path / "model")
     assert same(netbic.load(tmp_path / "model").graphs_["columns"], graph)
-    assert same(netbic.io.from_frames(netbic.io.to_frames(model)).graphs_["columns"], graph)
     assert same(netbic.tl.from_anndata(netbic.tl.to_anndata(model, study.expression)).graphs_["columns"], graph)
 
 

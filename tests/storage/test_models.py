@@ -1,6 +1,8 @@
-"""A model that is saved and loaded, or converted to tables and back, is the same model."""
+"""A model that is saved and loaded is the same model; a folder that was changed is refused in one line."""
 
 import json
+import os
+import shutil
 import warnings
 
 import numpy as np
@@ -10,8 +12,10 @@ import scipy.sparse as sp
 
 import netbic
 from netbic import InputError, SparseGraphSVD
-from netbic.io import modules_table, read_table, summary_table, write_table
-from netbic.storage.state import settings_of
+from netbic.files import RECORDS, WriteError, read_table, write_table
+from netbic.storage import modules_table, settings_of, summary_table
+from support.model_files import rewritten
+from support.output_folders import FullDisk, contents
 
 study = netbic.simulate.cohort(150, 600, n_modules=3, module_samples=30, random_state=1)
 FITTED = [
@@ -81,34 +85,6 @@ def test_values_that_json_cannot_store_are_described(tmp_path):
     assert "Generator" in (tmp_path / "model.json").read_text()
 
 
-def test_a_model_of_a_later_format_is_refused(tmp_path):
-    netbic.save(MODELS["an array"][0].fit(study.expression.to_numpy()), tmp_path)
-    content = json.loads((tmp_path / "model.json").read_text())
-    (tmp_path / "model.json").write_text(json.dumps(content | {"format": 99, "netbic": "9.0"}))
-    with pytest.raises(InputError, match=r"written by netbic 9.0 in format 99.*upgrade netbic"):
-        netbic.load(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [
-        (lambda folder: (folder / "model.json").write_text("{"), "cannot be read"),
-        (lambda folder: (folder / "model.json").write_text("[1]"), "is not a model"),
-        (lambda folder: (folder / "model.json").unlink(), "contains no model"),
-        (lambda folder: (folder / "arrays.npz").write_bytes(b"PK"), "not what was written"),
-        (lambda folder: (folder / "arrays.npz").unlink(), "cannot be read"),
-        (lambda folder: (folder / "names.json").unlink(), "cannot be read"),
-        (lambda folder: (folder / "names.json").write_text('{"rows": null, "columns": null}'), "not what was written"),
-        (lambda folder: (folder / "model.json").write_text('{"format": 1, "settings": {}}'), "lacks 'files'"),
-    ],
-)
-def test_a_damaged_model_is_not_loaded(tmp_path, damage, message):
-    netbic.save(MODELS["an array"][0].fit(study.expression.to_numpy()), tmp_path)
-    damage(tmp_path)
-    with pytest.raises(InputError, match=message):
-        netbic.load(tmp_path)
-
-
 def test_tables_contain_the_content_of_the_model(tmp_path):
     model = MODELS["with a graph"][0].fit(study.expression)
     table = modules_table(model)
@@ -138,19 +114,6 @@ def test_names_that_look_like_missing_values_survive(tmp_path):
     model = SparseGraphSVD(1).fit(X)
     write_table(tmp_path / "modules.tsv", modules_table(model))
     assert {"NA", "nan", "None"} <= set(read_table(tmp_path / "modules.tsv")["name"])
-
-
-@pytest.mark.parametrize("center", ["columns", "both"])
-def test_a_model_survives_a_round_trip_through_tables(center):
-    model = SparseGraphSVD(3, n_rows=30, n_columns=60, scale=True, center=center).fit(study.expression)
-    again = netbic.io.from_frames(netbic.io.to_frames(model))
-    for name in FITTED:
-        np.testing.assert_array_equal(getattr(again, name), getattr(model, name))
-    np.testing.assert_array_equal(again.transform(study.expression.to_numpy()), model.transform(study.expression))
-    pd.testing.assert_frame_equal(modules_table(again), modules_table(model))
-    tables = netbic.io.to_frames(model)
-    with pytest.raises(InputError, match="samples 2"):
-        netbic.io.from_frames(tables._replace(samples=tables.samples[[0, 1]]))
 
 
 def with_everything():
@@ -183,7 +146,6 @@ def through_a_folder(model, tmp_path):
 
 STORED = {
     "folder": through_a_folder,
-    "tables": lambda model, _: netbic.io.from_frames(netbic.io.to_frames(model)),
     "AnnData": lambda model, _: netbic.tl.from_anndata(netbic.tl.to_anndata(model)),
 }
 
@@ -218,7 +180,6 @@ def test_a_model_without_modules_has_empty_tables(tmp_path):
         model = SparseGraphSVD(1, column_penalty=netbic.L1(1e6)).fit(study.expression)
     netbic.save(model, tmp_path)
     assert netbic.load(tmp_path).n_components_ == 0
-    assert netbic.io.from_frames(netbic.io.to_frames(model)).regressed_out_.shape == (0, 0)
     assert summary_table(model).columns.tolist()[:3] == ["module", "singular_value", "n_genes"]
     assert modules_table(model).empty
 
@@ -244,41 +205,153 @@ def test_a_user_defined_subclass_is_loaded_as_its_base_class(tmp_path):
         netbic.load(tmp_path)
 
 
-@pytest.mark.parametrize("named", ["names", "no names", "samples that occur twice"])
-def test_graphs_and_choices_survive_a_round_trip_through_tables(named):
-    toy = netbic.simulate.paper(0.03, random_state=0)
-    samples = [f"s{i // 2 if named == 'samples that occur twice' else i}" for i in range(100)]
-    X = toy.X if named == "no names" else pd.DataFrame(toy.X, index=samples, columns=[f"g{i}" for i in range(100)])
-    adaptive = netbic.AdaptiveSupport()
-    graphs = {"row_graph": toy.row_graph, "column_graph": toy.column_graph}
-    chosen = SparseGraphSVD(1, row_penalty=adaptive, column_penalty=adaptive, **graphs).fit(X)
-    again = netbic.io.from_frames(netbic.io.to_frames(chosen))
-    pd.testing.assert_frame_equal(again.choices_, chosen.choices_)
-    for axis in ("row", "column"):
-        np.testing.assert_array_equal(again.posteriors_[f"{axis}s"], chosen.posteriors_[f"{axis}s"])
-        assert (getattr(again, f"{axis}_graph").weights != graphs[f"{axis}_graph"].weights).nnz == 0
-    stated = SparseGraphSVD(1, n_rows=50, n_columns=50, row_smoothness=0.1, column_smoothness=0.1, **graphs).fit(X)
-    tables = netbic.io.to_frames(stated)
-    again = netbic.io.from_frames(tables)
-    np.testing.assert_array_equal(SparseGraphSVD(**again.get_params()).fit(X).components_, stated.components_)
-    without = netbic.io.from_frames(tables._replace(gene_edges=None))
-    assert (without.column_graph, without.column_smoothness, without.row_smoothness) == (None, None, 0.1)
-    SparseGraphSVD(**without.get_params()).fit(X)  # a smoothness without its graph would be refused
-
-
-def test_posteriors_and_choices_of_different_models_are_refused():
-    toy = netbic.simulate.paper(0.03, random_state=0)
-    model = SparseGraphSVD(1, column_penalty=netbic.AdaptiveSupport()).fit(toy.X)
-    tables = netbic.io.to_frames(model)
-    assert netbic.io.from_frames(netbic.io.Frames(*tables[:3])).posteriors_["columns"] is None
-    with pytest.raises(InputError, match="posteriors of 1 modules and choices of 2"):
-        netbic.io.from_frames(tables._replace(choices=pd.concat([tables.choices, tables.choices])))
-
-
-def test_stable_modules_survive_a_round_trip_through_tables():
+def test_stable_modules_come_back_as_such(tmp_path):
     toy = netbic.simulate.paper(0.02, random_state=0)
     model = SparseGraphSVD(1, n_rows=60, n_columns=60, center=None)
     stable = netbic.selection.stability(model, toy.X, n_pairs=3, random_state=0).refit(toy.X)
-    again = netbic.io.from_frames(netbic.io.to_frames(stable))
+    again = through_a_folder(stable, tmp_path)
     assert type(again) is type(stable)
     assert again.kept_.tolist() == stable.kept_.tolist()
+
+
+# Folders that were changed
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("saved")
+    toy = netbic.simulate.paper(0.03, random_state=0)
+    graphs = {"row_graph": toy.row_graph, "column_graph": toy.column_graph}
+    netbic.save(SparseGraphSVD(2, n_rows=50, n_columns=40, scale=True, **graphs).fit(toy.X), folder)
+    return folder
+
+
+def array(name, change):
+    return lambda arrays: arrays | {name: change(arrays[name])}
+
+
+def put(value):
+    def change(values):
+        values = values.copy()
+        values.flat[0] = value
+        return values
+
+    return change
+
+
+def settings(**changes):
+    return lambda header: header | {"settings": header["settings"] | changes}
+
+
+def listed(**digests):
+    return lambda header: header | {"files": header["files"] | digests}
+
+
+CHANGES = {
+    "an index out of bounds": ("column_graph.npz", array("indices", put(10**6)), "column_graph is damaged"),
+    "a negative index": ("column_graph.npz", array("indices", put(-5)), "column_graph is damaged"),
+    "an invalid pointer": ("column_graph.npz", array("indptr", lambda a: np.append(a[:-1], 10**9)), "is damaged"),
+    "pointers that fall": ("column_graph.npz", array("indptr", lambda a: a[::-1].copy()), "is damaged"),
+    "another size": ("column_graph.npz", array("size", lambda a: a * 10**6), "is damaged"),
+    "complex weights": ("column_graph.npz", array("data", lambda a: a.astype(complex)), "is damaged"),
+    "indices as text": ("column_graph.npz", array("indices", lambda a: a.astype(str)), "."),
+    "more modules": ("arrays.npz", array("left_vectors", lambda a: np.hstack([a, a])), "does not fit the others"),
+    "fewer features": ("arrays.npz", array("offsets", lambda a: a[:-1]), "offsets .* does not fit the others"),
+    "text": ("arrays.npz", array("components", lambda a: a.astype(str)), "components is of <U"),
+    "rounds without objectives": ("arrays.npz", array("rounds", put(10**6)), "objectives .* does not fit"),
+    "no components": ("arrays.npz", lambda arrays: {"rounds": arrays["rounds"]}, "lacks the array left_vectors"),
+    "too few names": ("names.json", lambda names: names | {"rows": ["a", "b"]}, "100 rows but 2 names"),
+    "names that are none": ("names.json", lambda names: names | {"columns": [[]] * 100}, "not a list of text"),
+    "an unknown value": ("model.json", settings(center="__import__"), "center='__import__' is not known"),
+    "an unknown setting": ("model.json", settings(colour="red"), r"does not know \(colour\)"),
+    "a size beyond the data": ("model.json", settings(n_columns=10**6), "n_columns=1000000"),
+    "an unknown penalty": ("model.json", settings(n_rows=None, row_penalty={"penalty": "os"}), "penalty"),
+    "an unknown class": ("model.json", lambda header: header | {"class": "object"}, "class this version does not"),
+    "another format": ("model.json", lambda header: header | {"format": 99}, "in format 99; .*upgrade netbic"),
+    "settings as a list": ("model.json", lambda header: header | {"settings": []}, "is not a model"),
+    "no files": ("model.json", lambda header: header | {"files": {}}, "does not list the files"),
+    "another digest": ("model.json", listed(**{"arrays.npz": 7}), "not what was written"),
+    "a file elsewhere": ("model.json", listed(**{"../../etc/passwd": "0" * 32}), "which no model has"),
+    "a device": ("model.json", listed(**{"/dev/zero": "0" * 32}), "which no model has"),
+}
+
+
+@pytest.mark.parametrize("case", CHANGES)
+def test_a_changed_model_is_refused_in_one_line(saved, tmp_path, case):
+    name, change, message = CHANGES[case]
+    shutil.copytree(saved, tmp_path, dirs_exist_ok=True)
+    rewritten(tmp_path, name, change)
+    with pytest.raises(InputError, match=message) as caught:
+        netbic.load(tmp_path)
+    assert "\n" not in str(caught.value)
+    assert str(tmp_path) in str(caught.value)
+
+
+def test_a_damaged_model_is_not_loaded(saved, tmp_path):
+    for number, (name, content, message) in enumerate(
+        [
+            ("model.json", b"{", "cannot be read"),
+            ("model.json", b"[" * 200_000, "cannot be read"),
+            ("model.json", b"[1]", "is not a model"),
+            ("model.json", None, "contains no model"),
+            ("arrays.npz", b"PK", "not what was written"),
+            ("arrays.npz", None, "cannot be read"),
+            ("names.json", b'{"rows": null, "columns": null}', "not what was written"),
+        ]
+    ):
+        folder = shutil.copytree(saved, tmp_path / str(number))
+        (folder / name).unlink()
+        if content is not None:
+            (folder / name).write_bytes(content)
+        with pytest.raises(InputError, match=message):
+            netbic.load(folder)
+    for kind in ("pipe", "device", "folder"):  # none of them is read, which might never end
+        folder = shutil.copytree(saved, tmp_path / kind)
+        (folder / "arrays.npz").unlink()
+        make = {"pipe": os.mkfifo, "device": lambda path: path.symlink_to("/dev/zero"), "folder": os.mkdir}
+        make[kind](folder / "arrays.npz")
+        with pytest.raises(InputError, match=r"regular file|cannot be read"):
+            netbic.load(folder)
+    with pytest.raises(InputError, match="does not exist: give the output folder"):
+        netbic.load(tmp_path / "nowhere")
+
+
+# Saving over earlier files
+
+X = study.expression.iloc[:, :50]
+
+
+@pytest.mark.parametrize("name", ["model.json", *RECORDS["model.json"][:4]])
+def test_a_saved_model_replaces_only_a_saved_model(tmp_path, name):
+    model = SparseGraphSVD(1, n_columns=20).fit(X)
+    for _ in range(2):
+        netbic.save(model, tmp_path / "model")
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / name).write_bytes(b"mine")
+    with pytest.raises(InputError, match=name):
+        netbic.save(model, tmp_path / "own")
+    assert contents(tmp_path / "own") == {name: b"mine"}
+    with pytest.raises(InputError, match="is a file"):
+        netbic.save(model, tmp_path / "own" / name)
+
+
+def test_what_belongs_to_an_earlier_model_is_removed_with_it(tmp_path, saved):
+    shutil.copytree(saved, tmp_path, dirs_exist_ok=True)
+    netbic.files.add_files(tmp_path, {"report.html": b"about the earlier model"})
+    netbic.save(SparseGraphSVD(1, n_columns=20).fit(X), tmp_path)
+    assert sorted(contents(tmp_path)) == ["arrays.npz", "model.json", "names.json"]
+
+
+def test_saving_to_a_disk_that_fills_up_leaves_the_earlier_model(tmp_path, monkeypatch):
+    one, other = (SparseGraphSVD(1, n_columns=size).fit(X) for size in (20, 30))
+    netbic.save(one, tmp_path)
+    before = contents(tmp_path)
+    for after in range(20):
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", FullDisk(after))
+            try:
+                netbic.save(other, tmp_path)
+                break
+            except WriteError:
+                assert contents(tmp_path) == before, after
+    assert after == 3  # two parts and the record
