@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import netbic
-from netbic.comparison.agreement import Agreement
+from netbic.comparison.compare import Agreement
 
 
 def changed(model, order, signs):

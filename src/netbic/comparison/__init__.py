@@ -1,8 +1,8 @@
 """Comparison: modules of two fits matched to each other, and modules looked for in another study."""
 
+from netbic.comparison.compare import Comparison, compare
 from netbic.comparison.left_out import LeftOut, leave_one_study_out
-from netbic.comparison.replication import Replication, replicate
-from netbic.comparison.two_fits import Comparison, compare
+from netbic.comparison.replicate import Replication, replicate
 
 __all__ = ["Comparison", "LeftOut", "Replication", "compare", "leave_one_study_out", "replicate"]
 

@@ -12,7 +12,7 @@ import pandas as pd
 from sklearn.base import clone
 
 from netbic.arrays import Array, Bools, Floats, RandomState, check_in_memory
-from netbic.comparison.replication import REPLICATED, replicate
+from netbic.comparison.replicate import REPLICATED, replicate
 from netbic.errors import InputError
 from netbic.estimators import (
     SparseGraphSVD,
@@ -102,83 +102,64 @@ def leave_one_study_out(
     module 1: replicated in 3 of 3 studies left out (study_1, study_2, study_3)
     module 2: replicated in 0 of 3 studies left out
     """
-    model = fitted_model(model)
+    model, generator = fitted_model(model), np.random.default_rng(random_state)
     if model.study_scaling_ is None:
         raise InputError("the model was fitted to one study: fit it with `studies`, one label per sample", ["studies"])
     check_same_data(model, X)
     check_in_memory(X, "a study is left out of data in memory")
     check_count("n_draws", n_draws)
-    fits = _Fits(model, X, np.asarray(own_studies(model)), _table_of(model, X, covariates), n_draws)
-    generator, names = np.random.default_rng(random_state), model.study_scaling_.names
-    table = pd.concat([fits.without(name, generator).assign(study=name) for name in names])
-    return LeftOut(table.sort_values("module", kind="stable", ignore_index=True)[_COLUMNS])
-
-
-def _table_of(model: SparseGraphSVD, X: Any, covariates: Any) -> pd.DataFrame | None:
-    """The covariates in the order of the samples; an error unless they are given where the fit had some."""
     if bool(covariate_names(model)) != (covariates is not None):
         had = "with" if covariate_names(model) else "without"
         raise InputError(f"the model was fitted {had} covariates: give the same ones (`covariates`)", ["covariates"])
-    return None if covariates is None else as_table(covariates, int(X.shape[0]), axis_names(X)[0])[0]
-
-
-@dataclass(frozen=True)
-class _Fits:
-    """A model of several studies, and its data."""
-
-    model: SparseGraphSVD
-    X: Any
-    labels: Array
-    covariates: pd.DataFrame | None
-    n_draws: int
-
-    def without(self, study: str, generator: np.random.Generator) -> pd.DataFrame:
-        """A row per module: the module of the other studies, judged in the study that was left out."""
-        kept, rows = self.labels != study, self.X.iloc if isinstance(self.X, pd.DataFrame) else self.X
-        others, n_modules = self._refitted(rows[np.flatnonzero(kept)], kept), self.model.n_components_
-        scores = self._correlations(others, kept)
+    if model.row_graph is not None:
+        raise InputError("studies cannot be left out of a graph of the samples: fit without `row_graph`")
+    if covariates is not None:
+        covariates = as_table(covariates, int(X.shape[0]), axis_names(X)[0])[0]
+    labels, n_modules, tables = np.asarray(own_studies(model)), model.n_components_, []
+    rows = X.iloc if isinstance(X, pd.DataFrame) else X
+    for study in model.study_scaling_.names:
+        kept = labels != study
+        others = _fit_without(model, X, rows[np.flatnonzero(kept)], kept, labels, covariates)
+        scores = _score_correlations(model, others, X, kept)
         partner = partners(scores)
         found = np.array([scores[k, other] if other >= 0 else 0.0 for k, other in enumerate(partner)])
-        judged = replicate(others, rows[np.flatnonzero(~kept)], n_draws=self.n_draws, random_state=generator).table
-        table = judged.reindex(partner).assign(module=np.arange(n_modules), score=found).reset_index(drop=True)
+        judged = replicate(others, rows[np.flatnonzero(~kept)], n_draws=n_draws, random_state=generator).table
+        table = judged.reindex(partner).assign(module=np.arange(n_modules), score=found, study=study)
         unlike = found < _SIMILAR
         table.loc[unlike, ["verdict", "reason"]] = NOT_FOUND, "The other studies have no module with similar scores."
         table.loc[unlike, ["ratio", "q", "sign_agreement"]] = np.nan
-        return table
+        tables.append(table)
+    return LeftOut(pd.concat(tables).sort_values("module", kind="stable", ignore_index=True)[_COLUMNS])
 
-    def _refitted(self, X: Any, kept: Bools) -> SparseGraphSVD:
-        """The model, fitted to the other studies: with further modules, because their order may differ."""
-        n_modules, labels = self.model.n_components, self.labels[kept]
-        if self.model.row_graph is not None:
-            raise InputError("studies cannot be left out of a graph of the samples: fit without `row_graph`")
-        made = for_part(self._by_position(), "row", np.flatnonzero(kept), kept.size)
-        made.set_params(n_components=n_modules + max(_FURTHER, n_modules // 3), verbose=0)
-        given: dict[str, Any] = {"studies": labels} if len(set(labels.tolist())) > 1 else {}
-        if self.covariates is not None:
-            given["covariates"] = self.covariates[kept]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # given by the whole fit already, as about modules that repeat others
-            made.fit(X.reset_index(drop=True) if isinstance(X, pd.DataFrame) else X, **given)
-        return made
 
-    def _by_position(self) -> SparseGraphSVD:
-        """A clone whose groups of samples are known by position: names are looked up among the samples of all studies.
+def _fit_without(
+    model: SparseGraphSVD, X: Any, part: Any, kept: Bools, labels: Array, covariates: pd.DataFrame | None
+) -> SparseGraphSVD:
+    """The model, fitted to the other studies: with further modules, because their order may differ.
 
-        Groups of genes stay as they are, because every fit has the same genes.
-        """
-        model, parameters = self.model, self.model.get_params(deep=False)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # given by the whole fit already
-            matched = graphs_by_position(parameters, self.X.shape[:1], (model.names_["rows"],), axes=("row",))
-        made: SparseGraphSVD = clone(model).set_params(**matched)
-        return made
+    Groups of samples become known by position, because their names are looked up among the samples of all studies.
+    Groups of genes stay as they are: every fit has the same genes.
+    """
+    given: dict[str, Any] = {"studies": labels[kept]} if len(set(labels[kept].tolist())) > 1 else {}
+    if covariates is not None:
+        given["covariates"] = covariates[kept]
+    further = max(_FURTHER, model.n_components // 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # given by the whole fit already, as about modules that repeat others
+        parameters = graphs_by_position(
+            model.get_params(deep=False), X.shape[:1], (model.names_["rows"],), axes=("row",)
+        )
+        made = for_part(clone(model).set_params(**parameters), "row", np.flatnonzero(kept), kept.size)
+        made.set_params(n_components=model.n_components + further, verbose=0)
+        made.fit(part.reset_index(drop=True) if isinstance(part, pd.DataFrame) else part, **given)
+    return made
 
-    def _correlations(self, others: SparseGraphSVD, kept: Bools) -> Floats:
-        """|correlation| of the scores of both models in the other studies."""
-        both = copy.copy(self.model)
-        both.components_ = np.vstack([self.model.components_, others.components_])
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "X (has feature names|does not have valid)")
-            scores = module_scores(both, self.X)[kept].T
-        n_modules = self.model.n_components_
-        return np.abs(correlation(scores[:n_modules], scores[n_modules:]))
+
+def _score_correlations(model: SparseGraphSVD, others: SparseGraphSVD, X: Any, kept: Bools) -> Floats:
+    """|correlation| of the scores of both models in the other studies."""
+    both = copy.copy(model)
+    both.components_ = np.vstack([model.components_, others.components_])
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X (has feature names|does not have valid)")
+        scores = module_scores(both, X)[kept].T
+    return np.abs(correlation(scores[: model.n_components_], scores[model.n_components_ :]))

@@ -1,0 +1,480 @@
+"""Compare the modules of two fits: which are the same, which are new, which are gone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Self
+
+import numpy as np
+import pandas as pd
+
+from netbic.arrays import Array, Bools, Floats, Indices, RandomState, kind_of
+from netbic.association import stored_scores
+from netbic.comparison.replicate import common_names, no_common_names, text_names
+from netbic.errors import InputError, shown, unusable
+from netbic.estimators import SparseGraphSVD, check_count, fitted_model, is_model, names_of
+from netbic.selection import partners
+from netbic.storage import load_modules
+
+Labels = tuple[str, str]  # what the two fits are called
+SAME, SIMILAR, NEW, GONE, NOT_COMPARABLE = "same", "similar", "new", "gone", "not comparable"
+SAME_FROM: Final = 0.7  # similarity
+GENES_FROM: Final = 0.5  # agreement of the genes of two modules that are the same
+SIMILAR_FROM: Final = 0.3
+_MIN_GENES = 3  # of a module that the other fit has too
+_MIN_SAMPLES = 5  # in common
+_LEVEL = 0.05  # share of random relabellings in which any pair of modules exceeds its chance level
+_UNINFORMATIVE = 0.95  # chance level from which a similarity says nothing
+_INTEGERS = ("module_a", "module_b", "sign", "genes_a", "genes_b", "genes_in_common")
+_NUMBERS = ("similarity", "jaccard", "cosine", "score_correlation", "sample_jaccard", "p_genes")
+_COLUMNS = [
+    *("module_a", "module_b", "status", "sign", "similarity", "genes_a", "genes_b", "genes_in_common", "jaccard"),
+    *("cosine", "score_correlation", "sample_jaccard", "p_genes", "reason"),
+]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The modules of two fits, matched one to one.
+
+    Attributes
+    ----------
+    table : DataFrame
+        A row per pair of matched modules, in the order of the first fit, then a row per module of the second fit that
+        has no counterpart.
+
+        - `module_a`, `module_b`: numbers, from 0; missing where a module has no counterpart.
+        - `status`: "same", "similar", "gone" (only in the first fit), "new" (only in the second), or "not comparable"
+          (too few genes and samples in common).
+        - `sign`: 1, or -1 if up and down are exchanged.
+        - `similarity`: 0 (by chance) to 1 (identical), see `compare`.
+        - `genes_a`, `genes_b`: numbers of genes; `genes_in_common`: of both modules; `jaccard`: their number divided by
+          that of all genes of the two modules (among genes that both fits have).
+        - `cosine`: of the weights of the genes; `score_correlation`: of the scores of common samples;
+          `sample_jaccard`: overlap of the groups of samples (missing where a module has all samples).
+        - `p_genes`: how often any two modules would be as similar if the genes of one fit were random ones.
+        - `reason`: the row as a sentence.
+    similarity : dict of DataFrame
+        All pairs of modules: `"similarity"`, `"cosine"`, `"jaccard"`, `"score_correlation"` and `"sample_jaccard"`.
+    n_genes, n_samples : int
+        Genes and samples that both fits have.
+    labels : tuple of str
+        What the two fits are called.
+    """
+
+    table: pd.DataFrame
+    similarity: Mapping[str, pd.DataFrame]
+    n_genes: int
+    n_samples: int
+    labels: Labels = ("a", "b")
+
+    @property
+    def verdict(self) -> str:
+        """One plain sentence."""
+        (first, second), status = self.labels, self.table["status"].tolist()
+        words = {
+            SAME: "the same in both",
+            SIMILAR: "similar",
+            GONE: f"only in {first}",
+            NEW: f"only in {second}",
+            NOT_COMPARABLE: "not comparable",
+        }
+        counts = [(status.count(kind), text) for kind, text in words.items() if kind in status]
+        parts = [f"{number} {'is' if number == 1 else 'are'} {text}" for number, text in counts]
+        n_first, n_second = self.similarity["similarity"].shape
+        compared = f"Of {n_first} module{'s' * (n_first != 1)} of {first} and {n_second} of {second}"
+        given = f"{self.n_genes:,} genes and {self.n_samples:,} samples in common"
+        return f"{compared}, {', '.join(parts) or 'none'} ({given})."
+
+    def __repr__(self) -> str:
+        return "\n".join([self.verdict, *(f"  {reason}" for reason in self.table["reason"])])
+
+
+def compare(
+    a: Any,
+    b: Any,
+    *,
+    key: str = "netbic",
+    same_samples: bool = False,
+    labels: Labels | None = None,
+    n_draws: int = 1000,
+    random_state: RandomState = 0,
+) -> Comparison:
+    """Match the modules of two fits one to one, and say which are the same, similar, new or gone.
+
+    Modules are matched by their genes and, if the fits have samples in common, by the scores of these samples. The sign
+    of a module is arbitrary and does not matter. Two numbers are computed for every pair of modules: the absolute
+    cosine of the weights over the genes that both fits have, and the absolute correlation of the scores. What they
+    reach by chance is found by permuting the names of the genes or samples of one fit: the chance levels of all pairs
+    are such that in 95 % of the permutations no pair exceeds its own. The agreement of two modules is (observed -
+    chance) / (1 - chance), which is 0 for modules of random genes of the same sizes and 1 for identical ones, and their
+    similarity is the mean of the agreements of genes and samples (if only one is known, that one).
+
+    Matched modules are *the same* if their similarity is at least 0.7 and the agreement of their genes at least 0.5,
+    and *similar* from 0.3. Modules of the first fit that are matched to none are *gone*, those of the second one *new*.
+    Modules with different genes but the same scores are therefore similar: they are the same contrast of samples.
+
+    Parameters
+    ----------
+    a, b : fitted model, AnnData object after `tl.modules`, or output folder of `netbic fit`
+        Folders know the scores of all samples. For models and AnnData objects their weights (left vectors) are used.
+    key : str
+        Key of the modules in AnnData objects.
+    same_samples : bool
+        The samples are the same ones, in the same order: for models that were fitted to arrays without names.
+    labels : tuple of str, optional
+        What sentences call the two fits. Default: the names of the folders, or a and b.
+    n_draws : int
+        Permutations.
+    random_state : None, int or numpy.random.Generator
+
+    Returns
+    -------
+    Comparison
+        With a `table`, the matrices of `similarity`, and the `verdict` as a sentence.
+
+    See Also
+    --------
+    replicate : look for the modules in another study, without fitting it.
+    pl.comparison : the similarities as a heatmap.
+
+    Examples
+    --------
+    >>> import netbic
+    >>> study = netbic.simulate.cohort(200, 500, n_modules=2, strength=1.2, random_state=0)
+    >>> model = netbic.SparseGraphSVD(3, n_columns=60).fit(study.expression)
+    >>> fewer = netbic.SparseGraphSVD(2, n_columns=50).fit(study.expression)
+    >>> found = netbic.compare(model, fewer)
+    >>> found.table[["module_a", "module_b", "status"]].to_numpy().tolist()
+    [[0, 0, 'same'], [1, 1, 'same'], [2, <NA>, 'gone']]
+    >>> print(found.verdict)
+    Of 3 modules of a and 2 of b, 2 are the same in both, 1 is only in a (500 genes and 200 samples in common).
+    """
+    check_count("n_draws", n_draws)
+    first, second = NamedModules.of(a, key), NamedModules.of(b, key)
+    pairs = _Pairs.of(first, second, same_samples, n_draws, np.random.default_rng(random_state))
+    labels = labels or _labels(a, b)
+    # One to one, so that the sum of similarities is largest; similar ones only.
+    known = np.nan_to_num(pairs.similarity)
+    matched = {i: j for i, j in enumerate(partners(known).tolist()) if j >= 0 and known[i, j] >= SIMILAR_FROM}
+    rows = [
+        pairs.match(i, matched[i], labels) if i in matched else pairs.alone(0, i, labels) for i in range(len(known))
+    ]
+    rows += [pairs.alone(1, j, labels) for j in range(known.shape[1]) if j not in matched.values()]
+    types = dict.fromkeys(_INTEGERS, "Int64") | dict.fromkeys(_NUMBERS, "float64")
+    table = pd.DataFrame(rows, columns=_COLUMNS).astype(types)
+    matrices = {
+        "similarity": pairs.similarity,
+        "cosine": pairs.genes.cosine,
+        "jaccard": pairs.jaccard,
+        "score_correlation": pairs.scores.cosine,
+        "sample_jaccard": pairs.sample_jaccard,
+    }
+    frames = {name: pd.DataFrame(values).rename_axis(index="a", columns="b") for name, values in matrices.items()}
+    return Comparison(table, frames, pairs.n_genes, pairs.n_samples, labels)
+
+
+def _labels(a: Any, b: Any) -> Labels:
+    """The names of two folders, or as much of their paths as distinguishes them."""
+    if not (isinstance(a, str | Path) and isinstance(b, str | Path)):
+        return "a", "b"
+    names = Path(a).name, Path(b).name
+    paths = str(a), str(b)
+    return names if names[0] != names[1] else paths if paths[0] != paths[1] else ("a", "b")
+
+
+@dataclass(frozen=True)
+class NamedModules:
+    """Modules in rows, genes and samples in columns.
+
+    Attributes
+    ----------
+    weights : array of shape (n_modules, n_genes)
+    scores : array of shape (n_modules, n_samples)
+        Scores of the samples, or their weights where scores are not known.
+    in_group : boolean array of shape (n_modules, n_samples)
+        Samples that belong to the module: selected by the fit, or up or down.
+    genes, samples : arrays of names, or None
+    """
+
+    weights: Floats
+    scores: Floats
+    in_group: Bools
+    genes: Array | None
+    samples: Array | None
+
+    @classmethod
+    def of(cls, source: Any, key: str = "netbic") -> Self:
+        """Those of a fitted model, of an AnnData object after `tl.modules`, or of a folder of `netbic fit`."""
+        if isinstance(source, str | Path):
+            return cls._of_folder(Path(source))
+        if kind_of(source) == "anndata":
+            return cls._of_anndata(source, key)
+        if is_model(source):
+            return cls._of_model(fitted_model(source))
+        raise TypeError(
+            f"{type(source).__name__} has no modules: give a fitted SparseGraphSVD, an AnnData object after tl.modules "
+            "or the output folder of netbic fit"
+        )
+
+    @classmethod
+    def _of_model(cls, model: SparseGraphSVD) -> Self:
+        left = np.asarray(model.left_vectors_.T, dtype=np.float64)
+        genes, samples = (
+            None if (own := model.names_[axis]) is None else text_names(own) for axis in ("columns", "rows")
+        )
+        return cls(np.asarray(model.components_, dtype=np.float64), left, left != 0, genes, samples)
+
+    @classmethod
+    def _of_anndata(cls, adata: Any, key: str) -> Self:
+        if key not in adata.varm or key not in adata.obsm:
+            raise InputError(f"the AnnData object has no modules {shown(key)}: run tl.modules first, or give their key")
+        weights, left = np.asarray(adata.varm[key], dtype=np.float64).T, np.asarray(adata.obsm[key], dtype=np.float64).T
+        used = np.asarray(adata.varm[f"{key}_preparation"])[:, 2] == 1  # the other genes were not part of the fit
+        return cls(weights[:, used], left, left != 0, text_names(adata.var_names[used]), text_names(adata.obs_names))
+
+    @classmethod
+    def _of_folder(cls, folder: Path) -> Self:
+        model = load_modules(folder)
+        found = cls._of_model(model)
+        if (
+            not (folder / "samples.tsv").is_file() or not model.n_components_
+        ):  # a folder of netbic.save, or an empty table
+            return found
+        scores, groups = stored_scores(folder, names_of(model, "rows"))
+        if [int(module) for module in scores.columns] != list(range(model.n_components_)):
+            raise unusable(
+                folder / "samples.tsv", "does not belong to the model of this folder", "it was changed: fit again"
+            )
+        grouped = (groups != "").to_numpy(dtype=bool).T
+        in_group = np.where(grouped.any(axis=1, keepdims=True), grouped, found.in_group)
+        return cls(found.weights, scores.to_numpy().T, in_group, found.genes, found.samples)
+
+
+class _Pairs(NamedTuple):
+    """All pairs of modules of two fits: matrices with those of the first fit in rows, of the second one in columns.
+
+    Attributes
+    ----------
+    genes, scores : Agreement
+    similarity, sign : array
+        Of genes and scores together.
+    shared : array
+        Numbers of genes in common.
+    jaccard, sample_jaccard : array
+        Overlaps of genes, and of groups of samples (NaN for a module that has all samples, or none).
+    sizes : tuple of two arrays
+        Numbers of genes of the modules.
+    n_genes, n_samples : int
+        Genes and samples that both fits have.
+    """
+
+    genes: Agreement
+    scores: Agreement
+    similarity: Floats
+    sign: Floats
+    shared: Array
+    jaccard: Floats
+    sample_jaccard: Floats
+    sizes: tuple[Array, Array]
+    n_genes: int
+    n_samples: int
+
+    @classmethod
+    def of(
+        cls, a: NamedModules, b: NamedModules, same_samples: bool, n_draws: int, generator: np.random.Generator
+    ) -> Self:
+        """Compare the modules of two fits."""
+        in_a, in_b = _common_genes(a, b)
+        at_a, at_b = _common_samples(a, b, same_samples)
+        if not in_a.size and not at_a.size:
+            raise no_common_names(*(np.empty(0) if fit.genes is None else fit.genes for fit in (a, b)))
+        weights = a.weights[:, in_a], b.weights[:, in_b]
+        enough = (np.count_nonzero(each, axis=1) >= _MIN_GENES for each in weights)
+        comparable = (np.where(own[:, None], each, 0.0) for own, each in zip(enough, weights, strict=True))
+        genes = Agreement.between(*comparable, n_draws, generator)
+        scores = Agreement.between(_centre(a.scores[:, at_a]), _centre(b.scores[:, at_b]), n_draws, generator)
+        groups = a.in_group[:, at_a], b.in_group[:, at_b]
+        has_group = (rows.any(axis=1) & ~rows.all(axis=1) for rows in groups)
+        return cls(
+            genes,
+            scores,
+            *_combine(genes, scores),
+            *overlaps(weights[0] != 0, weights[1] != 0),
+            np.where(np.logical_and.outer(*has_group), overlaps(*groups)[1], np.nan),
+            (np.count_nonzero(a.weights, axis=1), np.count_nonzero(b.weights, axis=1)),
+            in_a.size,
+            at_a.size,
+        )
+
+    def match(self, i: int, j: int, labels: Labels) -> dict[str, Any]:
+        """The row of two modules that are matched."""
+        genes = np.nan_to_num(self.genes.agreement[i, j], nan=1.0)  # not known: samples decide
+        same = bool(self.similarity[i, j] >= SAME_FROM and genes >= GENES_FROM)
+        turned = ", with up and down exchanged" if self.sign[i, j] < 0 else ""
+        relation = f"{'is' if same else 'is similar to'} module {j + 1} of {labels[1]}{turned}"
+        return {
+            "module_a": i,
+            "module_b": j,
+            "status": SAME if same else SIMILAR,
+            "sign": int(self.sign[i, j]),
+            "similarity": self.similarity[i, j],
+            "genes_a": self.sizes[0][i],
+            "genes_b": self.sizes[1][j],
+            "genes_in_common": self.shared[i, j],
+            "jaccard": self.jaccard[i, j],
+            "cosine": self.genes.cosine[i, j],
+            "score_correlation": self.scores.cosine[i, j],
+            "sample_jaccard": self.sample_jaccard[i, j],
+            "p_genes": self.genes.p[i, j],
+            "reason": f"Module {i + 1} of {labels[0]} {relation}: {self._in_words(i, j)}.",
+        }
+
+    def alone(self, side: int, module: int, labels: Labels) -> dict[str, Any]:
+        """The row of a module of the first (0) or second (1) fit without a counterpart."""
+        similarities = self.similarity[module] if side == 0 else self.similarity[:, module]
+        letter, status = "ab"[side], (GONE, NEW)[side]
+        row = {f"module_{letter}": module, f"genes_{letter}": self.sizes[side][module]}
+        subject, other = f"Module {module + 1} of {labels[side]}", labels[1 - side]
+        if not similarities.size:
+            return row | {"status": status, "reason": f"{subject} is only there: {other} has no modules."}
+        if np.isnan(similarities).all():
+            few = f"too few of its genes and samples are in {other}"
+            return row | {"status": NOT_COMPARABLE, "reason": f"{subject} cannot be compared: {few}."}
+        closest = int(np.nan_to_num(similarities).argmax())
+        words = self._in_words(*((module, closest) if side == 0 else (closest, module)))
+        reason = f"{subject} is only there (closest is module {closest + 1} of {other}: {words})."
+        return row | {"status": status, "similarity": similarities[closest], "reason": reason}
+
+    def _in_words(self, i: int, j: int) -> str:
+        first, second = self.sizes[0][i], self.sizes[1][j]
+        sizes = f"{first}" if first == second else f"{first} and {second}"
+        text, score = f"{self.shared[i, j]} of {sizes} genes in common", self.scores.cosine[i, j]
+        return text if np.isnan(score) else f"{text}, correlation of scores {abs(score):.2f}"
+
+
+def _common_genes(a: NamedModules, b: NamedModules) -> tuple[Indices, Indices]:
+    """Positions of the genes in common; without names, the features of both fits if there are equally many."""
+    if a.genes is not None and b.genes is not None:
+        return common_names(a.genes, b.genes, "gene")
+    sizes = a.weights.shape[1], b.weights.shape[1]
+    if (a.genes is None) != (b.genes is None) or sizes[0] != sizes[1]:
+        problem = f"{sizes[0]:,} and {sizes[1]:,} features, not all of them with names"
+        raise InputError(f"the fits have {problem}, so they cannot be matched: fit both to DataFrames")
+    return np.arange(sizes[0]), np.arange(sizes[0])
+
+
+def _common_samples(a: NamedModules, b: NamedModules, same_samples: bool) -> tuple[Indices, Indices]:
+    """Positions of the samples in common; none if there are too few to correlate scores."""
+    sizes = a.scores.shape[1], b.scores.shape[1]
+    if same_samples and sizes[0] != sizes[1]:
+        raise InputError(f"same_samples=True but the fits have {sizes[0]:,} and {sizes[1]:,} samples")
+    if same_samples:
+        return np.arange(sizes[0]), np.arange(sizes[0])
+    none = np.empty(0, dtype=np.intp)
+    if a.samples is None or b.samples is None:
+        return none, none
+    found = common_names(a.samples, b.samples, "sample")
+    return found if found[0].size >= _MIN_SAMPLES else (none, none)
+
+
+class Agreement(NamedTuple):
+    """Similarities of the modules of one fit (rows) and another one (columns).
+
+    Attributes
+    ----------
+    cosine : array
+        Signed: of weights, or the correlation of scores. NaN where it is not defined.
+    chance : array
+        |cosine| that two modules reach by chance: if names are permuted at random, no pair exceeds its chance level in
+        95 % of permutations.
+    agreement : array
+        (|cosine| - chance) / (1 - chance), from 0 (by chance) to 1 (identical). NaN where it is not defined.
+    p : array
+        Share of permutations in which any pair is as far above what it reaches on average as this one.
+    """
+
+    cosine: Floats
+    chance: Floats
+    agreement: Floats
+    p: Floats
+
+    @classmethod
+    def between(cls, some: Floats, others: Floats, n_draws: int, generator: np.random.Generator) -> Self:
+        """Of vectors in rows, whose entries belong to the same genes or samples in the same order."""
+        first, second = _unit_rows(some), _unit_rows(others)
+        cosine = np.clip(first @ second.T, -1.0, 1.0)
+        defined = np.logical_and.outer(*(np.asarray(rows.any(axis=1)) for rows in (first, second)))
+        if not cosine.size or not first.shape[1]:
+            empty = np.full(cosine.shape, np.nan)
+            return cls(empty, empty, empty, empty)
+        by_chance = np.abs(_permuted_cosines(first, second, n_draws, generator))
+        means, spreads = by_chance.mean(axis=0), by_chance.std(axis=0)
+        unit = np.where(spreads > 0, spreads, np.inf)
+        furthest = np.where(defined, (by_chance - means) / unit, -np.inf).max(axis=(1, 2))
+        chance = np.minimum(means + np.quantile(furthest, 1 - _LEVEL) * spreads, 1.0) if defined.any() else means
+        reached = furthest[:, None, None] >= (np.abs(cosine) - means) / unit - 1e-9
+        agreement = np.maximum(np.abs(cosine) - chance, 0.0) / np.maximum(1 - chance, 1e-12)
+        unknown = ~defined | (chance > _UNINFORMATIVE) | (spreads == 0)
+        agreement = np.where(unknown, np.nan, np.minimum(agreement, 1.0))
+        p_values = np.where(unknown, np.nan, (1 + reached.sum(axis=0)) / (1 + n_draws))
+        return cls(np.where(defined, cosine, np.nan), np.where(defined, chance, np.nan), agreement, p_values)
+
+
+def _unit_rows(rows: Array) -> Floats:
+    """Rows of length 1; rows that are not finite or have no entries are 0."""
+    rows = np.where(np.isfinite(rows).all(axis=1, keepdims=True), rows, 0.0)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(lengths > 0, lengths, 1.0))
+
+
+def _permuted_cosines(some: Floats, others: Floats, n_draws: int, generator: np.random.Generator) -> Floats:
+    """Cosines after permuting the entries of `others`, the same way for all its rows."""
+    used = np.flatnonzero(others.any(axis=0))
+    columns = others[:, used].T
+    found = np.empty((n_draws, len(some), len(others)))
+    for draw in range(n_draws):
+        places = generator.permutation(some.shape[1])[: used.size]
+        found[draw] = some[:, places] @ columns
+    return found
+
+
+def _centre(scores: Floats) -> Floats:
+    """Rows with mean 0, so that cosines are correlations; constant rows are 0, rows with missing entries NaN."""
+    if not scores.size:
+        return scores
+    centred = scores - scores.mean(axis=1, keepdims=True)
+    lengths, before = (np.linalg.norm(rows, axis=1, keepdims=True) for rows in (centred, scores))
+    return np.asarray(np.where(lengths <= 1e-12 * before, 0.0, centred))
+
+
+def overlaps(some: Bools, others: Bools) -> tuple[Array, Floats]:
+    """Number of members in common and Jaccard index of sets (rows); the index of two empty sets is NaN.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> shared, jaccard = overlaps(np.array([[True, True, False]]), np.array([[False, True, True], [False] * 3]))
+    >>> shared.tolist(), jaccard.round(2).tolist()
+    ([[1, 0]], [[0.33, 0.0]])
+    """
+    shared = some.astype(np.intp) @ others.T.astype(np.intp)
+    union = some.sum(axis=1)[:, None] + others.sum(axis=1) - shared
+    return shared, np.divide(shared, union, out=np.full(shared.shape, np.nan), where=union > 0)
+
+
+def _combine(genes: Agreement, samples: Agreement) -> tuple[Floats, Floats]:
+    """Mean of both agreements, and the sign of the relation; if only one is known, that one.
+
+    If the two have different signs they contradict each other, and only the larger one counts.
+    """
+    parts = np.stack([genes.agreement, samples.agreement])
+    signs = np.sign(np.nan_to_num(np.stack([genes.cosine, samples.cosine])))
+    known, values = ~np.isnan(parts), np.nan_to_num(parts)
+    larger = values.argmax(axis=0)[None]
+    sign = np.take_along_axis(signs, larger, axis=0)[0]
+    values = np.where(signs == sign, values, 0.0)
+    number = known.sum(axis=0)
+    return np.where(number > 0, values.sum(axis=0) / np.maximum(number, 1), np.nan), sign

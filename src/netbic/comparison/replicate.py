@@ -1,0 +1,513 @@
+"""Replication: how far each module holds in another study, compared with random genes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from scipy.linalg import eigh
+from scipy.spatial import KDTree
+
+from netbic.arrays import (
+    Array,
+    Bools,
+    Floats,
+    Indices,
+    Matrix,
+    RandomState,
+    check_in_memory,
+    checked,
+    is_sparse,
+    kind_of,
+)
+from netbic.enrichment import adjust_p_values, repeated_in_rows
+from netbic.errors import InputError, shown
+from netbic.estimators import SparseGraphSVD, axis_names, check_count, fitted_model, names_of
+from netbic.operators import as_operator
+
+REPLICATED, PARTLY, NOT_REPLICATED = "replicated", "partly", "not replicated"
+TOO_FEW = "too few genes or samples to tell"
+LEVEL = 0.05  # largest q-value of a module that holds
+RATIO = 2.0  # times as much variance explained as in random genes
+AGREEMENT = 0.75  # share of the genes that keep their direction
+MIN_GENES, MIN_SAMPLES = 5, 10
+_OTHERS = 2  # genes to draw random sets from, for each gene of a module
+_COLUMNS = [
+    *("module", "verdict", "n_genes", "n_available", "share_available"),
+    *("variance_explained", "variance_expected", "ratio", "z", "p", "q"),
+    *("density", "density_expected", "p_density", "loading_correlation", "p_loadings", "sign_agreement", "reason"),
+]
+_ROUNDING = 1e-10  # of the largest entry: a gene that varies less is constant
+_ENTRIES = 4_000_000  # scores per batch
+_MIN_OBSERVED = 3  # entries of a gene
+_SMALLEST_POOL = 100  # genes that may replace a gene
+_DIGITS = 9  # differences of traits beyond these are rounding errors
+
+
+@dataclass(frozen=True)
+class Replication:
+    """How far every module holds in another study.
+
+    Attributes
+    ----------
+    table : DataFrame
+        A row per module.
+
+        - `module`: its number, from 0.
+        - `verdict`: "replicated", "partly", "not replicated" or "too few genes or samples to tell".
+        - `n_genes`: genes of the module; `n_available` and `share_available`: those that the other study has too (and
+          that vary there), by which the module is judged.
+        - `variance_explained`: share of the variance of these genes (each scaled to variance 1) along the weights of
+          the module; `variance_expected`: the same for random genes; `ratio` of the two; `z`: their distance in
+          standard deviations of random genes, by which modules can be ranked; `p` and `q` (Benjamini-Hochberg).
+        - `density`: mean correlation of pairs of its genes, with the sign that their weights predict;
+          `density_expected` and `p_density`: the same for random genes.
+        - `loading_correlation`: of its weights with those fitted to the same genes in the other study; `p_loadings` by
+          permuting the weights among these genes.
+        - `sign_agreement`: share of its genes that move with the others in the expected direction (0.5 by chance).
+        - `reason`: the verdict as a sentence.
+    n_genes : int
+        Genes that both studies have.
+    n_samples : int
+        Samples of the other study that were used.
+    n_shared : int
+        How many of these seem to be samples of the fit too, by their names. They are no independent evidence.
+    """
+
+    table: pd.DataFrame
+    n_genes: int
+    n_samples: int
+    n_shared: int = 0
+
+    @property
+    def verdict(self) -> str:
+        """One plain sentence, and a second one if the studies share samples."""
+        if self.table.empty:
+            return "The model has no modules, so there is none to look for in the other study."
+        found = self.table["verdict"].tolist()
+        words = {REPLICATED: "replicated", PARTLY: "partly replicated", NOT_REPLICATED: "not replicated"}
+        counts = [(found.count(kind), text) for kind, text in words.items() if kind in found]
+        parts = [f"{number} {'is' if number == 1 else 'are'} {text}" for number, text in counts]
+        parts += [f"{found.count(TOO_FEW)} cannot be judged"] * (TOO_FEW in found)
+        used, shared = (f"{number:,} sample{'s' * (number != 1)}" for number in (self.n_samples, self.n_shared))
+        given = f"{self.n_genes:,} genes in common, {used}"
+        text = f"Of {len(found)} module{'s' * (len(found) != 1)}, {', '.join(parts)} in the other study ({given})."
+        if self.n_shared:
+            text += f" Not independent: {shared} of it may be in the first study too, by name."
+        return text
+
+    def __repr__(self) -> str:
+        lines = [f"  {number}  {reason}" for number, reason in enumerate(self.table["reason"], start=1)]
+        return "\n".join([self.verdict, *lines])
+
+
+def replicate(
+    model: Any,
+    X_other: Any,
+    *,
+    genes: Sequence[Any] | None = None,
+    samples: Sequence[Any] | None = None,
+    new_samples_only: bool = False,
+    n_draws: int = 1000,
+    random_state: RandomState = None,
+) -> Replication:
+    """Judge how far each module of a fitted model holds in another study.
+
+    The genes of a module should move together there as well, in the directions that their weights say. This is compared
+    with random sets of genes: each gene of the module is replaced by another one that has similar mean and variance in
+    the other study, and that takes over its weight. Genes of random sets also follow factors that all genes follow.
+
+    A module is *replicated* if its weights explain more of the variance of its genes than expected by chance (q at most
+    0.05) and at least twice as much as in random genes, and if at least 75 % of its genes move with the others in the
+    expected direction. It is *partly* replicated if only the first of these holds, and otherwise *not replicated*. At
+    least 5 of its genes, 10 samples, and twice as many other genes as it has itself are needed to tell.
+
+    Parameters
+    ----------
+    model : SparseGraphSVD, or a fitted search such as AutoSVD
+    X_other : DataFrame, array, sparse matrix or AnnData of shape (n_samples, n_genes)
+        The other study, preprocessed like the data of the fit (logarithms of expression, for example). Genes are
+        matched by name and centred and scaled in this study; if the model subtracts the mean of every sample, this is
+        done here too. Missing entries are replaced by the mean of their gene.
+    genes, samples : sequence of names, optional
+        Names of the columns and rows. Default: those of a DataFrame or AnnData object. Columns of an array without
+        names are taken for the features of the fit, in the same order.
+    new_samples_only : bool
+        Leave out samples of the other study that seem to be samples of the fit, because their names are the same or
+        one is the beginning of the other ("TCGA-A1-A0SD" and "TCGA-A1-A0SD-01").
+    n_draws : int
+        Random sets per module.
+    random_state : None, int or numpy.random.Generator
+
+    Returns
+    -------
+    Replication
+        With a `table` and the `verdict` as a sentence.
+
+    See Also
+    --------
+    compare : match the modules of two fits.
+
+    Examples
+    --------
+    >>> import netbic
+    >>> study = netbic.simulate.cohort(300, 800, n_modules=2, module_samples=100, strength=1.5, random_state=0)
+    >>> half, other = study.expression[:150], study.expression[150:].copy()
+    >>> model = netbic.SparseGraphSVD(2, n_columns=60).fit(half)
+    >>> netbic.replicate(model, other, random_state=0).table["verdict"].tolist()
+    ['replicated', 'replicated']
+    >>> other.columns = other.columns[::-1]  # the same values for other genes
+    >>> netbic.replicate(model, other, random_state=0).table["verdict"].tolist()
+    ['not replicated', 'not replicated']
+    """
+    check_count("n_draws", n_draws)
+    model, generator = fitted_model(model), np.random.default_rng(random_state)
+    X, gene_names, sample_names = _matrix_and_names(X_other, genes, samples)
+    kept, n_shared = _samples(model, sample_names, X.shape[0], new_samples_only)
+    at, columns = _common_genes(model, gene_names, X.shape[1])
+    study, varying = OtherStudy.of(X[:, columns][kept], model.center in ("rows", "both"))
+    weights = model.components_[:, at[varying]].astype(np.float64)
+    rows: list[dict[str, Any]] = []
+    for module, own in enumerate(weights):
+        members, size = np.flatnonzero(own), int(np.count_nonzero(model.components_[module]))
+        available, others = members.size, varying.size - members.size
+        row: dict[str, Any] = {"module": module, "n_genes": size, "n_available": available, "reason": ""}
+        row["share_available"] = available / size if size else np.nan
+        if study.n_samples < MIN_SAMPLES:
+            n_samples, needed = study.n_samples, f"at least {MIN_SAMPLES} are needed"
+            row["reason"] = f"number of samples in the other study: {n_samples}, {needed}"
+        elif available < MIN_GENES:
+            needed = f"at least {MIN_GENES} are needed"
+            row["reason"] = f"the other study has {available} of its {size} genes (that vary), {needed}"
+        elif others < _OTHERS * available:
+            needed = f"at least {_OTHERS * available:,} are needed for {available:,} genes"
+            row["reason"] = f"random sets can be drawn from only {others:,} other genes, {needed}"
+        else:
+            row |= preservation(study, members, own[members], n_draws, generator)
+        rows.append(row)
+    table = pd.DataFrame(rows, columns=_COLUMNS)
+    table["q"] = adjust_p_values(table["p"])
+    judged = [_verdict(row) for row in table.to_dict("records")]
+    table["verdict"], table["reason"] = (pd.Series([each[k] for each in judged], dtype=object) for k in range(2))
+    return Replication(table, at.size, kept.size, n_shared)
+
+
+def _matrix_and_names(
+    X: Any, genes: Sequence[Any] | None, samples: Sequence[Any] | None
+) -> tuple[Matrix, Array | None, Array | None]:
+    """The matrix, and the names of its columns and rows as text if they are known."""
+    known: tuple[Any, Any] = (None, None)
+    if kind_of(X) == "anndata":
+        X, known = X.X, (X.obs_names, X.var_names)
+    check_in_memory(X, "replication is judged on data in memory")
+    if kind_of(X) == "table":
+        known = axis_names(X)
+    X = checked(X, "X_other")
+    X = X.tocsr() if is_sparse(X) else np.asarray(X, dtype=np.float64)
+    if X.ndim != 2:
+        raise InputError(f"X_other has shape {X.shape}: a matrix with samples in rows and genes in columns is needed")
+    if not np.isfinite(X.data if is_sparse(X) else X[~np.isnan(X)]).all():
+        raise InputError("X_other has infinite entries (or, if it is sparse, missing ones): remove or replace them")
+    found = []
+    for given, own, size, what in ((genes, known[1], X.shape[1], "genes"), (samples, known[0], X.shape[0], "samples")):
+        names = own if given is None else given
+        if names is not None and len(names) != size:
+            raise InputError(
+                f"{what} has {len(names):,} names but X_other has {size:,} {what}: one name each is needed"
+            )
+        found.append(None if names is None else text_names(names))
+    return X, found[0], found[1]
+
+
+def _samples(model: SparseGraphSVD, names: Array | None, size: int, new_only: bool) -> tuple[Indices, int]:
+    """The samples to use, and how many of them are samples of the fit."""
+    own = model.names_["rows"]
+    if names is None or own is None:
+        return np.arange(size), 0
+    shared = shared_samples(text_names(own), names)
+    if not new_only:
+        return np.arange(size), int(shared.sum())
+    if shared.all():
+        raise InputError(
+            f"all {size:,} samples of X_other are samples of the fit: give another study, or `new_samples_only=False`",
+            ["new_samples_only"],
+        )
+    return np.flatnonzero(~shared), 0
+
+
+def _common_genes(model: SparseGraphSVD, names: Array | None, size: int) -> tuple[Indices, Indices]:
+    """Positions of the genes in common among the features of the model, and among the columns of X_other."""
+    if names is None or (model.names_["columns"] is None and size == model.n_features_in_):
+        if size != model.n_features_in_:
+            raise InputError(
+                f"X_other has {size:,} columns without names but the model has {model.n_features_in_:,} features: give "
+                "a DataFrame, or the names (`genes`)",
+                ["genes"],
+            )
+        return np.arange(size), np.arange(size)
+    own = text_names(names_of(model, "columns"))
+    at, columns = common_names(own, names, "gene")
+    if not np.isin(at, np.flatnonzero(model.columns_.any(axis=0))).any() and model.n_components_:
+        raise no_common_names(own[model.columns_.any(axis=0)], names)
+    return at, columns
+
+
+def _verdict(found: dict[Any, Any]) -> tuple[str, str]:
+    """The verdict on a module, and the same as a sentence."""
+    q, ratio, agreement = found["q"], found["ratio"], found["sign_agreement"]
+    if np.isnan(q):
+        return TOO_FEW, f"Cannot be judged: {found['reason']}."
+    genes = f"{found['n_available']} of " * (found["n_available"] < found["n_genes"]) + f"its {found['n_genes']} genes"
+    shares = f"it explains {found['variance_explained']:.0%} of the variance of {genes}, against "
+    shares += f"{found['variance_expected']:.0%} in random genes"
+    signs = "of them move in the expected direction"
+    if q > LEVEL:
+        verdict, text = NOT_REPLICATED, f"Not replicated: {shares} (q {q:.2g}), a difference that may be chance."
+    elif ratio >= RATIO and agreement >= AGREEMENT:
+        times = f"{ratio:.1f} times" if ratio < 10 else f"{ratio:.0f} times"
+        verdict, text = REPLICATED, f"Replicated: {shares} ({times} as much, q {q:.2g}), and {agreement:.0%} {signs}."
+    else:
+        # What is too small is rounded down: 1.98 as 1.9, because "2.0 times" would seem to be enough.
+        times, share = (
+            float(np.floor(round(steps * value, 9)) / steps) for value, steps in ((ratio, 10), (agreement, 100))
+        )
+        weak = [f"this is only {times:.1f} times as much ({RATIO:g} times are needed)"] * (ratio < RATIO)
+        weak += [f"only {share:.0%} {signs} ({AGREEMENT:.0%} are needed)"] * (agreement < AGREEMENT)
+        verdict, text = PARTLY, f"Partly replicated: {shares} (q {q:.2g}), but {' and '.join(weak)}."
+    return verdict, text.replace("%", " %")
+
+
+def preservation(
+    study: OtherStudy, members: Indices, weights: Floats, n_draws: int, generator: np.random.Generator
+) -> dict[str, float]:
+    """Judge a module in a study: columns of `Replication.table`.
+
+    Every gene of a random set replaces a gene of the module, has similar mean and variance in this study, and takes
+    over its weight. A factor that all genes follow therefore moves random sets as well.
+    """
+
+    def p_value(values: Floats) -> float:
+        """Of the first value among all."""
+        return float((1 + np.sum(values[1:] >= values[0])) / values.size)
+
+    weights, size = weights / np.linalg.norm(weights), members.size
+    sets = np.vstack([members, matched_sets([study.means, study.lengths], members, n_draws, generator)])
+    shares = study.energies(sets, weights) / size
+    densities = (study.energies(sets, np.sign(weights)) - size) / (size * (size - 1))
+    expected, spread = float(shares[1:].mean()), float(shares[1:].std())
+    genes = study.genes(members)
+    on_others = genes @ (genes.T @ weights) - weights  # loadings of every gene on the score of the others
+    # The sign of fitted loadings is arbitrary: it is chosen so that their product with the weights is positive.
+    loadings = leading_loadings(genes)
+    permuted = np.vstack([weights, [generator.permutation(weights) for _ in range(n_draws)]])
+    spreads, correlations = weights.std() * loadings.std(), None
+    if spreads > 1e-12:
+        correlations = permuted @ (loadings - loadings.mean()) / weights.size / spreads
+        correlations *= np.where(permuted @ loadings >= 0, 1.0, -1.0)
+    return {
+        "variance_explained": float(shares[0]),
+        "variance_expected": expected,
+        "ratio": float(shares[0]) / expected,
+        "z": (float(shares[0]) - expected) / spread if spread > 0 else np.nan,
+        "p": p_value(shares),
+        "density": float(densities[0]),
+        "density_expected": float(densities[1:].mean()),
+        "p_density": p_value(densities),
+        "loading_correlation": np.nan if correlations is None else float(correlations[0]),
+        "p_loadings": np.nan if correlations is None else p_value(correlations),
+        "sign_agreement": float(np.mean(np.sign(on_others) == np.sign(weights))),
+    }
+
+
+def leading_loadings(genes: Floats) -> Floats:
+    """The leading left singular vector of a matrix with genes in rows."""
+    wide = genes.shape[0] <= genes.shape[1]
+    gram = genes @ genes.T if wide else genes.T @ genes
+    vector = eigh(gram, subset_by_index=[len(gram) - 1] * 2)[1][:, 0]
+    vector = vector if wide else genes @ vector
+    return np.asarray(vector / (np.linalg.norm(vector) or 1.0))
+
+
+@dataclass(frozen=True)
+class OtherStudy:
+    """The varying genes of a study, as a matrix of shape (n_genes, n_samples) that is dense or sparse.
+
+    Genes are centred and scaled to length 1 only in products, so that a sparse matrix stays sparse. `row_means` are
+    subtracted from every gene first.
+    """
+
+    matrix: Matrix
+    means: Floats
+    lengths: Floats
+    row_means: Floats
+
+    @classmethod
+    def of(cls, X: Matrix, center_rows: bool) -> tuple[Self, Indices]:
+        """The study, and the columns of X that it has: constant and hardly observed genes are left out.
+
+        Missing entries are replaced by the mean of their gene.
+        """
+        X = X.astype(np.float64) if is_sparse(X) else _fill(np.asarray(X, dtype=np.float64))
+        n_samples, means = X.shape[0], np.asarray(X.mean(axis=0)).ravel()
+        row_means = np.asarray(X.mean(axis=1)).ravel() - means.mean() if center_rows else np.zeros(n_samples)
+        lengths, largest = np.zeros(means.size), np.zeros(means.size)
+        if min(X.shape):
+            lengths = np.sqrt(as_operator(X, low_memory=True).column_squares(row_means, means))
+            most = abs(X).max(axis=0)
+            largest = np.asarray(most.toarray() if is_sparse(most) else most, dtype=np.float64).ravel()
+        kept = np.flatnonzero(lengths > _ROUNDING * np.sqrt(n_samples) * np.maximum(largest, np.finfo(float).tiny))
+        matrix = X.T.tocsr()[kept] if is_sparse(X) else np.ascontiguousarray(X.T[kept])
+        return cls(matrix, means[kept], lengths[kept], row_means), kept
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples."""
+        return int(self.row_means.size)
+
+    def genes(self, at: Indices) -> Floats:
+        """Some genes, centred and scaled to length 1, as rows."""
+        part = self.matrix[at]
+        values = part.toarray() if is_sparse(part) else part
+        return np.asarray((values - self.means[at, None] - self.row_means) / self.lengths[at, None])
+
+    def energies(self, sets: Indices, weights: Floats) -> Floats:
+        """|sum_j weights_j z_j|^2 of every set (row), where z are its genes, centred and scaled."""
+        found = np.empty(len(sets))
+        size = max(1, _ENTRIES // max(self.n_samples, 1))
+        for start in range(0, len(sets), size):
+            part = sets[start : start + size]
+            pointers = np.arange(0, part.size + 1, part.shape[1])
+            products = sp.csr_array(
+                ((weights / self.lengths[part]).ravel(), part.ravel(), pointers), shape=(len(part), len(self.means))
+            )
+            scores: Any = products @ self.matrix
+            scores = scores.toarray() if is_sparse(scores) else scores
+            offsets: Any = products @ self.means
+            scores = scores - offsets[:, None] - np.outer(products.sum(axis=1), self.row_means)
+            found[start : start + size] = np.einsum("ij,ij->i", scores, scores)
+        return found
+
+
+def _fill(values: Floats) -> Floats:
+    """Missing entries replaced by the mean of the observed ones of their column; 0 if hardly any is observed."""
+    missing = np.isnan(values)
+    if not missing.any():
+        return values
+    seen = np.sum(~missing, axis=0)
+    filled = np.where(missing, np.where(missing, 0.0, values).sum(axis=0) / np.maximum(seen, 1), values)
+    filled[:, seen < _MIN_OBSERVED] = 0.0
+    return np.asarray(filled)
+
+
+def matched_sets(traits: list[Floats], members: Indices, n_draws: int, generator: np.random.Generator) -> Indices:
+    """`n_draws` sets (rows) of different genes, none of which is a member; column j holds replacements of member j.
+
+    A replacement is drawn from the genes whose ranks in all traits are closest to those of the member: at least 100 of
+    them and twice as many as there are members, so that a set without repetitions always exists.
+
+    Parameters
+    ----------
+    traits : list of arrays of shape (n_genes,)
+        Numbers to match. One that is the same for all genes is ignored.
+    members : array of shape (n_members,)
+        At most a third of the genes.
+    n_draws : int
+    generator : numpy.random.Generator
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sets = matched_sets([np.arange(1000.0)], np.array([10, 990]), 500, np.random.default_rng(0))
+    >>> bool((sets[:, 0] <= 120).all()), bool((sets[:, 1] >= 880).all())
+    (True, True)
+    """
+    others = np.setdiff1d(np.arange(traits[0].size), members)
+    n_pool, places = max(_SMALLEST_POOL, 2 * members.size), []
+    for trait in traits:
+        largest = np.abs(trait).max(initial=0.0)
+        if np.ptp(trait) > 10.0**-_DIGITS * largest:
+            # Ranks from 0 to 1; ties in random order, or the genes nearest to a tie would always be the same ones.
+            rounded = np.round(trait / largest, _DIGITS)  # the same for sparse and dense matrices
+            order, ranks = np.lexsort([generator.random(trait.size), rounded]), np.empty(trait.size)
+            ranks[order] = np.arange(trait.size) / max(trait.size - 1, 1)
+            places.append(ranks)
+    if not places or n_pool >= others.size:
+        pools = np.tile(others, (members.size, 1))
+    else:
+        grid = np.column_stack(places)
+        pools = others[KDTree(grid[others]).query(grid[members], k=n_pool)[1]]
+    at = np.arange(len(pools))
+    drawn = pools[at, generator.integers(pools.shape[1], size=(n_draws, at.size))]
+    while (again := repeated_in_rows(drawn)).any():
+        _, columns = np.nonzero(again)
+        drawn[again] = pools[columns, generator.integers(pools.shape[1], size=columns.size)]
+    return drawn
+
+
+# Names of genes and samples in two studies
+
+
+def text_names(names: Any) -> Array:
+    """Names as text."""
+    return np.array([str(name) for name in names], dtype=object)
+
+
+def common_names(some: Array, others: Array, what: str) -> tuple[Indices, Indices]:
+    """Positions of the names in common, in the first and in the second list, in the order of the first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [part.tolist() for part in common_names(np.array(["a", "b", "c"]), np.array(["c", "x", "a"]), "gene")]
+    [[0, 2], [2, 0]]
+    """
+    for names in (some, others):
+        index = pd.Index(names)
+        if not index.is_unique:
+            raise InputError(
+                f"{what} {shown(str(index[index.duplicated()][0]))} occurs more than once: rename or drop it"
+            )
+    at = pd.Index(others).get_indexer(pd.Index(some))
+    first = np.flatnonzero(at >= 0)
+    return first, np.asarray(at[first], dtype=np.intp)
+
+
+def no_common_names(some: Array, others: Array) -> InputError:
+    """The error for two studies without a common gene; it recognises names that differ in upper and lower case."""
+    mine, theirs = (", ".join(map(shown, names[:3])) for names in (some, others))
+    folded = {name.casefold() for name in others.tolist()}
+    n_folded = sum(name.casefold() in folded for name in some.tolist())
+    remedy = "translate the names of one study to those of the other"
+    if n_folded:
+        n_same = f"{n_folded:,} would be the same in lower case"
+        remedy = f"{n_same}: if these are two species, translate the names of one to those of the other"
+    return InputError(f"the studies have no gene of the modules in common ({mine}, ... and {theirs}, ...): {remedy}")
+
+
+def shared_samples(fitted: Array, others: Array) -> Bools:
+    """Which of the other samples seem to be among the fitted ones.
+
+    Their names are the same, or one is the other one followed by "-", "." or "_" and more, as in TCGA's barcodes of
+    patients and of their samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> fitted = np.array(["TCGA-A1-A0SD-01", "patient 2"])
+    >>> shared_samples(fitted, np.array(["TCGA-A1-A0SD", "patient 2_b", "patient 25"])).tolist()
+    [True, True, False]
+    """
+    known, starts = set(fitted.tolist()), {start for name in fitted.tolist() for start in _starts(name)}
+    return np.array(
+        [name in known or name in starts or not known.isdisjoint(_starts(name)) for name in others.tolist()], dtype=bool
+    )
+
+
+def _starts(name: str) -> list[str]:
+    """Everything before a separator, if it has a digit: "batch" is no name of a sample."""
+    ends = (at for at, letter in enumerate(name) if letter in "-._")
+    return [name[:end] for end in ends if any(map(str.isdigit, name[:end]))]
