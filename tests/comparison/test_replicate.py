@@ -13,10 +13,7 @@ from scipy.stats import kstest
 from sklearn.metrics import roc_auc_score
 
 import netbic
-from netbic.comparison.matched_sets import matched_sets
-from netbic.comparison.other_study import OtherStudy
-from netbic.comparison.preservation import Preservation, leading_loadings, preservation
-from netbic.comparison.replication import _reason
+from netbic.comparison.replicate import OtherStudy, _verdict, leading_loadings, matched_sets, preservation
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +122,7 @@ def test_p_values_are_uniform_without_the_module(kind, signs):
         for _ in range(2):
             members = generator.choice(600, 20, replace=False)
             weights = generator.uniform(0.3, 1.5, 20) * (1 if signs == "same" else generator.choice([-1, 1], 20))
-            p_values.append(preservation(study, members, weights, 99, generator).p)
+            p_values.append(preservation(study, members, weights, 99, generator)["p"])
     assert kstest(p_values, "uniform").pvalue > 0.001
     assert np.mean(np.array(p_values) <= 0.05) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 100)
 
@@ -274,9 +271,9 @@ def test_constant_genes_of_sparse_data_are_left_out(center_rows):
 
 
 def test_a_value_below_its_limit_is_written_as_such():
-    numbers = dict.fromkeys(Preservation._fields, 0.5) | {"ratio": 1.98, "sign_agreement": 0.746}
-    found = Preservation(**numbers)
-    text = _reason("partly replicated", found, 0.01, "its 60 genes")
+    shares = {"variance_explained": 0.5, "variance_expected": 0.25, "n_genes": 60, "n_available": 60}
+    verdict, text = _verdict(shares | {"q": 0.01, "ratio": 1.98, "sign_agreement": 0.746})
+    assert verdict == "partly"
     assert "only 1.9 times as much (2 times are needed)" in text
     assert "only 74 % of them" in text
     assert "2.0 times" not in text

@@ -237,17 +237,13 @@ class NamedModules:
 
     @classmethod
     def _of_folder(cls, folder: Path) -> Self:
-        model = load_modules(folder)
+        model, path = load_modules(folder), folder / "samples.tsv"
         found = cls._of_model(model)
-        if (
-            not (folder / "samples.tsv").is_file() or not model.n_components_
-        ):  # a folder of netbic.save, or an empty table
+        if not path.is_file() or not model.n_components_:  # a folder of netbic.save, or an empty table
             return found
         scores, groups = stored_scores(folder, names_of(model, "rows"))
         if [int(module) for module in scores.columns] != list(range(model.n_components_)):
-            raise unusable(
-                folder / "samples.tsv", "does not belong to the model of this folder", "it was changed: fit again"
-            )
+            raise unusable(path, "does not belong to the model of this folder", "it was changed: fit again")
         grouped = (groups != "").to_numpy(dtype=bool).T
         in_group = np.where(grouped.any(axis=1, keepdims=True), grouped, found.in_group)
         return cls(found.weights, scores.to_numpy().T, in_group, found.genes, found.samples)

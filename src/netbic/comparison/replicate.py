@@ -272,10 +272,8 @@ def _verdict(found: dict[Any, Any]) -> tuple[str, str]:
         verdict, text = REPLICATED, f"Replicated: {shares} ({times} as much, q {q:.2g}), and {agreement:.0%} {signs}."
     else:
         # What is too small is rounded down: 1.98 as 1.9, because "2.0 times" would seem to be enough.
-        times, share = (
-            float(np.floor(round(steps * value, 9)) / steps) for value, steps in ((ratio, 10), (agreement, 100))
-        )
-        weak = [f"this is only {times:.1f} times as much ({RATIO:g} times are needed)"] * (ratio < RATIO)
+        few, share = np.floor(np.round([10 * ratio, 100 * agreement], 9)) / [10, 100]
+        weak = [f"this is only {few:.1f} times as much ({RATIO:g} times are needed)"] * (ratio < RATIO)
         weak += [f"only {share:.0%} {signs} ({AGREEMENT:.0%} are needed)"] * (agreement < AGREEMENT)
         verdict, text = PARTLY, f"Partly replicated: {shares} (q {q:.2g}), but {' and '.join(weak)}."
     return verdict, text.replace("%", " %")
