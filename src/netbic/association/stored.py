@@ -81,6 +81,8 @@ def stored_scores(folder: Path, names: Iterable[object] | None = None) -> tuple[
     if not path.is_file():
         raise unusable(path, "does not exist", "give the folder of a fit (netbic fit), or fit again")
     table = _read_table(path, "a table", "fit again")
+    if missing := [name for name in ("module", "sample", "score", "group") if name not in table]:
+        raise unusable(path, f"has no column {missing[0]}", "fit again")
     try:
         return wide(table, names)
     except InputError as problem:

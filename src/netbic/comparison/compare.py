@@ -288,9 +288,10 @@ class _Pairs(NamedTuple):
         if not in_a.size and not at_a.size:
             raise no_common_names(*(np.empty(0) if fit.genes is None else fit.genes for fit in (a, b)))
         weights = a.weights[:, in_a], b.weights[:, in_b]
-        enough = (np.count_nonzero(each, axis=1) >= _MIN_GENES for each in weights)
-        comparable = (np.where(own[:, None], each, 0.0) for own, each in zip(enough, weights, strict=True))
-        genes = Agreement.between(*comparable, n_draws, generator)
+        some, others = (
+            np.where(np.count_nonzero(each, axis=1, keepdims=True) >= _MIN_GENES, each, 0.0) for each in weights
+        )
+        genes = Agreement.between(some, others, n_draws, generator)
         scores = Agreement.between(_centre(a.scores[:, at_a]), _centre(b.scores[:, at_b]), n_draws, generator)
         groups = a.in_group[:, at_a], b.in_group[:, at_b]
         has_group = (rows.any(axis=1) & ~rows.all(axis=1) for rows in groups)
