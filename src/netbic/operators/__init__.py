@@ -6,12 +6,23 @@ deflation as column factors and low-rank corrections, so that the data are never
 corrections for the parameters `center` and `scale`.
 """
 
-from netbic.operators.base import DataOperator, Operator
-from netbic.operators.blocks import RowBlocks, is_dask
-from netbic.operators.corrected import Corrected
+from netbic.operators.base import DataOperator, Operator, RowReduction, as_operator
+from netbic.operators.base import aligned as aligned
+from netbic.operators.blocks import (
+    ColumnStatistics,
+    RowBlocks,
+    column_statistics,
+    compute_rows,
+    is_dask,
+    map_rows,
+    passes,
+    released,
+    select_columns,
+)
+from netbic.operators.chunked import ChunkedOperator
+from netbic.operators.corrected import CENTERS, Corrected, Scaler, winsorised
 from netbic.operators.cross import Cross, CrossOperator, Table, Whitening
 from netbic.operators.dense import DenseOperator
-from netbic.operators.dispatch import as_operator
 from netbic.operators.executors import (
     BlockError,
     BlockExecutor,
@@ -22,14 +33,8 @@ from netbic.operators.executors import (
     free_memory,
 )
 from netbic.operators.masked import Masked, learn_from_observed
-from netbic.operators.operator import ChunkedOperator
-from netbic.operators.row_reduction import RowReduction
-from netbic.operators.row_reduction import aligned as aligned
-from netbic.operators.rowwise import compute_rows, map_rows, passes, released, select_columns
-from netbic.operators.scaler import CENTERS, Scaler, winsorised
 from netbic.operators.smoothing import SmoothedOperator, Smoother, scaled_rows, smoothed, smoothed_rows
 from netbic.operators.sparse import SparseOperator
-from netbic.operators.statistics import ColumnStatistics, column_statistics
 
 __all__ = [
     "CENTERS",

@@ -1,18 +1,24 @@
-"""The contract between the solver and a matrix: two products, and defaults for everything else."""
+"""The contract between the solver and a matrix: two products, and defaults for everything else.
+
+`as_operator` finds the operator of a matrix. A :class:`RowReduction` visits the rows of a corrected matrix, of which a
+few are dense at a time.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import singledispatch
 from numbers import Integral
 from operator import add
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from netbic.arrays import Array, Floats, Indices, kind_of
-from netbic.operators.row_reduction import RowReduction, column_gram, column_squares, slabs
+from netbic.arrays import Array, Floats, Indices, Matrix, is_sparse, kind_of, to_dense
+
+_SLAB_ENTRIES = 1 << 20  # entries that are dense at a time: 8 MB
 
 
 class Operator(Protocol):
@@ -195,3 +201,90 @@ class DataOperator(ABC):
 
 
 kind_of.register(DataOperator, lambda X: "operator")
+
+
+@singledispatch
+def as_operator(X: Matrix, low_memory: bool = False) -> DataOperator:
+    """The operator of a validated matrix.
+
+    Each class of operators registers its matrices with ``as_operator.register``. An operator is returned unchanged.
+
+    Parameters
+    ----------
+    X : array, CSR matrix, RowBlocks or DataOperator
+    low_memory : bool
+        Keep a dense X in one memory order instead of both.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from netbic.operators import as_operator
+    >>> as_operator(np.eye(3)).row_sums()
+    array([1., 1., 1.])
+    """
+    raise TypeError(
+        f"X is a {type(X).__name__}: give an array, a sparse matrix, a Dask array or a netbic.operators.DataOperator"
+    )
+
+
+@as_operator.register
+def _operator(X: DataOperator, low_memory: bool = False) -> DataOperator:
+    return X
+
+
+class RowReduction(NamedTuple):
+    """A reduction over all rows of Y = X diag(factors) - left right'.
+
+    Parameters
+    ----------
+    function : callable
+        Of some rows of Y (a dense array) and the index of the first of them.
+    combine : callable
+        Of the result for some rows and the result for the rows that follow them.
+    factors : array of shape (p,), optional
+    left, right : arrays of shape (n, r) and (p, r)
+    """
+
+    function: Callable[[Floats, int], Any]
+    combine: Callable[[Any, Any], Any]
+    factors: Floats | None
+    left: Floats
+    right: Floats
+
+    def over(self, rows: Matrix, first: int = 0) -> Any:
+        """The result for an array or CSR matrix X whose first row has the index `first`."""
+        return self.over_slabs(lambda part: to_dense(rows[part]), rows.shape[0], first)
+
+    def over_slabs(self, read: Callable[[slice], Array], n_rows: int, first: int = 0) -> Any:
+        """The result for `n_rows` rows of X, of which `read` returns a slice as a dense array."""
+        total: Any = None
+        for part in slabs(n_rows, self.right.shape[0]):
+            rows = read(part) * (1.0 if self.factors is None else self.factors) - self.left[part] @ self.right.T
+            result = self.function(rows, first + part.start)
+            total = result if total is None else self.combine(total, result)
+        return total
+
+
+def slabs(n_lines: int, length: int) -> list[slice]:
+    """Slices of a few lines (rows or columns) of this length."""
+    step = max(1, _SLAB_ENTRIES // max(length, 1))
+    return [slice(start, min(start + step, n_lines)) for start in range(0, n_lines, step)]
+
+
+def aligned(X: Matrix) -> Matrix:
+    """The same array at an aligned address.
+
+    Arrays received over a network may be unaligned: products with them are slow, and sum in another order, so that
+    the last digits would depend on which machine computed them.
+    """
+    return X if is_sparse(X) or X.flags.aligned else X.copy(order="K")
+
+
+def column_squares(rows: Floats, first: int) -> Floats:
+    """Sum of squares of each column of some rows."""
+    return np.asarray(np.einsum("ij,ij->j", rows, rows))
+
+
+def column_gram(rows: Floats, first: int) -> Floats:
+    """Y'Y of some rows Y."""
+    return np.asarray(rows.T @ rows)

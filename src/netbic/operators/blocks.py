@@ -8,19 +8,34 @@ every time.
 from __future__ import annotations
 
 import copy
+import hashlib
+import uuid
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
-from netbic.arrays import Array, Floats, Matrix, buffers, checked, is_sparse, kind_of, n_masked, stored_values
-from netbic.operators.dispatch import as_operator
+from netbic.arrays import (
+    Array,
+    Bools,
+    Floats,
+    Indices,
+    Matrix,
+    buffers,
+    checked,
+    is_sparse,
+    kind_of,
+    n_masked,
+    stored_values,
+)
+from netbic.operators.base import aligned, as_operator
 from netbic.operators.executors import (
     BlockError,
     BlockExecutor,
@@ -31,10 +46,10 @@ from netbic.operators.executors import (
     current_executor,
     identity,
 )
-from netbic.operators.row_reduction import aligned
 
 _HELD_SHARE = 0.4  # blocks are kept in memory up to this share of it
 _CARRIED_BYTES = 1 << 29  # most bytes that may be sent to workers in addition to blocks
+_DIGEST_BITS = 128
 _JOINED_BYTES = 1 << 28  # largest block of whole rows that is put together from chunks of columns
 
 DaskArray = Any  # Dask has no types
@@ -427,3 +442,146 @@ def _of_whole_rows(X: DaskArray) -> DaskArray:
         stacklevel=2,
     )
     return X.rechunk({1: -1})
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Statistics of columns and rows, and a digest, from one pass
+# ----------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ColumnStatistics:
+    """Sums, minima and maxima over some rows, and a digest of the rows."""
+
+    summary: Summary
+    lowest: Array  # of each column
+    highest: Array
+    digest: int
+
+    def plus(self, other: ColumnStatistics) -> ColumnStatistics:
+        """The statistics of the rows of both."""
+        return ColumnStatistics(
+            self.summary.plus(other.summary),
+            np.fmin(self.lowest, other.lowest),
+            np.fmax(self.highest, other.highest),
+            (self.digest + other.digest) % (1 << _DIGEST_BITS),
+        )
+
+    def select_columns(self, kept: Indices | Bools) -> ColumnStatistics:
+        """The statistics of some columns, by index or mask."""
+        summary = replace(self.summary, means=self.summary.means[kept], squares=self.summary.squares[kept])
+        return replace(self, summary=summary, lowest=self.lowest[kept], highest=self.highest[kept])
+
+    @property
+    def variances(self) -> Floats:
+        """Variance of each column."""
+        return self.summary.squares / self.summary.n_rows
+
+    @property
+    def means(self) -> Floats:
+        """Mean of each column."""
+        return self.summary.means
+
+    @property
+    def constant(self) -> Bools:
+        """Which columns are constant."""
+        return np.asarray(~(self.highest > self.lowest))
+
+
+def column_statistics(matrix: DaskArray) -> ColumnStatistics:
+    """Statistics of a Dask array, from one pass; no block is kept in memory."""
+    blocks = RowBlocks(matrix, hold=False)
+    result: ColumnStatistics = blocks.map_reduce(_of_block, ColumnStatistics.plus, blocks.bounds[:-1].tolist())
+    return result
+
+
+def _of_block(block: Matrix, first_row: int) -> ColumnStatistics:
+    if isinstance(block, np.ndarray):
+        with np.errstate(invalid="ignore"):
+            lowest, highest = np.fmin.reduce(block, axis=0), np.fmax.reduce(block, axis=0)
+    else:
+        lowest, highest = (getattr(block, name)(axis=0).toarray().ravel() for name in ("min", "max"))
+    return ColumnStatistics(summarised(block, first_row), lowest, highest, _digest(block, first_row))
+
+
+def _digest(block: Matrix, first_row: int) -> int:
+    """The sum of the digests of all rows, each with its index: it does not depend on the sizes of blocks."""
+    total = 0
+    for at, parts in enumerate(_rows(block), start=int(first_row)):
+        row = hashlib.blake2b(at.to_bytes(8, "little"), digest_size=_DIGEST_BITS // 8)
+        for part in parts:
+            row.update(part.data)
+        total += int.from_bytes(row.digest(), "little")
+    return total % (1 << _DIGEST_BITS)
+
+
+def _rows(block: Matrix) -> Iterator[tuple[Array, ...]]:
+    if isinstance(block, np.ndarray):
+        return ((row,) for row in np.ascontiguousarray(block))
+    bounds, indices = block.indptr.tolist(), block.indices.astype(np.int64, copy=False)
+    return ((block.data[a:b], indices[a:b]) for a, b in pairwise(bounds))
+
+
+# ----------------------------------------------------------------------------------------------------------------
+# Functions that treat every row alike, for matrices in memory and Dask arrays
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def select_columns(X: Matrix, kept: Indices | Bools) -> Matrix:
+    """Some columns of a matrix, by index or mask; tasks of a Dask array hold one bit per column."""
+    if kind_of(X) != "dask":
+        return X[:, kept]
+    wanted = np.flatnonzero(kept) if kept.dtype == bool else np.asarray(kept)
+    increasing = bool((np.diff(wanted) > 0).all())
+    if wanted.size == X.shape[1] and increasing:
+        return X
+    mask = np.zeros(X.shape[1], dtype=bool)
+    mask[wanted] = True
+    return map_rows(X, _columns_of_rows, np.packbits(mask) if increasing else wanted, width=int(wanted.size))
+
+
+def _columns_of_rows(block: Matrix, chosen: Array) -> Matrix:
+    """Columns by index, or by a mask packed into bits."""
+    if chosen.dtype == np.uint8:
+        chosen = np.flatnonzero(np.unpackbits(chosen, count=block.shape[1]))
+    return np.take(block, chosen, axis=1) if isinstance(block, np.ndarray) else block[:, chosen]
+
+
+def map_rows(
+    X: Matrix, function: Function, *arguments: Any, width: int | None = None, dtype: DTypeLike | None = None
+) -> Matrix:
+    """function(rows, arguments) of a matrix; for a Dask array of every block of rows, when it is read.
+
+    `width` and `dtype` are those of the result, if they are not those of X.
+    """
+    if kind_of(X) != "dask":
+        return function(X, *arguments)
+    X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+    chunks = (X.chunks[0], (X.shape[1] if width is None else width,))
+    dtype = X.dtype if dtype is None else dtype
+    meta = X._meta.astype(dtype)
+    return X.map_blocks(function, *arguments, chunks=chunks, dtype=dtype, meta=meta, name=f"netbic-{uuid.uuid4().hex}")
+
+
+def compute_rows(X: Matrix, function: Function, *arguments: Any) -> Array:
+    """The array function(rows, arguments) of a matrix; of a Dask array or `RowBlocks`, from one pass over the blocks.
+
+    Raises a ValueError that names the entry if a block has entries that are not finite.
+    """
+    X = RowBlocks(X, hold=False) if kind_of(X) == "dask" else X
+    if not isinstance(X, RowBlocks):
+        return np.asarray(function(X, *arguments))
+    made = X.map_concatenate(function, *arguments)
+    if not np.isfinite(made).all():
+        X.check_finite()
+    return made
+
+
+def released(X: Matrix | RowBlocks) -> AbstractContextManager[None]:
+    """A context at the end of which the blocks of X are released, if it has any."""
+    return X.released() if isinstance(X, RowBlocks) else nullcontext()
+
+
+def passes(X: Matrix | RowBlocks) -> float | None:
+    """How often the blocks of X have been read; None for a matrix in memory."""
+    return X.passes if isinstance(X, RowBlocks) else None

@@ -9,9 +9,8 @@ from typing import Self
 import numpy as np
 
 from netbic.arrays import Array, Floats, Indices
-from netbic.operators.base import DataOperator, Operator
+from netbic.operators.base import DataOperator, Operator, slabs
 from netbic.operators.corrected import Corrected
-from netbic.operators.row_reduction import slabs
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,7 @@ from numpy.typing import DTypeLike
 from scipy.linalg import get_blas_funcs
 
 from netbic.arrays import Array, Floats, Indices, scatter
-from netbic.operators.base import DataOperator
-from netbic.operators.row_reduction import RowReduction
+from netbic.operators.base import DataOperator, RowReduction, as_operator
 
 _FULL_SHARE = 0.45  # above this share of kept lines the full product beats gathering
 _LONG_LINE = 4096
@@ -152,6 +151,11 @@ class DenseOperator(DataOperator):
             block = np.subtract(block, offsets, dtype=dtype, casting="same_kind")
             total = syrk(1.0, block.T, trans=1, beta=1.0, c=total, overwrite_c=True)
         return total
+
+
+@as_operator.register
+def _dense(X: np.ndarray, low_memory: bool = False) -> DataOperator:
+    return DenseOperator(X, low_memory)
 
 
 class PackedOperator(DenseOperator):

@@ -16,9 +16,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from netbic.arrays import Array, Floats, Indices
-from netbic.operators.corrected import Corrected, Result
+from netbic.operators.corrected import Corrected, Result, Scaler
 from netbic.operators.dense import DenseOperator
-from netbic.operators.scaler import Scaler
 
 _MOST_COVARIATES = 60  # each column has its own equations, as many as there are pairs of covariates
 _UNDETERMINED = 1e-10  # smallest eigenvalue, relative to the largest one, of a combination of covariates that is used

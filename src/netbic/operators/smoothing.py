@@ -20,10 +20,9 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
 from netbic.arrays import Array, Floats, Indices, scatter
-from netbic.operators.base import DataOperator
+from netbic.operators.base import DataOperator, RowReduction, slabs
 from netbic.operators.corrected import Corrected
 from netbic.operators.dense import DenseOperator
-from netbic.operators.row_reduction import RowReduction, slabs
 
 _ROUNDING = 4  # the remainder of the series is at most this many times the rounding error of a number
 _BLOCK_ROWS = 32  # rows smoothed at a time: they stay in the cache from one term to the next

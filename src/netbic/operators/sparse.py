@@ -10,8 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
 from netbic.arrays import Array, Floats, Indices, Matrix, scatter, to_dense
-from netbic.operators.base import DataOperator
-from netbic.operators.row_reduction import RowReduction
+from netbic.operators.base import DataOperator, RowReduction, as_operator
 
 _FULL_SHARE = 0.3  # above this share of kept rows or columns the full product beats gathering
 _BLOCK_ENTRIES = 1 << 20  # stored entries processed at a time
@@ -117,6 +116,12 @@ class SparseOperator(DataOperator):
         crossed = (lines @ outer) @ inner.T
         total += inner @ (outer.T @ outer) @ inner.T - crossed - crossed.T
         return np.asfortranarray(total, dtype=dtype)
+
+
+@as_operator.register(sp.sparray)
+@as_operator.register(sp.spmatrix)
+def _sparse(X: Matrix, low_memory: bool = False) -> DataOperator:
+    return SparseOperator(X)
 
 
 def _narrowed(X: Matrix) -> sp.csr_array:

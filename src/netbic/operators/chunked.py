@@ -17,11 +17,9 @@ import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
 from netbic.arrays import Array, Floats, Indices, Matrix, is_sparse, scatter, to_dense
-from netbic.operators.base import DataOperator
+from netbic.operators.base import DataOperator, RowReduction, aligned, as_operator
 from netbic.operators.blocks import RowBlocks
-from netbic.operators.dispatch import as_operator
 from netbic.operators.executors import Handle
-from netbic.operators.row_reduction import RowReduction, aligned
 
 _GROUPS = 16  # of blocks, for the products of every pair of rows
 _PREFETCHED = 5  # times as many lines are packed as are needed
