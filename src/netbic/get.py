@@ -1,4 +1,4 @@
-"""Results as tables, from a fitted model, an AnnData object, or the folder of a fit.
+"""Results as tables, from a fitted model, an AnnData object, or the folder of a fit; the same as in the files of a fit.
 
 In parameters and in columns called `module`, modules are numbered from 0. Names such as `module_1` (columns of scores,
 and the column `label` of the tables) count from 1, like all labels that people read; such a name can be given instead
@@ -20,20 +20,39 @@ from netbic.arrays import check_choice, kind_of
 from netbic.association import gene_membership
 from netbic.enrichment import gene_sets as enriched_sets
 from netbic.errors import InputError
-from netbic.estimators import SparseGraphSVD, fitted_model, heaviest, is_model, module_scores, names_of, own_covariates
-from netbic.exports import Results
+from netbic.estimators import SparseGraphSVD, fitted_model, is_model, module_scores, names_of, own_covariates
 from netbic.operators import select_columns
-from netbic.storage import fitted_pair_model, load, load_modules, pairs_table, read_again, sides_of
+from netbic.selection import sample_groups
+from netbic.storage import (
+    fitted_pair_model,
+    load,
+    load_modules,
+    modules_table,
+    pairs_table,
+    read_again,
+    read_results_table,
+    summary_table,
+)
 
-__all__ = ["associations_df", "gene_sets_df", "membership_df", "modules_df", "pairs_df", "scores_df", "verdicts_df"]
+__all__ = [
+    "associations_df",
+    "gene_sets_df",
+    "membership_df",
+    "modules_df",
+    "pairs_df",
+    "samples_df",
+    "scores_df",
+    "summary_df",
+    "verdicts_df",
+]
 
-_AXES = {"genes": "columns", "samples": "rows", "cells": "rows"}
+_AXES = {"genes": "gene", "samples": "sample", "cells": "sample"}
 
 
 def modules_df(
     source: Any, module: int | str | None = None, *, axis: str = "genes", key: str = "netbic"
 ) -> pd.DataFrame:
-    """The members of modules, ranked by their absolute weights.
+    """The members of modules, largest absolute weight first, as in modules.tsv.
 
     Parameters
     ----------
@@ -48,8 +67,9 @@ def modules_df(
     Returns
     -------
     DataFrame
-        `module`; `names`; `weights`; `side` ("up": positive weight, "down": negative weight); `scores`, the absolute
-        weight relative to the largest one of the module, between 0 and 1; `label` ("module_1" for module 0).
+        `module`; `name`; `weight`; `side` ("up": positive weight, "down": negative weight); `label` ("module_1" for
+        module 0). In samples with positive weights, genes of the side "up" are above their means and genes of the side
+        "down" below.
 
     Examples
     --------
@@ -57,31 +77,64 @@ def modules_df(
     >>> study = netbic.simulate.cohort(200, 500, n_modules=2, strength=2, random_state=0)
     >>> model = netbic.SparseGraphSVD(2, n_columns=60).fit(study.expression)
     >>> netbic.get.modules_df(model, module=0).head(3).round(2)
-       module     names  weights  side  scores     label
-    0       0  GENE0345     0.18    up    1.00  module_1
-    1       0  GENE0205     0.18    up    1.00  module_1
-    2       0  GENE0148    -0.17  down    0.96  module_1
+       module      name  weight  side     label
+    0       0  GENE0345    0.18    up  module_1
+    1       0  GENE0205    0.18    up  module_1
+    2       0  GENE0148   -0.17  down  module_1
     """
     check_choice("axis", axis, _AXES, InputError)
     model = _model(source, key)
-    names = names_of(model, _AXES[axis])
-    vectors = model.components_ if axis == "genes" else model.left_vectors_.T
-    parts = [pd.DataFrame(columns=["module", "names", "weights", "side", "scores"])]
-    for number in _numbers(model, module):
-        order = heaviest(vectors[number])
-        weights = vectors[number][order]
-        parts.append(
-            pd.DataFrame(
-                {
-                    "module": number,
-                    "names": names[order],
-                    "weights": weights,
-                    "side": sides_of(weights),
-                    "scores": np.abs(weights) / np.abs(weights).max(initial=np.finfo(float).tiny),
-                }
-            )
-        )
-    return _labelled(pd.concat(parts[1:] or parts, ignore_index=True))
+    table = modules_table(model)
+    if module is not None and (isinstance(module, bool) or _number(module) not in range(model.n_components_)):
+        numbers = f"0 to {model.n_components_ - 1}" if model.n_components_ else "none"
+        raise InputError(f"module={module!r} does not exist: modules are numbered from 0 (there are: {numbers})")
+    return _chosen(table[table["axis"] == _AXES[axis]].drop(columns="axis"), module)
+
+
+def summary_df(source: Any, *, key: str = "netbic") -> pd.DataFrame:
+    """A row per module: singular value, sizes, variance explained, edges inside, diagnostics, top genes.
+
+    Parameters
+    ----------
+    source : SparseGraphSVD, AnnData, or folder of a fit
+        That of a folder is summary.tsv, with verdicts and groups of samples.
+    key : str
+        Key of the modules in an AnnData object.
+
+    Examples
+    --------
+    >>> import netbic
+    >>> study = netbic.simulate.cohort(200, 500, n_modules=2, strength=2, random_state=0)
+    >>> model = netbic.SparseGraphSVD(2, n_columns=60).fit(study.expression)
+    >>> netbic.get.summary_df(model)[["module", "n_genes", "genes_up", "genes_down"]]
+       module  n_genes  genes_up  genes_down
+    0       0       60        28          32
+    1       1       60        26          34
+    """
+    known = read_results_table(Path(source), "summary") if isinstance(source, (str, Path)) else None
+    return summary_table(_model(source, key)) if known is None else known
+
+
+def samples_df(source: Any, X: Any = None) -> pd.DataFrame:
+    """Score and group ("up", "down" or neither) of each sample in each module, as in samples.tsv.
+
+    Parameters
+    ----------
+    source : folder of a fit, or SparseGraphSVD
+    X : array, DataFrame or sparse matrix, optional
+        The data, if the source is a model; see :func:`netbic.selection.sample_groups`.
+
+    Returns
+    -------
+    DataFrame
+        `module`, `sample`, `score` and `group`.
+    """
+    if X is not None:
+        return sample_groups(_model(source, ""), X)
+    table = read_results_table(Path(source), "samples") if isinstance(source, (str, Path)) else None
+    if table is None:
+        raise InputError("the scores of the samples are not known: give the folder of a fit, or a model and X")
+    return table
 
 
 def scores_df(source: Any, X: Any = None, *, key: str = "netbic", covariates: Any = None) -> pd.DataFrame:
@@ -106,12 +159,14 @@ def scores_df(source: Any, X: Any = None, *, key: str = "netbic", covariates: An
     (200, 2)
     """
     if isinstance(source, (str, Path)):
-        results = Results.of(source)
-        if (known := results.scores()) is None:
-            raise InputError(f"{source} has no scores of the samples (samples.tsv): fit again with this version")
-        return _scores_table(known[0].T, names_of(results.model, "rows"))
+        table, model = samples_df(source), load_modules(source)
+        scores = table["score"].to_numpy(dtype=float).reshape(model.n_components_, -1).T
+        return _scores_table(scores, names_of(model, "rows"))
     if kind_of(source) == "anndata":
-        return _scores_table(_scores_of_object(source, key), source.obs_names)
+        if f"{key}_scores" in source.obsm:
+            return _scores_table(np.asarray(source.obsm[f"{key}_scores"]), source.obs_names)
+        model = tl.from_anndata(source, key)
+        return _scores_table(module_scores(model, _used_columns(source, key), own_covariates(model)), source.obs_names)
     model = _model(source, key)
     if X is None:
         raise InputError("the scores of a model need the data: give X")
@@ -147,8 +202,7 @@ def membership_df(source: Any, X: Any = None, *, key: str = "netbic") -> pd.Data
     """
     model = _model(source, key)
     if X is None and kind_of(source) == "anndata":
-        used = np.flatnonzero(np.asarray(source.varm[f"{key}_preparation"])[:, 2] == 1)
-        X = select_columns(tl.matrix_of(source, key), used)
+        X = _used_columns(source, key)
     elif X is None and isinstance(source, (str, Path)):
         X = read_again(source).matrix
     elif X is None:
@@ -251,11 +305,14 @@ def verdicts_df(source: Any, *, key: str = "netbic") -> pd.DataFrame:
         Key of the modules in an AnnData object.
     """
     table = _stored(source, "verdicts", key, "run tl.verdicts for AnnData, or fit with verdicts")
-    return _labelled(table.reset_index(drop=True))
+    return _chosen(table)
 
 
 def pairs_df(source: Any, *, key: str = "netbic_pairs") -> pd.DataFrame:
-    """The pairs of two tables, a row per pair: sizes, correlation and top features; see `netbic.storage.pairs_table`.
+    """The pairs of two tables, a row per pair: sizes, correlation and top features.
+
+    `d` is u'X'Yv in the deflated tables, `correlation` that of the scores of both tables in the samples of the fit,
+    which is too large.
 
     Parameters
     ----------
@@ -292,17 +349,6 @@ def _model(source: Any, key: str) -> SparseGraphSVD:
     )
 
 
-def _numbers(model: SparseGraphSVD, module: int | str | None) -> list[int]:
-    known = range(model.n_components_)
-    if module is None:
-        return list(known)
-    number = _number(module)
-    if isinstance(number, bool) or number not in known:
-        numbers = f"0 to {len(known) - 1}" if known else "none"
-        raise InputError(f"module={module!r} does not exist: modules are numbered from 0 (there are: {numbers})")
-    return [int(number)]
-
-
 def _number(module: int | str) -> int:
     """The number of a module, counted from 0; "module_1" (or "key_1", with another `key_added`) is 0."""
     if not isinstance(module, str):
@@ -312,31 +358,20 @@ def _number(module: int | str) -> int:
     return int(label[1]) - 1
 
 
-def _scores_of_object(adata: Any, key: str) -> np.ndarray:
-    if f"{key}_scores" in adata.obsm:
-        return np.asarray(adata.obsm[f"{key}_scores"])
-    model = tl.from_anndata(adata, key)
+def _used_columns(adata: Any, key: str) -> Any:
+    """The data of the genes that were used in the fit."""
     used = np.flatnonzero(np.asarray(adata.varm[f"{key}_preparation"])[:, 2] == 1)
-    return module_scores(model, select_columns(tl.matrix_of(adata, key), used), own_covariates(model))
+    return select_columns(tl.matrix_of(adata, key), used)
 
 
 def _scores_table(scores: np.ndarray, samples: Any) -> pd.DataFrame:
-    return pd.DataFrame(scores, index=pd.Index(samples), columns=[_label(k) for k in range(scores.shape[1])])
-
-
-def _label(module: int) -> str:
-    return f"module_{module + 1}"
-
-
-def _labelled(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with the names of the modules, which count from 1, as its last column."""
-    return table.assign(label=[_label(int(module)) for module in table["module"]])
+    return pd.DataFrame(scores, index=pd.Index(samples), columns=[f"module_{k + 1}" for k in range(scores.shape[1])])
 
 
 def _stored(source: Any, name: str, key: str, remedy: str) -> pd.DataFrame:
     """A table that was stored with the modules."""
     if isinstance(source, (str, Path)):
-        table = Results.of(source).tables.get(name)
+        table = read_results_table(Path(source), name)
     elif kind_of(source) == "anndata":
         table = source.uns.get(key, {}).get(name)
     else:
@@ -346,12 +381,16 @@ def _stored(source: Any, name: str, key: str, remedy: str) -> pd.DataFrame:
     return pd.DataFrame(table)
 
 
-def _chosen(table: pd.DataFrame, module: int | str | None, max_q: float | None, q: str) -> pd.DataFrame:
+def _chosen(
+    table: pd.DataFrame, module: int | str | None = None, max_q: float | None = None, q: str = "q"
+) -> pd.DataFrame:
+    """Rows of a module and with small q-values, with labels of the modules, which count from 1, as the last column."""
     if module is not None:
         table = table[table["module"] == _number(module)]
     if max_q is not None:
         table = table[table[q] <= max_q]
-    return _labelled(table.reset_index(drop=True))
+    table = table.reset_index(drop=True)
+    return table.assign(label=[f"module_{int(number) + 1}" for number in table["module"]])
 
 
 def __dir__() -> list[str]:

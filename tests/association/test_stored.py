@@ -95,12 +95,6 @@ def test_annotations_have_the_same_types(folder):
     assert info["dead"].tolist() == [str(int(value)) for value in labels()["dead"]]
 
 
-def test_a_label_called_none_is_exported(folder, tmp_path):
-    path = netbic.exports.write_scores_gct(folder, tmp_path / "scores.gct")
-    line = next(line for line in path.read_text().splitlines() if line.startswith("drug\t"))
-    assert line.split("\t").count("None") == (labels()["drug"] == "None").sum()
-
-
 def test_levels_of_ordered_variables_are_listed_with_their_commas(study):
     scores = pd.DataFrame({0: np.arange(float(N))})
     found = associate_scores(scores, None, labels(), variables="size")

@@ -8,7 +8,7 @@ import pytest
 import netbic
 from support.output_folders import fit, run
 
-FORMATS = {"gmt": "modules.gmt", "lists": "lists.txt", "gct": "scores.gct", "cytoscape": "cytoscape"}
+FORMATS = {"gmt": "modules.gmt", "lists": "lists.txt", "cytoscape": "cytoscape"}
 FORMATS |= {"membership": "membership.tsv"}
 START = {"pdf": b"%PDF", "png": b"\x89PNG", "svg": b"<?xml"}
 
@@ -40,9 +40,9 @@ def test_exports_go_to_the_folder(results, kind):
 def test_exported_files_are_replaced_and_removed_with_the_results(results, cohort):
     for _ in range(2):
         assert run("export", results, "--format", "gmt").exit_code == 0
-        assert run("export", results, "--format", "gct").exit_code == 0
+        assert run("export", results, "--format", "membership").exit_code == 0
     listed = json.loads((results / "run.json").read_text())["files"]
-    assert {"modules.gmt", "scores.gct", "expression.gct"} <= set(listed)
+    assert {"modules.gmt", "membership.tsv"} <= set(listed)
     assert "module_1_up" in netbic.io.read_gene_sets(results / "modules.gmt")
     assert fit(cohort, results, "--force", "--no-report", "--no-verdict").exit_code == 0
     assert not (results / "modules.gmt").exists()
@@ -66,24 +66,6 @@ def test_files_of_the_user_are_not_replaced(results, tmp_path):
     assert "input" in failed(run("export", results, "--format", "gmt", "--out", results / "summary.tsv", "--force"))
 
 
-def test_the_expression_is_exported_if_it_is_there(results, cohort, tmp_path):
-    done = run("export", results, "--format", "gct", "--out", tmp_path / "own.gct")
-    assert (tmp_path / "own_expression.gct").is_file()
-    (cohort / "expression.tsv").rename(tmp_path / "moved.tsv")
-    done = run("export", results, "--format", "gct", "--out", tmp_path / "second.gct")
-    assert done.exit_code == 0
-    assert "no expression of the genes" in done.output
-    assert "--expression" in done.output
-    assert not (tmp_path / "second_expression.gct").exists()
-    done = run(
-        "export", results, "--format", "gct", "--out", tmp_path / "t.gct", "--expression", tmp_path / "moved.tsv"
-    )
-    assert (tmp_path / "t_expression.gct").read_bytes() == (tmp_path / "own_expression.gct").read_bytes()
-    assert "is for --format gct" in failed(
-        run("export", results, "--format", "gmt", "--expression", tmp_path / "moved.tsv")
-    )
-
-
 def test_the_membership_of_all_genes_is_exported(results, cohort, tmp_path):
     assert run("export", results, "--format", "membership").exit_code == 0
     table = pd.read_csv(results / "membership.tsv", sep="\t", index_col="gene")
@@ -93,6 +75,8 @@ def test_the_membership_of_all_genes_is_exported(results, cohort, tmp_path):
     (cohort / "expression.tsv").rename(tmp_path / "moved.tsv")
     own = ("export", results, "--format", "membership", "--out", tmp_path / "own.tsv")
     assert "say where they are (--expression)" in failed(run(*own), 1)
+    other = ("export", results, "--format", "gmt", "--expression", tmp_path / "moved.tsv")
+    assert "is for --format membership" in failed(run(*other))
     assert run(*own, "--expression", tmp_path / "moved.tsv").exit_code == 0
     assert (tmp_path / "own.tsv").read_bytes() == (results / "membership.tsv").read_bytes()
 
@@ -194,4 +178,4 @@ def test_damaged_tables_are_named(with_labels, tmp_path):
     assert "samples.tsv" in failed(run("plot", with_labels, "scores", "--out", tmp_path / "f.png"), 1)
     (with_labels / "samples.tsv").unlink()
     (with_labels / "sample_info.tsv").write_bytes(b"\xff\x00")
-    assert "sample_info.tsv" in failed(run("export", with_labels, "--format", "gct"), 1)
+    assert "sample_info.tsv" in failed(run("export", with_labels, "--format", "gmt"), 1)

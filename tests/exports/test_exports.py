@@ -116,70 +116,6 @@ def test_a_network_is_needed_and_can_be_given(cohort, tmp_path):
     assert networkx.read_graphml(folder / "module_1.graphml").number_of_edges() > 0
 
 
-def read_gct(path):
-    """A reader of GCT 1.3, from the description of the format: values, row metadata, column metadata."""
-    lines = path.read_text().split("\n")
-    assert lines[0] == "#1.3"
-    assert lines.pop() == ""
-    n_rows, n_columns, n_of_rows, n_of_columns = map(int, lines[1].split("\t"))
-    cells = [line.split("\t") for line in lines[2:]]
-    assert {len(row) for row in cells} == {1 + n_of_rows + n_columns}
-    assert len(cells) == 1 + n_of_columns + n_rows
-    start, samples = 1 + n_of_rows, cells[0][1 + n_of_rows :]
-    assert all(set(row[1:start]) <= {"na"} for row in cells[1 : 1 + n_of_columns])
-    rows = cells[1 + n_of_columns :]
-    values = pd.DataFrame([[float(cell) for cell in row[start:]] for row in rows], [row[0] for row in rows], samples)
-    of_rows = pd.DataFrame([row[1:start] for row in rows], values.index, cells[0][1:start])
-    of_columns = pd.DataFrame({row[0]: row[start:] for row in cells[1 : 1 + n_of_columns]}, samples)
-    assert values.index.is_unique
-    assert values.columns.is_unique
-    return values, of_rows, of_columns
-
-
-def test_gct_holds_scores_and_what_is_known_about_samples(results, cohort, tmp_path):
-    samples = cohort.expression.index
-    info = pd.DataFrame({"kind": np.where(np.arange(120) % 2, "a", "b\t="), "age": np.arange(120.0)}, index=samples)
-    info.iloc[0] = [None, np.nan]
-    known = Results(results.model, results.tables, info)
-    values, of_rows, of_columns = read_gct(exports.write_scores_gct(known, tmp_path / "scores.gct"))
-    expected = netbic.get.scores_df(results.model, cohort.expression)
-    np.testing.assert_allclose(values.to_numpy(), expected.to_numpy().T, rtol=1e-5)
-    assert values.columns.tolist() == samples.tolist()
-    assert of_rows["name"].tolist() == results.names
-    assert of_rows["genes_up"].astype(int).tolist() == (results.model.components_ > 0).sum(axis=1).tolist()
-    assert of_columns["kind"].tolist()[:4] == ["NA", "a", "b =", "a"]
-    assert of_columns["age"].tolist()[:3] == ["NA", "1", "2"]
-
-
-def test_gct_holds_the_expression_of_the_genes(results, cohort, tmp_path):
-    X = cohort.expression
-    path = exports.write_expression_gct(results, X.iloc[:, ::-1], tmp_path / "expression.gct")
-    values, of_rows, _ = read_gct(path)
-    used = X.columns[results.model.columns_.any(axis=0)]
-    assert sorted(values.index) == sorted(used)
-    np.testing.assert_allclose(values.to_numpy(), X[values.index].to_numpy().T, rtol=1e-5, atol=1e-12)
-    weights = pd.DataFrame(results.model.components_, columns=X.columns)[values.index]
-    home = weights.abs().to_numpy().argmax(axis=0)
-    assert of_rows["module"].tolist() == [f"Module {k + 1}" for k in home]
-    assert (of_rows["side"] == "up").tolist() == (weights.to_numpy()[home, np.arange(len(home))] > 0).tolist()
-    assert home.tolist() == sorted(home)
-    for _, own in of_rows["weight"].astype(float).groupby(of_rows["module"]):
-        assert own.is_monotonic_decreasing
-    again = exports.write_expression_gct(results, X.to_numpy(), tmp_path / "other.gct")
-    assert again.read_bytes() == path.read_bytes()
-
-
-def test_missing_scores_are_not_numbers(results, tmp_path):
-    table = results.tables["samples"].copy()
-    table.loc[3, "score"] = np.nan
-    path = exports.write_scores_gct(Results(results.model, {"samples": table}), tmp_path / "scores.gct")
-    values = read_gct(path)[0]
-    assert np.isnan(values.to_numpy()[0, 3])
-    assert np.isnan(values.to_numpy()).sum() == 1
-    with pytest.raises(InputError, match="scores of the samples are not known"):
-        exports.write_scores_gct(results.model, tmp_path / "none.gct")
-
-
 def test_hostile_names_stay_single_fields(hostile, tmp_path):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -189,12 +125,10 @@ def test_hostile_names_stay_single_fields(hostile, tmp_path):
         warnings.simplefilter("ignore")
         folder = exports.write_cytoscape(hostile, tmp_path / "networks")
         sets = netbic.io.read_gene_sets(exports.write_gmt(hostile, tmp_path / "sets.gmt"))
-        scores, _, _ = read_gct(exports.write_scores_gct(hostile, tmp_path / "scores.gct"))
         exports.write_lists(hostile, tmp_path / "lists.txt")
     members = {genes[at] for at in np.flatnonzero(hostile.model.columns_[0])}
     assert {"=1+1", "a b", "a b_2", "a b_3", "é中", "<&\"'>"} <= members
     assert {gene for own in sets.values() for gene in own} == members
-    assert scores.shape == (1, 60)
     read = networkx.read_graphml(folder / "module_1.graphml")
     assert {own["name"] for _, own in read.nodes.data()} == members
     assert len(read) == 40

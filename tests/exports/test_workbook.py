@@ -24,8 +24,8 @@ def test_sheets_hold_the_tables(results, cohort, tmp_path):
     assert sheets["Summary"]["name"].tolist() == results.names
     first = netbic.get.modules_df(results.model, 0)
     own = sheets["Module 1"]
-    assert own["gene"].dropna().tolist() == first["names"].tolist()
-    assert own["weight"].dropna().tolist() == pytest.approx(first["weights"].tolist())
+    assert own["gene"].dropna().tolist() == first["name"].tolist()
+    assert own["weight"].dropna().tolist() == pytest.approx(first["weight"].tolist())
     assert own["side"].dropna().tolist() == first["side"].tolist()
     scores = netbic.get.scores_df(results.model, cohort.expression)["module_1"].sort_values(ascending=False)
     assert own["sample"].tolist() == scores.index.tolist()
@@ -62,9 +62,9 @@ def test_every_name_is_text(hostile, tmp_path):
 
 def test_without_scores_the_samples_have_weights(model, tmp_path):
     own = frames(exports.write_workbook(model, tmp_path / "modules.xlsx"))["Module 2"]
-    samples = netbic.get.modules_df(model, 1, axis="samples").sort_values("weights", ascending=False)
-    assert own["sample"].tolist() == samples["names"].tolist()
-    assert own["weight.1"].tolist() == pytest.approx(samples["weights"].tolist())
+    samples = netbic.get.modules_df(model, 1, axis="samples").sort_values("weight", ascending=False)
+    assert own["sample"].tolist() == samples["name"].tolist()
+    assert own["weight.1"].tolist() == pytest.approx(samples["weight"].tolist())
 
 
 def test_long_lists_and_infinite_numbers_are_written(results, tmp_path):

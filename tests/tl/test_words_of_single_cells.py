@@ -111,14 +111,14 @@ def test_tables_of_models_objects_and_folders_agree(adata, tmp_path):
     model = tl.from_anndata(adata)
     netbic.save(model, tmp_path)
     table = get.modules_df(adata)
-    assert table.columns.tolist() == ["module", "names", "weights", "side", "scores", "label"]
+    assert table.columns.tolist() == ["module", "name", "weight", "side", "label"]
     for other in (model, tmp_path, str(tmp_path)):
         pd.testing.assert_frame_equal(get.modules_df(other), table)
-    assert table.groupby("module")["scores"].first().tolist() == [1, 1]
-    assert (table["side"] == "up").equals(table["weights"] > 0)
+    assert (table["side"] == "up").equals(table["weight"] > 0)
+    pd.testing.assert_frame_equal(get.summary_df(adata), get.summary_df(tmp_path))
     weights = pd.Series(adata.varm["netbic"][:, 1], index=adata.var_names)
     own = get.modules_df(adata, 1)
-    assert own["weights"].tolist() == weights[own["names"]].tolist()
+    assert own["weight"].tolist() == weights[own["name"]].tolist()
     assert len(own) == 30
     pd.testing.assert_frame_equal(get.modules_df(adata, "module_2"), own)
     with pytest.raises(InputError, match=r"module='module_3' does not exist: modules are numbered from 0"):

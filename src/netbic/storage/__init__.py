@@ -36,6 +36,7 @@ from netbic.storage.tables import feature_names as feature_names
 from netbic.storage.tables import modules_table as modules_table
 from netbic.storage.tables import pair_scores_table as pair_scores_table
 from netbic.storage.tables import pairs_table as pairs_table
+from netbic.storage.tables import read_results_table as read_results_table
 from netbic.storage.tables import sample_names as sample_names
 from netbic.storage.tables import sides_of as sides_of
 from netbic.storage.tables import summary_table as summary_table

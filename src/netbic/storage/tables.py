@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from netbic.arrays import Array
+from netbic.errors import unusable
 from netbic.estimators import DIAGNOSTIC_NUMBERS, SparseGraphSVD, fitted_model, heaviest, names_of, shared_by
+from netbic.files import read_table
 from netbic.graph import Graph
 from netbic.storage.models import PairModel, fitted_pair_model
 
@@ -169,3 +172,27 @@ def pair_scores_table(model: PairModel) -> pd.DataFrame:
             "score_2": model.y_scores_.T.ravel(),
         }
     )
+
+
+# Columns without which tables of a folder are not what netbic wrote.
+_NEEDED = {
+    "summary": {"module"},
+    "gene_sets": {"module", "term", "q_value"},
+    "verdicts": {"module", "verdict"},
+    "samples": {"module", "sample", "score", "group"},
+    "associations": {"module", "variable"},
+}
+
+
+def read_results_table(folder: Path, name: str) -> pd.DataFrame | None:
+    """A table of the folder of a fit ("summary", "gene_sets", "verdicts", "samples", "associations"), if it exists."""
+    path = folder / f"{name}.tsv"
+    if not path.is_file():
+        return None
+    try:
+        table = read_table(path)
+    except (ValueError, OSError):
+        raise unusable(path, "cannot be read as a table", "netbic did not write it: fit again") from None
+    if missing := sorted(_NEEDED[name] - set(table.columns)):
+        raise unusable(path, f"has no column {missing[0]}", "netbic did not write it: fit again")
+    return table

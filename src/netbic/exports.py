@@ -1,0 +1,662 @@
+"""Modules in the formats of other programs: GMT, lists, workbooks, tables, GraphML and Cytoscape.
+
+Every function takes a fitted model, the folder of a fit, or :class:`Results`, and writes files that appear complete or
+not at all. In names of files, sets, sheets and labels, modules count from 1.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import re
+import stat
+import warnings
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, Self, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from netbic import __version__, files
+from netbic.association import gene_membership, matched_scores, stored_samples
+from netbic.enrichment import module_names
+from netbic.errors import InputError, import_optional, one_line, shown
+from netbic.estimators import SparseGraphSVD, fitted_model, heaviest, is_model, names_of
+from netbic.files import FolderInUse, JsonValue
+from netbic.graph import Graph, match
+from netbic.selection import SampleGroups
+from netbic.storage import load_modules, read_results_table, sides_of, summary_table
+
+__all__ = [
+    "Results",
+    "write_cytoscape",
+    "write_gmt",
+    "write_lists",
+    "write_membership",
+    "write_workbook",
+]
+
+Source: TypeAlias = "SparseGraphSVD | Path | str | Results"
+Attributes: TypeAlias = dict[str, Any]  # text, integers and finite floats
+_SIDES: Final = ("up", "down")
+_TABLES: Final = ("summary", "gene_sets", "verdicts", "samples", "associations")
+
+
+@dataclass(frozen=True)
+class Results:
+    """A fitted model and tables about its modules, as the functions below export them.
+
+    Parameters
+    ----------
+    model : SparseGraphSVD
+        Fitted.
+    tables : mapping of str to DataFrame, optional
+        Tables about the modules, as in the folder of a fit: "summary", "gene_sets" (of `enrichment.gene_sets`),
+        "verdicts" (of `selection.verdicts`), "samples" (of `selection.sample_groups`) and "associations".
+    sample_info : DataFrame, optional
+        What is known about the samples, with their names as index.
+    folder : path, optional
+        The folder of the fit.
+
+    Examples
+    --------
+    >>> import netbic
+    >>> study = netbic.simulate.cohort(200, 500, n_modules=1, strength=2, random_state=0)
+    >>> model = netbic.SparseGraphSVD(1, n_columns=60).fit(study.expression)
+    >>> results = netbic.exports.Results.of(model, study.expression)
+    >>> [len(names) for names in results.samples_by_side(0).values()]
+    [24, 16]
+    >>> results.genes(0).columns.tolist()
+    ['name', 'weight', 'side']
+    """
+
+    model: SparseGraphSVD
+    tables: Mapping[str, pd.DataFrame]
+    sample_info: pd.DataFrame | None = None
+    folder: Path | None = None
+
+    @classmethod
+    def of(cls, source: Source, X: Any = None) -> Self:
+        """The results of a model, or of the folder of a fit; the scores of a model are known if X is given."""
+        if isinstance(source, cls):
+            return source
+        if is_model(source):
+            model = fitted_model(source)
+            tables = {} if X is None else {"samples": SampleGroups.find(model, X).table}
+            return cls(model, tables)
+        if not isinstance(source, (str, Path)):
+            raise TypeError(f"source={type(source).__name__}: expected a fitted model or the folder of a fit")
+        folder = Path(source)
+        model = load_modules(folder)
+        found = {name: read_results_table(folder, name) for name in _TABLES}
+        known = {name: table for name, table in found.items() if table is not None}
+        return cls(model, known, stored_samples(folder), folder)
+
+    @property
+    def n_modules(self) -> int:
+        """The number of modules."""
+        return int(self.model.n_components_)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The names of the modules, see `netbic.enrichment.module_names`."""
+        return module_names(self.model, self.tables.get("gene_sets"))
+
+    @cached_property
+    def verdicts(self) -> list[str]:
+        """The verdict on each module; "" if it is not known."""
+        table = self.tables.get("verdicts", self.tables.get("summary", pd.DataFrame({"module": []})))
+        if "verdict" not in table:
+            return [""] * self.n_modules
+        known = table.set_index("module")["verdict"].to_dict()
+        return [text if isinstance(text := known.get(k), str) else "" for k in range(self.n_modules)]
+
+    @cached_property
+    def summary(self) -> pd.DataFrame:
+        """A row per module: the summary of the folder, or of the model."""
+        return self.tables["summary"] if "summary" in self.tables else summary_table(self.model)
+
+    @cached_property
+    def gene_names(self) -> list[str]:
+        """The names of all genes: text in one line, all different."""
+        return _plain_names(names_of(self.model, "columns"), "gene")
+
+    @cached_property
+    def sample_names(self) -> list[str]:
+        """The names of all samples: text in one line, all different."""
+        return _plain_names(names_of(self.model, "rows"), "sample")
+
+    def genes(self, module: int) -> pd.DataFrame:
+        """`name`, `weight` and `side` of the genes of a module, largest absolute weight first; positions as index."""
+        weights = self.model.components_[module]
+        order = heaviest(weights)
+        own = weights[order].astype(float)
+        names = [self.gene_names[at] for at in order]
+        return pd.DataFrame({"name": names, "weight": own, "side": sides_of(own)}, index=order)
+
+    def genes_by_side(self, module: int) -> dict[str, list[str]]:
+        """The genes with positive and with negative weights, largest absolute weight first."""
+        genes = self.genes(module)
+        return {side: genes.loc[genes["side"] == side, "name"].tolist() for side in _SIDES}
+
+    def scores(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Scores and groups of all samples, a row per module; None if they are not known."""
+        known = matched_scores(self.tables.get("samples"), self.n_modules, names_of(self.model, "rows"))
+        return None if known is None else (known[0].to_numpy().T, known[1].to_numpy().T)
+
+    def samples_by_side(self, module: int) -> dict[str, list[str]]:
+        """The samples in which a module is up and down, the most extreme ones first; empty lists for a gradient."""
+        if (known := self.scores()) is not None:
+            values, sides = known[0][module], known[1][module]
+        else:
+            values = self.model.left_vectors_[:, module]
+            selected = not self.model.rows_[module].all()
+            sides = sides_of(values) if selected else np.full(values.shape, "", dtype=object)
+        order = np.argsort(-np.abs(np.nan_to_num(values)), kind="stable")
+        return {side: [self.sample_names[at] for at in order if sides[at] == side] for side in _SIDES}
+
+
+def label_of(module: int) -> str:
+    """What people read for a module that tables number from 0."""
+    return f"Module {module + 1}"
+
+
+# Formats
+
+
+def write_gmt(source: Source, path: Path | str, *, force: bool = False) -> Path:
+    """Write the genes of each module and side as gene sets, for GSEA, Enrichr, g:Profiler and others.
+
+    A line of the file is a set: its name (module_1_up, module_1_down, ...), a description with the name of the module,
+    the side and the verdict, and the genes by decreasing absolute weight, all separated by tabs. Sides without genes
+    have no line.
+
+    Parameters
+    ----------
+    source : fitted model, folder of a fit, or Results
+    path : path
+        Ends in .gmt as a rule. The file appears complete or not at all.
+    force : bool
+        Replace an existing file.
+
+    Returns
+    -------
+    Path
+        The file that was written.
+
+    Examples
+    --------
+    >>> import tempfile, netbic
+    >>> study = netbic.simulate.cohort(200, 500, n_modules=1, strength=2, random_state=0)
+    >>> model = netbic.SparseGraphSVD(1, n_columns=60).fit(study.expression)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sets = netbic.io.read_gene_sets(netbic.exports.write_gmt(model, f"{folder}/modules.gmt"))
+    >>> {name: len(genes) for name, genes in sets.items()}
+    {'module_1_up': 28, 'module_1_down': 32}
+    """
+    results, path = Results.of(source), Path(path)
+    _check_file(results, path, force=force)
+    lines = []
+    for module in range(results.n_modules):
+        verdict = f", {results.verdicts[module]}" if results.verdicts[module] else ""
+        for side, own in results.genes_by_side(module).items():
+            description = _plain(f"{results.names[module]} ({label_of(module)}, genes {side}{verdict})")
+            if own:
+                lines.append("\t".join([f"module_{module + 1}_{side}", description, *own]) + "\n")
+    return _write_file(results, path, "".join(lines).encode(), force=force)
+
+
+def write_lists(source: Source, path: Path | str, *, force: bool = False) -> Path:
+    """Write the genes and samples of each module and side as plain lists, a name per line.
+
+    Genes are ordered by decreasing absolute weight, samples by decreasing absolute score. Samples are listed where they
+    form groups, or where the fit selected some of them; all samples of a gradient would be no list of members.
+
+    Parameters
+    ----------
+    source : fitted model, folder of a fit, or Results
+    path : path
+        If it ends in .txt, all lists are written to this file, each after a line that starts with #. Otherwise a
+        folder for one file per list: module_1_genes_up.txt, module_1_samples_down.txt, ...
+    force : bool
+        Replace existing files of these names.
+
+    Returns
+    -------
+    Path
+        The file or folder that was written.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile, netbic
+    >>> study = netbic.simulate.cohort(200, 500, n_modules=1, strength=2, random_state=0)
+    >>> model = netbic.SparseGraphSVD(1, n_columns=60).fit(study.expression)
+    >>> results = netbic.exports.Results.of(model, study.expression)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     written = netbic.exports.write_lists(results, f"{folder}/lists")
+    ...     sorted(file.name for file in written.iterdir())  # doctest: +NORMALIZE_WHITESPACE
+    ['module_1_genes_down.txt', 'module_1_genes_up.txt', 'module_1_samples_down.txt', 'module_1_samples_up.txt']
+    """
+    results, path = Results.of(source), Path(path)
+    is_file = path.suffix.lower() == ".txt"
+    if is_file:
+        _check_file(results, path, force=force)
+    else:
+        _check_folder(path, force=force)
+    blocks, contents = [], {}
+    for module in range(results.n_modules):
+        for kind, by_side in (("genes", results.genes_by_side(module)), ("samples", results.samples_by_side(module))):
+            for side, names in by_side.items():
+                if names:
+                    title = _plain(f"{label_of(module)}: {len(names):,} {kind} {side} ({results.names[module]})")
+                    text = "".join(f"{name}\n" for name in names)
+                    blocks.append(f"# {title}\n{text}")
+                    contents[f"module_{module + 1}_{kind}_{side}.txt"] = text.encode()
+    if is_file:
+        return _write_file(results, path, "\n".join(blocks).encode(), force=force)
+    return _write_folder(results, path, contents, force=force)
+
+
+def write_membership(source: Source, X: Any, path: Path | str, *, force: bool = False) -> Path:
+    r"""Write the correlation of every gene with the scores of every module (kME) as a tab-separated table.
+
+    Parameters
+    ----------
+    source : model, folder of a fit, or Results
+    X : DataFrame, array, sparse matrix or Dask array
+        The data of the fit.
+    path, force : as for `write_gmt`
+
+    Examples
+    --------
+    >>> import tempfile, netbic
+    >>> study = netbic.simulate.cohort(200, 500, n_modules=1, strength=2, random_state=0)
+    >>> model = netbic.SparseGraphSVD(1, n_columns=60).fit(study.expression)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = netbic.exports.write_membership(model, study.expression, f"{folder}/membership.tsv")
+    ...     path.read_text().splitlines()[:2]
+    ['gene\tmodule_1', 'GENE0000\t...']
+    """
+    results, path = Results.of(source), Path(path)
+    _check_file(results, path, force=force)
+    values = gene_membership(results.model, X)
+    table = pd.DataFrame(values, columns=[f"module_{k + 1}" for k in range(results.n_modules)]).round(6)
+    table.insert(0, "gene", results.gene_names)
+    return _write_file(results, path, files.table_bytes(path, table), force=force)
+
+
+_WIDEST, _LONGEST_CELL = 60, 32_000  # characters of a column and of a cell
+_MOST_SAMPLES = 50_000  # of a sheet
+_REFERENCES = ("module", "repeats", "closest")  # columns with numbers of modules, from 0
+_TEXT_FORMAT = "@"  # text that a spreadsheet program leaves alone, also when the cell is edited
+
+
+def write_workbook(source: Source, path: Path | str, *, force: bool = False) -> Path:
+    """Write a workbook (.xlsx) with a summary, a sheet per module, gene sets and associations.
+
+    The sheet of a module lists its genes with weights and sides, and the samples with their scores and groups, or with
+    their weights if scores are not known. All names are cells of text: SEPT1 does not become a date, and a name that
+    starts with =, +, - or @ is not a formula.
+
+    Parameters
+    ----------
+    source, path, force : as for `write_gmt`
+        The path ends in .xlsx.
+
+    Notes
+    -----
+    Needs openpyxl (``pip install "netbic[excel]"``).
+    """
+    openpyxl = import_optional("openpyxl", "excel", "a workbook")
+    results, path = Results.of(source), Path(path)
+    _check_file(results, path, force=force)
+    book = openpyxl.Workbook(write_only=True)
+    _add_sheet(book, "Summary", _summary(results))
+    for module in range(results.n_modules):
+        _add_sheet(book, label_of(module), _genes(results, module), _samples(results, module))
+    for title, name in (("Gene sets", "gene_sets"), ("Associations", "associations")):
+        if name in results.tables:
+            _add_sheet(book, title, _labelled(results.tables[name]))
+    content = io.BytesIO()
+    book.save(content)
+    return _write_file(results, path, content.getvalue(), force=force)
+
+
+def _summary(results: Results) -> pd.DataFrame:
+    table = _labelled(results.summary).drop(columns="label", errors="ignore")  # which is that of `module`
+    table.insert(1, "name", results.names)
+    return table
+
+
+def _labelled(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with modules as labels; those that it refers to as well, empty where there is none (-1 or missing)."""
+    labels = {name: table[name].map(_label_or_empty) for name in _REFERENCES if name in table}
+    if "verdict" in table:
+        labels["verdict"] = table["verdict"].replace(r"^repeats (\d+)$", r"repeats Module \1", regex=True)
+    return table.assign(**labels)
+
+
+def _label_or_empty(module: float) -> str:
+    return label_of(int(module)) if module >= 0 else ""
+
+
+def _genes(results: Results, module: int) -> pd.DataFrame:
+    return results.genes(module).rename(columns={"name": "gene"})
+
+
+def _samples(results: Results, module: int) -> pd.DataFrame:
+    """The samples by decreasing score; those of the module by decreasing weight if scores are not known."""
+    names = np.array(results.sample_names, dtype=object)
+    if (known := results.scores()) is not None:
+        table = pd.DataFrame({"sample": names, "score": known[0][module], "group": known[1][module]})
+        return table.sort_values("score", ascending=False, kind="stable")[:_MOST_SAMPLES]
+    weights = results.model.left_vectors_[:, module].astype(float)
+    table = pd.DataFrame({"sample": names[weights != 0], "weight": weights[weights != 0]})
+    return table.sort_values("weight", ascending=False, kind="stable")[:_MOST_SAMPLES]
+
+
+def _add_sheet(book: Any, title: str, *tables: pd.DataFrame) -> None:
+    """A sheet with tables side by side, an empty column between them."""
+    from openpyxl.styles import Font
+    from openpyxl.utils import get_column_letter
+
+    sheet = book.create_sheet(title)
+    sheet.freeze_panes = "A2"
+    blocks = [_columns(table) for table in tables]
+    columns = [column for block in blocks for column in [*block, ["", []]]][:-1]
+    for number, (header, values) in enumerate(columns, start=1):
+        widest = max((len(value) for value in [header, *values[:200]] if isinstance(value, str)), default=0)
+        sheet.column_dimensions[get_column_letter(number)].width = min(max(widest, 10), _WIDEST) + 2
+    bold = Font(bold=True)
+    sheet.append([_cell(sheet, header, bold) for header, _ in columns])
+    for row in range(max(len(values) for _, values in columns)):
+        sheet.append([_cell(sheet, values[row]) if row < len(values) else None for _, values in columns])
+
+
+def _columns(table: pd.DataFrame) -> list[Any]:
+    return [[_plain(name), _values(column)] for name, column in table.items()]
+
+
+def _values(column: Iterable[Any]) -> list[Any]:
+    return [value.item() if isinstance(value, np.generic) else value for value in column]
+
+
+def _cell(sheet: Any, value: Any, font: Any = None) -> Any:
+    """A cell; text stays text, whatever it looks like."""
+    from openpyxl.cell import WriteOnlyCell
+
+    if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
+        return None
+    if isinstance(value, (bool, int, float)) and math.isfinite(value):
+        return value
+    cell = WriteOnlyCell(sheet, value=_plain(value, _LONGEST_CELL))  # infinite numbers, which no cell holds, as text
+    cell.data_type = "s"  # openpyxl takes text that starts with = for a formula, and #N/A for an error
+    cell.number_format = _TEXT_FORMAT
+    if font is not None:
+        cell.font = font
+    return cell
+
+
+_TOKEN = re.compile(r"[\w.:-]+", re.ASCII)  # what GraphML allows as an identifier
+_KINDS = {str: "string", int: "int", float: "double"}
+_NAMESPACE = "http://graphml.graphdrawing.org/xmlns"
+
+
+def write_cytoscape(source: Source, folder: Path | str, *, graph: object = None, force: bool = False) -> Path:
+    """Write the network between the genes of each module, as GraphML and as Cytoscape JSON.
+
+    The folder gets module_1.graphml and module_1.cyjs, module_2.graphml, ... Both can be opened in Cytoscape; GraphML
+    is read by networkx, igraph and Gephi as well. Nodes have the attributes
+
+    - `name`: the gene,
+    - `weight`: its weight in the module, with its sign,
+    - `side`: "up" or "down", the sign of the weight,
+    - `score`: the absolute weight relative to the largest one of the module, between 0 and 1, e.g. for node sizes,
+    - `rank`: 1 for the gene with the largest absolute weight,
+    - `degree`: the number of edges inside the module.
+
+    Edges have their `weight` in the network and, if some edges of the network inhibit, a `sign`: 1 (the edge activates)
+    or -1 (it inhibits). Genes without an edge inside the module are nodes too.
+
+    Parameters
+    ----------
+    source : fitted model, folder of a fit, or Results
+    folder : path
+        A new or empty folder.
+    graph : graph-like, optional
+        Default: the graph of the fit. Matched by name if both have names.
+    force : bool
+        Replace existing files of these names.
+
+    Returns
+    -------
+    Path
+        The folder.
+
+    Examples
+    --------
+    >>> import networkx, tempfile, netbic
+    >>> study = netbic.simulate.cohort(150, 700, n_modules=2, random_state=0)
+    >>> model = netbic.SparseGraphSVD(2, n_columns=60, column_graph=study.network).fit(study.expression)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     written = netbic.exports.write_cytoscape(model, f"{folder}/networks")
+    ...     first = networkx.read_graphml(written / "module_1.graphml")
+    >>> len(first), sorted(first.nodes[str(model.names_["columns"][model.columns_[0]][0])])
+    (60, ['degree', 'name', 'rank', 'score', 'side', 'weight'])
+    """
+    results, folder = Results.of(source), Path(folder)
+    _check_folder(folder, force=force)
+    whole = _graph_of(results, graph)
+    contents: dict[str, bytes] = {}
+    for module in range(results.n_modules):
+        own = _Network.of(results, whole, module)
+        contents |= {f"module_{module + 1}.graphml": own.graphml(), f"module_{module + 1}.cyjs": own.cytoscape()}
+    return _write_folder(results, folder, contents, force=force)
+
+
+def _graph_of(results: Results, graph: object) -> Graph:
+    model = results.model
+    if graph is not None:
+        return match(graph, int(model.n_features_in_), model.names_["columns"], "column")
+    if (own := model.graphs_["columns"]) is None:
+        raise InputError("the modules were found without a network: give one (`graph`)", ["graph"])
+    return own
+
+
+@dataclass(frozen=True)
+class _Network:
+    """The subnetwork of a module: attributes of the network, of its nodes by identifier, and of its edges."""
+
+    attributes: Attributes
+    nodes: dict[str, Attributes]
+    edges: list[tuple[str, str, Attributes]]
+
+    @classmethod
+    def of(cls, results: Results, graph: Graph, module: int) -> _Network:
+        genes = results.genes(module)
+        inside = graph.subgraph(genes.index.to_numpy())
+        sizes = genes["weight"].abs()
+        score = sizes / (float(sizes.max()) or 1.0) if len(sizes) else sizes
+        table = genes.assign(score=score, rank=np.arange(1, len(genes) + 1), degree=inside.degrees)
+        keys = _identifiers(table["name"].tolist())
+        rows = [{str(name): _number(value) for name, value in row.items()} for row in table.to_dict("records")]
+        edges = [(keys[a], keys[b], _of_edge(w, graph.is_signed)) for a, b, w in zip(*inside.edges(), strict=True)]
+        own = {"name": f"{label_of(module)}: {results.names[module]}", "verdict": results.verdicts[module]}
+        return cls({key: value for key, value in own.items() if value}, dict(zip(keys, rows, strict=True)), edges)
+
+    def graphml(self) -> bytes:
+        """The network as GraphML."""
+        root = ElementTree.Element("graphml", xmlns=_NAMESPACE)
+        first = next(iter(self.nodes.values()), {})
+        of_edges = self.edges[0][2] if self.edges else _of_edge(1.0, signed=False)
+        for scope, attributes in (("graph", self.attributes), ("node", first), ("edge", of_edges)):
+            for name, value in attributes.items():
+                kind = {"for": scope, "attr.name": name, "attr.type": _KINDS[type(value)]}
+                ElementTree.SubElement(root, "key", kind, id=f"{scope}_{name}")
+        drawn = ElementTree.SubElement(root, "graph", id="module", edgedefault="undirected")
+        _add_data(drawn, "graph", self.attributes)
+        for key, attributes in self.nodes.items():
+            _add_data(ElementTree.SubElement(drawn, "node", id=key), "node", attributes)
+        for number, (tail, head, attributes) in enumerate(self.edges):
+            edge = ElementTree.SubElement(drawn, "edge", id=f"e{number}", source=tail, target=head)
+            _add_data(edge, "edge", attributes)
+        ElementTree.indent(root, " ")
+        return bytes(ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
+
+    def cytoscape(self) -> bytes:
+        """The network as Cytoscape JSON."""
+        nodes: list[JsonValue] = [
+            {"data": {"id": key, "shared_name": own["name"], **own}} for key, own in self.nodes.items()
+        ]
+        edges: list[JsonValue] = [
+            {"data": {"id": f"e{number}", "source": tail, "target": head, **attributes}}
+            for number, (tail, head, attributes) in enumerate(self.edges)
+        ]
+        return files.json_bytes(
+            {
+                "format_version": "1.0",
+                "generated_by": f"netbic-{__version__}",
+                "target_cytoscapejs_version": "~2.1",
+                "data": {"shared_name": self.attributes["name"], **self.attributes},
+                "elements": {"nodes": nodes, "edges": edges},
+            }
+        )
+
+
+def _of_edge(weight: float, signed: bool) -> Attributes:
+    """The weight of an edge, and its sign if edges have one."""
+    sign = {"sign": 1 if weight > 0 else -1} if signed else {}
+    return {"weight": abs(float(weight)), **sign}
+
+
+def _identifiers(names: list[str]) -> list[str]:
+    """Identifiers of nodes: the names themselves where GraphML allows it; they are all different."""
+    found = dict.fromkeys(name for name in names if _TOKEN.fullmatch(name))
+    identifiers = list[str]()
+    for place, name in enumerate(names):
+        own = name
+        if name not in found:
+            own = f"node_{place}"
+            while own in found:
+                own += "_"
+            found[own] = None
+        identifiers.append(own)
+    return identifiers
+
+
+def _add_data(element: ElementTree.Element, scope: str, attributes: Attributes) -> None:
+    for name, value in attributes.items():
+        text = repr(value) if isinstance(value, float) else str(value)
+        ElementTree.SubElement(element, "data", key=f"{scope}_{name}").text = text
+
+
+def _number(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+# Where files are written: those of the user are never replaced unless asked for, results of a fit never
+
+
+def _check_file(results: Results, path: Path, *, force: bool) -> None:
+    """Raise unless this file may be written."""
+    if _in_place(results, path):
+        files.check_writable(path.parent, [path.name])
+    else:
+        files.check_output_file(path, _inputs(results), force=force)
+
+
+def _write_file(results: Results, path: Path, content: bytes, *, force: bool) -> Path:
+    """Write a file. One with the usual name in the folder of the fit belongs to its results, and is listed there."""
+    _check_file(results, path, force=force)
+    if _in_place(results, path):
+        files.add_files(path.parent, {path.name: content})
+    else:
+        files.write_atomic(path, content)
+    return path
+
+
+def _check_folder(folder: Path, *, force: bool) -> None:
+    """Raise unless files may be written to this folder: it is new or empty, or `force` is set."""
+    if folder.exists() and not folder.is_dir():
+        raise FolderInUse(f"{folder} is a file: name a folder")
+    if not folder.parent.is_dir():
+        raise InputError(f"{folder} cannot be made, the folder around it does not exist: make that first")
+    if folder.is_dir() and any(folder.iterdir()) and not force:
+        raise FolderInUse(
+            f"{folder} is not empty: choose a new folder, or `force=True` to replace files of the same names", ["force"]
+        )
+
+
+def _write_folder(results: Results, folder: Path, contents: Mapping[str, bytes], *, force: bool) -> Path:
+    """Write files to a folder."""
+    _check_folder(folder, force=force)
+    targets = [folder / name for name in contents]
+    files.check_not_input(targets, _inputs(results))
+    for path in targets:
+        if os.path.lexists(path) and not (path.is_symlink() or stat.S_ISREG(path.stat().st_mode)):
+            raise FolderInUse(f"{path} is not a regular file: choose another folder")
+    with files.write_errors(folder):
+        folder.mkdir(exist_ok=True)
+    for path, content in zip(targets, contents.values(), strict=True):
+        files.write_atomic(path, content)
+    return folder
+
+
+def _in_place(results: Results, path: Path) -> bool:
+    """Whether this is a file of the results of a fit."""
+    own = results.folder
+    return own is not None and path.name in files.ADDED_FILES and path.absolute().parent == own.absolute()
+
+
+def _inputs(results: Results) -> files.Inputs:
+    return {} if results.folder is None else {"the results": files.recorded_paths(results.folder)}
+
+
+# Names as text: one line, no control characters, all different
+
+
+def _plain(text: object, longest: int = 1000) -> str:
+    r"""Text in one line, cut if it is longer; tabs, line breaks and other unprintable characters become spaces.
+
+    Examples
+    --------
+    >>> _plain("a\tb\n")
+    'a b'
+    """
+    return one_line(str(text), longest).strip()
+
+
+def _plain_names(names: Iterable[object], kind: str) -> list[str]:
+    """Names in one line each, numbered where they would be equal or empty; a warning says how many were changed.
+
+    Examples
+    --------
+    >>> _plain_names(["TP53", "MDM2", 7], "gene")
+    ['TP53', 'MDM2', '7']
+    """
+    given = [str(name) for name in names]
+    taken = {name for name in given if name and name == _plain(name)}  # these keep their names
+    seen, written = set[str](), list[str]()
+    for name in given:
+        text = own = _plain(name) or "unnamed"
+        number = 1
+        while own in seen or (own in taken and own != name):
+            number += 1
+            own = f"{text}_{number}"
+        seen.add(own)
+        written.append(own)
+    changed = [pair for pair in zip(given, written, strict=True) if pair[0] != pair[1]]
+    if changed:
+        some = f"{len(changed):,} name{'s' * (len(changed) > 1)} of {kind}s"
+        before, after = map(shown, changed[0])
+        warnings.warn(f"{some} cannot be written unchanged: {before} is written as {after}", stacklevel=3)
+    return written
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
