@@ -17,7 +17,7 @@ import pandas as pd
 
 from netbic import tl
 from netbic.arrays import check_choice, kind_of
-from netbic.association import gene_membership
+from netbic.association import gene_membership, matched_scores
 from netbic.enrichment import gene_sets as enriched_sets
 from netbic.errors import InputError
 from netbic.estimators import SparseGraphSVD, fitted_model, is_model, module_scores, names_of, own_covariates
@@ -159,9 +159,11 @@ def scores_df(source: Any, X: Any = None, *, key: str = "netbic", covariates: An
     (200, 2)
     """
     if isinstance(source, (str, Path)):
-        table, model = samples_df(source), load_modules(source)
-        scores = table["score"].to_numpy(dtype=float).reshape(model.n_components_, -1).T
-        return _scores_table(scores, names_of(model, "rows"))
+        model = load_modules(source)
+        known = matched_scores(samples_df(source), model.n_components_, names_of(model, "rows"))
+        if known is None:
+            raise InputError(f"samples.tsv in {source} is about other samples or modules: fit again")
+        return _scores_table(known[0].to_numpy(), names_of(model, "rows"))
     if kind_of(source) == "anndata":
         if f"{key}_scores" in source.obsm:
             return _scores_table(np.asarray(source.obsm[f"{key}_scores"]), source.obs_names)

@@ -1,6 +1,5 @@
 """Sample tables and scores in the folder of a fit are read as they were tested, whatever their labels look like."""
 
-import json
 import re
 import shutil
 
@@ -141,7 +140,7 @@ def test_an_error_after_the_search_does_not_lose_the_modules(step, study, tmp_pa
     done = run("fit", tmp_path / "x.csv", "--out", tmp_path / "out", *options)
     assert done.exit_code == 0, done.output
     assert "(bad luck); all else is written: run netbic " in done.output
-    assert json.loads((tmp_path / "out" / "run.json").read_text())["state"] == "finished"
+    assert netbic.io.finished_record(tmp_path / "out") is not None
     assert len(netbic.load(tmp_path / "out").components_) == 1
     assert (tmp_path / "out" / "associations.tsv").is_file() == ("report" in step)
     assert (tmp_path / "out" / "report.html").is_file() == ("report" not in step)
